@@ -1,0 +1,1 @@
+export const main = async (): Promise<void> => {};

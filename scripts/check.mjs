@@ -1,0 +1,39 @@
+// npm run check: types, lint and format, and the layer rule.
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ARROWS, problemsIn } from './layers.mjs';
+
+let failed = false;
+const step = (name, ok) => {
+  process.stdout.write(`${ok ? 'ok  ' : 'FAIL'} ${name}\n`);
+  if (!ok) failed = true;
+};
+const run = (name, command, args) =>
+  step(name, spawnSync(join('node_modules', '.bin', command), args, { stdio: 'inherit' }).status === 0);
+
+const sources = (dir) =>
+  readdirSync(dir, { withFileTypes: true }).flatMap((entry) => {
+    const path = `${dir}/${entry.name}`;
+    if (entry.isDirectory()) return ['dist', 'node_modules'].includes(entry.name) ? [] : sources(path);
+    return /\.tsx?$/.test(entry.name) ? [path] : [];
+  });
+
+run('types', 'tsc', ['-p', 'tsconfig.check.json']);
+run('lint and format', 'biome', ['ci', '--error-on-warnings', '.']);
+
+let broken = 0;
+for (const layer of readdirSync('packages')) {
+  if (!(layer in ARROWS)) {
+    process.stdout.write(`packages/${layer}: not a layer of the design\n`);
+    broken++;
+  }
+  for (const path of sources(`packages/${layer}`)) {
+    for (const { line, message } of problemsIn(layer, path, readFileSync(path, 'utf8'))) {
+      process.stdout.write(`${path}:${line}: ${message}\n`);
+      broken++;
+    }
+  }
+}
+step('layers', broken === 0);
+process.exitCode = failed ? 1 : 0;

@@ -1,0 +1,94 @@
+// The arrows of DESIGN: who may import whom. A package may use what its arrows reach, directly or through others.
+export const ARROWS = {
+  material: [],
+  core: ['material'],
+  runtime: ['material'],
+  kube: ['runtime'],
+  engine: ['core', 'runtime'],
+  sim: ['engine'],
+  dashboard: ['engine'],
+  cli: ['dashboard', 'kube', 'sim'],
+};
+
+/** Third-party packages each layer may import at run time; node: modules are separate. */
+export const THIRD_PARTY = {
+  material: [],
+  core: ['zod'],
+  runtime: ['undici', '@grpc/grpc-js', '@kubernetes/client-node'],
+  kube: ['undici', 'yaml'],
+  engine: ['yaml'],
+  sim: [],
+  dashboard: ['hono', '@hono/node-server', 'preact', '@preact/signals', 'uplot'],
+  cli: ['commander', 'pino', 'prom-client', 'undici', 'yaml'],
+};
+
+/** Packages that hold no I/O, no clock and no randomness. */
+export const PURE = {
+  packages: ['material', 'core'],
+  patterns: [
+    [/\bDate\.now\b/, 'Date.now: time is an argument'],
+    [/\bnew Date\(\)/, 'new Date(): time is an argument'],
+    [/\bperformance\.now\b/, 'performance.now: time is an argument'],
+    [/\bMath\.random\b/, 'Math.random: randomness is an argument'],
+    [/\bprocess\b/, 'process: no ambient state'],
+    [
+      /['"](?:node:)?(?:fs|fs\/promises|net|tls|http|https|http2|child_process|os|process|timers|worker_threads)['"]/,
+      'no I/O',
+    ],
+  ],
+};
+
+const reachable = (from, seen = new Set()) => {
+  for (const next of ARROWS[from] ?? []) {
+    if (!seen.has(next)) {
+      seen.add(next);
+      reachable(next, seen);
+    }
+  }
+  return seen;
+};
+
+const packageOf = (specifier) => {
+  if (specifier === 'handover') return 'cli';
+  return /^@handover\/([a-z]+)/.exec(specifier)?.[1];
+};
+
+const IMPORT = /(?:\bfrom|\bimport|\brequire)\s*\(?\s*(['"])([^'"]+)\1/g;
+
+/** Source with comments blanked out, so that prose cannot trip a rule and line numbers stay. */
+export const withoutComments = (source) =>
+  source.replace(
+    /('(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`)|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g,
+    (all, text) => (text === undefined ? all.replace(/[^\n]/g, ' ') : all),
+  );
+
+/** Everything in one file that breaks a rule: `{ line, message }`. */
+export const problemsIn = (layer, path, source) => {
+  const problems = [];
+  const allowed = reachable(layer);
+  const isTest = /\.test\.ts$|\/(test|bench)\//.test(path);
+  const lines = withoutComments(source).split('\n');
+  lines.forEach((text, index) => {
+    const say = (message) => problems.push({ line: index + 1, message });
+    for (const [, , specifier] of text.matchAll(IMPORT)) {
+      const target = packageOf(specifier);
+      if (target !== undefined) {
+        if (target !== layer && !allowed.has(target)) say(`${layer} may not import ${specifier}`);
+      } else if (/^\.\.?\//.test(specifier)) {
+        const depth = path.split('/').length - 3; // packages/<layer>/…
+        const ups = specifier.split('/').filter((part) => part === '..').length;
+        if (ups > depth) say(`${specifier} leaves the package: import it by name`);
+      } else if (!specifier.startsWith('node:') && !isTest) {
+        const name = specifier
+          .split('/')
+          .slice(0, specifier.startsWith('@') ? 2 : 1)
+          .join('/');
+        if (!THIRD_PARTY[layer]?.includes(name)) say(`${layer} may not depend on ${name}`);
+      }
+    }
+    if (PURE.packages.includes(layer) && !isTest) {
+      for (const [pattern, message] of PURE.patterns) if (pattern.test(text)) say(message);
+    }
+  });
+  return problems;
+};

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { problemsIn } from './layers.mjs';
+
+const messages = (layer, path, source) =>
+  problemsIn(layer, path, source).map((p) => `${p.line}: ${p.message}`);
+
+test('an import against the arrows is named with its line', () => {
+  expect(
+    messages(
+      'core',
+      'packages/core/src/a.ts',
+      "import a from '@handover/material';\nimport b from '@handover/sim';",
+    ),
+  ).toEqual(['2: core may not import @handover/sim']);
+  expect(messages('sim', 'packages/sim/src/a.ts', "import { plan } from '@handover/core';")).toEqual([]);
+});
+
+test('a relative path cannot sneak into another package', () => {
+  expect(messages('core', 'packages/core/src/a.ts', "export { x } from '../../sim/src/x.ts';")).toHaveLength(
+    1,
+  );
+  expect(messages('core', 'packages/core/src/a/b.ts', "export { x } from '../x.ts';")).toEqual([]);
+});
+
+test('pure packages have no clock, no randomness and no files, comments aside', () => {
+  expect(messages('core', 'packages/core/src/a.ts', '// Date.now is banned\nconst t = Date.now();')).toEqual([
+    '2: Date.now: time is an argument',
+  ]);
+  expect(
+    messages('material', 'packages/material/src/a.ts', "import { readFileSync } from 'node:fs';"),
+  ).toEqual(['1: no I/O']);
+  expect(messages('runtime', 'packages/runtime/src/a.ts', 'const t = Date.now();')).toEqual([]);
+});
+
+test('a dependency nobody decided on is refused outside tests', () => {
+  expect(messages('material', 'packages/material/src/a.ts', "import x from 'lodash';")).toHaveLength(1);
+  expect(messages('material', 'packages/material/src/a.test.ts', "import fc from 'fast-check';")).toEqual([]);
+});

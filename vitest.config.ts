@@ -1,0 +1,10 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  ssr: { resolve: { conditions: ['source'], externalConditions: ['source'] } },
+  resolve: { conditions: ['source'] },
+  test: {
+    include: ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.mjs'],
+    testTimeout: 30_000,
+  },
+});
