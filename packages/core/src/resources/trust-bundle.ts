@@ -101,6 +101,14 @@ const clusterTrustBundle = fields({
       signerName === undefined ? 'has a colon but no signerName; add it' : `must begin with ${prefix}`;
     context.addIssue({ code: 'custom', path: ['name'], message: `"${name}" ${advice}` });
   })
+  .meta({
+    'x-kubernetes-validations': [
+      {
+        rule: "has(self.signerName) ? self.name.startsWith(self.signerName.replace('/', ':') + ':') : !self.name.contains(':')",
+        message: 'a name begins with its signerName, with : for /, and has no colon without one',
+      },
+    ],
+  })
   .optional()
   .describe('Write a ClusterTrustBundle.');
 
