@@ -28,7 +28,7 @@ const caExtensions = (keyId: Uint8Array, issuerKeyId: Uint8Array): readonly Uint
 /** The self-signed CA of one generation, DER. */
 export function issueCa(input: CaInput): Uint8Array {
   const spki = spkiOf(input.key.publicKey);
-  requireKeyOf(spki, input.key.privateKey, `${input.name} ${input.generation}`);
+  requireKeyOf(input.key.publicKey, input.key.privateKey, `${input.name} ${input.generation}`);
   const keyId = keyIdOfSpki(spki);
   const subject = distinguishedName({ commonName: caCommonName(input.name, input.generation, keyId) });
   return signCertificate(
@@ -60,7 +60,7 @@ export interface CrossInput {
 export function issueCross(input: CrossInput): Uint8Array {
   const subject = caParts(input.subject);
   const issuer = caParts(input.issuer);
-  requireKeyOf(issuer.spki, input.issuerKey, input.issuer.subject);
+  requireKeyOf(issuer.publicKey, input.issuerKey, input.issuer.subject);
   return signCertificate(
     {
       serial: input.serial,

@@ -32,7 +32,7 @@ export interface LeafInput extends AltNames {
 /** A leaf, DER. Its dates are cut to those of its CA: past them nobody would accept it. */
 export function issueLeaf(input: LeafInput): Uint8Array {
   const issuer = caParts(input.issuer);
-  requireKeyOf(issuer.spki, input.issuerKey, input.issuer.subject);
+  requireKeyOf(issuer.publicKey, input.issuerKey, input.issuer.subject);
   const unknown = input.usages.find((usage) => !USAGES.includes(usage));
   if (input.usages.length === 0 || unknown !== undefined) {
     throw new HandoverError(
