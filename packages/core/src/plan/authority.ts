@@ -1,0 +1,73 @@
+import type { Instant } from '@handover/material';
+
+/** `next`: distributed, not used. `current`: signs. `previous`: trusted, no longer signs. */
+export type Role = 'next' | 'current' | 'previous' | 'distrusted';
+
+/** A CA certificate as the planner knows it. */
+export interface Anchor {
+  /** SHA-256 of the DER, hex. */
+  readonly fingerprint: string;
+  readonly notBefore: Instant;
+  readonly notAfter: Instant;
+}
+
+export interface Generation {
+  readonly number: number;
+  readonly role: Role;
+  /** One; several only for an adopted generation 0, whose Secrets may hold more than one CA. */
+  readonly anchors: readonly [Anchor, ...Anchor[]];
+  /** False for an adopted generation: trusted, but it can sign nothing. */
+  readonly hasKey: boolean;
+  /** When it took this role, by the home's clock. */
+  readonly since: Instant;
+}
+
+/** X(of by by): the CA of generation `of`, signed by generation `by`. */
+export interface Cross {
+  readonly of: number;
+  readonly by: number;
+  readonly fingerprint: string;
+  readonly notAfter: Instant;
+}
+
+/** The whole truth about an authority. It changes by one compare-and-swap at a time; all else is derived from it. */
+export interface AuthorityState {
+  /** +1 per compare-and-swap; every derived object carries the revision it was made from. */
+  readonly revision: number;
+  /** Newest first. */
+  readonly generations: readonly Generation[];
+  /** The path back from `current`, nearest first, three at most. */
+  readonly crosses: readonly Cross[];
+  /** Every rotation ever asked for: the same id never rotates twice. */
+  readonly ids: readonly string[];
+  /** How often a generation was distrusted; part of the stamp that rolls restart-only workloads. */
+  readonly distrusts: number;
+  /** The highest generation number ever given out: numbers are not used again. */
+  readonly lastGeneration: number;
+}
+
+/** leaf3 + X32 + X21 verifies against [1], [2] and [3]; more would only lengthen every handshake. */
+export const LONGEST_CROSS_PATH = 3;
+
+export const generationOf = (state: AuthorityState, number: number): Generation | undefined =>
+  state.generations.find((generation) => generation.number === number);
+
+export const withRole = (state: AuthorityState, role: Role): Generation | undefined =>
+  state.generations.find((generation) => generation.role === role);
+
+/** Generations whose anchors belong into every bundle, newest first. */
+export const trusted = (state: AuthorityState): readonly Generation[] =>
+  state.generations.filter((generation) => generation.role !== 'distrusted');
+
+/** X certificates that ride behind a leaf of `issuer`, nearest first. */
+export const crossPath = (crosses: readonly Cross[], issuer: number): readonly Cross[] => {
+  const path: Cross[] = [];
+  let at = issuer;
+  while (path.length < LONGEST_CROSS_PATH) {
+    const cross = crosses.find((candidate) => candidate.of === at);
+    if (cross === undefined) break;
+    path.push(cross);
+    at = cross.by;
+  }
+  return path;
+};

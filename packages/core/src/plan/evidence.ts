@@ -1,0 +1,237 @@
+import type { Instant } from '@handover/material';
+import type { AuthorityState, Generation } from './authority.ts';
+import type { Clock } from './clock.ts';
+import { EXPIRY_GRACE } from './desired.ts';
+import type { ConsumerSeen, InstanceSeen, ObjectSeen, Proof } from './observed.ts';
+import { FIELD_LAG, type Policy } from './policy.ts';
+
+/**
+ * Why we believe that a consumer has loaded something, strongest first. `cross`: it need not have, because X vouches for the
+ * new CA to it. `expired`, `unused`: nothing is left that could be wrong. `outside`: another namespace's consumer whose
+ * object we cannot put right; it is not waited for.
+ */
+export type EvidenceKind =
+  | 'acknowledged'
+  | 'probed'
+  | 'restarted'
+  | 'written'
+  | 'settled'
+  | 'cross'
+  | 'expired'
+  | 'unused'
+  | 'outside';
+
+export type Finding =
+  | { readonly ok: true; readonly by: EvidenceKind; readonly at: Instant | undefined }
+  | { readonly ok: false; readonly waitsFor: string };
+
+/** Which evidence a question admits. */
+export interface Admits {
+  /** `settled` stands for everyone who is not restart-only. */
+  readonly settled: boolean;
+  /** X stands in for a restart-only verifier. */
+  readonly cross: boolean;
+}
+
+export interface World {
+  readonly state: AuthorityState;
+  readonly policy: Policy;
+  readonly clock: Clock;
+  readonly objects: ReadonlyMap<string, ObjectSeen>;
+}
+
+const found = (by: EvidenceKind, at?: Instant): Finding => ({ ok: true, by, at });
+const waits = (waitsFor: string): Finding => ({ ok: false, waitsFor });
+
+/** Since when an object has held all of a generation's anchors without a break. */
+export const heldSince = (object: ObjectSeen | undefined, generation: Generation): Instant | undefined => {
+  let latest: Instant | undefined;
+  for (const anchor of generation.anchors) {
+    const held = object?.anchors.find((candidate) => candidate.fingerprint === anchor.fingerprint);
+    if (held === undefined) return undefined;
+    if (latest === undefined || held.since > latest) latest = held.since;
+  }
+  return latest;
+};
+
+const speaksOf = (proof: Proof, object: string): boolean =>
+  proof.object === undefined || proof.object === object;
+
+/** Created when no cache could still hold what was there before. */
+const createdAfter = (world: World, instance: InstanceSeen, write: Instant | undefined): boolean =>
+  instance.ready &&
+  write !== undefined &&
+  instance.createdAt !== undefined &&
+  instance.createdAt > write + world.policy.cacheLag;
+
+const wordCounts = (world: World, consumer: ConsumerSeen): boolean =>
+  consumer.reload !== 'restart' && (consumer.ownersWord || !world.policy.consumersFound);
+
+interface Question {
+  readonly consumer: ConsumerSeen;
+  /** What one instance shows, if anything. */
+  readonly shown: (instance: InstanceSeen) => Finding | undefined;
+  /** Whether it shows the contrary: then no promise of its owner stands. */
+  readonly denied: (proof: Proof) => boolean;
+  /** Since when the object has been right; undefined: it is not. */
+  readonly since: Instant | undefined;
+  readonly admits: Admits;
+  readonly what: string;
+}
+
+/** Every instance must show it; where none can, time since the write may stand, by the rules of who may rest on it. */
+const ask = (world: World, question: Question): Finding => {
+  const { consumer, since, admits, what } = question;
+  const { clock, policy } = world;
+  if (consumer.reload === 'field') {
+    if (since === undefined) return waits(`the write of ${what}`);
+    return clock.aged(since, FIELD_LAG)
+      ? found('written', since)
+      : waits(`${what} to reach every API server`);
+  }
+  let weakest: Finding = found('restarted');
+  let missing: InstanceSeen | undefined;
+  let denied = false;
+  for (const instance of consumer.instances) {
+    const finding = question.shown(instance);
+    if (finding !== undefined) weakest = finding;
+    else {
+      missing = instance;
+      denied ||= instance.proofs.some(question.denied);
+    }
+  }
+  if (missing === undefined && consumer.instances.length > 0) return weakest;
+  if (missing === undefined && policy.consumersFound) return found('unused');
+  const settledStands = consumer.blocks
+    ? !denied && consumer.reload !== 'restart' && (admits.settled || wordCounts(world, consumer))
+    : true;
+  if (!consumer.blocks && since === undefined) return found('outside');
+  if (settledStands && since !== undefined && clock.aged(since, policy.settle))
+    return found('settled', since);
+  if (admits.cross && consumer.reload === 'restart') return found('cross');
+  const who = missing === undefined || consumer.instances.length < 2 ? 'it' : missing.uid;
+  return waits(consumer.reload === 'restart' ? `${who} to restart with ${what}` : `${who} to load ${what}`);
+};
+
+/** Does this verifier hold the generation? */
+export const holds = (
+  world: World,
+  consumer: ConsumerSeen,
+  object: string,
+  generation: Generation,
+  admits: Admits,
+): Finding => {
+  const since = heldSince(world.objects.get(object), generation);
+  return ask(world, {
+    consumer,
+    since,
+    admits,
+    what: `generation ${generation.number}`,
+    denied: (proof) =>
+      speaksOf(proof, object) &&
+      (proof.complete === true ||
+        generation.anchors.some((anchor) => proof.refuses?.includes(anchor.fingerprint))),
+    shown: (instance) => {
+      for (const proof of instance.proofs) {
+        const all = generation.anchors.every((anchor) => proof.anchors?.includes(anchor.fingerprint));
+        if (all && speaksOf(proof, object)) return found(proof.by, proof.at);
+      }
+      if (instance.ready && instance.stamp !== undefined && instance.stamp.trust >= generation.number) {
+        return found('restarted', instance.createdAt);
+      }
+      return createdAfter(world, instance, since) ? found('restarted', instance.createdAt) : undefined;
+    },
+  });
+};
+
+/** Is this verifier rid of the distrusted generations? */
+export const isRidOf = (
+  world: World,
+  consumer: ConsumerSeen,
+  object: string,
+  generations: readonly Generation[],
+): Finding => {
+  const seen = world.objects.get(object);
+  const gone = new Set(
+    generations.flatMap((generation) => generation.anchors.map((anchor) => anchor.fingerprint)),
+  );
+  const clean = seen !== undefined && !seen.anchors.some((anchor) => gone.has(anchor.fingerprint));
+  const since = clean ? seen.changedAt : undefined;
+  return ask(world, {
+    consumer,
+    since,
+    admits: { settled: false, cross: false },
+    what: `a bundle without generation ${generations.map((generation) => generation.number).join(', ')}`,
+    denied: (proof) => speaksOf(proof, object) && proof.anchors !== undefined,
+    shown: (instance) => {
+      for (const proof of instance.proofs) {
+        if (!speaksOf(proof, object) || proof.complete !== true || proof.anchors === undefined) continue;
+        if (!proof.anchors.some((fingerprint) => gone.has(fingerprint))) return found(proof.by, proof.at);
+      }
+      if (
+        instance.ready &&
+        instance.stamp !== undefined &&
+        instance.stamp.distrusts >= world.state.distrusts
+      ) {
+        return found('restarted', instance.createdAt);
+      }
+      return createdAfter(world, instance, since) ? found('restarted', instance.createdAt) : undefined;
+    },
+  });
+};
+
+/** Until when somebody may still serve a leaf of another issuer out of this Secret; undefined: nobody ever could. */
+export const othersExpire = (object: ObjectSeen | undefined, issuer: Generation): Instant | undefined => {
+  const leaf = object?.leaf;
+  if (leaf === undefined) return undefined;
+  const own = issuer.anchors.some((anchor) => anchor.fingerprint === leaf.issuer);
+  if (own) return leaf.othersExpire;
+  return leaf.othersExpire !== undefined && leaf.othersExpire > leaf.notAfter
+    ? leaf.othersExpire
+    : leaf.notAfter;
+};
+
+/** Does this presenter serve a leaf of the generation? Nothing covers a mistake here. */
+export const serves = (
+  world: World,
+  consumer: ConsumerSeen,
+  object: string,
+  generation: Generation,
+): Finding => {
+  const seen = world.objects.get(object);
+  const leaf = seen?.leaf;
+  const issued =
+    leaf !== undefined && generation.anchors.some((anchor) => anchor.fingerprint === leaf.issuer);
+  const finding = ask(world, {
+    consumer,
+    since: issued ? leaf.issuerSince : undefined,
+    admits: { settled: false, cross: false },
+    what: `a leaf of generation ${generation.number}`,
+    denied: (proof) => speaksOf(proof, object) && proof.issuer !== undefined,
+    shown: (instance) => {
+      for (const proof of instance.proofs) {
+        if (!speaksOf(proof, object) || proof.issuer === undefined) continue;
+        if (generation.anchors.some((anchor) => anchor.fingerprint === proof.issuer))
+          return found(proof.by, proof.at);
+      }
+      const stamped = instance.stamp?.issuer;
+      if (instance.ready && stamped !== undefined && stamped >= generation.number) {
+        return found('restarted', instance.createdAt);
+      }
+      const write = issued ? leaf.issuerSince : undefined;
+      return createdAfter(world, instance, write) ? found('restarted', instance.createdAt) : undefined;
+    },
+  });
+  if (finding.ok) return finding;
+  return oldLeavesGone(world, object, generation) ?? finding;
+};
+
+/** Nothing of another issuer can be served from this Secret any more. */
+export const oldLeavesGone = (world: World, object: string, generation: Generation): Finding | undefined => {
+  const seen = world.objects.get(object);
+  if (seen?.leaf === undefined) return undefined;
+  const end = othersExpire(seen, generation);
+  if (end === undefined) return found('unused');
+  // Valid through its last second, and by clocks that are behind ours.
+  return world.clock.reached(end + EXPIRY_GRACE) ? found('expired', end) : undefined;
+};

@@ -1,0 +1,225 @@
+import { after, type Instant, instant } from '@handover/material';
+import { type Generation, withRole } from './authority.ts';
+import { type Finding, heldSince, holds, isRidOf, oldLeavesGone, serves, type World } from './evidence.ts';
+import type { ConsumerSeen, Observed } from './observed.ts';
+
+/** A term of a guard that is not true yet: who, and what would free it. */
+export interface Blocker {
+  readonly consumer: string;
+  readonly waitsFor: string;
+  /** Since when the step it holds up has been waiting. */
+  readonly since: Instant;
+}
+
+/** What may be relaxed, and from when on. */
+export interface Mood {
+  /** Gate 1 knows no fallback: X cannot cover a mistake. */
+  readonly strict: string | undefined;
+  /** `patience` is over. */
+  readonly impatient: boolean;
+  /** The rotation's deadline is over. */
+  readonly late: boolean;
+}
+
+/** Why X cannot be relied on, if it cannot. */
+export const strictness = (seen: Observed, current: Generation): string | undefined => {
+  if (!current.hasKey) return `generation ${current.number} has no key to cross-sign with`;
+  const strips = seen.consumers.find((consumer) => consumer.stripsCross);
+  return strips === undefined ? undefined : `${strips.id} serves its leaf without the cross-certificate`;
+};
+
+/** Three quarters of what was left of n's life when the rotation began: always before its end. */
+export const deadlineOf = (next: Generation, replaced: Generation): Instant => {
+  const begun = next.role === 'next' ? next.since : replaced.since;
+  return instant(begun + 0.75 * (replaced.anchors[0].notAfter - begun));
+};
+
+export const moodOf = (world: World, seen: Observed): Mood => {
+  const { state, policy, clock } = world;
+  const next = withRole(state, 'next');
+  const current = withRole(state, 'current');
+  const previous = withRole(state, 'previous');
+  const [coming, going] = next === undefined ? [current, previous] : [next, current];
+  if (coming === undefined || going === undefined)
+    return { strict: undefined, impatient: false, late: false };
+  const strict = next === undefined ? undefined : strictness(seen, going);
+  // Without X, opening gate 1 early would fail pairs that still work: not before n's very end.
+  const deadline = strict === undefined ? deadlineOf(coming, going) : going.anchors[0].notAfter;
+  return { strict, impatient: clock.aged(coming.since, policy.patience), late: clock.reached(deadline) };
+};
+
+/** Every (consumer, object) pair that fails `ask`. */
+const missing = (
+  seen: Observed,
+  role: 'verifies' | 'presents',
+  since: Instant,
+  ask: (consumer: ConsumerSeen, object: string) => Finding,
+): Blocker[] => {
+  const blockers: Blocker[] = [];
+  for (const consumer of seen.consumers) {
+    for (const object of consumer[role]) {
+      const finding = ask(consumer, object);
+      if (!finding.ok) blockers.push({ consumer: consumer.id, waitsFor: finding.waitsFor, since });
+    }
+  }
+  return blockers;
+};
+
+/** Stands for whoever reads an object without anybody saying so. */
+const somebody = (object: string): ConsumerSeen => ({
+  id: `whoever reads ${object}`,
+  reload: 'unknown',
+  ownersWord: false,
+  blocks: true,
+  presents: [],
+  verifies: [],
+  stripsCross: false,
+  instances: [],
+  workload: undefined,
+});
+
+/** Managed objects without a known reader, where readers have to be declared. */
+const unread = (world: World, seen: Observed): readonly string[] => {
+  if (world.policy.consumersFound) return [];
+  const read = new Set(seen.consumers.flatMap((consumer) => consumer.verifies));
+  return [...world.policy.leaves, ...world.policy.bundles]
+    .map((policy) => policy.object)
+    .filter((object) => !read.has(object));
+};
+
+const obstacles = (world: World, generation: Generation, since: Instant): Blocker[] =>
+  [...world.objects.values()]
+    .filter((object) => object.obstacle !== undefined && heldSince(object, generation) === undefined)
+    .map((object) => ({ consumer: object.id, waitsFor: `it to be writable: ${object.obstacle}`, since }));
+
+/** No process can start any more from files that were there before `generation` came into every object. */
+const cachesPassed = (world: World, generation: Generation): boolean =>
+  [...world.objects.values()].every((object) => {
+    const since = heldSince(object, generation);
+    return since === undefined || world.clock.aged(since, world.policy.cacheLag);
+  });
+
+/** Gate 1, trust is out: every known verifier holds `next`. */
+export const gateOne = (world: World, seen: Observed, next: Generation, mood: Mood): readonly Blocker[] => {
+  // Where X cannot cover a mistake, only the owner's own word lets time stand for evidence.
+  const admits = { settled: mood.strict === undefined, cross: mood.strict === undefined };
+  const blockers = [
+    ...missing(seen, 'verifies', next.since, (consumer, object) =>
+      holds(world, consumer, object, next, admits),
+    ),
+    ...unread(world, seen).flatMap((object) => {
+      const finding = holds(world, somebody(object), object, next, admits);
+      return finding.ok
+        ? []
+        : [{ consumer: `whoever reads ${object}`, waitsFor: finding.waitsFor, since: next.since }];
+    }),
+    ...obstacles(world, next, next.since),
+  ];
+  if (mood.strict !== undefined && !cachesPassed(world, next)) {
+    blockers.push({
+      consumer: 'caches',
+      waitsFor: 'files from before the new CA to be out of reach',
+      since: next.since,
+    });
+  }
+  if (blockers.length === 0 || mood.late) return [];
+  if (mood.strict === undefined && mood.impatient && world.policy.onBlocked === 'Proceed') return [];
+  return blockers;
+};
+
+/** Everybody presents `current`, everybody trusts it, and no cache can bring an old leaf back. */
+const outOfUse = (world: World, seen: Observed, current: Generation): Blocker[] => {
+  const { clock, policy, objects } = world;
+  const since = current.since;
+  const blockers = missing(seen, 'presents', since, (consumer, object) =>
+    serves(world, consumer, object, current),
+  );
+  const presented = new Set(seen.consumers.flatMap((consumer) => consumer.presents));
+  for (const { object } of policy.leaves) {
+    const leaf = objects.get(object)?.leaf;
+    if (leaf === undefined) {
+      blockers.push({ consumer: object, waitsFor: `a leaf of generation ${current.number}`, since });
+      continue;
+    }
+    if (!clock.aged(leaf.writtenAt, policy.cacheLag)) {
+      blockers.push({ consumer: object, waitsFor: 'caches of the old leaf to be out of reach', since });
+    }
+    if (presented.has(object) || oldLeavesGone(world, object, current) !== undefined) continue;
+    // Nobody is known to present it, and nothing covers a mistake about a presenter.
+    const settled = !policy.consumersFound && clock.aged(leaf.issuerSince, policy.settle);
+    if (!settled) {
+      const remedy = policy.consumersFound
+        ? 'the old leaf to expire, since nobody is known to use it; say who does, or that nobody does'
+        : 'settle';
+      blockers.push({ consumer: object, waitsFor: remedy, since });
+    }
+  }
+  return blockers;
+};
+
+const allTrust = (world: World, seen: Observed, current: Generation): Blocker[] => {
+  const admits = { settled: false, cross: false };
+  const blockers = missing(seen, 'verifies', current.since, (consumer, object) =>
+    holds(world, consumer, object, current, admits),
+  );
+  for (const object of unread(world, seen)) {
+    const finding = holds(world, somebody(object), object, current, admits);
+    if (!finding.ok) {
+      blockers.push({
+        consumer: `whoever reads ${object}`,
+        waitsFor: finding.waitsFor,
+        since: current.since,
+      });
+    }
+  }
+  if (!cachesPassed(world, current)) {
+    blockers.push({
+      consumer: 'caches',
+      waitsFor: 'files from before the new CA to be out of reach',
+      since: current.since,
+    });
+  }
+  return blockers;
+};
+
+/** Gate 2, the old one is out of use: every presenter serves `current` and every verifier holds it. */
+export const gateTwo = (
+  world: World,
+  seen: Observed,
+  current: Generation,
+  mood: Mood,
+): readonly Blocker[] => {
+  const presenters = outOfUse(world, seen, current);
+  if (presenters.length > 0) return [...presenters, ...allTrust(world, seen, current)];
+  // No old leaf is left in use. X covers a verifier that has not confirmed, so its owner may choose to go on.
+  if (mood.impatient && world.policy.onBlocked === 'Proceed' && everyOldLeafExpired(world, seen, current))
+    return [];
+  return allTrust(world, seen, current);
+};
+
+const everyOldLeafExpired = (world: World, seen: Observed, current: Generation): boolean => {
+  const objects = [
+    ...world.policy.leaves.map((leaf) => leaf.object),
+    ...seen.consumers.flatMap((c) => c.presents),
+  ];
+  return objects.every((object) => oldLeavesGone(world, object, current) !== undefined);
+};
+
+/** A distrust is done when nobody holds the generation any more, and all is as in a stable authority. */
+export const distrustGate = (
+  world: World,
+  seen: Observed,
+  current: Generation,
+  distrusted: readonly Generation[],
+): readonly Blocker[] => {
+  const since = distrusted[0]?.since ?? after(current.since, 0);
+  const rid = (consumer: ConsumerSeen, object: string): Finding =>
+    isRidOf(world, consumer, object, distrusted);
+  const blockers = missing(seen, 'verifies', since, rid);
+  for (const object of unread(world, seen)) {
+    const finding = rid(somebody(object), object);
+    if (!finding.ok)
+      blockers.push({ consumer: `whoever reads ${object}`, waitsFor: finding.waitsFor, since });
+  }
+  return [...blockers, ...outOfUse(world, seen, current), ...allTrust(world, seen, current)];
+};

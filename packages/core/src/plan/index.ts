@@ -1,0 +1,30 @@
+export {
+  type Anchor,
+  type AuthorityState,
+  type Cross,
+  crossPath,
+  type Generation,
+  generationOf,
+  type Role,
+  withRole,
+} from './authority.ts';
+export { type Desired, desired } from './desired.ts';
+export type { EvidenceKind, Finding } from './evidence.ts';
+export { explain } from './explain.ts';
+export type { Blocker } from './gates.ts';
+export type {
+  ConsumerSeen,
+  HeldAnchor,
+  InstanceSeen,
+  LeafSeen,
+  ObjectSeen,
+  Observed,
+  Proof,
+  Reload,
+} from './observed.ts';
+export { type Action, type Phase, type Plan, phaseOf, plan, type Swap } from './plan.ts';
+export type { BundlePolicy, LeafPolicy, Policy } from './policy.ts';
+export type { StampAction } from './rollouts.ts';
+export { covers, formatStamp, parseStamp, type Stamp } from './stamp.ts';
+export { applyTransition, distrustOf, type Made, type Transition } from './transition.ts';
+export type { BundleWrite, LeafWrite, Note } from './writes.ts';

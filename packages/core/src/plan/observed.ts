@@ -1,0 +1,110 @@
+import type { Instant } from '@handover/material';
+import type { Anchor, AuthorityState } from './authority.ts';
+import type { Stamp } from './stamp.ts';
+
+/** An anchor in a bundle, and since when it has been there without a break (the home's clock). */
+export interface HeldAnchor {
+  readonly fingerprint: string;
+  readonly since: Instant;
+}
+
+/** The leaf inside a Secret. */
+export interface LeafSeen {
+  readonly fingerprint: string;
+  /** Fingerprint of the CA that signed it. */
+  readonly issuer: string;
+  /** Fingerprints of the certificates behind the leaf. */
+  readonly chain: readonly string[];
+  readonly notBefore: Instant;
+  readonly notAfter: Instant;
+  /** Identity of the Leaf's spec it was issued for. */
+  readonly spec: string;
+  /** Of the write that put this very leaf there. */
+  readonly writtenAt: Instant;
+  /** Of the first write from which on the Secret has, without a break, held a leaf of this issuer. */
+  readonly issuerSince: Instant;
+  /** Whether it took the place of another leaf: then somebody may have loaded the old one. */
+  readonly replacedOne: boolean;
+  /** When the last leaf of another issuer that this Secret has held expires. */
+  readonly othersExpire: Instant | undefined;
+}
+
+/** A derived object: a Leaf's Secret, a bundle target, or an API field. */
+export interface ObjectSeen {
+  readonly id: string;
+  /** The home's own version of it: a write that was decided on another version does not land. */
+  readonly version: string;
+  /** Revision of the authority it was made from; undefined when it is not ours yet. */
+  readonly revision: number | undefined;
+  readonly anchors: readonly HeldAnchor[];
+  /** When the set of anchors last changed. */
+  readonly changedAt: Instant;
+  readonly leaf: LeafSeen | undefined;
+  /** Why it cannot be written now (forbidden, owned by somebody else). */
+  readonly obstacle?: string;
+}
+
+/** What one process said or showed. Membership counts, not equality of hashes. */
+export interface Proof {
+  readonly by: 'acknowledged' | 'probed';
+  /** Object it is about; undefined: every object of the consumer. */
+  readonly object?: string;
+  /** CAs it trusts. */
+  readonly anchors?: readonly string[];
+  /** Whether `anchors` is all of them; a canary shows only what it tried. */
+  readonly complete?: boolean;
+  /** CAs whose canary it refused, beside a control that it refused too. */
+  readonly refuses?: readonly string[];
+  /** CA that signed the leaf it serves, and that leaf. */
+  readonly issuer?: string;
+  readonly leaf?: string;
+  readonly at: Instant;
+}
+
+/** A pod, a process, or the one copy that an API field is. Evidence is bound to its uid. */
+export interface InstanceSeen {
+  readonly uid: string;
+  readonly createdAt: Instant | undefined;
+  readonly ready: boolean;
+  readonly stamp: Stamp | undefined;
+  readonly proofs: readonly Proof[];
+}
+
+/** How a consumer picks changes up. `field`: the API server itself reads it. */
+export type Reload = 'hot' | 'restart' | 'unknown' | 'field';
+
+export interface ConsumerSeen {
+  readonly id: string;
+  readonly reload: Reload;
+  /** Its owner says that it reloads within `settle`. */
+  readonly ownersWord: boolean;
+  /** Only consumers in the authority's own namespace hold a rotation up. */
+  readonly blocks: boolean;
+  readonly presents: readonly string[];
+  readonly verifies: readonly string[];
+  /** A probe saw its chain without the X that its Secret holds. */
+  readonly stripsCross: boolean;
+  /** Every one that has not ended: Pending and Terminating count. */
+  readonly instances: readonly InstanceSeen[];
+  /** How to roll it; undefined when nothing can. */
+  readonly workload:
+    | { readonly stamp: Stamp | undefined; readonly rolling: boolean; readonly obstacle?: string }
+    | undefined;
+}
+
+export interface Observed {
+  readonly authority: AuthorityState | undefined;
+  readonly objects: readonly ObjectSeen[];
+  readonly consumers: readonly ConsumerSeen[];
+  /** Rotation ids asked for, oldest first. */
+  readonly rotate: readonly string[];
+  /** Generations somebody wants distrusted. */
+  readonly distrust: readonly number[];
+  /** CAs found in objects while there is no authority yet. */
+  readonly adoptable: readonly Anchor[];
+  /**
+   * Since when the home's clock has been seen to run evenly: no age is counted from before, so that a clock that jumps
+   * ahead cannot make `settle` pass early.
+   */
+  readonly steadySince?: Instant;
+}

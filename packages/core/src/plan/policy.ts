@@ -1,0 +1,45 @@
+import { type Duration, duration, type Instant, second } from '@handover/material';
+import type { Anchor } from './authority.ts';
+
+export interface LeafPolicy {
+  /** Id of its Secret. */
+  readonly object: string;
+  /** Identity of everything that is in the certificate by request: a change means a new leaf. */
+  readonly spec: string;
+  readonly lifetime: Duration;
+  /** Share of its life after which it is renewed, 0–1. */
+  readonly renewAt: number;
+  /** When somebody asked for it; undefined: unknown, taken as long ago. */
+  readonly createdAt?: Instant;
+}
+
+export interface BundlePolicy {
+  readonly object: string;
+  /** Anchors from elsewhere (a company root) that this target holds as well. */
+  readonly extra: readonly Anchor[];
+}
+
+/** What one authority's owner asked for, and what its home can know. */
+export interface Policy {
+  readonly lifetime: Duration;
+  /** Share of the CA's life after which it is rotated (0–1), or how long before its end. */
+  readonly rotate: { readonly at: number } | { readonly before: Duration };
+  readonly strategy: 'Phased' | 'Instant';
+  readonly settle: Duration;
+  readonly onBlocked: 'Wait' | 'Restart' | 'Proceed';
+  readonly patience: Duration;
+  readonly paused: boolean;
+  readonly maxConcurrentRollouts: number;
+  /** How stale a file can be that a new process starts from. */
+  readonly cacheLag: Duration;
+  /**
+   * True where the home finds consumers by itself. Where it does not, whoever reads an object without a declared consumer
+   * rests on `settle`, by its owner's word.
+   */
+  readonly consumersFound: boolean;
+  readonly leaves: readonly LeafPolicy[];
+  readonly bundles: readonly BundlePolicy[];
+}
+
+/** An API field is taken as loaded this long after it was read back: every API server replica has it by then. */
+export const FIELD_LAG: Duration = duration(10 * second);

@@ -1,0 +1,106 @@
+import { withRole } from './authority.ts';
+import { heldSince, type World } from './evidence.ts';
+import type { Mood } from './gates.ts';
+import type { ConsumerSeen, InstanceSeen, Observed } from './observed.ts';
+import { covers, type Stamp } from './stamp.ts';
+import type { Note } from './writes.ts';
+
+export interface StampAction {
+  readonly kind: 'stamp';
+  readonly consumer: string;
+  readonly stamp: Stamp;
+  readonly why: string;
+}
+
+/** The restart-only workloads to roll now, a wave at a time; never for a first install. */
+export const stampsFor = (
+  world: World,
+  seen: Observed,
+  mood: Mood,
+): { stamps: readonly StampAction[]; notes: readonly Note[] } => {
+  const stamps: StampAction[] = [];
+  const notes: Note[] = [];
+  let room =
+    world.policy.maxConcurrentRollouts -
+    seen.consumers.filter((consumer) => consumer.workload?.rolling === true).length;
+  for (const consumer of seen.consumers) {
+    const roll = rollFor(world, consumer, mood);
+    if (roll === undefined) continue;
+    const obstacle =
+      consumer.workload === undefined ? 'nothing can restart it but its owner' : consumer.workload.obstacle;
+    if (obstacle !== undefined) notes.push({ code: 'CannotRestart', object: consumer.id, message: obstacle });
+    else if (room-- > 0) stamps.push({ kind: 'stamp', consumer: consumer.id, ...roll });
+  }
+  return { stamps, notes };
+};
+
+const rollFor = (
+  world: World,
+  consumer: ConsumerSeen,
+  mood: Mood,
+): { stamp: Stamp; why: string } | undefined => {
+  const { state, policy, objects, clock } = world;
+  const current = withRole(state, 'current');
+  const next = withRole(state, 'next');
+  if (current === undefined || consumer.reload === 'field') return undefined;
+  const escalated =
+    (mood.impatient && policy.onBlocked === 'Restart') || (mood.late && consumer.reload === 'unknown');
+  if (consumer.reload !== 'restart' && !escalated) return undefined;
+
+  const early =
+    next !== undefined && consumer.verifies.length > 0 && (mood.strict !== undefined || escalated);
+  const trust = early ? next : current;
+  const presented = consumer.presents.map((object) => objects.get(object)?.leaf);
+  const read = consumer.verifies.map((object) => objects.get(object));
+  const replaced = presented.some((leaf) => leaf?.replacedOne === true);
+  const moving =
+    early || withRole(state, 'previous') !== undefined || withRole(state, 'distrusted') !== undefined;
+  if (!moving && !(replaced && consumer.reload === 'restart')) return undefined;
+  if (presented.some((leaf) => leaf === undefined)) return undefined;
+
+  const issuers = presented.map((leaf) => issuerOf(world, leaf?.issuer));
+  // A leaf of an issuer that signs no longer is about to be replaced: one restart, after that.
+  if (issuers.some((number) => number === undefined || number < current.number)) return undefined;
+  const stamp: Stamp = {
+    trust: trust.number,
+    distrusts: state.distrusts,
+    ...(presented.length === 0
+      ? {}
+      : {
+          issuer: Math.min(...issuers.map((number) => number ?? 0)),
+          leaf: presented
+            .map((leaf) => leaf?.fingerprint.slice(0, 8) ?? '')
+            .sort()
+            .join('+'),
+        }),
+  };
+  if (covers(consumer.workload?.stamp, stamp)) return undefined;
+
+  const writes = [
+    ...presented.map((leaf) => leaf?.writtenAt),
+    ...read.map((object) => heldSince(object, trust)),
+    ...(withRole(state, 'distrusted') === undefined ? [] : read.map((object) => object?.changedAt)),
+  ];
+  // A pod that starts within cacheLag of a write may still get the old files: stamp when that is over.
+  if (writes.some((write) => write === undefined || !clock.aged(write, policy.cacheLag))) return undefined;
+  const last = Math.max(...writes.map((write) => write ?? 0));
+  const upToDate = (instance: InstanceSeen): boolean =>
+    covers(instance.stamp, stamp) ||
+    (instance.createdAt !== undefined && instance.createdAt > last + policy.cacheLag) ||
+    (consumer.reload !== 'restart' &&
+      proves(consumer, instance, trust.anchors[0].fingerprint, current.anchors[0].fingerprint));
+  if (consumer.instances.every(upToDate)) return undefined;
+  const why = moving
+    ? `it reads its files only when it starts, and generation ${trust.number} is there`
+    : 'its leaf was renewed';
+  return { stamp, why };
+};
+
+const proves = (consumer: ConsumerSeen, instance: InstanceSeen, trusted: string, issuer: string): boolean =>
+  (consumer.verifies.length === 0 || instance.proofs.some((proof) => proof.anchors?.includes(trusted))) &&
+  (consumer.presents.length === 0 || instance.proofs.some((proof) => proof.issuer === issuer));
+
+const issuerOf = (world: World, fingerprint: string | undefined): number | undefined =>
+  world.state.generations.find((generation) =>
+    generation.anchors.some((anchor) => anchor.fingerprint === fingerprint),
+  )?.number;

@@ -1,0 +1,162 @@
+import type { Instant } from '@handover/material';
+import {
+  type Anchor,
+  type AuthorityState,
+  type Cross,
+  crossPath,
+  type Generation,
+  generationOf,
+  type Role,
+  withRole,
+} from './authority.ts';
+
+/** The five ways an authority changes. Each is one compare-and-swap, made before any write derived from it. */
+export type Transition =
+  | {
+      readonly kind: 'mint';
+      readonly generation: number;
+      /** `current` only for the very first generation. */
+      readonly as: 'current' | 'next';
+      /** The rotation this belongs to; none for the very first generation. */
+      readonly id: string | undefined;
+      /** CAs found in use whose keys nobody has: they become the current generation. */
+      readonly adopts: readonly [Anchor, ...Anchor[]] | undefined;
+    }
+  | { readonly kind: 'activate'; readonly generation: number; readonly crossBy: number | undefined }
+  | { readonly kind: 'retire'; readonly generation: number }
+  | {
+      readonly kind: 'distrust';
+      readonly generations: readonly number[];
+      /** Who signs from now on, when the current generation is among them. */
+      readonly replacement:
+        | { readonly generation: number; readonly minted: boolean; readonly crossBy: number | undefined }
+        | undefined;
+    }
+  | { readonly kind: 'distrust-done'; readonly generations: readonly number[] };
+
+/** What the actor made for a transition: keys and signatures are its work, not the planner's. */
+export interface Made {
+  readonly at: Instant;
+  readonly ca?: Anchor;
+  readonly cross?: Pick<Cross, 'fingerprint' | 'notAfter'>;
+}
+
+const needed = <T>(value: T | undefined, what: string): T => {
+  if (value === undefined) throw new TypeError(`transition without its ${what}`);
+  return value;
+};
+
+/**
+ * The authority after a transition. `revision` is the one to write; keys of generations that are no longer listed are
+ * destroyed in the same write.
+ */
+export const applyTransition = (
+  state: AuthorityState | undefined,
+  transition: Transition,
+  made: Made,
+  revision: number,
+): AuthorityState => {
+  const next = (generations: readonly Generation[], more: Partial<AuthorityState> = {}): AuthorityState => ({
+    ids: state?.ids ?? [],
+    distrusts: state?.distrusts ?? 0,
+    crosses: state?.crosses ?? [],
+    lastGeneration: state?.lastGeneration ?? 0,
+    ...more,
+    revision,
+    generations: [...generations].sort((a, b) => b.number - a.number),
+  });
+  const before = state?.generations ?? [];
+  const as = (generation: Generation, role: Role): Generation => ({ ...generation, role, since: made.at });
+  const minted = (number: number, role: Role): Generation => ({
+    number,
+    role,
+    anchors: [needed(made.ca, 'certificate')],
+    hasKey: true,
+    since: made.at,
+  });
+  const crossed = (of: number, by: number | undefined): readonly Cross[] => {
+    const old = state?.crosses ?? [];
+    if (by === undefined) return [];
+    return crossPath([{ of, by, ...needed(made.cross, 'cross-certificate') }, ...old], of);
+  };
+
+  switch (transition.kind) {
+    case 'mint': {
+      const { generation, id, adopts } = transition;
+      const adopted: readonly Generation[] =
+        adopts === undefined
+          ? []
+          : [{ number: generation - 1, role: 'current', anchors: adopts, hasKey: false, since: made.at }];
+      return next([...before, ...adopted, minted(generation, transition.as)], {
+        lastGeneration: generation,
+        ids: id === undefined ? (state?.ids ?? []) : [...(state?.ids ?? []), id],
+      });
+    }
+    case 'activate':
+      return next(
+        before.map((generation) => {
+          if (generation.number === transition.generation) return as(generation, 'current');
+          return generation.role === 'current' ? as(generation, 'previous') : generation;
+        }),
+        { crosses: crossed(transition.generation, transition.crossBy) },
+      );
+    case 'retire':
+      return next(before.filter((generation) => generation.number !== transition.generation));
+    case 'distrust': {
+      const { generations, replacement } = transition;
+      const kept = before.map((generation) => {
+        if (generations.includes(generation.number)) return as(generation, 'distrusted');
+        return generation.number === replacement?.generation ? as(generation, 'current') : generation;
+      });
+      if (replacement === undefined) return next(kept, { distrusts: (state?.distrusts ?? 0) + 1 });
+      return next(replacement.minted ? [...kept, minted(replacement.generation, 'current')] : kept, {
+        distrusts: (state?.distrusts ?? 0) + 1,
+        lastGeneration: Math.max(state?.lastGeneration ?? 0, replacement.generation),
+        crosses: crossed(replacement.generation, replacement.crossBy),
+      });
+    }
+    case 'distrust-done':
+      return next(before.filter((generation) => !transition.generations.includes(generation.number)));
+    default:
+      return transition satisfies never;
+  }
+};
+
+/** What distrusting these generations does, or nothing when none of them is there to be distrusted. */
+export const distrustOf = (state: AuthorityState, asked: readonly number[]): Transition | undefined => {
+  const found = new Set(
+    asked.filter((number) => {
+      const generation = generationOf(state, number);
+      return generation !== undefined && generation.role !== 'distrusted';
+    }),
+  );
+  if (found.size === 0) return undefined;
+  // X(g by h) lets whoever holds h accept g: h must go too, or g is smuggled back in.
+  for (const cross of state.crosses) {
+    if (
+      found.has(cross.of) &&
+      generationOf(state, cross.by)?.role !== 'distrusted' &&
+      generationOf(state, cross.by)
+    ) {
+      found.add(cross.by);
+    }
+  }
+  const generations = [...found].sort((a, b) => b - a);
+  const current = withRole(state, 'current');
+  if (current === undefined || !found.has(current.number)) {
+    return { kind: 'distrust', generations, replacement: undefined };
+  }
+  // Every verifier holds the outgoing generation, so it vouches for the replacement: laggards go on accepting.
+  const crossBy = current.hasKey ? current.number : undefined;
+  const waiting = withRole(state, 'next');
+  const promoted = waiting !== undefined && !found.has(waiting.number);
+  return {
+    kind: 'distrust',
+    generations,
+    replacement: {
+      generation: promoted ? waiting.number : state.lastGeneration + 1,
+      minted: !promoted,
+      crossBy,
+    },
+  };
+};

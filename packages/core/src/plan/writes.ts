@@ -1,0 +1,194 @@
+import { hour, type Instant, instant } from '@handover/material';
+import { withRole } from './authority.ts';
+import { bundleAt, desired, EXPIRY_GRACE } from './desired.ts';
+import { othersExpire, type World } from './evidence.ts';
+import type { ObjectSeen } from './observed.ts';
+import type { LeafPolicy } from './policy.ts';
+
+interface Write {
+  readonly object: string;
+  /** Version the decision rests on: any other and the write must not land. Undefined: it must not exist yet. */
+  readonly expect: string | undefined;
+  readonly revision: number;
+  /** Fingerprints, newest generation first. */
+  readonly anchors: readonly string[];
+  readonly why: string;
+}
+
+export interface BundleWrite extends Write {
+  readonly kind: 'write-bundle';
+}
+
+export interface LeafWrite extends Write {
+  readonly kind: 'write-leaf';
+  /** A new key and leaf; undefined: the leaf in the Secret stays. */
+  readonly issue:
+    | {
+        readonly generation: number;
+        readonly notBefore: Instant;
+        readonly notAfter: Instant;
+        readonly othersExpire: Instant | undefined;
+        readonly replacesOne: boolean;
+      }
+    | undefined;
+  /** Fingerprints of the cross-certificates behind the leaf; undefined: as they are. */
+  readonly chain: readonly string[] | undefined;
+}
+
+/** Said when an object is left as it is because what it should hold cannot be. */
+export interface Note {
+  readonly code: 'Degraded' | 'CannotIssue' | 'InstantBecamePhased' | 'DeadlinePassed' | 'CannotRestart';
+  readonly object: string;
+  readonly message: string;
+}
+
+/** Certificates begin an hour back, because a peer's clock may be behind ours. */
+const SKEW = hour;
+
+const same = (a: readonly string[], b: readonly string[]): boolean =>
+  a.length === b.length && a.every((item, index) => item === b[index]);
+
+const firstDifference = (differences: readonly (string | false | undefined)[]): string | undefined =>
+  differences.find((difference): difference is string => typeof difference === 'string');
+
+/** All objects that differ from what the authority says, or that carry an older revision. */
+export const writesFor = (
+  world: World,
+): { writes: readonly (BundleWrite | LeafWrite)[]; notes: readonly Note[] } => {
+  const { state, policy, clock, objects } = world;
+  const want = desired(state);
+  const current = withRole(state, 'current');
+  const isOver = (end: Instant): boolean => clock.reached(end + EXPIRY_GRACE);
+  const writes: (BundleWrite | LeafWrite)[] = [];
+  const notes: Note[] = [];
+  const chain = want.chain.filter((cross) => !isOver(cross.notAfter)).map((cross) => cross.fingerprint);
+
+  const bundle = (
+    seen: ObjectSeen | undefined,
+    object: string,
+    anchors = want.anchors,
+  ): readonly string[] | undefined => {
+    const live = bundleAt(anchors, isOver);
+    if (live !== undefined) return live;
+    notes.push({
+      code: 'Degraded',
+      object,
+      message: 'every CA for it has expired; its bundle is kept as it is',
+    });
+    return seen?.anchors.map((anchor) => anchor.fingerprint);
+  };
+  const bundleDiffers = (seen: ObjectSeen | undefined, anchors: readonly string[]): string | undefined => {
+    const held = seen?.anchors.map((anchor) => anchor.fingerprint) ?? [];
+    return firstDifference([
+      anchors.some((fingerprint) => !held.includes(fingerprint)) && 'its bundle lacks a CA',
+      held.some((fingerprint) => !anchors.includes(fingerprint)) && 'its bundle holds a CA that has gone',
+      !same(held, anchors) && 'its bundle is not in canonical order',
+      (seen?.revision ?? -1) < state.revision && `it was made from revision ${seen?.revision ?? 'none'}`,
+    ]);
+  };
+
+  for (const target of policy.bundles) {
+    const seen = objects.get(target.object);
+    if (seen?.obstacle !== undefined) continue;
+    const anchors = bundle(seen, target.object, [...want.anchors, ...target.extra]);
+    if (anchors === undefined) continue;
+    const why = seen === undefined ? 'it does not exist yet' : bundleDiffers(seen, anchors);
+    if (why === undefined) continue;
+    writes.push({
+      kind: 'write-bundle',
+      object: target.object,
+      expect: seen?.version,
+      revision: state.revision,
+      anchors,
+      why,
+    });
+  }
+
+  for (const leaf of policy.leaves) {
+    const seen = objects.get(leaf.object);
+    if (seen?.obstacle !== undefined) continue;
+    const anchors = bundle(seen, leaf.object);
+    if (anchors === undefined) continue;
+    const issue = issueFor(world, leaf, seen);
+    if (issue.wanted !== undefined && issue.leaf === undefined) {
+      notes.push({
+        code: 'CannotIssue',
+        object: leaf.object,
+        message: `no leaf can be issued: generation ${current?.number ?? '?'} has no key, or has ended`,
+      });
+      if (seen === undefined) continue;
+    }
+    const ours =
+      seen?.leaf !== undefined && current?.anchors.some((anchor) => anchor.fingerprint === seen.leaf?.issuer);
+    const rechained = issue.leaf !== undefined || (ours === true && current?.hasKey === true);
+    const why =
+      (issue.leaf === undefined ? undefined : issue.wanted) ??
+      firstDifference([
+        rechained && !same(seen?.leaf?.chain ?? [], chain) && 'its chain of cross-certificates changed',
+        bundleDiffers(seen, anchors),
+      ]);
+    if (why === undefined) continue;
+    writes.push({
+      kind: 'write-leaf',
+      object: leaf.object,
+      expect: seen?.version,
+      revision: state.revision,
+      anchors,
+      issue: issue.leaf,
+      chain: rechained ? chain : undefined,
+      why,
+    });
+  }
+  return { writes, notes };
+};
+
+/** Whether a new leaf is wanted, why, and what it would be; `leaf` is undefined when it cannot be issued. */
+const issueFor = (
+  world: World,
+  leaf: LeafPolicy,
+  seen: ObjectSeen | undefined,
+): { wanted: string | undefined; leaf: LeafWrite['issue'] } => {
+  const { state, clock } = world;
+  const current = withRole(state, 'current');
+  if (current === undefined) return { wanted: undefined, leaf: undefined };
+  const ca = current.anchors[0];
+  const notAfter = instant(Math.min(clock.now + leaf.lifetime, ca.notAfter));
+  const held = seen?.leaf;
+  const wanted = ((): string | undefined => {
+    if (held === undefined) return seen === undefined ? 'it does not exist yet' : 'it holds no leaf';
+    if (!current.anchors.some((anchor) => anchor.fingerprint === held.issuer)) {
+      return `generation ${current.number} signs now`;
+    }
+    if (!current.hasKey) return undefined; // adopted as it is: renewing is what the rotation to come is for
+    if (held.spec !== leaf.spec) return 'what was asked for changed';
+    const begun = held.notBefore + SKEW;
+    // Never to the NotAfter it already has: a CA near its end cannot give a longer life.
+    const due = clock.reached(begun + leaf.renewAt * (held.notAfter - begun)) && notAfter > held.notAfter;
+    return due ? 'it is due for renewal' : undefined;
+  })();
+  if (wanted === undefined || !current.hasKey || clock.reached(ca.notAfter))
+    return { wanted, leaf: undefined };
+  return {
+    wanted,
+    leaf: {
+      generation: current.number,
+      notBefore: instant(Math.max(clock.now - SKEW, ca.notBefore)),
+      notAfter,
+      replacesOne: held !== undefined || forgotten(world, leaf),
+      othersExpire: held === undefined ? forgottenEnd(world, leaf) : othersExpire(seen, current),
+    },
+  };
+};
+
+/** A Secret that was deleted and is made again: somebody may still hold what was in it. */
+const forgotten = (world: World, leaf: LeafPolicy): boolean => {
+  const previous = withRole(world.state, 'previous') ?? withRole(world.state, 'distrusted');
+  return previous !== undefined && (leaf.createdAt === undefined || leaf.createdAt <= previous.since);
+};
+
+const forgottenEnd = (world: World, leaf: LeafPolicy): Instant | undefined => {
+  if (!forgotten(world, leaf)) return undefined;
+  const previous = withRole(world.state, 'previous') ?? withRole(world.state, 'distrusted');
+  if (previous === undefined) return undefined;
+  return instant(Math.min(previous.since + leaf.lifetime, previous.anchors[0].notAfter));
+};
