@@ -27,7 +27,6 @@ const source = exactlyOne(
       .optional()
       .describe('Certificates as PEM.'),
   }),
-  ['authority', 'secret', 'configMap', 'inline'],
 );
 
 const dataTarget = (what: string) =>
@@ -119,7 +118,6 @@ const target = exactlyOne(
     clusterTrustBundle,
     inject,
   }),
-  ['configMap', 'secret', 'clusterTrustBundle', 'inject'],
 );
 
 const spec = fields({
