@@ -63,6 +63,7 @@ describe('PEM', () => {
       [`-----BEGIN CERTIFICATE-----\n${block}`, 'PEM_BAD_BOUNDARY'],
       ['-----END CERTIFICATE-----\n', 'PEM_BAD_BOUNDARY'],
       [`  ${block}`, 'PEM_BAD_BOUNDARY'],
+      [block.trimEnd() + block, 'PEM_BAD_BOUNDARY'],
       [`x ${block}`, 'PEM_BAD_BOUNDARY'],
       [block.replaceAll('\n', ''), 'PEM_BAD_BOUNDARY'],
       [`-----BEGIN certificate-----\n${body}\n-----END certificate-----\n`, 'PEM_BAD_BOUNDARY'],

@@ -112,16 +112,17 @@ export function scanPem(
         continue;
       }
     }
-    if (open) {
-      open.body += raw.trim();
-      continue;
-    }
-    // A mangled boundary is not junk: skipping it would drop a certificate in silence.
+    // A mangled boundary is not junk: skipping it would drop a certificate in silence. `cat` of files without a last
+    // newline makes `-----END …----------BEGIN …-----`.
     if (raw.includes('-----BEGIN') || raw.includes('-----END')) {
       refuse(
         'PEM_BAD_BOUNDARY',
         `line ${line} is a damaged BEGIN or END line; it must stand alone, unindented`,
       );
+    }
+    if (open) {
+      open.body += raw.trim();
+      continue;
     }
     if (raw.trim() === '') {
       inJunk = false;
