@@ -266,7 +266,14 @@ function makeLeaf(dice: Dice, keys: Keys, now: number, issuer: Issued, flawed: n
     eku: flaw(0.1)
       ? dice.pick([undefined, ['serverAuth'], ['clientAuth'], ['any'], ['codeSigning']])
       : ['serverAuth', 'clientAuth'],
-    dns: dice.pick([['a.mesh.test'], ['mesh.test', 'b.mesh.test'], ['x.other.test'], []]),
+    dns: dice.pick([
+      ['a.mesh.test'],
+      ['mesh.test', 'b.mesh.test'],
+      ['x.other.test'],
+      ['amesh.test'],
+      ['A.MESH.test', 'test'],
+      [],
+    ]),
     ip: dice.chance(0.2)
       ? [
           dice.pick([
