@@ -1,0 +1,36 @@
+export { act } from './act.ts';
+export {
+  authorityRef,
+  type Catalogue,
+  catalogueOf,
+  idOf,
+  ownBundleOf,
+  profileObjectOf,
+  secretOf,
+  targetsOf,
+} from './catalogue.ts';
+export { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
+export { observe, type Sight } from './observe.ts';
+export { authorityIn, type Duties, type Extras, policyFor, specOf } from './policy-for.ts';
+export type {
+  AuthorityId,
+  AuthorityRecord,
+  AuthorityStore,
+  Clock,
+  Contents,
+  EvidenceSource,
+  Home,
+  HomeFacts,
+  ObjectId,
+  ObjectReader,
+  ObjectRecord,
+  ObjectWriter,
+  ReloadHooks,
+  RequestSource,
+  StoredObject,
+  Told,
+} from './ports.ts';
+export { localTlsSupport, reconcileProfile, resolveProfile } from './profile.ts';
+export { converge, type Outcome, reconcile } from './reconcile.ts';
+export { isStatic, reconcileStaticBundle } from './static-bundle.ts';
+export { type QueueOptions, WorkQueue } from './work-queue.ts';
