@@ -1,0 +1,82 @@
+import type { KeyObject } from 'node:crypto';
+import { HandoverError, type Instant, instant } from '@handover/material';
+import { type Certificate, partsOf } from './certificate-parts.ts';
+import { authorityKeyIdentifier, CA_CONSTRAINTS, CA_KEY_USAGE, subjectKeyIdentifier } from './extensions.ts';
+import type { KeyPair } from './keys.ts';
+import { caCommonName, distinguishedName } from './names.ts';
+import { keyIdOfSpki, spkiOf } from './public-key.ts';
+import { requireKeyOf, signCertificate } from './signed.ts';
+
+export interface CaInput {
+  readonly name: string;
+  readonly generation: number;
+  readonly key: KeyPair;
+  /** 8 to 20 random bytes. */
+  readonly serial: Uint8Array;
+  /** An hour back from now, for clocks that run late (DESIGN §4). */
+  readonly notBefore: Instant;
+  readonly notAfter: Instant;
+}
+
+const caExtensions = (keyId: Uint8Array, issuerKeyId: Uint8Array): readonly Uint8Array[] => [
+  CA_CONSTRAINTS,
+  CA_KEY_USAGE,
+  subjectKeyIdentifier(keyId),
+  authorityKeyIdentifier(issuerKeyId),
+];
+
+/** The self-signed CA of one generation, DER. */
+export function issueCa(input: CaInput): Uint8Array {
+  const spki = spkiOf(input.key.publicKey);
+  requireKeyOf(spki, input.key.privateKey, `the CA ${input.name} ${input.generation}`);
+  const keyId = keyIdOfSpki(spki);
+  const subject = distinguishedName({ commonName: caCommonName(input.name, input.generation, keyId) });
+  return signCertificate(
+    {
+      serial: input.serial,
+      issuer: subject,
+      subject,
+      spki,
+      notBefore: input.notBefore,
+      notAfter: input.notAfter,
+      extensions: caExtensions(keyId, keyId),
+    },
+    input.key.privateKey,
+  );
+}
+
+export interface CrossInput {
+  /** CA n+1, whose name and key X carries. */
+  readonly subject: Certificate;
+  /** CA n, which verifiers already hold. */
+  readonly issuer: Certificate;
+  readonly issuerKey: KeyObject;
+  readonly serial: Uint8Array;
+  readonly notBefore: Instant;
+  readonly notAfter: Instant;
+}
+
+/** X(n+1 by n), DER. Its dates are cut to where both CAs are valid: outside, the chain through it is dead anyway. */
+export function issueCross(input: CrossInput): Uint8Array {
+  const subject = partsOf(input.subject);
+  const issuer = partsOf(input.issuer);
+  if (!subject.isCa || !issuer.isCa) {
+    throw new HandoverError(
+      'ISSUE_NOT_A_CA',
+      'a cross-certificate joins two CAs; one of the two is not a CA',
+    );
+  }
+  requireKeyOf(issuer.spki, input.issuerKey, 'the CA that is to cross-sign');
+  return signCertificate(
+    {
+      serial: input.serial,
+      issuer: issuer.subject,
+      subject: subject.subject,
+      spki: subject.spki,
+      notBefore: instant(Math.max(input.notBefore, input.issuer.notBefore, input.subject.notBefore)),
+      notAfter: instant(Math.min(input.notAfter, input.issuer.notAfter, input.subject.notAfter)),
+      extensions: caExtensions(subject.keyId, issuer.keyId),
+    },
+    input.issuerKey,
+  );
+}

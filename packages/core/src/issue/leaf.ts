@@ -1,0 +1,75 @@
+import type { KeyObject } from 'node:crypto';
+import { HandoverError, type Instant, instant } from '@handover/material';
+import { type AltNames, generalNames } from './alt-names.ts';
+import { type Certificate, partsOf } from './certificate-parts.ts';
+import {
+  authorityKeyIdentifier,
+  extendedKeyUsage,
+  LEAF_CONSTRAINTS,
+  LEAF_KEY_USAGE,
+  subjectAltName,
+  subjectKeyIdentifier,
+  USAGES,
+  type Usage,
+} from './extensions.ts';
+import { distinguishedName, type Subject } from './names.ts';
+import { familyOf, keyIdOfSpki, spkiOf } from './public-key.ts';
+import { requireKeyOf, signCertificate } from './signed.ts';
+
+export interface LeafInput extends AltNames {
+  readonly issuer: Certificate;
+  readonly issuerKey: KeyObject;
+  readonly publicKey: KeyObject;
+  /** 8 to 20 random bytes. */
+  readonly serial: Uint8Array;
+  readonly subject: Subject;
+  readonly usages: readonly Usage[];
+  /** An hour back from now, for clocks that run late (DESIGN §4). */
+  readonly notBefore: Instant;
+  readonly notAfter: Instant;
+}
+
+/** A leaf, DER. Its dates are cut to those of its CA: past them nobody would accept it. */
+export function issueLeaf(input: LeafInput): Uint8Array {
+  const issuer = partsOf(input.issuer);
+  if (!issuer.isCa)
+    throw new HandoverError('ISSUE_NOT_A_CA', 'the issuer of a leaf must be a CA certificate');
+  requireKeyOf(issuer.spki, input.issuerKey, 'the CA that is to issue');
+  const unknown = input.usages.find((usage) => !USAGES.includes(usage));
+  if (input.usages.length === 0 || unknown !== undefined) {
+    throw new HandoverError(
+      'ISSUE_USAGES',
+      `usages must be server, client or both, got ${unknown ?? 'none'}; a leaf without them would be good for anything`,
+    );
+  }
+  const { commonName, organizations = [] } = input.subject;
+  const anonymous = commonName === undefined && organizations.length === 0;
+  const names = generalNames(input);
+  if (anonymous && names.length === 0) {
+    throw new HandoverError(
+      'ISSUE_NO_NAME',
+      'a leaf needs a name: give it a subject.commonName, or dnsNames, ipAddresses or uris',
+    );
+  }
+  const spki = spkiOf(input.publicKey);
+  return signCertificate(
+    {
+      serial: input.serial,
+      issuer: issuer.subject,
+      subject: distinguishedName(input.subject),
+      spki,
+      notBefore: instant(Math.max(input.notBefore, input.issuer.notBefore)),
+      notAfter: instant(Math.min(input.notAfter, input.issuer.notAfter)),
+      extensions: [
+        LEAF_CONSTRAINTS,
+        familyOf(input.publicKey) === 'RSA' ? LEAF_KEY_USAGE.rsa : LEAF_KEY_USAGE.ecdsa,
+        extendedKeyUsage(input.usages),
+        subjectKeyIdentifier(keyIdOfSpki(spki)),
+        authorityKeyIdentifier(issuer.keyId),
+        // Critical only when the subject is empty: RFC 5280 §4.1.2.6.
+        ...(names.length === 0 ? [] : [subjectAltName(names, anonymous)]),
+      ],
+    },
+    input.issuerKey,
+  );
+}
