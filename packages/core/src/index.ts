@@ -1,4 +1,18 @@
 export {
+  type CaInput,
+  type CrossInput,
+  generateKey,
+  issueCa,
+  issueCross,
+  issueLeaf,
+  type KeyAlgorithm,
+  type KeyPair,
+  type KeySource,
+  type LeafInput,
+  subjectKeyId,
+  type Usage,
+} from './issue/index.ts';
+export {
   type Action,
   type Anchor,
   type AuthorityState,
