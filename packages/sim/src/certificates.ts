@@ -30,6 +30,8 @@ export class Certificates {
   readonly #leaves = new Map<string, string>();
   /** Short names for fingerprints, so that a cache key stays small. */
   readonly #names = new Map<string, string>();
+  /** What each certificate is, for people. */
+  readonly #labels = new Map<string, string>();
   readonly #verdicts = new Map<string, Cached[]>();
   #dealt = 0;
   #serial = 0;
@@ -49,6 +51,7 @@ export class Certificates {
     });
     const { fingerprint, notBefore, notAfter } = this.#keep(der);
     this.#keys.set(fingerprint, key);
+    this.#labels.set(fingerprint, `${generation}`);
     return { fingerprint, notBefore, notAfter };
   }
 
@@ -63,6 +66,7 @@ export class Certificates {
       notAfter: issuer.notAfter,
     });
     const { fingerprint, notAfter } = this.#keep(der);
+    this.#labels.set(fingerprint, `X(${this.label(of)} by ${this.label(by)})`);
     return { fingerprint, notAfter };
   }
 
@@ -87,6 +91,7 @@ export class Certificates {
     });
     const { fingerprint } = this.#keep(der);
     this.#leaves.set(id, fingerprint);
+    this.#labels.set(fingerprint, `leaf of ${this.label(issuer)}`);
     return fingerprint;
   }
 
@@ -94,6 +99,11 @@ export class Certificates {
     const found = this.#certificates.get(fingerprint);
     if (found === undefined) throw new TypeError(`no certificate ${fingerprint}`);
     return found;
+  }
+
+  /** `2` for the CA of generation 2, `X(2 by 1)`, `leaf of 2`. */
+  label(fingerprint: string): string {
+    return this.#labels.get(fingerprint) ?? fingerprint.slice(0, 8);
   }
 
   /** A short name that is the same in every run, however the signatures came out. */
