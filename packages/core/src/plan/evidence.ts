@@ -61,7 +61,7 @@ const createdAfter = (world: World, instance: InstanceSeen, write: Instant | und
   instance.ready &&
   write !== undefined &&
   instance.createdAt !== undefined &&
-  instance.createdAt > write + world.policy.cacheLag;
+  world.clock.cameAfter(instance.createdAt, write, world.policy.cacheLag);
 
 const wordCounts = (world: World, consumer: ConsumerSeen): boolean =>
   consumer.reload !== 'restart' && (consumer.ownersWord || !world.policy.consumersFound);
