@@ -74,6 +74,8 @@ export class Controller {
   #lastHome = 0;
   #lastTime = 0;
   #cache: Basis | undefined;
+  /** Pods that were dated in the future when first seen: from before the home's clock was set back. */
+  readonly #misdated = new Set<string>();
 
   constructor(name: string, stage: Stage) {
     this.name = name;
@@ -137,8 +139,8 @@ export class Controller {
     this.#busy = true;
     if (home.away) return this.#again(random.between(second, 15 * second));
     const stale = !mustBeFresh && faults.staleReads && this.#cache !== undefined && random.chance(0.3);
-    this.#checkClock();
-    const fresh = this.#stage.listing();
+    this.checkClock();
+    const fresh = this.#dated(this.#stage.listing());
     const cached = stale ? this.#cache : undefined;
     const listing = cached === undefined ? fresh : { ...cached.listing, now: fresh.now };
     const steadySince = this.#steadySince;
@@ -154,9 +156,26 @@ export class Controller {
     });
   }
 
-  /** The home's clock against its own monotonic one. */
-  #checkClock(): void {
+  #dated(listing: Listing): Listing {
+    for (const consumer of listing.consumers) {
+      for (const { uid, createdAt } of consumer.instances) {
+        if (createdAt !== undefined && createdAt > listing.now) this.#misdated.add(uid);
+      }
+    }
+    if (this.#misdated.size === 0) return listing;
+    const consumers = listing.consumers.map((consumer) => ({
+      ...consumer,
+      instances: consumer.instances.map((instance) =>
+        this.#misdated.has(instance.uid) ? { ...instance, createdAt: undefined } : instance,
+      ),
+    }));
+    return { ...listing, consumers };
+  }
+
+  /** The home's clock against its own monotonic one: whenever it looks, and every few seconds besides. */
+  checkClock(): void {
     const { home } = this.#stage;
+    if (!this.#alive || home.away) return;
     const time = this.#stage.time();
     const drift = home.now - this.#lastHome - (time - this.#lastTime);
     if (Math.abs(drift) > second) this.#steadySince = home.now;
@@ -190,7 +209,7 @@ export class Controller {
       const results = plan.actions.map((action) => this.#perform(action, basis));
       const own = plan.actions.filter((action) => action.kind !== 'stamp').length;
       if (results.every((result) => result === 'landed') && home.version === version + own) {
-        const again = strategy.plan(look(this.#stage.listing(), home.authority), policy, now);
+        const again = strategy.plan(look(this.#dated(this.#stage.listing()), home.authority), policy, now);
         const repeated = again.actions.find((action) =>
           plan.actions.some((done) => sameTarget(done, action)),
         );

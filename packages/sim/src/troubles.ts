@@ -61,7 +61,14 @@ export const troubles = (world: World): void => {
       world.log(() => 'the home is back');
     });
   });
+  let lastJump = 0;
   often('clock-jumps', 3, () => {
+    // A clock that leaps ahead and back between two looks of a controller leaves no trace.
+    if (world.time() < lastJump + 30 * second) return;
+    lastJump = world.time();
+    world.later(random.between(0, 5 * second), () => {
+      for (const controller of world.controllers) controller.checkClock();
+    });
     // Never further than half an hour from the truth: certificates begin an hour back, and no more is promised.
     home.offset = Math.round(random.between(-30 * minute, 30 * minute));
     world.happened('clock-jumps');

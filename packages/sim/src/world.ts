@@ -181,7 +181,6 @@ export class World implements Surroundings, Stage {
   swapped(before: Parameters<Stage['swapped']>[0], swap: Parameters<Stage['swapped']>[1]): void {
     const ours = this.strategy.name === 'phased' || this.strategy.name === 'instant';
     if (swap.kind === (ours ? 'retire' : 'activate')) this.rotations++;
-    if (swap.kind === 'distrust') this.happened('distrust');
     if (swap.kind === 'mint' && swap.adopts !== undefined) this.happened('adoption');
     this.happened(swap.kind);
     this.invariant.swapped(before, swap);
