@@ -1,5 +1,5 @@
 import type { Instant } from '@handover/material';
-import type { AuthorityState, Generation } from './authority.ts';
+import { type AuthorityState, type Generation, withRole } from './authority.ts';
 import type { Clock } from './clock.ts';
 import type { ConsumerSeen, InstanceSeen, ObjectSeen, Proof } from './observed.ts';
 import { FIELD_LAG, type Policy } from './policy.ts';
@@ -66,8 +66,18 @@ const createdAfter = (world: World, instance: InstanceSeen, write: Instant | und
 const wordCounts = (world: World, consumer: ConsumerSeen): boolean =>
   consumer.reload !== 'restart' && (consumer.ownersWord || !world.policy.consumersFound);
 
+/**
+ * A Leaf's Secret that is not there and that nobody can issue before the adopted CA is replaced: whoever needs it waits for
+ * it to start, so that waiting for them would never end.
+ */
+export const isUnborn = ({ state, policy, objects }: World, object: string): boolean =>
+  !objects.has(object) &&
+  withRole(state, 'current')?.hasKey === false &&
+  policy.leaves.some((leaf) => leaf.object === object);
+
 interface Question {
   readonly consumer: ConsumerSeen;
+  readonly object: string;
   /** What one instance shows, if anything. */
   readonly shown: (instance: InstanceSeen) => Finding | undefined;
   /** Since when the object has been right; undefined: it is not. */
@@ -86,15 +96,17 @@ const ask = (world: World, question: Question): Finding => {
       ? found('written', since)
       : waits(`${what} to reach every API server`);
   }
-  let weakest: Finding = found('restarted');
+  const unborn = isUnborn(world, question.object);
+  let weakest: Finding = found(unborn ? 'unused' : 'restarted');
   let missing: InstanceSeen | undefined;
   for (const instance of consumer.instances) {
+    if (unborn && !instance.ready) continue;
     const finding = question.shown(instance);
     if (finding === undefined) missing = instance;
     else weakest = finding;
   }
   if (missing === undefined && consumer.instances.length > 0) return weakest;
-  if (missing === undefined && policy.consumersFound) return found('unused');
+  if (missing === undefined && (policy.consumersFound || unborn)) return found('unused');
   const settledStands = consumer.blocks
     ? consumer.reload !== 'restart' && (admits.settled || wordCounts(world, consumer))
     : true;
@@ -117,6 +129,7 @@ export const holds = (
   const since = heldSince(world.objects.get(object), generation);
   return ask(world, {
     consumer,
+    object,
     since,
     admits,
     what: `generation ${generation.number}`,
@@ -148,6 +161,7 @@ export const isRidOf = (
   const since = clean ? seen.changedAt : undefined;
   return ask(world, {
     consumer,
+    object,
     since,
     admits: { settled: false, cross: false },
     what: `a bundle without generation ${generations.map((generation) => generation.number).join(', ')}`,
@@ -192,6 +206,7 @@ export const serves = (
     leaf !== undefined && generation.anchors.some((anchor) => anchor.fingerprint === leaf.issuer);
   const finding = ask(world, {
     consumer,
+    object,
     since: issued ? leaf.issuerSince : undefined,
     admits: { settled: false, cross: false },
     what: `a leaf of generation ${generation.number}`,

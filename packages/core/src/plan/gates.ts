@@ -1,6 +1,15 @@
 import { after, type Instant, instant } from '@handover/material';
 import { type Generation, withRole } from './authority.ts';
-import { type Finding, heldSince, holds, isRidOf, oldLeavesGone, serves, type World } from './evidence.ts';
+import {
+  type Finding,
+  heldSince,
+  holds,
+  isRidOf,
+  isUnborn,
+  oldLeavesGone,
+  serves,
+  type World,
+} from './evidence.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
 
 /** A term of a guard that is not true yet: who, and what would free it. */
@@ -137,6 +146,7 @@ const outOfUse = (world: World, seen: Observed, current: Generation): Blocker[] 
   for (const { object } of policy.leaves) {
     const leaf = objects.get(object)?.leaf;
     if (leaf === undefined) {
+      if (isUnborn(world, object)) continue;
       blockers.push({ consumer: object, waitsFor: `a leaf of generation ${current.number}`, since });
       continue;
     }
