@@ -2,6 +2,7 @@ import {
   type AuthorityState,
   type Generation,
   type Observed,
+  type Policy,
   phaseOf,
   type Transition,
   withRole,
@@ -35,6 +36,7 @@ export class Invariant {
   readonly handshakes: Handshakes;
   readonly #certificates: Certificates;
   readonly #home: Home;
+  readonly #onBlocked: Policy['onBlocked'];
   readonly #fail: (broken: Broken) => void;
   /** CAs that somebody wanted gone at once: who still shows their leaves may be refused. */
   readonly #distrusted = new Set<string>();
@@ -44,7 +46,13 @@ export class Invariant {
   readonly #forgotten: string[] = [];
   readonly #crosses: string[] = [];
 
-  constructor(certificates: Certificates, home: Home, fail: (broken: Broken) => void) {
+  constructor(
+    certificates: Certificates,
+    home: Home,
+    onBlocked: Policy['onBlocked'],
+    fail: (broken: Broken) => void,
+  ) {
+    this.#onBlocked = onBlocked;
     this.#certificates = certificates;
     this.#home = home;
     this.#fail = fail;
@@ -134,6 +142,8 @@ export class Invariant {
     }
     for (const group of this.handshakes.verifiers.values()) {
       if (!group.standing.known || anchors.every((anchor) => group.certificates.includes(anchor))) continue;
+      // Its owner chose to go on without it once every old leaf had expired: X covers it.
+      if (group.standing.stuck && this.#onBlocked === 'Proceed') continue;
       this.#broke('stable', `Stable(${current.number}), and it does not hold it`, undefined, group);
     }
   }

@@ -18,6 +18,8 @@ export const BEGINNING = Date.UTC(2030, 0, 1);
 
 /** A rotation that has not ended this long after the last fault never will. */
 const PATIENCE = 12 * hour;
+/** Longer than `settle`, than the patience of the worlds that have some, and than a clock takes to catch up. */
+const RESTLESS = 3 * hour;
 
 /** One seed's world: its clock, its home, its consumers and controllers, and what became of them. */
 export class World implements Surroundings, Stage {
@@ -59,7 +61,9 @@ export class World implements Surroundings, Stage {
     this.gap = this.setup.gap;
     this.lines = traced ? [] : undefined;
     this.home = new Home(this.certificates, () => this.#time);
-    this.invariant = new Invariant(this.certificates, this.home, (broken) => this.fail(broken));
+    this.invariant = new Invariant(this.certificates, this.home, this.setup.policy.onBlocked, (broken) =>
+      this.fail(broken),
+    );
     this.#furnish();
     this.home.onWrite = (object, content) => {
       for (const reader of this.#readers.get(object) ?? []) reader.written(object, content);
@@ -215,7 +219,9 @@ export class World implements Surroundings, Stage {
       this.#over = true;
       return;
     }
-    if (plan.wakeAt !== undefined && plan.wakeAt < this.home.now + 3 * hour) return;
+    // Something may still come to pass by itself; but not for hours, as leaves are renewed again and again.
+    const waited = this.#time > BEGINNING + this.setup.window + RESTLESS;
+    if (plan.wakeAt !== undefined && plan.wakeAt < this.home.now + RESTLESS && !waited) return;
     this.#over = true;
     this.blockedBy = [...new Set(plan.blockedBy.map((blocker) => blocker.consumer))];
     for (const { consumer, waitsFor } of plan.blockedBy) {
