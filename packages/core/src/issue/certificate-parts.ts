@@ -1,47 +1,42 @@
-import { createHash, X509Certificate } from 'node:crypto';
-import { type Instant, instant } from '@handover/material';
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { type Certificate, HandoverError } from '@handover/material';
+import { membersAt, spanAt } from './der-walk.ts';
+import { keyIdOfSpki } from './public-key.ts';
 
-/** Stand-in until @handover/material has its own. */
-export interface Certificate {
-  readonly der: Uint8Array;
-  readonly notBefore: Instant;
-  readonly notAfter: Instant;
+export interface CaParts {
+  /** The subject's DER, to be copied as it is: Go compares issuer and subject byte by byte. */
+  readonly name: Uint8Array;
+  readonly spki: Uint8Array;
+  readonly publicKey: KeyObject;
+  readonly keyId: Uint8Array;
 }
 
-export const certificateFrom = (der: Uint8Array): Certificate => {
-  const read = new X509Certificate(der);
-  return { der, notBefore: instant(Date.parse(read.validFrom)), notAfter: instant(Date.parse(read.validTo)) };
-};
+// An authority issues many leaves; decoding its key anew for each would cost more than signing them.
+const known = new WeakMap<Certificate, CaParts>();
 
-const span = (der: Uint8Array, offset: number): { start: number; end: number } => {
-  let length = der[offset + 1] ?? 0;
-  let start = offset + 2;
-  if (length & 0x80) {
-    const octets = length & 0x7f;
-    length = 0;
-    for (let i = 0; i < octets; i++) length = length * 256 + (der[start + i] ?? 0);
-    start += octets;
+/** What issuing needs of a CA beyond the values `Certificate` has. Anything but a CA is refused. */
+export const caParts = (certificate: Certificate): CaParts => {
+  if (!certificate.isCa) {
+    throw new HandoverError(
+      'ISSUE_NOT_A_CA',
+      `${certificate.subject || 'a certificate without a subject'} is not a CA; only a CA can sign or be cross-signed`,
+    );
   }
-  return { start, end: start + length };
-};
-
-export const partsOf = (certificate: Certificate) => {
-  const { der } = certificate;
-  const tbs = span(der, span(der, 0).start);
-  const fields: Uint8Array[] = [];
-  for (let at = tbs.start; at < tbs.end; ) {
-    const { end } = span(der, at);
-    fields.push(der.subarray(at, end));
-    at = end;
+  const before = known.get(certificate);
+  if (before !== undefined) return before;
+  const { der, subjectKeyId } = certificate;
+  const fields = membersAt(der, spanAt(der, 0).start);
+  const first = fields[0]?.[0] === 0xa0 ? 1 : 0; // version 1 certificates leave the version out
+  const [name, spki] = fields.slice(first + 4);
+  if (name === undefined || spki === undefined) {
+    throw new HandoverError('CERTIFICATE_MALFORMED', 'a certificate without subject and key; parse it first');
   }
-  const [, , , , , subject, spki] = fields;
-  if (subject === undefined || spki === undefined) throw new Error('not a certificate');
-  const bits = span(spki, span(spki, span(spki, 0).start).end);
-  const keyId = new Uint8Array(
-    createHash('sha256')
-      .update(spki.subarray(bits.start + 1, bits.end))
-      .digest()
-      .subarray(0, 20),
-  );
-  return { subject, spki, keyId, isCa: new X509Certificate(der).ca };
+  const parts = {
+    name,
+    spki,
+    publicKey: createPublicKey({ key: Buffer.from(spki), type: 'spki', format: 'der' }),
+    keyId: subjectKeyId === undefined ? keyIdOfSpki(spki) : Buffer.from(subjectKeyId, 'hex'),
+  };
+  known.set(certificate, parts);
+  return parts;
 };

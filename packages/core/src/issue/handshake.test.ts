@@ -1,9 +1,15 @@
 import { createPrivateKey, type KeyObject, randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { type ConnectionOptions, connect, createServer } from 'node:tls';
-import { hour, type Instant, instant } from '@handover/material';
+import {
+  type Certificate,
+  encodePem,
+  hour,
+  type Instant,
+  instant,
+  parseCertificate,
+} from '@handover/material';
 import { expect, test } from 'vitest';
-import { type Certificate, certificateFrom } from './certificate-parts.ts';
 import { generateKey, issueCa, issueCross, issueLeaf, type KeyAlgorithm, type KeyPair } from './index.ts';
 
 // Handshakes are judged by OpenSSL on the machine's clock, so these tests have to read it.
@@ -15,20 +21,14 @@ interface Ca {
   readonly key: KeyPair;
 }
 
-const pem = (der: Uint8Array): string => {
-  const lines =
-    Buffer.from(der)
-      .toString('base64')
-      .match(/.{1,64}/g) ?? [];
-  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
-};
+const pem = (der: Uint8Array): string => encodePem('CERTIFICATE', der);
 
 const ca = (generation: number, algorithm: KeyAlgorithm): Ca => {
   const key = generateKey(algorithm);
   const serial = randomBytes(16);
   return {
     key,
-    certificate: certificateFrom(
+    certificate: parseCertificate(
       issueCa({ name: 'mesh', generation, key, serial, notBefore: at(-1), notAfter: at(24) }),
     ),
   };

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
-import { HandoverError, type Instant, instant } from '@handover/material';
+import { type Certificate, HandoverError, type Instant, instant } from '@handover/material';
 import { type AltNames, generalNames } from './alt-names.ts';
-import { type Certificate, partsOf } from './certificate-parts.ts';
+import { caParts } from './certificate-parts.ts';
 import {
   authorityKeyIdentifier,
   extendedKeyUsage,
@@ -31,10 +31,8 @@ export interface LeafInput extends AltNames {
 
 /** A leaf, DER. Its dates are cut to those of its CA: past them nobody would accept it. */
 export function issueLeaf(input: LeafInput): Uint8Array {
-  const issuer = partsOf(input.issuer);
-  if (!issuer.isCa)
-    throw new HandoverError('ISSUE_NOT_A_CA', 'the issuer of a leaf must be a CA certificate');
-  requireKeyOf(issuer.spki, input.issuerKey, 'the CA that is to issue');
+  const issuer = caParts(input.issuer);
+  requireKeyOf(issuer.publicKey, input.issuerKey, input.issuer.subject);
   const unknown = input.usages.find((usage) => !USAGES.includes(usage));
   if (input.usages.length === 0 || unknown !== undefined) {
     throw new HandoverError(
@@ -55,7 +53,7 @@ export function issueLeaf(input: LeafInput): Uint8Array {
   return signCertificate(
     {
       serial: input.serial,
-      issuer: issuer.subject,
+      issuer: issuer.name,
       subject: distinguishedName(input.subject),
       spki,
       notBefore: instant(Math.max(input.notBefore, input.issuer.notBefore)),

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject, sign } from 'node:crypto';
 import { HandoverError, type Instant } from '@handover/material';
 import { bitString, explicit, nothing, oid, sequence, time, unsignedInteger } from './der-writer.ts';
-import { familyOf, type KeyFamily, spkiOf } from './public-key.ts';
+import { familyOf, type KeyFamily } from './public-key.ts';
 import { serialNumber } from './serial.ts';
 
 interface Signature {
@@ -67,10 +67,8 @@ export const signCertificate = (body: ToBeSigned, key: KeyObject): Uint8Array =>
 };
 
 /** A signature by the wrong key would only be found out by the peers: refuse it here. */
-export const requireKeyOf = (spki: Uint8Array, privateKey: KeyObject, whose: string): void => {
-  const matches =
-    privateKey.type === 'private' && Buffer.from(spkiOf(createPublicKey(privateKey))).equals(spki);
-  if (!matches) {
+export const requireKeyOf = (publicKey: KeyObject, privateKey: KeyObject, whose: string): void => {
+  if (privateKey.type !== 'private' || !createPublicKey(privateKey).equals(publicKey)) {
     throw new HandoverError(
       'ISSUE_KEY_MISMATCH',
       `the signing key is not the private key of ${whose}; check which generation's key was passed`,

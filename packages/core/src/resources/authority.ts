@@ -1,0 +1,140 @@
+import { type Duration, day, duration, minute } from '@handover/material';
+import { z } from 'zod';
+import { consumer } from './consumer.ts';
+import { formatDuration } from './duration.ts';
+import { durationField, fields, labelSelector, objectName, percentField, text } from './fields.ts';
+import { keyField } from './key-field.ts';
+import { frame, namespacedMetadata } from './metadata.ts';
+import type { Fraction } from './percent.ts';
+
+const none = duration(0);
+const year = duration(365 * day);
+const dnsPattern = () =>
+  text(
+    /^[A-Za-z0-9*_]([-A-Za-z0-9*_.]*[A-Za-z0-9*_])?$/,
+    253,
+    'a pattern of DNS names',
+    'write it like *.mesh.svc',
+  );
+
+const issueTo = fields({
+  namespaceSelector: labelSelector()
+    .optional()
+    .describe('Namespaces whose Leaves may name this authority; without it only its own, with {} all.'),
+  dnsNames: z
+    .array(dnsPattern())
+    .max(100)
+    .optional()
+    .describe('Patterns of DNS names that may be issued; without it any in the own namespace.'),
+}).describe('Who may have leaves, and of which names.');
+
+const rotation = fields({
+  at: percentField().optional().describe('Share of the lifetime after which a rotation begins. Default 80%.'),
+  before: durationField(minute, duration(100 * year))
+    .optional()
+    .describe('How long before the end a rotation begins; instead of at.'),
+  strategy: z
+    .enum(['Phased', 'Instant'])
+    .default('Phased')
+    .describe(
+      'Phased: trust travels first. Instant: new CA and new leaves at once, joined by cross-certificates.',
+    ),
+  settle: durationField(none, duration(30 * day))
+    .prefault('3m')
+    .describe('How long a consumer that gives no evidence takes to reload, at most.'),
+  onBlocked: z
+    .enum(['Wait', 'Restart', 'Proceed'])
+    .default('Wait')
+    .describe('What to do about a consumer without evidence once patience has run out.'),
+  patience: durationField(none, year).prefault('24h').describe('How long to wait before onBlocked applies.'),
+  paused: z.boolean().default(false).describe('Stop before the next step.'),
+  maxConcurrentRollouts: z
+    .int()
+    .min(1)
+    .max(100)
+    .default(3)
+    .describe('How many restart-only workloads may be rolled at the same time.'),
+})
+  .superRefine(({ at, before }, context) => {
+    if (at === undefined || before === undefined) return;
+    context.addIssue({ code: 'custom', message: 'has both at and before; give one of them' });
+  })
+  .meta({
+    'x-kubernetes-validations': [
+      { rule: '!(has(self.at) && has(self.before))', message: 'give at or before, not both' },
+    ],
+  })
+  .transform((value) => ({
+    ...value,
+    ...(value.at === undefined && value.before === undefined ? { at: 0.8 as Fraction } : {}),
+  }));
+
+const spec = fields({
+  key: keyField(),
+  lifetime: durationField(minute, duration(100 * year))
+    .prefault('5y')
+    .describe('How long each generation of the CA is valid.'),
+  issueTo: issueTo.prefault({}),
+  rotation: rotation.prefault({}).describe('When and how the CA is rotated.'),
+  bundle: fields({
+    configMapName: objectName().optional().describe('Name of its ConfigMap. Default: <name>-trust.'),
+  })
+    .prefault({})
+    .describe("The authority's own bundle, in its own namespace."),
+  consumers: z
+    .array(consumer)
+    .max(100)
+    .prefault([])
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
+    .describe('Consumers that cannot be found by looking at pods.'),
+});
+
+/** From the start of a scheduled rotation to the end of the CA. */
+const window = (
+  lifetime: Duration,
+  { at, before }: { at?: Fraction | undefined; before?: Duration | undefined },
+): Duration => before ?? duration(Math.round(lifetime * (1 - (at ?? 0.8))));
+
+export const authoritySchema = fields({
+  ...frame('Authority'),
+  metadata: namespacedMetadata,
+  spec: spec.prefault({}),
+})
+  .superRefine(({ metadata, spec }, context) => {
+    const refuse = (path: readonly PropertyKey[], message: string) =>
+      context.addIssue({ code: 'custom', path: ['spec', ...path], message });
+    const { before, settle, strategy } = spec.rotation;
+    const left = window(spec.lifetime, spec.rotation);
+    if (before !== undefined && before >= spec.lifetime) {
+      const life = formatDuration(spec.lifetime);
+      refuse(
+        ['rotation', 'before'],
+        `"${formatDuration(before)}" is not less than the lifetime of ${life}; lower it`,
+      );
+    } else if (strategy === 'Phased' && settle >= left) {
+      const [wait, rest] = [formatDuration(settle), formatDuration(left)];
+      refuse(
+        ['rotation', 'settle'],
+        `"${wait}" does not fit: a rotation begins ${rest} before the CA ends; lower settle, begin earlier, or raise lifetime`,
+      );
+    }
+    if (spec.bundle.configMapName === undefined && metadata.name.length > 247) {
+      refuse(
+        ['bundle', 'configMapName'],
+        'the default <name>-trust would be too long; give a name of its own',
+      );
+    }
+    const seen = new Map<string, number>();
+    for (const [index, { name }] of spec.consumers.entries()) {
+      const first = seen.get(name);
+      if (first === undefined) seen.set(name, index);
+      else
+        refuse(['consumers', index, 'name'], `"${name}" is taken by consumers[${first}]; names must differ`);
+    }
+  })
+  .transform(({ apiVersion, kind, metadata, spec }) => ({
+    apiVersion,
+    kind,
+    metadata,
+    spec: { ...spec, bundle: { configMapName: spec.bundle.configMapName ?? `${metadata.name}-trust` } },
+  }));

@@ -1,0 +1,129 @@
+import { type Duration, HandoverError } from '@handover/material';
+import { z } from 'zod';
+import { DURATION_HINT, DURATION_PATTERN, formatDuration, parseDuration } from './duration.ts';
+import { shown } from './message.ts';
+import { type Fraction, PERCENT_HINT, PERCENT_PATTERN, parsePercent } from './percent.ts';
+
+/** A map of exactly these fields. The message only lists them: `problemsOf` words it for each stray field. */
+export const fields = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
+  z.strictObject(shape, {
+    error: (issue) => (issue.code === 'unrecognized_keys' ? Object.keys(shape).join(', ') : undefined),
+  });
+
+/**
+ * Text of one form. The pattern also goes into the CRD. Each check ends the matter (`abort`): otherwise rules across fields
+ * would run on text that was never parsed.
+ */
+export const text = (pattern: RegExp, max: number, what: string, hint: string) =>
+  z
+    .string({
+      error: (issue) =>
+        issue.input === undefined ? `is missing; ${hint}` : `${shown(issue.input)} is not ${what}; ${hint}`,
+    })
+    .max(max, { abort: true })
+    .regex(pattern, { abort: true });
+
+const unreachable = (what: string): never => {
+  throw new HandoverError('RESOURCE_INVALID', `${what} passed its pattern but does not parse`);
+};
+
+/** `36h` as a Duration within bounds. */
+export const durationField = (least: Duration, most: Duration) =>
+  text(DURATION_PATTERN, 32, 'a duration', DURATION_HINT)
+    .min(2, { abort: true })
+    .refine(
+      (value) => {
+        const length = parseDuration(value);
+        // What has not the form of a duration has been refused above; what is too long to count is out of bounds.
+        if (length === undefined) return value === '' || !DURATION_PATTERN.test(value);
+        return length >= least && length <= most;
+      },
+      {
+        abort: true,
+        error: (issue) =>
+          `${shown(issue.input)} is out of bounds; use ${formatDuration(least)} to ${formatDuration(most)}`,
+      },
+    )
+    .transform((value): Duration => parseDuration(value) ?? unreachable('a duration'));
+
+/** `80%` as 0.8. */
+export const percentField = () =>
+  text(PERCENT_PATTERN, 3, 'a percentage', PERCENT_HINT).transform(
+    (value): Fraction => parsePercent(value) ?? unreachable('a percentage'),
+  );
+
+const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const REFERENCE =
+  /^([a-z0-9]([-a-z0-9]*[a-z0-9])?\/)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const NAME_HINT = 'use lower-case letters, digits, - and ., beginning and ending with a letter or digit';
+
+/** RFC 1123 subdomain. In the directory home names become paths: no `..`, no `/`, no case. */
+export const objectName = () => text(SUBDOMAIN, 253, 'a name', NAME_HINT);
+export const namespaceName = () =>
+  text(LABEL, 63, 'a namespace', 'use lower-case letters, digits and -, at most 63 of them');
+/** `name`, or `namespace/name`. */
+export const reference = () =>
+  text(REFERENCE, 317, 'a reference', 'write name or namespace/name in lower-case letters, digits, - and .');
+/** A key of a Secret or ConfigMap, which becomes a file name. */
+export const dataKey = () =>
+  text(/^\.?[-_a-zA-Z0-9][-._a-zA-Z0-9]*$/, 253, 'a key', 'use letters, digits, -, _ and ., such as ca.crt');
+export const filePath = () =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a NUL or a line break has no place in a path
+  text(/^[^\x00-\x1f\x7f]+$/, 1024, 'a path', 'give a path without control characters');
+export const httpUrl = () =>
+  text(
+    /^https?:\/\/[A-Za-z0-9\-._~[\]:%]+(\/[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]*)?$/,
+    2048,
+    'a URL',
+    'write it like http://127.0.0.1:9000/status',
+  );
+
+/** Exactly one member given: a refinement here, a CEL rule for the API server, never a union (DESIGN §5). */
+export const exactlyOne = <Schema extends z.ZodObject>(schema: Schema, names: readonly string[]): Schema =>
+  schema
+    .superRefine((value, context) => {
+      const given = names.filter((name) => (value as Record<string, unknown>)[name] !== undefined);
+      if (given.length === 1) return;
+      const got = given.length === 0 ? 'has none of' : `has ${given.join(' and ')} of`;
+      context.addIssue({ code: 'custom', message: `${got} ${names.join(', ')}; give exactly one` });
+    })
+    .meta({
+      'x-kubernetes-validations': [
+        {
+          rule: `${names.map((name) => `(has(self.${name}) ? 1 : 0)`).join(' + ')} == 1`,
+          message: `give exactly one of ${names.join(', ')}`,
+        },
+      ],
+    });
+
+const LABEL_VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/;
+const labelValue = () =>
+  text(LABEL_VALUE, 63, 'a label value', 'use letters, digits, -, _ and ., at most 63');
+const labelKey = () =>
+  text(
+    /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/,
+    317,
+    'a label key',
+    'write it like app or example.com/app',
+  );
+
+/** Kubernetes' label selector: `{}` selects everything. */
+export const labelSelector = () =>
+  fields({
+    matchLabels: z
+      .record(z.string().max(317), labelValue())
+      .optional()
+      .describe('Labels that must be there with exactly these values.'),
+    matchExpressions: z
+      .array(
+        fields({
+          key: labelKey().describe('The label this is about.'),
+          operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']).describe('How values are compared.'),
+          values: z.array(labelValue()).max(64).default([]).describe('For In and NotIn.'),
+        }),
+      )
+      .max(32)
+      .optional()
+      .describe('Conditions that must all hold.'),
+  });

@@ -1,0 +1,15 @@
+export { formatDuration, parseDuration } from './duration.ts';
+export { API_VERSION } from './metadata.ts';
+export {
+  type Authority,
+  KINDS,
+  type Kind,
+  type Leaf,
+  parseResource,
+  parseResources,
+  type Resource,
+  resourceSchemas,
+  type TlsProfile,
+  type TrustBundle,
+} from './parse.ts';
+export { type Fraction, formatPercent, parsePercent } from './percent.ts';

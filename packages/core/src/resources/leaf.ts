@@ -1,0 +1,131 @@
+import { day, duration, second } from '@handover/material';
+import { z } from 'zod';
+import { dnsNameProblem, ipAddressProblem, uriProblem } from '../issue/alt-names.ts';
+import {
+  durationField,
+  exactlyOne,
+  fields,
+  filePath,
+  httpUrl,
+  objectName,
+  percentField,
+  reference,
+  text,
+} from './fields.ts';
+import { keyField } from './key-field.ts';
+import { shown } from './message.ts';
+import { frame, namespacedMetadata } from './metadata.ts';
+
+const names = (problem: (value: string) => string | undefined, max: number) =>
+  z
+    .array(
+      z
+        .string()
+        .min(1)
+        .max(max)
+        .refine((value) => problem(value) === undefined, {
+          error: ({ input }) => `${shown(input)} ${problem(String(input)) ?? ''}`,
+        }),
+    )
+    .max(100)
+    .default([]);
+
+const attribute = () =>
+  text(
+    /^[^\p{Cc}]{1,64}$/u,
+    128,
+    'a name for a subject',
+    'use 1 to 64 characters without control characters',
+  );
+
+const subject = fields({
+  commonName: attribute().optional().describe('CN of the subject.'),
+  organizations: z.array(attribute()).max(16).default([]).describe('O of the subject, in this order.'),
+}).describe('Subject of the certificate.');
+
+const SIGNALS = ['SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGINT', 'SIGTERM', 'SIGWINCH'] as const;
+
+const reload = exactlyOne(
+  fields({
+    command: z
+      .array(z.string().min(1).max(4096))
+      .min(1)
+      .max(64)
+      .optional()
+      .describe('Program and arguments, run without a shell.'),
+    signal: fields({
+      pidFile: filePath().describe('File that holds the process id.'),
+      signal: z.enum(SIGNALS).default('SIGHUP').describe('Signal to send.'),
+    })
+      .optional()
+      .describe('Send a signal to the process in a pid file.'),
+    http: fields({ url: httpUrl().describe('URL to POST to.') })
+      .optional()
+      .describe('Ask over HTTP.'),
+  }),
+  ['command', 'signal', 'http'],
+).describe('How to tell the process that its files changed; in the directory home only.');
+
+const account = (what: string) =>
+  text(/^([A-Za-z_][-A-Za-z0-9_.]{0,31}|[0-9]{1,10})$/, 32, what, 'give a name, or a number in quotes');
+
+const files = fields({
+  owner: account('a user').optional().describe('User that owns the files.'),
+  group: account('a group').optional().describe('Group that owns the files.'),
+  mode: text(
+    /^0?[0-7]{2}0$/,
+    4,
+    'a mode',
+    'write it in quotes, like "0600" or "0640"; others must not read a key',
+  )
+    .prefault('0600')
+    .describe('Mode of the private key.'),
+}).describe('Owner and mode of the files; in the directory home only.');
+
+const spec = fields({
+  authority: reference().describe(
+    'The Authority that issues: name, or namespace/name if its issueTo allows.',
+  ),
+  secretName: objectName()
+    .optional()
+    .describe('Secret to write tls.crt, tls.key and ca.crt to. Default: <name>.'),
+  key: keyField(),
+  subject: subject.prefault({}),
+  dnsNames: names(dnsNameProblem, 253).describe('DNS names; a wildcard only as the whole first label.'),
+  ipAddresses: names(ipAddressProblem, 45).describe('IPv4 and IPv6 addresses.'),
+  uris: names(uriProblem, 2048).describe('URIs, such as SPIFFE ids.'),
+  usages: z
+    .array(z.enum(['server', 'client']))
+    .min(1)
+    .max(2)
+    .default(['server', 'client'])
+    .describe('What the certificate is good for.'),
+  lifetime: durationField(duration(10 * second), duration(3650 * day))
+    .prefault('90d')
+    .describe('How long each certificate is valid; cut to the end of its CA.'),
+  renew: fields({
+    at: percentField().prefault('66%').describe('Share of the lifetime after which it is renewed.'),
+  })
+    .prefault({})
+    .describe('When the certificate is renewed.'),
+  reload: reload.optional(),
+  files: files.optional(),
+});
+
+export const leafSchema = fields({ ...frame('Leaf'), metadata: namespacedMetadata, spec })
+  .superRefine(({ spec }, context) => {
+    const { subject, dnsNames, ipAddresses, uris } = spec;
+    const named = subject.commonName !== undefined || subject.organizations.length > 0;
+    if (named || dnsNames.length + ipAddresses.length + uris.length > 0) return;
+    context.addIssue({
+      code: 'custom',
+      path: ['spec'],
+      message: 'names nobody; give dnsNames, ipAddresses, uris or subject.commonName',
+    });
+  })
+  .transform(({ apiVersion, kind, metadata, spec }) => ({
+    apiVersion,
+    kind,
+    metadata,
+    spec: { ...spec, secretName: spec.secretName ?? metadata.name },
+  }));

@@ -1,0 +1,106 @@
+import { HandoverError } from '@handover/material';
+import type { z } from 'zod';
+import { authoritySchema } from './authority.ts';
+import { didYouMean } from './did-you-mean.ts';
+import { leafSchema } from './leaf.ts';
+import { messageFor, oneOf, pathText, shown } from './message.ts';
+import { API_VERSION } from './metadata.ts';
+import { tlsProfileSchema } from './tls-profile.ts';
+import { trustBundleSchema } from './trust-bundle.ts';
+
+export const KINDS = ['Authority', 'Leaf', 'TrustBundle', 'TLSProfile'] as const;
+export type Kind = (typeof KINDS)[number];
+
+const schemas = {
+  Authority: authoritySchema,
+  Leaf: leafSchema,
+  TrustBundle: trustBundleSchema,
+  TLSProfile: tlsProfileSchema,
+} as const satisfies Record<Kind, z.ZodType>;
+
+/** What a resource may look like, before defaults: for CRDs and docs. */
+export const resourceSchemas: Record<Kind, z.ZodType> = schemas;
+
+type Frozen<T> = T extends string | number | boolean | undefined
+  ? T
+  : { readonly [K in keyof T]: Frozen<T[K]> };
+
+export type Authority = Frozen<z.output<typeof authoritySchema>>;
+export type Leaf = Frozen<z.output<typeof leafSchema>>;
+export type TrustBundle = Frozen<z.output<typeof trustBundleSchema>>;
+export type TlsProfile = Frozen<z.output<typeof tlsProfileSchema>>;
+/** A resource as it was meant: every default filled in, every duration parsed. */
+export type Resource = Authority | Leaf | TrustBundle | TlsProfile;
+
+const SHOWN_PROBLEMS = 3;
+
+const problemsOf = (issue: z.core.$ZodIssue): readonly string[] => {
+  if (issue.code !== 'unrecognized_keys') {
+    const path = pathText(issue.path);
+    return [path === '' ? issue.message : `${path}: ${issue.message}`];
+  }
+  const allowed = issue.message.split(', ');
+  return issue.keys.map((key) => {
+    const meant = didYouMean(key, allowed);
+    const advice = meant === undefined ? `allowed: ${allowed.join(', ')}` : `did you mean ${meant}?`;
+    return `${pathText([...issue.path, key])}: no such field; ${advice}`;
+  });
+};
+
+const refuse = (where: string, subject: string, problems: readonly string[]): never => {
+  const more = problems.length - SHOWN_PROBLEMS;
+  const text = problems.slice(0, SHOWN_PROBLEMS).join('; also ') + (more > 0 ? `; and ${more} more` : '');
+  throw new HandoverError('RESOURCE_INVALID', `${where}: ${subject}${text}`, { path: where });
+};
+
+const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** A resource from a plain value, such as YAML gives. `where` names the file or object in messages. */
+export function parseResource(value: unknown, where = 'resource'): Resource {
+  if (!isMap(value)) {
+    return refuse(where, '', [`${shown(value)} is not a resource; give apiVersion, kind, metadata and spec`]);
+  }
+  const { apiVersion, kind, metadata } = value;
+  if (apiVersion !== API_VERSION) {
+    const got = apiVersion === undefined ? 'is missing' : `${shown(apiVersion)} is not ours`;
+    return refuse(where, '', [`apiVersion: ${got}; use ${API_VERSION}`]);
+  }
+  const known = KINDS.find((name) => name === kind);
+  if (known === undefined) {
+    const got = kind === undefined ? 'is missing' : `${shown(kind)} is not one of ours`;
+    return refuse(where, '', [`kind: ${got}; ${oneOf(kind, KINDS)}`]);
+  }
+  const result = schemas[known].safeParse(value, { error: messageFor });
+  if (result.success) return result.data;
+  const name = isMap(metadata) && typeof metadata.name === 'string' ? metadata.name : undefined;
+  const safe = name !== undefined && /^[-.\w]{1,253}$/.test(name) ? ` ${name}` : '';
+  return refuse(where, `${known}${safe}: `, result.error.issues.flatMap(problemsOf));
+}
+
+const identity = ({ kind, metadata }: Resource): string =>
+  `${kind} ${'namespace' in metadata ? `${metadata.namespace}/` : ''}${metadata.name}`;
+
+/**
+ * Many resources, each of its own. Declaring one twice is refused; naming one that is not declared is not: its owner may
+ * be elsewhere, or come later.
+ */
+export function parseResources(
+  values: readonly { readonly value: unknown; readonly where: string }[],
+): readonly Resource[] {
+  const places = new Map<string, string>();
+  return values.map(({ value, where }) => {
+    const resource = parseResource(value, where);
+    const id = identity(resource);
+    const before = places.get(id);
+    if (before !== undefined) {
+      throw new HandoverError(
+        'RESOURCE_DUPLICATE',
+        `${where}: ${id} is already declared in ${before}; rename one of them or remove it`,
+        { path: where },
+      );
+    }
+    places.set(id, where);
+    return resource;
+  });
+}

@@ -1,0 +1,130 @@
+import { z } from 'zod';
+import { dataKey, exactlyOne, fields, labelSelector, objectName, reference, text } from './fields.ts';
+import { clusterMetadata, frame } from './metadata.ts';
+
+const dataSource = (what: string) =>
+  fields({
+    name: objectName().describe(`Name of the ${what} in the trust namespace.`),
+    key: dataKey().prefault('ca.crt').describe('Key whose value is PEM.'),
+  })
+    .optional()
+    .describe(`Certificates from a ${what} in the trust namespace.`);
+
+const source = exactlyOne(
+  fields({
+    authority: reference().optional().describe('All trusted generations of an Authority, namespace/name.'),
+    secret: dataSource('Secret'),
+    configMap: dataSource('ConfigMap'),
+    inline: z
+      .string()
+      .max(262_144)
+      .refine((pem) => !/PRIVATE KEY/.test(pem), {
+        error: 'holds a private key; take it out, and replace the key if others could read it',
+      })
+      .refine((pem) => pem.includes('-----BEGIN CERTIFICATE-----'), {
+        error: 'holds no certificate; give PEM, as a block with | in YAML',
+      })
+      .optional()
+      .describe('Certificates as PEM.'),
+  }),
+  ['authority', 'secret', 'configMap', 'inline'],
+);
+
+const dataTarget = (what: string) =>
+  fields({
+    name: objectName().describe(`Name of the ${what} in each namespace.`),
+    key: dataKey().prefault('ca.crt').describe('Key to write the PEM to.'),
+    namespaceSelector: labelSelector().prefault({}).describe('Namespaces to write to; {} is all of them.'),
+  })
+    .optional()
+    .describe(`Write a ${what} in every selected namespace.`);
+
+const INJECTABLE = [
+  'APIService',
+  'ValidatingWebhookConfiguration',
+  'MutatingWebhookConfiguration',
+  'CustomResourceDefinition',
+] as const;
+
+const inject = fields({
+  kind: z.enum(INJECTABLE).describe('Kind of the object whose caBundle is set.'),
+  name: objectName().describe('Name of the object.'),
+  webhooks: z
+    .array(objectName())
+    .min(1)
+    .max(100)
+    .optional()
+    .describe('Names of the webhooks to set; without it all of them.'),
+})
+  .superRefine(({ kind, webhooks }, context) => {
+    if (webhooks === undefined || kind.endsWith('WebhookConfiguration')) return;
+    context.addIssue({
+      code: 'custom',
+      path: ['webhooks'],
+      message: `does not apply to ${kind}; leave it out`,
+    });
+  })
+  .meta({
+    'x-kubernetes-validations': [
+      {
+        rule: "!has(self.webhooks) || self.kind.endsWith('WebhookConfiguration')",
+        message: 'webhooks only applies to webhook configurations',
+      },
+    ],
+  })
+  .optional()
+  .describe('Keep the caBundle of an API object.');
+
+const signerName = () =>
+  text(
+    /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/,
+    317,
+    'a signer name',
+    'write it like example.com/mesh',
+  );
+
+// A bundle with a signer must be named after it: <signer with : for />:<rest>, refused by the API server otherwise.
+const clusterTrustBundle = fields({
+  name: text(
+    /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[a-z0-9]([-a-z0-9.]*[a-z0-9])?)*$/,
+    253,
+    'a name for a ClusterTrustBundle',
+    'use lower-case letters, digits, -, . and :',
+  ).describe('Name of the ClusterTrustBundle.'),
+  signerName: signerName().optional().describe('Signer it belongs to.'),
+})
+  .superRefine(({ name, signerName }, context) => {
+    const prefix = signerName === undefined ? '' : `${signerName.replace('/', ':')}:`;
+    const good = signerName === undefined ? !name.includes(':') : name.startsWith(prefix);
+    if (good) return;
+    const advice =
+      signerName === undefined ? 'has a colon but no signerName; add it' : `must begin with ${prefix}`;
+    context.addIssue({ code: 'custom', path: ['name'], message: `"${name}" ${advice}` });
+  })
+  .optional()
+  .describe('Write a ClusterTrustBundle.');
+
+const target = exactlyOne(
+  fields({
+    configMap: dataTarget('ConfigMap'),
+    secret: dataTarget('Secret'),
+    clusterTrustBundle,
+    inject,
+  }),
+  ['configMap', 'secret', 'clusterTrustBundle', 'inject'],
+);
+
+const spec = fields({
+  sources: z
+    .array(source)
+    .min(1)
+    .max(100)
+    .describe('Where the certificates come from, each exactly one kind.'),
+  targets: z.array(target).min(1).max(100).describe('Where the bundle is written, each exactly one kind.'),
+});
+
+export const trustBundleSchema = fields({
+  ...frame('TrustBundle'),
+  metadata: clusterMetadata,
+  spec,
+}).transform(({ apiVersion, kind, metadata, spec }) => ({ apiVersion, kind, metadata, spec }));
