@@ -96,6 +96,7 @@ export function unexpired(
  */
 export function carryOver(next: string, old: string, at: Instant): Bundle {
   const certificates = distinct(readCertificates(next, 'new bundle').certificates);
+  if (certificates.length === 0) empty('new bundle');
   if (next === old) return assemble(certificates, 'new bundle');
   const present = new Set(certificates.map(({ fingerprint }) => fingerprint));
   for (const der of lenientCertificates(old)) {

@@ -89,7 +89,11 @@ export class PrivateKey {
 
   /** Whether the certificate is for this key. */
   matches(certificate: Certificate): boolean {
-    return publicKeyOf(certificate)?.equals(createPublicKey(this.#key)) ?? false;
+    // In Node 20 `equals` on keys of two types leaves an error in OpenSSL's queue, and the next key to be read fails.
+    const theirs = publicKeyOf(certificate);
+    if (theirs?.asymmetricKeyType !== this.#key.asymmetricKeyType) return false;
+    if (certificate.keyAlgorithm !== this.algorithm) return false;
+    return theirs?.equals(createPublicKey(this.#key)) ?? false;
   }
 
   toString(): '[private key]' {
