@@ -1,6 +1,7 @@
 import type { Instant } from '@handover/material';
 import { type AuthorityState, type Generation, withRole } from './authority.ts';
 import type { Clock } from './clock.ts';
+import { EXPIRY_GRACE } from './desired.ts';
 import type { ConsumerSeen, InstanceSeen, ObjectSeen, Proof } from './observed.ts';
 import { FIELD_LAG, type Policy } from './policy.ts';
 
@@ -80,6 +81,8 @@ interface Question {
   readonly object: string;
   /** What one instance shows, if anything. */
   readonly shown: (instance: InstanceSeen) => Finding | undefined;
+  /** Whether it shows the contrary: then no promise of its owner stands. */
+  readonly denied: (proof: Proof) => boolean;
   /** Since when the object has been right; undefined: it is not. */
   readonly since: Instant | undefined;
   readonly admits: Admits;
@@ -99,16 +102,20 @@ const ask = (world: World, question: Question): Finding => {
   const unborn = isUnborn(world, question.object);
   let weakest: Finding = found(unborn ? 'unused' : 'restarted');
   let missing: InstanceSeen | undefined;
+  let denied = false;
   for (const instance of consumer.instances) {
     if (unborn && !instance.ready) continue;
     const finding = question.shown(instance);
-    if (finding === undefined) missing = instance;
-    else weakest = finding;
+    if (finding !== undefined) weakest = finding;
+    else {
+      missing = instance;
+      denied ||= instance.proofs.some(question.denied);
+    }
   }
   if (missing === undefined && consumer.instances.length > 0) return weakest;
   if (missing === undefined && (policy.consumersFound || unborn)) return found('unused');
   const settledStands = consumer.blocks
-    ? consumer.reload !== 'restart' && (admits.settled || wordCounts(world, consumer))
+    ? !denied && consumer.reload !== 'restart' && (admits.settled || wordCounts(world, consumer))
     : true;
   if (!consumer.blocks && since === undefined) return found('outside');
   if (settledStands && since !== undefined && clock.aged(since, policy.settle))
@@ -133,6 +140,10 @@ export const holds = (
     since,
     admits,
     what: `generation ${generation.number}`,
+    denied: (proof) =>
+      speaksOf(proof, object) &&
+      (proof.complete === true ||
+        generation.anchors.some((anchor) => proof.refuses?.includes(anchor.fingerprint))),
     shown: (instance) => {
       for (const proof of instance.proofs) {
         const all = generation.anchors.every((anchor) => proof.anchors?.includes(anchor.fingerprint));
@@ -165,6 +176,7 @@ export const isRidOf = (
     since,
     admits: { settled: false, cross: false },
     what: `a bundle without generation ${generations.map((generation) => generation.number).join(', ')}`,
+    denied: (proof) => speaksOf(proof, object) && proof.anchors !== undefined,
     shown: (instance) => {
       for (const proof of instance.proofs) {
         if (!speaksOf(proof, object) || proof.complete !== true || proof.anchors === undefined) continue;
@@ -210,6 +222,7 @@ export const serves = (
     since: issued ? leaf.issuerSince : undefined,
     admits: { settled: false, cross: false },
     what: `a leaf of generation ${generation.number}`,
+    denied: (proof) => speaksOf(proof, object) && proof.issuer !== undefined,
     shown: (instance) => {
       for (const proof of instance.proofs) {
         if (!speaksOf(proof, object) || proof.issuer === undefined) continue;
@@ -234,5 +247,6 @@ export const oldLeavesGone = (world: World, object: string, generation: Generati
   if (seen?.leaf === undefined) return undefined;
   const end = othersExpire(seen, generation);
   if (end === undefined) return found('unused');
-  return world.clock.reached(end) ? found('expired', end) : undefined;
+  // Valid through its last second, and by clocks that are behind ours.
+  return world.clock.reached(end + EXPIRY_GRACE) ? found('expired', end) : undefined;
 };

@@ -110,7 +110,8 @@ const cachesPassed = (world: World, generation: Generation): boolean =>
 
 /** Gate 1, trust is out: every known verifier holds `next`. */
 export const gateOne = (world: World, seen: Observed, next: Generation, mood: Mood): readonly Blocker[] => {
-  const admits = { settled: true, cross: mood.strict === undefined };
+  // Where X cannot cover a mistake, only the owner's own word lets time stand for evidence.
+  const admits = { settled: mood.strict === undefined, cross: mood.strict === undefined };
   const blockers = [
     ...missing(seen, 'verifies', next.since, (consumer, object) =>
       holds(world, consumer, object, next, admits),

@@ -53,6 +53,8 @@ export interface Proof {
   readonly anchors?: readonly string[];
   /** Whether `anchors` is all of them; a canary shows only what it tried. */
   readonly complete?: boolean;
+  /** CAs whose canary it refused, beside a control that it refused too. */
+  readonly refuses?: readonly string[];
   /** CA that signed the leaf it serves, and that leaf. */
   readonly issuer?: string;
   readonly leaf?: string;

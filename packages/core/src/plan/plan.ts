@@ -35,7 +35,7 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
   const clock = new Clock(now, seen.steadySince);
   const state = seen.authority;
   const answer = (part: Partial<Plan>): Plan => ({
-    phase: phaseOf(state, seen),
+    phase: phaseOf(state, seen, policy),
     actions: [],
     blockedBy: [],
     notes: [],
@@ -197,14 +197,18 @@ const beginning = (seen: Observed): Swap => {
 };
 
 /** Read off the roles, and in the end off the objects; never off evidence. */
-export const phaseOf = (state: AuthorityState | undefined, seen: Pick<Observed, 'objects'>): Phase => {
+export const phaseOf = (
+  state: AuthorityState | undefined,
+  seen: Pick<Observed, 'objects'>,
+  policy: Pick<Policy, 'leaves' | 'bundles'>,
+): Phase => {
   if (state === undefined) return 'Stable';
   if (withRole(state, 'next') !== undefined) return 'Introducing';
   if (withRole(state, 'previous') !== undefined) return 'Activating';
   if (withRole(state, 'distrusted') !== undefined) return 'Retiring';
-  return seen.objects.some((object) => (object.revision ?? state.revision) < state.revision)
-    ? 'Retiring'
-    : 'Stable';
+  const managed = new Set([...policy.leaves, ...policy.bundles].map(({ object }) => object));
+  const behind = seen.objects.some((object) => managed.has(object.id) && (object.revision ?? 0) < state.revision);
+  return behind ? 'Retiring' : 'Stable';
 };
 
 const moodNotes = (world: World, mood: Mood): Note[] => {

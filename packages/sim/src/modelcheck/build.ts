@@ -1,0 +1,138 @@
+import type { AuthorityState, Policy } from '@handover/core';
+import { day, duration, hour, type Instant, instant } from '@handover/material';
+import {
+  BASE,
+  type ModelConsumer,
+  type ModelObject,
+  type Nature,
+  type State,
+  ticks,
+  type World,
+} from './model.ts';
+
+export interface Plot {
+  readonly natures: Readonly<Record<string, Nature & { readonly pods?: number }>>;
+  readonly bundles?: readonly string[];
+  readonly budget?: Readonly<Record<string, number>>;
+  readonly policy?: Partial<Policy>;
+  readonly controllers?: number;
+  readonly caches?: boolean;
+  readonly timeless?: boolean;
+  readonly timed?: World['timed'];
+  /** Secrets of another tool: a CA in use whose key nobody has, and no authority yet. */
+  readonly adopted?: boolean;
+  /** Natures that are there from the start; default: all. */
+  readonly present?: readonly string[];
+}
+
+/** A world that is stable at generation 1 (or waits to be adopted), everybody having loaded what is there. */
+export const worldOf = (name: string, plot: Plot): World => {
+  const past = instant(BASE - 6 * 5_000);
+  const clockwork = plot.timed === undefined ? {} : { timed: plot.timed };
+  const dates = ((): { ca: string; leaf: string; notBefore: Instant; caEnd: Instant; leafEnd: Instant } => {
+    if (plot.timed === undefined) {
+      return {
+        ca: 'g1',
+        leaf: 'l1r0',
+        notBefore: instant(BASE - 400 * day),
+        caEnd: instant(BASE + 4000 * day),
+        leafEnd: instant(BASE + 3000 * day),
+      };
+    }
+    const caEnd = instant(BASE + ticks(clockwork, plot.timed.lifetime));
+    const leafEnd = instant(BASE + ticks(clockwork, plot.timed.leafLifetime));
+    const text = (end: Instant): string => `${-hour / 1000}~${(end - BASE) / 1000}`;
+    return {
+      ca: `g1@${text(caEnd)}`,
+      leaf: `l1r0@${text(leafEnd)}/${text(caEnd)}`,
+      notBefore: instant(BASE - hour),
+      caEnd,
+      leafEnd,
+    };
+  })();
+  const secrets = [...new Set(Object.values(plot.natures).flatMap((nature) => nature.presents ?? []))].filter(
+    (id) => id !== 'late',
+  );
+  const held: ModelObject = {
+    version: 1,
+    revision: plot.adopted === true ? undefined : 1,
+    anchors: [{ fingerprint: dates.ca, since: past }],
+    changedAt: past,
+    leaf: undefined,
+    stale: [],
+  };
+  const leaf: ModelObject['leaf'] = {
+    fingerprint: dates.leaf,
+    issuer: dates.ca,
+    chain: [],
+    notBefore: dates.notBefore,
+    notAfter: dates.leafEnd,
+    spec: '0',
+    writtenAt: past,
+    issuerSince: past,
+    replacedOne: false,
+    othersExpire: undefined,
+  };
+  const authority: AuthorityState = {
+    revision: 1,
+    generations: [
+      {
+        number: 1,
+        role: 'current',
+        anchors: [{ fingerprint: dates.ca, notBefore: dates.notBefore, notAfter: dates.caEnd }],
+        hasKey: true,
+        since: past,
+      },
+    ],
+    crosses: [],
+    ids: [],
+    distrusts: 0,
+    lastGeneration: 1,
+  };
+  const consumers: Record<string, ModelConsumer> = {};
+  for (const [id, nature] of Object.entries(plot.natures)) {
+    if (plot.present !== undefined && !plot.present.includes(id)) continue;
+    const pod = {
+      created: past,
+      ending: false,
+      pending: false,
+      stamp: undefined,
+      bundle: nature.verifies === undefined ? [] : [dates.ca],
+      chain: nature.presents === undefined ? [] : [dates.leaf],
+      bundleBehind: undefined,
+      leafBehind: undefined,
+    };
+    consumers[id] = { pods: Array.from({ length: nature.pods ?? 1 }, () => pod), stamp: undefined };
+  }
+  const initial: State = {
+    now: BASE,
+    authority: plot.adopted === true ? undefined : authority,
+    backup: undefined,
+    objects: Object.fromEntries([
+      ...secrets.map((id) => [id, { ...held, leaf }] as const),
+      ...(plot.bundles ?? []).map((id) => [id, held] as const),
+    ]),
+    leaves: Object.fromEntries(secrets.map((id) => [id, { spec: 0, createdAt: past }])),
+    consumers,
+    controllers: Array.from({ length: plot.controllers ?? 1 }, () => []),
+    rotate: [],
+    distrust: [],
+    bad: [],
+    idle: 0,
+    budget: plot.budget ?? { rotations: 1 },
+  };
+  return {
+    name,
+    natures: plot.natures,
+    bundles: plot.bundles ?? [],
+    policy: {
+      patience: duration(1000 * day),
+      ...(plot.timeless === true ? { cacheLag: duration(0) } : {}),
+      ...plot.policy,
+    },
+    initial,
+    ...(plot.timeless === undefined ? {} : { timeless: plot.timeless }),
+    ...(plot.caches === undefined ? {} : { caches: plot.caches }),
+    ...clockwork,
+  };
+};

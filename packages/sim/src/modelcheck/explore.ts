@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto';
+import { plan as realPlan } from '@handover/core';
+import { isAnswered, violationOf } from './invariants.ts';
+import { normalise, type State, type World } from './model.ts';
+import { movesFrom, type Planner, planFor } from './moves.ts';
+import type { Oracle } from './oracle.ts';
+
+export interface Exploration {
+  readonly world: string;
+  readonly states: number;
+  /** The first violation found, with the moves that lead to it. */
+  readonly violation: { readonly what: string; readonly trace: readonly string[] } | undefined;
+}
+
+const texts = new WeakMap<object, string>();
+
+/** States share most of their parts with the ones they came from, so a part is written out once. */
+const textOf = (part: object | undefined): string => {
+  if (part === undefined) return '';
+  const known = texts.get(part);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(part);
+  texts.set(part, text);
+  return text;
+};
+
+const keyOf = (state: State): string => {
+  const { authority, backup, objects, consumers, controllers, ...rest } = state;
+  const named = (record: Readonly<Record<string, object>>): string =>
+    Object.keys(record)
+      .sort()
+      .map((name) => `${name}${textOf(record[name])}`)
+      .join();
+  const text = [
+    textOf(authority),
+    textOf(backup),
+    named(objects),
+    named(consumers),
+    controllers.map(textOf).join(),
+    JSON.stringify(rest),
+  ].join('\n');
+  return createHash('md5').update(text).digest('base64');
+};
+
+/** Every interleaving of a world, breadth first, so that a violation comes with a shortest trace. */
+export const explore = (
+  world: World,
+  oracle: Oracle,
+  planner: Planner = realPlan,
+  limit = 2_000_000,
+): Exploration => {
+  const ids = new Map<string, number>();
+  const parents: number[] = [];
+  const labels: string[] = [];
+  const benign: number[][] = [];
+  const quiet: number[] = [];
+  const start = normalise(world, world.initial);
+  let queue: { id: number; state: State }[] = [];
+  const fail = (what: string, id: number, last: readonly string[] = []): Exploration => {
+    const trace: string[] = [...last];
+    for (let at = id; at > 0; at = parents[at] ?? 0) trace.unshift(labels[at] ?? '');
+    return { world: world.name, states: ids.size, violation: { what, trace } };
+  };
+  const visit = (state: State, parent: number, label: string): number => {
+    const key = keyOf(state);
+    const known = ids.get(key);
+    if (known !== undefined) return known;
+    const id = ids.size;
+    ids.set(key, id);
+    parents[id] = parent;
+    labels[id] = label;
+    benign[id] = [];
+    queue.push({ id, state });
+    return id;
+  };
+  visit(start, 0, '');
+  while (queue.length > 0) {
+    const layer = queue;
+    queue = [];
+    for (const { id, state } of layer) {
+      const what = violationOf(world, state, oracle);
+      if (what !== undefined) return fail(what, id);
+      let moved = false;
+      for (const move of movesFrom(world, state, planner)) {
+        const next = visit(normalise(world, move.state), id, move.label);
+        if (move.benign && next !== id) {
+          moved = true;
+          benign[next]?.push(id);
+        }
+      }
+      if (!moved) {
+        const plan = planFor(world, state, planner);
+        if (!isAnswered(state, plan)) return fail(`nothing moves, and nobody is named (${plan.phase})`, id);
+        quiet.push(id);
+      }
+    }
+    if (ids.size > limit) throw new Error(`world ${world.name} has more than ${limit} states`);
+  }
+  const stuck = unreached(benign, quiet);
+  if (stuck !== undefined)
+    return fail('with all faults over, it neither ends nor names who blocks it', stuck);
+  return { world: world.name, states: ids.size, violation: undefined };
+};
+
+/** A state from which no quiet one can be reached without faults; `back` holds the benign moves, reversed. */
+const unreached = (back: readonly (readonly number[])[], quiet: readonly number[]): number | undefined => {
+  const reached = new Uint8Array(back.length);
+  const stack = [...quiet];
+  for (const id of quiet) reached[id] = 1;
+  for (let id = stack.pop(); id !== undefined; id = stack.pop()) {
+    for (const from of back[id] ?? []) {
+      if (reached[from] === 1) continue;
+      reached[from] = 1;
+      stack.push(from);
+    }
+  }
+  const stuck = reached.indexOf(0);
+  return stuck === -1 ? undefined : stuck;
+};

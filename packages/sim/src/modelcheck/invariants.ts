@@ -1,0 +1,133 @@
+import { type Plan, withRole } from '@handover/core';
+import type { State, World } from './model.ts';
+import { issuerOf, natureOf } from './observe.ts';
+import type { Oracle } from './oracle.ts';
+
+const numberOf = (name: string): number => Number(/^[gl](\d+)/.exec(name)?.[1] ?? -1);
+
+/** The first thing that must never be, or undefined. */
+export const violationOf = (world: World, state: State, oracle: Oracle): string | undefined =>
+  failingPair(world, state, oracle) ??
+  smuggled(world, state, oracle) ??
+  unevenStability(world, state) ??
+  lostAnchor(state);
+
+/** The one invariant: whatever P presents verifies against whatever V has loaded. */
+const failingPair = (world: World, state: State, oracle: Oracle): string | undefined => {
+  const presenters = Object.entries(state.consumers).filter(
+    ([id]) => natureOf(world, id).presents !== undefined,
+  );
+  const verifiers = Object.entries(state.consumers).filter(
+    ([id]) => natureOf(world, id).verifies !== undefined,
+  );
+  for (const [p, presenter] of presenters) {
+    for (const from of presenter.pods) {
+      if (from.chain[0] === undefined) continue;
+      // Distrust means that this one is refused.
+      if (state.bad.includes(numberOf(from.chain[0]))) continue;
+      if (natureOf(world, p).neverReloads === true && world.timed !== undefined) continue;
+      const chain = natureOf(world, p).stripsCross === true ? from.chain.slice(0, 1) : from.chain;
+      for (const [v, verifier] of verifiers) {
+        for (const to of verifier.pods) {
+          if (to.pending || (to.bundle.length === 0 && to.chain.length === 0)) continue;
+          if (
+            natureOf(world, v).neverReloads === true &&
+            world.timed !== undefined &&
+            bundleIsOver(to.bundle, state)
+          )
+            continue;
+          if (!oracle.accepts(chain, to.bundle, state.now)) {
+            return `${v} [${to.bundle.join(', ')}] refuses ${p} [${chain.join(', ')}]`;
+          }
+        }
+      }
+    }
+  }
+  return undefined;
+};
+
+const bundleIsOver = (bundle: readonly string[], state: State): boolean =>
+  bundle.every((name) => {
+    const end = /~(-?\d+)/.exec(name)?.[1];
+    return end !== undefined && Number(end) * 1000 + Date.UTC(2030, 0, 1) <= state.now;
+  });
+
+/** After a distrust is done, nobody accepts what the distrusted CA signed, whatever public X is shown with it. */
+const smuggled = (world: World, state: State, oracle: Oracle): string | undefined => {
+  const { authority } = state;
+  if (authority === undefined || state.bad.length === 0) return undefined;
+  if (state.bad.some((number) => authority.generations.some((generation) => generation.number === number)))
+    return undefined;
+  if (
+    state.distrust.some((number) => authority.generations.some((generation) => generation.number === number))
+  )
+    return undefined;
+  const crosses = state.authority?.crosses.map((cross) => cross.fingerprint) ?? [];
+  for (const number of state.bad) {
+    for (const [id, consumer] of Object.entries(state.consumers)) {
+      const nature = natureOf(world, id);
+      if (nature.verifies === undefined || nature.hidden === true || nature.outside === true) continue;
+      for (const pod of consumer.pods) {
+        if (!pod.pending && oracle.accepts([`l${number}r0`, ...crosses], pod.bundle, state.now)) {
+          return `${id} [${pod.bundle.join(', ')}] still accepts the distrusted generation ${number}`;
+        }
+      }
+    }
+  }
+  return undefined;
+};
+
+/** When Stable(n): every known verifier holds n and every known presenter shows a leaf of n. */
+const unevenStability = (world: World, state: State): string | undefined => {
+  const { authority } = state;
+  if (authority === undefined || authority.generations.length !== 1) return undefined;
+  // Restored from a backup, it knows less than the objects: then it must only stand still.
+  if (Object.values(state.objects).some((object) => (object.revision ?? 0) > authority.revision)) return undefined;
+  const current = withRole(authority, 'current');
+  if (current === undefined) return 'an authority without a current generation';
+  for (const [id, consumer] of Object.entries(state.consumers)) {
+    const nature = natureOf(world, id);
+    if (nature.hidden === true || nature.outside === true || world.timed !== undefined) continue;
+    for (const pod of consumer.pods) {
+      if (pod.pending) continue;
+      if (
+        nature.verifies !== undefined &&
+        !current.anchors.every((anchor) => pod.bundle.includes(anchor.fingerprint))
+      ) {
+        return `stable at ${current.number}, but ${id} holds [${pod.bundle.join(', ')}]`;
+      }
+      const [leaf] = pod.chain;
+      if (
+        nature.presents !== undefined &&
+        leaf !== undefined &&
+        !current.anchors.some((a) => a.fingerprint === issuerOf(leaf))
+      ) {
+        return `stable at ${current.number}, but ${id} presents ${leaf}`;
+      }
+    }
+  }
+  return undefined;
+};
+
+/** While n is previous, no bundle lacks n. */
+const lostAnchor = (state: State): string | undefined => {
+  const previous = state.authority && withRole(state.authority, 'previous');
+  if (previous === undefined) return undefined;
+  if (Object.values(state.objects).some((object) => (object.revision ?? 0) > (state.authority?.revision ?? 0))) return undefined;
+  for (const [id, object] of Object.entries(state.objects)) {
+    if (object.revision === undefined || object.anchors.length === 0) continue;
+    for (const anchor of previous.anchors) {
+      const there = object.anchors.some((held) => held.fingerprint === anchor.fingerprint);
+      if (!there && anchor.notAfter > state.now)
+        return `generation ${previous.number} is previous, but ${id} lacks it`;
+    }
+  }
+  return undefined;
+};
+
+/** Where nothing moves any more, all is done or the plan says who is awaited. */
+export const isAnswered = (state: State, plan: Plan): boolean => {
+  if (plan.blockedBy.length > 0) return true;
+  if (plan.actions.length > 0) return false;
+  return plan.phase === 'Stable' && state.rotate.every((id) => state.authority?.ids.includes(id) === true);
+};

@@ -1,0 +1,181 @@
+import type { Action, AuthorityState, LeafSeen, Policy, Reload, Stamp } from '@handover/core';
+import { type Duration, duration, type Instant, instant } from '@handover/material';
+
+/** Model time goes by ticks. The ratios matter, not the seconds: the lag of an API field is two of them. */
+export const TICK: Duration = duration(5_000);
+export const BASE: Instant = instant(Date.UTC(2030, 0, 1));
+
+/** Ages beyond this are all the same to a world without expiry. */
+const OLD = 6 * TICK;
+
+export interface Held {
+  readonly fingerprint: string;
+  readonly since: Instant;
+}
+
+/** What a process can read from an object. */
+export interface Files {
+  readonly anchors: readonly string[];
+  /** Leaf first; empty when the object holds none. */
+  readonly chain: readonly string[];
+}
+
+export interface ModelObject {
+  readonly version: number;
+  readonly revision: number | undefined;
+  readonly anchors: readonly Held[];
+  readonly changedAt: Instant;
+  readonly leaf: LeafSeen | undefined;
+  /** What was there before the last writes, while a cache may still hold it. */
+  readonly stale: readonly (Files & { readonly until: Instant })[];
+}
+
+export interface Pod {
+  readonly created: Instant;
+  /** Terminating: it still serves. */
+  readonly ending: boolean;
+  /** Created, but it has read no file yet. */
+  readonly pending: boolean;
+  readonly stamp: Stamp | undefined;
+  readonly bundle: readonly string[];
+  readonly chain: readonly string[];
+  /** Of the first write since its last load, for consumers that promise to reload in time. */
+  readonly bundleBehind: Instant | undefined;
+  readonly leafBehind: Instant | undefined;
+}
+
+export interface ModelConsumer {
+  readonly pods: readonly Pod[];
+  readonly stamp: Stamp | undefined;
+}
+
+/** How a consumer of a world behaves; it does not change. */
+export interface Nature {
+  readonly reload: Reload;
+  readonly presents?: string;
+  readonly verifies?: string;
+  /** Says what it has loaded. */
+  readonly acknowledges?: boolean;
+  /** Its owner promised a reload within settle. */
+  readonly ownersWord?: boolean;
+  /** In another namespace. */
+  readonly outside?: boolean;
+  /** Not visible to the controller at all. */
+  readonly hidden?: boolean;
+  readonly neverReloads?: boolean;
+  readonly stripsCross?: boolean;
+  /** No template to stamp: only its owner can restart it. */
+  readonly unrollable?: boolean;
+}
+
+export type Deed = { readonly action: Action; readonly seenStamp?: string };
+
+export interface State {
+  readonly now: Instant;
+  readonly authority: AuthorityState | undefined;
+  readonly backup: AuthorityState | undefined;
+  readonly objects: Readonly<Record<string, ModelObject>>;
+  /** Leaves asked for: what their spec is, and since when. */
+  readonly leaves: Readonly<Record<string, { readonly spec: number; readonly createdAt: Instant }>>;
+  readonly consumers: Readonly<Record<string, ModelConsumer>>;
+  /** What each controller has decided and not done yet. */
+  readonly controllers: readonly (readonly Deed[])[];
+  readonly rotate: readonly string[];
+  readonly distrust: readonly number[];
+  /** Generations that were distrusted. */
+  readonly bad: readonly number[];
+  /** Ticks since a controller last looked; bounded in worlds where certificates expire. */
+  readonly idle: number;
+  /** What the environment may still do. */
+  readonly budget: Readonly<Record<string, number>>;
+}
+
+export interface World {
+  readonly name: string;
+  readonly natures: Readonly<Record<string, Nature>>;
+  readonly bundles: readonly string[];
+  readonly policy: Partial<Policy>;
+  readonly initial: State;
+  /** Certificates have real dates and time is not folded: it ends after so many ticks. */
+  readonly timed?: {
+    readonly tick: Duration;
+    readonly lifetime: number;
+    readonly leafLifetime: number;
+    readonly end: number;
+  };
+  /** Pods may start from what the kubelet still had cached, and linger while they end. */
+  readonly caches?: boolean;
+  /** Nothing in it depends on time, so that none passes. */
+  readonly timeless?: boolean;
+}
+
+export const ticks = (world: Pick<World, 'timed'>, count: number): Duration =>
+  duration(count * (world.timed?.tick ?? TICK));
+
+const fold = (state: State): State => {
+  const shift = state.now - BASE;
+  const floor = BASE - OLD;
+  const at = (time: Instant): Instant => instant(Math.max(time - shift, floor));
+  const maybe = (time: Instant | undefined): Instant | undefined =>
+    time === undefined ? undefined : at(time);
+  const authority = (value: AuthorityState | undefined): AuthorityState | undefined =>
+    value && { ...value, generations: value.generations.map((g) => ({ ...g, since: at(g.since) })) };
+  const map = <T, U>(record: Readonly<Record<string, T>>, change: (value: T) => U): Record<string, U> =>
+    Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value)]));
+  return {
+    ...state,
+    now: BASE,
+    authority: authority(state.authority),
+    backup: authority(state.backup),
+    leaves: map(state.leaves, (leaf) => ({ ...leaf, createdAt: at(leaf.createdAt) })),
+    objects: map(state.objects, (object) => ({
+      ...object,
+      anchors: object.anchors.map((held) => ({ ...held, since: at(held.since) })),
+      changedAt: at(object.changedAt),
+      leaf: object.leaf && {
+        ...object.leaf,
+        writtenAt: at(object.leaf.writtenAt),
+        issuerSince: at(object.leaf.issuerSince),
+      },
+      stale: object.stale.map((files) => ({ ...files, until: at(files.until) })),
+    })),
+    consumers: map(state.consumers, (consumer) => ({
+      ...consumer,
+      pods: consumer.pods.map((pod) => ({
+        ...pod,
+        created: at(pod.created),
+        bundleBehind: maybe(pod.bundleBehind),
+        leafBehind: maybe(pod.leafBehind),
+      })),
+    })),
+  };
+};
+
+/** The same for all states that cannot be told apart: time folded, spent caches dropped, pods in one order. */
+export const normalise = (world: World, state: State): State => {
+  const folded = world.timed === undefined && state.now !== BASE ? fold(state) : state;
+  const objects: Record<string, ModelObject> = {};
+  for (const [id, object] of Object.entries(folded.objects)) {
+    const stale = object.stale.filter((files) => files.until > folded.now);
+    objects[id] = stale.length === object.stale.length ? object : { ...object, stale };
+  }
+  const consumers: Record<string, ModelConsumer> = {};
+  for (const [id, consumer] of Object.entries(folded.consumers)) consumers[id] = inOrder(consumer);
+  return { ...folded, objects, consumers };
+};
+
+const ordered = new WeakMap<ModelConsumer, ModelConsumer>();
+
+/** Pods of one workload are interchangeable: states that differ only in which is which are one state. */
+const inOrder = (consumer: ModelConsumer): ModelConsumer => {
+  if (consumer.pods.length < 2) return consumer;
+  const known = ordered.get(consumer);
+  if (known !== undefined) return known;
+  const pods = consumer.pods
+    .map((pod) => ({ pod, key: JSON.stringify(pod) }))
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
+    .map(({ pod }) => pod);
+  const result = { ...consumer, pods };
+  ordered.set(consumer, result);
+  return result;
+};

@@ -1,0 +1,250 @@
+import type { Plan, plan as realPlan } from '@handover/core';
+import { instant } from '@handover/material';
+import { chainOf, perform, promiseOf } from './act.ts';
+import { type Deed, type ModelConsumer, type Pod, type State, ticks, type World } from './model.ts';
+import { natureOf, observe, policyOf, sameStamp } from './observe.ts';
+
+export type Planner = typeof realPlan;
+
+export interface Move {
+  readonly label: string;
+  readonly state: State;
+  /** Faults and requests are not benign: liveness must hold without any more of them. */
+  readonly benign: boolean;
+}
+
+export const planFor = (world: World, state: State, planner: Planner): Plan =>
+  planner(observe(world, state), policyOf(world, state), state.now);
+
+/** Everything that can happen next. */
+export const movesFrom = (world: World, state: State, planner: Planner): Move[] => {
+  const moves: Move[] = [];
+  const may = (label: string, next: State | undefined, benign = true): void => {
+    if (next !== undefined) moves.push({ label, state: next, benign });
+  };
+  controllers(world, state, planner, may);
+  for (const id of Object.keys(state.consumers)) consumerMoves(world, state, id, may);
+  if (mayTick(world, state)) {
+    may('time passes', {
+      ...state,
+      now: instant(state.now + ticks(world, 1)),
+      idle: world.timed ? state.idle + 1 : 0,
+    });
+  }
+  environment(state, may);
+  return moves;
+};
+
+type May = (label: string, next: State | undefined, benign?: boolean) => void;
+
+const spend = (state: State, what: string): State | undefined => {
+  const left = state.budget[what] ?? 0;
+  return left === 0 ? undefined : { ...state, budget: { ...state.budget, [what]: left - 1 } };
+};
+
+const controllers = (world: World, state: State, planner: Planner, may: May): void => {
+  state.controllers.forEach((deeds, index) => {
+    const set = (next: State, rest: readonly Deed[]): State => ({
+      ...next,
+      idle: 0,
+      controllers: next.controllers.map((old, at) => (at === index ? rest : old)),
+    });
+    const name = state.controllers.length === 1 ? 'controller' : `controller ${index}`;
+    const [deed, ...rest] = deeds;
+    if (deed === undefined) {
+      const decided = planFor(world, state, planner).actions.map((action): Deed => {
+        if (action.kind !== 'stamp') return { action };
+        const stamp = state.consumers[action.consumer]?.stamp;
+        return stamp === undefined ? { action } : { action, seenStamp: JSON.stringify(stamp) };
+      });
+      if (decided.length > 0)
+        may(`${name} decides: ${decided.map((d) => d.action.kind).join(', ')}`, set(state, decided));
+      else if (state.idle > 0) may(`${name} finds nothing to do`, set(state, []));
+      return;
+    }
+    const landed = perform(world, state, deed.action, deed.seenStamp);
+    // A conflict makes it look again; so does a crash, which may come before and after every write.
+    may(`${name}: ${deed.action.kind}`, landed === undefined ? set(state, []) : set(landed, rest));
+    if (world.timed === undefined) may(`${name} crashes`, set(state, []), false);
+  });
+};
+
+const consumerMoves = (world: World, state: State, id: string, may: May): void => {
+  const consumer = state.consumers[id];
+  const nature = natureOf(world, id);
+  if (consumer === undefined || nature.hidden === true) return;
+  const put = (change: ModelConsumer): State => ({
+    ...state,
+    consumers: { ...state.consumers, [id]: change },
+  });
+  const replace = (index: number, pods: readonly Pod[]): State =>
+    put({
+      ...consumer,
+      pods: [...consumer.pods.slice(0, index), ...pods, ...consumer.pods.slice(index + 1)],
+    });
+  const verified = nature.verifies === undefined ? undefined : state.objects[nature.verifies];
+  const presented = nature.presents === undefined ? undefined : state.objects[nature.presents];
+  const anchors = verified?.anchors.map((held) => held.fingerprint) ?? [];
+  const chain = chainOf(presented);
+
+  consumer.pods.forEach((pod, index) => {
+    if (pod.ending) may(`a pod of ${id} ends`, replace(index, []));
+    if (pod.pending) {
+      for (const [how, loaded] of starts(world, state, id))
+        may(`a pod of ${id} starts${how}`, replace(index, [{ ...pod, ...loaded }]));
+      return;
+    }
+    if (nature.reload === 'restart') {
+      if (!pod.ending && !sameStamp(pod, consumer.stamp)) {
+        const fresh = newPod(state, consumer);
+        if (world.caches === true)
+          may(`${id} rolls a pod`, replace(index, [{ ...pod, ending: true }, fresh]));
+        else
+          for (const [, loaded] of starts(world, state, id))
+            may(`${id} rolls a pod`, replace(index, [{ ...fresh, ...loaded }]));
+      }
+      const restarted = spend(state, 'restarts');
+      if (restarted !== undefined && !pod.ending) {
+        for (const [how, loaded] of starts(world, state, id)) {
+          const after = replace(index, [{ ...newPod(state, consumer), ...loaded }]);
+          may(`a pod of ${id} is replaced${how}`, { ...after, budget: restarted.budget }, false);
+        }
+      }
+      return;
+    }
+    if (nature.neverReloads === true) return;
+    const bundleNew = verified !== undefined && pod.bundle.join() !== anchors.join();
+    const leafNew = presented !== undefined && chain.length > 0 && pod.chain.join() !== chain.join();
+    const loadsBundle = { bundle: anchors, bundleBehind: undefined };
+    const loadsLeaf = { chain, leafBehind: undefined };
+    if (nature.presents === nature.verifies) {
+      if (bundleNew || leafNew)
+        may(`${id} reloads`, replace(index, [{ ...pod, ...loadsBundle, ...loadsLeaf }]));
+    } else {
+      if (bundleNew) may(`${id} reloads its bundle`, replace(index, [{ ...pod, ...loadsBundle }]));
+      if (leafNew) may(`${id} reloads its leaf`, replace(index, [{ ...pod, ...loadsLeaf }]));
+    }
+  });
+};
+
+const newPod = (state: State, consumer: ModelConsumer): Pod => ({
+  created: state.now,
+  ending: false,
+  pending: true,
+  stamp: consumer.stamp,
+  bundle: [],
+  chain: [],
+  bundleBehind: undefined,
+  leafBehind: undefined,
+});
+
+/** What a pod that starts now may read: each object as it is, or as a cache still has it. */
+const starts = (world: World, state: State, id: string): [string, Partial<Pod>][] => {
+  const nature = natureOf(world, id);
+  const versions = (
+    object: string | undefined,
+  ): { anchors: readonly string[]; chain: readonly string[] }[] => {
+    const live = object === undefined ? undefined : state.objects[object];
+    if (live === undefined) return [{ anchors: [], chain: [] }];
+    const now = { anchors: live.anchors.map((held) => held.fingerprint), chain: chainOf(live) };
+    return [now, ...live.stale.filter((files) => files.until > state.now)];
+  };
+  // It cannot start before what it mounts is there.
+  if (
+    [nature.presents, nature.verifies].some(
+      (object) => object !== undefined && state.objects[object] === undefined,
+    )
+  )
+    return [];
+  const together = nature.presents === nature.verifies;
+  const found: [string, Partial<Pod>][] = [];
+  versions(nature.verifies).forEach((bundle, b) => {
+    versions(nature.presents).forEach((leaf, l) => {
+      if (together && b !== l) return;
+      const how = b + l === 0 ? '' : ' from a stale cache';
+      found.push([how, { pending: false, bundle: bundle.anchors, chain: leaf.chain }]);
+    });
+  });
+  return found;
+};
+
+/** Time cannot pass a promise: who rests on `settled` reloads in time, and a controller looks now and then. */
+const mayTick = (world: World, state: State): boolean => {
+  if (world.timeless === true) return false;
+  if (world.timed !== undefined) {
+    if (state.now >= world.initial.now + ticks(world, world.timed.end)) return false;
+    if (state.idle >= 1) return false;
+  }
+  const soon = state.now + ticks(world, 1);
+  return Object.entries(state.consumers).every(([id, consumer]) => {
+    const promise = promiseOf(world, id);
+    if (promise === undefined) return true;
+    return consumer.pods.every((pod) =>
+      [pod.bundleBehind, pod.leafBehind].every((behind) => behind === undefined || soon < behind + promise),
+    );
+  });
+};
+
+const environment = (state: State, may: May): void => {
+  const rotations = spend(state, 'rotations');
+  if (rotations !== undefined) {
+    may(
+      'a rotation is asked for',
+      { ...rotations, rotate: [...state.rotate, `r${state.rotate.length}`] },
+      false,
+    );
+  }
+  const distrusts = spend(state, 'distrusts');
+  if (distrusts !== undefined) {
+    for (const generation of state.authority?.generations ?? []) {
+      if (generation.role === 'distrusted') continue;
+      const asked = { ...distrusts, distrust: [...state.distrust, generation.number] };
+      may(`${generation.role} generation ${generation.number} is distrusted`, asked, false);
+    }
+  }
+  const renewals = spend(state, 'renewals');
+  if (renewals !== undefined) {
+    for (const [object, leaf] of Object.entries(state.leaves)) {
+      const leaves = { ...state.leaves, [object]: { ...leaf, spec: leaf.spec + 1 } };
+      may(`${object} is to be renewed`, { ...renewals, leaves }, false);
+    }
+  }
+  const additions = spend(state, 'additions');
+  if (additions !== undefined) {
+    const leaves = { ...state.leaves, late: { spec: 0, createdAt: state.now } };
+    const pod = newPod(state, { pods: [], stamp: undefined });
+    const consumers = { ...state.consumers, latecomer: { pods: [pod], stamp: undefined } };
+    may('a Leaf and its consumer appear', { ...additions, leaves, consumers }, false);
+  }
+  const removals = spend(state, 'removals');
+  if (removals !== undefined) {
+    for (const [object] of Object.entries(state.leaves)) {
+      const { [object]: _gone, ...leaves } = state.leaves;
+      may(`the Leaf of ${object} is deleted`, { ...removals, leaves }, false);
+    }
+  }
+  const departures = spend(state, 'departures');
+  if (departures !== undefined) {
+    for (const [id, consumer] of Object.entries(state.consumers)) {
+      const gone = { ...state.consumers, [id]: { ...consumer, pods: [] } };
+      may(`${id} is scaled to nothing`, { ...departures, consumers: gone }, false);
+    }
+  }
+  const deletions = spend(state, 'deletions');
+  if (deletions !== undefined) {
+    for (const object of Object.keys(state.objects)) {
+      const { [object]: _gone, ...objects } = state.objects;
+      may(`somebody deletes ${object}`, { ...deletions, objects }, false);
+    }
+  }
+  if (state.authority !== undefined && state.backup === undefined) {
+    const backups = spend(state, 'backups');
+    if (backups !== undefined)
+      may('the authority is backed up', { ...backups, backup: state.authority }, false);
+  }
+  if (state.backup !== undefined) {
+    const restores = spend(state, 'restores');
+    if (restores !== undefined)
+      may('the authority is restored', { ...restores, authority: state.backup }, false);
+  }
+};

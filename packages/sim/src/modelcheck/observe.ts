@@ -1,0 +1,108 @@
+import type { Anchor, ConsumerSeen, ObjectSeen, Observed, Policy, Proof } from '@handover/core';
+import { day, duration, instant } from '@handover/material';
+import { BASE, type Nature, type Pod, type State, ticks, type World } from './model.ts';
+
+/** What a controller sees of a state, with nothing hidden from it that it could know. */
+export const observe = (world: World, state: State): Observed => ({
+  authority: state.authority,
+  objects: Object.entries(state.objects).map(
+    ([id, object]): ObjectSeen => ({
+      id,
+      version: String(object.version),
+      revision: object.revision,
+      anchors: object.anchors,
+      changedAt: object.changedAt,
+      leaf: object.leaf,
+    }),
+  ),
+  consumers: Object.entries(state.consumers).flatMap(([id, consumer]): ConsumerSeen[] => {
+    const nature = natureOf(world, id);
+    if (nature.hidden === true) return [];
+    return [
+      {
+        id,
+        reload: nature.reload,
+        ownersWord: nature.ownersWord === true,
+        blocks: nature.outside !== true,
+        presents: nature.presents === undefined ? [] : [nature.presents],
+        verifies: nature.verifies === undefined ? [] : [nature.verifies],
+        stripsCross: nature.stripsCross === true,
+        instances: consumer.pods.map((pod, index) => ({
+          uid: `${id}-${index}`,
+          createdAt: pod.created,
+          ready: !pod.pending,
+          stamp: pod.stamp,
+          proofs: nature.acknowledges === true && !pod.pending ? [proofOf(pod, state)] : [],
+        })),
+        workload:
+          nature.unrollable === true || nature.reload === 'field'
+            ? undefined
+            : {
+                stamp: consumer.stamp,
+                rolling: consumer.pods.some((pod) => pod.ending || !sameStamp(pod, consumer.stamp)),
+              },
+      },
+    ];
+  }),
+  rotate: state.rotate,
+  distrust: state.distrust,
+  adoptable: state.authority === undefined ? adoptable(state) : [],
+});
+
+export const natureOf = (world: World, id: string): Nature => {
+  const nature = world.natures[id];
+  if (nature === undefined) throw new TypeError(`no such consumer: ${id}`);
+  return nature;
+};
+
+export const sameStamp = (pod: Pod, stamp: ModelStamp): boolean =>
+  stamp === undefined || JSON.stringify(pod.stamp) === JSON.stringify(stamp);
+type ModelStamp = Pod['stamp'];
+
+const proofOf = (pod: Pod, state: State): Proof => ({
+  by: 'acknowledged',
+  anchors: pod.bundle,
+  complete: true,
+  ...(pod.chain[0] === undefined ? {} : { leaf: pod.chain[0], issuer: issuerOf(pod.chain[0]) }),
+  at: state.now,
+});
+
+/** `l2r0` was signed by `g2`; with dates, those of its issuer follow the slash. */
+export const issuerOf = (leaf: string): string => {
+  const [own = '', issuerDates] = leaf.split('/');
+  const generation = /^l(\d+)/.exec(own)?.[1] ?? '';
+  return issuerDates === undefined ? `g${generation}` : `g${generation}@${issuerDates}`;
+};
+
+const adoptable = (state: State): Anchor[] => {
+  const names = new Set(
+    Object.values(state.objects).flatMap((object) => object.anchors.map((a) => a.fingerprint)),
+  );
+  return [...names].map((fingerprint) => ({
+    fingerprint,
+    notBefore: instant(BASE - 400 * day),
+    notAfter: instant(BASE + 4000 * day),
+  }));
+};
+
+export const policyOf = (world: World, state: State): Policy => ({
+  lifetime: world.timed === undefined ? duration(4000 * day) : ticks(world, world.timed.lifetime),
+  rotate: { at: 1 },
+  strategy: 'Phased',
+  settle: ticks(world, 3),
+  onBlocked: 'Wait',
+  patience: duration(1000 * day),
+  paused: false,
+  maxConcurrentRollouts: 3,
+  cacheLag: ticks(world, 2),
+  consumersFound: true,
+  ...world.policy,
+  leaves: Object.entries(state.leaves).map(([object, leaf]) => ({
+    object,
+    spec: String(leaf.spec),
+    lifetime: world.timed === undefined ? duration(90 * day) : ticks(world, world.timed.leafLifetime),
+    renewAt: 0.66,
+    createdAt: leaf.createdAt,
+  })),
+  bundles: world.bundles.map((object) => ({ object, extra: [] })),
+});

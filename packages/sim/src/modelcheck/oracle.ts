@@ -1,0 +1,97 @@
+import { createHash, type KeyObject } from 'node:crypto';
+import { generateKey, issueCa, issueCross, issueLeaf } from '@handover/core';
+import { type Certificate, day, type Instant, instant, parseCertificate, verifyChain } from '@handover/material';
+import { BASE } from './model.ts';
+
+/**
+ * Real certificates behind the model's short names, and the real chain check of `material` over them:
+ * `g2` a CA, `x2.1` generation 2 signed by 1, `l2r0` a leaf of generation 2; in worlds with expiry each carries its dates
+ * in seconds from the start, as in `g2@40~240`.
+ */
+export class Oracle {
+  readonly #keys = new Map<string, ReturnType<typeof generateKey>>();
+  readonly #made = new Map<string, Certificate>();
+  readonly #verdicts = new Map<string, boolean>();
+
+  accepts(chain: readonly string[], bundle: readonly string[], at: Instant): boolean {
+    const dated = chain.some((name) => name.includes('@')) || bundle.some((name) => name.includes('@'));
+    const key = `${chain.join(' ')}|${bundle.join(' ')}|${dated ? at : ''}`;
+    const known = this.#verdicts.get(key);
+    if (known !== undefined) return known;
+    const verdict = verifyChain({
+      chain: chain.map((name) => this.certificate(name)),
+      anchors: bundle.map((name) => this.certificate(name)),
+      at,
+      purpose: 'server',
+    });
+    this.#verdicts.set(key, verdict.ok);
+    return verdict.ok;
+  }
+
+  certificate(name: string): Certificate {
+    const known = this.#made.get(name);
+    if (known !== undefined) return known;
+    const made = parseCertificate(this.#issue(name));
+    this.#made.set(name, made);
+    return made;
+  }
+
+  #key(id: string): { privateKey: KeyObject; publicKey: KeyObject } {
+    const key = this.#keys.get(id) ?? generateKey('ECDSA-P256');
+    this.#keys.set(id, key);
+    return key;
+  }
+
+  #issue(name: string): Uint8Array {
+    const { kind, of, by, notBefore, notAfter } = read(name);
+    const serial = createHash('sha256').update(name).digest().subarray(0, 12);
+    const dates = { serial, notBefore, notAfter };
+    if (kind === 'g') return issueCa({ name: 'model', generation: of, key: this.#key(`g${of}`), ...dates });
+    const issuer = this.certificate(by);
+    const issuerKey = this.#key(`g${read(by).of}`).privateKey;
+    if (kind === 'x') {
+      const subject = this.certificate(name.includes('@') ? `g${of}@${subjectDates(name)}` : `g${of}`);
+      return issueCross({ subject, issuer, issuerKey, ...dates });
+    }
+    return issueLeaf({
+      issuer,
+      issuerKey,
+      publicKey: this.#key('leaf').publicKey,
+      subject: { commonName: 'peer' },
+      dnsNames: ['peer.test'],
+      ipAddresses: [],
+      uris: [],
+      usages: ['server', 'client'],
+      ...dates,
+    });
+  }
+}
+
+interface Name {
+  readonly kind: string;
+  readonly of: number;
+  /** Name of the issuer. */
+  readonly by: string;
+  readonly notBefore: Instant;
+  readonly notAfter: Instant;
+}
+
+const seconds = (text: string | undefined, otherwise: number): Instant =>
+  instant(text === undefined ? otherwise : BASE + Number(text) * 1000);
+
+// A cross or leaf in a world with expiry names its issuer's dates, and a cross also its subject's, after `/`.
+const read = (name: string): Name => {
+  const found = /^([gxl])(\d+)(?:\.(\d+)|r\d+)?(?:@(-?\d+)~(-?\d+))?(?:\/([^/]+))?(?:\/[^/]+)?$/.exec(name);
+  if (found === null) throw new TypeError(`not a certificate of the model: ${name}`);
+  const [, kind = '', of, by, from, to, issuerDates] = found;
+  const issuer = kind === 'l' ? of : by;
+  return {
+    kind,
+    of: Number(of),
+    by: issuerDates === undefined ? `g${issuer}` : `g${issuer}@${issuerDates}`,
+    notBefore: seconds(from, BASE - 400 * day),
+    notAfter: seconds(to, BASE + 4000 * day),
+  };
+};
+
+const subjectDates = (name: string): string => name.split('/')[2] ?? '';

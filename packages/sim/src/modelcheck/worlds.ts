@@ -1,0 +1,223 @@
+import { duration, minute } from '@handover/material';
+import { worldOf } from './build.ts';
+import type { Nature, World } from './model.ts';
+
+const hot = (object: string): Nature => ({
+  reload: 'hot',
+  presents: object,
+  verifies: object,
+  acknowledges: true,
+});
+const promised = (object: string): Nature => ({
+  reload: 'hot',
+  presents: object,
+  verifies: object,
+  ownersWord: true,
+});
+const stubborn = (object: string): Nature & { pods: number } => ({
+  reload: 'restart',
+  presents: object,
+  verifies: object,
+  pods: 2,
+});
+const instantly = { strategy: 'Instant' } as const;
+
+/** The worlds of the design, each small enough to be explored whole. */
+export const worlds: readonly World[] = [
+  worldOf('two hot peers that acknowledge', { timeless: true, natures: { a: hot('sa'), b: hot('sb') } }),
+  worldOf('two hot peers, instant', {
+    timeless: true,
+    natures: { a: hot('sa'), b: hot('sb') },
+    policy: instantly,
+  }),
+  worldOf('two peers that rest on settle', { natures: { a: promised('sa'), b: promised('sb') } }),
+  worldOf('a directory, where everybody rests on settle', {
+    natures: { a: promised('sa'), b: { ...promised('sb'), ownersWord: false, reload: 'unknown' } },
+    policy: { consumersFound: false, cacheLag: duration(0) },
+  }),
+  worldOf('restart-only with two pods', { natures: { a: stubborn('sa'), b: hot('sb') } }),
+  worldOf('restart-only with two pods, instant', {
+    natures: { a: stubborn('sa'), b: hot('sb') },
+    policy: instantly,
+  }),
+  worldOf('leaf and bundle in two objects, loaded apart', {
+    timeless: true,
+    natures: {
+      a: { reload: 'hot', presents: 'sa', verifies: 'trust', acknowledges: true },
+      b: { reload: 'hot', presents: 'sb', verifies: 'trust', acknowledges: true },
+    },
+    bundles: ['trust'],
+  }),
+  worldOf('leaf and bundle in two objects, on settle, instant', {
+    natures: {
+      a: { reload: 'hot', presents: 'sa', verifies: 'trust', ownersWord: true },
+      b: { reload: 'hot', verifies: 'trust', ownersWord: true },
+    },
+    bundles: ['trust'],
+    policy: instantly,
+  }),
+  worldOf('an API field as verifier', {
+    natures: { webhook: hot('sa'), field: { reload: 'field', verifies: 'trust' } },
+    bundles: ['trust'],
+  }),
+  worldOf('an unknown verifier that never reloads, through three rotations', {
+    timeless: true,
+    natures: {
+      a: hot('sa'),
+      ghost: { reload: 'unknown', verifies: 'sa', hidden: true, neverReloads: true },
+    },
+    budget: { rotations: 3 },
+  }),
+  worldOf('an unknown verifier that never reloads, instant', {
+    timeless: true,
+    natures: { a: hot('sa'), ghost: { reload: 'unknown', verifies: 'sa', hidden: true, neverReloads: true } },
+    budget: { rotations: 2 },
+    policy: instantly,
+  }),
+  worldOf('a presenter that strips the cross-certificate', {
+    natures: {
+      a: { ...hot('sa'), stripsCross: true },
+      b: { reload: 'restart', verifies: 'trust', pods: 2 } as Nature,
+    },
+    bundles: ['trust'],
+  }),
+  worldOf('a presenter that strips the cross-certificate, instant', {
+    timeless: true,
+    natures: { a: { ...hot('sa'), stripsCross: true }, b: hot('sb') },
+    policy: instantly,
+  }),
+  worldOf('a stripping presenter that restarts, beside stale caches', {
+    natures: {
+      a: { reload: 'restart', presents: 'sa', verifies: 'sa', stripsCross: true },
+      b: { reload: 'hot', verifies: 'trust', acknowledges: true },
+    },
+    bundles: ['trust'],
+    caches: true,
+    budget: { rotations: 1, restarts: 1 },
+  }),
+  worldOf('a Leaf and a consumer appear', {
+    timeless: true,
+    natures: { a: hot('sa'), latecomer: hot('late') },
+    present: ['a'],
+    budget: { rotations: 1, additions: 1 },
+  }),
+  worldOf('a Leaf goes while it is mounted', {
+    timeless: true,
+    natures: { a: hot('sa'), b: hot('sb') },
+    budget: { rotations: 1, removals: 1, departures: 1 },
+  }),
+  worldOf('a Secret is deleted', {
+    timeless: true,
+    natures: { a: hot('sa'), b: { reload: 'hot', verifies: 'sa', acknowledges: true } },
+    budget: { rotations: 1, deletions: 1 },
+  }),
+  worldOf('a leaf is renewed in mid-phase', {
+    natures: { a: promised('sa'), b: { ...stubborn('sb'), pods: 1 } },
+    budget: { rotations: 1, renewals: 1 },
+  }),
+  worldOf('two rotations back to back', {
+    natures: { a: promised('sa'), b: hot('sb') },
+    budget: { rotations: 2 },
+  }),
+  worldOf('two rotations back to back, instant, restart-only', {
+    natures: { a: { ...stubborn('sa'), pods: 1 }, b: hot('sb') },
+    budget: { rotations: 2 },
+    policy: instantly,
+  }),
+  worldOf('distrust of each role in each phase', {
+    natures: { a: hot('sa'), b: promised('sb') },
+    budget: { rotations: 1, distrusts: 1 },
+  }),
+  worldOf('distrust with restart-only pods', {
+    natures: {
+      a: { ...stubborn('sa'), pods: 1 },
+      b: { reload: 'hot', verifies: 'trust', acknowledges: true },
+    },
+    bundles: ['trust'],
+    budget: { rotations: 1, distrusts: 1 },
+  }),
+  worldOf('distrust twice', {
+    timeless: true,
+    natures: { a: hot('sa'), b: { reload: 'hot', verifies: 'sa', acknowledges: true } },
+    budget: { rotations: 1, distrusts: 2 },
+  }),
+  worldOf('two controllers and writes that land late', {
+    timeless: true,
+    natures: { a: hot('sa'), b: { reload: 'hot', verifies: 'trust', acknowledges: true } },
+    bundles: ['trust'],
+    controllers: 2,
+    budget: { rotations: 1, renewals: 1 },
+  }),
+  worldOf('two controllers and a Leaf that appears', {
+    timeless: true,
+    natures: { a: hot('sa'), latecomer: hot('late') },
+    present: ['a'],
+    controllers: 2,
+    budget: { rotations: 1, additions: 1 },
+  }),
+  worldOf('stale kubelet caches and draining pods', {
+    natures: { a: { ...stubborn('sa'), pods: 1 }, b: hot('sb') },
+    caches: true,
+    budget: { rotations: 1, restarts: 1 },
+  }),
+  worldOf('stale caches around a bundle of its own', {
+    natures: {
+      a: hot('sa'),
+      b: { reload: 'restart', presents: 'sb', verifies: 'trust' },
+    },
+    bundles: ['trust'],
+    caches: true,
+    budget: { rotations: 1, restarts: 1 },
+  }),
+  worldOf('an authority restored from backup', {
+    timeless: true,
+    natures: { a: hot('sa'), b: { reload: 'hot', verifies: 'trust', acknowledges: true } },
+    bundles: ['trust'],
+    budget: { rotations: 1, backups: 1, restores: 1 },
+  }),
+  worldOf('adoption of a CA without its key', {
+    natures: { a: hot('sa'), b: promised('sb') },
+    adopted: true,
+    budget: {},
+  }),
+  worldOf('adoption of a CA without its key, restart-only, asked to be instant', {
+    natures: { a: stubborn('sa'), b: hot('sb') },
+    adopted: true,
+    policy: instantly,
+    budget: {},
+  }),
+  worldOf('consumers outside the namespace', {
+    natures: { a: hot('sa'), far: { reload: 'hot', verifies: 'trust', outside: true } },
+    bundles: ['trust'],
+    budget: { rotations: 2 },
+  }),
+  worldOf('somebody who never confirms', {
+    timeless: true,
+    natures: { a: hot('sa'), b: { ...hot('sb'), neverReloads: true } },
+  }),
+  worldOf('somebody who never confirms, and Proceed', {
+    natures: { a: hot('sa'), b: { ...hot('sb'), neverReloads: true } },
+    policy: { onBlocked: 'Proceed', patience: duration(10_000) },
+  }),
+  worldOf('somebody unknown who never confirms, and Restart', {
+    natures: { a: hot('sa'), b: { reload: 'unknown', presents: 'sb', verifies: 'sb', neverReloads: true } },
+    policy: { onBlocked: 'Restart', patience: duration(10_000) },
+  }),
+  worldOf('settle, renewal, schedule and expiry in time', {
+    natures: { a: promised('sa'), b: { reload: 'hot', verifies: 'trust', ownersWord: true } },
+    bundles: ['trust'],
+    timed: { tick: duration(20 * minute), lifetime: 30, leafLifetime: 9, end: 45 },
+    policy: { rotate: { at: 0.5 } },
+    budget: {},
+  }),
+  worldOf('a verifier that nobody can restart, up to the deadline', {
+    natures: {
+      a: promised('sa'),
+      b: { reload: 'restart', verifies: 'trust', unrollable: true, neverReloads: true },
+    },
+    bundles: ['trust'],
+    timed: { tick: duration(20 * minute), lifetime: 30, leafLifetime: 9, end: 36 },
+    policy: { rotate: { at: 0.5 } },
+    budget: {},
+  }),
+];
