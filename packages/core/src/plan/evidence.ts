@@ -72,8 +72,8 @@ const wordCounts = (world: World, consumer: ConsumerSeen): boolean =>
  * it to start, so that waiting for them would never end.
  */
 export const isUnborn = ({ state, policy, objects }: World, object: string): boolean =>
-  !objects.has(object) &&
   withRole(state, 'current')?.hasKey === false &&
+  !objects.has(object) &&
   policy.leaves.some((leaf) => leaf.object === object);
 
 interface Question {
@@ -99,7 +99,9 @@ const ask = (world: World, question: Question): Finding => {
       ? found('written', since)
       : waits(`${what} to reach every API server`);
   }
-  const unborn = isUnborn(world, question.object);
+  const unborn = [question.object, ...consumer.presents, ...consumer.verifies].some((object) =>
+    isUnborn(world, object),
+  );
   let weakest: Finding = found(unborn ? 'unused' : 'restarted');
   let missing: InstanceSeen | undefined;
   let denied = false;

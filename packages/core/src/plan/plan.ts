@@ -207,7 +207,9 @@ export const phaseOf = (
   if (withRole(state, 'previous') !== undefined) return 'Activating';
   if (withRole(state, 'distrusted') !== undefined) return 'Retiring';
   const managed = new Set([...policy.leaves, ...policy.bundles].map(({ object }) => object));
-  const behind = seen.objects.some((object) => managed.has(object.id) && (object.revision ?? 0) < state.revision);
+  const behind = seen.objects.some(
+    (object) => managed.has(object.id) && (object.revision ?? 0) < state.revision,
+  );
   return behind ? 'Retiring' : 'Stable';
 };
 
