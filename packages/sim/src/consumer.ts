@@ -142,6 +142,11 @@ export class Consumer {
     return this.#processes.length === 0;
   }
 
+  /** There are other CAs to try it with. */
+  probedAgain(): void {
+    if (this.traits.evidence === 'probed') this.#changed();
+  }
+
   seen(): ConsumerSeen {
     this.#seen ??= this.#look();
     return this.#seen;
@@ -172,15 +177,21 @@ export class Consumer {
           by: evidence,
           object,
           at: process.createdAt,
-          ...(verifies.includes(object)
-            ? { anchors: content.anchors, complete: evidence === 'acknowledged' }
-            : {}),
+          ...(verifies.includes(object) ? this.#shownTrust(content) : {}),
           ...(leaf === undefined || content.issuer === undefined ? {} : { issuer: content.issuer, leaf }),
         });
       }
     }
     const { uid, createdAt, ready, stamp } = process;
     return { uid, createdAt, ready, stamp, proofs };
+  }
+
+  /** A status document names all it trusts; a canary only shows whether it is let in. */
+  #shownTrust({ anchors }: Content): Pick<Proof, 'anchors' | 'complete' | 'refuses'> {
+    if (this.traits.evidence === 'acknowledged') return { anchors, complete: true };
+    const tried = this.#around.home.authority?.generations.flatMap((item) => item.anchors) ?? [];
+    const refuses = tried.map((anchor) => anchor.fingerprint).filter((item) => !anchors.includes(item));
+    return { anchors, refuses };
   }
 
   #changed(): void {

@@ -132,7 +132,7 @@ export class Invariant {
     if (state === undefined || state.generations.length !== 1) return;
     const current = withRole(state, 'current');
     const seen: Pick<Observed, 'objects'> = { objects: this.#home.list() };
-    if (current === undefined || phaseOf(state, seen) !== 'Stable') return;
+    if (current === undefined || phaseOf(state, seen, this.#home) !== 'Stable') return;
     const anchors = anchorsOf(current);
     for (const group of this.handshakes.presenters.values()) {
       if (!group.standing.known || group.issuer === undefined || anchors.includes(group.issuer)) continue;

@@ -77,11 +77,10 @@ const acknowledged: Kind = (id, lot) => ({
   ...base,
   ...both(id),
   evidence: 'acknowledged',
-  // Without its owner's word nothing but the acknowledgement counts at gate 2, so it may take its time; where gate 1
-  // has nothing to fall back on, it rests on `settle` there.
-  delay: lot.strict || !lot.found ? withinSettle(lot) : lot.random.between(0, 2 * lot.settle),
+  // What it shows outranks every promise, so it may take its time.
+  delay: lot.random.between(0, 2 * lot.settle),
   reportDelay: lot.random.between(0, 15 * second),
-  clumsy: lot.found && !lot.strict && clumsy(lot),
+  clumsy: clumsy(lot),
   pods: lot.random.whole(1, 2),
 });
 
@@ -102,7 +101,8 @@ const KINDS = {
     ...base,
     ...both(id),
     reload: 'unknown',
-    delay: lot.strict || !lot.found ? withinSettle(lot) : lot.random.between(0, 2 * lot.settle),
+    // Nothing rests on its word where it is found; on one machine all that is not declared is taken to keep it.
+    delay: lot.found ? lot.random.between(0, 2 * lot.settle) : withinSettle(lot),
     workload: lot.random.chance(0.7),
   }),
   restart: (id, lot) => ({
@@ -187,11 +187,10 @@ const DIRECTORY: readonly [Kind, ...Kind[]] = [
 
 const stuckOne = (id: string, lot: Lot): Traits => {
   const stuck = lot.faults.has('never-reloads') && lot.random.chance(0.7) ? 'never' : 'garbage';
-  // Where nothing can cover it, or where time alone is evidence, only a restart-only one may be stuck: DESIGN §4 promises
-  // nothing about one that rests on `settled` and does not reload.
-  if (lot.strict || !lot.found)
+  if (lot.random.chance(0.4)) return { ...acknowledged(id, lot), stuck, workload: false };
+  // DESIGN §4 promises nothing about one that rests on `settled`, as it does on one machine, and does not reload.
+  if (!lot.found || lot.random.chance(0.3))
     return { ...base, ...both(id), reload: 'restart', stuck: 'never', workload: false };
-  if (lot.random.chance(0.5)) return { ...acknowledged(id, lot), stuck, workload: false };
   return { ...base, ...both(id), reload: 'unknown', stuck, workload: false };
 };
 
@@ -204,7 +203,12 @@ const consumersOf = (lot: Lot): readonly Traits[] => {
   for (let n = 0; n < count; n++) {
     const made: Traits = random.pick(kinds)(`c${n}`, lot);
     // On one machine a consumer need not be declared: it rests on `settle` all the same.
-    consumers.push(found || random.chance(0.6) ? made : { ...made, declared: false });
+    const undeclared = !found && random.chance(0.4);
+    consumers.push(
+      undeclared
+        ? { ...made, declared: false, evidence: 'none', clumsy: false, delay: withinSettle(lot) }
+        : made,
+    );
   }
   if (found && random.chance(0.1)) consumers.push(KINDS.unknown('unknown', lot));
   if (faults.has('never-reloads') || (faults.has('garbage') && random.chance(0.3)))

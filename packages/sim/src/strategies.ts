@@ -31,7 +31,7 @@ export interface Strategy {
 const atOnce = (keepsOld: boolean, seen: Observed, policy: Policy, now: Instant): Plan => {
   const state = seen.authority;
   const answer = (actions: Plan['actions']): Plan => ({
-    phase: phaseOf(state, seen),
+    phase: phaseOf(state, seen, policy),
     actions,
     blockedBy: [],
     notes: [],

@@ -188,6 +188,7 @@ export class World implements Surroundings, Stage {
     if (swap.kind === 'mint' && swap.adopts !== undefined) this.happened('adoption');
     this.happened(swap.kind);
     this.invariant.swapped(before, swap);
+    for (const consumer of this.consumers.values()) consumer.probedAgain();
     this.notify();
   }
 

@@ -82,7 +82,8 @@ const unevenStability = (world: World, state: State): string | undefined => {
   const { authority } = state;
   if (authority === undefined || authority.generations.length !== 1) return undefined;
   // Restored from a backup, it knows less than the objects: then it must only stand still.
-  if (Object.values(state.objects).some((object) => (object.revision ?? 0) > authority.revision)) return undefined;
+  if (Object.values(state.objects).some((object) => (object.revision ?? 0) > authority.revision))
+    return undefined;
   const current = withRole(authority, 'current');
   if (current === undefined) return 'an authority without a current generation';
   for (const [id, consumer] of Object.entries(state.consumers)) {
@@ -113,7 +114,10 @@ const unevenStability = (world: World, state: State): string | undefined => {
 const lostAnchor = (state: State): string | undefined => {
   const previous = state.authority && withRole(state.authority, 'previous');
   if (previous === undefined) return undefined;
-  if (Object.values(state.objects).some((object) => (object.revision ?? 0) > (state.authority?.revision ?? 0))) return undefined;
+  if (
+    Object.values(state.objects).some((object) => (object.revision ?? 0) > (state.authority?.revision ?? 0))
+  )
+    return undefined;
   for (const [id, object] of Object.entries(state.objects)) {
     if (object.revision === undefined || object.anchors.length === 0) continue;
     for (const anchor of previous.anchors) {

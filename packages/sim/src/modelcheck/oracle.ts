@@ -1,6 +1,13 @@
 import { createHash, type KeyObject } from 'node:crypto';
 import { generateKey, issueCa, issueCross, issueLeaf } from '@handover/core';
-import { type Certificate, day, type Instant, instant, parseCertificate, verifyChain } from '@handover/material';
+import {
+  type Certificate,
+  day,
+  type Instant,
+  instant,
+  parseCertificate,
+  verifyChain,
+} from '@handover/material';
 import { BASE } from './model.ts';
 
 /**
