@@ -231,5 +231,14 @@ export const distrustGate = (
     if (!finding.ok)
       blockers.push({ consumer: `whoever reads ${object}`, waitsFor: finding.waitsFor, since });
   }
+  // Who showed a bundle without it may not even have come to the one with it: files of then are still on their way.
+  for (const object of world.objects.values()) {
+    if (world.clock.aged(object.changedAt, world.policy.settle)) continue;
+    blockers.push({
+      consumer: object.id,
+      waitsFor: 'files from before the distrust to be out of reach',
+      since,
+    });
+  }
   return [...blockers, ...outOfUse(world, seen, current), ...allTrust(world, seen, current)];
 };
