@@ -35,7 +35,9 @@ export interface Surroundings {
   readonly home: Home;
   readonly random: Random;
   readonly handshakes: Handshakes;
+  /** How old the files can be that a new process starts from, and those of one that runs. */
   readonly cacheLag: number;
+  readonly volumeLag: number;
   time(): number;
   later(wait: number, act: () => void): void;
   happened(what: string): void;
@@ -274,8 +276,16 @@ export class Consumer {
         if (stuck === undefined) this.#loadLater(process, object, content);
         return;
       }
-      this.#take(process, object, content);
+      this.#take(process, object, this.#onDisk(object, wait) ?? content);
     });
+  }
+
+  /** What its files hold now: as old as the node's lag allows, but never older than the write it is late for. */
+  #onDisk(object: string, wait: number): Content | undefined {
+    const { home, random, cacheLag, volumeLag } = this.#around;
+    if (this.traits.reload === 'field') return undefined;
+    const lag = random.chance(0.3) ? volumeLag : cacheLag;
+    return home.contentAt(object, this.#around.time() - random.between(0, Math.min(wait, lag)));
   }
 
   #take(process: Process, object: string, content: Content): void {

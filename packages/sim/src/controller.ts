@@ -29,6 +29,8 @@ export interface Listing {
 
 /** What a decision rests on; a write that lands late still rests on it. */
 interface Basis {
+  /** True time of the list. */
+  readonly listedAt: number;
   readonly listing: Listing;
   readonly authority: AuthorityState | undefined;
   /** Private keys that were in the authority's Secret when it was read. */
@@ -144,13 +146,14 @@ export class Controller {
     const cached = stale ? this.#cache : undefined;
     const listing = cached === undefined ? fresh : { ...cached.listing, now: fresh.now };
     const steadySince = this.#steadySince;
+    const listedAt = this.#stage.time();
     const pause =
       faults.lateWrites && random.chance(0.02) ? random.between(second, 3 * minute) : random.between(0, 50);
     const oldAuthority = cached !== undefined && random.chance(0.5) ? cached : undefined;
     this.#next(pause, () => {
       if (home.away) return this.#again(random.between(second, 15 * second));
       const { authority, keys } = oldAuthority ?? home;
-      const basis: Basis = { listing, authority, keys };
+      const basis: Basis = { listedAt, listing, authority, keys };
       if (!stale) this.#cache = basis;
       this.#decide(basis, steadySince, stale);
     });
@@ -202,7 +205,7 @@ export class Controller {
       if (plan.actions.length === 0 || plan.actions.some((action) => !mayRestOnCache(action)))
         return this.#observe(true);
     }
-    if (plan.actions.length === 0) return this.#rest(plan, stale);
+    if (plan.actions.length === 0) return this.#rest(plan, basis);
     this.#stage.log(() => `${this.name} plans ${plan.actions.length}: ${describe(plan.actions)}`);
     if (!stale && faults.atomicActs && random.chance(0.3)) {
       const version = home.version;
@@ -220,10 +223,12 @@ export class Controller {
     this.#act(plan.actions, 0, basis);
   }
 
-  #rest(plan: Plan, stale: boolean): void {
+  #rest(plan: Plan, { listedAt }: Basis): void {
     const { home } = this.#stage;
+    // It was paused meanwhile: what it saw is no longer how things are.
+    if (this.#stage.time() > listedAt + second) return this.#again(this.#stage.pace);
     this.#busy = false;
-    if (!stale) this.#stage.idle(plan);
+    this.#stage.idle(plan);
     const until = plan.wakeAt === undefined ? Number.POSITIVE_INFINITY : plan.wakeAt - home.now + 1;
     const poll = this.#stage.quiet() ? 7 * 24 * 60 * minute : (plan.phase === 'Stable' ? 30 : 10) * second;
     this.wake(Math.max(this.#stage.pace, Math.min(until, poll)));

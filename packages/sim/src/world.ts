@@ -35,6 +35,7 @@ export class World implements Surroundings, Stage {
   readonly counts = new Map<string, number>();
   readonly lines: string[] | undefined;
   readonly cacheLag: number;
+  readonly volumeLag: number;
   readonly pace: number;
   readonly gap: number;
   readonly #agenda = new Agenda();
@@ -57,6 +58,8 @@ export class World implements Surroundings, Stage {
     this.random = new Random(seed);
     this.setup = setUp(this.random, wishes);
     this.cacheLag = this.setup.policy.cacheLag;
+    // `settle` has to cover the kubelet's lag, 84 s at most as measured; a directory has none.
+    this.volumeLag = this.setup.policy.consumersFound ? Math.min(0.9 * this.setup.policy.settle, 84_000) : 0;
     this.pace = this.setup.pace;
     this.gap = this.setup.gap;
     this.lines = traced ? [] : undefined;
