@@ -29,8 +29,8 @@ export interface Listing {
 
 /** What a decision rests on; a write that lands late still rests on it. */
 interface Basis {
-  /** True time of the list. */
-  readonly listedAt: number;
+  /** How often anything had changed when the list was made. */
+  readonly changes: number;
   readonly listing: Listing;
   readonly authority: AuthorityState | undefined;
   /** Private keys that were in the authority's Secret when it was read. */
@@ -56,6 +56,8 @@ export interface Stage {
   stamp(consumer: string, seen: ConsumerSeen | undefined, action: Action & { kind: 'stamp' }): Landing;
   swapped(before: Observed['authority'], swap: Swap): void;
   wrote(object: string): void;
+  /** Grows with every change that a list could show. */
+  changes(): number;
   quiet(): boolean;
   /** A plan that asks for nothing, made on a fresh view. */
   idle(plan: Plan): void;
@@ -146,14 +148,14 @@ export class Controller {
     const cached = stale ? this.#cache : undefined;
     const listing = cached === undefined ? fresh : { ...cached.listing, now: fresh.now };
     const steadySince = this.#steadySince;
-    const listedAt = this.#stage.time();
+    const changes = this.#stage.changes();
     const pause =
       faults.lateWrites && random.chance(0.02) ? random.between(second, 3 * minute) : random.between(0, 50);
     const oldAuthority = cached !== undefined && random.chance(0.5) ? cached : undefined;
     this.#next(pause, () => {
       if (home.away) return this.#again(random.between(second, 15 * second));
       const { authority, keys } = oldAuthority ?? home;
-      const basis: Basis = { listedAt, listing, authority, keys };
+      const basis: Basis = { changes, listing, authority, keys };
       if (!stale) this.#cache = basis;
       this.#decide(basis, steadySince, stale);
     });
@@ -223,10 +225,10 @@ export class Controller {
     this.#act(plan.actions, 0, basis);
   }
 
-  #rest(plan: Plan, { listedAt }: Basis): void {
+  #rest(plan: Plan, basis: Basis): void {
     const { home } = this.#stage;
-    // It was paused meanwhile: what it saw is no longer how things are.
-    if (this.#stage.time() > listedAt + second) return this.#again(this.#stage.pace);
+    // What it saw is no longer how things are.
+    if (this.#stage.quiet() && this.#stage.changes() !== basis.changes) return this.#again(this.#stage.pace);
     this.#busy = false;
     this.#stage.idle(plan);
     const until = plan.wakeAt === undefined ? Number.POSITIVE_INFINITY : plan.wakeAt - home.now + 1;

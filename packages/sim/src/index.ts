@@ -11,3 +11,4 @@ export {
   trace,
 } from './simulate.ts';
 export { STRATEGIES, type Strategy, type StrategyName } from './strategies.ts';
+export { simulate } from './threads.ts';

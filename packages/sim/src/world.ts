@@ -42,6 +42,7 @@ export class World implements Surroundings, Stage {
   readonly #readers = new Map<string, Consumer[]>();
   #time = BEGINNING;
   #pending = 0;
+  #changes = 0;
   #over = false;
   #consumersSeen: readonly ConsumerSeen[] | undefined;
   /** Faults are still to come. */
@@ -151,7 +152,7 @@ export class World implements Surroundings, Stage {
       () =>
         `FAILS ${kind}: ${presenter ?? ''} [${chain.join(', ')}] → ${verifier ?? ''} [${bundle.join(', ')}]: ${reason}`,
     );
-    this.firstFailure ??= { seed: this.seed, at: (this.#time - BEGINNING) / 1000, ...broken };
+    this.firstFailure ??= { seed: this.seed, at: Math.round(this.#time - BEGINNING) / 1000, ...broken };
     if (kind !== 'handshake') this.#over = true;
   }
 
@@ -172,7 +173,12 @@ export class World implements Surroundings, Stage {
     };
   }
 
+  changes(): number {
+    return this.#changes + this.home.version;
+  }
+
   consumersChanged(): void {
+    this.#changes++;
     this.#consumersSeen = undefined;
   }
 
