@@ -300,6 +300,7 @@ export class Consumer {
     };
     const { chain, issuer } = content;
     if (presents.includes(object) && chain !== undefined && issuer !== undefined) {
+      if (stripsCross && chain.length > 1) this.#around.happened('strips');
       const shown = stripsCross ? chain.slice(0, 1) : chain;
       join('p', () => handshakes.present(process.uid, shown, issuer, this.#standing));
     }

@@ -2,8 +2,10 @@ import type {
   Action,
   Anchor,
   AuthorityState,
+  BundleWrite,
   ConsumerSeen,
   LeafPolicy,
+  LeafWrite,
   Observed,
   Plan,
   Policy,
@@ -55,7 +57,7 @@ export interface Stage {
   listing(): Listing;
   stamp(consumer: string, seen: ConsumerSeen | undefined, action: Action & { kind: 'stamp' }): Landing;
   swapped(before: Observed['authority'], swap: Swap): void;
-  wrote(object: string): void;
+  wrote(action: BundleWrite | LeafWrite): void;
   /** Grows with every change that a list could show. */
   changes(): number;
   quiet(): boolean;
@@ -150,7 +152,7 @@ export class Controller {
     const steadySince = this.#steadySince;
     const changes = this.#stage.changes();
     const pause =
-      faults.lateWrites && random.chance(0.02) ? random.between(second, 3 * minute) : random.between(0, 50);
+      faults.lateWrites && random.chance(0.04) ? random.between(second, 3 * minute) : random.between(0, 50);
     const oldAuthority = cached !== undefined && random.chance(0.5) ? cached : undefined;
     this.#next(pause, () => {
       if (home.away) return this.#again(random.between(second, 15 * second));
@@ -240,7 +242,7 @@ export class Controller {
     const { random, faults, home } = this.#stage;
     const action = actions[index];
     if (action === undefined) return this.#again(this.#stage.pace);
-    const late = faults.lateWrites && random.chance(0.03);
+    const late = faults.lateWrites && random.chance(0.06);
     if (late) this.#stage.happened('late-writes');
     const wait = late ? random.between(5 * second, 5 * minute) : random.between(0, this.#stage.gap);
     this.#next(wait, () => {
@@ -282,7 +284,7 @@ export class Controller {
         if (issuer !== undefined && !keys.has(issuer)) throw new TypeError('a leaf by a key nobody has');
         const spec = listing.policy.leaves.find((leaf: LeafPolicy) => leaf.object === action.object)?.spec;
         const result = home.write(action, issuer, spec);
-        if (result === 'landed') this.#stage.wrote(action.object);
+        if (result === 'landed') this.#stage.wrote(action);
         return result;
       }
       default:

@@ -23,10 +23,7 @@ export const troubles = (world: World): void => {
   if (!faults.has('schedule') && !(faults.has('adoption') && random.chance(0.7)))
     during(0, 0.1, () => ask('first'));
   if (faults.has('second-rotation') || !setup.policy.consumersFound) {
-    during(0.1, 0.8, () => {
-      world.happened('second-rotation');
-      ask('second');
-    });
+    during(0.1, 0.8, () => ask('second'));
   }
   if (faults.has('distrust')) {
     during(0.05, 0.8, () => {
@@ -61,19 +58,7 @@ export const troubles = (world: World): void => {
       world.log(() => 'the home is back');
     });
   });
-  let lastJump = 0;
-  often('clock-jumps', 3, () => {
-    // A clock that leaps ahead and back between two looks of a controller leaves no trace.
-    if (world.time() < lastJump + 30 * second) return;
-    lastJump = world.time();
-    world.later(random.between(0, 5 * second), () => {
-      for (const controller of world.controllers) controller.checkClock();
-    });
-    // Never further than half an hour from the truth: certificates begin an hour back, and no more is promised.
-    home.offset = Math.round(random.between(-30 * minute, 30 * minute));
-    world.happened('clock-jumps');
-    world.log(() => `the home's clock jumps to ${Math.round(home.offset / 1000)} s off`);
-  });
+  often('clock-jumps', 3, () => jumpClock(world));
   often('controller-clock-jumps', 3, () => {
     world.happened('controller-clock-jumps');
     for (const controller of world.controllers) controller.jump();
@@ -94,9 +79,19 @@ export const troubles = (world: World): void => {
       });
     });
   }
-  if (faults.has('renewal')) {
-    world.happened('renewal');
-  }
-  if (faults.has('strips')) world.happened('strips');
-  if (faults.has('stranger')) world.happened('stranger');
+};
+
+/** The home's clock leaps, and within seconds whoever watches it knows. */
+export const jumpClock = (world: World): void => {
+  const { home, random } = world;
+  // Ahead and back between two looks of a controller would leave no trace.
+  if (!world.stormy || world.time() < world.lastJump + 30 * second) return;
+  world.lastJump = world.time();
+  // Never further than half an hour from the truth: certificates begin an hour back, and no more is promised.
+  home.offset = Math.round(random.between(-30 * minute, 30 * minute));
+  world.happened('clock-jumps');
+  world.log(() => `the home's clock jumps to ${Math.round(home.offset / 1000)} s off`);
+  world.later(random.between(0, 5 * second), () => {
+    for (const controller of world.controllers) controller.checkClock();
+  });
 };

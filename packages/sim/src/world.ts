@@ -9,9 +9,9 @@ import type { Landing } from './home.ts';
 import { Home } from './home.ts';
 import { type Broken, type Failure, Invariant } from './invariant.ts';
 import { Random } from './random.ts';
-import { ELSEWHERE, type Setup, setUp, type Wishes } from './setup.ts';
+import { type Setup, setUp, type Wishes } from './setup.ts';
 import type { Strategy } from './strategies.ts';
-import { troubles } from './troubles.ts';
+import { jumpClock, troubles } from './troubles.ts';
 
 /** When every story begins; any instant would do. */
 export const BEGINNING = Date.UTC(2030, 0, 1);
@@ -47,6 +47,7 @@ export class World implements Surroundings, Stage {
   #consumersSeen: readonly ConsumerSeen[] | undefined;
   /** Faults are still to come. */
   stormy = true;
+  lastJump = Number.NEGATIVE_INFINITY;
   rotations = 0;
   firstFailure: Failure | undefined;
   /** Failures that are not handshakes. */
@@ -194,15 +195,26 @@ export class World implements Surroundings, Stage {
   swapped(before: Parameters<Stage['swapped']>[0], swap: Parameters<Stage['swapped']>[1]): void {
     const ours = this.strategy.name === 'phased' || this.strategy.name === 'instant';
     if (swap.kind === (ours ? 'retire' : 'activate')) this.rotations++;
-    if (swap.kind === 'mint' && swap.adopts !== undefined) this.happened('adoption');
+    if (swap.kind === 'mint') {
+      if (swap.adopts !== undefined) this.happened('adoption');
+      else if (swap.id?.startsWith('schedule-') === true) this.happened('schedule');
+      if (swap.id === 'second') this.happened('second-rotation');
+    }
+    if (swap.kind === 'activate' && this.consumers.has('stranger')) this.happened('stranger');
     this.happened(swap.kind);
+    // The worst moment for a clock to leap is while somebody's promise is being waited out.
+    if (this.setup.faults.has('clock-jumps') && this.random.chance(0.5))
+      this.later(this.random.between(0, minute), () => jumpClock(this));
     this.invariant.swapped(before, swap);
     for (const consumer of this.consumers.values()) consumer.probedAgain();
     this.notify();
   }
 
-  wrote(object: string): void {
-    this.invariant.wrote(object);
+  wrote(action: Parameters<Stage['wrote']>[0]): void {
+    const issues = action.kind === 'write-leaf' && action.issue !== undefined;
+    const moving = (this.home.authority?.generations.length ?? 0) > 1;
+    if (issues && moving && action.why === 'it is due for renewal') this.happened('renewal');
+    this.invariant.wrote(action.object);
   }
 
   /** A watch event for every controller: late, or lost. */
@@ -343,9 +355,7 @@ export class World implements Surroundings, Stage {
     }
     for (const object of setup.bundles) home.place(object, revision, anchors, undefined);
     home.offset = 0;
-    if (setup.faults.has('schedule')) this.happened('schedule');
     for (const traits of setup.consumers) {
-      if (traits.verifies.includes(ELSEWHERE)) this.happened('elsewhere');
       this.#enter(traits).settle(home.now);
     }
   }
