@@ -9,6 +9,11 @@ export {
   secretOf,
   targetsOf,
 } from './catalogue.ts';
+export { diskFiles, type FileFacts, type Files, type Ownership } from './directory/files.ts';
+export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';
+export { ROTATION_ID } from './directory/requests.ts';
+export { readResources, readYaml } from './directory/resources.ts';
+export { SteadyClock } from './directory/steady-clock.ts';
 export { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
 export { observe, type Sight } from './observe.ts';
 export { authorityIn, type Duties, type Extras, policyFor, specOf } from './policy-for.ts';

@@ -127,6 +127,7 @@ export async function observe(home: Home, catalogue: Catalogue, id: AuthorityId)
     objects.push(inPlannersOrder(hooked ? sinceTold(seen, told, now) : seen, extras?.certificates ?? []));
   }
   const steadySince = home.clock.steadySince();
+  const annotated = duties.authority.metadata.annotations['handover.dev/rotate'];
   const inUse = orphans.filter((object) =>
     objects.some((seen) => seen.id === object && seen.leaf !== undefined),
   );
@@ -139,7 +140,7 @@ export async function observe(home: Home, catalogue: Catalogue, id: AuthorityId)
       authority: record?.state,
       objects,
       consumers: [...(await home.evidence.consumers(duties, record, now)), ...inUse.map(keeperOf)],
-      rotate: requests.rotate,
+      rotate: [...requests.rotate, ...(annotated === undefined ? [] : [annotated])],
       distrust: requests.distrust,
       adoptable: record === undefined ? adoptableIn(ownOf(duties, stored), now) : [],
       ...(steadySince === undefined ? {} : { steadySince }),
