@@ -32,8 +32,8 @@ export const worldOf = (name: string, plot: Plot): World => {
   const dates = ((): { ca: string; leaf: string; notBefore: Instant; caEnd: Instant; leafEnd: Instant } => {
     if (plot.timed === undefined) {
       return {
-        ca: 'g1',
-        leaf: 'l1r0',
+        ca: plot.adopted === true ? 'g0' : 'g1',
+        leaf: plot.adopted === true ? 'l0r0' : 'l1r0',
         notBefore: instant(BASE - 400 * day),
         caEnd: instant(BASE + 4000 * day),
         leafEnd: instant(BASE + 3000 * day),

@@ -90,7 +90,11 @@ export const explore = (
       }
       if (!moved) {
         const plan = planFor(world, state, planner);
-        if (!isAnswered(state, plan)) return fail(`nothing moves, and nobody is named (${plan.phase})`, id);
+        if (!isAnswered(world, state, plan))
+          return fail(
+            `nothing moves in ${plan.phase}: ${plan.blockedBy.map((b) => `${b.consumer} waits for ${b.waitsFor}`).join(', ') || 'nobody is named'}`,
+            id,
+          );
         quiet.push(id);
       }
     }

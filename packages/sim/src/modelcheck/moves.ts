@@ -94,6 +94,13 @@ const consumerMoves = (world: World, state: State, id: string, may: May): void =
         may(`a pod of ${id} starts${how}`, replace(index, [{ ...pod, ...loaded }]));
       return;
     }
+    const restarted = spend(state, 'restarts');
+    if (restarted !== undefined && !pod.ending) {
+      for (const [how, loaded] of starts(world, state, id)) {
+        const after = replace(index, [{ ...newPod(state, consumer), ...loaded }]);
+        may(`a pod of ${id} is replaced${how}`, { ...after, budget: restarted.budget }, false);
+      }
+    }
     if (nature.reload === 'restart') {
       if (!pod.ending && !sameStamp(pod, consumer.stamp)) {
         const fresh = newPod(state, consumer);
@@ -103,18 +110,15 @@ const consumerMoves = (world: World, state: State, id: string, may: May): void =
           for (const [, loaded] of starts(world, state, id))
             may(`${id} rolls a pod`, replace(index, [{ ...fresh, ...loaded }]));
       }
-      const restarted = spend(state, 'restarts');
-      if (restarted !== undefined && !pod.ending) {
-        for (const [how, loaded] of starts(world, state, id)) {
-          const after = replace(index, [{ ...newPod(state, consumer), ...loaded }]);
-          may(`a pod of ${id} is replaced${how}`, { ...after, budget: restarted.budget }, false);
-        }
-      }
       return;
     }
     if (nature.neverReloads === true) return;
-    const bundleNew = verified !== undefined && pod.bundle.join() !== anchors.join();
-    const leafNew = presented !== undefined && chain.length > 0 && pod.chain.join() !== chain.join();
+    const bundleNew =
+      verified !== undefined && (pod.bundle.join() !== anchors.join() || pod.bundleBehind !== undefined);
+    const leafNew =
+      presented !== undefined &&
+      chain.length > 0 &&
+      (pod.chain.join() !== chain.join() || pod.leafBehind !== undefined);
     const loadsBundle = { bundle: anchors, bundleBehind: undefined };
     const loadsLeaf = { chain, leafBehind: undefined };
     if (nature.presents === nature.verifies) {
