@@ -25,7 +25,7 @@ const textOf = (part: object | undefined): string => {
 };
 
 const keyOf = (state: State): string => {
-  const { authority, backup, objects, consumers, controllers, ...rest } = state;
+  const { authority, backup, objects, consumers, controllers, views, ...rest } = state;
   const named = (record: Readonly<Record<string, object>>): string =>
     Object.keys(record)
       .sort()
@@ -37,6 +37,11 @@ const keyOf = (state: State): string => {
     named(objects),
     named(consumers),
     controllers.map(textOf).join(),
+    views
+      .map((view) =>
+        view === undefined ? '' : named(view.objects) + named(view.consumers) + textOf(view.leaves),
+      )
+      .join(),
     JSON.stringify(rest),
   ].join('\n');
   return createHash('md5').update(text).digest('base64');

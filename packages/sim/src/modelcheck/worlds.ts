@@ -231,6 +231,28 @@ export const worlds: readonly World[] = [
     caches: true,
     budget: { rotations: 1, restarts: 1 },
   }),
+  worldOf('two controllers that read the objects first and the authority later', {
+    timeless: true,
+    torn: true,
+    natures: { a: hot('sa'), b: { reload: 'hot', verifies: 'trust', acknowledges: true } },
+    bundles: ['trust'],
+    controllers: 2,
+    budget: { rotations: 1 },
+  }),
+  worldOf('a controller that reads the Leaf first and the authority later, beside another', {
+    timeless: true,
+    torn: true,
+    natures: { a: hot('sa'), latecomer: hot('late') },
+    present: ['a'],
+    controllers: 2,
+    budget: { rotations: 1, additions: 1 },
+  }),
+  worldOf('a Leaf is renamed', {
+    timeless: true,
+    natures: { a: hot('sa'), latecomer: hot('late') },
+    present: ['a'],
+    budget: { rotations: 2, additions: 1, removals: 1, departures: 1 },
+  }),
   worldOf('somebody unknown who never confirms', {
     natures: { a: hot('sa'), b: { reload: 'unknown', presents: 'sb', verifies: 'sb', neverReloads: true } },
   }),
