@@ -143,7 +143,10 @@ export class Controller {
   #observe(mustBeFresh: boolean): void {
     const { home, random, faults } = this.#stage;
     this.#busy = true;
-    if (home.away) return this.#again(random.between(second, 15 * second));
+    if (home.away) {
+      this.#again(random.between(second, 15 * second));
+      return;
+    }
     const stale = !mustBeFresh && faults.staleReads && this.#cache !== undefined && random.chance(0.3);
     this.checkClock();
     const fresh = this.#dated(this.#stage.listing());
@@ -155,7 +158,10 @@ export class Controller {
       faults.lateWrites && random.chance(0.04) ? random.between(second, 3 * minute) : random.between(0, 50);
     const oldAuthority = cached !== undefined && random.chance(0.5) ? cached : undefined;
     this.#next(pause, () => {
-      if (home.away) return this.#again(random.between(second, 15 * second));
+      if (home.away) {
+        this.#again(random.between(second, 15 * second));
+        return;
+      }
       const { authority, keys } = oldAuthority ?? home;
       const basis: Basis = { changes, listing, authority, keys };
       if (!stale) this.#cache = basis;
@@ -206,10 +212,15 @@ export class Controller {
     if (stale) {
       this.#stage.happened('stale-reads');
       // A cache may be behind: nothing is created and no step is taken on it.
-      if (plan.actions.length === 0 || plan.actions.some((action) => !mayRestOnCache(action)))
-        return this.#observe(true);
+      if (plan.actions.length === 0 || plan.actions.some((action) => !mayRestOnCache(action))) {
+        this.#observe(true);
+        return;
+      }
     }
-    if (plan.actions.length === 0) return this.#rest(plan, basis);
+    if (plan.actions.length === 0) {
+      this.#rest(plan, basis);
+      return;
+    }
     this.#stage.log(() => `${this.name} plans ${plan.actions.length}: ${describe(plan.actions)}`);
     if (!stale && faults.atomicActs && random.chance(0.3)) {
       const version = home.version;
@@ -222,7 +233,8 @@ export class Controller {
         );
         if (repeated !== undefined) this.#stage.notIdempotent(repeated);
       }
-      return this.#again(this.#stage.pace);
+      this.#again(this.#stage.pace);
+      return;
     }
     this.#act(plan.actions, 0, basis);
   }
@@ -230,7 +242,10 @@ export class Controller {
   #rest(plan: Plan, basis: Basis): void {
     const { home } = this.#stage;
     // What it saw is no longer how things are.
-    if (this.#stage.quiet() && this.#stage.changes() !== basis.changes) return this.#again(this.#stage.pace);
+    if (this.#stage.quiet() && this.#stage.changes() !== basis.changes) {
+      this.#again(this.#stage.pace);
+      return;
+    }
     this.#busy = false;
     this.#stage.idle(plan);
     const until = plan.wakeAt === undefined ? Number.POSITIVE_INFINITY : plan.wakeAt - home.now + 1;
@@ -241,22 +256,35 @@ export class Controller {
   #act(actions: readonly Action[], index: number, basis: Basis): void {
     const { random, faults, home } = this.#stage;
     const action = actions[index];
-    if (action === undefined) return this.#again(this.#stage.pace);
+    if (action === undefined) {
+      this.#again(this.#stage.pace);
+      return;
+    }
     const late = faults.lateWrites && random.chance(0.06);
     if (late) this.#stage.happened('late-writes');
     const wait = late ? random.between(5 * second, 5 * minute) : random.between(0, this.#stage.gap);
     this.#next(wait, () => {
       if (faults.crash && random.chance(0.05)) {
-        return this.crash(() => {
+        this.crash(() => {
           if (!home.away) this.#perform(action, basis);
         });
+        return;
       }
-      if (home.away) return this.#again(random.between(second, 15 * second));
+      if (home.away) {
+        this.#again(random.between(second, 15 * second));
+        return;
+      }
       const result = this.#perform(action, basis);
-      if (faults.crash && random.chance(0.05)) return this.crash();
+      if (faults.crash && random.chance(0.05)) {
+        this.crash();
+        return;
+      }
       if (result === 'conflict') {
         this.#stage.happened('conflicts');
-        if (random.chance(0.5)) return this.#again(this.#stage.pace);
+        if (random.chance(0.5)) {
+          this.#again(this.#stage.pace);
+          return;
+        }
       }
       this.#act(actions, index + 1, basis);
     });

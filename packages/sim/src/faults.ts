@@ -28,7 +28,7 @@ export const FAULTS = [
 
 export type FaultName = (typeof FAULTS)[number];
 
-/** Which of them a world has. */
+/** How many worlds have it, when nobody says which faults there shall be. */
 const SHARE: Readonly<Record<FaultName, number>> = {
   crash: 0.5,
   'two-controllers': 0.4,
@@ -54,8 +54,11 @@ const SHARE: Readonly<Record<FaultName, number>> = {
   stranger: 0.4,
 };
 
-export const chooseFaults = (random: Random, allowed: ReadonlySet<FaultName>): ReadonlySet<FaultName> =>
-  new Set(FAULTS.filter((name) => random.chance(SHARE[name]) && allowed.has(name)));
+/** Drawn by lot; those asked for by name are there in every world. */
+export const chooseFaults = (
+  random: Random,
+  asked: readonly FaultName[] | undefined,
+): ReadonlySet<FaultName> => new Set(asked ?? FAULTS.filter((name) => random.chance(SHARE[name])));
 
 /** What goes wrong inside a controller right now; all of it ends with the window. */
 export interface Faults {

@@ -7,7 +7,8 @@ import type { StrategyName } from './strategies.ts';
 
 export interface Wishes {
   readonly strategy: StrategyName;
-  readonly faults: ReadonlySet<FaultName>;
+  /** Those of every world; undefined: drawn by lot. */
+  readonly faults?: readonly FaultName[] | undefined;
   /** A fleet of this many hot consumers; undefined: a mixed one, drawn by lot. */
   readonly consumers?: number | undefined;
   /** Reload delays in milliseconds, dealt out in turn. */

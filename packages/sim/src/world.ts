@@ -241,13 +241,15 @@ export class World implements Surroundings, Stage {
       this.#over = true;
       return;
     }
-    // Something may still come to pass by itself; but not for hours, as leaves are renewed again and again.
+    const well = plan.blockedBy.filter(({ consumer }) => !this.#mayBlock(consumer));
+    // Something may still come to pass by itself; for those who cannot help it, not for ever: leaves are renewed again
+    // and again.
     const waited = this.#time > BEGINNING + this.setup.window + RESTLESS;
-    if (plan.wakeAt !== undefined && plan.wakeAt < this.home.now + RESTLESS && !waited) return;
+    const soon = plan.wakeAt !== undefined && plan.wakeAt < this.home.now + RESTLESS;
+    if (soon && (well.length > 0 || !waited)) return;
     this.#over = true;
     this.blockedBy = [...new Set(plan.blockedBy.map((blocker) => blocker.consumer))];
-    for (const { consumer, waitsFor } of plan.blockedBy) {
-      if (this.#mayBlock(consumer)) continue;
+    for (const { consumer, waitsFor } of well) {
       this.fail({
         ...NOBODY,
         kind: 'liveness',
