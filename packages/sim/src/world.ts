@@ -197,7 +197,8 @@ export class World implements Surroundings, Stage {
     if (swap.kind === (ours ? 'retire' : 'activate')) this.rotations++;
     if (swap.kind === 'mint') {
       if (swap.adopts !== undefined) this.happened('adoption');
-      else if (swap.id?.startsWith('schedule-') === true) this.happened('schedule');
+      else if (swap.id?.startsWith('schedule-') === true)
+        this.happened(this.setup.faults.has('expiry') ? 'expiry' : 'schedule');
       if (swap.id === 'second') this.happened('second-rotation');
     }
     if (swap.kind === 'activate' && this.consumers.has('stranger')) this.happened('stranger');
@@ -325,7 +326,9 @@ export class World implements Surroundings, Stage {
     const age = setup.faults.has('schedule')
       ? 0.8 * (lifetime + hour) - hour - random.between(0, 0.5 * setup.window)
       : random.between(day, 90 * day);
-    const born = instant(BEGINNING - Math.round(age));
+    // Or it ends while the story lasts, whoever is in the way.
+    const left = setup.faults.has('expiry') ? setup.window + random.between(hour, 3 * hour) : undefined;
+    const born = instant(BEGINNING - Math.round(left === undefined ? age : lifetime - left));
     const cas: [Anchor, ...Anchor[]] = [certificates.mintCa(adopted ? 0 : 1, born, lifetime)];
     if (adopted && random.chance(0.3)) cas.push(certificates.mintCa(0, born, lifetime));
     const [ca] = cas;
