@@ -57,3 +57,21 @@ export {
   type Transition,
   withRole,
 } from './plan/index.ts';
+export {
+  API_VERSION,
+  type Authority,
+  type Fraction,
+  formatDuration,
+  formatPercent,
+  KINDS,
+  type Kind,
+  type Leaf,
+  parseDuration,
+  parsePercent,
+  parseResource,
+  parseResources,
+  type Resource,
+  resourceSchemas,
+  type TlsProfile,
+  type TrustBundle,
+} from './resources/index.ts';

@@ -215,6 +215,16 @@ describe('bytes that are not a certificate', () => {
     expect(codeOf(huge)).toBe('CERTIFICATE_MALFORMED');
   });
 
+  it('are refused when extensions stand in a certificate of version 2', () => {
+    const bytes = Buffer.from(ca.certificate.der);
+    const version = bytes.indexOf(Buffer.from('a003020102', 'hex'));
+    expect(version).toBeGreaterThan(0);
+    bytes[version + 4] = 1;
+    expect(() => parseCertificate(bytes)).toThrow(/not version 3/);
+    bytes[version + 4] = 3;
+    expect(() => parseCertificate(bytes)).toThrow(/unknown version/);
+  });
+
   it('are refused when an extension comes twice, is empty, or lies about a name', () => {
     const twice = { oid: '1.2.3.4', value: Buffer.from([5, 0]) };
     expect(() => leafOf(ca, 'x', { extra: [twice, twice] })).toThrow(/given twice/);

@@ -63,6 +63,7 @@ describe('PEM', () => {
       [`-----BEGIN CERTIFICATE-----\n${block}`, 'PEM_BAD_BOUNDARY'],
       ['-----END CERTIFICATE-----\n', 'PEM_BAD_BOUNDARY'],
       [`  ${block}`, 'PEM_BAD_BOUNDARY'],
+      [block.trimEnd() + block, 'PEM_BAD_BOUNDARY'],
       [`x ${block}`, 'PEM_BAD_BOUNDARY'],
       [block.replaceAll('\n', ''), 'PEM_BAD_BOUNDARY'],
       [`-----BEGIN certificate-----\n${body}\n-----END certificate-----\n`, 'PEM_BAD_BOUNDARY'],
@@ -87,6 +88,7 @@ describe('PEM', () => {
     expect(codeOf(() => parsePem('x'.repeat(MAX_PEM_BYTES + 1)))).toBe('PEM_TOO_LARGE');
     expect(parsePem('x'.repeat(10_000_000)).junk).toHaveLength(1);
     expect(parsePem('x\n'.repeat(5_000_000)).junk).toHaveLength(1);
+    expect(parsePem('x\n\n'.repeat(3_000_000)).junk).toHaveLength(1_000);
     expect(parsePem(`${'A'.repeat(10_000_000)}\n${block}`).blocks).toHaveLength(1);
     expect(codeOf(() => parsePem(`-----BEGIN CERTIFICATE-----\n${'A\n'.repeat(5_000_000)}`))).toBe(
       'PEM_TRUNCATED',

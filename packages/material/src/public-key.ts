@@ -37,7 +37,7 @@ export function readKeyAlgorithm(from: DerReader): string {
       const modulus = readIntegerHex(key);
       readIntegerHex(key);
       key.finish('RSA key');
-      return `RSA-${bitsOf(modulus)}`;
+      return `${oid === OID.rsaPss ? 'RSA-PSS' : 'RSA'}-${bitsOf(modulus)}`;
     }
     case OID.ecPublicKey: {
       if (algorithm.peek() !== TAG.oid) return 'ECDSA-explicit';

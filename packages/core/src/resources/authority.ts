@@ -59,15 +59,16 @@ const rotation = fields({
     if (at === undefined || before === undefined) return;
     context.addIssue({ code: 'custom', message: 'has both at and before; give one of them' });
   })
+  .transform((value) => ({
+    ...value,
+    ...(value.at === undefined && value.before === undefined ? { at: 0.8 as Fraction } : {}),
+  }))
+  // Behind the transform: in front of one, zod leaves it out of the JSON Schema.
   .meta({
     'x-kubernetes-validations': [
       { rule: '!(has(self.at) && has(self.before))', message: 'give at or before, not both' },
     ],
-  })
-  .transform((value) => ({
-    ...value,
-    ...(value.at === undefined && value.before === undefined ? { at: 0.8 as Fraction } : {}),
-  }));
+  });
 
 const spec = fields({
   key: keyField(),

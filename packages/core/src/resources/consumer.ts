@@ -10,7 +10,6 @@ const statusSource = exactlyOne(
     socket: filePath().optional().describe('Unix socket that serves its status document.'),
     url: httpUrl().optional().describe('URL that serves its status document.'),
   }),
-  ['file', 'socket', 'url'],
 ).describe('Where the consumer says which material it has loaded.');
 
 const probe = fields({

@@ -79,9 +79,10 @@ export const httpUrl = () =>
     'write it like http://127.0.0.1:9000/status',
   );
 
-/** Exactly one member given: a refinement here, a CEL rule for the API server, never a union (DESIGN §5). */
-export const exactlyOne = <Schema extends z.ZodObject>(schema: Schema, names: readonly string[]): Schema =>
-  schema
+/** Exactly one of its fields given: a refinement here, a CEL rule for the API server, never a union (DESIGN §5). */
+export const exactlyOne = <Schema extends z.ZodObject>(schema: Schema): Schema => {
+  const names = Object.keys(schema.shape);
+  return schema
     .superRefine((value, context) => {
       const given = names.filter((name) => (value as Record<string, unknown>)[name] !== undefined);
       if (given.length === 1) return;
@@ -96,6 +97,7 @@ export const exactlyOne = <Schema extends z.ZodObject>(schema: Schema, names: re
         },
       ],
     });
+};
 
 const LABEL_VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/;
 const labelValue = () =>

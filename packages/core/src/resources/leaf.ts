@@ -54,17 +54,16 @@ const reload = exactlyOne(
       .optional()
       .describe('Program and arguments, run without a shell.'),
     signal: fields({
-      pidFile: filePath().describe('File that holds the process id.'),
+      pidFile: filePath().describe('File that holds the pid.'),
       signal: z.enum(SIGNALS).default('SIGHUP').describe('Signal to send.'),
     })
       .optional()
-      .describe('Send a signal to the process in a pid file.'),
+      .describe('Send a signal to the pid in a file.'),
     http: fields({ url: httpUrl().describe('URL to POST to.') })
       .optional()
       .describe('Ask over HTTP.'),
   }),
-  ['command', 'signal', 'http'],
-).describe('How to tell the process that its files changed; in the directory home only.');
+).describe('How to tell the program that its files changed; in the directory home only.');
 
 const account = (what: string) =>
   text(/^([A-Za-z_][-A-Za-z0-9_.]{0,31}|[0-9]{1,10})$/, 32, what, 'give a name, or a number in quotes');

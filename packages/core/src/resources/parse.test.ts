@@ -503,3 +503,29 @@ test.each(KINDS)(
     expect(bare).toEqual([]);
   },
 );
+
+test('every rule that joins fields reaches the API server too', () => {
+  const ruled: string[] = [];
+  const walk = (node: unknown, path: string): void => {
+    if (typeof node !== 'object' || node === null) return;
+    const it = node as Record<string, unknown>;
+    if ('x-kubernetes-validations' in it) ruled.push(path);
+    for (const [name, child] of Object.entries(it.properties ?? {})) walk(child, `${path}.${name}`);
+    walk(it.items, `${path}[]`);
+  };
+  for (const kind of KINDS) {
+    const options = { target: 'openapi-3.0', io: 'input', reused: 'inline' } as const;
+    walk(z.toJSONSchema(resourceSchemas[kind], options), kind);
+  }
+  expect(ruled).toEqual([
+    'Authority.spec.rotation',
+    'Authority.spec.consumers[]',
+    'Authority.spec.consumers[].status',
+    'Leaf.spec.reload',
+    'TrustBundle.spec.sources[]',
+    'TrustBundle.spec.targets[]',
+    'TrustBundle.spec.targets[].clusterTrustBundle',
+    'TrustBundle.spec.targets[].inject',
+    'TLSProfile.spec',
+  ]);
+});

@@ -27,7 +27,6 @@ const source = exactlyOne(
       .optional()
       .describe('Certificates as PEM.'),
   }),
-  ['authority', 'secret', 'configMap', 'inline'],
 );
 
 const dataTarget = (what: string) =>
@@ -101,6 +100,14 @@ const clusterTrustBundle = fields({
       signerName === undefined ? 'has a colon but no signerName; add it' : `must begin with ${prefix}`;
     context.addIssue({ code: 'custom', path: ['name'], message: `"${name}" ${advice}` });
   })
+  .meta({
+    'x-kubernetes-validations': [
+      {
+        rule: "has(self.signerName) ? self.name.startsWith(self.signerName.replace('/', ':') + ':') : !self.name.contains(':')",
+        message: 'a name begins with its signerName, with : for /, and has no colon without one',
+      },
+    ],
+  })
   .optional()
   .describe('Write a ClusterTrustBundle.');
 
@@ -111,7 +118,6 @@ const target = exactlyOne(
     clusterTrustBundle,
     inject,
   }),
-  ['configMap', 'secret', 'clusterTrustBundle', 'inject'],
 );
 
 const spec = fields({

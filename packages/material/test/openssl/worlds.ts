@@ -159,17 +159,63 @@ const caName = (dice: Dice, n: number): string | Buffer => {
   ]);
 };
 
+/** What a world is about; within each everything else still happens. */
+interface Theme {
+  readonly parent: number;
+  readonly nearest: boolean;
+  readonly twin: number;
+  readonly pathLength: number;
+  readonly constraints: number;
+  readonly sizes: readonly number[];
+  readonly flaws: readonly number[];
+}
+
+const THEMES: readonly Theme[] = [
+  // a careless rotation: cross-certificates, renewals, look-alikes
+  {
+    parent: 0.6,
+    nearest: false,
+    twin: 0.35,
+    pathLength: 0.15,
+    constraints: 0.06,
+    sizes: [1, 2, 3, 4, 5],
+    flaws: [0, 0.5, 1, 1, 2],
+  },
+  // long paths with path lengths, some of it self-issued
+  {
+    parent: 0.95,
+    nearest: true,
+    twin: 0.25,
+    pathLength: 0.9,
+    constraints: 0.02,
+    sizes: [3, 4, 5, 6],
+    flaws: [0.4, 0.6],
+  },
+  // names that an issuer may not certify
+  {
+    parent: 0.7,
+    nearest: true,
+    twin: 0.2,
+    pathLength: 0.1,
+    constraints: 1,
+    sizes: [1, 2, 3],
+    flaws: [0.4, 0.7],
+  },
+];
+
 function makeCa(
   dice: Dice,
   keys: Keys,
   now: number,
   n: number,
   before: readonly Issued[],
+  theme: Theme,
   flawed: number,
 ): Issued {
   const flaw = (p: number): boolean => dice.chance(p * flawed);
-  const parent = before.length > 0 && dice.chance(0.6) ? dice.pick(before) : undefined;
-  const twin = before.length > 0 && dice.chance(0.35) ? dice.pick(before) : undefined;
+  const nearest = theme.nearest ? before.at(-1) : undefined;
+  const parent = before.length > 0 && dice.chance(theme.parent) ? (nearest ?? dice.pick(before)) : undefined;
+  const twin = before.length > 0 && dice.chance(theme.twin) ? dice.pick(before) : undefined;
   const subject = twin === undefined ? caName(dice, n) : Buffer.from(twin.name);
   // with a twin: the same name, and mostly the same key (a cross-certificate or a renewal), else another (a mimic)
   const key = twin !== undefined && dice.chance(0.7) ? twin.key : dice.pick(keys.cas);
@@ -180,7 +226,7 @@ function makeCa(
     notBefore: now - 10 * DAY,
     notAfter: now + 100 * DAY,
     ca: flaw(0.04) ? false : flaw(0.04) ? undefined : true,
-    pathLength: flaw(0.15) ? dice.below(3) : undefined,
+    pathLength: flaw(theme.pathLength) ? dice.below(4) : undefined,
     usages: flaw(0.05)
       ? undefined
       : flaw(0.05)
@@ -189,7 +235,7 @@ function makeCa(
           ? ['keyCertSign']
           : ['keyCertSign', 'cRLSign'],
     version: flaw(0.03) ? 1 : 3,
-    constraints: flaw(0.06) ? constraint(dice) : undefined,
+    constraints: flaw(theme.constraints) ? constraint(dice) : undefined,
     ...weird(dice, now, flawed),
   });
 }
@@ -220,7 +266,14 @@ function makeLeaf(dice: Dice, keys: Keys, now: number, issuer: Issued, flawed: n
     eku: flaw(0.1)
       ? dice.pick([undefined, ['serverAuth'], ['clientAuth'], ['any'], ['codeSigning']])
       : ['serverAuth', 'clientAuth'],
-    dns: dice.pick([['a.mesh.test'], ['mesh.test', 'b.mesh.test'], ['x.other.test'], []]),
+    dns: dice.pick([
+      ['a.mesh.test'],
+      ['mesh.test', 'b.mesh.test'],
+      ['x.other.test'],
+      ['amesh.test'],
+      ['A.MESH.test', 'test'],
+      [],
+    ]),
     ip: dice.chance(0.2)
       ? [
           dice.pick([
@@ -241,12 +294,14 @@ function makeLeaf(dice: Dice, keys: Keys, now: number, issuer: Issued, flawed: n
 
 /** One careless PKI, and what some peers of it show and trust. */
 export function* casesOf(dice: Dice, keys: Keys, now: number, count: number): Generator<Case> {
-  const flawed = dice.pick([0, 0.5, 1, 1, 2]);
+  const theme = dice.pick(THEMES);
+  const flawed = dice.pick(theme.flaws);
   const cas: Issued[] = [];
-  const size = 1 + dice.below(5);
-  for (let n = 1; n <= size; n++) cas.push(makeCa(dice, keys, now, n, cas, flawed));
+  const size = dice.pick(theme.sizes);
+  for (let n = 1; n <= size; n++) cas.push(makeCa(dice, keys, now, n, cas, theme, flawed));
   for (let i = 0; i < count; i++) {
-    const leaf = makeLeaf(dice, keys, now, dice.pick(cas), flawed);
+    const last = theme.nearest && dice.chance(0.8) ? cas.at(-1) : undefined;
+    const leaf = makeLeaf(dice, keys, now, last ?? dice.pick(cas), flawed);
     const some = (p: number): Certificate[] =>
       dice.shuffle(cas.filter(() => dice.chance(p))).map(({ certificate }) => certificate);
     const anchors = some(dice.pick([0.3, 0.6, 1]));

@@ -135,3 +135,15 @@ export const isAnswered = (state: State, plan: Plan): boolean => {
   if (plan.actions.length > 0) return false;
   return plan.phase === 'Stable' && state.rotate.every((id) => state.authority?.ids.includes(id) === true);
 };
+
+/** The same id never rotates twice: there are no more generations than were asked for. */
+const rotatedTwice = (world: World, state: State): string | undefined => {
+  const { authority } = state;
+  if (authority === undefined || world.timed !== undefined) return undefined;
+  const adopted = world.initial.authority === undefined ? 1 : 0;
+  const replacements = state.bad.length;
+  const most = 1 + state.rotate.length + replacements + adopted;
+  return authority.lastGeneration > most
+    ? `${authority.lastGeneration} generations, ${most} were asked for`
+    : undefined;
+};

@@ -173,7 +173,7 @@ const mayTick = (world: World, state: State): boolean => {
   if (world.timeless === true) return false;
   if (world.timed !== undefined) {
     if (state.now >= world.initial.now + ticks(world, world.timed.end)) return false;
-    if (state.idle >= 1) return false;
+    if (state.idle >= 1 || state.controllers.some((deeds) => deeds.length > 0)) return false;
   }
   const soon = state.now + ticks(world, 1);
   return Object.entries(state.consumers).every(([id, consumer]) => {

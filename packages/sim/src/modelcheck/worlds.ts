@@ -24,9 +24,14 @@ const instantly = { strategy: 'Instant' } as const;
 
 /** The worlds of the design, each small enough to be explored whole. */
 export const worlds: readonly World[] = [
-  worldOf('two hot peers that acknowledge', { timeless: true, natures: { a: hot('sa'), b: hot('sb') } }),
+  worldOf('two hot peers that acknowledge', {
+    timeless: true,
+    budget: { rotations: 3 },
+    natures: { a: hot('sa'), b: hot('sb') },
+  }),
   worldOf('two hot peers, instant', {
     timeless: true,
+    budget: { rotations: 3 },
     natures: { a: hot('sa'), b: hot('sb') },
     policy: instantly,
   }),
@@ -42,6 +47,7 @@ export const worlds: readonly World[] = [
   }),
   worldOf('leaf and bundle in two objects, loaded apart', {
     timeless: true,
+    budget: { rotations: 3 },
     natures: {
       a: { reload: 'hot', presents: 'sa', verifies: 'trust', acknowledges: true },
       b: { reload: 'hot', presents: 'sb', verifies: 'trust', acknowledges: true },
@@ -99,17 +105,17 @@ export const worlds: readonly World[] = [
     timeless: true,
     natures: { a: hot('sa'), latecomer: hot('late') },
     present: ['a'],
-    budget: { rotations: 1, additions: 1 },
+    budget: { rotations: 2, additions: 1 },
   }),
   worldOf('a Leaf goes while it is mounted', {
     timeless: true,
     natures: { a: hot('sa'), b: hot('sb') },
-    budget: { rotations: 1, removals: 1, departures: 1 },
+    budget: { rotations: 2, removals: 1, departures: 1 },
   }),
   worldOf('a Secret is deleted', {
     timeless: true,
     natures: { a: hot('sa'), b: { reload: 'hot', verifies: 'sa', acknowledges: true } },
-    budget: { rotations: 1, deletions: 1 },
+    budget: { rotations: 2, deletions: 1 },
   }),
   worldOf('a leaf is renewed in mid-phase', {
     natures: { a: promised('sa'), b: { ...stubborn('sb'), pods: 1 } },
@@ -173,7 +179,7 @@ export const worlds: readonly World[] = [
     timeless: true,
     natures: { a: hot('sa'), b: { reload: 'hot', verifies: 'trust', acknowledges: true } },
     bundles: ['trust'],
-    budget: { rotations: 1, backups: 1, restores: 1 },
+    budget: { rotations: 2, backups: 1, restores: 1 },
   }),
   worldOf('adoption of a CA without its key', {
     natures: { a: hot('sa'), b: promised('sb') },
@@ -203,20 +209,45 @@ export const worlds: readonly World[] = [
     natures: { a: hot('sa'), b: { reload: 'unknown', presents: 'sb', verifies: 'sb', neverReloads: true } },
     policy: { onBlocked: 'Restart', patience: duration(10_000) },
   }),
+  worldOf('an API field as verifier, instant', {
+    natures: { webhook: hot('sa'), field: { reload: 'field', verifies: 'trust' } },
+    bundles: ['trust'],
+    policy: instantly,
+    budget: { rotations: 2 },
+  }),
+  worldOf('somebody unknown who never confirms', {
+    natures: { a: hot('sa'), b: { reload: 'unknown', presents: 'sb', verifies: 'sb', neverReloads: true } },
+  }),
+  worldOf('a hot consumer that says it has not loaded, for all its owner promised', {
+    natures: { a: hot('sa'), b: { ...hot('sb'), ownersWord: true } },
+  }),
+  worldOf('a presenter that nobody knows', {
+    timeless: true,
+    natures: {
+      a: hot('sa'),
+      shy: { reload: 'unknown', presents: 'sb', verifies: 'sb', hidden: true, neverReloads: true },
+    },
+  }),
+  worldOf('two controllers, a renewal that lands late, and a second rotation', {
+    timeless: true,
+    natures: { a: hot('sa') },
+    controllers: 2,
+    budget: { rotations: 2, renewals: 1 },
+  }),
   worldOf('settle, renewal, schedule and expiry in time', {
     natures: { a: promised('sa'), b: { reload: 'hot', verifies: 'trust', ownersWord: true } },
     bundles: ['trust'],
-    timed: { tick: duration(20 * minute), lifetime: 30, leafLifetime: 9, end: 45 },
+    timed: { tick: duration(20 * minute), lifetime: 45, leafLifetime: 15, end: 60 },
     policy: { rotate: { at: 0.5 } },
     budget: {},
   }),
-  worldOf('a verifier that nobody can restart, up to the deadline', {
+  worldOf('a verifier that never confirms, up to the deadline', {
     natures: {
       a: promised('sa'),
-      b: { reload: 'restart', verifies: 'trust', unrollable: true, neverReloads: true },
+      b: { reload: 'hot', verifies: 'trust', acknowledges: true, neverReloads: true },
     },
     bundles: ['trust'],
-    timed: { tick: duration(20 * minute), lifetime: 30, leafLifetime: 9, end: 36 },
+    timed: { tick: duration(20 * minute), lifetime: 45, leafLifetime: 15, end: 50 },
     policy: { rotate: { at: 0.5 } },
     budget: {},
   }),
