@@ -24,6 +24,14 @@ export class Clock {
     return this.reached((fromFuture ? this.#steadySince : Math.max(from, this.#steadySince)) + age);
   }
 
+  /**
+   * Whether something dated `at` came more than `age` after `from`. Two dates can be compared only when the clock ran evenly
+   * between them: after a step ahead what followed at once looks late, after a step back what went before looks later.
+   */
+  cameAfter(at: Instant, from: number, age: Duration): boolean {
+    return at <= this.now && at > Math.max(from, this.#steadySince) + age;
+  }
+
   get wakeAt(): Instant | undefined {
     return Number.isFinite(this.#wakeAt) ? instant(this.#wakeAt) : undefined;
   }

@@ -1,5 +1,5 @@
 import type { Instant } from '@handover/material';
-import type { AuthorityState, Generation } from './authority.ts';
+import { type AuthorityState, type Generation, withRole } from './authority.ts';
 import type { Clock } from './clock.ts';
 import { EXPIRY_GRACE } from './desired.ts';
 import type { ConsumerSeen, InstanceSeen, ObjectSeen, Proof } from './observed.ts';
@@ -62,13 +62,23 @@ const createdAfter = (world: World, instance: InstanceSeen, write: Instant | und
   instance.ready &&
   write !== undefined &&
   instance.createdAt !== undefined &&
-  instance.createdAt > write + world.policy.cacheLag;
+  world.clock.cameAfter(instance.createdAt, write, world.policy.cacheLag);
 
 const wordCounts = (world: World, consumer: ConsumerSeen): boolean =>
   consumer.reload !== 'restart' && (consumer.ownersWord || !world.policy.consumersFound);
 
+/**
+ * A Leaf's Secret that is not there and that nobody can issue before the adopted CA is replaced: whoever needs it waits for
+ * it to start, so that waiting for them would never end.
+ */
+export const isUnborn = ({ state, policy, objects }: World, object: string): boolean =>
+  withRole(state, 'current')?.hasKey === false &&
+  !objects.has(object) &&
+  policy.leaves.some((leaf) => leaf.object === object);
+
 interface Question {
   readonly consumer: ConsumerSeen;
+  readonly object: string;
   /** What one instance shows, if anything. */
   readonly shown: (instance: InstanceSeen) => Finding | undefined;
   /** Whether it shows the contrary: then no promise of its owner stands. */
@@ -89,10 +99,14 @@ const ask = (world: World, question: Question): Finding => {
       ? found('written', since)
       : waits(`${what} to reach every API server`);
   }
-  let weakest: Finding = found('restarted');
+  const unborn = [question.object, ...consumer.presents, ...consumer.verifies].some((object) =>
+    isUnborn(world, object),
+  );
+  let weakest: Finding = found(unborn ? 'unused' : 'restarted');
   let missing: InstanceSeen | undefined;
   let denied = false;
   for (const instance of consumer.instances) {
+    if (unborn && !instance.ready) continue;
     const finding = question.shown(instance);
     if (finding !== undefined) weakest = finding;
     else {
@@ -101,7 +115,7 @@ const ask = (world: World, question: Question): Finding => {
     }
   }
   if (missing === undefined && consumer.instances.length > 0) return weakest;
-  if (missing === undefined && policy.consumersFound) return found('unused');
+  if (missing === undefined && (policy.consumersFound || unborn)) return found('unused');
   const settledStands = consumer.blocks
     ? !denied && consumer.reload !== 'restart' && (admits.settled || wordCounts(world, consumer))
     : true;
@@ -124,6 +138,7 @@ export const holds = (
   const since = heldSince(world.objects.get(object), generation);
   return ask(world, {
     consumer,
+    object,
     since,
     admits,
     what: `generation ${generation.number}`,
@@ -159,6 +174,7 @@ export const isRidOf = (
   const since = clean ? seen.changedAt : undefined;
   return ask(world, {
     consumer,
+    object,
     since,
     admits: { settled: false, cross: false },
     what: `a bundle without generation ${generations.map((generation) => generation.number).join(', ')}`,
@@ -204,6 +220,7 @@ export const serves = (
     leaf !== undefined && generation.anchors.some((anchor) => anchor.fingerprint === leaf.issuer);
   const finding = ask(world, {
     consumer,
+    object,
     since: issued ? leaf.issuerSince : undefined,
     admits: { settled: false, cross: false },
     what: `a leaf of generation ${generation.number}`,

@@ -1,6 +1,15 @@
 import { after, type Instant, instant } from '@handover/material';
 import { type Generation, withRole } from './authority.ts';
-import { type Finding, heldSince, holds, isRidOf, oldLeavesGone, serves, type World } from './evidence.ts';
+import {
+  type Finding,
+  heldSince,
+  holds,
+  isRidOf,
+  isUnborn,
+  oldLeavesGone,
+  serves,
+  type World,
+} from './evidence.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
 
 /** A term of a guard that is not true yet: who, and what would free it. */
@@ -138,6 +147,7 @@ const outOfUse = (world: World, seen: Observed, current: Generation): Blocker[] 
   for (const { object } of policy.leaves) {
     const leaf = objects.get(object)?.leaf;
     if (leaf === undefined) {
+      if (isUnborn(world, object)) continue;
       blockers.push({ consumer: object, waitsFor: `a leaf of generation ${current.number}`, since });
       continue;
     }
@@ -220,6 +230,15 @@ export const distrustGate = (
     const finding = rid(somebody(object), object);
     if (!finding.ok)
       blockers.push({ consumer: `whoever reads ${object}`, waitsFor: finding.waitsFor, since });
+  }
+  // Who showed a bundle without it may not even have come to the one with it: files of then are still on their way.
+  for (const object of world.objects.values()) {
+    if (world.clock.aged(object.changedAt, world.policy.settle)) continue;
+    blockers.push({
+      consumer: object.id,
+      waitsFor: 'files from before the distrust to be out of reach',
+      since,
+    });
   }
   return [...blockers, ...outOfUse(world, seen, current), ...allTrust(world, seen, current)];
 };

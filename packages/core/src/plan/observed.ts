@@ -64,6 +64,7 @@ export interface Proof {
 /** A pod, a process, or the one copy that an API field is. Evidence is bound to its uid. */
 export interface InstanceSeen {
   readonly uid: string;
+  /** By the home's clock; undefined when it was dated in the future at first sight, before the clock was set back. */
   readonly createdAt: Instant | undefined;
   readonly ready: boolean;
   readonly stamp: Stamp | undefined;

@@ -86,7 +86,7 @@ const rollFor = (
   const last = Math.max(...writes.map((write) => write ?? 0));
   const upToDate = (instance: InstanceSeen): boolean =>
     covers(instance.stamp, stamp) ||
-    (instance.createdAt !== undefined && instance.createdAt > last + policy.cacheLag) ||
+    (instance.createdAt !== undefined && clock.cameAfter(instance.createdAt, last, policy.cacheLag)) ||
     (consumer.reload !== 'restart' &&
       proves(consumer, instance, trust.anchors[0].fingerprint, current.anchors[0].fingerprint));
   if (consumer.instances.every(upToDate)) return undefined;

@@ -1,0 +1,344 @@
+import type { ConsumerSeen, InstanceSeen, Proof, Reload, Stamp } from '@handover/core';
+import { type Instant, second } from '@handover/material';
+import type { Class, Handshakes, Standing } from './handshakes.ts';
+import type { Content, Home } from './home.ts';
+import type { Random } from './random.ts';
+
+/** What a consumer is like. Times in milliseconds. */
+export interface Traits {
+  readonly id: string;
+  readonly reload: Reload;
+  readonly ownersWord: boolean;
+  readonly blocks: boolean;
+  /** Whether the home knows of it at all. */
+  readonly declared: boolean;
+  readonly presents: readonly string[];
+  readonly verifies: readonly string[];
+  readonly stripsCross: boolean;
+  readonly evidence: 'acknowledged' | 'probed' | 'none';
+  /** At most this long from a write to the load of it. */
+  readonly delay: number;
+  /** Always the whole delay, not a random part of it. */
+  readonly punctual?: boolean;
+  /** From a load until the home knows of it. */
+  readonly reportDelay: number;
+  /** `never` loads again after its start; `garbage`: reads only rubbish, and keeps the last good. */
+  readonly stuck: 'never' | 'garbage' | undefined;
+  /** Now and then it reads a half-written file, keeps the last good, and tries again. */
+  readonly clumsy: boolean;
+  readonly workload: boolean;
+  readonly pods: number;
+}
+
+/** What a consumer needs of its world. */
+export interface Surroundings {
+  readonly home: Home;
+  readonly random: Random;
+  readonly handshakes: Handshakes;
+  /** How old the files can be that a new process starts from, and those of one that runs. */
+  readonly cacheLag: number;
+  readonly volumeLag: number;
+  time(): number;
+  later(wait: number, act: () => void): void;
+  happened(what: string): void;
+  log(line: () => string): void;
+  /** Something the home can see of its consumers has changed. */
+  consumersChanged(): void;
+}
+
+interface Process {
+  readonly uid: string;
+  readonly createdAt: Instant;
+  readonly stamp: Stamp | undefined;
+  ready: boolean;
+  begun: boolean;
+  leaving: boolean;
+  ended: boolean;
+  readonly loaded: Map<string, Content>;
+  readonly reported: Map<string, Content>;
+  readonly classes: Map<string, Class>;
+  whenReady: (() => void) | undefined;
+}
+
+/** One workload and its processes: what they have loaded, what they show of it, how they are rolled. */
+export class Consumer {
+  readonly traits: Traits;
+  readonly objects: readonly string[];
+  readonly #around: Surroundings;
+  readonly #standing: Standing;
+  #processes: Process[] = [];
+  #seen: ConsumerSeen | undefined;
+  #stamp: Stamp | undefined;
+  #rolling = false;
+  #born = 0;
+
+  constructor(traits: Traits, around: Surroundings) {
+    this.traits = traits;
+    this.#around = around;
+    this.objects = [...new Set([...traits.presents, ...traits.verifies])];
+    this.#standing = {
+      known: traits.declared && traits.blocks,
+      stuck: traits.stuck !== undefined,
+      strips: traits.stripsCross,
+    };
+  }
+
+  /** There from the beginning, with what is in its objects. */
+  settle(createdAt: Instant): void {
+    for (let pod = 0; pod < this.traits.pods; pod++) {
+      const process = this.#add(createdAt, undefined);
+      process.begun = true;
+      process.ready = true;
+      for (const object of this.objects) {
+        const content = this.#around.home.latest(object);
+        if (content === undefined) continue;
+        this.#take(process, object, content);
+        process.reported.set(object, content);
+      }
+    }
+  }
+
+  /** New in the middle: starts from caches that may be old. */
+  appear(): void {
+    for (let pod = 0; pod < this.traits.pods; pod++) this.#create();
+  }
+
+  /** One of its pods is evicted and made again. */
+  replaceOne(): void {
+    const old = this.#processes.find((process) => process.begun && !process.leaving);
+    if (old === undefined || this.traits.reload === 'field' || this.traits.stuck !== undefined) return;
+    this.#around.log(() => `${old.uid} is evicted`);
+    this.#create();
+    this.#dismiss(old);
+  }
+
+  depart(): void {
+    for (const process of this.#processes) if (!process.leaving) this.#dismiss(process);
+  }
+
+  written(object: string, content: Content): void {
+    for (const process of this.#processes) {
+      if (!process.begun) {
+        if (process.whenReady === undefined) continue;
+        if (this.objects.every((item) => this.#around.home.latest(item) !== undefined)) {
+          this.#around.later(second, () => this.#begin(process));
+        }
+      } else if (this.traits.reload !== 'restart') this.#loadLater(process, object, content);
+    }
+  }
+
+  stamp(stamp: Stamp): void {
+    this.#stamp = stamp;
+    this.#changed();
+    if (!this.#rolling) {
+      this.#rolling = true;
+      this.#rollNext();
+    }
+  }
+
+  get workloadStamp(): Stamp | undefined {
+    return this.#stamp;
+  }
+
+  get gone(): boolean {
+    return this.#processes.length === 0;
+  }
+
+  /** There are other CAs to try it with. */
+  probedAgain(): void {
+    if (this.traits.evidence === 'probed') this.#changed();
+  }
+
+  seen(): ConsumerSeen {
+    this.#seen ??= this.#look();
+    return this.#seen;
+  }
+
+  #look(): ConsumerSeen {
+    const { id, reload, ownersWord, blocks, presents, verifies, stripsCross, workload } = this.traits;
+    return {
+      id,
+      reload,
+      ownersWord,
+      blocks,
+      presents,
+      verifies,
+      stripsCross,
+      instances: reload === 'field' ? [] : this.#processes.map((process) => this.#lookAt(process)),
+      workload: workload ? { stamp: this.#stamp, rolling: this.#rolling } : undefined,
+    };
+  }
+
+  #lookAt(process: Process): InstanceSeen {
+    const { evidence, verifies, presents } = this.traits;
+    const proofs: Proof[] = [];
+    if (evidence !== 'none') {
+      for (const [object, content] of process.reported) {
+        const leaf = presents.includes(object) ? content.chain?.[0] : undefined;
+        proofs.push({
+          by: evidence,
+          object,
+          at: process.createdAt,
+          ...(verifies.includes(object) ? this.#shownTrust(content) : {}),
+          ...(leaf === undefined || content.issuer === undefined ? {} : { issuer: content.issuer, leaf }),
+        });
+      }
+    }
+    const { uid, createdAt, ready, stamp } = process;
+    return { uid, createdAt, ready, stamp, proofs };
+  }
+
+  /** A status document names all it trusts; a canary only shows whether it is let in. */
+  #shownTrust({ anchors }: Content): Pick<Proof, 'anchors' | 'complete' | 'refuses'> {
+    if (this.traits.evidence === 'acknowledged') return { anchors, complete: true };
+    const tried = this.#around.home.authority?.generations.flatMap((item) => item.anchors) ?? [];
+    const refuses = tried.map((anchor) => anchor.fingerprint).filter((item) => !anchors.includes(item));
+    return { anchors, refuses };
+  }
+
+  #changed(): void {
+    this.#seen = undefined;
+    this.#around.consumersChanged();
+  }
+
+  #add(createdAt: Instant, stamp: Stamp | undefined): Process {
+    const process: Process = {
+      uid: `${this.traits.id}-${this.#born++}`,
+      createdAt,
+      stamp,
+      ready: false,
+      begun: false,
+      leaving: false,
+      ended: false,
+      loaded: new Map(),
+      reported: new Map(),
+      classes: new Map(),
+      whenReady: undefined,
+    };
+    this.#processes.push(process);
+    this.#changed();
+    return process;
+  }
+
+  #create(whenReady: () => void = () => {}): void {
+    const { random, home } = this.#around;
+    const process = this.#add(home.now, this.#stamp);
+    process.whenReady = whenReady;
+    this.#around.log(() => `${process.uid} is created`);
+    this.#around.later(random.chance(0.3) ? 0 : random.between(0, 3 * second), () => this.#begin(process));
+  }
+
+  /** Reads its files, as the node's cache has them. */
+  #begin(process: Process): void {
+    if (process.begun || process.ended) return;
+    const { random, home, cacheLag } = this.#around;
+    const asOf = this.#around.time() - random.between(0, cacheLag);
+    const found: [string, Content][] = [];
+    for (const object of this.objects) {
+      const content = home.contentAt(object, asOf);
+      if (content === undefined) {
+        // Not there yet: it starts after the write. There but not in the cache: soon.
+        if (home.latest(object) !== undefined) this.#around.later(second, () => this.#begin(process));
+        return;
+      }
+      found.push([object, content]);
+    }
+    process.begun = true;
+    for (const [object, content] of found) {
+      if (content !== home.latest(object)) this.#around.happened('stale-caches');
+      this.#take(process, object, content);
+      const latest = home.latest(object);
+      if (latest !== undefined && latest !== content && this.traits.reload !== 'restart') {
+        this.#loadLater(process, object, latest);
+      }
+    }
+    this.#around.later(random.between(500, 5 * second), () => {
+      if (process.ended) return;
+      process.ready = true;
+      this.#changed();
+      process.whenReady?.();
+    });
+  }
+
+  #loadLater(process: Process, object: string, content: Content): void {
+    const { delay, stuck, clumsy, punctual } = this.traits;
+    if (stuck === 'never') {
+      this.#around.happened('never-reloads');
+      return;
+    }
+    const { random } = this.#around;
+    const wait = punctual === true ? delay : random.between(0, delay);
+    this.#around.later(wait, () => {
+      if (process.ended) return;
+      if (stuck === 'garbage' || (clumsy && random.chance(0.4))) {
+        this.#around.happened('garbage');
+        this.#around.log(() => `${process.uid} reads garbage and keeps what it has`);
+        if (stuck === undefined) this.#loadLater(process, object, content);
+        return;
+      }
+      this.#take(process, object, this.#onDisk(object, wait) ?? content);
+    });
+  }
+
+  /** What its files hold now: as old as the node's lag allows, but never older than the write it is late for. */
+  #onDisk(object: string, wait: number): Content | undefined {
+    const { home, random, cacheLag, volumeLag } = this.#around;
+    if (this.traits.reload === 'field') return undefined;
+    const lag = random.chance(0.3) ? volumeLag : cacheLag;
+    return home.contentAt(object, this.#around.time() - random.between(0, Math.min(wait, lag)));
+  }
+
+  #take(process: Process, object: string, content: Content): void {
+    if ((process.loaded.get(object)?.order ?? -1) >= content.order) return;
+    process.loaded.set(object, content);
+    const { presents, verifies, stripsCross, evidence, reportDelay } = this.traits;
+    const { handshakes } = this.#around;
+    const join = (role: string, enter: () => Class): void => {
+      const before = process.classes.get(`${role}${object}`);
+      if (before !== undefined) handshakes.leave(before, process.uid);
+      process.classes.set(`${role}${object}`, enter());
+    };
+    const { chain, issuer } = content;
+    if (presents.includes(object) && chain !== undefined && issuer !== undefined) {
+      if (stripsCross && chain.length > 1) this.#around.happened('strips');
+      const shown = stripsCross ? chain.slice(0, 1) : chain;
+      join('p', () => handshakes.present(process.uid, shown, issuer, this.#standing));
+    }
+    if (verifies.includes(object))
+      join('v', () => handshakes.verify(process.uid, content.anchors, this.#standing));
+    this.#around.log(() => `${process.uid} loads ${object} as of write ${content.order}`);
+    if (evidence === 'none') return;
+    this.#around.later(reportDelay, () => {
+      if (process.ended || (process.reported.get(object)?.order ?? -1) >= content.order) return;
+      process.reported.set(object, content);
+      this.#changed();
+    });
+  }
+
+  /** Terminating: still serves for a while, still counts. */
+  #dismiss(process: Process): void {
+    if (process.leaving) return;
+    process.leaving = true;
+    const { random } = this.#around;
+    this.#around.later(random.chance(0.3) ? 0 : random.between(0, 30 * second), () => {
+      process.ended = true;
+      for (const group of process.classes.values()) this.#around.handshakes.leave(group, process.uid);
+      this.#processes = this.#processes.filter((other) => other !== process);
+      this.#around.log(() => `${process.uid} ends`);
+      this.#changed();
+    });
+  }
+
+  #rollNext(): void {
+    const old = this.#processes.find((process) => !process.leaving && process.stamp !== this.#stamp);
+    if (old === undefined) {
+      this.#rolling = false;
+      this.#changed();
+      return;
+    }
+    this.#create(() => {
+      this.#dismiss(old);
+      this.#rollNext();
+    });
+  }
+}

@@ -1,0 +1,74 @@
+import type { Random } from './random.ts';
+
+/** Everything that can go wrong, by name; all on by default. */
+export const FAULTS = [
+  'crash',
+  'two-controllers',
+  'lost-events',
+  'late-events',
+  'late-writes',
+  'stale-reads',
+  'stale-caches',
+  'conflicts',
+  'home-away',
+  'clock-jumps',
+  'controller-clock-jumps',
+  'never-reloads',
+  'garbage',
+  'second-rotation',
+  'distrust',
+  'newcomers',
+  'evictions',
+  'renewal',
+  'schedule',
+  'expiry',
+  'adoption',
+  'strips',
+  'stranger',
+] as const;
+
+export type FaultName = (typeof FAULTS)[number];
+
+/** How many worlds have it, when nobody says which faults there shall be. */
+const SHARE: Readonly<Record<FaultName, number>> = {
+  crash: 0.5,
+  'two-controllers': 0.4,
+  'lost-events': 0.4,
+  'late-events': 0.4,
+  'late-writes': 0.5,
+  'stale-reads': 0.5,
+  'stale-caches': 1,
+  conflicts: 0.4,
+  'home-away': 0.4,
+  'clock-jumps': 0.3,
+  'controller-clock-jumps': 0.3,
+  'never-reloads': 0.15,
+  garbage: 0.3,
+  'second-rotation': 0.4,
+  distrust: 0.25,
+  newcomers: 0.5,
+  evictions: 0.5,
+  renewal: 0.4,
+  schedule: 0.15,
+  expiry: 0.1,
+  adoption: 0.2,
+  strips: 0.15,
+  stranger: 0.4,
+};
+
+/** Drawn by lot; those asked for by name are there in every world. */
+export const chooseFaults = (
+  random: Random,
+  asked: readonly FaultName[] | undefined,
+): ReadonlySet<FaultName> => new Set(asked ?? FAULTS.filter((name) => random.chance(SHARE[name])));
+
+/** What goes wrong inside a controller right now; all of it ends with the window. */
+export interface Faults {
+  readonly crash: boolean;
+  readonly lateWrites: boolean;
+  readonly staleReads: boolean;
+  readonly lostEvents: boolean;
+  readonly lateEvents: boolean;
+  /** Not a fault: some plans are acted out in one instant, so that planning again can be compared. */
+  readonly atomicActs: boolean;
+}

@@ -1,0 +1,189 @@
+import {
+  type AuthorityState,
+  type Generation,
+  type Observed,
+  type Policy,
+  phaseOf,
+  type Transition,
+  withRole,
+} from '@handover/core';
+import { instant } from '@handover/material';
+import type { Certificates } from './certificates.ts';
+import { type Class, Handshakes, type Pair } from './handshakes.ts';
+import type { Home } from './home.ts';
+
+/** What went wrong first, with enough to replay it. */
+export interface Failure {
+  readonly seed: number;
+  /** Seconds since the story began. */
+  readonly at: number;
+  readonly kind: 'handshake' | 'stable' | 'bundle' | 'key' | 'distrust' | 'idempotence' | 'liveness';
+  readonly presenter: string | null;
+  readonly verifier: string | null;
+  /** Leaf first. */
+  readonly chain: readonly string[];
+  readonly bundle: readonly string[];
+  readonly reason: string;
+}
+
+export type Broken = Omit<Failure, 'seed' | 'at'>;
+
+const anchorsOf = (generation: Generation): readonly string[] =>
+  generation.anchors.map((anchor) => anchor.fingerprint);
+
+/** DESIGN §1 for every pair, and what must hold of the authority, its objects and its consumers besides. */
+export class Invariant {
+  readonly handshakes: Handshakes;
+  readonly #certificates: Certificates;
+  readonly #home: Home;
+  readonly #onBlocked: Policy['onBlocked'];
+  readonly #fail: (broken: Broken) => void;
+  /** CAs that somebody wanted gone at once: who still shows their leaves may be refused. */
+  readonly #distrusted = new Set<string>();
+  /** CAs that replaced a distrusted one: nobody could wait for them to be out. */
+  readonly #replacements = new Set<string>();
+  readonly #unvouched = new Set<string>();
+  readonly #forgotten: string[] = [];
+  readonly #crosses: string[] = [];
+
+  constructor(
+    certificates: Certificates,
+    home: Home,
+    onBlocked: Policy['onBlocked'],
+    fail: (broken: Broken) => void,
+  ) {
+    this.#onBlocked = onBlocked;
+    this.#certificates = certificates;
+    this.#home = home;
+    this.#fail = fail;
+    this.handshakes = new Handshakes(certificates, (presenter, verifier, at) =>
+      this.#excused(presenter, verifier, at),
+    );
+  }
+
+  /** Whether the design promises nothing about this pair. */
+  #excused(presenter: Class, verifier: Class, at: number): boolean {
+    const { issuer, standing, certificates } = presenter;
+    if (issuer === undefined || this.#distrusted.has(issuer)) return true;
+    const [leaf] = certificates;
+    if (standing.stuck && leaf !== undefined && at >= this.#certificates.of(leaf).notAfter) return true;
+    // Nor can anything be done for one that holds nothing but CAs that have ended.
+    const ended = (ca: string): boolean => at >= this.#certificates.of(ca).notAfter;
+    if (verifier.standing.stuck && verifier.certificates.every(ended)) return true;
+    if (verifier.certificates.includes(issuer)) return false;
+    return this.#unvouched.has(issuer) || (standing.strips && this.#replacements.has(issuer));
+  }
+
+  /** After each step of the world. */
+  step(at: number): void {
+    const failing = this.handshakes.step(at);
+    if (failing === undefined) return;
+    for (const pair of failing) this.#failPair(pair);
+    this.#checkStable(at);
+    if (this.#forgotten.length > 0) this.#checkForgotten(at);
+  }
+
+  swapped(before: AuthorityState | undefined, transition: Transition): void {
+    const state = this.#home.authority;
+    if (state === undefined) return;
+    for (const cross of state.crosses)
+      if (!this.#crosses.includes(cross.fingerprint)) this.#crosses.push(cross.fingerprint);
+    if (transition.kind === 'distrust') {
+      for (const generation of state.generations) {
+        if (generation.role === 'distrusted')
+          for (const item of anchorsOf(generation)) this.#distrusted.add(item);
+        if (generation.number !== transition.replacement?.generation) continue;
+        for (const item of anchorsOf(generation)) {
+          this.#replacements.add(item);
+          if (transition.replacement.crossBy === undefined) this.#unvouched.add(item);
+        }
+      }
+      this.handshakes.reconsider();
+    }
+    if (transition.kind === 'distrust-done') {
+      for (const generation of before?.generations ?? []) {
+        if (transition.generations.includes(generation.number))
+          this.#forgotten.push(...anchorsOf(generation));
+      }
+    }
+    for (const object of this.#home.list()) this.wrote(object.id);
+    const listed = state.generations.flatMap(anchorsOf);
+    for (const key of this.#home.keys) {
+      if (!listed.includes(key))
+        this.#broke('key', `the key of ${this.#certificates.label(key)} outlived it`);
+    }
+  }
+
+  /** While n is previous, no bundle of ours lacks n. */
+  wrote(id: string): void {
+    const { authority } = this.#home;
+    const previous = authority === undefined ? undefined : withRole(authority, 'previous');
+    if (previous === undefined) return;
+    const ours = [...this.#home.leaves, ...this.#home.bundles].some((policy) => policy.object === id);
+    const object = this.#home.object(id);
+    if (!ours || object?.revision === undefined) return;
+    for (const anchor of previous.anchors) {
+      if (anchor.notAfter <= this.#home.now) continue;
+      if (object.anchors.some((held) => held.fingerprint === anchor.fingerprint)) continue;
+      this.#broke('bundle', `${id} lacks generation ${previous.number}, which is still previous`);
+    }
+  }
+
+  /** When Stable(n): every known verifier holds n, every known presenter shows a leaf of n. */
+  #checkStable(at: number): void {
+    const state = this.#home.authority;
+    if (state === undefined || state.generations.length !== 1) return;
+    const current = withRole(state, 'current');
+    const seen: Pick<Observed, 'objects'> = { objects: this.#home.list() };
+    if (current === undefined || phaseOf(state, seen, this.#home) !== 'Stable') return;
+    const anchors = anchorsOf(current);
+    for (const group of this.handshakes.presenters.values()) {
+      if (!group.standing.known || group.issuer === undefined || anchors.includes(group.issuer)) continue;
+      const [leaf] = group.certificates;
+      if (leaf !== undefined && at >= this.#certificates.of(leaf).notAfter) continue;
+      this.#broke('stable', `Stable(${current.number}), and it shows another leaf`, group, undefined);
+    }
+    for (const group of this.handshakes.verifiers.values()) {
+      if (!group.standing.known || anchors.every((anchor) => group.certificates.includes(anchor))) continue;
+      // Its owner chose to go on without it once every old leaf had expired: X covers it.
+      if (group.standing.stuck && this.#onBlocked === 'Proceed') continue;
+      this.#broke('stable', `Stable(${current.number}), and it does not hold it`, undefined, group);
+    }
+  }
+
+  /** After a distrust is done: no X that was ever public lets the distrusted one back in. */
+  #checkForgotten(at: number): void {
+    for (const ca of this.#forgotten) {
+      const { notBefore, notAfter } = this.#certificates.of(ca);
+      const chain = [this.#certificates.leaf(ca, notBefore, notAfter), ...this.#crosses];
+      for (const group of this.handshakes.verifiers.values()) {
+        if (!group.standing.known) continue;
+        if (!this.#certificates.verdict(chain, group.certificates, instant(at)).ok) continue;
+        this.#broke(
+          'distrust',
+          `generation ${this.#certificates.label(ca)} was distrusted and is accepted`,
+          undefined,
+          group,
+        );
+      }
+    }
+  }
+
+  #failPair({ presenter, verifier, reason }: Pair): void {
+    // The key identifier in a CA's name differs from run to run; a seed's report must not.
+    this.#broke('handshake', reason.replace(/(CN=sim \d+) [0-9a-f]{8}/g, '$1'), presenter, verifier);
+  }
+
+  #broke(kind: Failure['kind'], reason: string, presenter?: Class, verifier?: Class): void {
+    const labels = (group: Class | undefined): readonly string[] =>
+      group?.certificates.map((item) => this.#certificates.label(item)) ?? [];
+    this.#fail({
+      kind,
+      presenter: presenter?.members.values().next().value ?? null,
+      verifier: verifier?.members.values().next().value ?? null,
+      chain: labels(presenter),
+      bundle: labels(verifier),
+      reason,
+    });
+  }
+}

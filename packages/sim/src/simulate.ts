@@ -1,0 +1,115 @@
+import { second } from '@handover/material';
+import type { FaultName } from './faults.ts';
+import type { Failure } from './invariant.ts';
+import type { Wishes } from './setup.ts';
+import { STRATEGIES, type Strategy, type StrategyName } from './strategies.ts';
+import { World } from './world.ts';
+
+export interface SimulateOptions {
+  readonly strategy: StrategyName;
+  /** How many worlds; default 1. */
+  readonly seeds?: number | undefined;
+  /** The first seed; default 1. */
+  readonly from?: number | undefined;
+  /** A fleet of so many hot consumers instead of a mixed one. */
+  readonly consumers?: number | undefined;
+  /** Their reload delays in seconds, dealt out in turn. */
+  readonly delays?: readonly number[] | undefined;
+  /** Exactly these, in every world; default: all of them, drawn by lot for each world. */
+  readonly faults?: readonly FaultName[] | undefined;
+}
+
+/** What became of one seed, or of many. */
+export interface Outcome {
+  readonly rotations: number;
+  readonly handshakes: number;
+  readonly failures: number;
+  readonly firstFailure: Failure | null;
+  /** Worlds that came to rest with a consumer named as blocking. */
+  readonly blocked: number;
+  /** How often each fault really happened. */
+  readonly faults: Readonly<Record<string, number>>;
+}
+
+export interface Report {
+  readonly strategy: StrategyName;
+  readonly seeds: number;
+  /** Rotations that ended. */
+  readonly rotations: number;
+  /** Presenter–verifier pairs checked, over all steps. */
+  readonly handshakes: number;
+  readonly failures: number;
+  readonly seconds: number;
+  readonly firstFailure: Failure | null;
+}
+
+const wishesOf = (options: SimulateOptions): Wishes => ({
+  strategy: options.strategy,
+  faults: options.faults,
+  consumers: options.consumers,
+  delays: options.delays?.map((delay) => delay * second),
+});
+
+const outcomeOf = (world: World): Outcome => ({
+  rotations: world.rotations,
+  handshakes: world.handshakes.count,
+  failures: world.handshakes.failures + world.otherFailures,
+  firstFailure: world.firstFailure ?? null,
+  blocked: world.blockedBy.length > 0 ? 1 : 0,
+  faults: Object.fromEntries(world.counts),
+});
+
+/** One world, from its seed to its end. `strategy` stands in for the named one: a test breaks it on purpose. */
+export const runSeed = (
+  seed: number,
+  options: SimulateOptions,
+  strategy: Strategy = STRATEGIES[options.strategy],
+): Outcome => {
+  const world = new World(seed, wishesOf(options), strategy, false);
+  world.run();
+  return outcomeOf(world);
+};
+
+/** The same world again, with everything that happened in it, one line each. */
+export const trace = (
+  seed: number,
+  options: SimulateOptions,
+  strategy: Strategy = STRATEGIES[options.strategy],
+): readonly string[] => {
+  const world = new World(seed, wishesOf(options), strategy, true);
+  world.run();
+  return world.lines ?? [];
+};
+
+export const together = (a: Outcome, b: Outcome): Outcome => {
+  const faults: Record<string, number> = { ...a.faults };
+  for (const [name, count] of Object.entries(b.faults)) faults[name] = (faults[name] ?? 0) + count;
+  const [first, second] = [a.firstFailure, b.firstFailure];
+  return {
+    rotations: a.rotations + b.rotations,
+    handshakes: a.handshakes + b.handshakes,
+    failures: a.failures + b.failures,
+    firstFailure: first !== null && (second === null || first.seed <= second.seed) ? first : second,
+    blocked: a.blocked + b.blocked,
+    faults,
+  };
+};
+
+export const NOTHING: Outcome = {
+  rotations: 0,
+  handshakes: 0,
+  failures: 0,
+  firstFailure: null,
+  blocked: 0,
+  faults: {},
+};
+
+/** Every `step`th seed of the range, in this thread. */
+export const runSeeds = (options: SimulateOptions, offset = 0, step = 1): Outcome => {
+  const from = options.from ?? 1;
+  let total = NOTHING;
+  for (let seed = from + offset; seed < from + (options.seeds ?? 1); seed += step) {
+    total = together(total, runSeed(seed, options));
+  }
+  return total;
+};

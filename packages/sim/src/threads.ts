@@ -1,0 +1,47 @@
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import { type Outcome, type Report, runSeeds, type SimulateOptions, together } from './simulate.ts';
+import type { Share } from './worker.ts';
+
+/** Fewer seeds than this are done before a second thread has started. */
+const WORTH_A_THREAD = 20;
+
+/** The whole simulation on all cores. Seeds decide everything, so the number of threads changes nothing but the time. */
+export const simulate = async (
+  options: SimulateOptions,
+  threads = availableParallelism(),
+): Promise<Report> => {
+  const began = performance.now();
+  const total = await outcomes(options, threads);
+  const { rotations, handshakes, failures, firstFailure } = total;
+  return {
+    strategy: options.strategy,
+    seeds: options.seeds ?? 1,
+    rotations,
+    handshakes,
+    failures,
+    seconds: Math.round((performance.now() - began) / 10) / 100,
+    firstFailure,
+  };
+};
+
+const outcomes = async (options: SimulateOptions, threads: number): Promise<Outcome> => {
+  const seeds = options.seeds ?? 1;
+  const extra = Math.min(threads, Math.floor(seeds / WORTH_A_THREAD)) - 1;
+  // Source files are run by a test runner, which a plain worker cannot load.
+  if (extra < 1 || import.meta.url.endsWith('.ts')) return runSeeds(options);
+  const step = extra + 1;
+  const others = Array.from({ length: extra }, (_, n) => inThread({ options, offset: n + 1, step }));
+  const rest = Promise.all(others);
+  rest.catch(() => {}); // awaited below, after this thread's own share
+  const own = runSeeds(options, 0, step);
+  return (await rest).reduce(together, own);
+};
+
+const inThread = (share: Share): Promise<Outcome> =>
+  new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: share });
+    worker.once('message', resolve);
+    worker.once('error', reject);
+    worker.once('exit', (code) => reject(new Error(`a simulation thread ended with ${code}`)));
+  });

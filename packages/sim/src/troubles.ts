@@ -1,0 +1,97 @@
+import { minute, second } from '@handover/material';
+import { Controller } from './controller.ts';
+import type { FaultName } from './faults.ts';
+import type { World } from './world.ts';
+
+/** Puts on the agenda what will happen to this world: the rotation it is about, and all that goes wrong meanwhile. */
+export const troubles = (world: World): void => {
+  const { random, setup, home } = world;
+  const { faults, window } = setup;
+  const at = (share: number, act: () => void): void => world.later(share * window, act);
+  /** Some time between two shares of the window. */
+  const during = (from: number, to: number, act: () => void): void => at(random.between(from, to), act);
+  const often = (name: FaultName, most: number, act: () => void): void => {
+    if (!faults.has(name)) return;
+    for (let left = random.whole(1, most); left > 0; left--) during(0.02, 0.95, act);
+  };
+  const ask = (id: string): void => {
+    home.rotate = [...home.rotate, id];
+    world.log(() => `rotation ${id} is asked for`);
+    world.notify();
+  };
+
+  if (!faults.has('schedule') && !(faults.has('adoption') && random.chance(0.7)))
+    during(0, 0.1, () => ask('first'));
+  if (faults.has('second-rotation') || !setup.policy.consumersFound) {
+    during(0.1, 0.8, () => ask('second'));
+  }
+  if (faults.has('distrust')) {
+    during(0.05, 0.8, () => {
+      const generations = home.authority?.generations.filter((item) => item.role !== 'distrusted') ?? [];
+      const [first, ...rest] = generations;
+      if (first === undefined) return;
+      const { number } = random.pick([first, ...rest]);
+      home.distrust = [...home.distrust, number];
+      world.log(() => `generation ${number} is to be distrusted`);
+      world.notify();
+    });
+  }
+  for (const traits of setup.newcomers) during(0.02, 0.9, () => world.welcome(traits));
+  often('evictions', 4, () => {
+    const all = [...world.consumers.values()];
+    const [first, ...rest] = all;
+    if (first === undefined) return;
+    world.happened('evictions');
+    random.pick([first, ...rest]).replaceOne();
+  });
+  often('conflicts', 6, () => {
+    const [first, ...rest] = home.list();
+    if (first !== undefined) home.touch(random.pick([first, ...rest]).id);
+  });
+  often('home-away', 2, () => {
+    if (home.away || !world.stormy) return;
+    home.away = true;
+    world.happened('home-away');
+    world.log(() => 'the home is away');
+    world.later(random.between(10 * second, 4 * minute), () => {
+      home.away = false;
+      world.log(() => 'the home is back');
+    });
+  });
+  often('clock-jumps', 3, () => jumpClock(world));
+  often('controller-clock-jumps', 3, () => {
+    world.happened('controller-clock-jumps');
+    for (const controller of world.controllers) controller.jump();
+  });
+  often('crash', 2, () => {
+    if (world.stormy) world.controllers[0]?.crash();
+  });
+  if (faults.has('two-controllers')) {
+    during(0, 0.5, () => {
+      const second = new Controller('two', world);
+      world.controllers.push(second);
+      second.start();
+      world.happened('two-controllers');
+      world.log(() => 'a second controller starts');
+      world.later(random.between(0.2, 0.5) * window, () => {
+        second.stop();
+        world.log(() => 'the second controller is gone');
+      });
+    });
+  }
+};
+
+/** The home's clock leaps, and within seconds whoever watches it knows. */
+export const jumpClock = (world: World): void => {
+  const { home, random } = world;
+  // Ahead and back between two looks of a controller would leave no trace.
+  if (!world.stormy || world.time() < world.lastJump + 30 * second) return;
+  world.lastJump = world.time();
+  // Never further than half an hour from the truth: certificates begin an hour back, and no more is promised.
+  home.offset = Math.round(random.between(-30 * minute, 30 * minute));
+  world.happened('clock-jumps');
+  world.log(() => `the home's clock jumps to ${Math.round(home.offset / 1000)} s off`);
+  world.later(random.between(0, 5 * second), () => {
+    for (const controller of world.controllers) controller.checkClock();
+  });
+};

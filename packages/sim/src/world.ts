@@ -1,0 +1,313 @@
+import type { Action, ConsumerSeen, Plan } from '@handover/core';
+import { hour, minute } from '@handover/material';
+import { Agenda } from './agenda.ts';
+import { Certificates } from './certificates.ts';
+import { Consumer, type Surroundings, type Traits } from './consumer.ts';
+import { Controller } from './controller.ts';
+import type { Faults } from './faults.ts';
+import { furnish, leafPolicy } from './furnish.ts';
+import type { Landing } from './home.ts';
+import { Home } from './home.ts';
+import { type Broken, type Failure, Invariant } from './invariant.ts';
+import { Random } from './random.ts';
+import { type Setup, setUp, type Wishes } from './setup.ts';
+import type { Listing, Stage } from './stage.ts';
+import type { Strategy } from './strategies.ts';
+import { jumpClock, troubles } from './troubles.ts';
+
+/** When every story begins; any instant would do. */
+export const BEGINNING = Date.UTC(2030, 0, 1);
+
+/** A rotation that has not ended this long after the last fault never will. */
+const PATIENCE = 12 * hour;
+/** Longer than `settle`, than the patience of the worlds that have some, and than a clock takes to catch up. */
+const RESTLESS = 3 * hour;
+
+/** One seed's world: its clock, its home, its consumers and controllers, and what became of them. */
+export class World implements Surroundings, Stage {
+  readonly seed: number;
+  readonly setup: Setup;
+  readonly random: Random;
+  readonly strategy: Strategy;
+  readonly certificates = new Certificates();
+  readonly home: Home;
+  readonly invariant: Invariant;
+  readonly controllers: Controller[] = [];
+  readonly consumers = new Map<string, Consumer>();
+  readonly counts = new Map<string, number>();
+  readonly lines: string[] | undefined;
+  readonly cacheLag: number;
+  readonly volumeLag: number;
+  readonly pace: number;
+  readonly gap: number;
+  readonly #agenda = new Agenda();
+  readonly #readers = new Map<string, Consumer[]>();
+  #time = BEGINNING;
+  #pending = 0;
+  #changes = 0;
+  #over = false;
+  #consumersSeen: readonly ConsumerSeen[] | undefined;
+  /** Faults are still to come. */
+  stormy = true;
+  lastJump = Number.NEGATIVE_INFINITY;
+  rotations = 0;
+  firstFailure: Failure | undefined;
+  /** Failures that are not handshakes. */
+  otherFailures = 0;
+  blockedBy: readonly string[] = [];
+
+  constructor(seed: number, wishes: Wishes, strategy: Strategy, traced: boolean) {
+    this.seed = seed;
+    this.strategy = strategy;
+    this.random = new Random(seed);
+    this.setup = setUp(this.random, wishes);
+    this.cacheLag = this.setup.policy.cacheLag;
+    // `settle` has to cover the kubelet's lag, 84 s at most as measured; a directory has none.
+    this.volumeLag = this.setup.policy.consumersFound ? Math.min(0.9 * this.setup.policy.settle, 84_000) : 0;
+    this.pace = this.setup.pace;
+    this.gap = this.setup.gap;
+    this.lines = traced ? [] : undefined;
+    this.home = new Home(this.certificates, () => this.#time);
+    this.invariant = new Invariant(this.certificates, this.home, this.setup.policy.onBlocked, (broken) =>
+      this.fail(broken),
+    );
+    furnish(this);
+    this.home.onWrite = (object, content) => {
+      for (const reader of this.#readers.get(object) ?? []) reader.written(object, content);
+      this.notify();
+    };
+  }
+
+  get handshakes() {
+    return this.invariant.handshakes;
+  }
+
+  get faults(): Faults {
+    const has = (name: Parameters<Setup['faults']['has']>[0]): boolean =>
+      this.stormy && this.setup.faults.has(name);
+    return {
+      crash: has('crash'),
+      lateWrites: has('late-writes'),
+      staleReads: has('stale-reads'),
+      lostEvents: has('lost-events'),
+      lateEvents: has('late-events'),
+      atomicActs: this.strategy.name === 'phased' || this.strategy.name === 'instant',
+    };
+  }
+
+  run(): void {
+    const first = new Controller('one', this);
+    this.controllers.push(first);
+    first.start();
+    troubles(this);
+    this.later(this.setup.window, () => {
+      this.stormy = false;
+      this.home.away = false;
+      this.log(() => 'faults are over');
+    });
+    const end = BEGINNING + this.setup.window + PATIENCE;
+    for (;;) {
+      const entry = this.#over ? undefined : this.#agenda.take();
+      if (entry === undefined) return;
+      if (entry.at > end) {
+        this.fail({ ...NOBODY, kind: 'liveness', reason: 'it neither ended nor came to rest' });
+        return;
+      }
+      this.#time = entry.at;
+      entry.act();
+      this.invariant.step(this.#time);
+    }
+  }
+
+  time(): number {
+    return this.#time;
+  }
+
+  /** Later than this the world is not quiet: the liveness check waits for it. */
+  later(wait: number, act: () => void): void {
+    this.#pending++;
+    this.#agenda.add(this.#time + wait, () => {
+      this.#pending--;
+      act();
+    });
+  }
+
+  soon(wait: number, act: () => void): void {
+    this.#agenda.add(this.#time + wait, act);
+  }
+
+  quiet(): boolean {
+    return !this.stormy && this.#pending === 0;
+  }
+
+  happened(what: string): void {
+    this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
+  }
+
+  log(line: () => string): void {
+    this.lines?.push(`${((this.#time - BEGINNING) / 1000).toFixed(1).padStart(8)} s  ${line()}`);
+  }
+
+  fail(broken: Broken): void {
+    if (broken.kind !== 'handshake') this.otherFailures++;
+    const { kind, reason, presenter, verifier, chain, bundle } = broken;
+    this.log(
+      () =>
+        `FAILS ${kind}: ${presenter ?? ''} [${chain.join(', ')}] → ${verifier ?? ''} [${bundle.join(', ')}]: ${reason}`,
+    );
+    this.firstFailure ??= { seed: this.seed, at: Math.round(this.#time - BEGINNING) / 1000, ...broken };
+    if (kind !== 'handshake') this.#over = true;
+  }
+
+  /** Everything a controller can list, at this instant. */
+  listing(): Listing {
+    const { home, setup } = this;
+    this.#consumersSeen ??= [...this.consumers.values()]
+      .filter((consumer) => consumer.traits.declared)
+      .map((consumer) => consumer.seen());
+    return {
+      now: home.now,
+      objects: home.list(),
+      consumers: this.#consumersSeen,
+      policy: { ...setup.policy, leaves: home.leaves, bundles: home.bundles },
+      rotate: home.rotate,
+      distrust: home.distrust,
+      adoptable: home.adoptable,
+    };
+  }
+
+  changes(): number {
+    return this.#changes + this.home.version;
+  }
+
+  consumersChanged(): void {
+    this.#changes++;
+    this.#consumersSeen = undefined;
+  }
+
+  stamp(id: string, seen: ConsumerSeen | undefined, action: Action & { kind: 'stamp' }): Landing {
+    const consumer = this.consumers.get(id);
+    if (consumer === undefined || consumer.workloadStamp !== seen?.workload?.stamp) return 'conflict';
+    consumer.stamp(action.stamp);
+    this.happened('rolled');
+    this.notify();
+    return 'landed';
+  }
+
+  swapped(before: Parameters<Stage['swapped']>[0], swap: Parameters<Stage['swapped']>[1]): void {
+    const ours = this.strategy.name === 'phased' || this.strategy.name === 'instant';
+    if (swap.kind === (ours ? 'retire' : 'activate')) this.rotations++;
+    if (swap.kind === 'mint') {
+      if (swap.adopts !== undefined) this.happened('adoption');
+      else if (swap.id?.startsWith('schedule-') === true)
+        this.happened(this.setup.faults.has('expiry') ? 'expiry' : 'schedule');
+      if (swap.id === 'second') this.happened('second-rotation');
+    }
+    if (swap.kind === 'activate' && this.consumers.has('stranger')) this.happened('stranger');
+    this.happened(swap.kind);
+    // The worst moment for a clock to leap is while somebody's promise is being waited out.
+    if (this.setup.faults.has('clock-jumps') && this.random.chance(0.5))
+      this.later(this.random.between(0, minute), () => jumpClock(this));
+    this.invariant.swapped(before, swap);
+    for (const consumer of this.consumers.values()) consumer.probedAgain();
+    this.notify();
+  }
+
+  wrote(action: Parameters<Stage['wrote']>[0]): void {
+    const issues = action.kind === 'write-leaf' && action.issue !== undefined;
+    const moving = (this.home.authority?.generations.length ?? 0) > 1;
+    if (issues && moving && action.why === 'it is due for renewal') this.happened('renewal');
+    this.invariant.wrote(action.object);
+  }
+
+  /** A watch event for every controller: late, or lost. */
+  notify(): void {
+    const { random, faults } = this;
+    for (const controller of this.controllers) {
+      if (faults.lostEvents && random.chance(0.3)) this.happened('lost-events');
+      else if (faults.lateEvents && random.chance(0.3)) {
+        this.happened('late-events');
+        controller.wake(random.between(10_000, 2 * minute));
+      } else controller.wake(Math.max(this.pace, random.between(50, 500)));
+    }
+  }
+
+  idle(plan: Plan): void {
+    if (!this.quiet()) return;
+    const state = this.home.authority;
+    if (plan.blockedBy.length === 0) {
+      if (plan.phase !== 'Stable') {
+        this.fail({ ...NOBODY, kind: 'liveness', reason: `${plan.phase}, and nobody is named` });
+      } else if (this.home.rotate.some((id) => state?.ids.includes(id) !== true)) {
+        this.fail({ ...NOBODY, kind: 'liveness', reason: 'a rotation that was asked for never came' });
+      }
+      this.#over = true;
+      return;
+    }
+    const well = plan.blockedBy.filter(({ consumer }) => !this.#mayBlock(consumer));
+    // Something may still come to pass by itself; for those who cannot help it, not for ever: leaves are renewed again
+    // and again.
+    const waited = this.#time > BEGINNING + this.setup.window + RESTLESS;
+    const soon = plan.wakeAt !== undefined && plan.wakeAt < this.home.now + RESTLESS;
+    if (soon && (well.length > 0 || !waited)) return;
+    this.#over = true;
+    this.blockedBy = [...new Set(plan.blockedBy.map((blocker) => blocker.consumer))];
+    for (const { consumer, waitsFor } of well) {
+      this.fail({
+        ...NOBODY,
+        kind: 'liveness',
+        reason: `${consumer} is well, and is awaited for ever: ${waitsFor}`,
+      });
+    }
+  }
+
+  /** Whether nothing but its owner could free it. */
+  #mayBlock(id: string): boolean {
+    const traits = this.consumers.get(id)?.traits;
+    if (traits === undefined) return id.startsWith('s-') && !this.#isPresented(id);
+    if (traits.stuck !== undefined || (traits.reload === 'unknown' && this.setup.policy.consumersFound))
+      return true;
+    const distrusting = this.home.authority?.generations.some((item) => item.role === 'distrusted') === true;
+    return distrusting && traits.evidence === 'probed';
+  }
+
+  #isPresented(object: string): boolean {
+    return (this.#readers.get(object) ?? []).some(({ traits }) => traits.declared);
+  }
+
+  notIdempotent(action: Action): void {
+    const target = 'object' in action ? action.object : 'consumer' in action ? action.consumer : '';
+    this.fail({ ...NOBODY, kind: 'idempotence', reason: `${action.kind} ${target} is planned again` });
+  }
+
+  /** A consumer that comes in the middle, with whatever it needs. */
+  welcome(traits: Traits): void {
+    const { home } = this;
+    for (const object of [...traits.presents, ...traits.verifies]) {
+      if (object.startsWith('s-')) {
+        if (home.leaves.some((leaf) => leaf.object === object)) continue;
+        home.leaves = [...home.leaves, leafPolicy(this.setup, object, home.now)];
+        this.happened('new-leaves');
+      } else if (!home.bundles.some((bundle) => bundle.object === object)) {
+        home.bundles = [...home.bundles, { object, extra: [] }];
+      }
+    }
+    this.enter(traits).appear();
+    this.happened('newcomers');
+    this.notify();
+  }
+
+  enter(traits: Traits): Consumer {
+    const consumer = new Consumer(traits, this);
+    this.consumers.set(traits.id, consumer);
+    for (const object of consumer.objects) {
+      const readers = this.#readers.get(object);
+      if (readers === undefined) this.#readers.set(object, [consumer]);
+      else readers.push(consumer);
+    }
+    this.consumersChanged();
+    return consumer;
+  }
+}
+
+const NOBODY = { presenter: null, verifier: null, chain: [], bundle: [] } as const;
