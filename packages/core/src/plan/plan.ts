@@ -222,7 +222,7 @@ const moodNotes = (world: World, mood: Mood): Note[] => {
     notes.push({
       code: 'DeadlinePassed',
       object: 'rotation',
-      message: 'the old CA is close to its end: gate 1 is open',
+      message: 'the old CA is close to its end, so that nobody is waited for before the new one signs',
     });
   }
   return notes;
