@@ -14,6 +14,8 @@ export interface Context {
   /** Whether stdout is a terminal whose owner has nothing against colours. */
   readonly colours: boolean;
   readonly now: () => Instant;
+  /** For commands that end well when asked to: the first SIGINT or SIGTERM aborts this instead of ending the process. */
+  readonly untilStopped: () => AbortSignal;
   /** 1: the command did its work and the answer is bad. Errors are thrown instead. */
   exitCode: 0 | 1;
 }

@@ -12,6 +12,7 @@ export interface Around {
   readonly stdin?: string | undefined;
   readonly terminal?: boolean | undefined;
   readonly now?: Instant | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
@@ -41,6 +42,7 @@ export const handover = async (args: readonly string[], around: Around = {}): Pr
     },
     colours: false,
     now: () => around.now ?? NOW,
+    untilStopped: () => around.signal ?? new AbortController().signal,
     exitCode: 0,
   };
   const code = await run(args, context);

@@ -13,6 +13,7 @@ export { diskFiles, type FileFacts, type Files, type Ownership } from './directo
 export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';
 export { ROTATION_ID } from './directory/requests.ts';
 export { readResources, readYaml } from './directory/resources.ts';
+export { type Listener, passOnce, type RunEvent, runDirectory, work, workOf } from './directory/run.ts';
 export { SteadyClock } from './directory/steady-clock.ts';
 export { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
 export { observe, type Sight } from './observe.ts';
@@ -38,4 +39,13 @@ export type {
 export { localTlsSupport, reconcileProfile, resolveProfile } from './profile.ts';
 export { converge, type Outcome, reconcile } from './reconcile.ts';
 export { isStatic, reconcileStaticBundle } from './static-bundle.ts';
+export {
+  type AuthorityStatus,
+  authorityStatus,
+  type ConsumerStatus,
+  type LeafStatus,
+  type Status,
+  statusOf,
+} from './status.ts';
+export { type Answer, dryRun, type Pair, type TrustMatrix, verifyAuthority } from './verify.ts';
 export { type QueueOptions, WorkQueue } from './work-queue.ts';
