@@ -1,3 +1,4 @@
+import { uptime } from 'node:os';
 import { instant } from '@handover/material';
 import { run } from './run.ts';
 
@@ -23,6 +24,7 @@ export const main = (): void => {
     stderr,
     colours: stdout.isTTY === true && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb',
     now: () => instant(Date.now()),
+    sinceBoot: () => uptime() * 1000,
     untilStopped: () => {
       isGraceful = true;
       return stopping.signal;

@@ -22,6 +22,9 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
 /** 2030-06-01: the present of the tests. */
 export const NOW = instant(Date.UTC(2030, 5, 1));
 
+/** When the machine of the tests was started. */
+const BOOT = NOW - 1_000_000_000;
+
 /** One run of `handover` in this process, with what it wrote. */
 export const handover = async (args: readonly string[], around: Around = {}): Promise<Ran> => {
   let stdout = '';
@@ -42,6 +45,7 @@ export const handover = async (args: readonly string[], around: Around = {}): Pr
     },
     colours: false,
     now: () => around.now ?? NOW,
+    sinceBoot: () => (around.now ?? NOW) - BOOT,
     untilStopped: () => around.signal ?? new AbortController().signal,
     exitCode: 0,
   };

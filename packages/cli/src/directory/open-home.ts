@@ -15,7 +15,7 @@ export const homePath = (home: string): string => {
 
 export const openHome = (path: string, context: Context): DirectoryHome =>
   new DirectoryHome(path, {
-    clock: new SteadyClock(diskFiles, `${path}/state`, () => context.now()),
+    clock: new SteadyClock(diskFiles, `${path}/state`, context.now, context.sinceBoot),
   });
 
 /** `namespace/name`; a name alone is one of the namespace `default`. */
