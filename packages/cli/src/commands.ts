@@ -29,6 +29,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'what would be done now, each with its reason; does nothing',
     load: () => import('./commands/plan.ts'),
   },
+  certgen: {
+    summary: 'certificates in one run, for a Job or a script; replaces Envoy Gateway’s certgen',
+    load: () => import('./commands/certgen.ts'),
+  },
   verify: {
     summary: 'every presenter before every verifier, now and after the next step',
     load: () => import('./commands/verify.ts'),

@@ -116,6 +116,7 @@ async function writeLeaf(home: Home, sight: Sight, action: LeafWrite): Promise<v
     'tls.key': made.key,
     'ca.crt': anchors.map(({ pem }) => pem).join(''),
   };
+  const labels = sight.duties.leaves.get(action.object)?.metadata.labels ?? {};
   const stored = sight.stored.get(action.object)?.record?.leaf;
   const before = sightOf(sight, action.object)?.leaf;
   await home.objects.write(action.object, action.expect, (at): Contents => {
@@ -127,6 +128,7 @@ async function writeLeaf(home: Home, sight: Sight, action: LeafWrite): Promise<v
         ...recordOf(sight, action, data, anchors, at),
         issuedBy: sight.duties.id,
         type: 'kubernetes.io/tls',
+        ...(Object.keys(labels).length === 0 ? {} : { labels }),
         leaf: {
           fingerprint: made.leaf.fingerprint,
           issuer: made.issuer,

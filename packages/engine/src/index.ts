@@ -9,6 +9,7 @@ export {
   secretOf,
   targetsOf,
 } from './catalogue.ts';
+export { type CertgenOptions, type CertgenResult, certgen } from './certgen.ts';
 export { diskFiles, type FileFacts, type Files, type Ownership } from './directory/files.ts';
 export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';
 export { ROTATION_ID } from './directory/requests.ts';
@@ -36,6 +37,7 @@ export type {
   StoredObject,
   Told,
 } from './ports.ts';
+export { envoyGateway, type Preset, type RandomSecret } from './preset.ts';
 export { localTlsSupport, reconcileProfile, resolveProfile } from './profile.ts';
 export { converge, type Outcome, reconcile } from './reconcile.ts';
 export { isStatic, reconcileStaticBundle } from './static-bundle.ts';

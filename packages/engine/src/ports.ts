@@ -29,6 +29,7 @@ export interface ObjectRecord {
   readonly issuedBy?: AuthorityId | undefined;
   /** Kubernetes' type of a Secret, where somebody cares. */
   readonly type?: string | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface Contents {

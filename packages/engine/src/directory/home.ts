@@ -116,6 +116,17 @@ export class DirectoryHome implements Home {
     refuseWritableByOthers(this.files, this.path, this.#uid);
   }
 
+  /** Makes a Secret of random bytes if there is none. True when it was made. */
+  async makeRandomSecret(id: ObjectId, key: string, bytes: number): Promise<boolean> {
+    if ((await this.objects.read(id)) !== undefined) return false;
+    const data = { [key]: this.random(bytes) };
+    await this.objects.writeRaw(id, undefined, (at) => ({
+      data,
+      record: { digest: '', revisions: {}, anchors: [], changedAt: at, type: 'Opaque' },
+    }));
+    return true;
+  }
+
   /** Who holds the lock now. */
   holder(): { readonly pid: number } | undefined {
     return lockHolder(this.files, this.state);
