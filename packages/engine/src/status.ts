@@ -124,7 +124,9 @@ export const authorityStatus = (sight: Sight, made: Plan): AuthorityStatus => {
     blockedBy: made.blockedBy.slice(0, 50).map((blocker) => ({ ...blocker, since: iso(blocker.since) })),
     leaves: [...held, ...refused],
     consumers: seen.consumers.map((consumer): ConsumerStatus => {
-      const proofs = consumer.instances.flatMap((instance) => instance.proofs);
+      const proofs = consumer.instances
+        .flatMap((instance) => instance.proofs)
+        .filter(({ anchors, issuer }) => (anchors?.length ?? 0) > 0 || (issuer ?? 'unknown') !== 'unknown');
       const best = proofs.find(({ by }) => by === 'acknowledged') ?? proofs[0];
       const anchors = proofs.find((proof) => proof.complete === true)?.anchors;
       return {

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { generateKey, type KeySource, type Leaf, type Resource } from '@handover/core';
 import { duration, HandoverError, type Instant } from '@handover/material';
 import { type Catalogue, catalogueOf, secretOf } from '../catalogue.ts';
+import { DeclaredConsumers } from '../evidence/consumers.ts';
 import type { Clock, EvidenceSource, Home, HomeFacts, ObjectId, ReloadHooks } from '../ports.ts';
 import { accountNumber } from './accounts.ts';
 import { DirectoryAuthorities } from './authorities.ts';
@@ -10,6 +11,7 @@ import { diskFiles, type Files, type Ownership } from './files.ts';
 import { lockHolder, takeLock } from './lock.ts';
 import { DirectoryObjects } from './objects.ts';
 import { refuseWritableByOthers } from './permissions.ts';
+import { DirectoryReloads } from './reloads.ts';
 import { DirectoryRequests } from './requests.ts';
 import { readResources } from './resources.ts';
 import { SteadyClock } from './steady-clock.ts';
@@ -19,13 +21,11 @@ export interface DirectoryOptions {
   readonly clock?: Clock;
   readonly keys?: KeySource;
   readonly evidence?: EvidenceSource;
-  readonly reloads?: (home: DirectoryHome) => ReloadHooks;
+  readonly reloads?: ReloadHooks;
   readonly trustNamespace?: string;
   /** The user we run as; undefined: do not look at who owns what. */
   readonly uid?: number | undefined;
 }
-
-const NO_EVIDENCE: EvidenceSource = { consumers: async () => [] };
 
 /** A directory as a home: YAML in it, `out/` for everybody, `state/` for nobody else. */
 export class DirectoryHome implements Home {
@@ -48,7 +48,7 @@ export class DirectoryHome implements Home {
     this.files = options.files ?? diskFiles;
     this.clock = options.clock ?? new SteadyClock(this.files, this.state);
     this.keys = options.keys ?? generateKey;
-    this.evidence = options.evidence ?? NO_EVIDENCE;
+    this.evidence = options.evidence ?? new DeclaredConsumers({ keys: this.keys, random: this.random });
     this.#uid = 'uid' in options ? options.uid : process.getuid?.();
     this.facts = {
       consumersFound: false,
@@ -63,7 +63,9 @@ export class DirectoryHome implements Home {
     });
     this.authorities = new DirectoryAuthorities(this.files, `${this.state}/authorities`);
     this.requests = new DirectoryRequests(this.files, `${this.state}/requests`);
-    this.reloads = options.reloads?.(this);
+    this.reloads =
+      options.reloads ??
+      new DirectoryReloads(this.files, `${this.state}/reloads`, this.path, () => this.clock.now());
   }
 
   get out(): string {

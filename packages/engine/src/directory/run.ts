@@ -35,7 +35,7 @@ export type Listener = (event: RunEvent) => void;
 const BACKSTOP_MS = 15_000;
 /** How often consumers are asked while a step waits for them. */
 const ASK_AGAIN_MS = 1_000;
-const TELL_AGAIN_MS = 2_000;
+const TELL_AGAIN_MS = 5_000;
 /** An editor writes a file in several steps. */
 const DEBOUNCE_MS = 50;
 
