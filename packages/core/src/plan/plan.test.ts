@@ -234,6 +234,7 @@ describe('evidence', () => {
   test('a pod created strictly after the write and the caches has loaded it', () => {
     const story = introducing({ reload: 'unknown', presents: [] });
     const since = story.now;
+    story.pass(minute);
     const pod = (createdAt: number): void => {
       const [v] = story.consumers;
       if (v)
