@@ -93,7 +93,7 @@ describe('a rotation', () => {
   test('begins by itself at its share of the CA’s life, and says when to look again', () => {
     const story = begun();
     story.rotate = [];
-    const due = T0 - hour + 0.8 * (LIFETIME + hour);
+    const due = T0 + 0.8 * LIFETIME;
     story.now = instant(due - 1);
     const early = story.plan();
     expect(early.actions.filter((action) => action.kind === 'mint')).toEqual([]);
