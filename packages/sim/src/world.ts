@@ -29,7 +29,7 @@ export class World implements Surroundings, Stage {
   readonly setup: Setup;
   readonly random: Random;
   readonly strategy: Strategy;
-  readonly certificates = new Certificates();
+  readonly certificates = new Certificates(10 * minute);
   readonly home: Home;
   readonly invariant: Invariant;
   readonly controllers: Controller[] = [];
