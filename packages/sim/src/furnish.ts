@@ -20,7 +20,7 @@ export const furnish = (world: World): void => {
   const { lifetime } = setup.policy;
   // Due by its schedule in the middle of the window, or far from it.
   const age = setup.faults.has('schedule')
-    ? 0.8 * (lifetime + hour) - hour - random.between(0, 0.5 * setup.window)
+    ? 0.8 * lifetime - random.between(0, 0.5 * setup.window)
     : random.whole(1, 20) * 4 * day;
   // Or it ends while the story lasts, whoever is in the way.
   const left = setup.faults.has('expiry') ? setup.window + random.between(hour, 3 * hour) : undefined;
