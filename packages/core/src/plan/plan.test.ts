@@ -166,6 +166,21 @@ describe('a rotation', () => {
   });
 });
 
+test('where X cannot help, gate 1 opens only when little is left of the old CA', () => {
+  const story = new Story().consumer('stuck', { stripsCross: true });
+  story.run();
+  story.pass(day);
+  story.rotate = ['r'];
+  story.run();
+  story.acknowledge('stuck', { anchors: ['ca1'] });
+  const minted = story.now;
+  story.now = instant(minted + 0.95 * (T0 + LIFETIME - minted) - 1);
+  story.run();
+  expect(story.roles()).toBe('2:next 1:current');
+  story.pass(1);
+  expect(story.plan().actions).toMatchObject([{ kind: 'activate' }]);
+});
+
 describe('evidence', () => {
   const introducing = (change: Parameters<Story['consumer']>[1] = {}, policy = {}): Story => {
     const story = new Story().set(policy).consumer('v', change);
