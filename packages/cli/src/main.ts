@@ -1,4 +1,4 @@
-import { instant } from '@handover/material';
+import type { Instant } from '@handover/material';
 import { run } from './run.ts';
 
 /** The process around {@link run}: its streams, its signals, its exit code. */
@@ -16,7 +16,7 @@ export const main = (): void => {
     stdout,
     stderr,
     colours: stdout.isTTY === true && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb',
-    now: () => instant(Date.now()),
+    now: () => Date.now() as Instant, // without instant(): loading `material` is for commands that need it
     exitCode: 0 as const,
   };
   run(process.argv.slice(2), context).then((code) => {

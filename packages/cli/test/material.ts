@@ -37,6 +37,7 @@ export const leafOf = (issuer: Ca, commonName = 'envoy'): Certificate =>
       subject: { commonName },
       dnsNames: ['envoy.mesh.svc'],
       ipAddresses: ['10.0.0.1'],
+      uris: [],
       usages: ['server', 'client'],
       notBefore: instant(NOW - day),
       notAfter: instant(NOW + 90 * day),
