@@ -1,72 +1,8 @@
-import type {
-  Action,
-  Anchor,
-  AuthorityState,
-  BundleWrite,
-  ConsumerSeen,
-  LeafPolicy,
-  LeafWrite,
-  Observed,
-  Plan,
-  Policy,
-  Swap,
-} from '@handover/core';
+import type { Action, AuthorityState, Observed, Plan } from '@handover/core';
 import { type Instant, minute, second } from '@handover/material';
-import type { Certificates } from './certificates.ts';
-import type { Faults } from './faults.ts';
-import type { Home, Landing } from './home.ts';
-import type { Random } from './random.ts';
-import type { Strategy } from './strategies.ts';
-
-/** One uncached list of the home, and the home's clock from before it: ages must not be counted past what was seen. */
-export interface Listing {
-  readonly now: Instant;
-  readonly objects: Observed['objects'];
-  readonly consumers: readonly ConsumerSeen[];
-  readonly policy: Policy;
-  readonly rotate: readonly string[];
-  readonly distrust: readonly number[];
-  readonly adoptable: readonly Anchor[];
-}
-
-/** What a decision rests on; a write that lands late still rests on it. */
-interface Basis {
-  /** How often anything had changed when the list was made. */
-  readonly changes: number;
-  readonly listing: Listing;
-  readonly authority: AuthorityState | undefined;
-  /** Private keys that were in the authority's Secret when it was read. */
-  readonly keys: ReadonlySet<string>;
-}
-
-/** What a controller needs of its world. */
-export interface Stage {
-  readonly home: Home;
-  readonly random: Random;
-  readonly certificates: Certificates;
-  readonly strategy: Strategy;
-  readonly faults: Faults;
-  /** Shortest time between two looks. */
-  readonly pace: number;
-  /** Between two writes. */
-  readonly gap: number;
-  time(): number;
-  /** An event of the controller's own, and one that the world waits for before it calls itself quiet. */
-  soon(wait: number, act: () => void): void;
-  later(wait: number, act: () => void): void;
-  listing(): Listing;
-  stamp(consumer: string, seen: ConsumerSeen | undefined, action: Action & { kind: 'stamp' }): Landing;
-  swapped(before: Observed['authority'], swap: Swap): void;
-  wrote(action: BundleWrite | LeafWrite): void;
-  /** Grows with every change that a list could show. */
-  changes(): number;
-  quiet(): boolean;
-  /** A plan that asks for nothing, made on a fresh view. */
-  idle(plan: Plan): void;
-  notIdempotent(action: Action): void;
-  happened(what: string): void;
-  log(line: () => string): void;
-}
+import { carryOut, describe, mayRestOnCache, sameTarget } from './act.ts';
+import type { Landing } from './home.ts';
+import type { Basis, Listing, Stage } from './stage.ts';
 
 /** Observe → plan → act, with everything that can go wrong in between. */
 export class Controller {
@@ -143,7 +79,10 @@ export class Controller {
   #observe(mustBeFresh: boolean): void {
     const { home, random, faults } = this.#stage;
     this.#busy = true;
-    if (home.away) return this.#again(random.between(second, 15 * second));
+    if (home.away) {
+      this.#again(random.between(second, 15 * second));
+      return;
+    }
     const stale = !mustBeFresh && faults.staleReads && this.#cache !== undefined && random.chance(0.3);
     this.checkClock();
     const fresh = this.#dated(this.#stage.listing());
@@ -155,7 +94,10 @@ export class Controller {
       faults.lateWrites && random.chance(0.04) ? random.between(second, 3 * minute) : random.between(0, 50);
     const oldAuthority = cached !== undefined && random.chance(0.5) ? cached : undefined;
     this.#next(pause, () => {
-      if (home.away) return this.#again(random.between(second, 15 * second));
+      if (home.away) {
+        this.#again(random.between(second, 15 * second));
+        return;
+      }
       const { authority, keys } = oldAuthority ?? home;
       const basis: Basis = { changes, listing, authority, keys };
       if (!stale) this.#cache = basis;
@@ -206,10 +148,15 @@ export class Controller {
     if (stale) {
       this.#stage.happened('stale-reads');
       // A cache may be behind: nothing is created and no step is taken on it.
-      if (plan.actions.length === 0 || plan.actions.some((action) => !mayRestOnCache(action)))
-        return this.#observe(true);
+      if (plan.actions.length === 0 || plan.actions.some((action) => !mayRestOnCache(action))) {
+        this.#observe(true);
+        return;
+      }
     }
-    if (plan.actions.length === 0) return this.#rest(plan, basis);
+    if (plan.actions.length === 0) {
+      this.#rest(plan, basis);
+      return;
+    }
     this.#stage.log(() => `${this.name} plans ${plan.actions.length}: ${describe(plan.actions)}`);
     if (!stale && faults.atomicActs && random.chance(0.3)) {
       const version = home.version;
@@ -222,7 +169,8 @@ export class Controller {
         );
         if (repeated !== undefined) this.#stage.notIdempotent(repeated);
       }
-      return this.#again(this.#stage.pace);
+      this.#again(this.#stage.pace);
+      return;
     }
     this.#act(plan.actions, 0, basis);
   }
@@ -230,7 +178,10 @@ export class Controller {
   #rest(plan: Plan, basis: Basis): void {
     const { home } = this.#stage;
     // What it saw is no longer how things are.
-    if (this.#stage.quiet() && this.#stage.changes() !== basis.changes) return this.#again(this.#stage.pace);
+    if (this.#stage.quiet() && this.#stage.changes() !== basis.changes) {
+      this.#again(this.#stage.pace);
+      return;
+    }
     this.#busy = false;
     this.#stage.idle(plan);
     const until = plan.wakeAt === undefined ? Number.POSITIVE_INFINITY : plan.wakeAt - home.now + 1;
@@ -241,22 +192,35 @@ export class Controller {
   #act(actions: readonly Action[], index: number, basis: Basis): void {
     const { random, faults, home } = this.#stage;
     const action = actions[index];
-    if (action === undefined) return this.#again(this.#stage.pace);
+    if (action === undefined) {
+      this.#again(this.#stage.pace);
+      return;
+    }
     const late = faults.lateWrites && random.chance(0.06);
     if (late) this.#stage.happened('late-writes');
     const wait = late ? random.between(5 * second, 5 * minute) : random.between(0, this.#stage.gap);
     this.#next(wait, () => {
       if (faults.crash && random.chance(0.05)) {
-        return this.crash(() => {
+        this.crash(() => {
           if (!home.away) this.#perform(action, basis);
         });
+        return;
       }
-      if (home.away) return this.#again(random.between(second, 15 * second));
+      if (home.away) {
+        this.#again(random.between(second, 15 * second));
+        return;
+      }
       const result = this.#perform(action, basis);
-      if (faults.crash && random.chance(0.05)) return this.crash();
+      if (faults.crash && random.chance(0.05)) {
+        this.crash();
+        return;
+      }
       if (result === 'conflict') {
         this.#stage.happened('conflicts');
-        if (random.chance(0.5)) return this.#again(this.#stage.pace);
+        if (random.chance(0.5)) {
+          this.#again(this.#stage.pace);
+          return;
+        }
       }
       this.#act(actions, index + 1, basis);
     });
@@ -264,64 +228,8 @@ export class Controller {
 
   #perform(action: Action, basis: Basis): Landing {
     const { home } = this.#stage;
-    const result = this.#carryOut(action, basis);
+    const result = carryOut(this.#stage, action, basis);
     this.#stage.log(() => `${this.name}: ${describe([action])}: ${result} (write ${home.version})`);
-    return result;
-  }
-
-  #carryOut(action: Action, basis: Basis): Landing {
-    const { home } = this.#stage;
-    const { listing, authority, keys } = basis;
-    switch (action.kind) {
-      case 'stamp': {
-        const seen = listing.consumers.find((consumer) => consumer.id === action.consumer);
-        return this.#stage.stamp(action.consumer, seen, action);
-      }
-      case 'write-bundle':
-      case 'write-leaf': {
-        const signer = action.kind === 'write-leaf' ? action.issue?.generation : undefined;
-        const issuer = authority?.generations.find((item) => item.number === signer)?.anchors[0].fingerprint;
-        if (issuer !== undefined && !keys.has(issuer)) throw new TypeError('a leaf by a key nobody has');
-        const spec = listing.policy.leaves.find((leaf: LeafPolicy) => leaf.object === action.object)?.spec;
-        const result = home.write(action, issuer, spec);
-        if (result === 'landed') this.#stage.wrote(action);
-        return result;
-      }
-      default:
-        return this.#swap(action, basis);
-    }
-  }
-
-  #swap(action: Swap, { listing, keys }: Basis): Landing {
-    const { home, certificates, strategy } = this.#stage;
-    const before = home.authority;
-    if (before?.revision !== action.expect) return 'conflict';
-    const at = listing.now;
-    const anchor = (number: number): string | undefined =>
-      before?.generations.find((generation) => generation.number === number)?.anchors[0].fingerprint;
-    const [minted, of, by] = ((): [number | undefined, number | undefined, number | undefined] => {
-      if (action.kind === 'mint') return [action.generation, undefined, undefined];
-      if (action.kind === 'activate') return [undefined, action.generation, action.crossBy];
-      if (action.kind !== 'distrust' || action.replacement === undefined)
-        return [undefined, undefined, undefined];
-      const { generation, minted, crossBy } = action.replacement;
-      return [minted ? generation : undefined, generation, crossBy];
-    })();
-    const ca = minted === undefined ? undefined : certificates.mintCa(minted, at, listing.policy.lifetime);
-    const subject = of === undefined ? undefined : (ca?.fingerprint ?? anchor(of));
-    const signer = by === undefined ? undefined : anchor(by);
-    if (signer !== undefined && !keys.has(signer)) throw new TypeError('a cross by a key nobody has');
-    const cross =
-      subject === undefined || signer === undefined ? undefined : certificates.cross(subject, signer, at);
-    const state = strategy.apply(
-      before,
-      action,
-      { at, ...(ca === undefined ? {} : { ca }), ...(cross === undefined ? {} : { cross }) },
-      action.revision,
-    );
-    const held = state.generations.filter((generation) => generation.hasKey);
-    const result = home.swap(action.expect, state, new Set(held.map((item) => item.anchors[0].fingerprint)));
-    if (result === 'landed') this.#stage.swapped(before, action);
     return result;
   }
 
@@ -337,31 +245,3 @@ export class Controller {
     this.wake(wait);
   }
 }
-
-/** A write that carries the version it rests on is safe to decide on a cache; a creation or a step is not. */
-const mayRestOnCache = (action: Action): boolean =>
-  action.kind === 'stamp' ||
-  ((action.kind === 'write-bundle' || action.kind === 'write-leaf') && action.expect !== undefined);
-
-const sameTarget = (a: Action, b: Action): boolean =>
-  a.kind === b.kind &&
-  ('object' in a && 'object' in b
-    ? a.object === b.object
-    : 'consumer' in a && 'consumer' in b
-      ? a.consumer === b.consumer
-      : true);
-
-const describe = (actions: readonly Action[]): string =>
-  actions
-    .slice(0, 6)
-    .map((action) => {
-      if (action.kind === 'stamp') return `stamp ${action.consumer} ${JSON.stringify(action.stamp)}`;
-      if ('object' in action) {
-        const issue = action.kind === 'write-leaf' ? action.issue : undefined;
-        return `${action.kind} ${action.object} r${action.revision} (${action.anchors.length} CAs${
-          issue === undefined ? '' : `, leaf of ${issue.generation}`
-        }) because ${action.why}`;
-      }
-      return `${action.kind} r${action.revision} because ${action.why}`;
-    })
-    .join('; ');

@@ -21,6 +21,7 @@ export const FAULTS = [
   'evictions',
   'renewal',
   'schedule',
+  'expiry',
   'adoption',
   'strips',
   'stranger',
@@ -28,7 +29,7 @@ export const FAULTS = [
 
 export type FaultName = (typeof FAULTS)[number];
 
-/** Which of them a world has. */
+/** How many worlds have it, when nobody says which faults there shall be. */
 const SHARE: Readonly<Record<FaultName, number>> = {
   crash: 0.5,
   'two-controllers': 0.4,
@@ -49,13 +50,17 @@ const SHARE: Readonly<Record<FaultName, number>> = {
   evictions: 0.5,
   renewal: 0.4,
   schedule: 0.15,
+  expiry: 0.1,
   adoption: 0.2,
   strips: 0.15,
   stranger: 0.4,
 };
 
-export const chooseFaults = (random: Random, allowed: ReadonlySet<FaultName>): ReadonlySet<FaultName> =>
-  new Set(FAULTS.filter((name) => random.chance(SHARE[name]) && allowed.has(name)));
+/** Drawn by lot; those asked for by name are there in every world. */
+export const chooseFaults = (
+  random: Random,
+  asked: readonly FaultName[] | undefined,
+): ReadonlySet<FaultName> => new Set(asked ?? FAULTS.filter((name) => random.chance(SHARE[name])));
 
 /** What goes wrong inside a controller right now; all of it ends with the window. */
 export interface Faults {

@@ -67,6 +67,9 @@ export class Invariant {
     if (issuer === undefined || this.#distrusted.has(issuer)) return true;
     const [leaf] = certificates;
     if (standing.stuck && leaf !== undefined && at >= this.#certificates.of(leaf).notAfter) return true;
+    // Nor can anything be done for one that holds nothing but CAs that have ended.
+    const ended = (ca: string): boolean => at >= this.#certificates.of(ca).notAfter;
+    if (verifier.standing.stuck && verifier.certificates.every(ended)) return true;
     if (verifier.certificates.includes(issuer)) return false;
     return this.#unvouched.has(issuer) || (standing.strips && this.#replacements.has(issuer));
   }

@@ -7,7 +7,8 @@ import type { StrategyName } from './strategies.ts';
 
 export interface Wishes {
   readonly strategy: StrategyName;
-  readonly faults: ReadonlySet<FaultName>;
+  /** Those of every world; undefined: drawn by lot. */
+  readonly faults?: readonly FaultName[] | undefined;
   /** A fleet of this many hot consumers; undefined: a mixed one, drawn by lot. */
   readonly consumers?: number | undefined;
   /** Reload delays in milliseconds, dealt out in turn. */
@@ -197,7 +198,7 @@ const stuckOne = (id: string, lot: Lot): Traits => {
 const consumersOf = (lot: Lot): readonly Traits[] => {
   const { random, faults, found } = lot;
   // Now and then a big fleet.
-  const count = random.chance(0.01) ? random.whole(100, 300) : random.whole(2, 9);
+  const count = random.chance(0.01) ? random.whole(60, 150) : random.whole(2, 9);
   const kinds = found ? FOUND : DIRECTORY;
   const consumers: Traits[] = [];
   for (let n = 0; n < count; n++) {
@@ -248,7 +249,10 @@ export const setUp = (random: Random, wishes: Wishes): Setup => {
   if (described) for (const name of OF_THE_FLEET) drawn.delete(name);
   // What the design promises a verifier that nobody knows, X must be there to keep.
   if (drawn.has('adoption') || drawn.has('strips') || drawn.has('distrust')) drawn.delete('stranger');
-  if (drawn.has('adoption')) drawn.delete('schedule');
+  // Where nobody may be passed over, a CA can end under a rotation that is blocked: then all fail, as status has said.
+  if (drawn.has('adoption') || drawn.has('strips') || drawn.has('distrust')) drawn.delete('expiry');
+  // An adopted CA is replaced at once, one close to its end by its schedule.
+  if (drawn.has('adoption') || drawn.has('expiry')) drawn.delete('schedule');
   const found = described || !ours || random.chance(0.7);
   if (!found) drawn.delete('strips');
   const settle = random.pick([minute, 3 * minute]);

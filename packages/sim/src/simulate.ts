@@ -1,5 +1,5 @@
 import { second } from '@handover/material';
-import { FAULTS, type FaultName } from './faults.ts';
+import type { FaultName } from './faults.ts';
 import type { Failure } from './invariant.ts';
 import type { Wishes } from './setup.ts';
 import { STRATEGIES, type Strategy, type StrategyName } from './strategies.ts';
@@ -15,7 +15,7 @@ export interface SimulateOptions {
   readonly consumers?: number | undefined;
   /** Their reload delays in seconds, dealt out in turn. */
   readonly delays?: readonly number[] | undefined;
-  /** Default: all of them. */
+  /** Exactly these, in every world; default: all of them, drawn by lot for each world. */
   readonly faults?: readonly FaultName[] | undefined;
 }
 
@@ -45,7 +45,7 @@ export interface Report {
 
 const wishesOf = (options: SimulateOptions): Wishes => ({
   strategy: options.strategy,
-  faults: new Set(options.faults ?? FAULTS),
+  faults: options.faults,
   consumers: options.consumers,
   delays: options.delays?.map((delay) => delay * second),
 });

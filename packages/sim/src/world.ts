@@ -1,15 +1,17 @@
-import type { Action, Anchor, BundlePolicy, ConsumerSeen, LeafPolicy, LeafSeen, Plan } from '@handover/core';
-import { day, duration, hour, instant, minute } from '@handover/material';
+import type { Action, ConsumerSeen, Plan } from '@handover/core';
+import { hour, minute } from '@handover/material';
 import { Agenda } from './agenda.ts';
 import { Certificates } from './certificates.ts';
 import { Consumer, type Surroundings, type Traits } from './consumer.ts';
-import { Controller, type Listing, type Stage } from './controller.ts';
+import { Controller } from './controller.ts';
 import type { Faults } from './faults.ts';
+import { furnish, leafPolicy } from './furnish.ts';
 import type { Landing } from './home.ts';
 import { Home } from './home.ts';
 import { type Broken, type Failure, Invariant } from './invariant.ts';
 import { Random } from './random.ts';
 import { type Setup, setUp, type Wishes } from './setup.ts';
+import type { Listing, Stage } from './stage.ts';
 import type { Strategy } from './strategies.ts';
 import { jumpClock, troubles } from './troubles.ts';
 
@@ -69,7 +71,7 @@ export class World implements Surroundings, Stage {
     this.invariant = new Invariant(this.certificates, this.home, this.setup.policy.onBlocked, (broken) =>
       this.fail(broken),
     );
-    this.#furnish();
+    furnish(this);
     this.home.onWrite = (object, content) => {
       for (const reader of this.#readers.get(object) ?? []) reader.written(object, content);
       this.notify();
@@ -197,7 +199,8 @@ export class World implements Surroundings, Stage {
     if (swap.kind === (ours ? 'retire' : 'activate')) this.rotations++;
     if (swap.kind === 'mint') {
       if (swap.adopts !== undefined) this.happened('adoption');
-      else if (swap.id?.startsWith('schedule-') === true) this.happened('schedule');
+      else if (swap.id?.startsWith('schedule-') === true)
+        this.happened(this.setup.faults.has('expiry') ? 'expiry' : 'schedule');
       if (swap.id === 'second') this.happened('second-rotation');
     }
     if (swap.kind === 'activate' && this.consumers.has('stranger')) this.happened('stranger');
@@ -241,13 +244,15 @@ export class World implements Surroundings, Stage {
       this.#over = true;
       return;
     }
-    // Something may still come to pass by itself; but not for hours, as leaves are renewed again and again.
+    const well = plan.blockedBy.filter(({ consumer }) => !this.#mayBlock(consumer));
+    // Something may still come to pass by itself; for those who cannot help it, not for ever: leaves are renewed again
+    // and again.
     const waited = this.#time > BEGINNING + this.setup.window + RESTLESS;
-    if (plan.wakeAt !== undefined && plan.wakeAt < this.home.now + RESTLESS && !waited) return;
+    const soon = plan.wakeAt !== undefined && plan.wakeAt < this.home.now + RESTLESS;
+    if (soon && (well.length > 0 || !waited)) return;
     this.#over = true;
     this.blockedBy = [...new Set(plan.blockedBy.map((blocker) => blocker.consumer))];
-    for (const { consumer, waitsFor } of plan.blockedBy) {
-      if (this.#mayBlock(consumer)) continue;
+    for (const { consumer, waitsFor } of well) {
       this.fail({
         ...NOBODY,
         kind: 'liveness',
@@ -281,18 +286,18 @@ export class World implements Surroundings, Stage {
     for (const object of [...traits.presents, ...traits.verifies]) {
       if (object.startsWith('s-')) {
         if (home.leaves.some((leaf) => leaf.object === object)) continue;
-        home.leaves = [...home.leaves, this.#leafPolicy(object, home.now)];
+        home.leaves = [...home.leaves, leafPolicy(this.setup, object, home.now)];
         this.happened('new-leaves');
       } else if (!home.bundles.some((bundle) => bundle.object === object)) {
         home.bundles = [...home.bundles, { object, extra: [] }];
       }
     }
-    this.#enter(traits).appear();
+    this.enter(traits).appear();
     this.happened('newcomers');
     this.notify();
   }
 
-  #enter(traits: Traits): Consumer {
+  enter(traits: Traits): Consumer {
     const consumer = new Consumer(traits, this);
     this.consumers.set(traits.id, consumer);
     for (const object of consumer.objects) {
@@ -302,84 +307,6 @@ export class World implements Surroundings, Stage {
     }
     this.consumersChanged();
     return consumer;
-  }
-
-  #leafPolicy(object: string, createdAt?: ReturnType<typeof instant>): LeafPolicy {
-    return {
-      object,
-      spec: 'as asked',
-      lifetime: duration(this.setup.leafLifetime),
-      renewAt: 0.66,
-      ...(createdAt === undefined ? {} : { createdAt }),
-    };
-  }
-
-  /** The world as it is when the story begins: all in order, on generation 1, or on a CA that nobody has the key of. */
-  #furnish(): void {
-    const { home, setup, random, certificates } = this;
-    const adopted = setup.faults.has('adoption');
-    const { lifetime } = setup.policy;
-    // Due by its schedule in the middle of the window, or far from it.
-    const age = setup.faults.has('schedule')
-      ? 0.8 * (lifetime + hour) - hour - random.between(0, 0.5 * setup.window)
-      : random.between(day, 90 * day);
-    const born = instant(BEGINNING - Math.round(age));
-    const cas: [Anchor, ...Anchor[]] = [certificates.mintCa(adopted ? 0 : 1, born, lifetime)];
-    if (adopted && random.chance(0.3)) cas.push(certificates.mintCa(0, born, lifetime));
-    const [ca] = cas;
-    const anchors = cas.map((anchor) => anchor.fingerprint);
-    if (adopted) home.adoptable = cas;
-    else {
-      home.authority = {
-        revision: 1,
-        generations: [{ number: 1, role: 'current', anchors: [ca], hasKey: true, since: born }],
-        crosses: [],
-        ids: [],
-        distrusts: 0,
-        lastGeneration: 1,
-      };
-      home.keys = new Set(anchors);
-    }
-    home.leaves = setup.secrets.map((object) => this.#leafPolicy(object));
-    home.bundles = setup.bundles.map((object): BundlePolicy => ({ object, extra: [] }));
-    const revision = adopted ? undefined : 1;
-    const life = setup.leafLifetime;
-    const leafAge = setup.faults.has('renewal')
-      ? 0.66 * life - random.between(0, 0.7 * setup.window)
-      : random.between(0.05, 0.4) * life;
-    // A write of long ago is dated by the clock of then.
-    home.offset = -Math.round(leafAge);
-    for (const object of setup.secrets) {
-      const signer = random.pick(cas).fingerprint;
-      home.place(object, revision, anchors, this.#firstLeaf(signer));
-    }
-    for (const object of setup.bundles) home.place(object, revision, anchors, undefined);
-    home.offset = 0;
-    for (const traits of setup.consumers) {
-      this.#enter(traits).settle(home.now);
-    }
-  }
-
-  #firstLeaf(issuer: string): LeafSeen {
-    const { now } = this.home;
-    const fingerprint = this.certificates.leaf(
-      issuer,
-      instant(now - hour),
-      instant(now + this.setup.leafLifetime),
-    );
-    const { notBefore, notAfter } = this.certificates.of(fingerprint);
-    return {
-      fingerprint,
-      issuer,
-      chain: [],
-      notBefore,
-      notAfter,
-      spec: 'as asked',
-      writtenAt: now,
-      issuerSince: now,
-      replacedOne: false,
-      othersExpire: undefined,
-    };
   }
 }
 

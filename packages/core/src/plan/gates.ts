@@ -91,7 +91,9 @@ const somebody = (object: string): ConsumerSeen => ({
 const unread = (world: World, seen: Observed): readonly string[] => {
   if (world.policy.consumersFound) return [];
   const read = new Set(seen.consumers.flatMap((consumer) => consumer.verifies));
-  return [...world.policy.leaves, ...world.policy.bundles]
+  // A Secret that cannot be made yet, because an adopted CA signs nothing, has no reader: waiting for one would be for ever.
+  const leaves = world.policy.leaves.filter(({ object }) => world.objects.has(object));
+  return [...leaves, ...world.policy.bundles]
     .map((policy) => policy.object)
     .filter((object) => !read.has(object));
 };

@@ -7,7 +7,7 @@ import type { Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
 import { type StampAction, stampsFor } from './rollouts.ts';
 import { distrustOf, type Transition } from './transition.ts';
-import { type BundleWrite, type LeafWrite, type Note, writesFor } from './writes.ts';
+import { type BundleWrite, type LeafWrite, type Note, SKEW, writesFor } from './writes.ts';
 
 export type Phase = 'Stable' | 'Introducing' | 'Activating' | 'Retiring';
 
@@ -163,10 +163,10 @@ const rotationDue = (
   if (state.ids.includes(id)) return undefined;
   if (!current.hasKey) return { id, why: `generation ${current.number} was adopted without its key` };
   const { notBefore, notAfter } = current.anchors[0];
+  // Its first hour lies before it was made (clock skew): counted in, a CA of a few minutes would be due at once.
+  const begun = Math.min(notBefore + SKEW, notAfter);
   const due =
-    'at' in policy.rotate
-      ? notBefore + policy.rotate.at * (notAfter - notBefore)
-      : notAfter - policy.rotate.before;
+    'at' in policy.rotate ? begun + policy.rotate.at * (notAfter - begun) : notAfter - policy.rotate.before;
   return clock.reached(due) ? { id, why: `generation ${current.number} is due by its schedule` } : undefined;
 };
 
@@ -222,7 +222,7 @@ const moodNotes = (world: World, mood: Mood): Note[] => {
     notes.push({
       code: 'DeadlinePassed',
       object: 'rotation',
-      message: 'the old CA is close to its end: gate 1 is open',
+      message: 'the old CA is close to its end, so that nobody is waited for before the new one signs',
     });
   }
   return notes;

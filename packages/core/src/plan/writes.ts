@@ -43,7 +43,7 @@ export interface Note {
 }
 
 /** Certificates begin an hour back, because a peer's clock may be behind ours. */
-const SKEW = hour;
+export const SKEW = hour;
 
 const same = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((item, index) => item === b[index]);

@@ -18,6 +18,7 @@ export interface Plot {
   readonly controllers?: number;
   readonly caches?: boolean;
   readonly timeless?: boolean;
+  readonly torn?: boolean;
   readonly timed?: World['timed'];
   /** Secrets of another tool: a CA in use whose key nobody has, and no authority yet. */
   readonly adopted?: boolean;
@@ -32,8 +33,8 @@ export const worldOf = (name: string, plot: Plot): World => {
   const dates = ((): { ca: string; leaf: string; notBefore: Instant; caEnd: Instant; leafEnd: Instant } => {
     if (plot.timed === undefined) {
       return {
-        ca: 'g1',
-        leaf: 'l1r0',
+        ca: plot.adopted === true ? 'g0' : 'g1',
+        leaf: plot.adopted === true ? 'l0r0' : 'l1r0',
         notBefore: instant(BASE - 400 * day),
         caEnd: instant(BASE + 4000 * day),
         leafEnd: instant(BASE + 3000 * day),
@@ -115,6 +116,7 @@ export const worldOf = (name: string, plot: Plot): World => {
     leaves: Object.fromEntries(secrets.map((id) => [id, { spec: 0, createdAt: past }])),
     consumers,
     controllers: Array.from({ length: plot.controllers ?? 1 }, () => []),
+    views: Array.from({ length: plot.controllers ?? 1 }, () => undefined),
     rotate: [],
     distrust: [],
     bad: [],
@@ -127,10 +129,11 @@ export const worldOf = (name: string, plot: Plot): World => {
     bundles: plot.bundles ?? [],
     policy: {
       patience: duration(1000 * day),
-      ...(plot.timeless === true ? { cacheLag: duration(0) } : {}),
+      ...(plot.timeless === true ? { cacheLag: duration(0), settle: duration(0) } : {}),
       ...plot.policy,
     },
     initial,
+    ...(plot.torn === undefined ? {} : { torn: plot.torn }),
     ...(plot.timeless === undefined ? {} : { timeless: plot.timeless }),
     ...(plot.caches === undefined ? {} : { caches: plot.caches }),
     ...clockwork,

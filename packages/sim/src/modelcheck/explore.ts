@@ -25,7 +25,7 @@ const textOf = (part: object | undefined): string => {
 };
 
 const keyOf = (state: State): string => {
-  const { authority, backup, objects, consumers, controllers, ...rest } = state;
+  const { authority, backup, objects, consumers, controllers, views, ...rest } = state;
   const named = (record: Readonly<Record<string, object>>): string =>
     Object.keys(record)
       .sort()
@@ -37,6 +37,11 @@ const keyOf = (state: State): string => {
     named(objects),
     named(consumers),
     controllers.map(textOf).join(),
+    views
+      .map((view) =>
+        view === undefined ? '' : named(view.objects) + named(view.consumers) + textOf(view.leaves),
+      )
+      .join(),
     JSON.stringify(rest),
   ].join('\n');
   return createHash('md5').update(text).digest('base64');
@@ -90,7 +95,11 @@ export const explore = (
       }
       if (!moved) {
         const plan = planFor(world, state, planner);
-        if (!isAnswered(state, plan)) return fail(`nothing moves, and nobody is named (${plan.phase})`, id);
+        if (!isAnswered(world, state, plan))
+          return fail(
+            `nothing moves in ${plan.phase}: ${plan.blockedBy.map((b) => `${b.consumer} waits for ${b.waitsFor}`).join(', ') || 'nobody is named'}`,
+            id,
+          );
         quiet.push(id);
       }
     }

@@ -1,4 +1,5 @@
 import { type Plan, withRole } from '@handover/core';
+import { instant, minute } from '@handover/material';
 import type { State, World } from './model.ts';
 import { issuerOf, natureOf } from './observe.ts';
 import type { Oracle } from './oracle.ts';
@@ -10,7 +11,9 @@ export const violationOf = (world: World, state: State, oracle: Oracle): string 
   failingPair(world, state, oracle) ??
   smuggled(world, state, oracle) ??
   unevenStability(world, state) ??
-  lostAnchor(state);
+  lostAnchor(world, state) ??
+  crowded(state) ??
+  rotatedTwice(world, state);
 
 /** The one invariant: whatever P presents verifies against whatever V has loaded. */
 const failingPair = (world: World, state: State, oracle: Oracle): string | undefined => {
@@ -36,7 +39,10 @@ const failingPair = (world: World, state: State, oracle: Oracle): string | undef
             bundleIsOver(to.bundle, state)
           )
             continue;
-          if (!oracle.accepts(chain, to.bundle, state.now)) {
+          // A peer's clock may be behind; within the hour that certificates begin early, it must not matter.
+          const clocks =
+            world.timed === undefined ? [state.now] : [state.now, instant(state.now - 40 * minute)];
+          if (!clocks.every((clock) => oracle.accepts(chain, to.bundle, clock))) {
             return `${v} [${to.bundle.join(', ')}] refuses ${p} [${chain.join(', ')}]`;
           }
         }
@@ -111,7 +117,7 @@ const unevenStability = (world: World, state: State): string | undefined => {
 };
 
 /** While n is previous, no bundle lacks n. */
-const lostAnchor = (state: State): string | undefined => {
+const lostAnchor = (world: World, state: State): string | undefined => {
   const previous = state.authority && withRole(state.authority, 'previous');
   if (previous === undefined) return undefined;
   if (
@@ -119,7 +125,7 @@ const lostAnchor = (state: State): string | undefined => {
   )
     return undefined;
   for (const [id, object] of Object.entries(state.objects)) {
-    if (object.revision === undefined || object.anchors.length === 0) continue;
+    if (state.leaves[id] === undefined && !world.bundles.includes(id)) continue;
     for (const anchor of previous.anchors) {
       const there = object.anchors.some((held) => held.fingerprint === anchor.fingerprint);
       if (!there && anchor.notAfter > state.now)
@@ -129,20 +135,34 @@ const lostAnchor = (state: State): string | undefined => {
   return undefined;
 };
 
-/** Where nothing moves any more, all is done or the plan says who is awaited. */
-export const isAnswered = (state: State, plan: Plan): boolean => {
-  if (plan.blockedBy.length > 0) return true;
-  if (plan.actions.length > 0) return false;
+/** Where everybody plays along, a rotation ends; where somebody may not, the plan must at least say who is awaited. */
+export const isAnswered = (world: World, state: State, plan: Plan): boolean => {
+  if (plan.blockedBy.length > 0 && !isCooperative(world)) return true;
+  if (plan.actions.length > 0 || plan.blockedBy.length > 0) return false;
   return plan.phase === 'Stable' && state.rotate.every((id) => state.authority?.ids.includes(id) === true);
+};
+
+const isCooperative = (world: World): boolean =>
+  Object.values(world.natures).every(
+    (nature) =>
+      nature.unrollable !== true &&
+      (nature.neverReloads !== true || (nature.hidden === true && nature.presents === undefined)),
+  ) && ['removals', 'restores', 'deletions'].every((fault) => (world.initial.budget[fault] ?? 0) === 0);
+
+/** Two generations in use at most, so that bundles stay short however often one rotates. */
+const crowded = (state: State): string | undefined => {
+  const roles = state.authority?.generations.map((generation) => generation.role) ?? [];
+  const old = roles.filter((role) => role === 'previous').length;
+  if (old > 1) return `${old} previous generations at once`;
+  return roles.includes('next') && old > 0 ? 'a next generation beside a previous one' : undefined;
 };
 
 /** The same id never rotates twice: there are no more generations than were asked for. */
 const rotatedTwice = (world: World, state: State): string | undefined => {
   const { authority } = state;
   if (authority === undefined || world.timed !== undefined) return undefined;
-  const adopted = world.initial.authority === undefined ? 1 : 0;
   const replacements = state.bad.length;
-  const most = 1 + state.rotate.length + replacements + adopted;
+  const most = 1 + state.rotate.length + replacements;
   return authority.lastGeneration > most
     ? `${authority.lastGeneration} generations, ${most} were asked for`
     : undefined;

@@ -80,6 +80,8 @@ export interface State {
   readonly consumers: Readonly<Record<string, ModelConsumer>>;
   /** What each controller has decided and not done yet. */
   readonly controllers: readonly (readonly Deed[])[];
+  /** What each controller has seen of everything but the authority, where it looks at them one after the other. */
+  readonly views: readonly (View | undefined)[];
   readonly rotate: readonly string[];
   readonly distrust: readonly number[];
   /** Generations that were distrusted. */
@@ -89,6 +91,8 @@ export interface State {
   /** What the environment may still do. */
   readonly budget: Readonly<Record<string, number>>;
 }
+
+export type View = Pick<State, 'objects' | 'leaves' | 'consumers'>;
 
 export interface World {
   readonly name: string;
@@ -105,6 +109,8 @@ export interface World {
   };
   /** Pods may start from what the kubelet still had cached, and linger while they end. */
   readonly caches?: boolean;
+  /** A controller reads the objects first and the authority later; things happen in between. */
+  readonly torn?: boolean;
   /** Nothing in it depends on time, so that none passes. */
   readonly timeless?: boolean;
 }

@@ -47,19 +47,28 @@ const controllers = (world: World, state: State, planner: Planner, may: May): vo
     const set = (next: State, rest: readonly Deed[]): State => ({
       ...next,
       idle: 0,
+      views: next.views.map((old, at) => (at === index ? undefined : old)),
       controllers: next.controllers.map((old, at) => (at === index ? rest : old)),
     });
     const name = state.controllers.length === 1 ? 'controller' : `controller ${index}`;
     const [deed, ...rest] = deeds;
     if (deed === undefined) {
-      const decided = planFor(world, state, planner).actions.map((action): Deed => {
+      const view = state.views[index];
+      if (world.torn === true && view === undefined) {
+        const { objects, leaves, consumers } = state;
+        const views = state.views.map((old, at) => (at === index ? { objects, leaves, consumers } : old));
+        // Looking around for ever is no progress, so it counts as such only when there is something to do.
+        may(`${name} looks around`, { ...state, views }, planFor(world, state, planner).actions.length > 0);
+        return;
+      }
+      const decided = planFor(world, { ...state, ...view }, planner).actions.map((action): Deed => {
         if (action.kind !== 'stamp') return { action };
         const stamp = state.consumers[action.consumer]?.stamp;
         return stamp === undefined ? { action } : { action, seenStamp: JSON.stringify(stamp) };
       });
       if (decided.length > 0)
         may(`${name} decides: ${decided.map((d) => d.action.kind).join(', ')}`, set(state, decided));
-      else if (state.idle > 0) may(`${name} finds nothing to do`, set(state, []));
+      else if (state.idle > 0 || view !== undefined) may(`${name} finds nothing to do`, set(state, []));
       return;
     }
     const landed = perform(world, state, deed.action, deed.seenStamp);
@@ -94,6 +103,13 @@ const consumerMoves = (world: World, state: State, id: string, may: May): void =
         may(`a pod of ${id} starts${how}`, replace(index, [{ ...pod, ...loaded }]));
       return;
     }
+    const restarted = spend(state, 'restarts');
+    if (restarted !== undefined && !pod.ending) {
+      for (const [how, loaded] of starts(world, state, id)) {
+        const after = replace(index, [{ ...newPod(state, consumer), ...loaded }]);
+        may(`a pod of ${id} is replaced${how}`, { ...after, budget: restarted.budget }, false);
+      }
+    }
     if (nature.reload === 'restart') {
       if (!pod.ending && !sameStamp(pod, consumer.stamp)) {
         const fresh = newPod(state, consumer);
@@ -103,18 +119,15 @@ const consumerMoves = (world: World, state: State, id: string, may: May): void =
           for (const [, loaded] of starts(world, state, id))
             may(`${id} rolls a pod`, replace(index, [{ ...fresh, ...loaded }]));
       }
-      const restarted = spend(state, 'restarts');
-      if (restarted !== undefined && !pod.ending) {
-        for (const [how, loaded] of starts(world, state, id)) {
-          const after = replace(index, [{ ...newPod(state, consumer), ...loaded }]);
-          may(`a pod of ${id} is replaced${how}`, { ...after, budget: restarted.budget }, false);
-        }
-      }
       return;
     }
     if (nature.neverReloads === true) return;
-    const bundleNew = verified !== undefined && pod.bundle.join() !== anchors.join();
-    const leafNew = presented !== undefined && chain.length > 0 && pod.chain.join() !== chain.join();
+    const bundleNew =
+      verified !== undefined && (pod.bundle.join() !== anchors.join() || pod.bundleBehind !== undefined);
+    const leafNew =
+      presented !== undefined &&
+      chain.length > 0 &&
+      (pod.chain.join() !== chain.join() || pod.leafBehind !== undefined);
     const loadsBundle = { bundle: anchors, bundleBehind: undefined };
     const loadsLeaf = { chain, leafBehind: undefined };
     if (nature.presents === nature.verifies) {

@@ -53,7 +53,8 @@ export class Oracle {
     const { kind, of, by, notBefore, notAfter } = read(name);
     const serial = createHash('sha256').update(name).digest().subarray(0, 12);
     const dates = { serial, notBefore, notAfter };
-    if (kind === 'g') return issueCa({ name: 'model', generation: of, key: this.#key(`g${of}`), ...dates });
+    if (kind === 'g')
+      return issueCa({ name: 'model', generation: of === 0 ? 999 : of, key: this.#key(`g${of}`), ...dates });
     const issuer = this.certificate(by);
     const issuerKey = this.#key(`g${read(by).of}`).privateKey;
     if (kind === 'x') {

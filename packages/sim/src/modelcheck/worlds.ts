@@ -168,7 +168,7 @@ export const worlds: readonly World[] = [
   }),
   worldOf('stale caches around a bundle of its own', {
     natures: {
-      a: hot('sa'),
+      a: { reload: 'hot', verifies: 'trust', acknowledges: true },
       b: { reload: 'restart', presents: 'sb', verifies: 'trust' },
     },
     bundles: ['trust'],
@@ -212,8 +212,46 @@ export const worlds: readonly World[] = [
   worldOf('an API field as verifier, instant', {
     natures: { webhook: hot('sa'), field: { reload: 'field', verifies: 'trust' } },
     bundles: ['trust'],
+    policy: { ...instantly, cacheLag: duration(0) },
+    budget: { rotations: 2 },
+  }),
+  worldOf('leaf and bundle in two objects, loaded apart, instant', {
+    timeless: true,
+    natures: {
+      a: { reload: 'hot', presents: 'sa', acknowledges: true },
+      b: { reload: 'hot', verifies: 'trust', acknowledges: true },
+    },
+    bundles: ['trust'],
     policy: instantly,
     budget: { rotations: 2 },
+  }),
+  worldOf('hot pods that start from stale caches', {
+    natures: { a: hot('sa'), b: { reload: 'hot', verifies: 'trust', acknowledges: true } },
+    bundles: ['trust'],
+    caches: true,
+    budget: { rotations: 1, restarts: 1 },
+  }),
+  worldOf('two controllers that read the objects first and the authority later', {
+    timeless: true,
+    torn: true,
+    natures: { a: hot('sa'), b: { reload: 'hot', verifies: 'trust', acknowledges: true } },
+    bundles: ['trust'],
+    controllers: 2,
+    budget: { rotations: 1 },
+  }),
+  worldOf('a controller that reads the Leaf first and the authority later, beside another', {
+    timeless: true,
+    torn: true,
+    natures: { a: hot('sa'), latecomer: hot('late') },
+    present: ['a'],
+    controllers: 2,
+    budget: { rotations: 1, additions: 1 },
+  }),
+  worldOf('a Leaf is renamed', {
+    timeless: true,
+    natures: { a: hot('sa'), latecomer: hot('late') },
+    present: ['a'],
+    budget: { rotations: 2, additions: 1, removals: 1, departures: 1 },
   }),
   worldOf('somebody unknown who never confirms', {
     natures: { a: hot('sa'), b: { reload: 'unknown', presents: 'sb', verifies: 'sb', neverReloads: true } },

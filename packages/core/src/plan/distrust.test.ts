@@ -1,0 +1,95 @@
+import { day } from '@handover/material';
+import { describe, expect, test } from 'vitest';
+import { Story } from '../../test/story.ts';
+
+const at = (phase: 'Stable' | 'Introducing' | 'Activating'): Story => {
+  const story = new Story().leaf('web').consumer('web', { presents: ['web'], verifies: ['web'] });
+  story.run();
+  story.acknowledgeAll().pass(day);
+  if (phase === 'Stable') return story;
+  story.rotate = ['r'];
+  story.run();
+  if (phase === 'Introducing') return story;
+  story.acknowledgeAll().run();
+  return story;
+};
+
+describe('distrust', () => {
+  test('of the only generation puts a new one in its place, vouched for by the old one', () => {
+    const story = at('Stable');
+    story.distrust = [1];
+    const [swap] = story.plan().actions;
+    expect(swap).toMatchObject({
+      kind: 'distrust',
+      generations: [1],
+      replacement: { generation: 2, minted: true, crossBy: 1 },
+    });
+    story.run();
+    expect(story.held('trust')).toBe('ca2');
+    expect(story.objects.get('web')?.leaf).toMatchObject({ issuer: 'ca2', chain: ['x2'] });
+    expect(story.plan().phase).toBe('Retiring');
+  });
+
+  test('of the current generation lets the one that waits take its place', () => {
+    const story = at('Introducing');
+    story.distrust = [1];
+    expect(story.plan().actions).toMatchObject([
+      { kind: 'distrust', replacement: { generation: 2, minted: false, crossBy: 1 } },
+    ]);
+  });
+
+  test('of the next generation leaves everything else as it is, and its schedule alive', () => {
+    const story = at('Introducing');
+    story.distrust = [2];
+    story.run();
+    story.acknowledgeAll().pass(day).run();
+    expect(story.roles()).toBe('1:current');
+    story.pass(800 * day);
+    const actions = story.run();
+    expect(actions.filter((action) => action.kind === 'mint')).toMatchObject([
+      { generation: 3, id: 'schedule-1-1' },
+    ]);
+  });
+
+  test('takes along the CA that vouches for the distrusted one, or X would bring it back', () => {
+    const story = at('Activating');
+    expect(story.roles()).toBe('2:current 1:previous');
+    story.distrust = [2];
+    expect(story.plan().actions).toMatchObject([
+      { kind: 'distrust', generations: [2, 1], replacement: { generation: 3 } },
+    ]);
+    story.run();
+    expect(story.held('trust')).toBe('ca3');
+    expect(story.objects.get('web')?.leaf?.chain).toEqual(['x3', 'x2']);
+  });
+
+  test('of the previous generation keeps the current one', () => {
+    const story = at('Activating');
+    story.distrust = [1];
+    expect(story.plan().actions).toMatchObject([
+      { kind: 'distrust', generations: [1], replacement: undefined },
+    ]);
+  });
+
+  test('is done only when everybody is shown to be rid of it', () => {
+    const story = at('Stable');
+    story.distrust = [1];
+    story.run();
+    story.acknowledge('web', { anchors: ['ca2', 'ca1'], issuer: 'ca2' }).pass(day);
+    expect(story.plan().blockedBy).toMatchObject([
+      { consumer: 'web', waitsFor: 'it to load a bundle without generation 1' },
+    ]);
+    story.acknowledgeAll();
+    expect(story.plan().actions).toMatchObject([{ kind: 'distrust-done', generations: [1] }]);
+    story.run();
+    expect(story.plan()).toMatchObject({ phase: 'Stable', actions: [] });
+  });
+
+  test('does not wait for a pause to end, and of a generation that is gone does nothing', () => {
+    const story = at('Stable').set({ paused: true });
+    story.distrust = [1];
+    expect(story.plan().actions).toMatchObject([{ kind: 'distrust' }]);
+    story.distrust = [77];
+    expect(story.plan().actions).toEqual([]);
+  });
+});

@@ -1,0 +1,120 @@
+import { type Observed, type Plan, plan, type Transition, withRole } from '@handover/core';
+import { duration } from '@handover/material';
+import { describe, expect, it } from 'vitest';
+import type { FaultName } from './faults.ts';
+import type { Failure } from './invariant.ts';
+import { runSeed } from './simulate.ts';
+import { STRATEGIES, type Strategy } from './strategies.ts';
+
+const sabotaged = (decide: Strategy['plan']): Strategy => ({ ...STRATEGIES.phased, plan: decide });
+
+/** Takes a step that the plan withholds. */
+const force = (seen: Observed, made: Plan, transition: Transition | undefined): Plan => {
+  const expectRevision = seen.authority?.revision ?? 0;
+  if (transition === undefined || made.actions.length > 0) return made;
+  const swap = { ...transition, expect: expectRevision, revision: expectRevision + 1, why: 'of sabotage' };
+  return { ...made, blockedBy: [], actions: [swap] };
+};
+
+const rolesOf = (seen: Observed, role: 'previous' | 'distrusted'): readonly number[] =>
+  (seen.authority?.generations ?? []).filter((item) => item.role === role).map((item) => item.number);
+
+/** Whether one of the first worlds shows this kind of failure. */
+const shows = (strategy: Strategy, kind: Failure['kind'], faults?: readonly FaultName[]): boolean => {
+  for (let seed = 1; seed <= 200; seed++) {
+    if (runSeed(seed, { strategy: 'phased', faults }, strategy).firstFailure?.kind === kind) return true;
+  }
+  return false;
+};
+
+describe('the checker sees through a planner that', () => {
+  it('retires without waiting for gate 2', () => {
+    const broken = sabotaged((seen, policy, now) => {
+      const made = plan(seen, policy, now);
+      const [generation] = rolesOf(seen, 'previous');
+      if (rolesOf(seen, 'distrusted').length > 0) return made;
+      return force(seen, made, generation === undefined ? undefined : { kind: 'retire', generation });
+    });
+    expect(shows(broken, 'handshake')).toBe(true);
+  });
+
+  it('ends a distrust while somebody still trusts', () => {
+    const broken = sabotaged((seen, policy, now) => {
+      const generations = rolesOf(seen, 'distrusted');
+      const done = generations.length === 0 ? undefined : ({ kind: 'distrust-done', generations } as const);
+      return force(seen, plan(seen, policy, now), done);
+    });
+    expect(shows(broken, 'distrust')).toBe(true);
+  });
+
+  it('leaves the cross-certificate out of the chain', () => {
+    const broken = sabotaged((seen, policy, now) => {
+      const made = plan(seen, policy, now);
+      const actions = made.actions.map((action) =>
+        action.kind === 'write-leaf' ? { ...action, chain: [] } : action,
+      );
+      return { ...made, actions };
+    });
+    expect(shows(broken, 'handshake')).toBe(true);
+    expect(shows(broken, 'idempotence')).toBe(true);
+  });
+
+  it('drops the old CA from bundles too early', () => {
+    const broken = sabotaged((seen, policy, now) => {
+      const made = plan(seen, policy, now);
+      const previous = seen.authority === undefined ? undefined : withRole(seen.authority, 'previous');
+      const gone = previous?.anchors.map((anchor) => anchor.fingerprint) ?? [];
+      const actions = made.actions.map((action) =>
+        'anchors' in action
+          ? { ...action, anchors: action.anchors.filter((item) => !gone.includes(item)) }
+          : action,
+      );
+      return { ...made, actions };
+    });
+    expect(shows(broken, 'bundle')).toBe(true);
+  });
+
+  it('believes that everybody reloads at once', () => {
+    const broken = sabotaged((seen, policy, now) => plan(seen, { ...policy, settle: duration(0) }, now));
+    expect(shows(broken, 'handshake', [])).toBe(true);
+  });
+
+  it('forgets that a pod can start from an old cache', () => {
+    const broken = sabotaged((seen, policy, now) => plan(seen, { ...policy, cacheLag: duration(0) }, now));
+    expect(shows(broken, 'handshake', ['newcomers', 'evictions'])).toBe(true);
+  });
+
+  it('looks at one pod of each workload only', () => {
+    const broken = sabotaged((seen, policy, now) => {
+      const consumers = seen.consumers.map((one) => ({ ...one, instances: one.instances.slice(-1) }));
+      return plan({ ...seen, consumers }, policy, now);
+    });
+    expect(shows(broken, 'handshake')).toBe(true);
+  });
+
+  it('does not notice that a presenter strips the cross-certificate', () => {
+    const broken = sabotaged((seen, policy, now) => {
+      const consumers = seen.consumers.map((one) => ({ ...one, stripsCross: false }));
+      return plan({ ...seen, consumers }, policy, now);
+    });
+    expect(shows(broken, 'handshake', ['strips'])).toBe(true);
+  });
+
+  it('trusts a clock that has leapt', () => {
+    const broken = sabotaged(({ steadySince: _, ...seen }, policy, now) => plan(seen, policy, now));
+    expect(shows(broken, 'handshake', ['clock-jumps', 'newcomers'])).toBe(true);
+  });
+
+  it('never rolls what reads its files only at its start', () => {
+    const broken = sabotaged((seen, policy, now) => {
+      const made = plan(seen, policy, now);
+      return { ...made, actions: made.actions.filter((action) => action.kind !== 'stamp') };
+    });
+    expect(shows(broken, 'liveness')).toBe(true);
+  });
+
+  it('waits without a word', () => {
+    const broken = sabotaged((seen, policy, now) => ({ ...plan(seen, policy, now), blockedBy: [] }));
+    expect(shows(broken, 'liveness')).toBe(true);
+  });
+});

@@ -1,0 +1,83 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { FAULTS } from './faults.ts';
+import { type Outcome, runSeed, runSeeds, together, trace } from './simulate.ts';
+import { simulate } from './threads.ts';
+
+describe('our strategies, with everything going wrong', () => {
+  let phased: Outcome;
+  let instant: Outcome;
+  beforeAll(() => {
+    phased = runSeeds({ strategy: 'phased', seeds: 60, from: 101 });
+    instant = runSeeds({ strategy: 'instant', seeds: 60, from: 1001 });
+  });
+
+  it('fail no handshake, and end or name who blocks', () => {
+    expect(phased.firstFailure).toBeNull();
+    expect(instant.firstFailure).toBeNull();
+    expect([phased.failures, instant.failures]).toEqual([0, 0]);
+  });
+
+  it('rotate in most worlds, and are blocked in some', () => {
+    for (const { rotations, handshakes, blocked } of [phased, instant]) {
+      expect(rotations).toBeGreaterThan(30);
+      expect(handshakes).toBeGreaterThan(10_000);
+      expect(blocked).toBeGreaterThan(0);
+      expect(blocked).toBeLessThan(30);
+    }
+  });
+
+  it.each(FAULTS)('meet the fault %s', (name) => {
+    expect(together(phased, instant).faults[name]).toBeGreaterThan(0);
+  });
+});
+
+describe('a seed', () => {
+  it('gives the same answer every time', () => {
+    for (const seed of [1, 2, 3, 17]) {
+      expect(runSeed(seed, { strategy: 'phased' })).toEqual(runSeed(seed, { strategy: 'phased' }));
+    }
+    const lines = trace(3, { strategy: 'phased' });
+    // Leaf fingerprints in stamps are the only thing that signatures change.
+    const plain = (text: readonly string[]) =>
+      text.map((line) => line.replaceAll(/"leaf":"[0-9a-f+]*"/g, ''));
+    expect(plain(trace(3, { strategy: 'phased' }))).toEqual(plain(lines));
+  });
+
+  it('gives the same report of a failure every time', () => {
+    const once = () => runSeed(5, { strategy: 'replace' }).firstFailure;
+    expect(once()).not.toBeNull();
+    expect(once()).toEqual(once());
+  });
+});
+
+describe('strategies that must fail', () => {
+  it.each(['replace', 'carry-over'] as const)(
+    '%s fails, and the first failing pair is named',
+    async (strategy) => {
+      const report = await simulate({ strategy, seeds: 10 });
+      expect(report).toMatchObject({ strategy, seeds: 10, rotations: 10 });
+      expect(report.failures).toBeGreaterThan(0);
+      expect(report.firstFailure).toMatchObject({
+        seed: 1,
+        kind: 'handshake',
+        presenter: expect.stringMatching(/^c\d-0$/),
+        verifier: expect.stringMatching(/^c\d-0$/),
+        chain: ['leaf of 2'],
+        bundle: ['1'],
+        reason: expect.stringContaining('is not in the bundle'),
+      });
+    },
+  );
+});
+
+describe('a fleet that its owner describes', () => {
+  it('of 300 consumers with delays up to 90 s goes through without a failure', () => {
+    const { rotations, failures, blocked } = runSeed(1, {
+      strategy: 'phased',
+      consumers: 300,
+      delays: [0, 30, 90],
+    });
+    expect({ failures, blocked }).toEqual({ failures: 0, blocked: 0 });
+    expect(rotations).toBeGreaterThan(0);
+  });
+});
