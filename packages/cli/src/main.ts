@@ -1,1 +1,26 @@
-export const main = async (): Promise<void> => {};
+import type { Instant } from '@handover/material';
+import { run } from './run.ts';
+
+/** The process around {@link run}: its streams, its signals, its exit code. */
+export const main = (): void => {
+  const { stdin, stdout, stderr, env } = process;
+  // Whoever reads us may stop (`| head`). That is no error of ours, and nobody is left to tell.
+  for (const stream of [stdout, stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+  }
+  // 128 + the signal's number, as shells have it.
+  process.once('SIGINT', () => process.exit(130));
+  process.once('SIGTERM', () => process.exit(143));
+  const context = {
+    stdin,
+    stdout,
+    stderr,
+    colours: stdout.isTTY === true && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb',
+    now: () => Date.now() as Instant, // without instant(): loading `material` is for commands that need it
+    exitCode: 0 as const,
+  };
+  run(process.argv.slice(2), context).then((code) => {
+    // Not process.exit: what was written to a pipe must still get out.
+    process.exitCode = code;
+  });
+};

@@ -1,0 +1,58 @@
+import { HandoverError } from '@handover/material';
+import type { Define } from '../context.ts';
+import { endingOf } from '../error-line.ts';
+import { documentOf } from '../inspect/document.ts';
+import { type InspectedFile, parseFile } from '../inspect/file.ts';
+import { plainText } from '../inspect/plain.ts';
+import { readInput } from '../inspect/read-input.ts';
+import { relate } from '../inspect/relations.ts';
+import { tree } from '../inspect/tree.ts';
+import { warningsOf } from '../inspect/warnings.ts';
+
+export const define: Define = (command, context) => {
+  command
+    .argument('<file...>', 'PEM files, or - for standard input')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Shows each certificate with its place in the chain, and warns of: expired or not yet valid, certificates of one name that
+cannot be told apart for want of an AKI, a private key beside certificates, a leaf among trust anchors, a certificate that is
+there twice, other blocks, text between blocks. A private key is named by its label and never printed. Files may
+hold 16 MiB at most.
+
+Warnings leave the exit code at 0; a file that cannot be read or parsed makes it 1.
+
+Examples:
+  $ handover inspect ca.crt tls.crt
+  $ kubectl get configmap mesh-trust -o jsonpath='{.data.ca\\.crt}' | handover inspect -`,
+    )
+    .action(async (paths: string[], options: { json?: true }) => {
+      const files: InspectedFile[] = [];
+      const errors: HandoverError[] = [];
+      for (const path of paths) {
+        try {
+          files.push(parseFile(path, await readInput(path, context.stdin)));
+        } catch (error) {
+          if (!(error instanceof HandoverError)) throw error;
+          errors.push(error);
+          context.exitCode = 1;
+        }
+      }
+      const now = context.now();
+      const relations = relate(files);
+      const inspected = files.map((file) => ({ file, warnings: warningsOf(file, relations, now) }));
+      if (options.json === true) {
+        context.stdout.write(
+          `${JSON.stringify(documentOf(inspected, relations, now, errors), undefined, 2)}\n`,
+        );
+      } else {
+        const show = context.stdout.isTTY === true ? tree : plainText;
+        const texts = inspected.map(({ file, warnings }) =>
+          show(file, warnings, relations, now, context.colours),
+        );
+        if (texts.length > 0) context.stdout.write(texts.join('\n'));
+      }
+      for (const error of errors) context.stderr.write(`${endingOf(error, 'inspect').line}\n`);
+    });
+};

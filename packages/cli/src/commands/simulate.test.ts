@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import { ERROR_LINE, handover } from '../../test/capture.ts';
+
+const json = async (...args: readonly string[]) => {
+  const { code, stdout, stderr } = await handover(['simulate', '--json', ...args]);
+  expect(stderr).toBe('');
+  return { code, report: JSON.parse(stdout) };
+};
+
+describe('the report', () => {
+  test.each(['phased', 'instant'])('%s fails nobody, exit 0', async (strategy) => {
+    const { code, report } = await json('--strategy', strategy, '--seeds', '5');
+    expect(code).toBe(0);
+    expect(report).toMatchObject({ strategy, seeds: 5, failures: 0, firstFailure: null });
+    expect(report.rotations).toBeGreaterThan(0);
+    expect(report.handshakes).toBeGreaterThan(0);
+    expect(Object.keys(report)).toEqual([
+      'strategy',
+      'seeds',
+      'rotations',
+      'handshakes',
+      'failures',
+      'seconds',
+      'firstFailure',
+    ]);
+  });
+
+  test.each(['replace', 'carry-over'])('%s fails somebody, who is named, exit 1', async (strategy) => {
+    const { code, report } = await json('--strategy', strategy, '--seeds', '3');
+    expect(code).toBe(1);
+    expect(report.failures).toBeGreaterThan(0);
+    expect(report.firstFailure).toMatchObject({ seed: 1, kind: 'handshake' });
+    const again = await json('--strategy', strategy, '--from', '2', '--seeds', '1');
+    expect(again.report.firstFailure.seed).toBe(2);
+  });
+
+  test('shares of the seeds add up to the same as the whole', async () => {
+    const whole = await json('--strategy', 'replace', '--seeds', '90');
+    const [a, b] = [
+      await json('--strategy', 'replace', '--seeds', '50'),
+      await json('--strategy', 'replace', '--from', '51', '--seeds', '40'),
+    ];
+    expect(whole.report.seeds).toBe(90);
+    expect(whole.report.failures).toBe(a.report.failures + b.report.failures);
+    expect(whole.report.handshakes).toBe(a.report.handshakes + b.report.handshakes);
+  });
+
+  test('a fleet of its owner gets as many consumers as it has', async () => {
+    const few = await json('--consumers', '3', '--delays', '0,5.5', '--seeds', '1');
+    const many = await json('--consumers', '30', '--delays', '0,5.5', '--seeds', '1');
+    expect(few.code).toBe(0);
+    expect(many.report.handshakes).toBeGreaterThan(few.report.handshakes);
+  });
+});
+
+describe('for people', () => {
+  test('a strategy of ours ends with 0 failures', async () => {
+    const { code, stdout } = await handover(['simulate', '--seeds', '2']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^strategy +phased$/m);
+    expect(stdout).toMatch(/^0 failures: /m);
+  });
+
+  test('the first pair that fails is explained, with the command that shows it again', async () => {
+    const { code, stdout } = await handover([
+      'simulate',
+      '--strategy',
+      'replace',
+      '--delays',
+      '0,30',
+      '--seeds',
+      '2',
+    ]);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(
+      /presents \[leaf of 2\], .* trusts only \[1\]: issuer .* is not in the bundle\.$/m,
+    );
+    expect(stdout).toContain('handover simulate --strategy replace --delays 0,30 --from 1 --seeds 1');
+  });
+
+  test('progress is one changing line on a terminal and plain lines elsewhere', async () => {
+    const args = ['simulate', '--strategy', 'carry-over', '--seeds', '8'];
+    const terminal = await handover(args, { terminal: true });
+    expect(terminal.stderr).toContain('\r\u001b[K1 of 8 worlds');
+    expect(terminal.stderr.endsWith('\r\u001b[K')).toBe(true);
+    const piped = await handover(args);
+    expect(piped.stderr).toMatch(/^0 of 8 worlds\n2 of 8 worlds, \d+ failures\n4 of 8 .*\n6 of 8 .*\n$/);
+  });
+});
+
+test.each([
+  ['--strategy', 'bogus', /bogus.*phased, instant, replace, carry-over/],
+  ['--seeds', '0', /--seeds cannot be '0'; give a number from 1 to 1000000/],
+  ['--seeds', '1e3', /--seeds/],
+  ['--seeds', '-4', /--seeds/],
+  ['--seeds', '', /--seeds/],
+  ['--consumers', '1.5', /--consumers/],
+  ['--consumers', '99999', /--consumers .* from 1 to 10000/],
+  ['--delays', '0,,3', /--delays/],
+  ['--delays', 'soon', /--delays/],
+  ['--from', 'x', /--from/],
+])('%s %j is wrong usage, said in one line, exit 2', async (flag, value, says) => {
+  const { code, stdout, stderr } = await handover(['simulate', flag, value]);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toMatch(ERROR_LINE);
+  expect(stderr).toMatch(/^USAGE: /);
+  expect(stderr).toMatch(says);
+});

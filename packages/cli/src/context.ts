@@ -1,0 +1,22 @@
+import type { Instant } from '@handover/material';
+import type { Command } from 'commander';
+
+export interface Output {
+  write(text: string): unknown;
+  readonly isTTY?: boolean | undefined;
+}
+
+/** Everything a command may touch of the process it runs in. */
+export interface Context {
+  readonly stdin: AsyncIterable<Uint8Array>;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  /** Whether stdout is a terminal whose owner has nothing against colours. */
+  readonly colours: boolean;
+  readonly now: () => Instant;
+  /** 1: the command did its work and the answer is bad. Errors are thrown instead. */
+  exitCode: 0 | 1;
+}
+
+/** What a command's file exports as `define`: its arguments, options, examples and action. */
+export type Define = (command: Command, context: Context) => void;

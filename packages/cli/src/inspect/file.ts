@@ -1,0 +1,60 @@
+import { type Certificate, HandoverError, type Junk, parseCertificate, parsePem } from '@handover/material';
+
+/** A certificate where it stands. */
+export interface Entry {
+  /** `standard input` for `-`. */
+  readonly file: string;
+  /** Counted from 1 within its file. */
+  readonly index: number;
+  readonly line: number;
+  readonly certificate: Certificate;
+}
+
+export interface InspectedFile {
+  readonly name: string;
+  readonly entries: readonly Entry[];
+  /** Blocks that are not certificates; a private key's bytes are not kept. */
+  readonly others: readonly { readonly label: string; readonly line: number }[];
+  readonly junk: readonly Junk[];
+}
+
+/** Errors of `material` do not know the file's name. */
+const named = <T>(name: string, action: () => T, at = ''): T => {
+  try {
+    return action();
+  } catch (cause) {
+    if (!(cause instanceof HandoverError)) throw cause;
+    throw new HandoverError(cause.code, `${name}${at}: ${cause.message}`, { path: name, cause });
+  }
+};
+
+export const parseFile = (path: string, bytes: Uint8Array): InspectedFile => {
+  const name = path === '-' ? 'standard input' : path;
+  const { blocks, junk } = named(name, () => parsePem(bytes));
+  const entries: Entry[] = [];
+  const others: { label: string; line: number }[] = [];
+  for (const { label, line, der } of blocks) {
+    if (label !== 'CERTIFICATE') {
+      others.push({ label, line });
+      continue;
+    }
+    const certificate = named(name, () => parseCertificate(der), `, line ${line}`);
+    entries.push({ file: name, index: entries.length + 1, line, certificate });
+  }
+  if (entries.length === 0) {
+    const found =
+      bytes.length === 0
+        ? 'it is empty'
+        : others.length === 0
+          ? 'it holds no PEM block'
+          : `it holds only ${[...new Set(others.map(({ label }) => label))].join(', ')}`;
+    throw new HandoverError(
+      'PEM_NO_CERTIFICATE',
+      `${name}: no certificate; ${found}; give a file with CERTIFICATE blocks`,
+      {
+        path: name,
+      },
+    );
+  }
+  return { name, entries, others, junk };
+};

@@ -1,0 +1,82 @@
+import { type Certificate, day, hour, type Instant, isExpired, minute, second } from '@handover/material';
+import { printable } from '../printable.ts';
+import type { Entry, InspectedFile } from './file.ts';
+import type { Relations } from './relations.ts';
+
+/** To the second, UTC. */
+export const date = (at: Instant): string => new Date(at).toISOString().replace('.000Z', 'Z');
+
+const UNITS: readonly (readonly [name: string, length: number])[] = [
+  ['year', 365 * day],
+  ['day', day],
+  ['hour', hour],
+  ['minute', minute],
+  ['second', second],
+];
+
+const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;
+
+/** A stretch of time in its biggest unit of which there are at least two. */
+export const ago = (ms: number): string => {
+  const [name, length] = UNITS.find(([, length]) => ms >= 2 * length) ?? (['second', second] as const);
+  return count(Math.floor(ms / length), name);
+};
+
+export const heading = ({ name, entries }: InspectedFile): string =>
+  `${printable(name)}: ${count(entries.length, 'certificate')}`;
+
+const kindOf = (entry: Entry, { selfSigned }: Relations): string => {
+  const { isCa, pathLength } = entry.certificate;
+  const ca = isCa ? `CA${pathLength === undefined ? '' : `, path length ${pathLength}`}` : 'leaf';
+  return selfSigned.has(entry) ? `${ca}, self-signed` : ca;
+};
+
+const ends = (certificate: Certificate, now: Instant): string =>
+  isExpired(certificate, now)
+    ? `expired ${ago(now - certificate.notAfter)} ago`
+    : `${ago(certificate.notAfter - now)} left`;
+
+const issuedBy = (entry: Entry, { issuers, selfSigned }: Relations): string => {
+  if (selfSigned.has(entry)) return 'itself';
+  const found = issuers.get(entry) ?? [];
+  if (found.length === 0) return 'none of these';
+  return found
+    .map(({ file, index }) =>
+      file === entry.file ? `certificate ${index}` : `certificate ${index} of ${file}`,
+    )
+    .join(', ');
+};
+
+/** What people are shown of a certificate, named, in this order; what is absent is left out. */
+export const fieldsOf = (
+  entry: Entry,
+  relations: Relations,
+  now: Instant,
+): readonly (readonly [name: string, value: string])[] => {
+  const { certificate } = entry;
+  const list = (values: readonly string[] | undefined): string | undefined =>
+    values === undefined || values.length === 0 ? undefined : values.join(', ');
+  const fields: readonly (readonly [string, string | undefined])[] = [
+    ['subject', certificate.subject === '' ? '(empty)' : certificate.subject],
+    ['issuer', certificate.issuer],
+    ['issued by', issuedBy(entry, relations)],
+    ['kind', kindOf(entry, relations)],
+    ['not before', date(certificate.notBefore)],
+    ['not after', `${date(certificate.notAfter)} (${ends(certificate, now)})`],
+    ['DNS names', list(certificate.dnsNames)],
+    ['IP addresses', list(certificate.ipAddresses)],
+    ['URIs', list(certificate.uris)],
+    ['e-mail', list(certificate.emails)],
+    ['usage', list([...(certificate.keyUsage ?? []), ...(certificate.extendedKeyUsage ?? [])])],
+    ['key', `${certificate.keyAlgorithm}, signed with ${certificate.signatureAlgorithm}`],
+    ['serial', certificate.serial],
+    ['SKI', certificate.subjectKeyId ?? 'none'],
+    [
+      'AKI',
+      certificate.authorityKeyId ??
+        (certificate.authoritySerial === undefined ? 'none' : 'issuer and serial'),
+    ],
+    ['SHA-256', certificate.fingerprint],
+  ];
+  return fields.flatMap(([name, value]) => (value === undefined ? [] : [[name, printable(value)] as const]));
+};

@@ -1,0 +1,129 @@
+import { basename } from 'node:path';
+import { type Instant, isExpired } from '@handover/material';
+import type { Entry, InspectedFile } from './file.ts';
+import type { Relations } from './relations.ts';
+import { ago } from './values.ts';
+
+export interface Warning {
+  readonly code:
+    | 'PRIVATE_KEY_IN_BUNDLE'
+    | 'SAME_NAME_WITHOUT_AKI'
+    | 'LEAF_AS_ANCHOR'
+    | 'EXPIRED'
+    | 'NOT_YET_VALID'
+    | 'DUPLICATE'
+    | 'OTHER_BLOCK'
+    | 'JUNK';
+  /** Certificate it is about; undefined: the file. */
+  readonly certificate: number | undefined;
+  readonly line: number;
+  readonly message: string;
+}
+
+type Rule = (file: InspectedFile, relations: Relations, now: Instant) => readonly Warning[];
+
+const about = (code: Warning['code'], entry: Entry, message: string): Warning => ({
+  code,
+  certificate: entry.index,
+  line: entry.line,
+  message,
+});
+const aboutFile = (code: Warning['code'], line: number, message: string): Warning => ({
+  code,
+  certificate: undefined,
+  line,
+  message,
+});
+
+const privateKeys: Rule = ({ others }) =>
+  others
+    .filter(({ label }) => label.endsWith('PRIVATE KEY'))
+    .map(({ label, line }) =>
+      aboutFile(
+        'PRIVATE_KEY_IN_BUNDLE',
+        line,
+        `${label} beside certificates; take it out, and replace the key if others could read the file`,
+      ),
+    );
+
+const otherBlocks: Rule = ({ others }) =>
+  others
+    .filter(({ label }) => !label.endsWith('PRIVATE KEY'))
+    .map(({ label, line }) =>
+      aboutFile('OTHER_BLOCK', line, `${label} is not a certificate and was not looked at`),
+    );
+
+const dates: Rule = ({ entries }, _relations, now) =>
+  entries.flatMap((entry) => {
+    const { notBefore, notAfter } = entry.certificate;
+    if (isExpired(entry.certificate, now))
+      return [about('EXPIRED', entry, `expired ${ago(now - notAfter)} ago`)];
+    if (notBefore > now) return [about('NOT_YET_VALID', entry, `valid only in ${ago(notBefore - now)}`)];
+    return [];
+  });
+
+/** CAs of one name and different keys: a verifier that finds the wrong one first fails, unless an AKI says which. */
+const sameName: Rule = ({ entries }, { bearersOf, selfSigned }) =>
+  entries.flatMap((entry) => {
+    const { issuer, issuerKey, authorityKeyId, authoritySerial } = entry.certificate;
+    if (authorityKeyId !== undefined || authoritySerial !== undefined) return [];
+    const { certificates, keys } = bearersOf(issuerKey);
+    if (keys < 2) return [];
+    const wrong = selfSigned.has(entry)
+      ? 'what it issued without an AKI may be checked against the wrong one and refused'
+      : 'it may be checked against the wrong one and refused';
+    const remedy = 'issue with SKI and AKI, or give each CA a name of its own';
+    const message = `no AKI, and ${certificates} certificates here are called ${issuer}: ${wrong}; ${remedy}`;
+    return [about('SAME_NAME_WITHOUT_AKI', entry, message)];
+  });
+
+const NAMED_AS_TRUST = /^(ca|cas|.*(bundle|trust|anchors|roots).*)(\.|$)/i;
+
+/** A leaf leads the file that a server presents. Anywhere else it stands where an anchor should. */
+const leafAsAnchor: Rule = ({ name, entries }, { issuers, selfSigned }) => {
+  const [first] = entries;
+  const isChain =
+    first !== undefined &&
+    !first.certificate.isCa &&
+    !selfSigned.has(first) &&
+    !NAMED_AS_TRUST.test(basename(name)) &&
+    (entries.length === 1 || issuers.get(first)?.some((issuer) => entries.includes(issuer)) === true);
+  return entries
+    .filter((entry) => !entry.certificate.isCa && !(isChain && entry === first))
+    .map((entry) =>
+      about(
+        'LEAF_AS_ANCHOR',
+        entry,
+        'not a CA, but stands where a trust anchor should: most verifiers will not accept what it vouches for; put its CA here',
+      ),
+    );
+};
+
+const duplicates: Rule = ({ entries }) => {
+  const first = new Map<string, Entry>();
+  return entries.flatMap((entry) => {
+    const earlier = first.get(entry.certificate.fingerprint);
+    if (earlier !== undefined) return [about('DUPLICATE', entry, `the same as certificate ${earlier.index}`)];
+    first.set(entry.certificate.fingerprint, entry);
+    return [];
+  });
+};
+
+const junk: Rule = ({ junk: runs }) => {
+  const [first, ...more] = runs;
+  if (first === undefined) return [];
+  const places = more.length === 0 ? '' : `, and in ${more.length} more place${more.length === 1 ? '' : 's'}`;
+  return [
+    aboutFile(
+      'JUNK',
+      first.line,
+      `text outside the blocks: "${first.text}"${places}; some readers refuse such a file`,
+    ),
+  ];
+};
+
+const RULES: readonly Rule[] = [privateKeys, sameName, leafAsAnchor, dates, duplicates, otherBlocks, junk];
+
+/** Everything in a file that its owner should know of, in the order of RULES. */
+export const warningsOf = (file: InspectedFile, relations: Relations, now: Instant): readonly Warning[] =>
+  RULES.flatMap((rule) => rule(file, relations, now));

@@ -1,0 +1,52 @@
+import { Worker } from 'node:worker_threads';
+import { type Report, type SimulateOptions, simulate } from '@handover/sim';
+
+/** Seeds between two signs of life: so many that starting threads does not show, or one where threads are not worth it. */
+const shareOf = (seeds: number): number => (seeds < 40 ? 1 : 40);
+
+const together = (a: Report, b: Report): Report => ({
+  ...a,
+  seeds: a.seeds + b.seeds,
+  rotations: a.rotations + b.rotations,
+  handshakes: a.handshakes + b.handshakes,
+  failures: a.failures + b.failures,
+  seconds: Math.round((a.seconds + b.seconds) * 100) / 100,
+  firstFailure: a.firstFailure ?? b.firstFailure,
+});
+
+/** The simulation in shares, in order of their seeds; `progress` gets the report so far after each. */
+export const inShares = async (
+  options: SimulateOptions,
+  progress: (soFar: Report) => void,
+): Promise<Report> => {
+  const seeds = options.seeds ?? 1;
+  const from = options.from ?? 1;
+  const share = shareOf(seeds);
+  let total: Report | undefined;
+  for (let done = 0; total === undefined || done < seeds; done += share) {
+    const report = await simulate({ ...options, from: from + done, seeds: Math.min(share, seeds - done) });
+    total = total === undefined ? report : together(total, report);
+    progress(total);
+  }
+  return total;
+};
+
+export type FromWorker = { readonly soFar: Report } | { readonly report: Report };
+
+/** In a thread of its own, because a simulation leaves its thread no moment for Ctrl-C. */
+export const runSimulation = (
+  options: SimulateOptions,
+  progress: (soFar: Report) => void,
+): Promise<Report> => {
+  // Source files are run by a test runner, which a plain worker cannot load.
+  if (import.meta.url.endsWith('.ts')) return inShares(options, progress);
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: options });
+    worker.on('message', (message: FromWorker) => {
+      if ('report' in message) resolve(message.report);
+      else progress(message.soFar);
+    });
+    worker.once('error', reject);
+    worker.once('exit', (code) => reject(new Error(`the simulation's thread ended with ${code}`)));
+  });
+};

@@ -1,0 +1,51 @@
+import { type Instant, instant } from '@handover/material';
+import type { Context } from '../src/context.ts';
+import { run } from '../src/run.ts';
+
+export interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Around {
+  readonly stdin?: string | undefined;
+  readonly terminal?: boolean | undefined;
+  readonly now?: Instant | undefined;
+}
+
+async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
+}
+
+/** 2030-06-01: the present of the tests. */
+export const NOW = instant(Date.UTC(2030, 5, 1));
+
+/** One run of `handover` in this process, with what it wrote. */
+export const handover = async (args: readonly string[], around: Around = {}): Promise<Ran> => {
+  let stdout = '';
+  let stderr = '';
+  const context: Context = {
+    stdin: bytesOf(around.stdin ?? ''),
+    stdout: {
+      write: (text: string) => {
+        stdout += text;
+      },
+      isTTY: around.terminal === true,
+    },
+    stderr: {
+      write: (text: string) => {
+        stderr += text;
+      },
+      isTTY: around.terminal === true,
+    },
+    colours: false,
+    now: () => around.now ?? NOW,
+    exitCode: 0,
+  };
+  const code = await run(args, context);
+  return { code, stdout, stderr };
+};
+
+/** `CODE: what; …`, on one line. */
+export const ERROR_LINE = /^[A-Z][A-Z_]+: [^\n]+\n$/;
