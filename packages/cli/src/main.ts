@@ -1,5 +1,5 @@
 import { uptime } from 'node:os';
-import { instant } from '@handover/material';
+import type { Instant } from '@handover/material';
 import { run } from './run.ts';
 
 /** The process around {@link run}: its streams, its signals, its exit code. */
@@ -23,7 +23,7 @@ export const main = (): void => {
     stdout,
     stderr,
     colours: stdout.isTTY === true && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb',
-    now: () => instant(Date.now()),
+    now: () => Date.now() as Instant, // without instant(): loading `material` is for commands that need it
     sinceBoot: () => uptime() * 1000,
     untilStopped: () => {
       isGraceful = true;

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { COMMANDS } from './commands.ts';
 import type { Context } from './context.ts';
-import { endingOf } from './error-line.ts';
 
 const version = (): string => {
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
@@ -56,6 +55,7 @@ export const run = async (given: readonly string[], context: Context): Promise<n
     return context.exitCode;
   } catch (error) {
     if (error instanceof CommanderError && ENDS_WELL.includes(error.code)) return 0;
+    const { endingOf } = await import('./error-line.ts'); // not before it is needed: it brings all of `material`
     const { line, exitCode } = endingOf(error, called);
     context.stderr.write(`${line}\n`);
     return exitCode;

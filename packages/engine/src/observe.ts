@@ -1,5 +1,5 @@
 import type { Anchor, ConsumerSeen, ObjectSeen, Observed } from '@handover/core';
-import { type Certificate, type Instant, isExpired } from '@handover/material';
+import { type Certificate, HandoverError, type Instant, isExpired } from '@handover/material';
 import { type Catalogue, ownBundleOf } from './catalogue.ts';
 import { extrasFor } from './extras.ts';
 import { anchorOf, type Duties, policyFor } from './policy-for.ts';
@@ -101,9 +101,22 @@ export const inParallel = async <T>(
   await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
 };
 
+/** Everything known about one authority now. A look during which the authority changed is taken again. */
 export async function observe(home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Sight> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await look(home, catalogue, id);
+    } catch (error) {
+      if (attempt === 4 || !(error instanceof HandoverError) || error.code !== 'CONFLICT') throw error;
+    }
+  }
+}
+
+/** The clock first, objects and consumers next, the authority last: docs/decisions/0006. */
+async function look(home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Sight> {
+  const now = home.clock.now();
   const duties = policyFor(catalogue, id, home.facts, await extrasFor(home, catalogue, id));
-  const record = await home.authorities.load(id);
+  const before = await home.authorities.load(id);
   const requests = await home.requests.pending(id);
   const orphans = (await home.objects.issuedBy(id)).filter((object) => !duties.leaves.has(object));
 
@@ -116,7 +129,11 @@ export async function observe(home: Home, catalogue: Catalogue, id: AuthorityId)
       if (found !== undefined) stored.set(object, found);
     },
   );
-  const now = home.clock.now();
+  const consumers = await home.evidence.consumers(duties, before, now);
+  const record = await home.authorities.load(id);
+  if (record?.state.revision !== before?.state.revision) {
+    throw new HandoverError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id });
+  }
   const known = [...(record?.certificates.values() ?? [])];
   const objects: ObjectSeen[] = [];
   for (const [object, found] of stored) {
@@ -139,7 +156,7 @@ export async function observe(home: Home, catalogue: Catalogue, id: AuthorityId)
     seen: {
       authority: record?.state,
       objects,
-      consumers: [...(await home.evidence.consumers(duties, record, now)), ...inUse.map(keeperOf)],
+      consumers: [...consumers, ...inUse.map(keeperOf)],
       rotate: [...requests.rotate, ...(annotated === undefined ? [] : [annotated])],
       distrust: requests.distrust,
       adoptable: record === undefined ? adoptableIn(ownOf(duties, stored), now) : [],

@@ -93,7 +93,7 @@ describe('a rotation', () => {
   test('begins by itself at its share of the CA’s life, and says when to look again', () => {
     const story = begun();
     story.rotate = [];
-    const due = T0 - hour + 0.8 * (LIFETIME + hour);
+    const due = T0 + 0.8 * LIFETIME;
     story.now = instant(due - 1);
     const early = story.plan();
     expect(early.actions.filter((action) => action.kind === 'mint')).toEqual([]);
@@ -166,6 +166,21 @@ describe('a rotation', () => {
   });
 });
 
+test('where X cannot help, gate 1 opens only when little is left of the old CA', () => {
+  const story = new Story().consumer('stuck', { stripsCross: true });
+  story.run();
+  story.pass(day);
+  story.rotate = ['r'];
+  story.run();
+  story.acknowledge('stuck', { anchors: ['ca1'] });
+  const minted = story.now;
+  story.now = instant(minted + 0.95 * (T0 + LIFETIME - minted) - 1);
+  story.run();
+  expect(story.roles()).toBe('2:next 1:current');
+  story.pass(1);
+  expect(story.plan().actions).toMatchObject([{ kind: 'activate' }]);
+});
+
 describe('evidence', () => {
   const introducing = (change: Parameters<Story['consumer']>[1] = {}, policy = {}): Story => {
     const story = new Story().set(policy).consumer('v', change);
@@ -234,6 +249,7 @@ describe('evidence', () => {
   test('a pod created strictly after the write and the caches has loaded it', () => {
     const story = introducing({ reload: 'unknown', presents: [] });
     const since = story.now;
+    story.pass(minute);
     const pod = (createdAt: number): void => {
       const [v] = story.consumers;
       if (v)

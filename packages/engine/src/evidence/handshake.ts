@@ -82,6 +82,8 @@ export const handshake = (
       else verdict(false);
     };
     socket.on('error', refused);
-    socket.on('end', () => refused());
-    socket.on('close', () => refused());
+    // An orderly end after a ticket: it was accepted, and the server had nothing to say.
+    const ended = (): void => verdict(isSecure && (gotTicket || socket.getTLSTicket() !== undefined));
+    socket.on('end', ended);
+    socket.on('close', ended);
   });

@@ -10,7 +10,7 @@ import {
   parseCertificate,
 } from '@handover/material';
 import type { AuthorityRecord } from '../ports.ts';
-import { type ClientCertificate, type HandshakeResult, handshake } from './handshake.ts';
+import { type ClientCertificate, handshake } from './handshake.ts';
 
 export interface ProbeTools {
   readonly keys: KeySource;
@@ -56,7 +56,7 @@ const controlOf = (tools: ProbeTools, now: Instant): ClientCertificate => {
   const key = tools.keys('ECDSA-P256');
   const ca = issueCa({
     name: 'handover control',
-    generation: 0,
+    generation: 1,
     key,
     serial: tools.random(16),
     notBefore: after(now, -hour),
@@ -77,21 +77,17 @@ export async function probe(
   // A server that insists on a client certificate shows its own all the same, before it refuses.
   const first = await handshake(host, port, target.mtls ? control : undefined);
   if (first.kind === 'unreachable') return undefined;
-  const chain = first.chain.length > 0 ? first.chain : await chainOnly(host, port);
-  const proofs: Proof[] = [];
+  const checks = target.mtls && first.accepted === false;
+  const trust = checks ? await probeTrust(host, port, record, tools, now) : undefined;
+  // Over TLS 1.2 a refusal ends the handshake before the chain can be looked at; whoever was accepted has seen it.
+  const chain = first.chain.length > 0 ? first.chain : (trust?.chain ?? []);
   const served = servedBy(chain, record);
-  if (served !== undefined) proofs.push({ by: 'probed', at: now, ...served });
-  if (target.mtls && first.accepted === false) {
-    const trust = await probeTrust(host, port, record, tools, now);
-    if (trust !== undefined) proofs.push(trust);
-  }
+  const proofs: Proof[] = [
+    ...(served === undefined ? [] : [{ by: 'probed', at: now, ...served } as const]),
+    ...(trust?.proof === undefined ? [] : [trust.proof]),
+  ];
   return { proofs, stripsCross: strips(chain, record, served?.issuer) };
 }
-
-const chainOnly = async (host: string, port: number): Promise<readonly Certificate[]> => {
-  const shown: HandshakeResult = await handshake(host, port, undefined);
-  return shown.kind === 'done' ? shown.chain : [];
-};
 
 const servedBy = (
   chain: readonly Certificate[],
@@ -124,7 +120,8 @@ const probeTrust = async (
   record: AuthorityRecord,
   tools: ProbeTools,
   now: Instant,
-): Promise<Proof | undefined> => {
+): Promise<{ readonly proof: Proof | undefined; readonly chain: readonly Certificate[] }> => {
+  let chain: readonly Certificate[] = [];
   const anchors: string[] = [];
   const refuses: string[] = [];
   for (const {
@@ -137,7 +134,9 @@ const probeTrust = async (
     if (ca === undefined || key === undefined || role === 'previous' || role === 'distrusted') continue;
     const result = await handshake(host, port, canaryOf(ca, key, tools, now));
     if (result.kind === 'unreachable' || result.accepted === undefined) continue;
+    if (result.chain.length > 0) chain = result.chain;
     (result.accepted ? anchors : refuses).push(anchor.fingerprint);
   }
-  return anchors.length + refuses.length === 0 ? undefined : { by: 'probed', at: now, anchors, refuses };
+  const told = anchors.length + refuses.length > 0;
+  return { chain, proof: told ? { by: 'probed', at: now, anchors, refuses } : undefined };
 };

@@ -191,7 +191,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a pod created right after a write counts as restarted',
     file: 'evidence.js',
-    from: 'instance.createdAt > write + world.policy.cacheLag',
+    from: 'world.clock.cameAfter(instance.createdAt, write, world.policy.cacheLag)',
     to: 'instance.createdAt >= write',
     worlds: ['stale kubelet caches and draining pods'],
   },
