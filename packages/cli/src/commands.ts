@@ -9,6 +9,10 @@ export interface CommandEntry {
 
 /** Every command there is. A new one is a file in commands/ and a line here. */
 export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
+  demo: {
+    summary: 'rotation after rotation under live mTLS traffic, on this machine',
+    load: () => import('./commands/demo.ts'),
+  },
   init: {
     summary: 'a commented starting point for a directory of your own',
     load: () => import('./commands/init.ts'),
