@@ -97,7 +97,7 @@ const countingWrites = (home: Home): { home: Home; count: () => number } => {
     home: {
       objects: {
         read: (id) => objects.read(id),
-        issuedBy: (id) => objects.issuedBy(id),
+        issuedBy: (...args) => objects.issuedBy(...args),
         write: async (...args) => {
           await objects.write(...args);
           count++;

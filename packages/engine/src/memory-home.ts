@@ -31,11 +31,11 @@ export class MemoryObjects implements ObjectReader, ObjectWriter {
     return this.#objects.get(id) ?? (await this.#under?.read(id));
   }
 
-  async issuedBy(authority: AuthorityId): Promise<readonly ObjectId[]> {
+  async issuedBy(authority: AuthorityId, known: ReadonlySet<ObjectId>): Promise<readonly ObjectId[]> {
     const own = [...this.#objects]
-      .filter(([, { record }]) => record?.issuedBy === authority)
+      .filter(([id, { record }]) => record?.issuedBy === authority && !known.has(id))
       .map(([id]) => id);
-    return [...new Set([...own, ...((await this.#under?.issuedBy(authority)) ?? [])])];
+    return [...new Set([...own, ...((await this.#under?.issuedBy(authority, known)) ?? [])])];
   }
 
   async write(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void> {

@@ -118,7 +118,7 @@ async function look(home: Home, catalogue: Catalogue, id: AuthorityId): Promise<
   const duties = policyFor(catalogue, id, home.facts, await extrasFor(home, catalogue, id));
   const before = await home.authorities.load(id);
   const requests = await home.requests.pending(id);
-  const orphans = (await home.objects.issuedBy(id)).filter((object) => !duties.leaves.has(object));
+  const orphans = await home.objects.issuedBy(id, new Set(duties.leaves.keys()));
 
   const stored = new Map<ObjectId, StoredObject>();
   await inParallel(

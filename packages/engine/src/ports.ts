@@ -48,8 +48,8 @@ export interface StoredObject {
 
 export interface ObjectReader {
   read(id: ObjectId): Promise<StoredObject | undefined>;
-  /** Secrets that hold a leaf of this authority, whether or not anybody still asks for it. */
-  issuedBy(authority: AuthorityId): Promise<readonly ObjectId[]>;
+  /** Secrets outside `known` that hold a leaf of this authority, though nobody asks for them any more. */
+  issuedBy(authority: AuthorityId, known: ReadonlySet<ObjectId>): Promise<readonly ObjectId[]>;
 }
 
 export interface ObjectWriter {

@@ -17,7 +17,7 @@ export interface FileFacts {
 
 /** What the directory home does to a disk. Small, so that a test can fail or end the process at each of them. */
 export interface FileReader {
-  /** Undefined when it does not exist. */
+  /** Undefined when it does not exist, or is a directory. */
   read(path: string): Uint8Array | undefined;
   list(path: string): readonly string[];
   target(path: string): string | undefined;
@@ -71,7 +71,7 @@ const orUndefined = <T>(path: string, read: () => T): T | undefined => {
     return read();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || (code === 'ENOTDIR' && path !== '')) return undefined;
+    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EISDIR') return undefined;
     throw fileError(error, 'read', path);
   }
 };

@@ -95,11 +95,12 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     };
   }
 
-  async issuedBy(authority: AuthorityId): Promise<readonly ObjectId[]> {
+  async issuedBy(authority: AuthorityId, known: ReadonlySet<ObjectId>): Promise<readonly ObjectId[]> {
     const { files, root } = this.#options;
     const found: ObjectId[] = [];
     for (const namespace of files.list(root)) {
       for (const name of files.list(`${root}/${namespace}/secrets`)) {
+        if (known.has(`${namespace}/secrets/${name}`)) continue;
         const record = files.read(`${root}/${namespace}/secrets/${name}/..data/.handover.json`);
         const entry = entriesOf(record === undefined ? undefined : Buffer.from(record).toString('utf8'))[''];
         if (entry?.record.issuedBy === authority) found.push(`${namespace}/secrets/${name}`);

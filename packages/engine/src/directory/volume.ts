@@ -26,7 +26,6 @@ const readSnapshot = (
   const names = files.list(folder);
   for (const name of names) {
     if (name.startsWith('..')) continue;
-    if (name !== RECORD && files.facts(`${folder}/${name}`)?.kind === 'directory') continue;
     const bytes = files.read(`${folder}/${name}`);
     if (bytes !== undefined) data[name] = utf8(bytes);
   }
