@@ -62,6 +62,12 @@ describe('what is in a file', () => {
     expect(stdout).toContain(`issued by: certificate 1 of ${ca}\n`);
   });
 
+  test('of two issuers with one key the self-signed one comes first', async () => {
+    const path = file('all.pem', pems(leaf, x21, ca2.certificate));
+    const { stdout } = await handover(['inspect', path]);
+    expect(stdout).toContain('issued by: certificate 3, certificate 2\n');
+  });
+
   test('on a terminal each certificate stands below its issuer', async () => {
     const path = file('all.pem', pems(leaf, x21, ca1.certificate));
     const { stdout } = await handover(['inspect', path], { terminal: true });
