@@ -17,8 +17,20 @@ interface Cached {
   readonly verdict: Verdict;
 }
 
-/** Keys to deal from: a key pair costs more than a signature, and which one it is changes no verdict. */
+/** Keys to deal from: which pair it is changes no verdict. */
 const deck: KeyPair[] = [];
+
+/** What was issued in other worlds of this thread: the same certificate serves in all of them. */
+const issued = new Map<string, Certificate>();
+const MOST_KEPT = 20_000;
+let serial = 0;
+
+const nextSerial = (): Uint8Array => {
+  const bytes = Buffer.alloc(8);
+  bytes.writeUInt32BE(0x7a3c19e5);
+  bytes.writeUInt32BE(++serial, 4);
+  return bytes;
+};
 
 /**
  * The real certificates of one world, by fingerprint, and the verdicts of the real chain check over them. Which keys are
@@ -27,70 +39,79 @@ const deck: KeyPair[] = [];
 export class Certificates {
   readonly #certificates = new Map<string, Certificate>();
   readonly #keys = new Map<string, KeyPair>();
-  readonly #leaves = new Map<string, string>();
   /** Short names for fingerprints, so that a cache key stays small. */
   readonly #names = new Map<string, string>();
   /** What each certificate is, for people. */
   readonly #labels = new Map<string, string>();
   readonly #verdicts = new Map<string, Cached[]>();
+  readonly #grain: number;
   #dealt = 0;
-  #serial = 0;
   /** How often the chain check really ran. */
   checks = 0;
 
+  /** Dates are rounded down to `grain` milliseconds: the coarser, the more certificates worlds can share. */
+  constructor(grain = 1000) {
+    this.#grain = grain;
+  }
+
   mintCa(generation: number, at: Instant, lifetime: Duration): Anchor {
-    const key = this.#key();
-    const der = issueCa({
-      name: 'sim',
-      // Generation 0 is somebody else's CA; its name only has to differ.
-      generation: Math.max(1, generation),
-      key,
-      serial: this.#nextSerial(),
-      notBefore: instant(at - hour),
-      notAfter: instant(at + lifetime),
-    });
-    const { fingerprint, notBefore, notAfter } = this.#keep(der);
+    const [index, key] = this.#deal();
+    const notBefore = this.#rounded(at - hour);
+    const notAfter = this.#rounded(at + lifetime);
+    const made = this.#once(`ca ${index} ${generation} ${notBefore} ${notAfter}`, () =>
+      issueCa({
+        name: 'sim',
+        // Generation 0 is somebody else's CA; its name only has to differ.
+        generation: Math.max(1, generation),
+        key,
+        serial: nextSerial(),
+        notBefore,
+        notAfter,
+      }),
+    );
+    const { fingerprint } = made;
     this.#keys.set(fingerprint, key);
     this.#labels.set(fingerprint, `${generation}`);
-    return { fingerprint, notBefore, notAfter };
+    return { fingerprint, notBefore: made.notBefore, notAfter: made.notAfter };
   }
 
   cross(of: string, by: string, at: Instant): { fingerprint: string; notAfter: Instant } {
     const issuer = this.of(by);
-    const der = issueCross({
-      subject: this.of(of),
-      issuer,
-      issuerKey: this.#signer(by).privateKey,
-      serial: this.#nextSerial(),
-      notBefore: instant(at - hour),
-      notAfter: issuer.notAfter,
-    });
-    const { fingerprint, notAfter } = this.#keep(der);
+    const notBefore = this.#rounded(at - hour);
+    const { fingerprint, notAfter } = this.#once(`x ${of} ${by} ${notBefore}`, () =>
+      issueCross({
+        subject: this.of(of),
+        issuer,
+        issuerKey: this.#signer(by).privateKey,
+        serial: nextSerial(),
+        notBefore,
+        notAfter: issuer.notAfter,
+      }),
+    );
     this.#labels.set(fingerprint, `X(${this.label(of)} by ${this.label(by)})`);
     return { fingerprint, notAfter };
   }
 
   /** One certificate for all presenters of one issue: the verdict does not depend on the name. `copy` tells twins apart. */
   leaf(issuer: string, notBefore: Instant, notAfter: Instant, copy = 0): string {
-    const id = `${this.name(issuer)} ${notBefore} ${notAfter} ${copy}`;
-    const found = this.#leaves.get(id);
-    if (found !== undefined) return found;
-    const der = issueLeaf({
-      issuer: this.of(issuer),
-      issuerKey: this.#signer(issuer).privateKey,
-      // The leaf's own key plays no part in the chain check.
-      publicKey: this.#signer(issuer).publicKey,
-      serial: this.#nextSerial(),
-      subject: { commonName: 'presenter' },
-      dnsNames: ['presenter.sim.svc'],
-      ipAddresses: [],
-      uris: [],
-      usages: ['server', 'client'],
-      notBefore,
-      notAfter,
+    const dates = { notBefore: this.#rounded(notBefore), notAfter: this.#rounded(notAfter) };
+    const id = `leaf ${issuer} ${dates.notBefore} ${dates.notAfter} ${copy}`;
+    const { fingerprint } = this.#once(id, () => {
+      const { privateKey, publicKey } = this.#signer(issuer);
+      return issueLeaf({
+        issuer: this.of(issuer),
+        issuerKey: privateKey,
+        // The leaf's own key plays no part in the chain check.
+        publicKey,
+        serial: nextSerial(),
+        subject: { commonName: 'presenter' },
+        dnsNames: ['presenter.sim.svc'],
+        ipAddresses: [],
+        uris: [],
+        usages: ['server', 'client'],
+        ...dates,
+      });
     });
-    const { fingerprint } = this.#keep(der);
-    this.#leaves.set(id, fingerprint);
     this.#labels.set(fingerprint, `leaf of ${this.label(issuer)}`);
     return fingerprint;
   }
@@ -153,29 +174,32 @@ export class Certificates {
     return { from, until, verdict: answer.ok ? { ok: true } : { ok: false, reason: answer.reason } };
   }
 
-  #keep(der: Uint8Array): Certificate {
-    const certificate = parseCertificate(der);
+  #once(id: string, issue: () => Uint8Array): Certificate {
+    let certificate = issued.get(id);
+    if (certificate === undefined) {
+      certificate = parseCertificate(issue());
+      if (issued.size >= MOST_KEPT) issued.clear();
+      issued.set(id, certificate);
+    }
     this.#certificates.set(certificate.fingerprint, certificate);
     this.name(certificate.fingerprint);
     return certificate;
   }
 
-  #key(): KeyPair {
-    const key = deck[this.#dealt] ?? generateKey('ECDSA-P256');
-    deck[this.#dealt++] = key;
-    return key;
+  #rounded(at: number): Instant {
+    return instant(Math.floor(at / this.#grain) * this.#grain);
+  }
+
+  #deal(): [number, KeyPair] {
+    const index = this.#dealt++;
+    const key = deck[index] ?? generateKey('ECDSA-P256');
+    deck[index] = key;
+    return [index, key];
   }
 
   #signer(fingerprint: string): KeyPair {
     const key = this.#keys.get(fingerprint);
     if (key === undefined) throw new TypeError(`no key for ${fingerprint}`);
     return key;
-  }
-
-  #nextSerial(): Uint8Array {
-    const serial = Buffer.alloc(8);
-    serial.writeUInt32BE(0x7a3c19e5);
-    serial.writeUInt32BE(++this.#serial, 4);
-    return serial;
   }
 }

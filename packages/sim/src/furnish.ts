@@ -20,8 +20,8 @@ export const furnish = (world: World): void => {
   const { lifetime } = setup.policy;
   // Due by its schedule in the middle of the window, or far from it.
   const age = setup.faults.has('schedule')
-    ? 0.8 * (lifetime + hour) - hour - random.between(0, 0.5 * setup.window)
-    : random.between(day, 90 * day);
+    ? 0.8 * lifetime - random.between(0, 0.5 * setup.window)
+    : random.whole(1, 20) * 4 * day;
   // Or it ends while the story lasts, whoever is in the way.
   const left = setup.faults.has('expiry') ? setup.window + random.between(hour, 3 * hour) : undefined;
   const born = instant(BEGINNING - Math.round(left === undefined ? age : lifetime - left));
@@ -47,7 +47,7 @@ export const furnish = (world: World): void => {
   const life = setup.leafLifetime;
   const leafAge = setup.faults.has('renewal')
     ? 0.66 * life - random.between(0, 0.7 * setup.window)
-    : random.between(0.05, 0.4) * life;
+    : random.whole(1, 8) * 0.05 * life;
   // A write of long ago is dated by the clock of then.
   home.offset = -Math.round(leafAge);
   for (const object of setup.secrets) {

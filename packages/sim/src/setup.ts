@@ -231,7 +231,7 @@ const fleetOf = (count: number, delays: readonly number[]): readonly Traits[] =>
     punctual: true,
   }));
 
-/** Faults that change who is in the fleet; they make no sense where its owner has described it. */
+/** Faults that change who is in the fleet; where its owner has described it, they come only by name. */
 const OF_THE_FLEET: readonly FaultName[] = [
   'never-reloads',
   'garbage',
@@ -246,7 +246,7 @@ export const setUp = (random: Random, wishes: Wishes): Setup => {
   const ours = wishes.strategy === 'phased' || wishes.strategy === 'instant';
   const described = wishes.consumers !== undefined || wishes.delays !== undefined;
   const drawn = new Set(ours ? chooseFaults(random, wishes.faults) : []);
-  if (described) for (const name of OF_THE_FLEET) drawn.delete(name);
+  if (described && wishes.faults === undefined) for (const name of OF_THE_FLEET) drawn.delete(name);
   // What the design promises a verifier that nobody knows, X must be there to keep.
   if (drawn.has('adoption') || drawn.has('strips') || drawn.has('distrust')) drawn.delete('stranger');
   // Where nobody may be passed over, a CA can end under a rotation that is blocked: then all fail, as status has said.

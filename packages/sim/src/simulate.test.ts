@@ -31,6 +31,24 @@ describe('our strategies, with everything going wrong', () => {
   });
 });
 
+describe('worlds that once found a fault of the planner', () => {
+  it('distrust a CA that is still on its way to those who acknowledge slowly', () => {
+    const options = { consumers: 4, delays: [5, 50], faults: ['distrust'] } as const;
+    expect(runSeeds({ strategy: 'phased', seeds: 45, ...options }).firstFailure).toBeNull();
+  });
+
+  it('ask for a Leaf while an adopted CA cannot issue one', () => {
+    const faults = ['adoption', 'newcomers'] as const;
+    expect(runSeeds({ strategy: 'phased', seeds: 10, faults }).firstFailure).toBeNull();
+    expect(runSeeds({ strategy: 'phased', seeds: 8, from: 30, faults }).firstFailure).toBeNull();
+  });
+
+  it('start a pod from an old cache just after the clock has leapt', () => {
+    const faults = ['clock-jumps', 'newcomers', 'evictions'] as const;
+    expect(runSeeds({ strategy: 'phased', seeds: 20, from: 220, faults }).firstFailure).toBeNull();
+  });
+});
+
 describe('a seed', () => {
   it('gives the same answer every time', () => {
     for (const seed of [1, 2, 3, 17]) {

@@ -25,25 +25,9 @@ export const troubles = (world: World): void => {
   if (faults.has('second-rotation') || !setup.policy.consumersFound) {
     during(0.1, 0.8, () => ask('second'));
   }
-  if (faults.has('distrust')) {
-    during(0.05, 0.8, () => {
-      const generations = home.authority?.generations.filter((item) => item.role !== 'distrusted') ?? [];
-      const [first, ...rest] = generations;
-      if (first === undefined) return;
-      const { number } = random.pick([first, ...rest]);
-      home.distrust = [...home.distrust, number];
-      world.log(() => `generation ${number} is to be distrusted`);
-      world.notify();
-    });
-  }
+  if (faults.has('distrust')) during(0.05, 0.8, () => distrustOne(world));
   for (const traits of setup.newcomers) during(0.02, 0.9, () => world.welcome(traits));
-  often('evictions', 4, () => {
-    const all = [...world.consumers.values()];
-    const [first, ...rest] = all;
-    if (first === undefined) return;
-    world.happened('evictions');
-    random.pick([first, ...rest]).replaceOne();
-  });
+  often('evictions', 4, () => evictOne(world));
   often('conflicts', 6, () => {
     const [first, ...rest] = home.list();
     if (first !== undefined) home.touch(random.pick([first, ...rest]).id);
@@ -81,6 +65,24 @@ export const troubles = (world: World): void => {
   }
 };
 
+const evictOne = (world: World): void => {
+  const [first, ...rest] = world.consumers.values();
+  if (first === undefined) return;
+  world.happened('evictions');
+  world.random.pick([first, ...rest]).replaceOne();
+};
+
+/** Somebody wants a generation gone, whatever its role. */
+export const distrustOne = (world: World): void => {
+  const { home, random } = world;
+  const [first, ...rest] = home.authority?.generations.filter((item) => item.role !== 'distrusted') ?? [];
+  if (first === undefined || home.distrust.length > 0) return;
+  const { number } = random.pick([first, ...rest]);
+  home.distrust = [...home.distrust, number];
+  world.log(() => `generation ${number} is to be distrusted`);
+  world.notify();
+};
+
 /** The home's clock leaps, and within seconds whoever watches it knows. */
 export const jumpClock = (world: World): void => {
   const { home, random } = world;
@@ -94,4 +96,6 @@ export const jumpClock = (world: World): void => {
   world.later(random.between(0, 5 * second), () => {
     for (const controller of world.controllers) controller.checkClock();
   });
+  // What starts right after it is dated by the other clock, and reads what was there before.
+  if (world.setup.faults.has('evictions')) world.later(random.between(0, 10 * second), () => evictOne(world));
 };

@@ -13,7 +13,7 @@ import { Random } from './random.ts';
 import { type Setup, setUp, type Wishes } from './setup.ts';
 import type { Listing, Stage } from './stage.ts';
 import type { Strategy } from './strategies.ts';
-import { jumpClock, troubles } from './troubles.ts';
+import { distrustOne, jumpClock, troubles } from './troubles.ts';
 
 /** When every story begins; any instant would do. */
 export const BEGINNING = Date.UTC(2030, 0, 1);
@@ -29,7 +29,7 @@ export class World implements Surroundings, Stage {
   readonly setup: Setup;
   readonly random: Random;
   readonly strategy: Strategy;
-  readonly certificates = new Certificates();
+  readonly certificates = new Certificates(10 * minute);
   readonly home: Home;
   readonly invariant: Invariant;
   readonly controllers: Controller[] = [];
@@ -205,9 +205,12 @@ export class World implements Surroundings, Stage {
     }
     if (swap.kind === 'activate' && this.consumers.has('stranger')) this.happened('stranger');
     this.happened(swap.kind);
-    // The worst moment for a clock to leap is while somebody's promise is being waited out.
-    if (this.setup.faults.has('clock-jumps') && this.random.chance(0.5))
-      this.later(this.random.between(0, minute), () => jumpClock(this));
+    // The worst moment for a clock to leap, or for a change of mind, is while a step is on its way to everybody.
+    const { faults } = this.setup;
+    if (faults.has('clock-jumps') && this.random.chance(0.5))
+      this.later(this.random.between(0, this.random.chance(0.5) ? 5_000 : minute), () => jumpClock(this));
+    if (faults.has('distrust') && this.stormy && this.random.chance(0.3))
+      this.later(this.random.between(0, minute), () => distrustOne(this));
     this.invariant.swapped(before, swap);
     for (const consumer of this.consumers.values()) consumer.probedAgain();
     this.notify();

@@ -1,4 +1,4 @@
-import { day } from '@handover/material';
+import { day, instant } from '@handover/material';
 import { describe, expect, test } from 'vitest';
 import { Story } from '../../test/story.ts';
 
@@ -91,5 +91,18 @@ describe('distrust', () => {
     expect(story.plan().actions).toMatchObject([{ kind: 'distrust' }]);
     story.distrust = [77];
     expect(story.plan().actions).toEqual([]);
+  });
+
+  test('that somebody never confirms ends all the same before the current CA does', () => {
+    const story = at('Stable');
+    story.distrust = [1];
+    story.run();
+    story.acknowledge('web', { anchors: ['ca2', 'ca1'], issuer: 'ca2' });
+    const { since, anchors } = story.authority?.generations[0] ?? { since: 0, anchors: [{ notAfter: 0 }] };
+    story.now = instant(since + 0.75 * (anchors[0].notAfter - since) - 1);
+    story.run();
+    expect(story.roles()).toBe('2:current 1:distrusted');
+    story.pass(1);
+    expect(story.plan().actions).toMatchObject([{ kind: 'distrust-done' }]);
   });
 });

@@ -37,11 +37,15 @@ export const strictness = (seen: Observed, current: Generation): string | undefi
   return strips === undefined ? undefined : `${strips.id} serves its leaf without the cross-certificate`;
 };
 
-/** Three quarters of what was left of n's life when the rotation began: always before its end. */
-export const deadlineOf = (next: Generation, replaced: Generation): Instant => {
-  const begun = next.role === 'next' ? next.since : replaced.since;
-  return instant(begun + 0.75 * (replaced.anchors[0].notAfter - begun));
-};
+/**
+ * When a step stops waiting for whoever is missing, as a share of what was left of a CA's life when the step began: always
+ * before its end. Without X, opening gate 1 fails those who are missing; letting the CA end fails everybody: so late, but with
+ * time for leaves to be loaded.
+ */
+const DEADLINE = { covered: 0.75, strict: 0.95 } as const;
+
+const deadlineOf = (begun: Instant, ca: Generation, share: number): Instant =>
+  instant(begun + share * (ca.anchors[0].notAfter - begun));
 
 export const moodOf = (world: World, seen: Observed): Mood => {
   const { state, policy, clock } = world;
@@ -52,8 +56,8 @@ export const moodOf = (world: World, seen: Observed): Mood => {
   if (coming === undefined || going === undefined)
     return { strict: undefined, impatient: false, late: false };
   const strict = next === undefined ? undefined : strictness(seen, going);
-  // Without X, opening gate 1 early would fail pairs that still work: not before n's very end.
-  const deadline = strict === undefined ? deadlineOf(coming, going) : going.anchors[0].notAfter;
+  const share = strict === undefined ? DEADLINE.covered : DEADLINE.strict;
+  const deadline = deadlineOf(coming.since, going, share);
   return { strict, impatient: clock.aged(coming.since, policy.patience), late: clock.reached(deadline) };
 };
 
@@ -242,5 +246,7 @@ export const distrustGate = (
       since,
     });
   }
-  return [...blockers, ...outOfUse(world, seen, current), ...allTrust(world, seen, current)];
+  blockers.push(...outOfUse(world, seen, current), ...allTrust(world, seen, current));
+  // A distrust that never ends would keep the current CA from being replaced until it ends too.
+  return world.clock.reached(deadlineOf(since, current, DEADLINE.covered)) ? [] : blockers;
 };

@@ -93,7 +93,7 @@ describe('a rotation', () => {
   test('begins by itself at its share of the CA’s life, and says when to look again', () => {
     const story = begun();
     story.rotate = [];
-    const due = T0 - hour + 0.8 * (LIFETIME + hour);
+    const due = T0 + 0.8 * LIFETIME;
     story.now = instant(due - 1);
     const early = story.plan();
     expect(early.actions.filter((action) => action.kind === 'mint')).toEqual([]);
@@ -164,6 +164,21 @@ describe('a rotation', () => {
       notes: [{ code: 'DeadlinePassed' }],
     });
   });
+});
+
+test('where X cannot help, gate 1 opens only when little is left of the old CA', () => {
+  const story = new Story().consumer('stuck', { stripsCross: true });
+  story.run();
+  story.pass(day);
+  story.rotate = ['r'];
+  story.run();
+  story.acknowledge('stuck', { anchors: ['ca1'] });
+  const minted = story.now;
+  story.now = instant(minted + 0.95 * (T0 + LIFETIME - minted) - 1);
+  story.run();
+  expect(story.roles()).toBe('2:next 1:current');
+  story.pass(1);
+  expect(story.plan().actions).toMatchObject([{ kind: 'activate' }]);
 });
 
 describe('evidence', () => {
