@@ -1,0 +1,185 @@
+import { hash } from 'node:crypto';
+import { readTime } from './asn1-time.ts';
+import { DerReader, readBitString, readIntegerHex, readOid, readSmallInteger, TAG } from './der.ts';
+import { HandoverError } from './error.ts';
+import { type Extensions, type NameConstraints, noExtensions, readExtensions } from './extensions.ts';
+import type { GeneralName } from './general-name.ts';
+import { type Name, readName } from './name.ts';
+import { SIGNATURE_ALGORITHMS } from './oid.ts';
+import { encodePem, type Junk, scanPem } from './pem.ts';
+import { readKeyAlgorithm } from './public-key.ts';
+import type { Instant } from './time.ts';
+
+/** A certificate as a value: read once, strictly, and never changed. */
+export interface Certificate {
+  readonly der: Uint8Array;
+  readonly pem: string;
+  /** SHA-256 of the DER, lower-case hex without colons. */
+  readonly fingerprint: string;
+  /** RFC 4514 text, e.g. `CN=mesh 1 ab12cd34`. */
+  readonly subject: string;
+  readonly issuer: string;
+  /** Equal when a verifier would take the names for equal. */
+  readonly subjectKey: string;
+  readonly issuerKey: string;
+  /** Hex, `-` in front of a negative one. */
+  readonly serial: string;
+  readonly version: 1 | 2 | 3;
+  readonly notBefore: Instant;
+  /** From this instant on it is expired: OpenSSL counts the end itself as too late. */
+  readonly notAfter: Instant;
+  readonly dnsNames: readonly string[];
+  readonly ipAddresses: readonly string[];
+  readonly uris: readonly string[];
+  readonly emails: readonly string[];
+  /** Hex. */
+  readonly subjectKeyId: string | undefined;
+  readonly authorityKeyId: string | undefined;
+  /** Issuer name and serial number of the issuing certificate, where the AKI gives them. */
+  readonly authorityIssuerKey: string | undefined;
+  readonly authoritySerial: string | undefined;
+  readonly isCa: boolean;
+  readonly pathLength: number | undefined;
+  readonly hasBasicConstraints: boolean;
+  readonly keyUsage: readonly string[] | undefined;
+  readonly extendedKeyUsage: readonly string[] | undefined;
+  readonly netscapeCertType: number | undefined;
+  readonly nameConstraints: NameConstraints | undefined;
+  readonly isProxy: boolean;
+  /** `ECDSA-P256`, `RSA-2048`, `Ed25519`, or an OID. */
+  readonly keyAlgorithm: string;
+  /** `ECDSA-SHA256`, `RSA-SHA256`, or an OID. */
+  readonly signatureAlgorithm: string;
+  /** Subject and issuer are the same name. Says nothing about who signed it. */
+  readonly selfIssued: boolean;
+  /** OIDs of critical extensions that a verifier does not understand. */
+  readonly unknownCritical: readonly string[];
+  /** Subject and alternative names in the form that name constraints are applied to. */
+  readonly subjectName: Name;
+  readonly altNames: readonly GeneralName[];
+}
+
+const expectEqual = (tbs: DerReader, a: Uint8Array, b: Uint8Array): void => {
+  if (Buffer.compare(a, b) !== 0) tbs.fail('two different signature algorithms');
+};
+
+/** Reads one certificate. Anything that is not exactly one DER certificate is `CERTIFICATE_MALFORMED`. */
+export function parseCertificate(der: Uint8Array): Certificate {
+  const outer = new DerReader(der);
+  const certificate = outer.enter(TAG.sequence, 'certificate');
+  outer.finish('certificate');
+  const tbs = certificate.enter(TAG.sequence, 'tbsCertificate');
+  const algorithmFrom = certificate.at;
+  const algorithm = certificate.enter(TAG.sequence, 'signature algorithm');
+  const algorithmBytes = der.subarray(algorithmFrom, certificate.at);
+  readBitString(certificate);
+  certificate.finish('signature');
+
+  let version: 1 | 2 | 3 = 1;
+  if (tbs.peek() === 0xa0) {
+    const explicit = tbs.element();
+    const number = readSmallInteger(explicit);
+    explicit.finish('version');
+    if (number > 2) tbs.fail('unknown version');
+    version = number === 2 ? 3 : number === 1 ? 2 : 1;
+  }
+  const serial = readIntegerHex(tbs);
+  const innerFrom = tbs.at;
+  tbs.enter(TAG.sequence, 'signature algorithm');
+  expectEqual(tbs, der.subarray(innerFrom, tbs.at), algorithmBytes);
+  const issuer = readName(tbs);
+  const validity = tbs.enter(TAG.sequence, 'validity');
+  const notBefore = readTime(validity);
+  const notAfter = readTime(validity);
+  validity.finish('validity');
+  const subject = readName(tbs);
+  const keyAlgorithm = readKeyAlgorithm(tbs);
+  if (tbs.peek() === 0x81) readBitString(tbs, 0x81);
+  if (tbs.peek() === 0x82) readBitString(tbs, 0x82);
+  let extensions: Extensions | undefined;
+  if (tbs.peek() === 0xa3) {
+    if (version !== 3) tbs.fail('extensions in a certificate that is not version 3');
+    const explicit = tbs.element();
+    extensions = readExtensions(explicit);
+    explicit.finish('extensions');
+  }
+  tbs.finish('tbsCertificate');
+  const signature = readOid(algorithm);
+
+  let pem: string | undefined;
+  return {
+    der,
+    get pem() {
+      pem ??= encodePem('CERTIFICATE', der);
+      return pem;
+    },
+    fingerprint: hash('sha256', der, 'hex'),
+    subject: subject.text,
+    issuer: issuer.text,
+    subjectKey: subject.key,
+    issuerKey: issuer.key,
+    serial,
+    version,
+    notBefore,
+    notAfter,
+    keyAlgorithm,
+    signatureAlgorithm: SIGNATURE_ALGORITHMS[signature] ?? signature,
+    selfIssued: subject.key === issuer.key,
+    subjectName: subject,
+    ...(extensions ?? noExtensions()),
+  };
+}
+
+/** Whether a certificate has ended. Equal to its end counts as ended, as in OpenSSL's comparison of times. */
+export const isExpired = (certificate: Certificate, at: Instant): boolean => at >= certificate.notAfter;
+
+/** Refuses every label but CERTIFICATE, by name, and a private key with a code of its own. */
+export const onlyCertificates =
+  (where: string) =>
+  (label: string, line: number): void => {
+    if (label === 'CERTIFICATE') return;
+    if (label.endsWith('PRIVATE KEY')) {
+      throw new HandoverError(
+        'PEM_PRIVATE_KEY_IN_BUNDLE',
+        `${where} holds a ${label} at line ${line}; take it out, and replace the key if others could read the file`,
+        { path: where },
+      );
+    }
+    throw new HandoverError(
+      'PEM_LABEL_REFUSED',
+      `${where} holds a ${label} at line ${line}; only CERTIFICATE belongs there`,
+      { path: where },
+    );
+  };
+
+/** Reads CERTIFICATE blocks and nothing else, in the order given. Says which block is bad. */
+export function readCertificates(
+  pem: string | Uint8Array,
+  where: string,
+): { certificates: readonly Certificate[]; junk: readonly Junk[] } {
+  const { blocks, junk } = scanPem(pem, onlyCertificates(where));
+  const certificates = blocks.map(({ der, line }) => {
+    try {
+      return parseCertificate(der);
+    } catch (cause) {
+      if (!(cause instanceof HandoverError)) throw cause;
+      throw new HandoverError(cause.code, `${where}, block at line ${line}: ${cause.message}`, {
+        path: where,
+        cause,
+      });
+    }
+  });
+  return { certificates, junk };
+}
+
+/** A chain or a list: at least one certificate, order kept; other labels are refused by name. */
+export function parseCertificates(pem: string | Uint8Array): {
+  certificates: readonly Certificate[];
+  junk: readonly Junk[];
+} {
+  const result = readCertificates(pem, 'certificate list');
+  if (result.certificates.length === 0) {
+    throw new HandoverError('PEM_NO_CERTIFICATE', 'no CERTIFICATE block found; give PEM text');
+  }
+  return result;
+}

@@ -1,0 +1,116 @@
+import { DerReader, readOid, TAG } from './der.ts';
+import { ATTRIBUTE_NAMES } from './oid.ts';
+
+/** A distinguished name: as text for people, and in a form that can be compared. */
+export interface Name {
+  /** RFC 4514: last RDN first, `CN=mesh 1 ab12cd34,O=Example`. */
+  readonly text: string;
+  /**
+   * Equal for names that a verifier takes for equal. As in OpenSSL's X509_NAME_cmp: string types do not matter, nor do
+   * ASCII case and the amount of white space.
+   */
+  readonly key: string;
+  readonly empty: boolean;
+  /** One key for each RDN, for name constraints on directory names. */
+  readonly rdnKeys: readonly string[];
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+const wide = (value: DerReader, octets: 2 | 4): string => {
+  const { bytes, end } = value;
+  if ((end - value.at) % octets !== 0) value.fail('name of a bad length');
+  let text = '';
+  for (let i = value.at; i < end; i += octets) {
+    let point = 0;
+    for (let k = 0; k < octets; k++) point = point * 256 + (bytes[i + k] ?? 0);
+    if (point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) value.fail('name with a bad character');
+    text += String.fromCodePoint(point);
+  }
+  return text;
+};
+
+/** The text of a string type; undefined for types that have none. */
+function stringOf(tag: number, value: DerReader): string | undefined {
+  switch (tag) {
+    case TAG.utf8String:
+      try {
+        return utf8.decode(value.rest());
+      } catch {
+        return value.fail('name is not UTF-8');
+      }
+    case TAG.printableString:
+    case TAG.ia5String:
+    case TAG.visibleString:
+    case TAG.t61String: // taken for Latin-1, as every implementation does
+      return value.latin1();
+    case TAG.bmpString:
+      return wide(value, 2);
+    case TAG.universalString:
+      return wide(value, 4);
+    default:
+      return undefined;
+  }
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: RFC 4514 has them escaped
+const SPECIAL = /[\\",+;<>=\u0000-\u001f\u007f]/g;
+const escaped = (value: string): string =>
+  value
+    .replace(SPECIAL, (c) =>
+      c < ' ' || c === '\x7f' ? `\\${c.charCodeAt(0).toString(16).padStart(2, '0')}` : `\\${c}`,
+    )
+    .replace(/^[ #]/, '\\$&')
+    .replace(/ $/, '\\ ');
+
+/** Lower case in ASCII only, runs of ASCII white space as one space, none at the ends. */
+const folded = (value: string): string =>
+  value
+    .replace(/[ \t\n\v\f\r]+/g, ' ')
+    .replace(/^ | $/g, '')
+    .replace(/[A-Z]+/g, (upper) => upper.toLowerCase());
+
+/** Reads one Name (RDNSequence). */
+export function readName(from: DerReader): Name {
+  return readRdns(from.enter(TAG.sequence, 'name'));
+}
+
+function readRdns(rdns: DerReader): Name {
+  const texts: string[] = [];
+  const rdnKeys: string[] = [];
+  while (!rdns.done) {
+    const rdn = rdns.enter(TAG.set, 'relative name');
+    if (rdn.done) rdn.fail('empty relative name');
+    const parts: string[] = [];
+    const keys: string[] = [];
+    while (!rdn.done) {
+      const attribute = rdn.enter(TAG.sequence, 'attribute');
+      const type = readOid(attribute);
+      const tag = attribute.peek();
+      const from = attribute.at;
+      const value = attribute.element();
+      attribute.finish('attribute');
+      const text = stringOf(tag, value);
+      const label = ATTRIBUTE_NAMES[type] ?? type;
+      if (text === undefined) {
+        const whole = new DerReader(attribute.bytes, from, attribute.end).hex();
+        parts.push(`${label}=#${whole}`);
+        keys.push(`${type}#${whole}`);
+      } else {
+        parts.push(`${label}=${escaped(text)}`);
+        const value = folded(text);
+        keys.push(`${type}=${value.length}:${value}`); // the length keeps two attributes from reading as one
+      }
+    }
+    texts.push(parts.join('+'));
+    rdnKeys.push(keys.length === 1 ? (keys[0] ?? '') : keys.sort().join('+'));
+  }
+  return { text: texts.reverse().join(','), key: rdnKeys.join('/'), empty: rdnKeys.length === 0, rdnKeys };
+}
+
+/** Key of a Name that stands in an implicit or explicit context tag. */
+export const nameWithin = (from: DerReader): Name => {
+  const name = readName(from);
+  from.finish('name');
+  return name;
+};

@@ -1,0 +1,40 @@
+import { type DerReader, DerReader as Reader, readBitString, readIntegerHex, readOid, TAG } from './der.ts';
+import { CURVES, OID } from './oid.ts';
+
+const bitsOf = (hex: string): number => {
+  const digits = hex.replace(/^-/, '');
+  return (digits.length - 1) * 4 + Number.parseInt(digits[0] ?? '0', 16).toString(2).length;
+};
+
+/** Reads SubjectPublicKeyInfo and names the key: `ECDSA-P256`, `RSA-2048`, `Ed25519`, or its OID. */
+export function readKeyAlgorithm(from: DerReader): string {
+  const info = from.enter(TAG.sequence, 'public key');
+  const algorithm = info.enter(TAG.sequence, 'key algorithm');
+  const oid = readOid(algorithm);
+  const { bits, unused } = readBitString(info);
+  info.finish('public key');
+  switch (oid) {
+    case OID.rsaEncryption:
+    case OID.rsaPss: {
+      if (unused !== 0) info.fail('RSA key of a bad form');
+      const outer = new Reader(bits);
+      const key = outer.enter(TAG.sequence, 'RSA key');
+      outer.finish('RSA key');
+      const modulus = readIntegerHex(key);
+      readIntegerHex(key);
+      key.finish('RSA key');
+      return `RSA-${bitsOf(modulus)}`;
+    }
+    case OID.ecPublicKey: {
+      if (algorithm.peek() !== TAG.oid) return 'ECDSA-explicit';
+      const curve = readOid(algorithm);
+      return `ECDSA-${CURVES[curve] ?? curve}`;
+    }
+    case OID.ed25519:
+      return 'Ed25519';
+    case OID.ed448:
+      return 'Ed448';
+    default:
+      return oid;
+  }
+}
