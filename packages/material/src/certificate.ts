@@ -1,13 +1,12 @@
 import { hash } from 'node:crypto';
 import { readTime } from './asn1-time.ts';
-import { DerReader, readBitString, readIntegerHex, readOid, readSmallInteger, TAG } from './der.ts';
+import { DerReader, readBitString, readIntegerHex, readSmallInteger, TAG } from './der.ts';
 import { HandoverError } from './error.ts';
 import { type Extensions, type NameConstraints, noExtensions, readExtensions } from './extensions.ts';
 import type { GeneralName } from './general-name.ts';
 import { type Name, readName } from './name.ts';
-import { SIGNATURE_ALGORITHMS } from './oid.ts';
 import { encodePem, type Junk, scanPem } from './pem.ts';
-import { readKeyAlgorithm } from './public-key.ts';
+import { readKeyAlgorithm, readSignatureAlgorithm } from './public-key.ts';
 import type { Instant } from './time.ts';
 
 /** A certificate as a value: read once, strictly, and never changed. */
@@ -48,7 +47,7 @@ export interface Certificate {
   readonly isProxy: boolean;
   /** `ECDSA-P256`, `RSA-2048`, `Ed25519`, or an OID. */
   readonly keyAlgorithm: string;
-  /** `ECDSA-SHA256`, `RSA-SHA256`, or an OID. */
+  /** `ECDSA-SHA256`, `RSA-SHA256`, `RSA-PSS-SHA256`, `Ed25519`, or an OID. */
   readonly signatureAlgorithm: string;
   /** Subject and issuer are the same name. Says nothing about who signed it. */
   readonly selfIssued: boolean;
@@ -104,7 +103,7 @@ export function parseCertificate(der: Uint8Array): Certificate {
     explicit.finish('extensions');
   }
   tbs.finish('tbsCertificate');
-  const signature = readOid(algorithm);
+  const signatureAlgorithm = readSignatureAlgorithm(algorithm);
 
   let pem: string | undefined;
   return {
@@ -123,7 +122,7 @@ export function parseCertificate(der: Uint8Array): Certificate {
     notBefore,
     notAfter,
     keyAlgorithm,
-    signatureAlgorithm: SIGNATURE_ALGORITHMS[signature] ?? signature,
+    signatureAlgorithm,
     selfIssued: subject.key === issuer.key,
     subjectName: subject,
     ...(extensions ?? noExtensions()),

@@ -1,8 +1,24 @@
 export { type Bundle, bundleOf, carryOver, diffBundles, parseBundle, unexpired } from './bundle.ts';
 export { type Certificate, isExpired, parseCertificate, parseCertificates } from './certificate.ts';
+export { type Verdict, verifyChain } from './chain.ts';
 export { HandoverError, type HandoverErrorOptions, type Retry } from './error.ts';
 export type { NameConstraints } from './extensions.ts';
 export type { GeneralName } from './general-name.ts';
+export { PrivateKey } from './keys.ts';
 export type { Name } from './name.ts';
 export { encodePem, type Junk, MAX_PEM_BYTES, type PemBlock, parsePem } from './pem.ts';
+export type { Purpose } from './purpose.ts';
 export { after, type Duration, day, duration, hour, type Instant, instant, minute, second } from './time.ts';
+export {
+  goCipherNames,
+  type NodeTlsOptions,
+  nodeTlsOptions,
+  parseTlsProfileJson,
+  type ResolvedTlsProfile,
+  resolveTlsProfile,
+  type TlsProfile,
+  type TlsProfileType,
+  type TlsProfileWarning,
+  type TlsSupport,
+} from './tls-profile.ts';
+export { type NodeTlsVersion, TLS_VERSIONS, TLS13_SUITES, type TlsVersion } from './tls-tables.ts';

@@ -13,6 +13,8 @@ export interface Name {
   readonly empty: boolean;
   /** One key for each RDN, for name constraints on directory names. */
   readonly rdnKeys: readonly string[];
+  readonly commonNames: readonly string[];
+  readonly emails: readonly string[];
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -78,6 +80,8 @@ export function readName(from: DerReader): Name {
 function readRdns(rdns: DerReader): Name {
   const texts: string[] = [];
   const rdnKeys: string[] = [];
+  const commonNames: string[] = [];
+  const emails: string[] = [];
   while (!rdns.done) {
     const rdn = rdns.enter(TAG.set, 'relative name');
     if (rdn.done) rdn.fail('empty relative name');
@@ -97,6 +101,8 @@ function readRdns(rdns: DerReader): Name {
         parts.push(`${label}=#${whole}`);
         keys.push(`${type}#${whole}`);
       } else {
+        if (label === 'CN') commonNames.push(text);
+        else if (label === 'emailAddress') emails.push(text);
         parts.push(`${label}=${escaped(text)}`);
         const value = folded(text);
         keys.push(`${type}=${value.length}:${value}`); // the length keeps two attributes from reading as one
@@ -105,7 +111,14 @@ function readRdns(rdns: DerReader): Name {
     texts.push(parts.join('+'));
     rdnKeys.push(keys.length === 1 ? (keys[0] ?? '') : keys.sort().join('+'));
   }
-  return { text: texts.reverse().join(','), key: rdnKeys.join('/'), empty: rdnKeys.length === 0, rdnKeys };
+  return {
+    text: texts.reverse().join(','),
+    key: rdnKeys.join('/'),
+    empty: rdnKeys.length === 0,
+    rdnKeys,
+    commonNames,
+    emails,
+  };
 }
 
 /** Key of a Name that stands in an implicit or explicit context tag. */

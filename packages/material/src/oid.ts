@@ -47,13 +47,20 @@ export const SIGNATURE_ALGORITHMS: Readonly<Record<string, string>> = {
   '1.2.840.10045.4.3.4': 'ECDSA-SHA512',
   '1.2.840.113549.1.1.4': 'RSA-MD5',
   '1.2.840.113549.1.1.5': 'RSA-SHA1',
-  '1.2.840.113549.1.1.10': 'RSA-PSS',
   '1.2.840.113549.1.1.11': 'RSA-SHA256',
   '1.2.840.113549.1.1.12': 'RSA-SHA384',
   '1.2.840.113549.1.1.13': 'RSA-SHA512',
   '1.2.840.113549.1.1.14': 'RSA-SHA224',
   '1.3.101.112': 'Ed25519',
   '1.3.101.113': 'Ed448',
+};
+
+export const DIGESTS: Readonly<Record<string, string>> = {
+  '1.3.14.3.2.26': 'SHA1',
+  '2.16.840.1.101.3.4.2.1': 'SHA256',
+  '2.16.840.1.101.3.4.2.2': 'SHA384',
+  '2.16.840.1.101.3.4.2.3': 'SHA512',
+  '2.16.840.1.101.3.4.2.4': 'SHA224',
 };
 
 export const CURVES: Readonly<Record<string, string>> = {

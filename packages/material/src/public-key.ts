@@ -1,5 +1,5 @@
 import { type DerReader, DerReader as Reader, readBitString, readIntegerHex, readOid, TAG } from './der.ts';
-import { CURVES, OID } from './oid.ts';
+import { CURVES, DIGESTS, OID, SIGNATURE_ALGORITHMS } from './oid.ts';
 
 const bitsOf = (hex: string): number => {
   const digits = hex.replace(/^-/, '');
@@ -37,4 +37,15 @@ export function readKeyAlgorithm(from: DerReader): string {
     default:
       return oid;
   }
+}
+
+/** Names the signature algorithm whose AlgorithmIdentifier has been entered. */
+export function readSignatureAlgorithm(algorithm: DerReader): string {
+  const oid = readOid(algorithm);
+  if (oid !== OID.rsaPss) return SIGNATURE_ALGORITHMS[oid] ?? oid;
+  if (algorithm.peek() !== TAG.sequence) return algorithm.fail('RSA-PSS without parameters');
+  const parameters = algorithm.element();
+  if (parameters.peek() !== 0xa0) return 'RSA-PSS-SHA1'; // the default: RFC 4055 §3.1
+  const digest = readOid(parameters.element().enter(TAG.sequence, 'digest algorithm'));
+  return `RSA-PSS-${DIGESTS[digest] ?? digest}`;
 }

@@ -1,0 +1,149 @@
+import { type Certificate, isExpired } from './certificate.ts';
+import { checkNames } from './name-constraints.ts';
+import { buildPath, isSelfSigned, type Path } from './path.ts';
+import { caStanding, issuesForPurpose, maySign, type Purpose, servesPurpose } from './purpose.ts';
+import { publicKeyOf, signedBy } from './signature.ts';
+import type { Instant } from './time.ts';
+
+/** `code` is the name that Node puts into `error.code` for the same failure, `depth` counts from the leaf. */
+export type Verdict =
+  | { readonly ok: true; readonly path: readonly Certificate[] }
+  | { readonly ok: false; readonly code: string; readonly reason: string; readonly depth: number };
+
+const refuse = (code: string, depth: number, reason: string): Verdict => ({ ok: false, code, reason, depth });
+
+/**
+ * The verdict that OpenSSL 3, and so Node with `ca: anchors`, gives on a peer that shows `chain` at the instant `at`.
+ * `chain[0]` is the leaf; the rest may come in any order. Host names, revocation and policies are not looked at: Node's
+ * defaults do not ask OpenSSL for the latter two.
+ */
+export function verifyChain(input: {
+  readonly chain: readonly Certificate[];
+  readonly anchors: readonly Certificate[];
+  readonly at: Instant;
+  readonly purpose: Purpose;
+}): Verdict {
+  const [leaf, ...intermediates] = input.chain;
+  if (leaf === undefined) return refuse('CHAIN_EMPTY', 0, 'no certificate was shown');
+  const path = buildPath(leaf, intermediates, input.anchors, input.at);
+  return (
+    checkAnchored(path) ??
+    checkExtensions(path.certificates, input.purpose) ??
+    checkStrength(path.certificates) ??
+    checkSignaturesAndTimes(path.certificates, input.at) ??
+    checkConstraints(path.certificates) ?? { ok: true, path: path.certificates }
+  );
+}
+
+function checkAnchored({ certificates, untrusted, anchored }: Path): Verdict | undefined {
+  if (anchored) return undefined;
+  const depth = certificates.length - 1;
+  const top = certificates[depth];
+  if (top === undefined) return undefined;
+  if (depth > 100) return refuse('CERT_CHAIN_TOO_LONG', depth, 'the path has more than 100 issuers');
+  if (isSelfSigned(top)) {
+    return depth === 0
+      ? refuse('DEPTH_ZERO_SELF_SIGNED_CERT', 0, `self-signed ${top.subject} is not in the bundle`)
+      : refuse('SELF_SIGNED_CERT_IN_CHAIN', depth, `root ${top.subject} is not in the bundle`);
+  }
+  const code =
+    untrusted < certificates.length ? 'UNABLE_TO_GET_ISSUER_CERT' : 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY';
+  return refuse(code, depth, `issuer ${top.issuer} of ${top.subject} is not in the bundle`);
+}
+
+function checkExtensions(path: readonly Certificate[], purpose: Purpose): Verdict | undefined {
+  let issuersBelow = 0;
+  for (const [depth, certificate] of path.entries()) {
+    const { subject, pathLength } = certificate;
+    const isTop = depth === path.length - 1;
+    if (certificate.unknownCritical.length > 0) {
+      const oids = certificate.unknownCritical.join(', ');
+      return refuse('UNHANDLED_CRITICAL_EXTENSION', depth, `${subject} has critical extension ${oids}`);
+    }
+    if (certificate.isProxy) {
+      return refuse('PROXY_CERTIFICATES_NOT_ALLOWED', depth, `${subject} is a proxy certificate`);
+    }
+    if (depth > 0) {
+      const standing = caStanding(certificate, isSelfSigned(certificate));
+      if (standing === 'no' || (standing === 'legacy' && !isTop)) {
+        return refuse('INVALID_CA', depth, `${subject} is not a CA`);
+      }
+    }
+    if (path.length > 1 && certificate.keyAlgorithm === 'ECDSA-explicit') {
+      return refuse('EC_KEY_EXPLICIT_PARAMS', depth, `${subject} has a key on a curve without a name`);
+    }
+    const fits = depth === 0 ? servesPurpose(certificate, purpose) : issuesForPurpose(certificate, purpose);
+    if (!fits) return refuse('INVALID_PURPOSE', depth, `${subject} is not for TLS ${purpose}s`);
+    if (depth > 1 && pathLength !== undefined && issuersBelow > pathLength) {
+      return refuse(
+        'PATH_LENGTH_EXCEEDED',
+        depth,
+        `${subject} allows ${pathLength} CAs below it, not ${issuersBelow}`,
+      );
+    }
+    if (depth > 0 && !certificate.selfIssued) issuersBelow++;
+  }
+  return undefined;
+}
+
+/** Security level 1, Node's default: keys of 80 bits (RSA-1024, 160-bit curves), no SHA-1 or MD5 but on the anchor. */
+function checkStrength(path: readonly Certificate[]): Verdict | undefined {
+  for (const [depth, certificate] of path.entries()) {
+    const { subject, keyAlgorithm, signatureAlgorithm } = certificate;
+    const rsaBits = /^RSA-(\d+)$/.exec(keyAlgorithm)?.[1];
+    if (publicKeyOf(certificate) === undefined || (rsaBits !== undefined && Number(rsaBits) < 1024)) {
+      const code = depth === 0 ? 'EE_KEY_TOO_SMALL' : 'CA_KEY_TOO_SMALL';
+      return refuse(code, depth, `the ${keyAlgorithm} key of ${subject} is too weak or cannot be used`);
+    }
+    if (depth < path.length - 1 && /-(SHA1|MD5)$/.test(signatureAlgorithm)) {
+      return refuse('CA_MD_TOO_WEAK', depth, `${subject} is signed with ${signatureAlgorithm}`);
+    }
+  }
+  return undefined;
+}
+
+/** From the anchor down. The anchor's own signature says nothing and is not checked; its dates are. */
+function checkSignaturesAndTimes(path: readonly Certificate[], at: Instant): Verdict | undefined {
+  for (let depth = path.length - 1; depth >= 0; depth--) {
+    const certificate = path[depth];
+    const issuer = path[depth + 1];
+    if (certificate === undefined) continue;
+    const { subject } = certificate;
+    if (issuer !== undefined) {
+      if (!maySign(issuer)) {
+        return refuse('KEYUSAGE_NO_CERTSIGN', depth + 1, `${issuer.subject} may not sign certificates`);
+      }
+      if (!signedBy(certificate, issuer)) {
+        return refuse(
+          'CERT_SIGNATURE_FAILURE',
+          depth,
+          `${subject} was not signed by the ${issuer.subject} at hand`,
+        );
+      }
+    }
+    if (certificate.notBefore > at) return refuse('CERT_NOT_YET_VALID', depth, `${subject} is not valid yet`);
+    if (isExpired(certificate, at)) return refuse('CERT_HAS_EXPIRED', depth, `${subject} has expired`);
+  }
+  return undefined;
+}
+
+function checkConstraints(path: readonly Certificate[]): Verdict | undefined {
+  if (path.every(({ nameConstraints }) => nameConstraints === undefined)) return undefined;
+  for (let depth = path.length - 1; depth >= 0; depth--) {
+    const certificate = path[depth];
+    if (certificate === undefined || (depth > 0 && certificate.selfIssued)) continue;
+    for (let above = path.length - 1; above > depth; above--) {
+      const issuer = path[above];
+      if (issuer?.nameConstraints === undefined) continue;
+      const verdict = checkNames(certificate, issuer.nameConstraints, depth === 0);
+      if (verdict !== 'OK') {
+        return refuse(
+          verdict,
+          depth,
+          `a name of ${certificate.subject} is not one that ${issuer.subject} may certify`,
+        );
+      }
+    }
+  }
+  return undefined;
+}
