@@ -1,4 +1,3 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
 import {
   type Bundle,
@@ -6,10 +5,12 @@ import {
   HandoverError,
   type Instant,
   isExpired,
+  PrivateKey,
   parseCertificates,
 } from '@handover/material';
 import { contextOf, type Pems } from './client-source.ts';
 import type { ClientMaterial } from './hot-client.ts';
+import { inFile, mustNotBeBlank } from './in-file.ts';
 import type { Contents } from './read-files.ts';
 import { isoTime } from './status.ts';
 import { readBundle } from './trust.ts';
@@ -23,33 +24,17 @@ export type IdentityLabel = 'cert' | 'key' | 'ca';
 
 type Paths = { readonly cert: string; readonly key: string; readonly ca?: string | undefined };
 
-function readChain(bytes: Buffer, path: string): readonly Certificate[] {
-  if (bytes.toString().trim() === '') throw empty(path, 'a PEM certificate');
-  try {
-    return parseCertificates(bytes).certificates;
-  } catch (cause) {
-    if (!(cause instanceof HandoverError)) throw cause;
-    throw new HandoverError(cause.code, `${path}: ${cause.message}`, { path, cause });
-  }
+function readLeafFirst(bytes: Buffer, path: string): readonly [Certificate, ...Certificate[]] {
+  mustNotBeBlank(bytes, path, 'a PEM certificate');
+  const [leaf, ...rest] = inFile(path, () => parseCertificates(bytes)).certificates;
+  if (leaf === undefined)
+    throw new HandoverError('PEM_NO_CERTIFICATE', `${path} holds no certificate`, { path });
+  return [leaf, ...rest];
 }
 
-const empty = (path: string, what: string): HandoverError =>
-  new HandoverError('FILE_EMPTY', `${path} is empty; it should hold ${what}`, { path, retry: 'later' });
-
-/** The cause is left out on purpose: OpenSSL's words about a key have no place in a log. */
-function readKey(bytes: Buffer, path: string): { pem: string; belongsTo(leaf: Certificate): boolean } {
-  const pem = bytes.toString('utf8');
-  if (pem.trim() === '') throw empty(path, 'a PEM private key');
-  try {
-    const key = createPrivateKey(pem);
-    return { pem, belongsTo: (leaf) => new X509Certificate(leaf.der).checkPrivateKey(key) };
-  } catch {
-    throw new HandoverError(
-      'KEY_MALFORMED',
-      `${path} holds no private key that can be used; write an unencrypted PEM key there`,
-      { path },
-    );
-  }
+function readKey(bytes: Buffer, path: string): PrivateKey {
+  mustNotBeBlank(bytes, path, 'a PEM private key');
+  return inFile(path, () => PrivateKey.parse(bytes.toString('utf8'), path));
 }
 
 function mustBeValid(leaf: Certificate, path: string, now: Instant): void {
@@ -86,12 +71,11 @@ export function readIdentity(
   contents: Contents<IdentityLabel>,
   now: Instant,
 ): IdentityMaterial {
-  const chain = readChain(contents.cert, paths.cert);
+  const chain = readLeafFirst(contents.cert, paths.cert);
   const key = readKey(contents.key, paths.key);
   const bundle = paths.ca === undefined ? undefined : readBundle(contents.ca, paths.ca);
   const [leaf] = chain;
-  if (leaf === undefined) throw empty(paths.cert, 'a PEM certificate');
-  if (!key.belongsTo(leaf)) {
+  if (!key.matches(leaf)) {
     throw new HandoverError(
       'KEY_MISMATCH',
       `the key in ${paths.key} does not belong to the certificate in ${paths.cert}; write both together`,
@@ -99,7 +83,7 @@ export function readIdentity(
     );
   }
   mustBeValid(leaf, paths.cert, now);
-  const pems = { cert: chain.map(({ pem }) => pem).join(''), key: key.pem, ca: bundle?.pem };
+  const pems = { cert: chain.map(({ pem }) => pem).join(''), key: key.exportPem(), ca: bundle?.pem };
   return {
     leaf,
     bundle,

@@ -9,5 +9,6 @@ export type { ServeOptions } from './serve.ts';
 export type { FailureStatus, LeafStatus, SourceStatus, StatusSource } from './status.ts';
 export { type StatusDocument, type StatusOptions, type StatusServer, serveStatus } from './status-server.ts';
 export type { LiveTlsOptions } from './tls-options.ts';
+export { openTlsProfile, type TlsProfile, type TlsProfileOptions } from './tls-profile.ts';
 export { openToken, type Token } from './token.ts';
 export { openTrust, type Trust, type TrustOptions } from './trust.ts';

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { HandoverError } from '@handover/material';
 import { Followed } from './followed.ts';
 import { Follower, type Material } from './follower.ts';
+import { mustNotBeBlank } from './in-file.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
 import type { SourceStatus } from './status.ts';
 
@@ -13,13 +14,8 @@ interface TokenMaterial extends Material {
 }
 
 function readToken(bytes: Buffer, path: string): TokenMaterial {
+  mustNotBeBlank(bytes, path, 'a token');
   const value = bytes.toString('utf8').trim();
-  if (value === '') {
-    throw new HandoverError('FILE_EMPTY', `${path} is empty; it should hold a token`, {
-      path,
-      retry: 'later',
-    });
-  }
   // Visible ASCII only: anything else would break out of, or be refused in, an Authorization header (RFC 9110 §5.5).
   if (!/^[\x21-\x7e]+$/.test(value)) {
     throw new HandoverError(

@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
-import { type Bundle, HandoverError, parseBundle } from '@handover/material';
+import { type Bundle, parseBundle } from '@handover/material';
 import { contextOf } from './client-source.ts';
 import { Follower } from './follower.ts';
 import { type ClientMaterial, HotClient } from './hot-client.ts';
+import { inFile, mustNotBeBlank } from './in-file.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
 import type { SourceStatus } from './status.ts';
 
@@ -18,17 +19,10 @@ interface TrustMaterial extends ClientMaterial {
   readonly bundle: Bundle | undefined;
 }
 
-const isBlank = (bytes: Buffer): boolean => bytes.length < 1024 && bytes.toString().trim() === '';
-
-/** A bundle as read from a file. An empty file is told apart from one without a certificate in it. */
+/** A bundle as read from a file. */
 export function readBundle(bytes: Buffer, path: string): Bundle {
-  if (isBlank(bytes)) {
-    throw new HandoverError('FILE_EMPTY', `${path} is empty; it should hold PEM certificates`, {
-      path,
-      retry: 'later',
-    });
-  }
-  return parseBundle(bytes, path);
+  mustNotBeBlank(bytes, path, 'PEM certificates');
+  return inFile(path, () => parseBundle(bytes, path));
 }
 
 /** Trust anchors that follow their file. */
