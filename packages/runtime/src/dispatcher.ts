@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { connect as connectPlain } from 'node:net';
+import { connect as connectPlain, type Socket } from 'node:net';
 import { HandoverError } from '@handover/material';
 import type { Agent, Dispatcher, fetch as undiciFetch } from 'undici';
 import { type ClientSource, type ContextOptions, contextOptionsIn } from './client-source.ts';
@@ -47,6 +47,7 @@ type ConnectFunction = Extract<Agent.Options['connect'], (...args: never[]) => v
 export function hotConnect(
   source: ClientSource,
   options: HotDispatcherOptions['connect'] & { readonly allowH2?: boolean | undefined } = {},
+  connected: (socket: Socket) => void = () => undefined,
 ): ConnectFunction {
   const contextOptions = contextOptionsIn(options);
   const ALPNProtocols = options.allowH2 === true ? ['http/1.1', 'h2'] : ['http/1.1'];
@@ -58,6 +59,7 @@ export function hotConnect(
       const failed = (error: Error) => done(error, null);
       socket.once('error', failed).once('connect', () => {
         socket.off('error', failed);
+        connected(socket);
         done(null, socket);
       });
       return;
@@ -84,11 +86,17 @@ export function hotConnect(
     ).then(
       (socket) => {
         socket.setNoDelay(true).setKeepAlive(true, 30_000);
+        connected(socket);
         done(null, socket);
       },
       (error: Error) => done(error, null),
     );
   };
+}
+
+interface Pool {
+  readonly agent: Agent;
+  readonly sockets: ReadonlySet<Socket>;
 }
 
 /** One dispatcher for ever; inside, one undici agent for each generation. */
@@ -98,15 +106,22 @@ export function hotDispatcher(
   options: HotDispatcherOptions = {},
 ): Dispatcher {
   const { connect, ...agentOptions } = options;
-  const make = () =>
-    new undici.Agent({
-      ...agentOptions,
-      connect: hotConnect(source, { ...connect, allowH2: agentOptions.allowH2 }),
-    });
+  const make = (): Pool => {
+    const sockets = new Set<Socket>();
+    const track = (socket: Socket) => {
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket));
+    };
+    const connectNow = hotConnect(source, { ...connect, allowH2: agentOptions.allowH2 }, track);
+    return { agent: new undici.Agent({ ...agentOptions, connect: connectNow }), sockets };
+  };
 
   /** Graceful, then not: what is under way may finish until the deadline. */
-  const retire = (agent: Agent) => {
-    const deadline = setTimeout(() => void agent.destroy().catch(() => undefined), source.drainMs).unref();
+  const retire = ({ agent, sockets }: Pool) => {
+    // Not agent.destroy(): after close() an undici agent has forgotten its clients, and destroys none.
+    const deadline = setTimeout(() => {
+      for (const socket of sockets) socket.destroy();
+    }, source.drainMs).unref();
     agent
       .close()
       .catch(() => undefined)
@@ -114,7 +129,7 @@ export function hotDispatcher(
   };
 
   class HotDispatcher extends undici.Dispatcher {
-    #agent = make();
+    #pool = make();
     #ended = false;
     readonly #unsubscribe: (() => void)[];
 
@@ -128,19 +143,19 @@ export function hotDispatcher(
       });
       const offEnd = source.onEnd(() => {
         const dispatcher = self.deref();
-        if (dispatcher !== undefined) retire(dispatcher.#agent);
+        if (dispatcher !== undefined) retire(dispatcher.#pool);
       });
       this.#unsubscribe = [off, offEnd];
     }
 
     override dispatch(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
-      return this.#agent.dispatch(request, handler);
+      return this.#pool.agent.dispatch(request, handler);
     }
 
     override close(): Promise<void>;
     override close(done: () => void): void;
     override close(done?: () => void): Promise<void> | undefined {
-      return this.#end(this.#agent.close(), done);
+      return this.#end(this.#pool.agent.close(), done);
     }
 
     override destroy(error?: Error | null): Promise<void>;
@@ -148,7 +163,7 @@ export function hotDispatcher(
     override destroy(error: Error | null, done: () => void): void;
     override destroy(first?: Error | null | (() => void), second?: () => void): Promise<void> | undefined {
       const [error, done] = typeof first === 'function' ? [null, first] : [first ?? null, second];
-      return this.#end(this.#agent.destroy(error), done);
+      return this.#end(this.#pool.agent.destroy(error), done);
     }
 
     #end(ending: Promise<void>, done: (() => void) | undefined): Promise<void> | undefined {
@@ -161,8 +176,8 @@ export function hotDispatcher(
 
     #swap(): void {
       if (this.#ended) return;
-      const old = this.#agent;
-      this.#agent = make();
+      const old = this.#pool;
+      this.#pool = make();
       retire(old);
     }
   }

@@ -11,6 +11,7 @@ import {
 import { contextOf, type Pems } from './client-source.ts';
 import type { ClientMaterial } from './hot-client.ts';
 import { inFile, mustNotBeBlank } from './in-file.ts';
+import { clearOpenSslErrors } from './openssl-errors.ts';
 import type { Contents } from './read-files.ts';
 import { isoTime } from './status.ts';
 import { readBundle } from './trust.ts';
@@ -34,6 +35,7 @@ function readLeafFirst(bytes: Buffer, path: string): readonly [Certificate, ...C
 
 function readKey(bytes: Buffer, path: string): PrivateKey {
   mustNotBeBlank(bytes, path, 'a PEM private key');
+  clearOpenSslErrors(); // whoever left them: a server of the caller's that refused its options, for one
   return inFile(path, () => PrivateKey.parse(bytes.toString('utf8'), path));
 }
 

@@ -144,9 +144,11 @@ export async function openTlsProfile(path: string, options: TlsProfileOptions = 
     return value;
   });
   const loaded = (value: ResolvedTlsProfile) => {
-    // Only of what somebody wrote by hand: that OpenSSL 3.0 lacks a group of the named profiles is no news.
+    // Only of what somebody wrote by hand, and not of groups: that OpenSSL 3.0 lacks the newest is no news.
     if (value.profile.type !== 'Custom') return;
-    for (const { code, message } of value.warnings) warn(code, `${file}: ${message}`);
+    for (const { code, message } of value.warnings) {
+      if (code !== 'TLS_PROFILE_GROUPS_UNSUPPORTED') warn(code, `${file}: ${message}`);
+    }
   };
   const keep = copy === undefined ? undefined : keepCopy(copy);
   loaded(follower.loaded.value);

@@ -1,4 +1,13 @@
-import { type FollowOptions, openIdentity, openTrust, type TrustOptions } from '../src/index.ts';
+import {
+  type FollowOptions,
+  type Identity,
+  type KeptEvent,
+  openIdentity,
+  openTrust,
+  type ReloadedEvent,
+  type Trust,
+  type TrustOptions,
+} from '../src/index.ts';
 import type { Leaf, MockCa } from './mock-ca.ts';
 import { Volume } from './volume.ts';
 
@@ -54,8 +63,13 @@ export const files = ({ cert, key }: Leaf, ...trusted: MockCa[]) => ({
   'ca.crt': trusted.map(({ pem }) => pem).join(''),
 });
 
+interface Events {
+  reloaded: ReloadedEvent;
+  kept: KeptEvent;
+}
+
 /** The next event of that name. */
-export const next = <Event>(
-  source: { on(name: 'reloaded' | 'kept', listener: (event: Event) => void): unknown },
-  name: 'reloaded' | 'kept',
-): Promise<Event> => new Promise((resolve) => source.on(name, resolve));
+export const next = <Name extends keyof Events>(
+  source: Pick<Trust, 'on'> | Pick<Identity, 'on'>,
+  name: Name,
+): Promise<Events[Name]> => new Promise((resolve) => (source as Pick<Trust, 'on'>).on(name, resolve));

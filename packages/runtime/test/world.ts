@@ -118,14 +118,16 @@ export function readByte(
       session = fresh;
     });
     let byte = false;
+    let resumed = false;
     socket.once('data', () => {
       byte = true;
+      resumed = socket.isSessionReused();
       socket.end();
     });
     socket.once('error', reject);
     socket.once('close', () =>
       byte
-        ? resolve({ resumed: socket.isSessionReused(), session })
+        ? resolve({ resumed, session })
         : reject(Object.assign(new Error('closed without a byte'), { code: 'NO_BYTE' })),
     );
   });
