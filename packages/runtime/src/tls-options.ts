@@ -11,6 +11,16 @@ export interface LiveTlsOptions {
   readonly rejectUnauthorized?: false;
 }
 
+/**
+ * Drivers copy options, some at each connect, some once and for all (node-redis, nodemailer). `node:tls` asks a context for
+ * its native half at each connect, so a context whose native half is looked up then is live even in a copy. Tried on
+ * Node 20, 22 and 24.
+ */
+function liveContext(source: ClientSource): SecureContext {
+  const context = { get: () => source.generation().context().context as unknown, enumerable: true };
+  return Object.create(source.generation().context(), { context }) as SecureContext;
+}
+
 /** Properties are configurable because pg redefines `key` on the object it is given. */
 export function liveTlsOptions(source: ClientSource): LiveTlsOptions {
   const live = (get: () => unknown, enumerable: boolean) => ({ get, enumerable, configurable: true });
@@ -18,7 +28,7 @@ export function liveTlsOptions(source: ClientSource): LiveTlsOptions {
   return Object.defineProperties(
     {},
     {
-      secureContext: live(() => source.generation().context(), true),
+      secureContext: { value: liveContext(source), enumerable: true, configurable: true },
       ...(ca === undefined ? {} : { ca: live(() => source.generation().ca, true) }),
       ...(cert === undefined
         ? {}
