@@ -4,7 +4,7 @@ import { Listeners } from './events.ts';
 import type { ResolvedFollowOptions } from './options.ts';
 import { type Failure, failureOf, type KeptEvent, type Outcome, type ReloadedEvent } from './outcome.ts';
 import { type Contents, readAll, resolveAll } from './read-files.ts';
-import { PathResolver, type Watched } from './resolve-path.ts';
+import { type KnownDirectories, PathResolver, type Watched } from './resolve-path.ts';
 import { DirectoryWatches } from './watch-directories.ts';
 
 /** Files written in place come in several events; a swapped link is complete at once. */
@@ -66,6 +66,8 @@ export class Follower<Label extends string, Value extends Material> {
   #next: Promise<Outcome> | undefined;
   #refreshing: Promise<Outcome> | undefined;
   #refreshedAt = Number.NEGATIVE_INFINITY;
+  /** An event tells which names changed; a poll or a request looks at the whole path again. */
+  readonly #known: KnownDirectories = new Set();
   #settle: NodeJS.Timeout | undefined;
   #settleBy = 0;
   #poll: NodeJS.Timeout | undefined;
@@ -120,6 +122,11 @@ export class Follower<Label extends string, Value extends Material> {
 
   /** Never throws. Calls that come before the read begins share it; later ones share the next. */
   reload(): Promise<Outcome> {
+    this.#known.clear();
+    return this.#queue();
+  }
+
+  #queue(): Promise<Outcome> {
     if (this.#closed) return Promise.resolve({ reason: 'unchanged' });
     this.#next ??= (this.#running ?? Promise.resolve()).then(() => {
       this.#next = undefined;
@@ -164,7 +171,7 @@ export class Follower<Label extends string, Value extends Material> {
     clearTimeout(this.#settle);
     if (kind === 'link') {
       this.#settle = undefined;
-      void this.reload();
+      void this.#queue();
       return;
     }
     const at = performance.now();
@@ -172,7 +179,7 @@ export class Follower<Label extends string, Value extends Material> {
     this.#settle = setTimeout(
       () => {
         this.#settle = undefined;
-        void this.reload();
+        void this.#queue();
       },
       Math.max(0, Math.min(SETTLE_MS, this.#settleBy - at)),
     ).unref();
@@ -189,14 +196,15 @@ export class Follower<Label extends string, Value extends Material> {
   async #read(): Promise<Contents<Label>> {
     const { files, maxBytes } = this.#spec;
     for (let attempt = 1; ; attempt++) {
-      const resolver = new PathResolver();
+      const resolver = new PathResolver(this.#known);
       const resolved = await resolveAll(files, resolver);
       // A swap between following the links and a watch that was only just set would go unseen: follow them again.
       if (!this.#closed && this.#watches.arm(resolver.watch) && attempt < ATTEMPTS) continue;
-      if ('failure' in resolved) throw resolved.failure;
       try {
+        if ('failure' in resolved) throw resolved.failure;
         return await readAll(files, resolved.real, maxBytes);
       } catch (error) {
+        this.#known.clear();
         // The kubelet removes the old directory after a swap: what was there a moment ago is now under the new link.
         const gone = error instanceof HandoverError && error.code === 'FILE_MISSING';
         if (!gone || attempt >= ATTEMPTS) throw error;

@@ -69,7 +69,7 @@ export class HotAgent extends Agent {
   }
 
   addRequest(request: ClientRequest, options: RequestOptions): void {
-    this.#waiting.set(request, options);
+    if (this.#isLimited()) this.#waiting.set(request, options);
     const stamped: OwnOptions = { ...options, [GENERATION]: this.#source.generation().number };
     plain.addRequest.call(this.#inner, request, stamped);
   }
@@ -83,9 +83,9 @@ export class HotAgent extends Agent {
   }
 
   override createConnection(options: OwnOptions, created: Created = () => undefined): undefined {
-    const release = this.#reserve(this.getName(options));
+    const release = this.#isLimited() ? this.#reserve(this.getName(options)) : undefined;
     const deliver = (socket: Socket) => {
-      release();
+      release?.();
       this.#generations.set(socket, options[GENERATION] ?? 0);
       created(null, socket);
     };
@@ -115,9 +115,11 @@ export class HotAgent extends Agent {
       const own: OwnOptions = {
         ...options,
         secureContext: generation.context(this.#contextOptions),
-        // Sessions are kept under this name: one of an older generation would resume past the new trust.
-        _agentKey: this.getName({ ...options, [GENERATION]: generation.number }),
       };
+      // Sessions are kept under this name: one of an older generation would resume past the new trust.
+      if (options[GENERATION] !== generation.number || own._agentKey === undefined) {
+        own._agentKey = this.getName({ ...options, [GENERATION]: generation.number });
+      }
       const socket = super.createConnection(own) as TLSSocket;
       const settle = () => {
         socket.off('secureConnect', connected).off('error', failed).off('timeout', late).off('close', closed);
@@ -140,11 +142,12 @@ export class HotAgent extends Agent {
     });
   }
 
+  #isLimited(): boolean {
+    return this.maxSockets !== Number.POSITIVE_INFINITY || this.maxTotalSockets !== Number.POSITIVE_INFINITY;
+  }
+
   /** Holds a place while a handshake is under way, so that `maxSockets` holds for what is not connected yet, too. */
   #reserve(name: string): () => void {
-    if (this.maxSockets === Number.POSITIVE_INFINITY && this.maxTotalSockets === Number.POSITIVE_INFINITY) {
-      return () => undefined;
-    }
     const place = new Socket();
     const sockets = this.#inner.sockets[name] ?? [];
     this.#inner.sockets[name] = sockets;

@@ -24,12 +24,11 @@ async function readBounded(handle: FileHandle, path: string, size: number, maxBy
   let length = 0;
   for (;;) {
     const { bytesRead } = await handle.read(buffer, length, buffer.length - length, null);
-    if (bytesRead === 0) return buffer.subarray(0, length);
     length += bytesRead;
     if (length > maxBytes) throw tooLarge(path, maxBytes);
-    if (length === buffer.length) {
-      buffer = Buffer.concat([buffer], Math.min(buffer.length * 2, maxBytes + 1));
-    }
+    // A regular file gives all it has: less than was asked for is its end.
+    if (length < buffer.length) return buffer.subarray(0, length);
+    buffer = Buffer.concat([buffer], Math.min(buffer.length * 2, maxBytes + 1));
   }
 }
 
