@@ -117,6 +117,10 @@ describe('S1: startup without an API server', () => {
 });
 
 describe('A process', () => {
+  test.runIf(process.env.HANDOVER_NODE)('is the Node that was asked for', () => {
+    expect(process.versions.node.split('.')[0]).toBe(process.env.HANDOVER_NODE?.split('.')[0]);
+  });
+
   test('ends by itself with everything open: nothing here holds it', async () => {
     const ended = await run(
       dir,
