@@ -86,6 +86,12 @@ describe.each(BAD)('A file that is %s', (_, code, make) => {
   });
 });
 
+test('a file that gives more than it says is cut off at the bound', async () => {
+  // a file of the kernel's: regular, of size 0, and full
+  const path = '/proc/self/smaps';
+  await expect(openToken(path)).rejects.toMatchObject({ code: 'FILE_TOO_LARGE', path });
+});
+
 test('a unix socket in the place of a file is refused, not opened', async () => {
   const path = scope.volume({}).path('socket');
   const server = createServer().listen(path);

@@ -26,9 +26,10 @@ async function readBounded(handle: FileHandle, path: string, size: number, maxBy
     const { bytesRead } = await handle.read(buffer, length, buffer.length - length, null);
     length += bytesRead;
     if (length > maxBytes) throw tooLarge(path, maxBytes);
-    // A regular file gives all it has: less than was asked for is its end.
-    if (length < buffer.length) return buffer.subarray(0, length);
-    buffer = Buffer.concat([buffer], Math.min(buffer.length * 2, maxBytes + 1));
+    if (bytesRead === 0 || length === size) return buffer.subarray(0, length);
+    if (length === buffer.length) {
+      buffer = Buffer.concat([buffer], Math.min(buffer.length * 2, maxBytes + 1));
+    }
   }
 }
 

@@ -4,7 +4,7 @@ import { createSecureContext, createServer as createTlsServer, type Server, type
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { echo, echoClient, grpcServer } from '../test/adapters.ts';
 import { files, next, Scope } from '../test/fixture.ts';
-import { MockCa } from '../test/mock-ca.ts';
+import { type Leaf, MockCa } from '../test/mock-ca.ts';
 import { eventually, listen, ok, readByte, UNKNOWN_AUTHORITY, wordsOf } from '../test/world.ts';
 import { credentials } from './grpc.ts';
 
@@ -76,7 +76,7 @@ describe.each(KINDS)('S2.12: a %s server', (_kind, create) => {
 });
 
 describe('A server that follows an identity', () => {
-  test('S2.12: gRPC: own certificate and client CA follow their files', async () => {
+  test('S2.12: gRPC: own certificate and client CA follow their files, resumption included', async () => {
     const target = await grpcServer(one, one.pem);
     scope.add(target);
     const trusted = scope.volume(files(one.leaf(), one, two));
@@ -84,12 +84,28 @@ describe('A server that follows an identity', () => {
     const client = echoClient(target as never, channel);
     scope.add(client);
     await echo(client);
-    // client CA moves to two: our leaf of one is refused, then our own file moves too
+    // an HTTP/2 server speaks first, too
+    const as = (leaf: Leaf, session?: Buffer) =>
+      readByte({
+        port: target.port,
+        ca: one.pem + two.pem,
+        ALPNProtocols: ['h2'],
+        ...leaf,
+        ...(session ? { session } : {}),
+      });
+    const [clientOne, clientTwo] = [one.leaf(), two.leaf()];
+    const { session } = await as(clientOne);
+    expect((await as(clientOne, session)).resumed).toBe(true);
+    expect(await ok(as(clientTwo))).toBe(false);
     target.use(two.leaf(), two.pem);
-    await eventually(async () => {
-      target.cut();
-      return !(await ok(echo(client)));
-    });
+    await eventually(() => ok(as(clientTwo)));
+    expect(await ok(as(clientOne))).toBe(false);
+    expect(await ok(as(clientOne, session))).toBe(false);
+    expect(
+      await wordsOf(readByte({ port: target.port, ca: one.pem, ALPNProtocols: ['h2'], ...clientTwo })),
+    ).toMatch(UNKNOWN_AUTHORITY);
+    // the channel, cut off, comes back once its own certificate has followed
+    target.cut();
     trusted.write(files(two.leaf(), one, two));
     await eventually(() => ok(echo(client)));
   });

@@ -6,7 +6,6 @@ interface Armed {
   readonly watcher: FSWatcher;
   readonly identity: string;
   names: ReadonlyMap<string, Watched>;
-  dead: boolean;
 }
 
 /** Birth time too: a directory that is removed and made again often gets the same inode number. */
@@ -35,7 +34,7 @@ export class DirectoryWatches {
   arm(wanted: ReadonlyMap<string, ReadonlyMap<string, Watched>>): boolean {
     let added = false;
     for (const [directory, armed] of this.#armed) {
-      if (!wanted.has(directory) || armed.dead || armed.identity !== identityOf(directory)) {
+      if (!wanted.has(directory) || armed.identity !== identityOf(directory)) {
         armed.watcher.close();
         this.#armed.delete(directory);
       }
@@ -67,23 +66,22 @@ export class DirectoryWatches {
     } catch {
       return false;
     }
-    const armed: Armed = { watcher, identity, names, dead: false };
+    const armed: Armed = { watcher, identity, names };
     this.#armed.set(directory, armed);
     const self = basename(directory);
+    const lost = () => {
+      watcher.close();
+      if (this.#armed.get(directory) === armed) this.#armed.delete(directory);
+      this.#changed('link');
+    };
     watcher.on('change', (_event, raw) => {
       const name = raw?.toString();
       const kind = name === undefined ? 'link' : armed.names.get(name);
       if (kind !== undefined) this.#changed(kind);
-      else if (name === self) {
-        // The directory itself was moved or removed: inotify names it by its own last part.
-        armed.dead = true;
-        this.#changed('link');
-      }
+      // The directory itself was moved or removed: inotify names it by its own last part.
+      else if (name === self) lost();
     });
-    watcher.on('error', () => {
-      armed.dead = true;
-      this.#changed('link');
-    });
+    watcher.on('error', lost);
     return true;
   }
 }
