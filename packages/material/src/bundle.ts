@@ -89,14 +89,14 @@ export function unexpired(
 }
 
 /**
- * Envoy Gateway's overlap rule (PR 8534). Byte-equal texts: unchanged. Otherwise every certificate of `next`, then the
- * first of `old` that can be read, has not expired and is not there already; one at most, so that the bundle stays
- * bounded however often one rotates. What cannot be read in `old` is skipped. The order is the rule's own, not
- * newest-first: two generations made in the same second would else change places, and the wrong one be carried next time.
+ * Envoy Gateway's overlap rule (PR 8534): every certificate of `next`, then the first of `old` that can be read, has not
+ * expired and is not there already; one at most, so that the bundle stays bounded however often one rotates. Equal texts
+ * therefore stay as they are. What cannot be read in `old` is skipped. The order is the rule's own, not newest-first: two
+ * generations made in the same second would else change places, and the wrong one be carried next time.
  */
 export function carryOver(next: string, old: string, at: Instant): Bundle {
   const certificates = distinct(readCertificates(next, 'new bundle').certificates);
-  if (next === old) return assemble(certificates, 'new bundle');
+  if (certificates.length === 0) empty('new bundle');
   const present = new Set(certificates.map(({ fingerprint }) => fingerprint));
   for (const der of lenientCertificates(old)) {
     const candidate = parseOrSkip(der);

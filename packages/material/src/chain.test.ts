@@ -156,6 +156,24 @@ describe('which issuer is meant', () => {
     expect(verdict([leaf], [plain2, plain1])).toBe('ok');
     expect(verdict([leaf], [plain1, plain2])).toBe('CERT_SIGNATURE_FAILURE at 0');
   });
+  it('prefers the first that is valid now, and of ended ones the last to end', () => {
+    const key = p256();
+    const ended = authority('ca', { key, notAfter: NOW - DAY });
+    const later = authority('ca', { key, notAfter: NOW - 1000 });
+    const valid = authority('ca', { key });
+    const leaf = leafOf(valid, 'a');
+    expect(verdict([leaf], [ended, valid])).toBe('ok');
+    expect(verdict([leaf], [ended, later])).toBe('CERT_HAS_EXPIRED at 1');
+    const result = verifyChain({ chain: of(leaf), anchors: of(ended, later, valid), at, purpose: 'server' });
+    expect(result).toMatchObject({ ok: true, path: of(leaf, valid) });
+  });
+  it('passes over a namesake whose key cannot have made the signature', () => {
+    const plain = { ski: 'none', aki: 'none' } as const;
+    const elliptic = authority('same', plain);
+    const modular = authority('same', { ...plain, key: rsa() });
+    expect(verdict([leafOf(modular, 'a', { aki: 'none' })], [elliptic, modular])).toBe('ok');
+    expect(verdict([leafOf(elliptic, 'a', { aki: 'none' })], [modular, elliptic])).toBe('ok');
+  });
   it('takes string type, case and spacing of names for the same', () => {
     const ca = authority('', { subject: printableName('Mesh  One') });
     expect(verdict([leafOf(ca, 'a', { issuerName: ' mesh ONE ' })], [ca])).toBe('ok');
@@ -201,6 +219,16 @@ describe('extensions and algorithms', () => {
     expect(verdict([leafOf(ca, 'a', { extra: [extra] })], [ca])).toBe('ok');
     const critical = leafOf(ca, 'a', { extra: [{ ...extra, critical: true }] });
     expect(verdict([critical], [ca])).toBe('UNHANDLED_CRITICAL_EXTENSION at 0');
+  });
+  it('refuses a proxy certificate', () => {
+    const proxy = {
+      oid: '1.3.6.1.5.5.7.1.14',
+      critical: true,
+      value: Buffer.from('300c300a06082b06010505071501', 'hex'),
+    };
+    expect(verdict([leafOf(ca, 'a', { dns: [], extra: [proxy] })], [ca])).toBe(
+      'PROXY_CERTIFICATES_NOT_ALLOWED at 0',
+    );
   });
   it('refuses SHA-1 everywhere but on the anchor, and RSA keys under 1024 bits', () => {
     const old = authority('old', { digest: 'sha1' });

@@ -1,7 +1,7 @@
 import { type Certificate, isExpired } from './certificate.ts';
 import { checkNames } from './name-constraints.ts';
 import { buildPath, isSelfSigned, type Path } from './path.ts';
-import { caStanding, issuesForPurpose, maySign, type Purpose, servesPurpose } from './purpose.ts';
+import { caStanding, issuesForPurpose, type Purpose, servesPurpose } from './purpose.ts';
 import { publicKeyOf, signedBy } from './signature.ts';
 import type { Instant } from './time.ts';
 
@@ -64,7 +64,7 @@ function checkExtensions(path: readonly Certificate[], purpose: Purpose): Verdic
       return refuse('PROXY_CERTIFICATES_NOT_ALLOWED', depth, `${subject} is a proxy certificate`);
     }
     if (depth > 0) {
-      const standing = caStanding(certificate, isSelfSigned(certificate));
+      const standing = caStanding(certificate);
       if (standing === 'no' || (standing === 'legacy' && !isTop)) {
         return refuse('INVALID_CA', depth, `${subject} is not a CA`);
       }
@@ -90,7 +90,7 @@ function checkExtensions(path: readonly Certificate[], purpose: Purpose): Verdic
 function checkStrength(path: readonly Certificate[]): Verdict | undefined {
   for (const [depth, certificate] of path.entries()) {
     const { subject, keyAlgorithm, signatureAlgorithm } = certificate;
-    const rsaBits = /^RSA-(\d+)$/.exec(keyAlgorithm)?.[1];
+    const rsaBits = /^RSA-(?:PSS-)?(\d+)$/.exec(keyAlgorithm)?.[1];
     if (publicKeyOf(certificate) === undefined || (rsaBits !== undefined && Number(rsaBits) < 1024)) {
       const code = depth === 0 ? 'EE_KEY_TOO_SMALL' : 'CA_KEY_TOO_SMALL';
       return refuse(code, depth, `the ${keyAlgorithm} key of ${subject} is too weak or cannot be used`);
@@ -110,9 +110,6 @@ function checkSignaturesAndTimes(path: readonly Certificate[], at: Instant): Ver
     if (certificate === undefined) continue;
     const { subject } = certificate;
     if (issuer !== undefined) {
-      if (!maySign(issuer)) {
-        return refuse('KEYUSAGE_NO_CERTSIGN', depth + 1, `${issuer.subject} may not sign certificates`);
-      }
       if (!signedBy(certificate, issuer)) {
         return refuse(
           'CERT_SIGNATURE_FAILURE',

@@ -15,7 +15,6 @@ export const TAG = {
   ia5String: 0x16,
   utcTime: 0x17,
   generalizedTime: 0x18,
-  visibleString: 0x1a,
   universalString: 0x1c,
   bmpString: 0x1e,
   sequence: 0x30,

@@ -22,7 +22,8 @@ const algorithmOf = (key: KeyObject): string => {
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
   if (type === 'ec')
     return `ECDSA-${CURVE_NAMES[details?.namedCurve ?? ''] ?? details?.namedCurve ?? 'explicit'}`;
-  if (type === 'rsa' || type === 'rsa-pss') return `RSA-${details?.modulusLength ?? 0}`;
+  if (type === 'rsa') return `RSA-${details?.modulusLength ?? 0}`;
+  if (type === 'rsa-pss') return `RSA-PSS-${details?.modulusLength ?? 0}`;
   if (type === 'ed25519') return 'Ed25519';
   if (type === 'ed448') return 'Ed448';
   return type ?? 'unknown';
@@ -89,6 +90,8 @@ export class PrivateKey {
 
   /** Whether the certificate is for this key. */
   matches(certificate: Certificate): boolean {
+    // In Node 20 `equals` on keys of two types leaves an error in OpenSSL's queue, and the next key to be read fails.
+    if (certificate.keyAlgorithm !== this.algorithm) return false;
     return publicKeyOf(certificate)?.equals(createPublicKey(this.#key)) ?? false;
   }
 

@@ -1,4 +1,4 @@
-import { DerReader, readOid, TAG } from './der.ts';
+import { type DerReader, readOid, TAG } from './der.ts';
 import { ATTRIBUTE_NAMES } from './oid.ts';
 
 /** A distinguished name: as text for people, and in a form that can be compared. */
@@ -32,8 +32,8 @@ const wide = (value: DerReader, octets: 2 | 4): string => {
   return text;
 };
 
-/** The text of a string type; undefined for types that have none. */
-function stringOf(tag: number, value: DerReader): string | undefined {
+/** The text of the string types that OpenSSL accepts in a name. */
+function stringOf(tag: number, value: DerReader): string {
   switch (tag) {
     case TAG.utf8String:
       try {
@@ -42,8 +42,8 @@ function stringOf(tag: number, value: DerReader): string | undefined {
         return value.fail('name is not UTF-8');
       }
     case TAG.printableString:
+    case TAG.numericString:
     case TAG.ia5String:
-    case TAG.visibleString:
     case TAG.t61String: // taken for Latin-1, as every implementation does
       return value.latin1();
     case TAG.bmpString:
@@ -51,7 +51,7 @@ function stringOf(tag: number, value: DerReader): string | undefined {
     case TAG.universalString:
       return wide(value, 4);
     default:
-      return undefined;
+      return value.fail('name of a kind that is not text');
   }
 }
 
@@ -91,22 +91,16 @@ function readRdns(rdns: DerReader): Name {
       const attribute = rdn.enter(TAG.sequence, 'attribute');
       const type = readOid(attribute);
       const tag = attribute.peek();
-      const from = attribute.at;
       const value = attribute.element();
       attribute.finish('attribute');
       const text = stringOf(tag, value);
       const label = ATTRIBUTE_NAMES[type] ?? type;
-      if (text === undefined) {
-        const whole = new DerReader(attribute.bytes, from, attribute.end).hex();
-        parts.push(`${label}=#${whole}`);
-        keys.push(`${type}#${whole}`);
-      } else {
-        if (label === 'CN') commonNames.push(text);
-        else if (label === 'emailAddress') emails.push(text);
-        parts.push(`${label}=${escaped(text)}`);
-        const value = folded(text);
-        keys.push(`${type}=${value.length}:${value}`); // the length keeps two attributes from reading as one
-      }
+      if (label === 'CN') commonNames.push(text);
+      else if (label === 'emailAddress') emails.push(text);
+      parts.push(`${label}=${escaped(text)}`);
+      // OpenSSL compares NumericString by its bytes, and as a type of its own
+      const key = tag === TAG.numericString ? `#${text}` : folded(text);
+      keys.push(`${type}=${key.length}:${key}`); // the length keeps two attributes from reading as one
     }
     texts.push(parts.join('+'));
     rdnKeys.push(keys.length === 1 ? (keys[0] ?? '') : keys.sort().join('+'));

@@ -5,10 +5,13 @@ import type { Instant } from './time.ts';
 /** Longest path that is built: OpenSSL's default depth of 100 issuers, and the leaf. */
 const MAX_PATH = 101;
 
-const family = (algorithm: string): string => {
-  const name = algorithm.slice(0, algorithm.includes('-') ? algorithm.indexOf('-') : undefined);
-  return name === 'ECDSA' || name === 'RSA' ? name : algorithm;
-};
+/** Whether a key of this kind can have made a signature of that: OpenSSL's check_sig_alg_match. */
+function keyFits(key: string, signature: string): boolean {
+  if (key.startsWith('RSA-PSS-')) return signature.startsWith('RSA-PSS-');
+  if (key.startsWith('RSA-')) return signature.startsWith('RSA-');
+  if (key.startsWith('ECDSA-')) return signature.startsWith('ECDSA-');
+  return key === signature;
+}
 
 /** The AKI names this certificate, as far as it says anything: OpenSSL's X509_check_akid. */
 const akiMatches = (subject: Certificate, issuer: Certificate): boolean =>
@@ -22,7 +25,7 @@ const akiMatches = (subject: Certificate, issuer: Certificate): boolean =>
 const mayHaveIssued = (subject: Certificate, issuer: Certificate): boolean =>
   issuer.subjectKey === subject.issuerKey &&
   akiMatches(subject, issuer) &&
-  family(issuer.keyAlgorithm) === family(subject.signatureAlgorithm) &&
+  keyFits(issuer.keyAlgorithm, subject.signatureAlgorithm) &&
   publicKeyOf(issuer) !== undefined;
 
 /** What OpenSSL calls self-signed: by its names, not by its signature. */

@@ -7,7 +7,7 @@ export interface PemBlock {
   readonly line: number;
 }
 
-/** Text outside the blocks: one entry for each run of lines. */
+/** Text outside the blocks: one entry for each run of lines, the first 1,000 of them. */
 export interface Junk {
   readonly line: number;
   /** The beginning of the run's first line. Never what might be key bytes. */
@@ -18,6 +18,8 @@ export interface Junk {
 export const MAX_PEM_BYTES = 16 * 1024 * 1024;
 
 const JUNK_CHARS = 60;
+/** More entries than this help nobody, and would cost more memory than the text. */
+const MAX_JUNK = 1_000;
 const BOUNDARY = /^-----(BEGIN|END) ([A-Z0-9][A-Z0-9 ]*)-----$/;
 
 const refuse = (code: string, message: string): never => {
@@ -112,21 +114,22 @@ export function scanPem(
         continue;
       }
     }
-    if (open) {
-      open.body += raw.trim();
-      continue;
-    }
-    // A mangled boundary is not junk: skipping it would drop a certificate in silence.
+    // A mangled boundary is not junk: skipping it would drop a certificate in silence. `cat` of files without a last
+    // newline makes `-----END …----------BEGIN …-----`.
     if (raw.includes('-----BEGIN') || raw.includes('-----END')) {
       refuse(
         'PEM_BAD_BOUNDARY',
         `line ${line} is a damaged BEGIN or END line; it must stand alone, unindented`,
       );
     }
+    if (open) {
+      open.body += raw.trim();
+      continue;
+    }
     if (raw.trim() === '') {
       inJunk = false;
     } else if (!inJunk) {
-      junk.push({ line, text: shown(raw) });
+      if (junk.length < MAX_JUNK) junk.push({ line, text: shown(raw) });
       inJunk = true;
     }
   }

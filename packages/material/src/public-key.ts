@@ -6,11 +6,25 @@ const bitsOf = (hex: string): number => {
   return (digits.length - 1) * 4 + Number.parseInt(digits[0] ?? '0', 16).toString(2).length;
 };
 
+/** At most one element may follow the OID of an AlgorithmIdentifier; these are the kinds that any algorithm has. */
+const skipParameters = (algorithm: DerReader): void => {
+  const tag = algorithm.peek();
+  if (tag === TAG.null) {
+    if (!algorithm.element().done) algorithm.fail('NULL with content');
+  } else if (tag === TAG.oid) {
+    readOid(algorithm);
+  } else if (tag === TAG.sequence) {
+    algorithm.element();
+  }
+  algorithm.finish('algorithm');
+};
+
 /** Reads SubjectPublicKeyInfo and names the key: `ECDSA-P256`, `RSA-2048`, `Ed25519`, or its OID. */
 export function readKeyAlgorithm(from: DerReader): string {
   const info = from.enter(TAG.sequence, 'public key');
   const algorithm = info.enter(TAG.sequence, 'key algorithm');
   const oid = readOid(algorithm);
+  skipParameters(new Reader(algorithm.bytes, algorithm.at, algorithm.end));
   const { bits, unused } = readBitString(info);
   info.finish('public key');
   switch (oid) {
@@ -23,7 +37,7 @@ export function readKeyAlgorithm(from: DerReader): string {
       const modulus = readIntegerHex(key);
       readIntegerHex(key);
       key.finish('RSA key');
-      return `RSA-${bitsOf(modulus)}`;
+      return `${oid === OID.rsaPss ? 'RSA-PSS' : 'RSA'}-${bitsOf(modulus)}`;
     }
     case OID.ecPublicKey: {
       if (algorithm.peek() !== TAG.oid) return 'ECDSA-explicit';
@@ -42,9 +56,13 @@ export function readKeyAlgorithm(from: DerReader): string {
 /** Names the signature algorithm whose AlgorithmIdentifier has been entered. */
 export function readSignatureAlgorithm(algorithm: DerReader): string {
   const oid = readOid(algorithm);
-  if (oid !== OID.rsaPss) return SIGNATURE_ALGORITHMS[oid] ?? oid;
+  if (oid !== OID.rsaPss) {
+    skipParameters(algorithm);
+    return SIGNATURE_ALGORITHMS[oid] ?? oid;
+  }
   if (algorithm.peek() !== TAG.sequence) return algorithm.fail('RSA-PSS without parameters');
   const parameters = algorithm.element();
+  algorithm.finish('signature algorithm');
   if (parameters.peek() !== 0xa0) return 'RSA-PSS-SHA1'; // the default: RFC 4055 §3.1
   const digest = readOid(parameters.element().enter(TAG.sequence, 'digest algorithm'));
   return `RSA-PSS-${DIGESTS[digest] ?? digest}`;

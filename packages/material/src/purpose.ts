@@ -17,16 +17,16 @@ const allows = (usages: readonly string[] | undefined, wanted: readonly string[]
   usages === undefined || usages.some((usage) => wanted.includes(usage));
 
 const CERT_SIGN: readonly string[] = ['keyCertSign'];
-export const maySign = (certificate: Certificate): boolean => allows(certificate.keyUsage, CERT_SIGN);
+const maySign = (certificate: Certificate): boolean => allows(certificate.keyUsage, CERT_SIGN);
 
 /**
  * Whether it is a CA: `yes` by its basicConstraints; `legacy` by other signs, which OpenSSL accepts of a trust anchor only
  * (a self-signed version 1 certificate, keyCertSign without basicConstraints, a Netscape CA type).
  */
-export function caStanding(certificate: Certificate, selfSigned: boolean): 'yes' | 'legacy' | 'no' {
+export function caStanding(certificate: Certificate): 'yes' | 'legacy' | 'no' {
   if (!maySign(certificate)) return 'no';
   if (certificate.hasBasicConstraints) return certificate.isCa ? 'yes' : 'no';
-  if (certificate.version === 1 && selfSigned) return 'legacy';
+  if (certificate.version === 1) return 'legacy';
   if (certificate.keyUsage !== undefined) return 'legacy';
   return ((certificate.netscapeCertType ?? 0) & NETSCAPE.anyCa) !== 0 ? 'legacy' : 'no';
 }

@@ -1,0 +1,236 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { authority, DAY, type Issued, leafOf, NOW } from '../test/mock-ca.ts';
+import {
+  type Bundle,
+  bundleOf,
+  carryOver,
+  diffBundles,
+  encodePem,
+  HandoverError,
+  instant,
+  parseBundle,
+  parseCertificate,
+  unexpired,
+} from './index.ts';
+
+const cas = Array.from({ length: 8 }, (_, i) =>
+  authority(`mesh ${i + 1}`, { notBefore: NOW - (100 - i) * DAY, notAfter: NOW + (i + 1) * DAY }),
+);
+const [ca1, ca2, ca3] = cas as [Issued, Issued, Issued];
+const pem = (...issued: readonly Issued[]): string =>
+  issued.map(({ certificate }) => certificate.pem).join('');
+const names = (bundle: Bundle): string =>
+  bundle.certificates.map(({ subject }) => subject.replace('CN=mesh ', '')).join(' ');
+const at = instant(NOW);
+const key = encodePem('EC PRIVATE KEY', Buffer.from('secretsecretsecret'));
+
+const errorOf = (action: () => unknown): HandoverError => {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof HandoverError) return error;
+    throw error;
+  }
+  throw new Error('no error');
+};
+
+describe('a bundle', () => {
+  it('has the same text and hash whatever order, repetition, comments and line ends it came with', () => {
+    const wanted = bundleOf(cas.map(({ certificate }) => certificate));
+    fc.assert(
+      fc.property(
+        fc.shuffledSubarray(cas, { minLength: cas.length }),
+        fc.array(fc.constantFrom(...cas)),
+        fc.constantFrom('\n', '\r\n'),
+        fc.array(fc.constantFrom('', '# comment', 'subject=x')),
+        (order, again, newline, comments) => {
+          const text = [...order, ...again].map((each, i) => `${comments[i] ?? ''}\n${pem(each)}`).join('\n');
+          const bundle = parseBundle(text.replaceAll('\n', newline));
+          expect(bundle.pem).toBe(wanted.pem);
+          expect(bundle.hash).toBe(wanted.hash);
+        },
+      ),
+    );
+    expect(wanted.hash).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it('puts the newest generation first, and ends ties by fingerprint', () => {
+    expect(names(parseBundle(pem(...cas)))).toBe('8 7 6 5 4 3 2 1');
+    const twins = [authority('mesh a'), authority('mesh b')];
+    expect(parseBundle(pem(...twins)).pem).toBe(parseBundle(pem(...twins.toReversed())).pem);
+  });
+
+  it('has another hash when one certificate more or less is in it', () => {
+    const hashes = [pem(ca1), pem(ca2), pem(ca1, ca2), pem(ca1, ca2, ca3)].map(
+      (text) => parseBundle(text).hash,
+    );
+    expect(new Set(hashes).size).toBe(4);
+  });
+
+  it('is read again as what was written', () => {
+    const bundle = parseBundle(pem(...cas));
+    const again = parseBundle(bundle.pem);
+    expect(again.pem).toBe(bundle.pem);
+    expect(again.certificates.map(({ fingerprint }) => fingerprint)).toEqual(
+      bundle.certificates.map(({ fingerprint }) => fingerprint),
+    );
+  });
+
+  it('refuses a private key by name, before anything else in the text, and shows none of it', () => {
+    for (const label of ['PRIVATE KEY', 'EC PRIVATE KEY', 'RSA PRIVATE KEY', 'ENCRYPTED PRIVATE KEY']) {
+      const error = errorOf(() => parseBundle(pem(ca1) + key.replaceAll('EC PRIVATE KEY', label), 'a.pem'));
+      expect(error).toMatchObject({ code: 'PEM_PRIVATE_KEY_IN_BUNDLE', path: 'a.pem' });
+      expect(error.message).toContain(`a.pem holds a ${label} at line`);
+      expect(error.message).not.toContain('c2VjcmV0');
+    }
+    expect(errorOf(() => parseBundle(key.slice(0, 40))).code).toBe('PEM_PRIVATE_KEY_IN_BUNDLE');
+    expect(errorOf(() => parseBundle(encodePem('X509 CRL', Buffer.from([1])))).message).toContain('X509 CRL');
+    expect(errorOf(() => parseBundle(encodePem('TRUSTED CERTIFICATE', Buffer.from([1])))).code).toBe(
+      'PEM_LABEL_REFUSED',
+    );
+  });
+
+  it('is never empty', () => {
+    for (const text of ['', '\n', 'Cg==', '# none', '\uFEFF']) {
+      expect(errorOf(() => parseBundle(text)).code).toBe('BUNDLE_EMPTY');
+    }
+    expect(errorOf(() => bundleOf([])).code).toBe('BUNDLE_EMPTY');
+  });
+
+  it('is refused as a whole for one bad certificate, whose place is named', () => {
+    const error = errorOf(() =>
+      parseBundle(pem(ca1) + encodePem('CERTIFICATE', Buffer.from('junk')), 'b.pem'),
+    );
+    expect(error.code).toBe('CERTIFICATE_MALFORMED');
+    expect(error.message).toMatch(/^b\.pem, block at line \d+: /);
+  });
+
+  it('may hold 5,000 certificates', () => {
+    // one certificate with 5,000 serial numbers: reading does not ask for the signature
+    const { der } = authority('mesh', { serial: 0x0123456789abcdefn }).certificate;
+    const at = Buffer.from(der).indexOf(Buffer.from('0123456789abcdef', 'hex'));
+    const many = Array.from({ length: 5_000 }, (_, i) => {
+      const copy = Buffer.from(der);
+      copy.writeUInt32BE(i, at + 4);
+      return parseCertificate(copy);
+    });
+    const bundle = parseBundle(many.map((certificate) => certificate.pem).join(''));
+    expect(bundle.certificates).toHaveLength(5_000);
+    expect(bundle.hash).toBe(bundleOf(many.toReversed()).hash);
+  });
+});
+
+describe('expiry', () => {
+  const bundle = parseBundle(pem(...cas));
+  it('drops what has ended at the instant given, not a millisecond before', () => {
+    expect(names(unexpired(bundle, instant(NOW + DAY - 1)).bundle)).toBe('8 7 6 5 4 3 2 1');
+    const later = unexpired(bundle, instant(NOW + DAY));
+    expect(names(later.bundle)).toBe('8 7 6 5 4 3 2');
+    expect(later.dropped).toEqual(
+      [ca1.certificate].map((c) => expect.objectContaining({ fingerprint: c.fingerprint })),
+    );
+    expect(later.degraded).toBe(false);
+  });
+  it('never empties a bundle: it stays as it is and is called degraded', () => {
+    const all = unexpired(bundle, instant(NOW + 100 * DAY));
+    expect(all).toMatchObject({ dropped: [], degraded: true });
+    expect(all.bundle.pem).toBe(bundle.pem);
+  });
+});
+
+describe('carrying the old CA over', () => {
+  it('goes [CA2, CA1], then [CA3, CA2]', () => {
+    const second = carryOver(pem(ca2), pem(ca1), at);
+    expect(second.pem).toBe(pem(ca2, ca1));
+    expect(carryOver(pem(ca3), second.pem, at).pem).toBe(pem(ca3, ca2));
+  });
+  it("keeps the rule's order, and the hash of any other order", () => {
+    for (const [next, old] of [
+      [ca1, ca2],
+      [ca2, ca1],
+      [ca3, ca1],
+      [ca1, ca3],
+    ] as const) {
+      const carried = carryOver(pem(next), pem(old), at);
+      expect(carried.pem).toBe(pem(next, old));
+      expect(carried.hash).toBe(parseBundle(carried.pem).hash);
+    }
+  });
+  it('leaves out an old CA that expired a second ago', () => {
+    const old = authority('old', { notAfter: NOW - 1000 });
+    expect(carryOver(pem(ca2), pem(old), at).pem).toBe(pem(ca2));
+    expect(carryOver(pem(ca3), pem(old, ca2), at).pem).toBe(pem(ca3, ca2));
+  });
+  it('makes no duplicates: CA2 over [CA2, CA1] gives both, once', () => {
+    expect(carryOver(pem(ca2), pem(ca2, ca1), at).pem).toBe(pem(ca2, ca1));
+    expect(carryOver(pem(ca2, ca2), pem(ca2), at).pem).toBe(pem(ca2));
+  });
+  it('leaves byte-equal texts as they are', () => {
+    expect(carryOver(pem(ca2, ca1), pem(ca2, ca1), at).pem).toBe(pem(ca2, ca1));
+    const old = authority('old', { notAfter: NOW - 1000 });
+    expect(carryOver(pem(old), pem(old), at).pem).toBe(pem(old));
+  });
+  it('skips junk in the old text: a bad block, a key, a cut block, prose', () => {
+    const bad = encodePem('CERTIFICATE', Buffer.from('no certificate at all'));
+    for (const junk of [
+      bad,
+      key,
+      'prose\n',
+      '-----BEGIN CERTIFICATE-----\n',
+      pem(ca3).slice(0, 200),
+      '\0\n',
+    ]) {
+      expect(carryOver(pem(ca2), `${junk}\n${pem(ca1)}`, at).pem).toBe(pem(ca2, ca1));
+    }
+    expect(carryOver(pem(ca2), '', at).pem).toBe(pem(ca2));
+    expect(carryOver(pem(ca2), pem(ca1).replaceAll('\n', '\r\n'), at).pem).toBe(pem(ca2, ca1));
+  });
+  it('is strict about the new text', () => {
+    expect(errorOf(() => carryOver('', pem(ca1), at)).code).toBe('BUNDLE_EMPTY');
+    expect(errorOf(() => carryOver(pem(ca2) + key, pem(ca1), at)).code).toBe('PEM_PRIVATE_KEY_IN_BUNDLE');
+  });
+  it('carries the last generation even when two were made in the same second', () => {
+    const same = Array.from({ length: 6 }, (_, i) => authority(`mesh ${i}`, { notBefore: NOW - DAY }));
+    let text = '';
+    for (const [i, next] of same.entries()) {
+      text = carryOver(pem(next), text, at).pem;
+      const last = same[i - 1];
+      expect(text).toBe(last === undefined ? pem(next) : pem(next, last));
+    }
+  });
+  it('stays within one more than the new bundle, however often one rotates', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.subarray(cas, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 30 }),
+        (rotations) => {
+          let text = '';
+          for (const next of rotations) {
+            const before = text;
+            const bundle = carryOver(pem(...next), before, at);
+            expect(bundle.certificates.length).toBeLessThanOrEqual(
+              before === pem(...next) ? next.length : next.length + 1,
+            );
+            expect(bundle.pem.startsWith(pem(...next))).toBe(true);
+            text = bundle.pem;
+          }
+        },
+      ),
+    );
+  });
+});
+
+describe('the difference of two bundles', () => {
+  it('is who would be trusted anew, and who no longer', () => {
+    const diff = diffBundles(parseBundle(pem(ca1, ca2)), parseBundle(pem(ca2, ca3)));
+    expect(diff.gained.map(({ subject }) => subject)).toEqual(['CN=mesh 3']);
+    expect(diff.lost.map(({ subject }) => subject)).toEqual(['CN=mesh 1']);
+    expect(diffBundles(undefined, parseBundle(pem(ca1))).gained).toHaveLength(1);
+    expect(diffBundles(parseBundle(pem(ca1)), parseBundle(pem(ca1)))).toEqual({ gained: [], lost: [] });
+  });
+  it('tells a certificate by its bytes, not by its name', () => {
+    const twin = authority('mesh 1', { key: ca1.key });
+    expect(diffBundles(parseBundle(pem(ca1)), parseBundle(pem(twin))).gained).toHaveLength(1);
+    expect(leafOf(ca1, 'x').certificate.issuerKey).toBe(twin.certificate.subjectKey);
+  });
+});
