@@ -111,6 +111,11 @@ describe('The https agent', () => {
     expect(await wordsOf(named)).toContain('ERR_TLS_CERT_ALTNAME_INVALID');
   });
 
+  test('a proxy is refused by name, not ignored', async () => {
+    const trust = await scope.trust(scope.volume({ 'ca.crt': one.pem }));
+    expect(() => trust.httpsAgent({ proxyEnv: {} } as object)).toThrow(/proxyEnv/);
+  });
+
   test('a server that never answers the handshake runs into the caller’s timeout', async () => {
     const { createServer } = await import('node:net');
     const silent = createServer(() => undefined).listen(0, '127.0.0.1');

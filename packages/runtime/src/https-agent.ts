@@ -2,6 +2,7 @@ import type { ClientRequest } from 'node:http';
 import { Agent, type AgentOptions, type RequestOptions } from 'node:https';
 import { Socket } from 'node:net';
 import type { SecureContext, TLSSocket } from 'node:tls';
+import { HandoverError } from '@handover/material';
 import type { ClientGeneration, ClientSource, ContextOptions } from './client-source.ts';
 import { contextOptionsIn } from './client-source.ts';
 import { withFreshTrust } from './fresh-trust.ts';
@@ -46,6 +47,12 @@ export class HotAgent extends Agent {
   readonly #unsubscribe: (() => void)[];
 
   constructor(source: ClientSource, options: HotAgentOptions = {}) {
+    if ('proxyEnv' in options) {
+      throw new HandoverError(
+        'OPTION_INVALID',
+        'httpsAgent connects directly and takes no proxyEnv; leave it out',
+      );
+    }
     super({ keepAlive: true, ...options, ...(source.verify ? {} : { rejectUnauthorized: false }) });
     this.#source = source;
     this.#contextOptions = contextOptionsIn(options);

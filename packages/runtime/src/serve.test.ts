@@ -168,6 +168,21 @@ describe('A server that follows an identity', () => {
     await readByte({ port: late.port, ca: two.pem });
   });
 
+  test('options that a server refuses at a change leave it as it was, and are said', async () => {
+    const volume = scope.volume(files(one.leaf(), one));
+    const identity = await scope.identity(volume);
+    const target = scope.add(await listen(identity.serve(createTlsServer({}, hello))));
+    target.server.setSecureContext = () => {
+      throw new Error('refused');
+    };
+    const kept = next(identity, 'kept');
+    volume.write(files(two.leaf(), two));
+    expect(await kept).toMatchObject({
+      error: { code: 'LOAD_FAILED', message: expect.stringContaining('refused') },
+    });
+    await readByte({ port: target.port, ca: one.pem });
+  });
+
   test('an http2 session that was open at the swap goes on', async () => {
     const volume = scope.volume(files(one.leaf(), one));
     const identity = await scope.identity(volume);
