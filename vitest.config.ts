@@ -6,5 +6,7 @@ export default defineConfig({
   test: {
     include: ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.mjs'],
     testTimeout: 30_000,
+    // a machine that does other work as well is no reason to fail
+    hookTimeout: 120_000,
   },
 });

@@ -1,1 +1,14 @@
-export {};
+export { HandoverError } from '@handover/material';
+export type { ContextOptions } from './client-source.ts';
+export type { HotDispatcherOptions } from './dispatcher.ts';
+export type { HotAgentOptions } from './https-agent.ts';
+export { type Identity, type IdentityFiles, openIdentity } from './identity.ts';
+export type { FollowOptions } from './options.ts';
+export type { KeptEvent, Outcome, Reason, ReloadedEvent } from './outcome.ts';
+export type { ServeOptions } from './serve.ts';
+export type { FailureStatus, LeafStatus, SourceStatus, StatusSource } from './status.ts';
+export { type StatusDocument, type StatusOptions, type StatusServer, serveStatus } from './status-server.ts';
+export type { LiveTlsOptions } from './tls-options.ts';
+export { openTlsProfile, type TlsProfile, type TlsProfileOptions } from './tls-profile.ts';
+export { openToken, type Token } from './token.ts';
+export { openTrust, type Trust, type TrustOptions } from './trust.ts';

@@ -10,6 +10,13 @@ const read = () => ({
   ca: readFileSync(`${folder}/ca.crt`),
 });
 const same = (a, b) => ['cert', 'key', 'ca'].every((part) => a[part].equals(b[part]));
+const tryRead = () => {
+  try {
+    return read();
+  } catch {
+    return undefined; // between two writes, or the show is over
+  }
+};
 let loaded = read();
 let waiting = false;
 const server = createServer({ ...loaded, requestCert: true, rejectUnauthorized: true }, (socket) => {
@@ -18,7 +25,8 @@ const server = createServer({ ...loaded, requestCert: true, rejectUnauthorized: 
 });
 server.on('tlsClientError', () => {});
 setInterval(() => {
-  if (waiting || same(read(), loaded)) return;
+  const found = tryRead();
+  if (waiting || found === undefined || same(found, loaded)) return;
   waiting = true;
   setTimeout(() => {
     loaded = read();
@@ -34,7 +42,7 @@ const call = ({ port, to }) => {
     if (over) return;
     over = true;
     socket.destroy();
-    process.send({ from: name, to, problem });
+    process.send({ from: name, to, problem }, () => {});
   };
   socket.setTimeout(15_000, () => end('timeout'));
   socket.on('secureConnect', () => socket.write('x'));

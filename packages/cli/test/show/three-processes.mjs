@@ -61,10 +61,20 @@ const show = async (strategy) => {
     // The slowest is still to load the last change.
     await new Promise((resolve) => setTimeout(resolve, 17_000));
     clearInterval(beat);
-    const bundles = Object.keys(DELAYS).map((name) => readFileSync(join(dir, 'out/default/secrets', name, 'ca.crt'), 'utf8'));
+    const bundles = Object.keys(DELAYS).map((name) =>
+      readFileSync(join(dir, 'out/default/secrets', name, 'ca.crt'), 'utf8'),
+    );
     const certificates = Math.max(...bundles.map((text) => text.split('BEGIN CERTIFICATE').length - 1));
     const failures = [...failed.values()].reduce((sum, count) => sum + count, 0);
-    return { strategy, code, seconds, handshakes, failures, failed: Object.fromEntries(failed), certificates };
+    return {
+      strategy,
+      code,
+      seconds,
+      handshakes,
+      failures,
+      failed: Object.fromEntries(failed),
+      certificates,
+    };
   } finally {
     clearInterval(beat);
     for (const { child } of peers) child.disconnect();

@@ -1,0 +1,59 @@
+import { writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
+import { type Figure, holds, row } from './figures.ts';
+import { handshakes } from './handshakes.ts';
+import { importCost } from './import-cost.ts';
+import { kube } from './kube.ts';
+import { soak } from './soak.ts';
+import { swaps } from './swaps.ts';
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    seconds: { type: 'string', default: '60' },
+    write: { type: 'string' },
+  },
+});
+
+const PARTS: Readonly<Record<string, () => Promise<Figure[]> | Figure[]>> = {
+  import: importCost,
+  handshakes,
+  swaps,
+  kube,
+  soak: () => soak(Number(values.seconds)),
+};
+
+process.on('unhandledRejection', (error) => {
+  console.error('unhandled rejection', error);
+  process.exit(1);
+});
+
+const head = '| figure | measured | bound | | |\n|---|---|---|---|---|';
+console.log(head);
+const figures: Figure[] = [];
+for (const [name, part] of Object.entries(PARTS)) {
+  if (values.only !== undefined && !values.only.split(',').includes(name)) continue;
+  for (const figure of await part()) {
+    figures.push(figure);
+    console.log(row(figure));
+  }
+}
+const missed = figures.filter((figure) => !holds(figure));
+console.log(missed.length === 0 ? '\nall bounds hold' : `\n${missed.length} missed`);
+if (values.write !== undefined) {
+  const day = new Date().toISOString().slice(0, 10);
+  writeFileSync(
+    values.write,
+    `# Runtime: measured figures
+
+${day}, Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model.trim()}), loopback.
+Command: \`npm run bench -w packages/runtime\` (exit 1 when a bound is missed).
+Ratios are medians of 5 runs, both sides in turns within each run.
+
+${head}
+${figures.map(row).join('\n')}
+`,
+  );
+}
+process.exit(missed.length === 0 ? 0 : 1);

@@ -1,0 +1,185 @@
+import { createRequire } from 'node:module';
+import { connect as connectPlain, type Socket } from 'node:net';
+import { HandoverError } from '@handover/material';
+import type { Agent, Dispatcher, fetch as undiciFetch } from 'undici';
+import { type ClientSource, type ContextOptions, contextOptionsIn } from './client-source.ts';
+import { connectTls } from './connect-tls.ts';
+import { withFreshTrust } from './fresh-trust.ts';
+
+/** Options of undici's agent. `connect` may carry options of `tls.connect`, but no function and no certificates. */
+export type HotDispatcherOptions = Omit<Agent.Options, 'connect' | 'factory'> & {
+  readonly connect?: ContextOptions & {
+    /** Milliseconds. Default 10,000. */
+    readonly timeout?: number;
+    readonly servername?: string;
+  };
+};
+
+export interface Undici {
+  readonly Agent: typeof Agent;
+  readonly Dispatcher: typeof Dispatcher;
+  readonly fetch: typeof undiciFetch;
+}
+
+let loaded: Undici | undefined;
+
+/** undici is an optional peer: it is looked for when it is first asked for. */
+export function loadUndici(): Undici {
+  if (loaded !== undefined) return loaded;
+  try {
+    loaded = createRequire(import.meta.url)('undici') as Undici;
+    return loaded;
+  } catch (cause) {
+    throw new HandoverError(
+      'PEER_MISSING',
+      'dispatcher() and fetch() need undici; run `npm install undici@7`',
+      {
+        path: 'undici',
+        cause,
+      },
+    );
+  }
+}
+
+type ConnectFunction = Extract<Agent.Options['connect'], (...args: never[]) => void>;
+
+/** Connects with the newest material at every call, whichever pool asks. */
+export function hotConnect(
+  source: ClientSource,
+  options: HotDispatcherOptions['connect'] & { readonly allowH2?: boolean | undefined } = {},
+  connected: (socket: Socket) => void = () => undefined,
+): ConnectFunction {
+  const contextOptions = contextOptionsIn(options);
+  const ALPNProtocols = options.allowH2 === true ? ['http/1.1', 'h2'] : ['http/1.1'];
+  return (target, done) => {
+    const host = target.hostname;
+    const local = target.localAddress ?? undefined;
+    if (target.protocol !== 'https:') {
+      const socket = connectPlain({ host, port: Number(target.port || 80), noDelay: true });
+      const failed = (error: Error) => done(error, null);
+      socket.once('error', failed).once('connect', () => {
+        socket.off('error', failed);
+        connected(socket);
+        done(null, socket);
+      });
+      return;
+    }
+    withFreshTrust(source, (generation) =>
+      connectTls(
+        generation,
+        {
+          host,
+          port: Number(target.port || 443),
+          servername: options.servername ?? (target.servername || undefined),
+        },
+        {
+          contextOptions,
+          rejectUnauthorized: source.verify,
+          timeoutMs: options.timeout,
+          tls: {
+            ALPNProtocols,
+            ...(local === undefined ? {} : { localAddress: local }),
+            ...(target.httpSocket === undefined ? {} : { socket: target.httpSocket }),
+          },
+        },
+      ),
+    ).then(
+      (socket) => {
+        socket.setNoDelay(true).setKeepAlive(true, 30_000);
+        connected(socket);
+        done(null, socket);
+      },
+      (error: Error) => done(error, null),
+    );
+  };
+}
+
+interface Pool {
+  readonly agent: Agent;
+  readonly sockets: ReadonlySet<Socket>;
+}
+
+/** One dispatcher for ever; inside, one undici agent for each generation. */
+export function hotDispatcher(
+  undici: Pick<Undici, 'Agent' | 'Dispatcher'>,
+  source: ClientSource,
+  options: HotDispatcherOptions = {},
+): Dispatcher {
+  const { connect, ...agentOptions } = options;
+  const make = (): Pool => {
+    const sockets = new Set<Socket>();
+    const track = (socket: Socket) => {
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket));
+    };
+    const connectNow = hotConnect(source, { ...connect, allowH2: agentOptions.allowH2 }, track);
+    return { agent: new undici.Agent({ ...agentOptions, connect: connectNow }), sockets };
+  };
+
+  /** Graceful, then not: what is under way may finish until the deadline. */
+  const retire = ({ agent, sockets }: Pool) => {
+    // Not agent.destroy(): after close() an undici agent has forgotten its clients, and destroys none.
+    const deadline = setTimeout(() => {
+      for (const socket of sockets) socket.destroy();
+    }, source.drainMs).unref();
+    agent
+      .close()
+      .catch(() => undefined)
+      .finally(() => clearTimeout(deadline));
+  };
+
+  class HotDispatcher extends undici.Dispatcher {
+    #pool = make();
+    #ended = false;
+    readonly #unsubscribe: (() => void)[];
+
+    constructor() {
+      super();
+      const self = new WeakRef(this);
+      const off = source.onSwap(() => {
+        const dispatcher = self.deref();
+        if (dispatcher === undefined) off();
+        else dispatcher.#swap();
+      });
+      const offEnd = source.onEnd(() => {
+        const dispatcher = self.deref();
+        if (dispatcher !== undefined) retire(dispatcher.#pool);
+      });
+      this.#unsubscribe = [off, offEnd];
+    }
+
+    override dispatch(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+      return this.#pool.agent.dispatch(request, handler);
+    }
+
+    override close(): Promise<void>;
+    override close(done: () => void): void;
+    override close(done?: () => void): Promise<void> | undefined {
+      return this.#end(this.#pool.agent.close(), done);
+    }
+
+    override destroy(error?: Error | null): Promise<void>;
+    override destroy(done: () => void): void;
+    override destroy(error: Error | null, done: () => void): void;
+    override destroy(first?: Error | null | (() => void), second?: () => void): Promise<void> | undefined {
+      const [error, done] = typeof first === 'function' ? [null, first] : [first ?? null, second];
+      return this.#end(this.#pool.agent.destroy(error), done);
+    }
+
+    #end(ending: Promise<void>, done: (() => void) | undefined): Promise<void> | undefined {
+      this.#ended = true;
+      for (const off of this.#unsubscribe) off();
+      if (done === undefined) return ending;
+      void ending.then(done, done);
+      return undefined;
+    }
+
+    #swap(): void {
+      if (this.#ended) return;
+      const old = this.#pool;
+      this.#pool = make();
+      retire(old);
+    }
+  }
+  return new HotDispatcher();
+}

@@ -1,0 +1,267 @@
+import { createHash } from 'node:crypto';
+import { HandoverError, type Instant, instant } from '@handover/material';
+import { Listeners } from './events.ts';
+import type { ResolvedFollowOptions } from './options.ts';
+import { type Failure, failureOf, type KeptEvent, type Outcome, type ReloadedEvent } from './outcome.ts';
+import { type Contents, readAll, resolveAll } from './read-files.ts';
+import { type KnownDirectories, PathResolver, type Watched } from './resolve-path.ts';
+import { DirectoryWatches } from './watch-directories.ts';
+
+/** Files written in place come in several events; a swapped link is complete at once. */
+const SETTLE_MS = 40;
+const SETTLE_AT_MOST_MS = 400;
+/** A forced reload after an unknown authority: at most one per second. */
+const REFRESH_MS = 1_000;
+/** Swaps that may land while one load follows its links. */
+const ATTEMPTS = 4;
+
+export interface Material {
+  readonly hash: string;
+}
+
+export interface FollowerEvents {
+  reloaded: ReloadedEvent;
+  kept: KeptEvent;
+}
+
+export interface FollowerSpec<Label extends string, Value extends Material> {
+  readonly files: Readonly<Record<Label, string>>;
+  readonly maxBytes: number;
+  /** Builds the replacement whole, or throws. */
+  readonly load: (contents: Contents<Label>, now: Instant) => Value;
+  readonly options: ResolvedFollowOptions;
+}
+
+export interface Loaded<Value> {
+  readonly value: Value;
+  readonly generation: number;
+  readonly loadedAt: Instant;
+}
+
+const now = (): Instant => instant(Date.now());
+
+const digestOf = (contents: Contents<string>): string => {
+  const digest = createHash('sha256');
+  for (const label of Object.keys(contents).sort()) {
+    const bytes = contents[label] ?? Buffer.alloc(0);
+    digest.update(`${label} ${bytes.length}\n`).update(bytes);
+  }
+  return digest.digest('base64');
+};
+
+/** Follows files: read and check the new material whole, then swap; a failure keeps the last good one. */
+export class Follower<Label extends string, Value extends Material> {
+  readonly listeners = new Listeners<FollowerEvents>();
+  readonly options: ResolvedFollowOptions;
+  readonly path: string;
+  readonly #spec: FollowerSpec<Label, Value>;
+  readonly #swapped = new Listeners<{ swap: Loaded<Value> }>();
+  readonly #ended = new Listeners<{ end: undefined }>();
+  readonly #watches = new DirectoryWatches((kind) => this.#noticed(kind));
+  #loaded: Loaded<Value> | undefined;
+  #digest = '';
+  #failure: KeptEvent | undefined;
+  #warned = new Map<string, number>();
+  #running: Promise<Outcome> | undefined;
+  #next: Promise<Outcome> | undefined;
+  #refreshing: Promise<Outcome> | undefined;
+  #refreshedAt = Number.NEGATIVE_INFINITY;
+  /** An event tells which names changed; a poll or a request looks at the whole path again. */
+  readonly #known: KnownDirectories = new Set();
+  #settle: NodeJS.Timeout | undefined;
+  #settleBy = 0;
+  #poll: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(spec: FollowerSpec<Label, Value>) {
+    this.#spec = spec;
+    this.options = spec.options;
+    this.path = Object.values<string>(spec.files)[0] ?? '';
+  }
+
+  /** The first load. Throws what is wrong with the files, having left nothing behind. */
+  async start(fallback?: (failure: Failure) => Promise<Value | undefined>): Promise<void> {
+    const { signal } = this.options;
+    signal?.throwIfAborted();
+    const outcome = await this.reload();
+    if ('error' in outcome) {
+      const value = await fallback?.(outcome);
+      if (value === undefined) {
+        this.close();
+        throw outcome.error;
+      }
+      this.#loaded = { value, generation: 1, loadedAt: now() };
+      this.#kept(outcome);
+    }
+    if (signal?.aborted) {
+      this.close();
+      throw signal.reason;
+    }
+    signal?.addEventListener('abort', () => this.close(), { once: true });
+    this.#schedulePoll();
+  }
+
+  get loaded(): Loaded<Value> {
+    if (this.#loaded === undefined) throw new HandoverError('NOT_LOADED', `${this.path} is not loaded yet`);
+    return this.#loaded;
+  }
+
+  /** Why the last attempt kept what was there; undefined when it did not have to. */
+  get failure(): KeptEvent | undefined {
+    return this.#failure;
+  }
+
+  /** Called with the new material before anybody else hears of it. */
+  onSwap(listener: (loaded: Loaded<Value>) => void): () => void {
+    return this.#swapped.on('swap', listener);
+  }
+
+  onEnd(listener: () => void): () => void {
+    return this.#ended.on('end', listener);
+  }
+
+  /** Never throws. Calls that come before the read begins share it; later ones share the next. */
+  reload(): Promise<Outcome> {
+    this.#known.clear();
+    return this.#queue();
+  }
+
+  #queue(): Promise<Outcome> {
+    if (this.#closed) return Promise.resolve({ reason: 'unchanged' });
+    this.#next ??= (this.#running ?? Promise.resolve()).then(() => {
+      this.#next = undefined;
+      const run = this.#load().finally(() => {
+        this.#running = undefined;
+      });
+      this.#running = run;
+      return run;
+    });
+    return this.#next;
+  }
+
+  /** A forced reload for a handshake that failed with generation `failed`. True if there is newer material to try. */
+  async refresh(failed: number): Promise<boolean> {
+    if (this.loaded.generation > failed) return true;
+    if (this.#refreshing === undefined && performance.now() - this.#refreshedAt >= REFRESH_MS) {
+      this.#refreshedAt = performance.now();
+      this.#refreshing = this.reload().finally(() => {
+        this.#refreshing = undefined;
+      });
+    }
+    await this.#refreshing;
+    return this.loaded.generation > failed;
+  }
+
+  /** Something beyond the files went wrong with new material: said once, like any other failure. */
+  complain(thrown: unknown): void {
+    this.#kept(failureOf(thrown, this.path));
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#watches.close();
+    clearTimeout(this.#poll);
+    clearTimeout(this.#settle);
+    this.#ended.emit('end', undefined);
+  }
+
+  #noticed(kind: Watched): void {
+    if (this.#closed) return;
+    clearTimeout(this.#settle);
+    if (kind === 'link') {
+      this.#settle = undefined;
+      void this.#queue();
+      return;
+    }
+    const at = performance.now();
+    if (this.#settle === undefined) this.#settleBy = at + SETTLE_AT_MOST_MS;
+    this.#settle = setTimeout(
+      () => {
+        this.#settle = undefined;
+        void this.#queue();
+      },
+      Math.max(0, Math.min(SETTLE_MS, this.#settleBy - at)),
+    ).unref();
+  }
+
+  #schedulePoll(): void {
+    if (this.#closed) return;
+    const jittered = this.options.pollMs * (0.8 + 0.4 * Math.random());
+    this.#poll = setTimeout(() => {
+      void this.reload().then(() => this.#schedulePoll());
+    }, jittered).unref();
+  }
+
+  async #read(): Promise<Contents<Label>> {
+    const { files, maxBytes } = this.#spec;
+    for (let attempt = 1; ; attempt++) {
+      const resolver = new PathResolver(this.#known);
+      const resolved = await resolveAll(files, resolver);
+      // A swap between following the links and a watch that was only just set would go unseen: follow them again.
+      if (!this.#closed && this.#watches.arm(resolver.watch) && attempt < ATTEMPTS) continue;
+      try {
+        if ('failure' in resolved) throw resolved.failure;
+        return await readAll(files, resolved.real, maxBytes);
+      } catch (error) {
+        this.#known.clear();
+        // The kubelet removes the old directory after a swap: what was there a moment ago is now under the new link.
+        const gone = error instanceof HandoverError && error.code === 'FILE_MISSING';
+        if (!gone || attempt >= ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  async #load(): Promise<Outcome> {
+    try {
+      const contents = await this.#read();
+      const digest = digestOf(contents);
+      const before = this.#loaded;
+      if (before !== undefined && digest === this.#digest) return this.#good('unchanged');
+      const at = now();
+      const value = this.#spec.load(contents, at);
+      if (this.#closed) return { reason: 'unchanged' };
+      this.#digest = digest;
+      if (before !== undefined && value.hash === before.value.hash) return this.#good('unchanged');
+      const loaded = { value, generation: (before?.generation ?? 0) + 1, loadedAt: at };
+      this.#loaded = loaded;
+      this.#swapped.emit('swap', loaded);
+      if (before !== undefined) {
+        this.listeners.emit('reloaded', {
+          hash: value.hash,
+          previousHash: before.value.hash,
+          generation: loaded.generation,
+          at,
+        });
+      }
+      return this.#good('updated');
+    } catch (thrown) {
+      const failure = failureOf(thrown, this.path);
+      if (this.#loaded !== undefined) this.#kept(failure);
+      return this.#closed && this.#loaded !== undefined ? { reason: 'unchanged' } : failure;
+    }
+  }
+
+  #good(reason: 'updated' | 'unchanged'): Outcome {
+    this.#failure = undefined;
+    return { reason };
+  }
+
+  #kept({ reason, error }: Failure): void {
+    if (this.#closed) return;
+    const at = now();
+    this.#failure = { reason, error, path: error.path ?? this.path, at };
+    const key = `${reason} ${error.code}`;
+    const last = this.#warned.get(key);
+    if (last !== undefined && performance.now() - last < this.options.warnMs) return;
+    this.#warned.set(key, performance.now());
+    // Nobody listening must not mean that nobody is told.
+    if (this.listeners.count('kept') === 0) {
+      process.emitWarning(`${error.message}; the last good material stays in use (${reason})`, {
+        type: 'HandoverWarning',
+        code: error.code,
+      });
+    }
+    this.listeners.emit('kept', this.#failure);
+  }
+}

@@ -1,0 +1,160 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import type { ClientHttp2Session } from 'node:http2';
+import { connect, type Socket } from 'node:net';
+import type { SecureContextOptions } from 'node:tls';
+import { ChannelCredentials, ServerCredentials } from '@grpc/grpc-js';
+import { type ClientSource, SOURCE } from './client-source.ts';
+import { combine } from './combine.ts';
+import { withFreshTrust } from './fresh-trust.ts';
+import type { Identity } from './identity.ts';
+import { TICKET_KEY_BYTES, ticketKeysFor } from './ticket-keys.ts';
+import type { TlsProfile } from './tls-profile.ts';
+import type { Trust } from './trust.ts';
+
+type Connector = ReturnType<ChannelCredentials['_createSecureConnector']>;
+type ConnectorArguments = Parameters<ChannelCredentials['_createSecureConnector']>;
+
+const isSession = (value: unknown): value is ClientHttp2Session =>
+  typeof value === 'object' && value !== null && 'goaway' in value && 'request' in value && 'close' in value;
+
+/** Node keeps a session as a property of its socket, under a name that is nobody's promise: it is known by its face. */
+const sessionOn = (socket: Socket): ClientHttp2Session | undefined =>
+  Reflect.ownKeys(socket)
+    .map((key) => Reflect.get(socket, key) as unknown)
+    .find(isSession);
+
+/** Connections of one set of credentials; those of older material are led out. */
+class Connections {
+  readonly #live = new Map<Socket, number>();
+  readonly #source: ClientSource;
+
+  constructor(source: ClientSource) {
+    this.#source = source;
+    source.onSwap(() => {
+      for (const [socket, generation] of this.#live) this.#retire(socket, generation);
+    });
+  }
+
+  add(socket: Socket, generation: number): void {
+    this.#live.set(socket, generation);
+    socket.once('close', () => this.#live.delete(socket));
+    // grpc-js makes the HTTP/2 session after this; a swap in between must not be lost.
+    setImmediate(() => this.#retire(socket, generation));
+  }
+
+  /**
+   * Tells grpc-js what a server's GOAWAY would: calls under way finish, the next one connects anew. Without a session to
+   * tell (an unknown Node), the connection serves until the deadline.
+   */
+  #retire(socket: Socket, generation: number): void {
+    if (generation === this.#source.generation().number || !this.#live.has(socket)) return;
+    this.#live.delete(socket);
+    sessionOn(socket)?.emit('goaway', 0, 0, Buffer.alloc(0));
+    const deadline = setTimeout(() => socket.destroy(), this.#source.drainMs).unref();
+    socket.once('close', () => clearTimeout(deadline));
+  }
+}
+
+class HotChannelCredentials extends ChannelCredentials {
+  readonly #source: ClientSource;
+  readonly #connections: Connections;
+
+  constructor(source: ClientSource) {
+    super();
+    this.#source = source;
+    this.#connections = new Connections(source);
+  }
+
+  override _isSecure(): boolean {
+    return true;
+  }
+
+  override _equals(other: ChannelCredentials): boolean {
+    return this === other;
+  }
+
+  override _createSecureConnector(...args: ConnectorArguments): Connector {
+    const [target, options, callCredentials] = args;
+    const verifyOptions = this.#source.verify ? {} : { rejectUnauthorized: false };
+    // grpc-js' own connector, made anew with the newest context for each connection.
+    const inner = (generation = this.#source.generation()): Connector =>
+      ChannelCredentials.createFromSecureContext(generation.context(), verifyOptions)._createSecureConnector(
+        target,
+        options,
+        callCredentials,
+      );
+    const calls = inner().getCallCredentials();
+    const proxied = 'grpc.http_connect_target' in options;
+    return {
+      connect: (socket) => {
+        const { remoteAddress: host, remotePort: port } = socket;
+        let first = true;
+        return withFreshTrust(this.#source, async (generation) => {
+          if (!first && (proxied || host === undefined || port === undefined)) {
+            throw new Error('unknown authority; the next attempt uses the trust just loaded');
+          }
+          const tcp = first ? socket : await reconnect(host ?? '', port ?? 0);
+          first = false;
+          const result = await inner(generation).connect(tcp);
+          this.#connections.add(result.socket, generation.number);
+          return result;
+        });
+      },
+      waitForReady: () => Promise.resolve(),
+      getCallCredentials: () => calls,
+      destroy: () => undefined,
+    };
+  }
+}
+
+async function reconnect(host: string, port: number): Promise<Socket> {
+  const socket = connect({ host, port, noDelay: true });
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** Channel credentials: new connections of a channel, however old it is, use the newest material. */
+export function credentials(trust: Trust | Identity, identity?: Identity): ChannelCredentials {
+  const source = trust[SOURCE];
+  return new HotChannelCredentials(identity === undefined ? source : combine(source, identity[SOURCE]));
+}
+
+export interface ServerCredentialsOptions {
+  readonly profile?: TlsProfile;
+  /** Whether a client must show a certificate of the identity's `ca`. Default: when there is one. */
+  readonly requireClientCertificate?: boolean;
+}
+
+class HotServerCredentials extends ServerCredentials {
+  constructor(source: ClientSource, { profile, requireClientCertificate }: ServerCredentialsOptions) {
+    const secret = randomBytes(TICKET_KEY_BYTES);
+    const contextOptions = (): SecureContextOptions => {
+      const { ca, cert, key } = source.generation();
+      return {
+        ...profile?.tlsOptions(),
+        ...(ca === undefined ? {} : { ca }),
+        ...(cert === undefined ? {} : { cert }),
+        ...(key === undefined ? {} : { key }),
+        ticketKeys: ticketKeysFor(secret, ca),
+      };
+    };
+    const required = requireClientCertificate ?? source.generation().ca !== undefined;
+    super({ requestCert: required, rejectUnauthorized: required }, contextOptions());
+    const update = () => this.updateSecureContextOptions(contextOptions());
+    source.onSwap(update);
+    profile?.onSwap(update);
+  }
+
+  override _equals(other: ServerCredentials): boolean {
+    return this === other;
+  }
+}
+
+/** Server credentials: certificate, client CA and ticket keys follow the identity's files. */
+export function serverCredentials(
+  identity: Identity,
+  options: ServerCredentialsOptions = {},
+): ServerCredentials {
+  return new HotServerCredentials(identity[SOURCE], options);
+}

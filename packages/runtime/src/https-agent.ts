@@ -1,0 +1,204 @@
+import type { ClientRequest } from 'node:http';
+import { Agent, type AgentOptions, type RequestOptions } from 'node:https';
+import { Socket } from 'node:net';
+import type { SecureContext, TLSSocket } from 'node:tls';
+import { HandoverError } from '@handover/material';
+import type { ClientGeneration, ClientSource, ContextOptions } from './client-source.ts';
+import { contextOptionsIn } from './client-source.ts';
+import { withFreshTrust } from './fresh-trust.ts';
+
+/** Options of `node:https`' agent; certificates, keys and verification come from the files. */
+export type HotAgentOptions = Omit<
+  AgentOptions,
+  'ca' | 'cert' | 'key' | 'pfx' | 'passphrase' | 'secureContext'
+>;
+
+type Created = (error: Error | null, socket: Socket) => void;
+
+/** The generation a request was made under; part of the pool's name, so that generations never share a socket. */
+const GENERATION = Symbol('trust generation');
+
+/** What `node:https` calls on an agent but does not declare; unchanged from Node 20 to 24. */
+interface AgentInternals {
+  addRequest(this: AgentInternals, request: ClientRequest, options: RequestOptions): void;
+  keepSocketAlive(this: AgentInternals, socket: Socket): boolean;
+  totalSocketCount: number;
+  readonly sockets: Record<string, Socket[] | undefined>;
+  readonly freeSockets: Record<string, Socket[] | undefined>;
+  readonly requests: Record<string, ClientRequest[] | undefined>;
+}
+
+interface OwnOptions extends RequestOptions {
+  secureContext?: SecureContext;
+  [GENERATION]?: number;
+  _agentKey?: string;
+}
+
+const plain = Agent.prototype as unknown as AgentInternals;
+
+/** One `https.Agent` whose new connections use the newest material. Requests under way finish where they began. */
+export class HotAgent extends Agent {
+  readonly #inner = this as unknown as AgentInternals;
+  readonly #source: ClientSource;
+  readonly #contextOptions: ContextOptions | undefined;
+  readonly #generations = new WeakMap<Socket, number>();
+  readonly #waiting = new WeakMap<ClientRequest, RequestOptions>();
+  readonly #live = new Set<Socket>();
+  readonly #unsubscribe: (() => void)[];
+
+  constructor(source: ClientSource, options: HotAgentOptions = {}) {
+    if ('proxyEnv' in options) {
+      throw new HandoverError(
+        'OPTION_INVALID',
+        'httpsAgent connects directly and takes no proxyEnv; leave it out',
+      );
+    }
+    super({ keepAlive: true, ...options, ...(source.verify ? {} : { rejectUnauthorized: false }) });
+    this.#source = source;
+    this.#contextOptions = contextOptionsIn(options);
+    // Weakly: an agent that its owner dropped must not live as long as the trust it came from.
+    const self = new WeakRef(this);
+    const off = source.onSwap(() => {
+      const agent = self.deref();
+      if (agent === undefined) off();
+      else agent.#swap();
+    });
+    const offEnd = source.onEnd(() => {
+      const agent = self.deref();
+      if (agent !== undefined) agent.#dropIdle();
+    });
+    this.#unsubscribe = [off, offEnd];
+  }
+
+  override getName(options: OwnOptions = {}): string {
+    const generation = options[GENERATION] ?? this.#source.generation().number;
+    return `${super.getName(options)}:handover-${generation}`;
+  }
+
+  addRequest(request: ClientRequest, options: RequestOptions): void {
+    if (this.#isLimited()) this.#waiting.set(request, options);
+    const stamped: OwnOptions = { ...options, [GENERATION]: this.#source.generation().number };
+    plain.addRequest.call(this.#inner, request, stamped);
+  }
+
+  /** A socket that was busy at the swap ends here instead of going back into a pool. */
+  override keepSocketAlive(socket: Socket): boolean {
+    return (
+      this.#generations.get(socket) === this.#source.generation().number &&
+      plain.keepSocketAlive.call(this.#inner, socket)
+    );
+  }
+
+  override createConnection(options: OwnOptions, created: Created = () => undefined): undefined {
+    const release = this.#isLimited() ? this.#reserve(this.getName(options)) : undefined;
+    const deliver = (socket: Socket) => {
+      release?.();
+      this.#generations.set(socket, options[GENERATION] ?? 0);
+      created(null, socket);
+    };
+    withFreshTrust(this.#source, (generation) => this.#handshake(options, generation)).then(
+      (socket) => {
+        this.#track(socket);
+        deliver(socket);
+      },
+      (error: Error) => {
+        // Node expects a socket that fails, not an error: only then does it serve the requests that wait for a place.
+        const failed = new Socket();
+        Object.assign(failed, { connecting: true }); // holds back what the request writes
+        deliver(failed);
+        setImmediate(() => failed.destroy(error));
+      },
+    );
+    return undefined;
+  }
+
+  override destroy(): void {
+    for (const off of this.#unsubscribe) off();
+    super.destroy();
+  }
+
+  #handshake(options: OwnOptions, generation: ClientGeneration): Promise<TLSSocket> {
+    return new Promise((resolve, reject) => {
+      const own: OwnOptions = {
+        ...options,
+        secureContext: generation.context(this.#contextOptions),
+      };
+      // Sessions are kept under this name: one of an older generation would resume past the new trust.
+      if (options[GENERATION] !== generation.number || own._agentKey === undefined) {
+        own._agentKey = this.getName({ ...options, [GENERATION]: generation.number });
+      }
+      const socket = super.createConnection(own) as TLSSocket;
+      const settle = () => {
+        socket.off('secureConnect', connected).off('error', failed).off('timeout', late).off('close', closed);
+      };
+      const connected = () => {
+        settle();
+        resolve(socket);
+      };
+      const failed = (error: Error) => {
+        settle();
+        reject(error);
+      };
+      const closed = () =>
+        failed(
+          Object.assign(new Error('connection closed before the handshake ended'), { code: 'ECONNRESET' }),
+        );
+      const late = () =>
+        socket.destroy(Object.assign(new Error('connection timed out'), { code: 'ETIMEDOUT' }));
+      socket.on('secureConnect', connected).on('error', failed).on('timeout', late).on('close', closed);
+    });
+  }
+
+  #isLimited(): boolean {
+    return this.maxSockets !== Number.POSITIVE_INFINITY || this.maxTotalSockets !== Number.POSITIVE_INFINITY;
+  }
+
+  /** Holds a place while a handshake is under way, so that `maxSockets` holds for what is not connected yet, too. */
+  #reserve(name: string): () => void {
+    const place = new Socket();
+    const sockets = this.#inner.sockets[name] ?? [];
+    this.#inner.sockets[name] = sockets;
+    sockets.push(place);
+    this.#inner.totalSocketCount++;
+    return () => {
+      this.#inner.totalSocketCount--;
+      const list = this.#inner.sockets[name];
+      const index = list?.indexOf(place) ?? -1;
+      if (index >= 0) list?.splice(index, 1);
+    };
+  }
+
+  #track(socket: Socket): void {
+    this.#live.add(socket);
+    const forget = () => this.#live.delete(socket);
+    socket.once('close', forget);
+    // An upgraded socket (WebSocket) is its new owner's from here on.
+    socket.once('agentRemove', forget);
+  }
+
+  #dropIdle(): void {
+    for (const sockets of Object.values(this.#inner.freeSockets)) {
+      for (const socket of [...(sockets ?? [])]) socket.destroy();
+    }
+  }
+
+  #swap(): void {
+    this.#dropIdle();
+    const old = [...this.#live];
+    if (old.length > 0) {
+      setTimeout(() => {
+        for (const socket of old) socket.destroy();
+      }, this.#source.drainMs).unref();
+    }
+    // Requests that wait for a place were made under the old trust but have not begun: they wait under the new one.
+    const suffix = `:handover-${this.#source.generation().number}`;
+    for (const [name, requests] of Object.entries(this.#inner.requests)) {
+      if (name.endsWith(suffix)) continue;
+      delete this.#inner.requests[name];
+      for (const request of requests ?? []) {
+        const options = this.#waiting.get(request);
+        if (options !== undefined && !request.destroyed) this.addRequest(request, options);
+      }
+    }
+  }
+}

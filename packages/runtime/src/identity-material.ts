@@ -1,0 +1,96 @@
+import type { SecureContext } from 'node:tls';
+import {
+  type Bundle,
+  type Certificate,
+  HandoverError,
+  type Instant,
+  isExpired,
+  PrivateKey,
+  parseCertificates,
+} from '@handover/material';
+import { contextOf, type Pems } from './client-source.ts';
+import type { ClientMaterial } from './hot-client.ts';
+import { inFile, mustNotBeBlank } from './in-file.ts';
+import { clearOpenSslErrors } from './openssl-errors.ts';
+import type { Contents } from './read-files.ts';
+import { isoTime } from './status.ts';
+import { readBundle } from './trust.ts';
+
+export interface IdentityMaterial extends ClientMaterial {
+  readonly leaf: Certificate;
+  readonly bundle: Bundle | undefined;
+}
+
+export type IdentityLabel = 'cert' | 'key' | 'ca';
+
+type Paths = { readonly cert: string; readonly key: string; readonly ca?: string | undefined };
+
+function readLeafFirst(bytes: Buffer, path: string): readonly [Certificate, ...Certificate[]] {
+  mustNotBeBlank(bytes, path, 'a PEM certificate');
+  const [leaf, ...rest] = inFile(path, () => parseCertificates(bytes)).certificates;
+  if (leaf === undefined)
+    throw new HandoverError('PEM_NO_CERTIFICATE', `${path} holds no certificate`, { path });
+  return [leaf, ...rest];
+}
+
+function readKey(bytes: Buffer, path: string): PrivateKey {
+  mustNotBeBlank(bytes, path, 'a PEM private key');
+  clearOpenSslErrors(); // whoever left them: a server of the caller's that refused its options, for one
+  return inFile(path, () => PrivateKey.parse(bytes.toString('utf8'), path));
+}
+
+function mustBeValid(leaf: Certificate, path: string, now: Instant): void {
+  if (isExpired(leaf, now)) {
+    throw new HandoverError(
+      'CERTIFICATE_EXPIRED',
+      `${path} expired at ${isoTime(leaf.notAfter)}; write a new one`,
+      { path, retry: 'later' },
+    );
+  }
+  if (leaf.notBefore > now) {
+    throw new HandoverError(
+      'CERTIFICATE_NOT_YET_VALID',
+      `${path} is not valid before ${isoTime(leaf.notBefore)}; check this machine's clock`,
+      { path, retry: 'later' },
+    );
+  }
+}
+
+function contextFor(pems: Pems, path: string): SecureContext {
+  try {
+    return contextOf(pems);
+  } catch (cause) {
+    throw new HandoverError('IDENTITY_REFUSED', `${path} is refused by OpenSSL; is the key too weak?`, {
+      path,
+      cause,
+    });
+  }
+}
+
+/** Certificate, key and bundle of one generation, checked against each other and the clock. */
+export function readIdentity(
+  paths: Paths,
+  contents: Contents<IdentityLabel>,
+  now: Instant,
+): IdentityMaterial {
+  const chain = readLeafFirst(contents.cert, paths.cert);
+  const key = readKey(contents.key, paths.key);
+  const bundle = paths.ca === undefined ? undefined : readBundle(contents.ca, paths.ca);
+  const [leaf] = chain;
+  if (!key.matches(leaf)) {
+    throw new HandoverError(
+      'KEY_MISMATCH',
+      `the key in ${paths.key} does not belong to the certificate in ${paths.cert}; write both together`,
+      { path: paths.key, retry: 'later' },
+    );
+  }
+  mustBeValid(leaf, paths.cert, now);
+  const pems = { cert: chain.map(({ pem }) => pem).join(''), key: key.exportPem(), ca: bundle?.pem };
+  return {
+    leaf,
+    bundle,
+    pems,
+    hash: [...chain.map(({ fingerprint }) => fingerprint), bundle?.hash ?? ''].join(' '),
+    context: contextFor(pems, paths.cert),
+  };
+}

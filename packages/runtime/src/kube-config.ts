@@ -1,0 +1,247 @@
+import type { Agent as HttpsAgent } from 'node:https';
+import type { Dispatcher } from 'undici';
+import { type ClientSource, type Pems, SOURCE } from './client-source.ts';
+import { combine, fixedSource } from './combine.ts';
+import { hotDispatcher, type Undici } from './dispatcher.ts';
+import { HotAgent } from './https-agent.ts';
+import { openIdentity } from './identity.ts';
+import { type FollowOptions, resolveFollowOptions } from './options.ts';
+import { openToken, type Token } from './token.ts';
+import { openTrust, readBundle } from './trust.ts';
+
+export type HotKubeConfigOptions = FollowOptions;
+
+interface Cluster {
+  readonly name: string;
+  readonly server: string;
+  readonly caFile?: string;
+  readonly caData?: string;
+  readonly skipTLSVerify?: boolean;
+  readonly tlsServerName?: string;
+  readonly proxyUrl?: string;
+}
+
+interface User {
+  readonly name: string;
+  readonly certFile?: string;
+  readonly certData?: string;
+  readonly keyFile?: string;
+  readonly keyData?: string;
+  readonly authProvider?: { readonly config?: { readonly tokenFile?: string } };
+}
+
+/** What both lines of `@kubernetes/client-node` publish of their KubeConfig, as far as it is used here. */
+export interface KubeConfigLike {
+  getCurrentCluster(): Cluster | null;
+  getCurrentUser(): User | null;
+  applyToHTTPSOptions(options: object): Promise<void>;
+  applySecurityAuthentication(context: never): Promise<void>;
+}
+
+/** Options that client-node fills in for `https.request` and `ws`. */
+interface RequestOptions {
+  agent?: HttpsAgent;
+  auth?: string;
+  headers?: Record<string, unknown>;
+  ca?: unknown;
+  cert?: Buffer | string;
+  key?: Buffer | string;
+}
+
+/** 1.x takes an agent, 2.x a dispatcher. */
+interface RequestContext {
+  setHeaderParam(name: string, value: string): void;
+  setAgent?(agent: HttpsAgent): void;
+  setDispatcher?(dispatcher: Dispatcher): void;
+}
+
+type UndiciClasses = Pick<Undici, 'Agent' | 'Dispatcher'>;
+
+/** One cluster as one user: followed files, and the pools made of them. */
+interface Access {
+  readonly source: ClientSource;
+  readonly token: Token | undefined;
+  /** The same KubeConfig with nothing left in it that client-node would read a file for. */
+  readonly bare: KubeConfigLike;
+  readonly undici: UndiciClasses | undefined;
+  readonly pools: Map<string, Pools>;
+}
+
+interface Pools {
+  readonly agent: HttpsAgent;
+  readonly dispatcher: Dispatcher | undefined;
+}
+
+const decoded = (base64: string | undefined): string | undefined =>
+  base64 === undefined || base64 === '' ? undefined : Buffer.from(base64, 'base64').toString('utf8');
+
+/** A file outranks data beside it, as in client-node. */
+async function trustOf(cluster: Cluster, options: FollowOptions): Promise<ClientSource> {
+  const { drainMs } = resolveFollowOptions(options);
+  if (cluster.skipTLSVerify) return fixedSource({}, { verify: false, drainMs });
+  if (cluster.caFile) return (await openTrust(cluster.caFile, options))[SOURCE];
+  const ca = decoded(cluster.caData);
+  if (ca === undefined) return fixedSource({}, { drainMs });
+  return fixedSource(
+    { ca: readBundle(Buffer.from(ca), `caData of cluster ${cluster.name}`).pem },
+    { drainMs },
+  );
+}
+
+async function identityOf(user: User, options: FollowOptions): Promise<ClientSource | undefined> {
+  if (user.certFile && user.keyFile) {
+    return (await openIdentity({ cert: user.certFile, key: user.keyFile }, options))[SOURCE];
+  }
+  const pems: Pems = { cert: decoded(user.certData), key: decoded(user.keyData) };
+  return pems.cert === undefined ? undefined : fixedSource(pems);
+}
+
+/** Left to client-node: proxies, plain HTTP, and a certificate half from a file and half inline. */
+const isOurs = (cluster: Cluster, user: User): boolean =>
+  cluster.server.startsWith('https:') &&
+  !cluster.proxyUrl &&
+  Boolean(user.certFile) === Boolean(user.keyFile);
+
+/** The root of an undici class, whichever undici client-node brought along. */
+function dispatcherClassOf(agent: Undici['Agent']): Undici['Dispatcher'] {
+  let found = agent as unknown as Undici['Dispatcher'];
+  for (;;) {
+    const parent = Object.getPrototypeOf(found) as Undici['Dispatcher'] & { readonly name: string };
+    if (typeof parent !== 'function' || parent.name === 'EventEmitter' || parent.name === '') return found;
+    found = parent;
+  }
+}
+
+/** Asks client-node for a connection of its own once, to learn which kind it uses, and from which undici. */
+async function undiciOf(original: KubeConfigLike, bare: KubeConfigLike): Promise<UndiciClasses | undefined> {
+  let made: Dispatcher | undefined;
+  // With nothing to say about TLS client-node 2 makes no dispatcher: a server name gives it something to say.
+  const cluster = { ...bare.getCurrentCluster(), tlsServerName: 'kubernetes' };
+  const asking = Object.create(bare, { getCurrentCluster: { value: () => cluster } }) as KubeConfigLike;
+  const context: RequestContext = {
+    setHeaderParam: () => undefined,
+    setAgent: () => undefined,
+    setDispatcher: (dispatcher) => {
+      made = dispatcher;
+    },
+  };
+  await original.applySecurityAuthentication.call(asking, context as never);
+  if (made === undefined) return undefined;
+  const Agent = made.constructor as Undici['Agent'];
+  void made.destroy().catch(() => undefined);
+  return { Agent, Dispatcher: dispatcherClassOf(Agent) };
+}
+
+function bareConfig(kc: KubeConfigLike, cluster: Cluster, user: User): KubeConfigLike {
+  const { caFile: _caFile, caData: _caData, ...restOfCluster } = cluster;
+  const { certFile: _c, certData: _cd, keyFile: _k, keyData: _kd, ...restOfUser } = user;
+  const bareUser = user.authProvider?.config?.tokenFile
+    ? { ...restOfUser, authProvider: undefined }
+    : restOfUser;
+  return Object.create(kc, {
+    getCurrentCluster: { value: () => restOfCluster },
+    getCurrentUser: { value: () => bareUser },
+  }) as KubeConfigLike;
+}
+
+function poolsOf(access: Access, cluster: Cluster, { cert, key }: RequestOptions): Pools {
+  // An exec plugin may hand out a certificate of its own, a new one now and then.
+  const own = cert === undefined ? '' : String(cert);
+  const known = access.pools.get(own);
+  if (known !== undefined) return known;
+  const source =
+    cert === undefined
+      ? access.source
+      : combine(access.source, fixedSource({ cert: own, key: key === undefined ? undefined : String(key) }));
+  const servername = cluster.tlsServerName;
+  const made = {
+    agent: new HotAgent(source, servername === undefined ? {} : { servername }),
+    dispatcher:
+      access.undici === undefined
+        ? undefined
+        : hotDispatcher(access.undici, source, servername === undefined ? {} : { connect: { servername } }),
+  };
+  if (access.pools.size > 8) access.pools.clear();
+  access.pools.set(own, made);
+  return made;
+}
+
+/**
+ * Gives a KubeConfig of `@kubernetes/client-node` (1.x or 2.x) pooled connections and a CA, client certificate and token
+ * that follow their files. The same object comes back: `makeApiClient`, `Watch`, `Exec` and the rest go on taking it.
+ */
+export async function hotKubeConfig<Config extends KubeConfigLike>(
+  kc: Config,
+  options: HotKubeConfigOptions = {},
+): Promise<Config> {
+  const original: KubeConfigLike = {
+    getCurrentCluster: kc.getCurrentCluster,
+    getCurrentUser: kc.getCurrentUser,
+    applyToHTTPSOptions: kc.applyToHTTPSOptions,
+    applySecurityAuthentication: kc.applySecurityAuthentication,
+  };
+
+  const open = async (cluster: Cluster, user: User): Promise<Access> => {
+    const tokenFile = user.authProvider?.config?.tokenFile;
+    const bare = bareConfig(kc, cluster, user);
+    const trust = await trustOf(cluster, options);
+    const identity = await identityOf(user, options);
+    return {
+      source: identity === undefined ? trust : combine(trust, identity),
+      token: tokenFile === undefined ? undefined : await openToken(tokenFile, options),
+      bare,
+      undici: await undiciOf(original, bare),
+      pools: new Map(),
+    };
+  };
+
+  const opened = new WeakMap<Cluster, WeakMap<User, Promise<Access>>>();
+  const accessTo = (cluster: Cluster, user: User): Promise<Access> => {
+    const users = opened.get(cluster) ?? new WeakMap<User, Promise<Access>>();
+    opened.set(cluster, users);
+    const known = users.get(user);
+    if (known !== undefined) return known;
+    const opening = open(cluster, user);
+    users.set(user, opening);
+    opening.catch(() => users.delete(user)); // the next request may find better files
+    return opening;
+  };
+
+  /** Headers and pools for the current context; undefined where client-node is left alone. */
+  const prepare = async (given: RequestOptions) => {
+    const cluster = kc.getCurrentCluster();
+    const user = kc.getCurrentUser();
+    if (cluster === null || user === null || !isOurs(cluster, user)) return undefined;
+    const access = await accessTo(cluster, user);
+    await original.applyToHTTPSOptions.call(access.bare, given);
+    if (access.token !== undefined) {
+      given.headers = { ...given.headers, Authorization: `Bearer ${access.token.value()}` };
+    }
+    return poolsOf(access, cluster, given);
+  };
+
+  const hot: Pick<KubeConfigLike, 'applyToHTTPSOptions' | 'applySecurityAuthentication'> = {
+    applyToHTTPSOptions: async (given: RequestOptions) => {
+      const pools = await prepare(given);
+      if (pools === undefined) return original.applyToHTTPSOptions.call(kc, given);
+      given.agent = pools.agent;
+    },
+    applySecurityAuthentication: async (context: RequestContext) => {
+      const given: RequestOptions = {};
+      const pools = await prepare(given);
+      if (pools === undefined) return original.applySecurityAuthentication.call(kc, context as never);
+      for (const [name, value] of Object.entries(given.headers ?? {}))
+        context.setHeaderParam(name, `${value}`);
+      if (given.auth !== undefined) {
+        context.setHeaderParam('Authorization', `Basic ${Buffer.from(given.auth).toString('base64')}`);
+      }
+      if (pools.dispatcher !== undefined) context.setDispatcher?.(pools.dispatcher);
+      else context.setAgent?.(pools.agent);
+    },
+  };
+  Object.assign(kc, hot);
+  const cluster = kc.getCurrentCluster();
+  const user = kc.getCurrentUser();
+  if (cluster !== null && user !== null && isOurs(cluster, user)) await accessTo(cluster, user);
+  return kc;
+}

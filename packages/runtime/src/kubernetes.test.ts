@@ -1,0 +1,180 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { loadClientNode1, loadClientNode2 } from '../test/client-node.ts';
+import { files, Scope } from '../test/fixture.ts';
+import { MockCa } from '../test/mock-ca.ts';
+import { eventually, httpsServer, ok, type Target, UNKNOWN_AUTHORITY, wordsOf } from '../test/world.ts';
+import { hotKubeConfig, inCluster } from './kubernetes.ts';
+
+const one = new MockCa('one');
+const two = new MockCa('two');
+let scope: Scope;
+beforeEach(() => {
+  scope = new Scope();
+});
+afterEach(() => scope.end());
+
+describe.each([
+  ['1', loadClientNode1],
+  ['2', loadClientNode2],
+])('hotKubeConfig with client-node %s', (_, load) => {
+  const make = async (target: Target, cluster: object, user: object) => {
+    const { CoreV1Api, KubeConfig } = await load();
+    const kc = new KubeConfig();
+    kc.loadFromClusterAndUser(
+      { name: 'c', server: target.url, skipTLSVerify: false, ...cluster },
+      { name: 'u', ...user },
+    );
+    const hot = await hotKubeConfig(kc, { signal: scope.signal });
+    expect(hot).toBe(kc);
+    const api = hot.makeApiClient(CoreV1Api);
+    return { kc: hot, list: () => api.listNamespacedPod({ namespace: 'default' }) };
+  };
+
+  test('S2.11: the next request carries the new token; a failed read keeps the last', async () => {
+    const volume = scope.volume({ 'ca.crt': one.pem, token: 'first' });
+    const target = scope.add(await httpsServer(one));
+    const { list } = await make(
+      target,
+      { caFile: volume.path('ca.crt') },
+      { authProvider: { name: 'tokenFile', config: { tokenFile: volume.path('token') } } },
+    );
+    await list();
+    expect(target.seen.at(-1)).toBe('Bearer first');
+    volume.write({ 'ca.crt': one.pem, token: 'second' });
+    await eventually(async () => {
+      await list();
+      return target.seen.at(-1) === 'Bearer second';
+    });
+    volume.write({ 'ca.crt': one.pem, token: '' });
+    for (let i = 0; i < 5; i++) await list();
+    expect(target.seen.at(-1)).toBe('Bearer second');
+  });
+
+  test('the client certificate follows its files', async () => {
+    const volume = scope.volume(files(one.leaf(), one));
+    const target = scope.add(
+      await httpsServer(one, { requestCert: true, rejectUnauthorized: true, ca: one.pem + two.pem }),
+    );
+    const { list } = await make(
+      target,
+      { caFile: volume.path('ca.crt') },
+      { certFile: volume.path('tls.crt'), keyFile: volume.path('tls.key') },
+    );
+    await list();
+    const shown: string[] = [];
+    target.server.on('secureConnection', (socket) =>
+      shown.push(String(socket.getPeerCertificate().issuer.CN)),
+    );
+    volume.write(files(two.leaf(), one));
+    await eventually(async () => {
+      await ok(list());
+      return shown.some((issuer) => issuer.startsWith('two'));
+    });
+  });
+
+  test('connections are pooled', async () => {
+    const volume = scope.volume({ 'ca.crt': one.pem });
+    const target = scope.add(await httpsServer(one));
+    const { list } = await make(target, { caFile: volume.path('ca.crt') }, {});
+    for (let i = 0; i < 20; i++) await list();
+    expect(target.handshakes()).toBeLessThanOrEqual(2);
+  });
+
+  test('inline data, basic auth, static tokens and impersonation work as before', async () => {
+    const target = scope.add(await httpsServer(one, { requestCert: true, rejectUnauthorized: false }));
+    const base64 = (text: string) => Buffer.from(text).toString('base64');
+    const leaf = one.leaf();
+    const caData = base64(one.pem);
+    await (await make(target, { caData }, { certData: base64(leaf.cert), keyData: base64(leaf.key) })).list();
+    await (await make(target, { caData }, { token: 'static' })).list();
+    expect(target.seen.at(-1)).toBe('Bearer static');
+    await (await make(target, { caData }, { username: 'u', password: 'p' })).list();
+    expect(target.seen.at(-1)).toBe(`Basic ${base64('u:p')}`);
+    const stranger = await make(target, { caData: base64(two.pem) }, {});
+    expect(await wordsOf(stranger.list())).toMatch(UNKNOWN_AUTHORITY);
+    await expect(make(target, { caData: base64('nonsense') }, {})).rejects.toMatchObject({
+      code: 'BUNDLE_EMPTY',
+    });
+  });
+
+  test('a server name of its own is verified instead of the host', async () => {
+    const volume = scope.volume({ 'ca.crt': one.pem });
+    const target = scope.add(await httpsServer(one));
+    const cluster = { caFile: volume.path('ca.crt'), tlsServerName: 'elsewhere.test' };
+    const { list } = await make(target, cluster, {});
+    expect(await wordsOf(list())).toMatch(/altname|does not match/i);
+    await (await make(target, { ...cluster, tlsServerName: 'localhost' }, {})).list();
+  });
+
+  test('another context is opened when it is first used; one that cannot be is an error, not a crash', async () => {
+    const volume = scope.volume({ 'ca.crt': one.pem });
+    const target = scope.add(await httpsServer(one));
+    const { kc, list } = await make(target, { caFile: volume.path('ca.crt') }, {});
+    kc.addCluster({ name: 'other', server: target.url, caFile: '/nowhere/ca.crt', skipTLSVerify: false });
+    kc.addContext({ name: 'other', cluster: 'other', user: 'u' });
+    kc.setCurrentContext('other');
+    expect(await wordsOf(list())).toContain('FILE_MISSING');
+    kc.setCurrentContext('loaded-context');
+    await list();
+  });
+
+  test('a first load that fails is an error that names the path', async () => {
+    const target = scope.add(await httpsServer(one));
+    await expect(make(target, { caFile: '/nowhere/ca.crt' }, {})).rejects.toMatchObject({
+      code: 'FILE_MISSING',
+      path: '/nowhere/ca.crt',
+    });
+  });
+
+  test('a certificate from an exec plugin is shown', async () => {
+    const volume = scope.volume({ 'ca.crt': one.pem });
+    const target = scope.add(
+      await httpsServer(one, { requestCert: true, rejectUnauthorized: true, ca: one.pem }),
+    );
+    const leaf = one.leaf();
+    const credential = {
+      apiVersion: 'client.authentication.k8s.io/v1',
+      kind: 'ExecCredential',
+      status: { clientCertificateData: leaf.cert, clientKeyData: leaf.key },
+    };
+    const exec = {
+      apiVersion: 'client.authentication.k8s.io/v1',
+      command: process.execPath,
+      args: ['-e', `console.log(${JSON.stringify(JSON.stringify(credential))})`],
+    };
+    const { list } = await make(target, { caFile: volume.path('ca.crt') }, { exec });
+    await list();
+    await list();
+    expect(target.handshakes()).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('inCluster', () => {
+  const account = () => scope.volume({ 'ca.crt': one.pem, token: 'token-1', namespace: 'team-a\n' });
+
+  test('reads the service account and reaches the API server with a token that follows its file', async () => {
+    const volume = account();
+    const target = scope.add(await httpsServer(one));
+    const env = { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(target.port) };
+    const cluster = await inCluster({ directory: volume.dir, env, signal: scope.signal });
+    expect(cluster).toMatchObject({ server: `https://127.0.0.1:${target.port}`, namespace: 'team-a' });
+    expect(await (await cluster.fetch('/api/v1/pods')).json()).toMatchObject({ kind: 'PodList' });
+    expect(target.seen.at(-1)).toBe('Bearer token-1');
+    volume.write({ 'ca.crt': one.pem, token: 'token-2', namespace: 'team-a' });
+    await eventually(async () => {
+      await (await cluster.fetch('/api/v1/pods')).text();
+      return target.seen.at(-1) === 'Bearer token-2';
+    });
+    expect(() => cluster.fetch('https://elsewhere.test/')).toThrow(/not the API server/);
+  });
+
+  test('outside a pod it says so', async () => {
+    await expect(inCluster({ env: {} })).rejects.toMatchObject({ code: 'NOT_IN_CLUSTER' });
+  });
+
+  test('an IPv6 host gets its brackets', async () => {
+    const env = { KUBERNETES_SERVICE_HOST: '::1', KUBERNETES_SERVICE_PORT: '443' };
+    const { server } = await inCluster({ directory: account().dir, env, signal: scope.signal });
+    expect(server).toBe('https://[::1]:443');
+  });
+});

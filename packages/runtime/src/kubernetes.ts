@@ -1,0 +1,2 @@
+export { type InCluster, type InClusterOptions, inCluster } from './in-cluster.ts';
+export { type HotKubeConfigOptions, hotKubeConfig, type KubeConfigLike } from './kube-config.ts';

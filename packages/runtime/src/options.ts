@@ -1,0 +1,40 @@
+import { HandoverError, second } from '@handover/material';
+
+/** How a file is followed. All durations in milliseconds. */
+export interface FollowOptions {
+  /** Ends following: watches, timers and idle connections go; the last good material stays usable. */
+  readonly signal?: AbortSignal;
+  /** Backstop for missed events, jittered by ±20 %. Default 60,000. */
+  readonly pollMs?: number;
+  /** The same complaint is repeated no sooner than this. Default 60,000. */
+  readonly warnMs?: number;
+  /** Connections made with older material are destroyed after this, busy or not. Default 600,000. */
+  readonly drainMs?: number;
+}
+
+export interface ResolvedFollowOptions {
+  readonly signal: AbortSignal | undefined;
+  readonly pollMs: number;
+  readonly warnMs: number;
+  readonly drainMs: number;
+}
+
+/** setTimeout takes no longer wait than this: Node fires at once above it. */
+const MAX_WAIT = 2 ** 31 - 1;
+
+function wait(name: string, value: number | undefined, fallback: number): number {
+  const ms = value ?? fallback;
+  if (!(ms > 0 && ms <= MAX_WAIT / 2)) {
+    throw new HandoverError('OPTION_INVALID', `${name} must be a number of milliseconds above 0, got ${ms}`);
+  }
+  return ms;
+}
+
+export function resolveFollowOptions(options: FollowOptions = {}): ResolvedFollowOptions {
+  return {
+    signal: options.signal,
+    pollMs: wait('pollMs', options.pollMs, 60 * second),
+    warnMs: wait('warnMs', options.warnMs, 60 * second),
+    drainMs: wait('drainMs', options.drainMs, 600 * second),
+  };
+}

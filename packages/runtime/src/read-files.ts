@@ -1,0 +1,83 @@
+import { constants, type Stats } from 'node:fs';
+import { type FileHandle, lstat, open } from 'node:fs/promises';
+import { HandoverError } from '@handover/material';
+import { fileError } from './file-error.ts';
+import type { PathResolver } from './resolve-path.ts';
+
+/** File contents by the label the caller knows them under. */
+export type Contents<Label extends string> = Readonly<Record<Label, Buffer>>;
+
+function mustBeSmallFile(path: string, stats: Stats, maxBytes: number): void {
+  if (!stats.isFile()) {
+    const what = stats.isDirectory() ? 'a directory' : stats.isFIFO() ? 'a pipe' : 'a socket or device';
+    throw new HandoverError('FILE_NOT_REGULAR', `${path} is ${what}, not a file`, { path });
+  }
+  if (stats.size > maxBytes) throw tooLarge(path, maxBytes);
+}
+
+const tooLarge = (path: string, maxBytes: number): HandoverError =>
+  new HandoverError('FILE_TOO_LARGE', `${path} is over ${maxBytes} bytes; is it the right file?`, { path });
+
+/** The size that stat reports may be a lie (a growing file, /proc), so the bound is on what is read. */
+async function readBounded(handle: FileHandle, path: string, size: number, maxBytes: number) {
+  let buffer = Buffer.allocUnsafe(Math.min(size, maxBytes) + 1);
+  let length = 0;
+  for (;;) {
+    const { bytesRead } = await handle.read(buffer, length, buffer.length - length, null);
+    length += bytesRead;
+    if (length > maxBytes) throw tooLarge(path, maxBytes);
+    if (bytesRead === 0 || length === size) return buffer.subarray(0, length);
+    if (length === buffer.length) {
+      buffer = Buffer.concat([buffer], Math.min(buffer.length * 2, maxBytes + 1));
+    }
+  }
+}
+
+/** Reads one regular file. `real` has no links left in it; `path` is the name that people know. */
+export async function readSmallFile(path: string, real: string, maxBytes: number): Promise<Buffer> {
+  let handle: FileHandle | undefined;
+  try {
+    // Looked at before it is opened: opening a device can have effects. O_NONBLOCK: a pipe put in its place between the
+    // two would otherwise hang a thread of the pool for ever.
+    mustBeSmallFile(path, await lstat(real), maxBytes);
+    handle = await open(real, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+    const stats = await handle.stat();
+    mustBeSmallFile(path, stats, maxBytes);
+    return await readBounded(handle, path, stats.size, maxBytes);
+  } catch (cause) {
+    throw fileError(path, cause);
+  } finally {
+    await handle?.close().catch(() => undefined);
+  }
+}
+
+/** Where each file really is. Every path is followed even after one failed, so that all directories get watched. */
+export async function resolveAll<Label extends string>(
+  files: Readonly<Record<Label, string>>,
+  resolver: PathResolver,
+): Promise<{ readonly real: Readonly<Record<Label, string>> } | { readonly failure: unknown }> {
+  const real: Partial<Record<Label, string>> = {};
+  let failure: unknown;
+  for (const label of Object.keys(files) as Label[]) {
+    try {
+      real[label] = await resolver.resolve(files[label]);
+    } catch (error) {
+      failure ??= error;
+    }
+  }
+  return failure === undefined ? { real: real as Record<Label, string> } : { failure };
+}
+
+/** Reads all files of one generation, from the places they were resolved to. */
+export async function readAll<Label extends string>(
+  files: Readonly<Record<Label, string>>,
+  real: Readonly<Record<Label, string>>,
+  maxBytes: number,
+): Promise<Contents<Label>> {
+  const contents = await Promise.all(
+    (Object.keys(files) as Label[]).map(
+      async (label) => [label, await readSmallFile(files[label], real[label], maxBytes)] as const,
+    ),
+  );
+  return Object.fromEntries(contents) as Record<Label, Buffer>;
+}

@@ -1,0 +1,144 @@
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ADAPTERS, type Client } from '../test/adapters.ts';
+import { MockCa } from '../test/mock-ca.ts';
+import { Volume } from '../test/volume.ts';
+import { eventually, ok, type Target, UNKNOWN_AUTHORITY, wordsOf } from '../test/world.ts';
+
+const one = new MockCa('one');
+const two = new MockCa('two');
+const three = new MockCa('three');
+
+describe.each(ADAPTERS)('S2 over $name', (adapter) => {
+  let volume: Volume;
+  let stop: AbortController;
+  let target: Target;
+  let client: Client;
+  const closing: Target[] = [];
+
+  const serve = async (ca: MockCa): Promise<Target> => {
+    const started = await adapter.serve(ca);
+    closing.push(started);
+    return started;
+  };
+
+  beforeEach(async () => {
+    volume = new Volume({ 'ca.crt': one.pem });
+    stop = new AbortController();
+    target = await serve(one);
+    client = await adapter.open(volume.path('ca.crt'), { signal: stop.signal });
+    await client.get(target);
+  });
+
+  afterEach(async () => {
+    stop.abort();
+    for (const started of closing.splice(0)) await started.close();
+    volume.remove();
+  });
+
+  /** However it connects, it is refused. */
+  const refused = () =>
+    eventually(async () => {
+      target.cut();
+      return UNKNOWN_AUTHORITY.test(await wordsOf(client.get(target)));
+    });
+
+  const moveTo = async (ca: MockCa) => {
+    target.use(ca.leaf());
+    await refused();
+  };
+
+  test('1: a server that moved to another CA is refused until the file is swapped, then accepted', async () => {
+    await moveTo(two);
+    volume.write({ 'ca.crt': two.pem });
+    await eventually(() => ok(client.get(target)));
+  });
+
+  test('2: two swaps in a row are both seen', async () => {
+    await moveTo(two);
+    volume.write({ 'ca.crt': two.pem });
+    await eventually(() => ok(client.get(target)));
+    await moveTo(three);
+    volume.write({ 'ca.crt': three.pem });
+    await eventually(() => ok(client.get(target)));
+  });
+
+  test('4: a deleted, empty, unreadable or wrong file changes nothing; a good one is picked up afterwards', async () => {
+    const key = one.leaf().key;
+    for (const content of ['', 'no certificate at all', key]) {
+      volume.write({ 'ca.crt': content });
+      target.cut();
+      await eventually(() => ok(client.get(target)));
+    }
+    volume.write({});
+    target.cut();
+    await eventually(() => ok(client.get(target)));
+    await moveTo(two);
+    volume.write({ 'ca.crt': two.pem });
+    await eventually(() => ok(client.get(target)));
+  });
+
+  test('6: with both CAs both servers are accepted; without CA 1 its server is refused, resumption included', async () => {
+    volume.write({ 'ca.crt': two.pem + one.pem });
+    const second = await serve(two);
+    await eventually(() => ok(client.get(second)));
+    for (let i = 0; i < 3; i++) {
+      target.cut(); // each time a new connection, the later ones resumed
+      await eventually(() => ok(client.get(target)));
+    }
+    volume.write({ 'ca.crt': two.pem });
+    await refused();
+    for (let i = 0; i < 3; i++) expect(await wordsOf(client.get(target))).toMatch(UNKNOWN_AUTHORITY);
+    await client.get(second);
+  });
+
+  test('7: a stream under way at the swap goes on to its end', async () => {
+    const stream = await client.stream(target);
+    await eventually(() => stream.count() > 3);
+    volume.write({ 'ca.crt': two.pem });
+    await eventually(async () => !(await ok(client.get(target))));
+    const before = stream.count();
+    await eventually(() => stream.count() > before + 3);
+    target.endStreams();
+    await stream.ended;
+  });
+
+  test('8: the same bytes written again leave the connection pool alone', async () => {
+    await Promise.all(Array.from({ length: 5 }, () => client.get(target)));
+    await client.get(target);
+    const before = target.handshakes();
+    volume.write({ 'ca.crt': one.pem });
+    volume.write({ 'ca.crt': `# a comment\n${one.pem}` });
+    for (let i = 0; i < 20; i++) {
+      await client.get(target);
+      await new Promise((tick) => setTimeout(tick, 5));
+    }
+    expect(target.handshakes()).toBe(before);
+  });
+
+  test('9: without verification no file is read', async () => {
+    const careless = await adapter.open('/nowhere/ca.crt', { signal: stop.signal, verify: false });
+    await careless.get(target);
+  });
+
+  test('10: an unknown authority forces one reload, and the request that met it succeeds', async () => {
+    // A directory above the watched one is replaced: no event tells of it, and the poll is a minute away.
+    const root = mkdtempSync(join(tmpdir(), 'handover-unseen-'));
+    for (const [name, ca] of [
+      ['now', one],
+      ['next', two],
+    ] as const) {
+      mkdirSync(join(root, name, 'deep'), { recursive: true });
+      writeFileSync(join(root, name, 'deep', 'ca.crt'), ca.pem);
+    }
+    const unseeing = await adapter.open(join(root, 'now', 'deep', 'ca.crt'), { signal: stop.signal });
+    await unseeing.get(target);
+    const second = await serve(two);
+    renameSync(join(root, 'now'), join(root, 'old'));
+    renameSync(join(root, 'next'), join(root, 'now'));
+    await unseeing.get(second);
+    rmSync(root, { recursive: true });
+  });
+});

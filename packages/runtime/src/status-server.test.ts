@@ -1,0 +1,157 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { request } from 'node:http';
+import { createServer } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { files, next, Scope } from '../test/fixture.ts';
+import { MockCa } from '../test/mock-ca.ts';
+import { eventually } from '../test/world.ts';
+import { openToken, type StatusDocument, serveStatus } from './index.ts';
+
+const one = new MockCa('one');
+const two = new MockCa('two');
+let scope: Scope;
+beforeEach(() => {
+  scope = new Scope();
+});
+afterEach(() => scope.end());
+
+const ask = (options: object): Promise<{ status: number | undefined; body: string }> =>
+  new Promise((resolve, reject) => {
+    request({ path: '/handover/status', ...options }, (response) => {
+      let body = '';
+      response.on('data', (chunk) => {
+        body += chunk;
+      });
+      response.on('end', () => resolve({ status: response.statusCode, body }));
+    })
+      .on('error', reject)
+      .end();
+  });
+
+async function world() {
+  const volume = scope.volume({ ...files(one.leaf(), one), token: 'very-secret' });
+  const trust = await scope.trust(volume);
+  const identity = await scope.identity(volume);
+  const token = await openToken(volume.path('token'), { signal: scope.signal });
+  trust.on('kept', () => undefined);
+  identity.on('kept', () => undefined);
+  token.on('kept', () => undefined);
+  return { volume, trust, identity, token, sources: [trust, identity, token] };
+}
+
+describe('The status document', () => {
+  test('says what is loaded: hash, anchors, leaf, generation, age, pod, and nothing secret', async () => {
+    const { volume, trust, sources } = await world();
+    const { port } = scope.add(
+      await serveStatus({ port: 0, host: '127.0.0.1', sources, podUid: 'uid-1', signal: scope.signal }),
+    );
+    volume.write({ ...files(two.leaf(), two, one), token: 'very-secret' });
+    await next(trust, 'reloaded');
+    await eventually(async () => {
+      const { body } = await ask({ port });
+      return (JSON.parse(body) as StatusDocument).sources.every(
+        ({ kind, generation }) => generation === (kind === 'token' ? 1 : 2),
+      );
+    });
+    const { status, body } = await ask({ port });
+    expect(status).toBe(200);
+    const document = JSON.parse(body) as StatusDocument;
+    expect(document).toMatchObject({ version: 1, podUid: 'uid-1', pid: process.pid });
+    const [trusted, identified] = document.sources;
+    expect(trusted).toMatchObject({
+      kind: 'trust',
+      path: volume.path('ca.crt'),
+      hash: trust.hash,
+      generation: 2,
+    });
+    expect(trusted?.anchors).toHaveLength(2);
+    expect(identified?.leaf).toMatchObject({
+      fingerprint: expect.stringMatching(/^[0-9a-f]{64}$/),
+      issuerKeyId: expect.stringMatching(/^[0-9a-f]{40}$/),
+      notAfter: expect.stringMatching(/Z$/),
+    });
+    expect(trusted?.age).toBeGreaterThanOrEqual(0);
+    expect(trusted?.lastFailure).toBeUndefined();
+    for (const secret of ['very-secret', 'PRIVATE']) expect(body).not.toContain(secret);
+  });
+
+  test('names the last failure while the last good material is in use', async () => {
+    const { volume, trust, sources } = await world();
+    const { port } = scope.add(await serveStatus({ port: 0, host: '127.0.0.1', sources }));
+    volume.write({ ...files(one.leaf(), one), 'ca.crt': '', token: 'x' });
+    await eventually(() => trust.status().lastFailure !== undefined);
+    const document = JSON.parse((await ask({ port })).body) as StatusDocument;
+    expect(document.sources[0]?.lastFailure).toMatchObject({ reason: 'empty', code: 'FILE_EMPTY' });
+    expect(document.sources[0]?.generation).toBe(1);
+  });
+
+  test('answers one path, to be read, and nothing else', async () => {
+    const { sources } = await world();
+    const { port } = scope.add(await serveStatus({ port: 0, host: '127.0.0.1', sources }));
+    expect((await ask({ port, path: '/' })).status).toBe(404);
+    expect((await ask({ port, path: '/handover/status/../../etc/passwd' })).status).toBe(404);
+    expect((await ask({ port, method: 'POST' })).status).toBe(405);
+    expect(await ask({ port, method: 'HEAD' })).toEqual({ status: 200, body: '' });
+  });
+
+  test('stays under 64 KiB: the oldest anchors are left out, and it says so', async () => {
+    const anchors = Array.from({ length: 3000 }, (_, i) => i.toString(16).padStart(64, '0'));
+    const many = {
+      on: () => undefined,
+      status: () => ({ kind: 'trust', path: '/x', anchors, generation: 1, loadedAt: '', age: 0 }) as const,
+    };
+    const { port } = scope.add(await serveStatus({ port: 0, host: '127.0.0.1', sources: [many, many] }));
+    const { body } = await ask({ port });
+    expect(Buffer.byteLength(body)).toBeLessThanOrEqual(64 * 1024);
+    const document = JSON.parse(body) as StatusDocument;
+    expect(document.truncated).toBe(true);
+    expect(document.sources[0]?.anchors?.[0]).toBe(anchors[0]);
+  });
+
+  test('over a unix socket, also where a killed process left its own behind', async () => {
+    const { sources } = await world();
+    const path = scope.volume({}).path('status.sock');
+    const socketPath = path;
+    const dead = createServer().listen(path);
+    await new Promise((listening) => dead.once('listening', listening));
+    // a socket file that nobody listens on: moved away, so that closing does not remove it
+    const { renameSync } = await import('node:fs');
+    renameSync(path, `${path}.x`);
+    await new Promise((closed) => dead.close(closed));
+    renameSync(`${path}.x`, path);
+    const server = await serveStatus({ socket: path, sources });
+    expect((await ask({ socketPath })).status).toBe(200);
+    await expect(serveStatus({ socket: path, sources })).rejects.toMatchObject({
+      code: 'STATUS_LISTEN_FAILED',
+    });
+    await server.close();
+    expect(existsSync(path)).toBe(false);
+  });
+
+  test('in a file, replaced whole at every change', async () => {
+    const { volume, trust, sources } = await world();
+    const file = scope.volume({}).path('status.json');
+    scope.add(await serveStatus({ file, sources }));
+    const read = () => JSON.parse(readFileSync(file, 'utf8')) as StatusDocument;
+    expect(read().sources[0]?.generation).toBe(1);
+    const inode = statSync(file).ino;
+    volume.write({ ...files(two.leaf(), two), token: 'x' });
+    await next(trust, 'reloaded');
+    await eventually(() => read().sources[0]?.generation === 2);
+    expect(statSync(file).ino).not.toBe(inode);
+  });
+
+  test('a place that is taken, or none, or two, is a coded error', async () => {
+    const { sources } = await world();
+    const { port } = scope.add(await serveStatus({ port: 0, host: '127.0.0.1', sources }));
+    const taken = serveStatus({ port: port ?? 0, host: '127.0.0.1', sources });
+    await expect(taken).rejects.toMatchObject({ code: 'STATUS_LISTEN_FAILED' });
+    await expect(serveStatus({ sources })).rejects.toMatchObject({ code: 'OPTION_INVALID' });
+    await expect(serveStatus({ port: 0, file: 'x', sources })).rejects.toMatchObject({
+      code: 'OPTION_INVALID',
+    });
+    await expect(serveStatus({ file: '/nowhere/x', sources })).rejects.toMatchObject({
+      code: 'STATUS_WRITE_FAILED',
+    });
+  });
+});

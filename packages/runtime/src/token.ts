@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import { resolve } from 'node:path';
+import { HandoverError } from '@handover/material';
+import { Followed } from './followed.ts';
+import { Follower, type Material } from './follower.ts';
+import { mustNotBeBlank } from './in-file.ts';
+import { type FollowOptions, resolveFollowOptions } from './options.ts';
+import type { SourceStatus } from './status.ts';
+
+const MAX_TOKEN_BYTES = 64 * 1024;
+
+interface TokenMaterial extends Material {
+  readonly value: string;
+}
+
+function readToken(bytes: Buffer, path: string): TokenMaterial {
+  mustNotBeBlank(bytes, path, 'a token');
+  const value = bytes.toString('utf8').trim();
+  // Visible ASCII only: anything else would break out of, or be refused in, an Authorization header (RFC 9110 §5.5).
+  if (!/^[\x21-\x7e]+$/.test(value)) {
+    throw new HandoverError(
+      'TOKEN_MALFORMED',
+      `${path} holds characters that no token has; is it the right file?`,
+      {
+        path,
+      },
+    );
+  }
+  return { value, hash: createHash('sha256').update(value).digest('hex') };
+}
+
+/** A bearer token that follows its file. It does not print. */
+export class Token extends Followed<'token', TokenMaterial> {
+  readonly #follower: Follower<'token', TokenMaterial>;
+
+  /** @internal use {@link openToken} */
+  constructor(follower: Follower<'token', TokenMaterial>) {
+    super(follower);
+    this.#follower = follower;
+  }
+
+  /** The newest token. Ask for it at every request. */
+  value(): string {
+    return this.#follower.loaded.value.value;
+  }
+
+  override status(): SourceStatus {
+    return { kind: 'token', ...this.commonStatus() };
+  }
+
+  toJSON(): string {
+    return '[token]';
+  }
+}
+
+/** Reads a token and follows it. Throws HandoverError, with the path, when the first load fails. */
+export async function openToken(path: string, options: FollowOptions = {}): Promise<Token> {
+  const file = resolve(path);
+  const follower = new Follower<'token', TokenMaterial>({
+    files: { token: file },
+    maxBytes: MAX_TOKEN_BYTES,
+    load: ({ token }) => readToken(token, file),
+    options: resolveFollowOptions(options),
+  });
+  await follower.start();
+  return new Token(follower);
+}

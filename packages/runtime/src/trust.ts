@@ -1,0 +1,75 @@
+import { resolve } from 'node:path';
+import { type Bundle, parseBundle } from '@handover/material';
+import { contextOf } from './client-source.ts';
+import { Follower } from './follower.ts';
+import { type ClientMaterial, HotClient } from './hot-client.ts';
+import { inFile, mustNotBeBlank } from './in-file.ts';
+import { type FollowOptions, resolveFollowOptions } from './options.ts';
+import type { SourceStatus } from './status.ts';
+
+/** A bundle of every public root is 0.25 MB; Kubernetes keeps objects under 1.5. */
+const MAX_BUNDLE_BYTES = 4 * 1024 * 1024;
+
+export interface TrustOptions extends FollowOptions {
+  /** False: verify nobody. No file is read. Default true. */
+  readonly verify?: boolean;
+}
+
+interface TrustMaterial extends ClientMaterial {
+  readonly bundle: Bundle | undefined;
+}
+
+/** A bundle as read from a file. */
+export function readBundle(bytes: Buffer, path: string): Bundle {
+  mustNotBeBlank(bytes, path, 'PEM certificates');
+  return inFile(path, () => parseBundle(bytes, path));
+}
+
+/** Trust anchors that follow their file. */
+export class Trust extends HotClient<'ca', TrustMaterial> {
+  readonly #follower: Follower<'ca', TrustMaterial>;
+
+  /** @internal use {@link openTrust} */
+  constructor(follower: Follower<'ca', TrustMaterial>, verify: boolean) {
+    super(follower, verify);
+    this.#follower = follower;
+  }
+
+  /** The bundle in use: canonical, newest certificate first. */
+  get pem(): string {
+    return this.#follower.loaded.value.bundle?.pem ?? '';
+  }
+
+  get hash(): string {
+    return this.#follower.loaded.value.hash;
+  }
+
+  override status(): SourceStatus {
+    const { bundle, hash } = this.#follower.loaded.value;
+    return {
+      kind: 'trust',
+      ...this.commonStatus(),
+      hash,
+      anchors: (bundle?.certificates ?? []).map(({ fingerprint }) => fingerprint),
+    };
+  }
+}
+
+/** Reads a bundle and follows it. Throws HandoverError, with the path, when the first load fails. */
+export async function openTrust(path: string, options: TrustOptions = {}): Promise<Trust> {
+  const verify = options.verify ?? true;
+  const file = resolve(path);
+  const follower = new Follower<'ca', TrustMaterial>({
+    files: (verify ? { ca: file } : {}) as Record<'ca', string>,
+    maxBytes: MAX_BUNDLE_BYTES,
+    load: ({ ca }) => {
+      if (!verify) return { bundle: undefined, hash: 'unverified', pems: {}, context: contextOf({}) };
+      const bundle = readBundle(ca, file);
+      const pems = { ca: bundle.pem };
+      return { bundle, hash: bundle.hash, pems, context: contextOf(pems) };
+    },
+    options: resolveFollowOptions(options),
+  });
+  await follower.start();
+  return new Trust(follower, verify);
+}

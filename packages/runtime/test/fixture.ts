@@ -1,0 +1,75 @@
+import {
+  type FollowOptions,
+  type Identity,
+  type KeptEvent,
+  openIdentity,
+  openTrust,
+  type ReloadedEvent,
+  type Trust,
+  type TrustOptions,
+} from '../src/index.ts';
+import type { Leaf, MockCa } from './mock-ca.ts';
+import { Volume } from './volume.ts';
+
+/** Everything a test opened, closed in one go. */
+export class Scope {
+  readonly #stop = new AbortController();
+  readonly #ends: (() => unknown)[] = [];
+
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  volume(files: Readonly<Record<string, string | Buffer>>): Volume {
+    const volume = new Volume(files);
+    this.#ends.push(() => volume.remove());
+    return volume;
+  }
+
+  add<Closable extends { close(): unknown }>(closable: Closable): Closable {
+    this.#ends.unshift(() => closable.close());
+    return closable;
+  }
+
+  after(end: () => unknown): void {
+    this.#ends.unshift(end);
+  }
+
+  async end(): Promise<void> {
+    this.#stop.abort();
+    for (const end of this.#ends.splice(0)) await end();
+  }
+
+  trust(volume: Volume, options: TrustOptions = {}) {
+    return openTrust(volume.path('ca.crt'), { signal: this.signal, ...options });
+  }
+
+  identity(volume: Volume, options: FollowOptions & { ca?: boolean } = {}) {
+    const { ca = true, ...follow } = options;
+    return openIdentity(
+      {
+        cert: volume.path('tls.crt'),
+        key: volume.path('tls.key'),
+        ...(ca ? { ca: volume.path('ca.crt') } : {}),
+      },
+      { signal: this.signal, ...follow },
+    );
+  }
+}
+
+export const files = ({ cert, key }: Leaf, ...trusted: MockCa[]) => ({
+  'tls.crt': cert,
+  'tls.key': key,
+  'ca.crt': trusted.map(({ pem }) => pem).join(''),
+});
+
+interface Events {
+  reloaded: ReloadedEvent;
+  kept: KeptEvent;
+}
+
+/** The next event of that name. */
+export const next = <Name extends keyof Events>(
+  source: Pick<Trust, 'on'> | Pick<Identity, 'on'>,
+  name: Name,
+): Promise<Events[Name]> => new Promise((resolve) => (source as Pick<Trust, 'on'>).on(name, resolve));
