@@ -275,6 +275,38 @@ describe('YAML', () => {
   });
 });
 
+describe('Many resources', () => {
+  const many = (count: number) =>
+    [
+      MESH,
+      ...Array.from(
+        { length: count },
+        (_, index) => `
+apiVersion: handover.dev/v1alpha1
+kind: Leaf
+metadata: {name: leaf-${index}}
+spec: {authority: mesh, dnsNames: [leaf-${index}.local]}
+`,
+      ),
+    ].join('---');
+
+  test('are remembered beside the state, and read again as soon as one letter changes', async () => {
+    const path = directories.make(many(60));
+    const home = directories.home(path);
+    const lock = await home.lock();
+    await passOnce(home, home.load(), () => {});
+    await lock.release();
+    const cache = join(path, 'state/resources.json');
+    expect((statSync(cache).mode & 0o777).toString(8)).toBe('600');
+    expect(directories.home(path).load().leaves).toHaveLength(62);
+    writeFileSync(join(path, 'mesh.yaml'), many(60).replace('leaf-7.local', 'leaf-x.local'));
+    expect(directories.home(path).load().leaves[9]?.spec.dnsNames).toEqual(['leaf-x.local']);
+    writeFileSync(join(path, 'mesh.yaml'), many(60));
+    writeFileSync(cache, '{"digest":');
+    expect(directories.home(path).load().leaves).toHaveLength(62);
+  });
+});
+
 describe('The clock', () => {
   test('that was set forward, also between two processes, lets no promise count from before', async () => {
     const state = directories.make();
