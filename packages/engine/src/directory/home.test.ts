@@ -147,6 +147,26 @@ describe('One process at a time', () => {
   });
 });
 
+describe('A write that was decided on something older does not land', () => {
+  test('neither on the authority nor on an object', async () => {
+    const path = directories.make();
+    await pass(path);
+    const home = directories.home(path);
+    const record = await home.authorities.load(MESH_ID);
+    if (record === undefined) throw new Error('no authority');
+    for (const expected of [undefined, record.state.revision - 1, record.state.revision + 1])
+      expect(await codeOf(() => home.authorities.swap(MESH_ID, expected, record))).toMatch(/^CONFLICT/);
+    const before = visible(path);
+    const stored = await home.objects.read('default/secrets/a');
+    const contents = { data: { 'tls.crt': 'x' }, record: stored?.record as never };
+    for (const expected of [undefined, '0', 'plain-0'])
+      expect(await codeOf(() => home.objects.write('default/secrets/a', expected, () => contents))).toMatch(
+        /^CONFLICT/,
+      );
+    expect(visible(path)).toEqual(before);
+  });
+});
+
 describe('A directory that cannot be trusted is refused', () => {
   test.each([
     ['', 0o777, /^HOME_WRITABLE_BY_OTHERS: .*mode 0777.*chmod go-w/],
