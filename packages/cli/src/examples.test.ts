@@ -64,7 +64,7 @@ test.skipIf(nginx === undefined)(
         .replaceAll('/etc/handover', dir)
         .replaceAll('8443', String(port))
         .replace('/run/nginx.pid', `${dir}/nginx.pid`)
-        .replace('settle: 3m', 'settle: 1s')
+        .replace('settle: 3m', 'settle: 300ms')
         .replace('[nginx,', `[${nginx},`)
         // The places of the Debian package are not there where nginx was only unpacked.
         .replace(
@@ -145,7 +145,7 @@ test.skipIf(!canGiveAway)(
     expect(spawnSync(join(postgres ?? '', 'initdb'), ['-D', data, '-A', 'trust', '-N'], as).status).toBe(0);
     const local = example('postgresql/handover.yaml')
       .replaceAll('/var/lib/postgresql/data', data)
-      .replace('settle: 3m', 'settle: 1s');
+      .replace('settle: 3m', 'settle: 300ms');
     writeFileSync(join(dir, 'handover.yaml'), local, { mode: 0o644 });
     await handover(['run', dir, '--once'], live());
     const secret = join(dir, 'out/default/secrets/db');

@@ -1,12 +1,12 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseResources } from '@handover/core';
+import { parseResources, plan } from '@handover/core';
 import { after, PrivateKey, parseCertificates, second } from '@handover/material';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Directories, visible } from '../../test/directories.ts';
 import { faultyFiles, Killed } from '../../test/faulty-files.ts';
 import { accepts, MESH } from '../../test/world.ts';
-import { converge, readYaml } from '../index.ts';
+import { converge, observe, readYaml } from '../index.ts';
 
 const directories = new Directories();
 afterAll(() => directories.end());
@@ -89,7 +89,9 @@ describe('A process that is killed before any one of its file operations', () =>
             'tls.crt',
             'tls.key',
           ]);
-        expect((await pass(path)).plan.actions).toEqual([]);
+        const home = directories.home(path);
+        const { seen, duties, now } = await observe(home, home.load(RESOURCES), MESH_ID);
+        expect(plan(seen, duties.policy, now).actions).toEqual([]);
       }
       await pass(base);
       if (phase.name === 'the first install')
