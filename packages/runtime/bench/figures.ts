@@ -34,44 +34,57 @@ export const row = (figure: Figure): string => {
   return `| ${figure.name} | ${value} ${figure.unit} | ${boundText(figure)} | ${verdict} | ${figure.note ?? ''} |`;
 };
 
-/** Runs both sides in turns, so that a neighbour on the machine disturbs both alike. Ratios are within a run. */
+/**
+ * Runs both sides in turns, so that a neighbour on the machine disturbs both alike. A run's ratio is the median over its
+ * pairs of turns: one turn that was disturbed does not count. The result is the median of the runs.
+ */
 export async function interleaved(
   runs: number,
-  slices: number,
+  pairs: number,
   base: () => Promise<number>,
   ours: () => Promise<number>,
 ): Promise<{ base: number; ours: number; ratio: number }> {
   const results: { base: number; ours: number; ratio: number }[] = [];
   for (let run = 0; run < runs; run++) {
-    let baseRate = 0;
-    let ourRate = 0;
-    for (let slice = 0; slice < slices; slice++) {
+    const turns: { base: number; ours: number; ratio: number }[] = [];
+    for (let pair = 0; pair < pairs; pair++) {
       // who goes first changes, lest one side always meets the other's garbage
-      if (slice % 2 === 0) {
-        baseRate += await base();
-        ourRate += await ours();
-      } else {
-        ourRate += await ours();
-        baseRate += await base();
-      }
+      const first = await (pair % 2 === 0 ? base : ours)();
+      const second = await (pair % 2 === 0 ? ours : base)();
+      const [baseRate, ourRate] = pair % 2 === 0 ? [first, second] : [second, first];
+      turns.push({ base: baseRate, ours: ourRate, ratio: ourRate / baseRate });
     }
-    results.push({ base: baseRate / slices, ours: ourRate / slices, ratio: ourRate / baseRate });
+    results.push(mid(turns));
   }
-  return {
-    base: median(results.map((result) => result.base)),
-    ours: median(results.map((result) => result.ours)),
-    ratio: median(results.map((result) => result.ratio)),
-  };
+  return mid(results);
 }
+
+const mid = (results: readonly { base: number; ours: number; ratio: number }[]) => ({
+  base: median(results.map(({ base }) => base)),
+  ours: median(results.map(({ ours }) => ours)),
+  ratio: median(results.map(({ ratio }) => ratio)),
+});
 
 /** Runs per second of `count` calls, `width` at a time. */
 export async function rate(count: number, width: number, call: () => Promise<unknown>): Promise<number> {
-  let left = count;
   const from = performance.now();
+  await repeat(count, width, call);
+  return count / ((performance.now() - from) / 1000);
+}
+
+/** Runs per second of this process's own processor time: what a core to itself would give, whoever else is on it. */
+export async function cpuRate(count: number, width: number, call: () => Promise<unknown>): Promise<number> {
+  const from = process.cpuUsage();
+  await repeat(count, width, call);
+  const { user, system } = process.cpuUsage(from);
+  return count / ((user + system) / 1e6);
+}
+
+async function repeat(count: number, width: number, call: () => Promise<unknown>): Promise<void> {
+  let left = count;
   await Promise.all(
     Array.from({ length: width }, async () => {
       while (left-- > 0) await call();
     }),
   );
-  return count / ((performance.now() - from) / 1000);
 }

@@ -49,7 +49,9 @@ if (values.write !== undefined) {
 
 ${day}, Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model.trim()}), loopback.
 Command: \`npm run bench -w packages/runtime\` (exit 1 when a bound is missed).
-Ratios are medians of 5 runs, both sides in turns within each run.
+Ratios are medians of 5 runs; within a run both sides take turns, and its ratio is the median over the pairs of turns.
+Handshakes are counted per second of processor time: the machine is shared, and a neighbour on its two cores moves the clock
+by more than the 5 % in question.
 
 ${head}
 ${figures.map(row).join('\n')}
