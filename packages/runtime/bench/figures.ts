@@ -34,36 +34,42 @@ export const row = (figure: Figure): string => {
   return `| ${figure.name} | ${value} ${figure.unit} | ${boundText(figure)} | ${verdict} | ${figure.note ?? ''} |`;
 };
 
+interface Rates {
+  readonly base: number;
+  readonly ours: number;
+  readonly ratio: number;
+}
+
 /**
- * Runs both sides in turns, so that a neighbour on the machine disturbs both alike. A run's ratio is the median over its
- * pairs of turns: one turn that was disturbed does not count. The result is the median of the runs.
+ * Runs both sides in turns, so that a neighbour on the machine disturbs both alike. A run's rate is the upper quartile
+ * of its turns, since what disturbs a turn only ever slows it; its ratio is that of the two rates. The result is the
+ * median of the runs.
  */
 export async function interleaved(
   runs: number,
-  pairs: number,
+  turns: number,
   base: () => Promise<number>,
   ours: () => Promise<number>,
-): Promise<{ base: number; ours: number; ratio: number }> {
-  const results: { base: number; ours: number; ratio: number }[] = [];
+): Promise<Rates> {
+  const results: Rates[] = [];
   for (let run = 0; run < runs; run++) {
-    const turns: { base: number; ours: number; ratio: number }[] = [];
-    for (let pair = 0; pair < pairs; pair++) {
+    const baseRates: number[] = [];
+    const ourRates: number[] = [];
+    for (let turn = 0; turn < turns; turn++) {
       // who goes first changes, lest one side always meets the other's garbage
-      const first = await (pair % 2 === 0 ? base : ours)();
-      const second = await (pair % 2 === 0 ? ours : base)();
-      const [baseRate, ourRate] = pair % 2 === 0 ? [first, second] : [second, first];
-      turns.push({ base: baseRate, ours: ourRate, ratio: ourRate / baseRate });
+      if (turn % 2 === 0) baseRates.push(await base());
+      ourRates.push(await ours());
+      if (turn % 2 === 1) baseRates.push(await base());
     }
-    results.push(mid(turns));
+    const [baseRate, ourRate] = [quantile(baseRates, 0.75), quantile(ourRates, 0.75)];
+    results.push({ base: baseRate, ours: ourRate, ratio: ourRate / baseRate });
   }
-  return mid(results);
+  return {
+    base: median(results.map(({ base }) => base)),
+    ours: median(results.map(({ ours }) => ours)),
+    ratio: median(results.map(({ ratio }) => ratio)),
+  };
 }
-
-const mid = (results: readonly { base: number; ours: number; ratio: number }[]) => ({
-  base: median(results.map(({ base }) => base)),
-  ours: median(results.map(({ ours }) => ours)),
-  ratio: median(results.map(({ ratio }) => ratio)),
-});
 
 /** Runs per second of `count` calls, `width` at a time. */
 export async function rate(count: number, width: number, call: () => Promise<unknown>): Promise<number> {

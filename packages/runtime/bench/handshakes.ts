@@ -6,7 +6,7 @@ import { Volume } from '../test/volume.ts';
 import { get, listen } from '../test/world.ts';
 import { cpuRate, type Figure, interleaved, median } from './figures.ts';
 
-const COUNT = 40;
+const COUNT = 20;
 const WIDTH = 4;
 
 /** Handshakes per second, one request each, hot against a static context: the server's side, then the client's. */
@@ -50,7 +50,7 @@ export async function handshakes(): Promise<Figure[]> {
       const [base, ours]: [number[], number[]] = [[], []];
       const result = await interleaved(
         5,
-        16,
+        24,
         measure(fixed.url, plainAgent, base),
         measure(url, agent, ours),
       );
