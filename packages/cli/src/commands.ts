@@ -9,6 +9,42 @@ export interface CommandEntry {
 
 /** Every command there is. A new one is a file in commands/ and a line here. */
 export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
+  demo: {
+    summary: 'rotation after rotation under live mTLS traffic, on this machine',
+    load: () => import('./commands/demo.ts'),
+  },
+  init: {
+    summary: 'a commented starting point for a directory of your own',
+    load: () => import('./commands/init.ts'),
+  },
+  run: {
+    summary: 'keep the certificates of a directory, for ever or for one pass',
+    load: () => import('./commands/run.ts'),
+  },
+  status: {
+    summary: 'phase, generations, who is waited for, leaves and consumers',
+    load: () => import('./commands/status.ts'),
+  },
+  rotate: {
+    summary: 'ask for a new CA; the same id never rotates twice',
+    load: () => import('./commands/rotate.ts'),
+  },
+  plan: {
+    summary: 'what would be done now, each with its reason; does nothing',
+    load: () => import('./commands/plan.ts'),
+  },
+  certgen: {
+    summary: 'certificates in one run, for a Job or a script; replaces Envoy Gateway’s certgen',
+    load: () => import('./commands/certgen.ts'),
+  },
+  verify: {
+    summary: 'every presenter before every verifier, now and after the next step',
+    load: () => import('./commands/verify.ts'),
+  },
+  distrust: {
+    summary: 'drop a generation everywhere at once; first says who would fail',
+    load: () => import('./commands/distrust.ts'),
+  },
   inspect: {
     summary: 'what is in PEM files: chain, dates, names, key ids, fingerprints, and what looks wrong',
     load: () => import('./commands/inspect.ts'),

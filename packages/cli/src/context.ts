@@ -14,6 +14,10 @@ export interface Context {
   /** Whether stdout is a terminal whose owner has nothing against colours. */
   readonly colours: boolean;
   readonly now: () => Instant;
+  /** Milliseconds since the machine was started: shows when somebody sets the clock. */
+  readonly sinceBoot: () => number;
+  /** For commands that end well when asked to: the first SIGINT or SIGTERM aborts this instead of ending the process. */
+  readonly untilStopped: () => AbortSignal;
   /** 1: the command did its work and the answer is bad. Errors are thrown instead. */
   exitCode: 0 | 1;
 }

@@ -1,3 +1,4 @@
+import { uptime } from 'node:os';
 import type { Instant } from '@handover/material';
 import { run } from './run.ts';
 
@@ -8,15 +9,26 @@ export const main = (): void => {
   for (const stream of [stdout, stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   }
+  const stopping = new AbortController();
+  let isGraceful = false;
+  const stop = (code: number) => (): void => {
+    if (!isGraceful || stopping.signal.aborted) process.exit(code);
+    stopping.abort();
+  };
   // 128 + the signal's number, as shells have it.
-  process.once('SIGINT', () => process.exit(130));
-  process.once('SIGTERM', () => process.exit(143));
+  process.on('SIGINT', stop(130));
+  process.on('SIGTERM', stop(143));
   const context = {
     stdin,
     stdout,
     stderr,
     colours: stdout.isTTY === true && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb',
     now: () => Date.now() as Instant, // without instant(): loading `material` is for commands that need it
+    sinceBoot: () => uptime() * 1000,
+    untilStopped: () => {
+      isGraceful = true;
+      return stopping.signal;
+    },
     exitCode: 0 as const,
   };
   run(process.argv.slice(2), context).then((code) => {

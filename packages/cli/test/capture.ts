@@ -12,6 +12,7 @@ export interface Around {
   readonly stdin?: string | undefined;
   readonly terminal?: boolean | undefined;
   readonly now?: Instant | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
@@ -20,6 +21,9 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
 
 /** 2030-06-01: the present of the tests. */
 export const NOW = instant(Date.UTC(2030, 5, 1));
+
+/** When the machine of the tests was started. */
+const BOOT = NOW - 1_000_000_000;
 
 /** One run of `handover` in this process, with what it wrote. */
 export const handover = async (args: readonly string[], around: Around = {}): Promise<Ran> => {
@@ -41,6 +45,8 @@ export const handover = async (args: readonly string[], around: Around = {}): Pr
     },
     colours: false,
     now: () => around.now ?? NOW,
+    sinceBoot: () => (around.now ?? NOW) - BOOT,
+    untilStopped: () => around.signal ?? new AbortController().signal,
     exitCode: 0,
   };
   const code = await run(args, context);

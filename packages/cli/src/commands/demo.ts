@@ -1,0 +1,74 @@
+import type { Define } from '../context.ts';
+import { type DemoReport, demo, type Moment } from '../demo/demo.ts';
+import { MEMBERS } from '../demo/resources.ts';
+import { number } from '../simulate/arguments.ts';
+
+interface Flags {
+  readonly rotations?: number;
+  readonly port: number;
+  readonly json?: true;
+}
+
+const line = ({ rotation, phase, waitsFor, handshakes, failures, perSecond }: Moment): string =>
+  `rotation ${rotation}  ${phase}${waitsFor === undefined ? '' : `, waits for ${waitsFor}`}  |  ${perSecond}/s  ${handshakes} handshakes  ${failures} failures`;
+
+const summary = ({ rotations, handshakes, failures, seconds, perRotation, problems }: DemoReport): string =>
+  [
+    ...perRotation.map((one) => {
+      const phases = Object.entries(one.phases).map(([phase, took]) => `${phase} ${took} s`);
+      return `generation ${one.generation}: ${one.seconds} s (${phases.join(', ')}), ${one.handshakes} handshakes, ${one.failures} failures`;
+    }),
+    ...problems.map((problem) => `failed: ${problem}`),
+    `${rotations} rotations, ${handshakes} handshakes, ${failures} failures, ${seconds} s`,
+    '',
+  ].join('\n');
+
+export const define: Define = (command, context) => {
+  command
+    .option(
+      '--rotations <n>',
+      'end after so many rotations (default: go on until Ctrl-C)',
+      number('--rotations', 1, 1_000),
+    )
+    .option(
+      '--port <port>',
+      'port of the status page (default: any that is free)',
+      number('--port', 0, 65_535),
+      0,
+    )
+    .option('--json', 'print one JSON document at the end, and nothing else')
+    .addHelpText(
+      'after',
+      `
+Makes an authority in a temporary directory and ${MEMBERS.length} services that talk mTLS in every direction, some hot, some slow to
+reload, one that has to be restarted; rotates the CA under that load. Nothing stays behind.
+Exit code 1 when one handshake failed.
+
+Examples:
+  $ handover demo
+  $ handover demo --rotations 3 --json`,
+    )
+    .action(async (flags: Flags) => {
+      const live = context.stdout.isTTY === true;
+      let said = '';
+      const onMoment = (moment: Moment): void => {
+        if (flags.json === true) return;
+        if (said === '') {
+          const who = MEMBERS.map(({ name, manner }) => `${name} (${manner.kind})`).join(', ');
+          context.stdout.write(`services: ${who}\nstatus page: ${moment.url}\n`);
+        }
+        if (live) context.stdout.write(`\r\u001b[K${line(moment)}`);
+        else if (`${moment.rotation} ${moment.phase}` !== said) context.stdout.write(`${line(moment)}\n`);
+        said = `${moment.rotation} ${moment.phase}`;
+      };
+      const report = await demo({
+        rotations: flags.rotations,
+        port: flags.port,
+        onMoment,
+        signal: context.untilStopped(),
+      });
+      if (report.failures > 0) context.exitCode = 1;
+      const end = flags.json === true ? `${JSON.stringify(report)}\n` : summary(report);
+      context.stdout.write(live && flags.json !== true ? `\n${end}` : end);
+    });
+};

@@ -1,0 +1,236 @@
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { instant } from '@handover/material';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { type Around, ERROR_LINE, handover, NOW } from '../../test/capture.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'handover-cli-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+let count = 0;
+let dir: string;
+beforeEach(() => {
+  dir = join(root, `home-${++count}`);
+});
+
+const at = (seconds: number): Around => ({ now: instant(NOW + seconds * 1000) });
+const begin = async (edit: (yaml: string) => string = (yaml) => yaml) => {
+  await handover(['init', dir]);
+  const file = join(dir, 'handover.yaml');
+  writeFileSync(file, edit(readFileSync(file, 'utf8')));
+  expect(await handover(['run', dir, '--once'])).toMatchObject({ code: 0, stderr: '' });
+};
+const statusAt = async (seconds: number) => {
+  const { stdout } = await handover(['status', '--json', '--home', `dir:${dir}`], at(seconds));
+  return JSON.parse(stdout).authorities[0];
+};
+
+describe('A directory of one’s own', () => {
+  test('begins with init, is filled by run --once, and a second pass changes nothing', async () => {
+    expect(await handover(['init', dir])).toMatchObject({ code: 0 });
+    const first = await handover(['run', dir, '--once']);
+    expect(first.stdout).toContain('Create generation 1');
+    expect(existsSync(join(dir, 'out/default/secrets/web/tls.crt'))).toBe(true);
+    const second = await handover(['run', dir, '--once']);
+    expect(second.stdout).toBe('read 1 authorities, 1 leaves\ndefault/internal: Stable\n');
+    expect(await handover(['init', dir])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^HOME_NOT_EMPTY/),
+    });
+  });
+
+  test('run --json says one document per event', async () => {
+    await handover(['init', dir]);
+    const { stdout } = await handover(['run', dir, '--once', '--json']);
+    const events = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(events.map(({ event }) => event)).toEqual(['loaded', 'acted', 'acted', 'rested']);
+    expect(stdout).not.toContain('PRIVATE');
+  });
+
+  test('rotate advances what is allowed at each call, and the same id never rotates twice', async () => {
+    await begin();
+    const rotate = (seconds: number, id = 'q1') =>
+      handover(['rotate', 'default/internal', '--id', id, '--home', `dir:${dir}`], at(seconds));
+    expect((await rotate(0)).stdout).toContain('is Introducing');
+    expect((await rotate(100)).stdout).toContain('is Introducing');
+    expect((await rotate(200)).stdout).toContain('is Activating');
+    expect((await rotate(400)).stdout).toBe('rotation q1 of default/internal is complete\n');
+    expect((await rotate(600)).stdout).toBe('rotation q1 of default/internal is complete\n');
+    const status = await statusAt(600);
+    expect(status).toMatchObject({ phase: 'Stable', blockedBy: [], leaves: [{ generation: 2 }] });
+    expect(status.generations).toHaveLength(1);
+    expect(Object.keys(status.generations[0])).toEqual([
+      'generation',
+      'role',
+      'fingerprint',
+      'notBefore',
+      'notAfter',
+    ]);
+  });
+
+  test('rotate --wait stays until the old CA is gone, and gives up by name when it takes too long', async () => {
+    await begin((yaml) => yaml.replace('settle: 3m', 'settle: 0s'));
+    const done = await handover(['rotate', 'internal', '--wait', '--json', '--home', `dir:${dir}`]);
+    expect(JSON.parse(done.stdout)).toMatchObject({ begun: true, done: true, phase: 'Stable' });
+    writeFileSync(
+      join(dir, 'handover.yaml'),
+      readFileSync(join(dir, 'handover.yaml'), 'utf8').replace('0s', '1h'),
+    );
+    const late = await handover([
+      'rotate',
+      'internal',
+      '--id',
+      'again',
+      '--wait',
+      '--timeout',
+      '300ms',
+      '--home',
+      `dir:${dir}`,
+    ]);
+    expect(late.code).toBe(1);
+    expect(late.stderr).toMatch(
+      /ROTATION_UNFINISHED: waiting for default\/internal took too long: Introducing: waits for whoever reads/,
+    );
+  });
+
+  test('status names whom it waits for; plan says what would be done; both write nothing', async () => {
+    await begin();
+    const request = await handover(['plan', '--home', `dir:${dir}`]);
+    expect(request.stdout).toBe('default/internal: Nothing to do.\n');
+    await handover(['rotate', 'default/internal', '--home', `dir:${dir}`]);
+    expect((await statusAt(1)).blockedBy[0]).toMatchObject({
+      consumer: expect.stringContaining('whoever reads'),
+      waitsFor: 'it to load generation 2',
+    });
+    const later = await handover(['plan', 'default/internal', '--home', `dir:${dir}`], at(200));
+    expect(later.stdout).toContain('Sign with generation 2 from now on, cross-signed by generation 1');
+    expect((await statusAt(200)).phase).toBe('Introducing');
+    const json = await handover(['plan', '--json', '--home', `dir:${dir}`], at(200));
+    expect(JSON.parse(json.stdout).plans[0].actions).toMatchObject([
+      { kind: 'activate', why: expect.any(String) },
+    ]);
+  });
+
+  test('verify shows every pair, now and next, and exits 1 when one fails', async () => {
+    await begin();
+    const good = await handover(['verify', '--home', `dir:${dir}`]);
+    expect(good).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('default/secrets/web             ok/ok'),
+    });
+    const other = join(root, 'other');
+    await handover(['init', other]);
+    await handover(['run', other, '--once']);
+    const bundle = 'out/default/configmaps/internal-trust/ca.crt';
+    writeFileSync(join(dir, bundle), readFileSync(join(other, bundle)));
+    const bad = await handover(['verify', '--json', '--home', `dir:${dir}`]);
+    expect(bad.code).toBe(1);
+    const [pair] = JSON.parse(bad.stdout).authorities[0].pairs.filter(
+      ({ now }: { now: { ok: boolean } }) => !now.ok,
+    );
+    expect(pair).toMatchObject({
+      presenter: 'default/secrets/web',
+      verifier: 'default/configmaps/internal-trust/ca.crt',
+    });
+    expect((await handover(['verify', '--home', `dir:${dir}`])).stdout).toContain(
+      'default/configmaps/internal-trust/ca.crt refuses default/secrets/web',
+    );
+  });
+
+  test('distrust first says who would fail, and does it only when told', async () => {
+    await begin();
+    const asked = await handover(['distrust', 'internal', '--generation', '1', '--home', `dir:${dir}`]);
+    expect(asked.stdout).toContain('would refuse default/secrets/web');
+    expect(asked.stdout).toContain('nothing was done');
+    expect((await statusAt(1)).generations).toHaveLength(1);
+    const done = await handover([
+      'distrust',
+      'internal',
+      '--generation',
+      '1',
+      '--yes',
+      '--home',
+      `dir:${dir}`,
+    ]);
+    expect(done.stdout).toContain('generation 1 of default/internal is distrusted');
+    expect((await statusAt(1)).generations).toMatchObject([
+      { generation: 2, role: 'current' },
+      { role: 'distrusted' },
+    ]);
+  });
+});
+
+describe('Every mistake a person can make is one line that says what to do', () => {
+  test.each([
+    [['run', '/nonexistent/x'], 1, 'HOME_MISSING: '],
+    [['status', '--home', 'dir:/nonexistent/x'], 1, 'HOME_MISSING: '],
+    [['status', '--home', 'dir:'], 2, 'USAGE: --home dir: is no home'],
+    [['status', '--home', 'kube'], 2, 'USAGE: --home kube is not in this build yet'],
+    [['rotate'], 2, "USAGE: missing required argument 'auth'"],
+    [['rotate', 'a/b', '--timeout', 'soon'], 2, 'USAGE: --timeout soon is not a duration'],
+    [['distrust', 'a/b', '--generation', 'x'], 2, 'USAGE: --generation x is not a generation'],
+    [['distrust', 'a/b'], 2, "USAGE: required option '--generation <n>' not specified"],
+  ])('%j', async (args, code, says) => {
+    const ran = await handover(args);
+    expect(ran).toMatchObject({ code, stdout: '' });
+    expect(ran.stderr).toMatch(ERROR_LINE);
+    expect(ran.stderr.startsWith(says)).toBe(true);
+  });
+
+  test.each([
+    [
+      (yaml: string) => yaml.replace('lifetime: 5y', 'lifetime: soon'),
+      /^RESOURCE_INVALID: handover\.yaml:3:1: .*soon/,
+    ],
+    [
+      (yaml: string) => yaml.replace('dnsNames: [localhost]', 'dnsNames: [localhost'),
+      /^YAML_INVALID: handover\.yaml:\d+:\d+: /,
+    ],
+    [(yaml: string) => yaml.replace('kind: Leaf', 'kind: Leef'), /^RESOURCE_INVALID: .*did you mean Leaf/],
+  ])('in the YAML', async (edit, says) => {
+    await handover(['init', dir]);
+    const file = join(dir, 'handover.yaml');
+    writeFileSync(file, edit(readFileSync(file, 'utf8')));
+    const ran = await handover(['run', dir, '--once']);
+    expect(ran.code).toBe(1);
+    expect(ran.stderr).toMatch(says);
+    expect(ran.stderr).toMatch(ERROR_LINE);
+  });
+
+  test('no such authority or generation, a directory that others may write, a clock that is behind', async () => {
+    await begin();
+    const home = ['--home', `dir:${dir}`];
+    expect((await handover(['rotate', 'x/y', ...home])).stderr).toMatch(
+      /^AUTHORITY_UNKNOWN: .*there is default\/internal\n$/,
+    );
+    expect((await handover(['distrust', 'internal', '--generation', '7', ...home])).stderr).toMatch(
+      /^GENERATION_UNKNOWN: .*it has 1 \(current\)\n$/,
+    );
+    expect((await handover(['rotate', 'internal', '--id', 'a b', ...home])).stderr).toMatch(
+      /^ROTATION_ID_INVALID: /,
+    );
+    expect((await handover(['run', dir, '--once'], at(-100_000))).stderr).toMatch(
+      /^CLOCK_BEHIND: .*set the clock\n$/,
+    );
+    chmodSync(dir, 0o777);
+    expect((await handover(['run', dir])).stderr).toMatch(/^HOME_WRITABLE_BY_OTHERS: /);
+  });
+});
+
+test('status --watch shows changes until it is stopped, and run ends when asked to', async () => {
+  await begin((yaml) => yaml.replace('settle: 3m', 'settle: 0s'));
+  const stop = new AbortController();
+  const watching = handover(['status', '--watch', '--json', '--home', `dir:${dir}`], { signal: stop.signal });
+  const running = handover(['run', dir, '--json'], { signal: stop.signal });
+  const second = handover(['rotate', 'internal', '--wait', '--home', `dir:${dir}`]);
+  await second;
+  expect((await statusAt(0)).generations).toMatchObject([{ generation: 2 }]);
+  setTimeout(() => stop.abort(), 1_200);
+  const [watched, ran] = await Promise.all([watching, running]);
+  expect(watched.stdout.trim().split('\n').length).toBeGreaterThan(1);
+  expect(ran).toMatchObject({ code: 0, stderr: '' });
+  expect(existsSync(join(dir, 'state/lock'))).toBe(false);
+});

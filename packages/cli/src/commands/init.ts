@@ -1,0 +1,38 @@
+import { diskFiles } from '@handover/engine';
+import { HandoverError } from '@handover/material';
+import type { Define } from '../context.ts';
+import { STARTING_POINT } from '../directory/starting-point.ts';
+
+const NAME = 'handover.yaml';
+
+export const define: Define = (command, context) => {
+  command
+    .argument('<dir>', 'directory to make, or an empty one')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Writes DIR/${NAME} with one authority and one leaf, every field explained. Nothing that is there is changed.
+
+Example:
+  $ handover init ~/certificates && handover run ~/certificates --once`,
+    )
+    .action(async (dir: string, flags: { json?: true }) => {
+      const [yaml] = diskFiles.list(dir).filter((name) => /\.ya?ml$/.test(name));
+      if (yaml !== undefined) {
+        throw new HandoverError(
+          'HOME_NOT_EMPTY',
+          `${dir} already has ${yaml}; edit it, or choose another directory`,
+          { path: dir },
+        );
+      }
+      await diskFiles.makeDirectory(dir, 0o755);
+      const path = `${dir}/${NAME}`;
+      await diskFiles.create(path, STARTING_POINT, { mode: 0o644 });
+      context.stdout.write(
+        flags.json === true
+          ? `${JSON.stringify({ path })}\n`
+          : `wrote ${path}\nedit it, then: handover run ${dir}\n`,
+      );
+    });
+};

@@ -1,0 +1,43 @@
+import { explain, plan } from '@handover/core';
+import { authorityIn, observe } from '@handover/engine';
+import type { Define } from '../context.ts';
+import { authorityArgument, homeOption, homePath, openHome } from '../directory/open-home.ts';
+import { printable } from '../printable.ts';
+
+export const define: Define = (command, context) => {
+  homeOption(command)
+    .argument('[auth]', 'one authority: namespace/name')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ handover plan --home dir:/etc/handover
+  $ handover plan default/internal --json --home dir:/etc/handover`,
+    )
+    .action(async (auth: string | undefined, flags: { home: string; json?: true }) => {
+      const home = openHome(homePath(flags.home), context);
+      const catalogue = home.load();
+      const ids = auth === undefined ? [...catalogue.authorities.keys()] : [authorityArgument(auth)];
+      const plans = [];
+      for (const id of ids) {
+        authorityIn(catalogue, id);
+        const { seen, duties, now } = await observe(home, catalogue, id);
+        plans.push({ authority: id, plan: plan(seen, duties.policy, now) });
+      }
+      if (flags.json === true) {
+        const documents = plans.map(({ authority, plan: { phase, actions, blockedBy, notes, wakeAt } }) => ({
+          authority,
+          phase,
+          actions,
+          blockedBy,
+          notes,
+          wakeAt: wakeAt === undefined ? null : new Date(wakeAt).toISOString(),
+        }));
+        context.stdout.write(`${JSON.stringify({ plans: documents })}\n`);
+        return;
+      }
+      for (const { authority, plan: made } of plans)
+        for (const line of explain(made)) context.stdout.write(`${printable(`${authority}: ${line}`)}\n`);
+    });
+};

@@ -1,0 +1,82 @@
+import { parseDuration } from '@handover/core';
+import { authorityIn } from '@handover/engine';
+import type { Duration } from '@handover/material';
+import type { Define } from '../context.ts';
+import { carryOut } from '../directory/carry-out.ts';
+import { authorityArgument, homeOption, homePath, openHome } from '../directory/open-home.ts';
+import { usageError } from '../error-line.ts';
+
+interface Flags {
+  readonly home: string;
+  readonly id?: string;
+  readonly wait?: true;
+  readonly timeout: Duration;
+  readonly json?: true;
+}
+
+const durationArgument = (text: string): Duration => {
+  const length = parseDuration(text);
+  if (length === undefined)
+    throw usageError(`--timeout ${text} is not a duration; write it like 90s, 10m or 2h`);
+  return length;
+};
+
+export const define: Define = (command, context) => {
+  homeOption(command)
+    .argument('<auth>', 'the authority: namespace/name')
+    .option('--id <id>', 'name of this rotation: asking again with it never rotates twice')
+    .option('--wait', 'stay until it is complete')
+    .option('--timeout <duration>', 'how long to stay', durationArgument, 600_000 as Duration)
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Works beside a running \`handover run\`, which then carries it out, or by itself: then each call advances what is allowed
+by now, and --wait stays until the old CA is gone from every bundle.
+
+Examples:
+  $ handover rotate default/internal --wait --home dir:/etc/handover
+  $ handover rotate default/internal --id 2030-q1 --home dir:/etc/handover`,
+    )
+    .action(async (auth: string, flags: Flags) => {
+      const home = openHome(homePath(flags.home), context);
+      const authority = authorityArgument(auth);
+      authorityIn(home.load(), authority);
+      const id = flags.id ?? `asked-${new Date(context.now()).toISOString().replace(/[-:.]/g, '')}`;
+      const known = (await home.authorities.load(authority))?.state.ids.includes(id) === true;
+      await home.files.makeDirectory(home.state, 0o700);
+      if (!known) await home.requests.ask({ authority, rotate: id }, context.now());
+      const { status, record, by } = await carryOut(
+        home,
+        authority,
+        context,
+        flags.wait === undefined
+          ? undefined
+          : {
+              ms: flags.timeout,
+              until: ({ status, record }) =>
+                record?.state.ids.includes(id) === true &&
+                status.phase === 'Stable' &&
+                status.blockedBy.length === 0,
+            },
+      );
+      const begun = record?.state.ids.includes(id) === true;
+      const done = begun && status.phase === 'Stable';
+      if (flags.json === true) {
+        const { phase, blockedBy, generations } = status;
+        context.stdout.write(
+          `${JSON.stringify({ authority, id, begun, done, phase, generations, blockedBy })}\n`,
+        );
+        return;
+      }
+      const who =
+        by === undefined
+          ? 'run `handover run`, or this command again with its id'
+          : `process ${by} carries it out`;
+      context.stdout.write(
+        done
+          ? `rotation ${id} of ${authority} is complete\n`
+          : `rotation ${id} of ${authority} is ${begun ? status.phase : 'asked for'}; ${who}\n`,
+      );
+    });
+};

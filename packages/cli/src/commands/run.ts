@@ -1,0 +1,44 @@
+import { passOnce, type RunEvent, runDirectory } from '@handover/engine';
+import type { Define } from '../context.ts';
+import { openHome } from '../directory/open-home.ts';
+import { eventDocument, Speaker } from '../directory/say-event.ts';
+
+export const define: Define = (command, context) => {
+  command
+    .argument('<dir>', 'directory with the resources in *.yaml')
+    .option('--once', 'one pass until there is nothing to do now, then end')
+    .option('--json', 'print one JSON document per event')
+    .addHelpText(
+      'after',
+      `
+Reads the resources in DIR/*.yaml and keeps DIR/out/<namespace>/secrets/<name>/{tls.crt,tls.key,ca.crt} and
+DIR/out/<namespace>/configmaps/<name>/<key>, each folder swapped whole as the kubelet does. Keys and the state of the
+authorities are in DIR/state, readable by you alone. One process at a time; it may be killed at any moment.
+
+Examples:
+  $ handover run /etc/handover
+  $ handover run /etc/handover --once`,
+    )
+    .action(async (dir: string, flags: { once?: true; json?: true }) => {
+      const home = openHome(dir, context);
+      home.check();
+      const speaker = new Speaker();
+      const on = (event: RunEvent): void => {
+        if (flags.json === true)
+          context.stdout.write(`${JSON.stringify(eventDocument(event, context.now()))}\n`);
+        else for (const line of speaker.lines(event)) context.stdout.write(`${line}\n`);
+      };
+      const catalogue = home.load();
+      const lock = await home.lock();
+      try {
+        if (flags.once === true) {
+          on({ kind: 'loaded', catalogue });
+          await passOnce(home, catalogue, (event) => {
+            if (event.kind !== 'failed') on(event);
+          });
+        } else await runDirectory(home, on, context.untilStopped());
+      } finally {
+        await lock.release();
+      }
+    });
+};

@@ -1,0 +1,221 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Plan } from '@handover/core';
+import { DirectoryHome, passOnce, type RunEvent, runDirectory } from '@handover/engine';
+import { instant } from '@handover/material';
+import { pause } from '../directory/pause.ts';
+import { Load } from './load.ts';
+import { servePage } from './page.ts';
+import { AUTHORITY, demoYaml, MEMBERS } from './resources.ts';
+import { Service } from './service.ts';
+
+export interface Rotation {
+  readonly rotation: number;
+  readonly generation: number;
+  readonly seconds: number;
+  readonly phases: Readonly<Record<string, number>>;
+  readonly handshakes: number;
+  readonly failures: number;
+}
+
+export interface DemoReport {
+  readonly rotations: number;
+  readonly handshakes: number;
+  readonly failures: number;
+  readonly seconds: number;
+  readonly perRotation: readonly Rotation[];
+  readonly problems: readonly string[];
+}
+
+export interface Moment {
+  readonly rotation: number;
+  readonly phase: string;
+  readonly waitsFor: string | undefined;
+  readonly handshakes: number;
+  readonly failures: number;
+  readonly perSecond: number;
+  readonly url: string;
+}
+
+export interface DemoOptions {
+  /** How many rotations; undefined: for ever. */
+  readonly rotations: number | undefined;
+  readonly port: number;
+  /** Shorter delays and settle for whoever is in a hurry; 1 is as people see it. */
+  readonly pace?: number;
+  readonly onMoment: (moment: Moment) => void;
+  readonly signal: AbortSignal;
+}
+
+const PER_SECOND = 150;
+/** So that three rotations have seen at least 5,000. */
+const LEAST_PER_ROTATION = 1_700;
+/** A demo that is meant to end does so, even where handshakes are slow. */
+const MOST_SECONDS = 80;
+const BETWEEN_MS = 1_000;
+
+const rounded = (ms: number): number => Math.round(ms / 100) / 10;
+
+/** The main job, live: an authority, services under load that reload late on purpose, rotation after rotation. */
+export async function demo(options: DemoOptions): Promise<DemoReport> {
+  const directory = await mkdtemp(join(tmpdir(), 'handover-demo-'));
+  const ending = new AbortController();
+  const services = new Map<string, Service>();
+  const closers: (() => unknown)[] = [];
+  const signal = AbortSignal.any([options.signal, ending.signal]);
+  try {
+    return await show(directory, services, closers, signal, ending, options);
+  } finally {
+    ending.abort();
+    for (const close of closers.reverse()) await close();
+    for (const service of services.values()) service.stop();
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+async function show(
+  directory: string,
+  services: Map<string, Service>,
+  closers: (() => unknown)[],
+  signal: AbortSignal,
+  ending: AbortController,
+  options: DemoOptions,
+): Promise<DemoReport> {
+  const began = performance.now();
+  const { pace = 1 } = options;
+  const yaml = (text: string) => writeFile(join(directory, 'demo.yaml'), text, { mode: 0o644 });
+  const home = new DirectoryHome(directory);
+  await yaml(demoYaml(0, undefined, pace));
+  const lock = await home.lock();
+  closers.push(() => lock.release());
+  await passOnce(home, home.load(), () => {});
+  for (const { name, manner } of MEMBERS) {
+    const paced = manner.kind === 'slow' ? { ...manner, ms: manner.ms * pace } : manner;
+    const service = new Service(name, paced, `${home.out}/demo/secrets/${name}`);
+    services.set(name, service);
+    await service.start();
+  }
+
+  const load = new Load([...services.values()], PER_SECOND);
+  const perRotation: Rotation[] = [];
+  let rotation = 0;
+  let plan: Plan | undefined;
+  let url = '';
+  let rate = { at: began, handshakes: 0, perSecond: 0 };
+  const moment = (): Moment => {
+    const [blocker] = plan?.blockedBy ?? [];
+    const { handshakes, failures } = load;
+    const { perSecond } = rate;
+    const phase = plan?.phase ?? 'Stable';
+    return { rotation, phase, waitsFor: blocker?.consumer, handshakes, failures, perSecond, url };
+  };
+  const page = await servePage(options.port, services, {
+    text: () => JSON.stringify({ ...moment(), perRotation }, undefined, 2),
+    document: () => ({ ...moment(), perRotation }),
+  });
+  closers.push(() => new Promise((closed) => page.server.close(closed).closeAllConnections()));
+  url = `http://127.0.0.1:${page.port}/`;
+  await yaml(demoYaml(page.port, new Map([...services].map(([name, { port }]) => [name, port])), pace));
+
+  const heard = new Set<(event: RunEvent) => void>();
+  const failure = { error: undefined as unknown };
+  const running = runDirectory(
+    home,
+    (event) => {
+      if (event.kind === 'acted' || event.kind === 'rested') plan = event.plan;
+      for (const listener of heard) listener(event);
+    },
+    signal,
+  ).catch((error: unknown) => {
+    failure.error = error;
+    ending.abort();
+  });
+  const loading = load.run(signal);
+  closers.push(
+    () => running,
+    () => loading,
+  );
+  const ticking = setInterval(() => {
+    const at = performance.now();
+    rate = {
+      at,
+      handshakes: load.handshakes,
+      perSecond: Math.round(((load.handshakes - rate.handshakes) * 1000) / (at - rate.at)),
+    };
+    options.onMoment(moment());
+  }, 1_000);
+  closers.push(() => clearInterval(ticking));
+  options.onMoment(moment());
+
+  while (!signal.aborted && (options.rotations === undefined || rotation < options.rotations)) {
+    rotation++;
+    const one = await rotate(home, rotation, load, heard, signal, () => options.onMoment(moment()));
+    if (one !== undefined) perRotation.push(one);
+    await pause(BETWEEN_MS, signal);
+  }
+  const least = Math.ceil((options.rotations ?? 0) * LEAST_PER_ROTATION * pace);
+  while (!signal.aborted && load.handshakes < least) {
+    if (performance.now() - began > MOST_SECONDS * 1000) break;
+    await pause(BETWEEN_MS, signal);
+  }
+  ending.abort();
+  await Promise.all([running, loading]);
+  if (failure.error !== undefined) throw failure.error;
+  return {
+    rotations: perRotation.length,
+    handshakes: load.handshakes,
+    failures: load.failures,
+    seconds: rounded(performance.now() - began),
+    perRotation,
+    problems: load.problems,
+  };
+}
+
+/** One rotation from being asked for to the old CA being gone; undefined when it was interrupted. */
+const rotate = async (
+  home: DirectoryHome,
+  rotation: number,
+  load: Load,
+  heard: Set<(event: RunEvent) => void>,
+  signal: AbortSignal,
+  changed: () => void,
+): Promise<Rotation | undefined> => {
+  const began = performance.now();
+  const before = { handshakes: load.handshakes, failures: load.failures };
+  const phases: Record<string, number> = {};
+  let phase = '';
+  let since = began;
+  const ended = new Promise<void>((resolve) => {
+    const listener = (event: RunEvent): void => {
+      if (event.kind !== 'acted' && event.kind !== 'rested') return;
+      if (event.plan.phase !== phase) {
+        const at = performance.now();
+        if (phase !== '') phases[phase] = rounded((phases[phase] ?? 0) * 1000 + at - since);
+        phase = event.plan.phase;
+        since = at;
+        changed();
+      }
+      const isDone = event.kind === 'rested' && phase === 'Stable' && Object.keys(phases).length > 1;
+      if (isDone || signal.aborted) {
+        heard.delete(listener);
+        resolve();
+      }
+    };
+    heard.add(listener);
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  await home.requests.ask({ authority: AUTHORITY, rotate: `demo-${rotation}` }, instant(Date.now()));
+  await ended;
+  if (signal.aborted) return undefined;
+  const state = (await home.authorities.load(AUTHORITY))?.state;
+  const { Stable: _before, ...moving } = phases;
+  return {
+    rotation,
+    generation: state?.generations[0]?.number ?? 0,
+    seconds: rounded(performance.now() - began),
+    phases: moving,
+    handshakes: load.handshakes - before.handshakes,
+    failures: load.failures - before.failures,
+  };
+};

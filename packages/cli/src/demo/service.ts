@@ -1,0 +1,163 @@
+import { readFileSync, readlinkSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import {
+  connect,
+  createSecureContext,
+  createServer,
+  type SecureContext,
+  type Server,
+  type TLSSocket,
+} from 'node:tls';
+import { parseCertificates } from '@handover/material';
+
+/** How a service picks changed files up. */
+export type Manner =
+  | { readonly kind: 'hot' }
+  /** Re-reads its files only so long after they changed. */
+  | { readonly kind: 'slow'; readonly ms: number }
+  /** Reads its files when it starts, and at no other time. */
+  | { readonly kind: 'restart-only' };
+
+interface Loaded {
+  readonly stamp: string;
+  readonly context: SecureContext;
+  readonly pem: { readonly cert: string; readonly key: string; readonly ca: string };
+}
+
+const LOOK_EVERY_MS = 50;
+const TIMEOUT_MS = 10_000;
+const DRAIN_MS = 2_000;
+
+/** An mTLS service of its own: it serves, and calls the others, with what it has loaded. */
+export class Service {
+  readonly name: string;
+  readonly manner: Manner;
+  readonly #folder: string;
+  #loaded: Loaded;
+  #server: Server | undefined;
+  #watcher: NodeJS.Timeout | undefined;
+  #pending: NodeJS.Timeout | undefined;
+  readonly #old = new Set<Server>();
+  reloads = 0;
+
+  constructor(name: string, manner: Manner, folder: string) {
+    this.name = name;
+    this.manner = manner;
+    this.#folder = folder;
+    this.#loaded = this.#read();
+  }
+
+  /** Certificate, key and bundle of one snapshot: `..data` is resolved once. */
+  #read(): Loaded {
+    const stamp = readlinkSync(`${this.#folder}/..data`);
+    const file = (name: string): string => readFileSync(`${this.#folder}/${stamp}/${name}`, 'utf8');
+    const pem = { cert: file('tls.crt'), key: file('tls.key'), ca: file('ca.crt') };
+    return { stamp, pem, context: createSecureContext(pem) };
+  }
+
+  async start(): Promise<void> {
+    await this.#listen();
+    if (this.manner.kind === 'restart-only') return;
+    const delay = this.manner.kind === 'slow' ? this.manner.ms : 0;
+    this.#watcher = setInterval(() => {
+      if (this.#pending !== undefined || readlinkSync(`${this.#folder}/..data`) === this.#loaded.stamp)
+        return;
+      this.#pending = setTimeout(() => {
+        this.#pending = undefined;
+        this.#reload();
+      }, delay);
+    }, LOOK_EVERY_MS);
+  }
+
+  #reload(): void {
+    this.#loaded = this.#read();
+    this.#server?.setSecureContext(this.#loaded.pem);
+    this.reloads++;
+  }
+
+  async #listen(): Promise<void> {
+    const server = createServer(
+      { ...this.#loaded.pem, requestCert: true, rejectUnauthorized: true },
+      (socket: TLSSocket) => {
+        socket.on('error', () => {});
+        // A byte for a byte: over TLS 1.3 a client learns only from data that it was accepted.
+        socket.once('data', (data) => socket.end(data));
+      },
+    );
+    server.on('tlsClientError', () => {}); // the one who called counts it
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject).listen(0, '127.0.0.1', resolve);
+    });
+    this.#server = server;
+  }
+
+  /** As an orchestrator does it: the new one is up before the old one goes. */
+  async restart(): Promise<void> {
+    const old = this.#server;
+    this.#loaded = this.#read();
+    await this.#listen();
+    this.reloads++;
+    // Closing at once would reset calls that have been accepted by the kernel and not yet by the process.
+    if (old === undefined) return;
+    this.#old.add(old);
+    setTimeout(() => {
+      this.#old.delete(old);
+      old.close();
+    }, DRAIN_MS).unref();
+  }
+
+  get port(): number {
+    return (this.#server?.address() as AddressInfo | null)?.port ?? 0;
+  }
+
+  /** One full mTLS handshake with another service, and a byte there and back; undefined when it went well. */
+  call(other: Service): Promise<string | undefined> {
+    return new Promise((resolve) => {
+      const socket = connect({
+        host: '127.0.0.1',
+        port: other.port,
+        servername: other.name,
+        secureContext: this.#loaded.context,
+        rejectUnauthorized: true,
+      });
+      const end = (problem: string | undefined): void => {
+        clearTimeout(timer);
+        socket.removeAllListeners();
+        socket.on('error', () => {});
+        socket.destroy();
+        resolve(problem);
+      };
+      const timer = setTimeout(() => end('timeout'), TIMEOUT_MS);
+      socket.on('secureConnect', () => socket.write('x'));
+      socket.on('data', () => end(undefined));
+      socket.on('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
+      socket.on('close', () => end('closed'));
+    });
+  }
+
+  /** What it has loaded, in the form of the runtime's status document. */
+  status(at: number): object {
+    const anchors = parseCertificates(this.#loaded.pem.ca).certificates.map(({ fingerprint }) => fingerprint);
+    const [leaf] = parseCertificates(this.#loaded.pem.cert).certificates;
+    return {
+      version: 1,
+      at: new Date(at).toISOString(),
+      pid: process.pid,
+      sources: [
+        {
+          kind: 'identity',
+          path: `${this.#folder}/tls.crt`,
+          anchors,
+          leaf: { fingerprint: leaf?.fingerprint, issuerKeyId: leaf?.authorityKeyId },
+        },
+      ],
+    };
+  }
+
+  stop(): void {
+    clearInterval(this.#watcher);
+    clearTimeout(this.#pending);
+    this.#server?.close();
+    for (const old of this.#old) old.close();
+  }
+}

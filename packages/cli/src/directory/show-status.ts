@@ -1,0 +1,53 @@
+import type { AuthorityStatus, Status } from '@handover/engine';
+import { printable } from '../printable.ts';
+
+const SHOWN = 10;
+
+const more = <T>(items: readonly T[], line: (item: T) => string): readonly string[] => [
+  ...items.slice(0, SHOWN).map(line),
+  ...(items.length > SHOWN ? [`    … and ${items.length - SHOWN} more (--json shows all)`] : []),
+];
+
+const paint = (text: string, code: number, colours: boolean): string =>
+  colours ? `\u001b[${code}m${text}\u001b[0m` : text;
+
+const authorityLines = (authority: AuthorityStatus, colours: boolean): readonly string[] => {
+  const { phase, generations, blockedBy, leaves, consumers, notes } = authority;
+  const short = (text: string | null | undefined): string => text?.slice(0, 12) ?? '-';
+  return [
+    `${authority.namespace}/${authority.name}  ${paint(phase, phase === 'Stable' ? 32 : 33, colours)}`,
+    ...generations.map(
+      ({ generation, role, fingerprint, notAfter }) =>
+        `  generation ${generation}  ${role}  ${short(fingerprint)}  until ${notAfter}`,
+    ),
+    ...more(blockedBy, ({ consumer, waitsFor }) => `  waits for ${consumer}: ${waitsFor}`),
+    ...more(notes, (note) => `  ${note}`),
+    `  ${leaves.length} leaves`,
+    ...more(leaves, (leaf) =>
+      leaf.refused === undefined
+        ? `    ${leaf.namespace}/${leaf.name}  generation ${leaf.generation ?? '-'}  ${short(leaf.fingerprint)}  until ${leaf.notAfter ?? '-'}`
+        : `    ${leaf.namespace}/${leaf.name}  ${paint('refused', 31, colours)}: ${leaf.refused}`,
+    ),
+    ...more(
+      consumers,
+      ({ name, evidence, at }) =>
+        `  consumer ${name}  ${evidence ?? 'no evidence; rests on settle'}${at === null ? '' : ` at ${at}`}`,
+    ),
+  ];
+};
+
+export const showStatus = (status: Status, colours: boolean): string => {
+  const lines = [
+    ...status.authorities.flatMap((authority) => authorityLines(authority, colours)),
+    ...status.trustBundles.flatMap(({ name, targets }) => [
+      `trust bundle ${name}`,
+      ...more(targets, ({ object, certificates }) => `    ${object}  ${certificates} certificates`),
+    ]),
+    ...status.tlsProfiles.flatMap(({ namespace, name, type, written, problems }) => [
+      `TLS profile ${namespace}/${name}  ${type}${written ? '' : '  not written'}`,
+      ...problems.map((problem) => `    ${problem}`),
+    ]),
+  ];
+  // Colour is the only escape of ours: names come from files that others wrote.
+  return lines.map((line) => `${colours ? line : printable(line)}\n`).join('');
+};

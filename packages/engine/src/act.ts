@@ -1,0 +1,218 @@
+import type { Action, BundleWrite, LeafWrite, ObjectSeen } from '@handover/core';
+import { issueLeaf } from '@handover/core';
+import {
+  type Certificate,
+  encodePem,
+  HandoverError,
+  type Instant,
+  PrivateKey,
+  parseCertificate,
+} from '@handover/material';
+import type { Sight } from './observe.ts';
+import { specOf } from './policy-for.ts';
+import type { Contents, Home, ObjectId, ObjectRecord } from './ports.ts';
+import { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './stored-object.ts';
+import { swapAuthority } from './swap.ts';
+
+/** Carries out one action of a plan that was made on `sight`. */
+export async function act(home: Home, sight: Sight, action: Action): Promise<void> {
+  switch (action.kind) {
+    case 'write-bundle':
+      return writeBundle(home, sight, action);
+    case 'write-leaf':
+      return writeLeaf(home, sight, action);
+    case 'stamp':
+      throw new HandoverError(
+        'ROLLOUT_UNSUPPORTED',
+        `${action.consumer} has to be restarted, and this home restarts nothing; restart it by hand`,
+        { path: action.consumer },
+      );
+    case 'mint':
+    case 'activate':
+    case 'retire':
+    case 'distrust':
+    case 'distrust-done':
+      return swapAuthority(home, sight, action);
+    default:
+      return action satisfies never;
+  }
+}
+
+const sightOf = (sight: Sight, id: ObjectId): ObjectSeen | undefined =>
+  sight.seen.objects.find((object) => object.id === id);
+
+/** Certificates by fingerprint, from wherever this authority or the object itself has them. */
+export const certificatesFor = (
+  sight: Sight,
+  id: ObjectId | undefined,
+  fingerprints: readonly string[],
+): readonly Certificate[] => {
+  const found = new Map<string, Certificate>(sight.record?.certificates);
+  const places = id === undefined ? [...sight.stored.keys()] : [id];
+  const missing = () => fingerprints.some((fingerprint) => !found.has(fingerprint));
+  for (const extra of sight.duties.bundles.get(id ?? '')?.certificates ?? [])
+    found.set(extra.fingerprint, extra);
+  for (const place of places) {
+    if (!missing()) break;
+    const data = sight.stored.get(place)?.data ?? {};
+    for (const text of [data[bundleKeyOf(place)], data['tls.crt']])
+      for (const certificate of readableCertificates(text)) found.set(certificate.fingerprint, certificate);
+  }
+  return fingerprints.map((fingerprint) => {
+    const certificate = found.get(fingerprint);
+    if (certificate !== undefined) return certificate;
+    throw new HandoverError(
+      'STATE_INCOMPLETE',
+      `${sight.duties.id}: the state names certificate ${fingerprint.slice(0, 16)}… and does not hold it; restore the state`,
+      { path: sight.duties.id },
+    );
+  });
+};
+
+/** What is remembered about the new content, given what was there. */
+const recordOf = (
+  sight: Sight,
+  action: BundleWrite | LeafWrite,
+  data: Readonly<Record<string, string>>,
+  anchors: readonly Certificate[],
+  at: Instant,
+): ObjectRecord => {
+  const found = sight.stored.get(action.object);
+  const stored = found?.record;
+  // What somebody else changed since our last write has been seen only now: nothing in it is older.
+  const intact = found !== undefined && stored?.digest === digestOf(found.data);
+  const held = new Map((intact ? stored.anchors : []).map(({ fingerprint, since }) => [fingerprint, since]));
+  const same = held.size === anchors.length && anchors.every(({ fingerprint }) => held.has(fingerprint));
+  return {
+    digest: digestOf(data),
+    revisions: { ...stored?.revisions, [sight.duties.id]: action.revision },
+    anchors: anchors.map(({ fingerprint }) => ({ fingerprint, since: held.get(fingerprint) ?? at })),
+    changedAt: same && stored !== undefined ? stored.changedAt : at,
+    ...(stored?.type === undefined ? {} : { type: stored.type }),
+  };
+};
+
+async function writeBundle(home: Home, sight: Sight, action: BundleWrite): Promise<void> {
+  const { leading = 0, certificates: extras = [] } = sight.duties.bundles.get(action.object) ?? {};
+  const first = new Set(extras.slice(0, leading).map(({ fingerprint }) => fingerprint));
+  const order = [...first, ...action.anchors.filter((fingerprint) => !first.has(fingerprint))].filter(
+    (fingerprint) => action.anchors.includes(fingerprint),
+  );
+  const anchors = certificatesFor(sight, action.object, order);
+  const data = { [bundleKeyOf(action.object)]: anchors.map(({ pem }) => pem).join('') };
+  await home.objects.write(action.object, action.expect, (at) => ({
+    data,
+    record: recordOf(sight, action, data, anchors, at),
+  }));
+}
+
+async function writeLeaf(home: Home, sight: Sight, action: LeafWrite): Promise<void> {
+  const anchors = certificatesFor(sight, action.object, action.anchors);
+  const behind = action.chain === undefined ? undefined : certificatesFor(sight, action.object, action.chain);
+  const made = action.issue === undefined ? kept(sight, action) : issued(home, sight, action, action.issue);
+  const chain = [made.leaf, ...(behind ?? made.behind)];
+  const data = {
+    'tls.crt': chain.map(({ pem }) => pem).join(''),
+    'tls.key': made.key,
+    'ca.crt': anchors.map(({ pem }) => pem).join(''),
+  };
+  const labels = sight.duties.leaves.get(action.object)?.metadata.labels ?? {};
+  const stored = sight.stored.get(action.object)?.record?.leaf;
+  const before = sightOf(sight, action.object)?.leaf;
+  await home.objects.write(action.object, action.expect, (at): Contents => {
+    const same = before?.issuer === made.issuer;
+    const { issue } = action;
+    return {
+      data,
+      record: {
+        ...recordOf(sight, action, data, anchors, at),
+        issuedBy: sight.duties.id,
+        type: 'kubernetes.io/tls',
+        ...(Object.keys(labels).length === 0 ? {} : { labels }),
+        leaf: {
+          fingerprint: made.leaf.fingerprint,
+          issuer: made.issuer,
+          chain: chain.slice(1).map(({ fingerprint }) => fingerprint),
+          notBefore: made.leaf.notBefore,
+          notAfter: made.leaf.notAfter,
+          spec: made.spec,
+          writtenAt: issue === undefined ? (stored?.writtenAt ?? at) : at,
+          issuerSince: same ? (stored?.issuerSince ?? at) : at,
+          replacedOne: issue === undefined ? (before?.replacedOne ?? false) : issue.replacesOne,
+          othersExpire: issue === undefined ? before?.othersExpire : issue.othersExpire,
+        },
+      },
+    };
+  });
+}
+
+interface LeafMade {
+  readonly leaf: Certificate;
+  readonly behind: readonly Certificate[];
+  readonly key: string;
+  readonly issuer: string;
+  readonly spec: string;
+}
+
+const kept = (sight: Sight, action: LeafWrite): LeafMade => {
+  const found = readableLeaf(sight.stored.get(action.object)?.data ?? {});
+  const before = sightOf(sight, action.object)?.leaf;
+  if (found === undefined || before === undefined) {
+    throw new HandoverError('CONFLICT', `${action.object} lost its leaf meanwhile`, {
+      retry: 'now',
+      path: action.object,
+    });
+  }
+  const [leaf, ...behind] = found.chain;
+  return { leaf, behind, key: found.key, issuer: before.issuer, spec: before.spec };
+};
+
+const issued = (
+  home: Home,
+  sight: Sight,
+  action: LeafWrite,
+  issue: NonNullable<LeafWrite['issue']>,
+): LeafMade => {
+  const asked = sight.duties.leaves.get(action.object);
+  const { ca, key: issuerKey } = signerOf(sight, issue.generation);
+  if (asked === undefined) throw new TypeError(`no Leaf asks for ${action.object}`);
+  const { spec } = asked;
+  const key = home.keys(spec.key);
+  const { commonName, organizations } = spec.subject;
+  const der = issueLeaf({
+    issuer: ca,
+    issuerKey: issuerKey.key,
+    publicKey: key.publicKey,
+    serial: home.random(16),
+    subject: { ...(commonName === undefined ? {} : { commonName }), organizations },
+    dnsNames: spec.dnsNames,
+    ipAddresses: spec.ipAddresses,
+    uris: spec.uris,
+    usages: spec.usages,
+    notBefore: issue.notBefore,
+    notAfter: issue.notAfter,
+  });
+  return {
+    leaf: parseCertificate(der),
+    behind: [],
+    key: encodePem('PRIVATE KEY', PrivateKey.of(key.privateKey).key.export({ type: 'pkcs8', format: 'der' })),
+    issuer: ca.fingerprint,
+    spec: specOf(asked),
+  };
+};
+
+/** Certificate and key of a generation that signs. */
+export const signerOf = (sight: Sight, number: number): { ca: Certificate; key: PrivateKey } => {
+  const generation = sight.record?.state.generations.find((candidate) => candidate.number === number);
+  const key = sight.record?.keys.get(number);
+  if (generation === undefined || key === undefined) {
+    throw new HandoverError(
+      'STATE_INCOMPLETE',
+      `${sight.duties.id}: the key of generation ${number} is not in the state; restore the state, or ask for a rotation`,
+      { path: sight.duties.id },
+    );
+  }
+  const [ca] = certificatesFor(sight, undefined, [generation.anchors[0].fingerprint]);
+  if (ca === undefined) throw new TypeError('a generation without a certificate');
+  return { ca, key };
+};

@@ -1,0 +1,144 @@
+import { type AuthorityState, type Blocker, phaseOf, plan, withRole } from '@handover/core';
+import { HandoverError } from '@handover/material';
+import { act } from './act.ts';
+import type { Catalogue } from './catalogue.ts';
+import { observe } from './observe.ts';
+import type { AuthorityId, Home } from './ports.ts';
+import { converge } from './reconcile.ts';
+
+export interface CertgenOptions {
+  /** Replace what is there: ask for a rotation, or go on with the one under way. */
+  readonly overwrite: boolean;
+  /** Name of the rotation: the same one never rotates twice, so a Job that is retried goes on. */
+  readonly rotationId?: string | undefined;
+  /** Records that a rotation is asked for, durably. */
+  readonly ask: (authority: AuthorityId, id: string) => Promise<void>;
+}
+
+export interface CertgenResult {
+  readonly authority: AuthorityId;
+  readonly phase: string;
+  /** Objects that were written. */
+  readonly written: number;
+  /** The rotation that was asked for; undefined: none. */
+  readonly rotation: string | undefined;
+  readonly blockedBy: readonly Blocker[];
+}
+
+/** One run for one authority: makes what is missing, and with `overwrite` advances a rotation as far as evidence allows. */
+export async function certgen(
+  home: Home,
+  catalogue: Catalogue,
+  id: AuthorityId,
+  options: CertgenOptions,
+): Promise<CertgenResult> {
+  const replaces = options.overwrite || options.rotationId !== undefined;
+  if (!replaces) return makeMissing(home, catalogue, id);
+  const counted = countingWrites(home);
+  const before = await home.authorities.load(id);
+  let rotation = options.rotationId;
+  if (before === undefined) await begin(home, catalogue, id, rotation);
+  else {
+    rotation ??= await unnamedRotation(counted.home, catalogue, id, before.state);
+    if (!before.state.ids.includes(rotation)) await options.ask(id, rotation);
+  }
+  const { plan: last } = await converge(counted.home, catalogue, id);
+  const state = (await home.authorities.load(id))?.state;
+  if (
+    rotation !== undefined &&
+    state !== undefined &&
+    !state.ids.includes(rotation) &&
+    before !== undefined
+  ) {
+    const [first] = last.blockedBy;
+    throw new HandoverError(
+      'ROTATION_WAITS',
+      `rotation ${rotation} of ${id} has to wait until the last one has ended: ${first === undefined ? last.phase : `${first.consumer} is waited for (${first.waitsFor})`}; run again later`,
+      { path: id, retry: 'later' },
+    );
+  }
+  return { authority: id, phase: last.phase, written: counted.count(), rotation, blockedBy: last.blockedBy };
+}
+
+/** Without a name: the rotation under way if it cannot end now, so that a retried Job goes on; else one of this generation. */
+const unnamedRotation = async (
+  home: Home,
+  catalogue: Catalogue,
+  id: AuthorityId,
+  before: AuthorityState,
+): Promise<string> => {
+  if (isMoving(before)) await converge(home, catalogue, id);
+  const state = (await home.authorities.load(id))?.state ?? before;
+  const underWay = isMoving(state) ? state.ids.at(-1) : undefined;
+  return underWay ?? `overwrite-${state.lastGeneration}`;
+};
+
+const isMoving = (state: AuthorityState): boolean =>
+  (['next', 'previous', 'distrusted'] as const).some((role) => withRole(state, role) !== undefined);
+
+/** The very first generation uses the id up: a first run that is cut short and tried again does not rotate. */
+const begin = async (
+  home: Home,
+  catalogue: Catalogue,
+  id: AuthorityId,
+  rotation: string | undefined,
+): Promise<void> => {
+  const sight = await observe(home, catalogue, id);
+  for (const action of plan(sight.seen, sight.duties.policy, sight.now).actions) {
+    await act(home, sight, action.kind === 'mint' ? { ...action, id: rotation ?? action.id } : action);
+  }
+};
+
+const countingWrites = (home: Home): { home: Home; count: () => number } => {
+  let count = 0;
+  const { objects } = home;
+  return {
+    count: () => count,
+    home: {
+      objects: {
+        read: (id) => objects.read(id),
+        issuedBy: (...args) => objects.issuedBy(...args),
+        write: async (...args) => {
+          await objects.write(...args);
+          count++;
+        },
+      },
+      authorities: home.authorities,
+      requests: home.requests,
+      evidence: home.evidence,
+      reloads: home.reloads,
+      clock: home.clock,
+      keys: home.keys,
+      random: home.random,
+      facts: home.facts,
+    },
+  };
+};
+
+/** Without `overwrite` nothing that exists is touched, whatever its age (S3: upstream's rule). */
+const makeMissing = async (home: Home, catalogue: Catalogue, id: AuthorityId): Promise<CertgenResult> => {
+  let written = 0;
+  for (let passes = 0; ; passes++) {
+    const sight = await observe(home, catalogue, id);
+    const { duties, record, stored, seen, now } = sight;
+    const missing = [...duties.leaves.keys()].filter((object) => !stored.has(object));
+    const phase = phaseOf(record?.state, seen, duties.policy);
+    const result = { authority: id, phase, written, rotation: undefined, blockedBy: [] };
+    if (record === undefined && seen.adoptable.length > 0) {
+      if (missing.length === 0) return result;
+      throw new HandoverError(
+        'CERTGEN_NO_KEY',
+        `${missing[0]} is missing, and nobody has the key of the CA in the other Secrets; run with --overwrite to take them over`,
+        { path: missing[0] ?? id },
+      );
+    }
+    const actions = plan(seen, duties.policy, now).actions.filter((action) =>
+      'object' in action ? action.expect === undefined : record === undefined,
+    );
+    if (actions.length === 0 || passes === 8) return result;
+    for (const action of actions) {
+      await act(home, sight, action);
+      if ('object' in action) written++;
+    }
+  }
+};

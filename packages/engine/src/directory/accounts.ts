@@ -1,0 +1,21 @@
+import { HandoverError } from '@handover/material';
+import type { FileReader } from './files.ts';
+
+/** The number of a user or group by its name, from the files that every Unix has (passwd(5), group(5)). */
+export const accountNumber = (files: FileReader, what: 'user' | 'group', name: string): number => {
+  if (/^\d+$/.test(name)) return Number(name);
+  const path = what === 'user' ? '/etc/passwd' : '/etc/group';
+  for (const line of Buffer.from(files.read(path) ?? [])
+    .toString('utf8')
+    .split('\n')) {
+    const [known, , number] = line.split(':');
+    if (known === name && number !== undefined && /^\d+$/.test(number)) return Number(number);
+  }
+  throw new HandoverError(
+    'FILES_ACCOUNT_UNKNOWN',
+    `there is no ${what} ${name} in ${path}; give its number`,
+    {
+      path,
+    },
+  );
+};

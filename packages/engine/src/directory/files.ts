@@ -1,0 +1,154 @@
+import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { chmod, chown, link, mkdir, open, rename, rm, symlink, unlink } from 'node:fs/promises';
+import { HandoverError } from '@handover/material';
+
+export interface Ownership {
+  readonly mode: number;
+  readonly uid?: number | undefined;
+  readonly gid?: number | undefined;
+}
+
+export interface FileFacts {
+  readonly kind: 'file' | 'directory' | 'link' | 'other';
+  readonly mode: number;
+  readonly uid: number;
+  readonly mtimeMs: number;
+}
+
+/** What the directory home does to a disk. Small, so that a test can fail or end the process at each of them. */
+export interface FileReader {
+  /** Undefined when it does not exist, or is a directory. */
+  read(path: string): Uint8Array | undefined;
+  list(path: string): readonly string[];
+  target(path: string): string | undefined;
+  facts(path: string): FileFacts | undefined;
+}
+
+export interface FileWriter {
+  makeDirectory(path: string, mode: number): Promise<void>;
+  /** Creates the file whole and durable; it must not exist. */
+  create(path: string, content: string | Uint8Array, ownership: Ownership): Promise<void>;
+  symlink(target: string, path: string): Promise<void>;
+  /** A second name for a file; fails when the name is taken. */
+  link(from: string, to: string): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  remove(path: string): Promise<void>;
+  /** Makes the names in a directory durable. */
+  sync(directory: string): Promise<void>;
+}
+
+export type Files = FileReader & FileWriter;
+
+const REMEDIES: Readonly<Record<string, readonly [code: string, remedy: string]>> = {
+  ENOSPC: ['HOME_DISK_FULL', 'the disk is full; free some space'],
+  EDQUOT: ['HOME_DISK_FULL', 'the quota is used up; free some space'],
+  EROFS: ['HOME_READ_ONLY', 'the file system is read-only; mount it for writing'],
+  EACCES: ['HOME_FORBIDDEN', 'permission denied; run as the owner of the directory, or as root'],
+  EPERM: ['HOME_FORBIDDEN', 'not permitted; only root may give files to another user'],
+  ENOTDIR: ['HOME_MALFORMED', 'a file is in the way of a directory; move it away'],
+  EISDIR: ['HOME_MALFORMED', 'a directory is in the way of a file; move it away'],
+  ELOOP: ['HOME_MALFORMED', 'a link is in the way; move it away'],
+};
+
+/** What the system refused, in our words. What was there before is intact: nothing is changed in place. */
+export const fileError = (cause: unknown, verb: string, path: string): unknown => {
+  const code = (cause as NodeJS.ErrnoException)?.code;
+  if (cause instanceof HandoverError || code === undefined) return cause;
+  const [ours, remedy] = REMEDIES[code] ?? ['HOME_IO_FAILED', `the system says ${code}`];
+  return new HandoverError(ours, `cannot ${verb} ${path}: ${remedy}`, { path, retry: 'later', cause });
+};
+
+const tried = async <T>(verb: string, path: string, work: () => Promise<T>): Promise<T> => {
+  try {
+    return await work();
+  } catch (error) {
+    throw fileError(error, verb, path);
+  }
+};
+
+const orUndefined = <T>(path: string, read: () => T): T | undefined => {
+  try {
+    return read();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EISDIR') return undefined;
+    throw fileError(error, 'read', path);
+  }
+};
+
+/** Bigger than any Secret may be; a stray log file or a device must not be read into memory. */
+const MAX_FILE_BYTES = 4 * 1024 * 1024;
+
+/** The disk. Reads are synchronous: a home of 1,000 leaves is 5,000 small files, and a promise each would cost more. */
+export const diskFiles: Files = {
+  read: (path) =>
+    orUndefined(path, () => {
+      const bytes = readFileSync(path);
+      if (bytes.length <= MAX_FILE_BYTES) return bytes;
+      throw new HandoverError('HOME_MALFORMED', `${path} is over 4 MiB; it cannot be one of ours`, { path });
+    }),
+  list: (path) => orUndefined(path, () => readdirSync(path)) ?? [],
+  target: (path) =>
+    orUndefined(path, () => (lstatSync(path).isSymbolicLink() ? readlinkSync(path) : undefined)),
+  facts: (path) =>
+    orUndefined(path, () => {
+      const stat = lstatSync(path);
+      const kind = stat.isFile()
+        ? 'file'
+        : stat.isDirectory()
+          ? 'directory'
+          : stat.isSymbolicLink()
+            ? 'link'
+            : 'other';
+      return { kind, mode: stat.mode & 0o7777, uid: stat.uid, mtimeMs: stat.mtimeMs };
+    }),
+  makeDirectory: (path, mode) =>
+    tried('make', path, async () => {
+      if ((await mkdir(path, { recursive: true, mode })) !== undefined) await chmod(path, mode);
+    }),
+  create: (path, content, { mode, uid, gid }) =>
+    tried('write', path, async () => {
+      const file = await open(path, 'wx', mode);
+      try {
+        await file.writeFile(content);
+        if (uid !== undefined || gid !== undefined) await chown(path, uid ?? -1, gid ?? -1);
+        await file.chmod(mode); // whatever the umask was; after chown, which may clear bits
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+    }),
+  symlink: (target, path) => tried('link', path, () => symlink(target, path)),
+  link: (from, to) => link(from, to),
+  rename: (from, to) => tried('replace', to, () => rename(from, to)),
+  remove: (path) =>
+    tried('remove', path, async () => {
+      const isDirectory = orUndefined(path, () => lstatSync(path).isDirectory());
+      if (isDirectory === true) await rm(path, { recursive: true, force: true });
+      else if (isDirectory === false) await unlink(path);
+    }),
+  sync: (directory) =>
+    tried('sync', directory, async () => {
+      const handle = await open(directory, 'r');
+      try {
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+    }),
+};
+
+/** Replaces a file whole: its old content stays until the new one is durable. */
+export const replaceFile = async (
+  files: Files,
+  directory: string,
+  name: string,
+  content: string,
+  mode: number,
+): Promise<void> => {
+  const temporary = `${directory}/.${name}.tmp`;
+  await files.remove(temporary);
+  await files.create(temporary, content, { mode });
+  await files.rename(temporary, `${directory}/${name}`);
+  await files.sync(directory);
+};

@@ -1,0 +1,336 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { after, HandoverError, instant, second } from '@handover/material';
+import { afterAll, describe, expect, test } from 'vitest';
+import { Directories, visible } from '../../test/directories.ts';
+import { accepts, MESH } from '../../test/world.ts';
+import { converge, diskFiles, passOnce, readYaml, SteadyClock, statusOf, verifyAuthority } from '../index.ts';
+
+const directories = new Directories();
+afterAll(() => directories.end());
+const MESH_ID = 'default/mesh';
+
+const pass = async (path: string) => {
+  const home = directories.home(path);
+  const lock = await home.lock();
+  try {
+    return await converge(home, home.load(), MESH_ID);
+  } finally {
+    await lock.release();
+  }
+};
+const codeOf = async (work: () => unknown): Promise<string> => {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof HandoverError) return `${error.code}: ${error.message}`;
+    throw error;
+  }
+  return 'nothing was refused';
+};
+
+describe('What the directory home writes', () => {
+  test('is the kubelet’s layout, keys for their owner alone, state for nobody else', async () => {
+    const path = directories.make();
+    await pass(path);
+    const folder = join(path, 'out/default/secrets/a');
+    expect(readlinkSync(join(folder, 'tls.key'))).toBe('..data/tls.key');
+    expect(readlinkSync(join(folder, '..data'))).toMatch(/^\.\.20/);
+    const mode = (file: string) => (statSync(join(path, file)).mode & 0o777).toString(8);
+    expect(mode('out/default/secrets/a/tls.key')).toBe('600');
+    expect(mode('out/default/secrets/a/ca.crt')).toBe('644');
+    expect(mode('state')).toBe('700');
+    expect(mode('state/authorities/default/mesh.json')).toBe('600');
+  });
+
+  test('has the mode and owner that its Leaf asks for, also when it asks later', async () => {
+    const path = directories.make();
+    await pass(path);
+    const uid = process.getuid?.() ?? 0;
+    const files = `files: {mode: "0640", owner: "${uid}"}, dnsNames: [a.local]`;
+    writeFileSync(join(path, 'mesh.yaml'), MESH.replace('dnsNames: [a.local]', files));
+    const before = visible(path).keys.get('secrets/a');
+    await pass(path);
+    const key = statSync(join(path, 'out/default/secrets/a/tls.key'));
+    expect((key.mode & 0o777).toString(8)).toBe('640');
+    expect(key.uid).toBe(uid);
+    expect(visible(path).keys.get('secrets/a')).toBe(before);
+    expect((await pass(path)).plan.actions).toEqual([]);
+    writeFileSync(
+      join(path, 'mesh.yaml'),
+      MESH.replace('dnsNames: [a.local]', 'files: {owner: nobody-at-all}, dnsNames: [a.local]'),
+    );
+    expect(await codeOf(() => pass(path))).toMatch(/^FILES_ACCOUNT_UNKNOWN: there is no user nobody-at-all/);
+  });
+
+  test('takes over plain files of somebody else, as generation 0, without a moment of mixed content', async () => {
+    const donor = directories.make();
+    await pass(donor);
+    const foreign = visible(donor);
+    const path = directories.make();
+    for (const name of ['a', 'b']) {
+      const folder = join(path, 'out/default/secrets', name);
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(join(folder, 'tls.crt'), foreign.chains.get(`secrets/${name}`) ?? '');
+      writeFileSync(join(folder, 'tls.key'), foreign.keys.get(`secrets/${name}`) ?? '', { mode: 0o600 });
+      writeFileSync(join(folder, 'ca.crt'), foreign.bundles.get(`secrets/${name}`) ?? '');
+    }
+    const { plan } = await pass(path);
+    expect(plan.phase).toBe('Introducing');
+    expect(visible(path).chains).toEqual(foreign.chains);
+    for (const bundle of visible(path).bundles.values())
+      expect(accepts(foreign.chains.get('secrets/a'), bundle, directories.now)).toBe(true);
+    expect(readlinkSync(join(path, 'out/default/secrets/a/tls.crt'))).toBe('..data/tls.crt');
+    directories.now = after(directories.now, 20 * second);
+    await pass(path);
+    for (const [who, chain] of visible(path).chains) {
+      expect(chain).not.toBe(foreign.chains.get(who));
+      expect(accepts(chain, visible(path).bundles.get('secrets/b'), directories.now)).toBe(true);
+    }
+  });
+
+  test('is put right after an edit by hand or a removal', async () => {
+    const path = directories.make();
+    await pass(path);
+    const before = visible(path);
+    writeFileSync(join(path, 'out/default/configmaps/mesh-trust/ca.crt'), 'edited');
+    await pass(path);
+    expect(visible(path)).toEqual(before);
+    rmSync(join(path, 'out/default/configmaps'), { recursive: true });
+    await pass(path);
+    expect(visible(path).bundles).toEqual(before.bundles);
+  });
+});
+
+describe('One process at a time', () => {
+  test('the second is refused and told the pid of the first', async () => {
+    const path = directories.make();
+    const first = await directories.home(path).lock();
+    expect(await codeOf(() => directories.home(path).lock())).toMatch(
+      new RegExp(`^HOME_LOCKED: process ${process.pid} is already running on this directory`),
+    );
+    await first.release();
+    const second = await directories.home(path).lock();
+    await second.release();
+    expect(readdirSync(join(path, 'state')).filter((name) => name.startsWith('lock'))).toEqual([]);
+  });
+
+  test('the lock of a process that is gone, or of a pid that is somebody else’s by now, is taken over', async () => {
+    for (const holder of [
+      { pid: 4_194_305, started: '1' },
+      { pid: process.pid, started: 'another time' },
+    ]) {
+      const path = directories.make();
+      mkdirSync(join(path, 'state'), { mode: 0o700 });
+      const { hostname } = await import('node:os');
+      writeFileSync(join(path, 'state/lock'), JSON.stringify({ ...holder, host: hostname() }));
+      const lock = await directories.home(path).lock();
+      await lock.release();
+    }
+  });
+
+  test('the lock of another machine is respected while it is fresh', async () => {
+    const path = directories.make();
+    mkdirSync(join(path, 'state'), { mode: 0o700 });
+    writeFileSync(join(path, 'state/lock'), JSON.stringify({ pid: 1, started: '1', host: 'elsewhere' }));
+    expect(await codeOf(() => directories.home(path).lock())).toContain('process 1 on elsewhere');
+  });
+});
+
+describe('A directory that cannot be trusted is refused', () => {
+  test.each([
+    ['', 0o777, /^HOME_WRITABLE_BY_OTHERS: .*mode 0777.*chmod go-w/],
+    ['', 0o775, /^HOME_WRITABLE_BY_OTHERS/],
+    ['mesh.yaml', 0o666, /^HOME_WRITABLE_BY_OTHERS: .*mesh\.yaml/],
+    ['state', 0o770, /^HOME_WRITABLE_BY_OTHERS: .*state/],
+    ['state', 0o755, /^HOME_STATE_EXPOSED/],
+  ])('when %s has mode %o', async (name, mode, says) => {
+    const path = directories.make();
+    await pass(path);
+    chmodSync(join(path, name), mode);
+    expect(await codeOf(() => pass(path))).toMatch(says);
+  });
+
+  test('when it is not there, holds nothing, or belongs to somebody else', async () => {
+    expect(await codeOf(() => directories.home('/nonexistent/dir').load())).toMatch(/^HOME_MISSING/);
+    expect(await codeOf(() => directories.home(directories.make('')).load())).toMatch(/^HOME_EMPTY/);
+    const uid = process.getuid?.() ?? 0;
+    if (uid !== 0) return;
+    const path = directories.make();
+    diskFiles.facts(path);
+    const foreign = directories.home(
+      path,
+      {
+        ...diskFiles,
+        facts: (file) => {
+          const facts = diskFiles.facts(file);
+          return facts === undefined ? undefined : { ...facts, uid: 1234 };
+        },
+      },
+      { uid: 77 },
+    );
+    expect(await codeOf(() => foreign.load())).toMatch(/^HOME_FOREIGN_OWNER: .* belongs to user 1234/);
+  });
+});
+
+describe('State that is not whole is refused, and nothing is written', () => {
+  const damaged = async (edit: (text: string) => string): Promise<string> => {
+    const path = directories.make();
+    await pass(path);
+    const file = join(path, 'state/authorities/default/mesh.json');
+    writeFileSync(file, edit(readFileSync(file, 'utf8')));
+    const before = visible(path);
+    const says = await codeOf(() => pass(path));
+    expect(visible(path)).toEqual(before);
+    return says;
+  };
+
+  test.each([
+    ['cut short', (text: string) => text.slice(0, 300), /^STATE_UNREADABLE: .*not JSON/],
+    ['something else', () => '{}', /^STATE_UNREADABLE/],
+    [
+      'of another authority',
+      (text: string) => text.replace('default/mesh', 'default/other'),
+      /^STATE_FOREIGN/,
+    ],
+    [
+      'without its key',
+      (text: string) => text.replace(/"keys": \{[^}]*\}/, '"keys": {}'),
+      /^STATE_INCOMPLETE: .*key of generation 1/,
+    ],
+    [
+      'without a certificate',
+      (text: string) => text.replace(/"certificates": \[[^\]]*\]/, '"certificates": []'),
+      /^STATE_INCOMPLETE/,
+    ],
+    [
+      'with a damaged key',
+      (text: string) => text.replace(/BEGIN PRIVATE KEY-----\\n..../, 'BEGIN PRIVATE KEY-----\\nAAAA'),
+      /^STATE_UNREADABLE: .*damaged material/,
+    ],
+  ])('%s', async (_name, edit, says) => {
+    const text = await damaged(edit);
+    expect(text).toMatch(says);
+    expect(text).not.toContain('MIG');
+  });
+
+  test('older than its objects, as from a backup: everything stops, by name', async () => {
+    const path = directories.make();
+    await pass(path);
+    const old = readFileSync(join(path, 'state/authorities/default/mesh.json'), 'utf8');
+    await directories.home(path).requests.ask({ authority: MESH_ID, rotate: 'r' }, directories.now);
+    await pass(path);
+    writeFileSync(join(path, 'state/authorities/default/mesh.json'), old);
+    const { plan } = await pass(path);
+    expect(plan.actions).toEqual([]);
+    expect(plan.blockedBy.map(({ waitsFor }) => waitsFor).join()).toContain('restored from a backup');
+  });
+
+  test('a clock that is behind it is named', async () => {
+    const path = directories.make();
+    await pass(path);
+    const home = directories.home(path, undefined, {
+      clock: { now: () => instant(Date.UTC(2020, 0, 1)), steadySince: () => undefined },
+    });
+    expect(await codeOf(() => passOnce(home, home.load(), () => {}))).toMatch(
+      /^CLOCK_BEHIND: the clock says 2020-/,
+    );
+  });
+});
+
+describe('YAML', () => {
+  test.each([
+    ['a: [1', 'm.yaml:1:', 'YAML_INVALID'],
+    ['a: 1\na: 2\n', 'm.yaml:2:1', 'YAML_INVALID'],
+    ['ok: 1\n---\n\tbad: tab\n', 'm.yaml:3:', 'YAML_INVALID'],
+  ])('%j is refused with its line and column', async (text, place, code) => {
+    const says = await codeOf(() => readYaml(text, 'm.yaml'));
+    expect(says).toContain(`${code}: ${place}`);
+    expect(says).not.toContain('\n');
+  });
+
+  test('that unfolds without end is refused', async () => {
+    const bomb = [
+      'a0: &a0 [x,x,x,x,x,x,x,x,x]',
+      ...Array.from({ length: 9 }, (_, i) => `a${i + 1}: &a${i + 1} [${Array(9).fill(`*a${i}`).join()}]`),
+    ].join('\n');
+    expect(await codeOf(() => readYaml(bomb, 'm.yaml'))).toMatch(/^YAML_INVALID: m\.yaml:1:1/);
+  });
+
+  test('with a bad field names file, place and field', async () => {
+    const path = directories.make(MESH.replace('1y', 'soon'));
+    expect(await codeOf(() => directories.home(path).load())).toMatch(
+      /^RESOURCE_INVALID: mesh\.yaml:2:1: Authority mesh: spec\.lifetime: "soon" is not a duration/,
+    );
+  });
+});
+
+describe('The clock', () => {
+  test('that was set forward, also between two processes, lets no promise count from before', async () => {
+    const state = directories.make();
+    let wall = 1_000_000;
+    let boot = 50_000;
+    const clock = () =>
+      new SteadyClock(
+        diskFiles,
+        state,
+        () => wall,
+        () => boot,
+      );
+    const first = clock();
+    expect(first.steadySince()).toBeUndefined();
+    await first.save();
+    wall += 60_000;
+    boot += 60_000;
+    expect(clock().steadySince()).toBeUndefined();
+    wall += 3_600_000;
+    const jumped = clock();
+    expect(jumped.steadySince()).toBe(wall);
+    await jumped.save();
+    const at = wall;
+    wall += 10_000;
+    boot += 10_000;
+    expect(clock().steadySince()).toBe(at);
+    writeFileSync(join(state, 'clock.json'), 'garbage');
+    expect(clock().steadySince()).toBe(wall);
+  });
+});
+
+describe('Looking', () => {
+  test('at status and at the trust matrix writes nothing', async () => {
+    const path = directories.make();
+    await pass(path);
+    const home = directories.home(path);
+    await home.requests.ask({ authority: MESH_ID, rotate: 'r' }, directories.now);
+    const before = readFileSync(join(path, 'state/authorities/default/mesh.json'), 'utf8');
+    const files = visible(path);
+    const matrix = await verifyAuthority(home, home.load(), MESH_ID);
+    expect(matrix.step.join()).toContain('mint');
+    expect(matrix.pairs).toHaveLength(6);
+    expect(matrix.pairs.every(({ now, next }) => now.ok && next.ok)).toBe(true);
+    const { status } = await statusOf(home, home.load());
+    expect(status.authorities[0]).toMatchObject({ phase: 'Stable', namespace: 'default', name: 'mesh' });
+    expect(readFileSync(join(path, 'state/authorities/default/mesh.json'), 'utf8')).toBe(before);
+    expect(visible(path)).toEqual(files);
+    expect(existsSync(join(path, 'state/lock'))).toBe(false);
+  });
+
+  test('before a distrust tells who would fail', async () => {
+    const path = directories.make();
+    await pass(path);
+    const home = directories.home(path);
+    const { pairs } = await verifyAuthority(home, home.load(), MESH_ID, { distrust: [1] });
+    expect(pairs.every(({ now }) => now.ok)).toBe(true);
+    expect(pairs.every(({ next }) => !next.ok)).toBe(true);
+  });
+});

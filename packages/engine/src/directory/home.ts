@@ -1,0 +1,171 @@
+import { randomBytes } from 'node:crypto';
+import { resolve } from 'node:path';
+import { generateKey, type KeySource, type Leaf, type Resource } from '@handover/core';
+import { duration, HandoverError, type Instant } from '@handover/material';
+import { type Catalogue, catalogueOf, secretOf } from '../catalogue.ts';
+import { DeclaredConsumers } from '../evidence/consumers.ts';
+import type { Clock, EvidenceSource, Home, HomeFacts, ObjectId, ReloadHooks } from '../ports.ts';
+import { accountNumber } from './accounts.ts';
+import { DirectoryAuthorities } from './authorities.ts';
+import { diskFiles, type Files, type Ownership } from './files.ts';
+import { lockHolder, takeLock } from './lock.ts';
+import { DirectoryObjects } from './objects.ts';
+import { refuseWritableByOthers } from './permissions.ts';
+import { DirectoryReloads } from './reloads.ts';
+import { DirectoryRequests } from './requests.ts';
+import { readResources } from './resources.ts';
+import { SteadyClock } from './steady-clock.ts';
+
+export interface DirectoryOptions {
+  readonly files?: Files;
+  readonly clock?: Clock;
+  readonly keys?: KeySource;
+  readonly evidence?: EvidenceSource;
+  readonly reloads?: ReloadHooks;
+  readonly trustNamespace?: string;
+  /** The user we run as; undefined: do not look at who owns what. */
+  readonly uid?: number | undefined;
+}
+
+/** A directory as a home: YAML in it, `out/` for everybody, `state/` for nobody else. */
+export class DirectoryHome implements Home {
+  readonly path: string;
+  readonly files: Files;
+  readonly objects: DirectoryObjects;
+  readonly authorities: DirectoryAuthorities;
+  readonly requests: DirectoryRequests;
+  readonly evidence: EvidenceSource;
+  readonly reloads: ReloadHooks | undefined;
+  readonly clock: Clock;
+  readonly keys: KeySource;
+  readonly random = (bytes: number): Uint8Array => randomBytes(bytes);
+  readonly facts: HomeFacts;
+  readonly #uid: number | undefined;
+  #ownership: ReadonlyMap<ObjectId, Leaf['spec']['files']> = new Map();
+
+  constructor(path: string, options: DirectoryOptions = {}) {
+    this.path = resolve(path);
+    this.files = options.files ?? diskFiles;
+    this.clock = options.clock ?? new SteadyClock(this.files, this.state);
+    this.keys = options.keys ?? generateKey;
+    this.evidence = options.evidence ?? new DeclaredConsumers({ keys: this.keys, random: this.random });
+    this.#uid = 'uid' in options ? options.uid : process.getuid?.();
+    this.facts = {
+      consumersFound: false,
+      cacheLag: duration(0),
+      trustNamespace: options.trustNamespace ?? 'default',
+    };
+    this.objects = new DirectoryObjects({
+      files: this.files,
+      root: this.out,
+      now: () => this.clock.now(),
+      ownershipOf: (id) => this.#ownershipOf(id),
+    });
+    this.authorities = new DirectoryAuthorities(this.files, `${this.state}/authorities`);
+    this.requests = new DirectoryRequests(this.files, `${this.state}/requests`);
+    this.reloads =
+      options.reloads ??
+      new DirectoryReloads(this.files, `${this.state}/reloads`, this.path, () => this.clock.now());
+  }
+
+  get out(): string {
+    return `${this.path}/out`;
+  }
+
+  get state(): string {
+    return `${this.path}/state`;
+  }
+
+  #ownershipOf(id: ObjectId): Ownership {
+    const asked = this.#ownership.get(id);
+    if (asked === undefined) return { mode: 0o600 };
+    const { owner, group, mode } = asked;
+    return {
+      mode: Number.parseInt(mode, 8),
+      ...(owner === undefined ? {} : { uid: accountNumber(this.files, 'user', owner) }),
+      ...(group === undefined ? {} : { gid: accountNumber(this.files, 'group', group) }),
+    };
+  }
+
+  /** The resources of `DIR/*.yaml`, or those given. */
+  load(resources: readonly Resource[] = this.#declared()): Catalogue {
+    const catalogue = catalogueOf(resources);
+    this.#ownership = new Map(catalogue.leaves.map((leaf) => [secretOf(leaf), leaf.spec.files]));
+    return catalogue;
+  }
+
+  #declared(): readonly Resource[] {
+    this.check();
+    const resources = readResources(this.files, this.path);
+    if (resources.length > 0) return resources;
+    throw new HandoverError(
+      'HOME_EMPTY',
+      `${this.path} declares nothing in *.yaml; start with handover init ${this.path}`,
+      { path: this.path },
+    );
+  }
+
+  /** Refuses a directory that is not there, or that others may write. */
+  check(): void {
+    const facts = this.files.facts(this.path);
+    if (facts?.kind !== 'directory' && facts?.kind !== 'link') {
+      throw new HandoverError(
+        'HOME_MISSING',
+        `${this.path} is not a directory; make one with handover init ${this.path}`,
+        { path: this.path },
+      );
+    }
+    refuseWritableByOthers(this.files, this.path, this.#uid);
+  }
+
+  /** Makes a Secret of random bytes if there is none. True when it was made. */
+  async makeRandomSecret(id: ObjectId, key: string, bytes: number): Promise<boolean> {
+    if ((await this.objects.read(id)) !== undefined) return false;
+    const data = { [key]: this.random(bytes) };
+    await this.objects.writeRaw(id, undefined, (at) => ({
+      data,
+      record: { digest: '', revisions: {}, anchors: [], changedAt: at, type: 'Opaque' },
+    }));
+    return true;
+  }
+
+  /** Who holds the lock now. */
+  holder(): { readonly pid: number } | undefined {
+    return lockHolder(this.files, this.state);
+  }
+
+  /** Makes the directories, takes the lock, and clears away what a killed process left. */
+  async lock(): Promise<{ release(): Promise<void> }> {
+    this.check();
+    await this.files.makeDirectory(this.state, 0o700);
+    await this.files.makeDirectory(this.out, 0o755);
+    const lock = await takeLock(this.files, this.state);
+    try {
+      await this.authorities.sweep();
+      await this.objects.sweep();
+      if (this.clock instanceof SteadyClock) await this.clock.save();
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
+    return lock;
+  }
+
+  /** A clock that is behind what was written here would make certificates that are not yet valid, or end them early. */
+  async checkClock(ids: Iterable<string>): Promise<void> {
+    const now = this.clock.now();
+    for (const id of ids) {
+      const made = (await this.authorities.load(id))?.state.generations.map(({ since }) => since) ?? [];
+      const latest = Math.max(...made, Number.NEGATIVE_INFINITY) as Instant;
+      if (latest <= now + CLOCK_SLACK_MS) continue;
+      throw new HandoverError(
+        'CLOCK_BEHIND',
+        `the clock says ${iso(now)}, but ${id} last changed at ${iso(latest)}; set the clock`,
+        { path: id, retry: 'later' },
+      );
+    }
+  }
+}
+
+const CLOCK_SLACK_MS = 3_600_000;
+const iso = (at: Instant): string => new Date(at).toISOString();

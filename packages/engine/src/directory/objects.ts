@@ -1,0 +1,185 @@
+import { HandoverError, type Instant } from '@handover/material';
+import type {
+  AuthorityId,
+  Contents,
+  ObjectId,
+  ObjectReader,
+  ObjectRecord,
+  ObjectWriter,
+  StoredObject,
+} from '../ports.ts';
+import { digestOf } from '../stored-object.ts';
+import type { Files, Ownership } from './files.ts';
+import { readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
+
+interface Entry {
+  readonly version: string;
+  readonly ownership: string;
+  readonly record: ObjectRecord;
+}
+
+/** One folder may hold several objects, each a key of it; `''` is an object that is the whole folder. */
+type Entries = Readonly<Record<string, Entry>>;
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Entries of a record file; a damaged one counts as none: then the object is not ours, and is looked at with every doubt. */
+const entriesOf = (text: string | undefined): Entries => {
+  if (text === undefined || text === '') return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    if (!isRecord(value) || value.format !== FORMAT || !isRecord(value.objects)) return {};
+    const good = Object.entries(value.objects).filter(
+      ([, entry]) =>
+        isRecord(entry) &&
+        typeof entry.version === 'string' &&
+        isRecord(entry.record) &&
+        typeof entry.record.digest === 'string' &&
+        typeof entry.record.changedAt === 'number' &&
+        Array.isArray(entry.record.anchors) &&
+        isRecord(entry.record.revisions),
+    );
+    return Object.fromEntries(good) as Entries;
+  } catch {
+    return {};
+  }
+};
+
+const FORMAT = 'handover.dev/object/1';
+/** Longer than this between taking the time and showing the files, and the time is taken again. */
+const STALE_MS = 1_000;
+
+export interface ObjectOptions {
+  readonly files: Files;
+  /** The `out` directory. */
+  readonly root: string;
+  readonly now: () => Instant;
+  /** Who may read the key of a Secret; the default is its owner alone. */
+  readonly ownershipOf: (id: ObjectId) => Ownership;
+}
+
+const partsOf = (id: ObjectId): { folder: string; key: string } => {
+  const [namespace, kind, name, key = ''] = id.split('/');
+  return { folder: `${namespace}/${kind}/${name}`, key };
+};
+
+/** The derived objects of a directory home. */
+export class DirectoryObjects implements ObjectReader, ObjectWriter {
+  readonly #options: ObjectOptions;
+  readonly #busy = new Map<string, Promise<void>>();
+
+  constructor(options: ObjectOptions) {
+    this.#options = options;
+  }
+
+  async read(id: ObjectId): Promise<StoredObject | undefined> {
+    const { folder, key } = partsOf(id);
+    const volume = readVolume(this.#options.files, `${this.#options.root}/${folder}`);
+    return volume === undefined ? undefined : this.#objectIn(volume, id, key);
+  }
+
+  #objectIn(volume: Volume, id: ObjectId, key: string): StoredObject | undefined {
+    const text = volume.data[key];
+    if (key !== '' && text === undefined) return undefined;
+    const data = key === '' ? volume.data : { [key]: text ?? '' };
+    const entry = entriesOf(volume.record)[key];
+    if (entry === undefined)
+      return { data, record: undefined, version: `plain-${digestOf(data).slice(0, 16)}` };
+    const asWanted = entry.ownership === describe(this.#options.ownershipOf(id));
+    // Files of another owner than is asked for have to be written again.
+    return {
+      data,
+      version: entry.version,
+      record: asWanted ? entry.record : { ...entry.record, digest: '' },
+    };
+  }
+
+  async issuedBy(authority: AuthorityId, known: ReadonlySet<ObjectId>): Promise<readonly ObjectId[]> {
+    const { files, root } = this.#options;
+    const found: ObjectId[] = [];
+    for (const namespace of files.list(root)) {
+      for (const name of files.list(`${root}/${namespace}/secrets`)) {
+        if (known.has(`${namespace}/secrets/${name}`)) continue;
+        const record = files.read(`${root}/${namespace}/secrets/${name}/..data/.handover.json`);
+        const entry = entriesOf(record === undefined ? undefined : Buffer.from(record).toString('utf8'))[''];
+        if (entry?.record.issuedBy === authority) found.push(`${namespace}/secrets/${name}`);
+      }
+    }
+    return found;
+  }
+
+  write(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void> {
+    return this.writeRaw(id, expect, make);
+  }
+
+  /** As `write`, for data that need not be text. */
+  async writeRaw(
+    id: ObjectId,
+    expect: string | undefined,
+    make: (at: Instant) => { data: Readonly<Record<string, string | Uint8Array>>; record: ObjectRecord },
+  ): Promise<void> {
+    const { folder } = partsOf(id);
+    const before = this.#busy.get(folder) ?? Promise.resolve();
+    const mine = before.catch(() => {}).then(() => this.#swap(id, expect, make));
+    this.#busy.set(folder, mine);
+    try {
+      await mine;
+    } finally {
+      if (this.#busy.get(folder) === mine) this.#busy.delete(folder);
+    }
+  }
+
+  async #swap(
+    id: ObjectId,
+    expect: string | undefined,
+    make: (at: Instant) => { data: Readonly<Record<string, string | Uint8Array>>; record: ObjectRecord },
+  ): Promise<void> {
+    const { files, root, now, ownershipOf } = this.#options;
+    const { folder, key } = partsOf(id);
+    const volume = readVolume(files, `${root}/${folder}`);
+    const found = volume === undefined ? undefined : this.#objectIn(volume, id, key);
+    if (found?.version !== expect) {
+      throw new HandoverError('CONFLICT', `${id} changed meanwhile; looking again`, {
+        retry: 'now',
+        path: id,
+      });
+    }
+    const ownership = ownershipOf(id);
+    const entries = entriesOf(volume?.record);
+    const version = String(Number(/^\d+$/.exec(entries[key]?.version ?? '')?.[0] ?? 0) + 1);
+    let at = now();
+    await writeVolume(
+      files,
+      `${root}/${folder}`,
+      () => {
+        at = now();
+        const { data, record } = make(at);
+        const objects = {
+          ...(key === '' ? {} : entries),
+          [key]: { version, ownership: describe(ownership), record },
+        };
+        return {
+          data: key === '' ? data : { ...volume?.data, ...data },
+          record: `${JSON.stringify({ format: FORMAT, objects })}\n`,
+        };
+      },
+      (name) => (name === 'tls.key' || name === 'hmac-secret' ? ownership : { ...ownership, mode: 0o644 }),
+      () => now() - at > STALE_MS,
+    );
+  }
+
+  /** Removes what writes that were cut short left behind. */
+  async sweep(): Promise<void> {
+    const { files, root } = this.#options;
+    for (const namespace of files.list(root)) {
+      for (const kind of ['secrets', 'configmaps']) {
+        for (const name of files.list(`${root}/${namespace}/${kind}`)) {
+          await sweepVolume(files, `${root}/${namespace}/${kind}/${name}`);
+        }
+      }
+    }
+  }
+}
+
+const describe = ({ mode, uid, gid }: Ownership): string => `${mode.toString(8)} ${uid ?? '-'} ${gid ?? '-'}`;

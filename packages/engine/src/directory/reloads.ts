@@ -1,0 +1,119 @@
+import { spawn } from 'node:child_process';
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type { Leaf, ObjectSeen } from '@handover/core';
+import { HandoverError, type Instant } from '@handover/material';
+import type { ObjectId, ReloadHooks, Told } from '../ports.ts';
+import { type Files, replaceFile } from './files.ts';
+
+type Reload = NonNullable<Leaf['spec']['reload']>;
+
+const TIMEOUT_MS = 30_000;
+const MAX_OUTPUT = 500;
+
+const failed = (what: string, why: string): HandoverError =>
+  new HandoverError('RELOAD_FAILED', `${what}: ${why}; the files are in place, it is tried again`, {
+    retry: 'later',
+  });
+
+/** argv, no shell: nothing in it is ever interpreted. */
+const runCommand = ([program = '', ...args]: readonly string[], cwd: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(program, args, { cwd, stdio: ['ignore', 'ignore', 'pipe'], timeout: TIMEOUT_MS });
+    let errors = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      if (errors.length < MAX_OUTPUT) errors += chunk.toString('utf8');
+    });
+    child.on('error', (error: NodeJS.ErrnoException) =>
+      reject(failed(program, error.code ?? 'cannot be run')),
+    );
+    child.on('close', (code, signal) => {
+      const last = errors.trim().split('\n').at(-1)?.slice(0, MAX_OUTPUT) ?? '';
+      if (code === 0) resolve();
+      else reject(failed(program, `ended with ${code ?? signal}${last === '' ? '' : `, saying "${last}"`}`));
+    });
+  });
+
+const sendSignal = (files: Files, { pidFile, signal }: NonNullable<Reload['signal']>): void => {
+  const text = Buffer.from(files.read(pidFile) ?? [])
+    .toString('latin1')
+    .trim();
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw failed(pidFile, 'holds no pid');
+  try {
+    process.kill(Number(text), signal);
+  } catch (error) {
+    throw failed(`process ${text}`, (error as NodeJS.ErrnoException).code ?? 'cannot be signalled');
+  }
+};
+
+const post = (url: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const ask = (url.startsWith('https:') ? httpsRequest : httpRequest)(
+      url,
+      { method: 'POST', agent: false, signal: AbortSignal.timeout(5_000) },
+      (response) => {
+        response.resume();
+        const code = response.statusCode ?? 0;
+        if (code >= 200 && code < 300) resolve();
+        else reject(failed(url, `answers ${code}`));
+      },
+    );
+    ask.on('error', (error: NodeJS.ErrnoException) => reject(failed(url, error.code ?? error.name))).end();
+  });
+
+/** Tells programs that their files changed, and remembers since when each has known what. */
+export class DirectoryReloads implements ReloadHooks {
+  readonly #files: Files;
+  readonly #root: string;
+  readonly #cwd: string;
+  readonly #now: () => Instant;
+
+  constructor(files: Files, root: string, cwd: string, now: () => Instant) {
+    this.#files = files;
+    this.#root = root;
+    this.#cwd = cwd;
+    this.#now = now;
+  }
+
+  #name(id: ObjectId): string {
+    return `${id.replaceAll('/', '_')}.json`;
+  }
+
+  async told(id: ObjectId): Promise<Told | undefined> {
+    const bytes = this.#files.read(`${this.#root}/${this.#name(id)}`);
+    if (bytes === undefined) return undefined;
+    try {
+      const value = JSON.parse(Buffer.from(bytes).toString('utf8')) as Told;
+      return typeof value?.version === 'string' && Array.isArray(value.anchors) ? value : undefined;
+    } catch {
+      return undefined; // tell it again
+    }
+  }
+
+  async tell(id: ObjectId, leaf: Leaf, seen: ObjectSeen): Promise<void> {
+    const { reload } = leaf.spec;
+    if (reload === undefined) return;
+    if (reload.command !== undefined) await runCommand(reload.command, this.#cwd);
+    else if (reload.signal !== undefined) sendSignal(this.#files, reload.signal);
+    else if (reload.http !== undefined) await post(reload.http.url);
+    const before = await this.told(id);
+    const now = this.#now();
+    const issuer = seen.leaf?.issuer;
+    const told: Told = {
+      version: seen.version,
+      anchors: seen.anchors.map(({ fingerprint }) => ({
+        fingerprint,
+        since: before?.anchors.find((anchor) => anchor.fingerprint === fingerprint)?.since ?? now,
+      })),
+      issuer:
+        issuer === undefined
+          ? undefined
+          : {
+              fingerprint: issuer,
+              since: before?.issuer?.fingerprint === issuer ? before.issuer.since : now,
+            },
+    };
+    await this.#files.makeDirectory(this.#root, 0o700);
+    await replaceFile(this.#files, this.#root, this.#name(id), `${JSON.stringify(told)}\n`, 0o600);
+  }
+}

@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import type { AuthorityState } from '@handover/core';
+import { HandoverError, type Instant } from '@handover/material';
+import type { AuthorityId, RequestSource } from '../ports.ts';
+import { type Files, replaceFile } from './files.ts';
+
+interface Request {
+  readonly authority: AuthorityId;
+  readonly rotate?: string;
+  readonly distrust?: number;
+}
+
+export const ROTATION_ID = /^[A-Za-z0-9][-A-Za-z0-9._:@+]{0,127}$/;
+
+/** What people asked for, one file each, so that asking needs no lock. */
+export class DirectoryRequests implements RequestSource {
+  readonly #files: Files;
+  readonly #root: string;
+
+  constructor(files: Files, root: string) {
+    this.#files = files;
+    this.#root = root;
+  }
+
+  async ask(request: Request, now: Instant): Promise<void> {
+    if (request.rotate !== undefined && !ROTATION_ID.test(request.rotate)) {
+      throw new HandoverError(
+        'ROTATION_ID_INVALID',
+        `"${request.rotate.slice(0, 64)}" cannot be the id of a rotation; use up to 128 letters, digits and -._:@+`,
+      );
+    }
+    const known = this.#list().some(
+      ([, found]) =>
+        found.authority === request.authority &&
+        found.rotate === request.rotate &&
+        found.distrust === request.distrust,
+    );
+    if (known) return;
+    await this.#files.makeDirectory(this.#root, 0o700);
+    const name = `${String(now).padStart(15, '0')}-${randomBytes(4).toString('hex')}.json`;
+    await replaceFile(this.#files, this.#root, name, `${JSON.stringify(request)}\n`, 0o600);
+  }
+
+  #list(): readonly (readonly [path: string, request: Request])[] {
+    const found: (readonly [string, Request])[] = [];
+    for (const name of [...this.#files.list(this.#root)].sort()) {
+      if (!name.endsWith('.json') || name.startsWith('.')) continue;
+      const bytes = this.#files.read(`${this.#root}/${name}`);
+      if (bytes === undefined) continue;
+      try {
+        const value = JSON.parse(Buffer.from(bytes).toString('utf8')) as Request;
+        if (typeof value?.authority === 'string') found.push([`${this.#root}/${name}`, value]);
+      } catch {
+        // Not ours, or not whole: nobody can have been told that it was accepted.
+      }
+    }
+    return found;
+  }
+
+  async pending(id: AuthorityId): Promise<{ rotate: readonly string[]; distrust: readonly number[] }> {
+    const mine = this.#list()
+      .map(([, request]) => request)
+      .filter(({ authority }) => authority === id);
+    return {
+      rotate: mine.flatMap(({ rotate }) => (typeof rotate === 'string' ? [rotate] : [])),
+      distrust: mine.flatMap(({ distrust }) => (typeof distrust === 'number' ? [distrust] : [])),
+    };
+  }
+
+  async settle(id: AuthorityId, state: AuthorityState): Promise<void> {
+    for (const [path, { authority, rotate, distrust }] of this.#list()) {
+      if (authority !== id) continue;
+      const generation = state.generations.find(({ number }) => number === distrust);
+      const rotated = rotate === undefined || state.ids.includes(rotate);
+      const distrusted =
+        distrust === undefined || generation === undefined || generation.role === 'distrusted';
+      if (rotated && distrusted) await this.#files.remove(path);
+    }
+  }
+}

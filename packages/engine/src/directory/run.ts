@@ -1,0 +1,159 @@
+import { type FSWatcher, watch } from 'node:fs';
+import type { Action, Plan } from '@handover/core';
+import { after, HandoverError, type Instant } from '@handover/material';
+import type { Catalogue } from '../catalogue.ts';
+import { idOf } from '../catalogue.ts';
+import type { AuthorityId } from '../ports.ts';
+import { reconcileProfile } from '../profile.ts';
+import { type Outcome, reconcile } from '../reconcile.ts';
+import { isStatic, reconcileStaticBundle } from '../static-bundle.ts';
+import { WorkQueue } from '../work-queue.ts';
+import type { DirectoryHome } from './home.ts';
+import { SteadyClock } from './steady-clock.ts';
+
+/** What a run has to say. */
+export type RunEvent =
+  | {
+      readonly kind: 'acted';
+      readonly authority: AuthorityId;
+      readonly actions: readonly Action[];
+      readonly plan: Plan;
+    }
+  | { readonly kind: 'rested'; readonly authority: AuthorityId; readonly plan: Plan }
+  | { readonly kind: 'untold'; readonly authority: AuthorityId; readonly programs: readonly string[] }
+  | {
+      readonly kind: 'failed';
+      readonly what: string;
+      readonly error: unknown;
+      readonly retryAt: Instant | undefined;
+    }
+  | { readonly kind: 'loaded'; readonly catalogue: Catalogue };
+
+export type Listener = (event: RunEvent) => void;
+
+/** Files that somebody edits by hand are put right within this, even if no event tells. */
+const BACKSTOP_MS = 15_000;
+/** How often consumers are asked while a step waits for them. */
+const ASK_AGAIN_MS = 1_000;
+const TELL_AGAIN_MS = 5_000;
+/** An editor writes a file in several steps. */
+const DEBOUNCE_MS = 50;
+
+export const workOf = (catalogue: Catalogue): readonly string[] => [
+  ...catalogue.tlsProfiles.map((profile) => `TLSProfile ${idOf(profile)}`),
+  ...catalogue.trustBundles.filter(isStatic).map((bundle) => `TrustBundle ${bundle.metadata.name}`),
+  ...[...catalogue.authorities.keys()].map((id) => `Authority ${id}`),
+];
+
+/** One pass over one resource; when to come back. */
+export async function work(
+  home: DirectoryHome,
+  catalogue: Catalogue,
+  key: string,
+  on: Listener,
+): Promise<{ readonly again: Instant; readonly busy: boolean }> {
+  const [kind, id = ''] = key.split(' ');
+  const backstop = after(home.clock.now(), BACKSTOP_MS);
+  if (kind === 'TLSProfile') {
+    const profile = catalogue.tlsProfiles.find((candidate) => idOf(candidate) === id);
+    if (profile !== undefined) await reconcileProfile(home, profile);
+    return { again: backstop, busy: false };
+  }
+  if (kind === 'TrustBundle') {
+    const bundle = catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
+    if (bundle !== undefined) await reconcileStaticBundle(home, catalogue, bundle);
+    return { again: backstop, busy: false };
+  }
+  await home.checkClock([id]);
+  if (home.clock instanceof SteadyClock) await home.clock.save();
+  const outcome = await reconcile(home, catalogue, id);
+  const { plan, untold, sight } = outcome;
+  if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan });
+  else on({ kind: 'rested', authority: id, plan });
+  if (untold.length > 0) on({ kind: 'untold', authority: id, programs: untold });
+  const busy = plan.actions.length > 0;
+  return { busy, again: Math.min(againFor(outcome, sight.now), backstop) as Instant };
+}
+
+const againFor = ({ again, plan, untold, sight }: Outcome, now: Instant): Instant => {
+  const wishes: number[] = [again ?? Number.POSITIVE_INFINITY];
+  if (plan.blockedBy.length > 0 && sight.duties.authority.spec.consumers.length > 0)
+    wishes.push(now + ASK_AGAIN_MS);
+  if (untold.length > 0) wishes.push(now + TELL_AGAIN_MS);
+  return Math.min(...wishes) as Instant;
+};
+
+/** One pass over everything until there is nothing to do at this moment. Throws the first failure, after trying the rest. */
+export async function passOnce(home: DirectoryHome, catalogue: Catalogue, on: Listener): Promise<void> {
+  let failure: unknown;
+  for (const key of workOf(catalogue)) {
+    try {
+      for (let passes = 0; passes < 64; passes++) {
+        if (!(await work(home, catalogue, key, on)).busy) break;
+      }
+    } catch (error) {
+      on({ kind: 'failed', what: key, error, retryAt: undefined });
+      failure ??= error;
+    }
+  }
+  if (failure !== undefined) throw failure;
+}
+
+/** Runs the directory for ever: the caller holds the lock. Ends with `signal`, after the write it is at. */
+export async function runDirectory(home: DirectoryHome, on: Listener, signal: AbortSignal): Promise<void> {
+  let catalogue = home.load();
+  on({ kind: 'loaded', catalogue });
+  const queue = new WorkQueue({
+    now: () => home.clock.now(),
+    random: Math.random,
+    onError: (what, error, retryAt) => on({ kind: 'failed', what, error, retryAt }),
+    work: async (key) => {
+      if (key === RELOAD) {
+        const before = workOf(catalogue);
+        catalogue = home.load();
+        on({ kind: 'loaded', catalogue });
+        const wanted = workOf(catalogue);
+        for (const gone of before.filter((known) => !wanted.includes(known))) queue.drop(gone);
+        for (const each of wanted) queue.add(each);
+        return undefined;
+      }
+      if (!workOf(catalogue).includes(key)) return undefined;
+      try {
+        return (await work(home, catalogue, key, on)).again;
+      } catch (error) {
+        // Somebody else was faster: no failure, look again.
+        if (error instanceof HandoverError && error.retry === 'now') return home.clock.now();
+        throw error;
+      }
+    },
+  });
+  for (const key of workOf(catalogue)) queue.add(key);
+  await home.files.makeDirectory(`${home.state}/requests`, 0o700);
+  const watchers = [
+    watchNames(home.path, (name) => {
+      if (name === undefined || /\.ya?ml$/.test(name))
+        queue.add(RELOAD, after(home.clock.now(), DEBOUNCE_MS));
+    }),
+    watchNames(`${home.state}/requests`, () => {
+      for (const id of catalogue.authorities.keys()) queue.add(`Authority ${id}`);
+    }),
+  ];
+  try {
+    await queue.run(signal);
+  } finally {
+    for (const watcher of watchers) watcher?.close();
+  }
+}
+
+const RELOAD = 'resources';
+
+/** Events only make it faster: without them the backstop finds out. */
+const watchNames = (path: string, heard: (name: string | undefined) => void): FSWatcher | undefined => {
+  try {
+    const watcher = watch(path, (_event, name) => heard(name ?? undefined));
+    watcher.on('error', () => watcher.close());
+    return watcher;
+  } catch {
+    return undefined;
+  }
+};

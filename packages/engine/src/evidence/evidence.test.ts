@@ -1,0 +1,320 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createServer, type Server, type TlsOptions } from 'node:tls';
+import { type Instant, instant, parseCertificates } from '@handover/material';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Directories } from '../../test/directories.ts';
+import { dealKey, MESH } from '../../test/world.ts';
+import { type AuthorityRecord, converge, DirectoryHome, probe, readDocument } from '../index.ts';
+
+const directories = new Directories();
+const scratch = mkdtempSync(join(tmpdir(), 'handover-evidence-'));
+afterAll(() => {
+  directories.end();
+  rmSync(scratch, { recursive: true, force: true });
+});
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close();
+});
+const MESH_ID = 'default/mesh';
+const tools = { keys: dealKey, random: (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes)) };
+
+let path: string;
+let now: Instant;
+beforeEach(() => {
+  now = instant(Date.now());
+});
+const homeWith = (consumers: string, leafA = ''): DirectoryHome => {
+  path = directories.make(
+    MESH.replace('{lifetime: 1y,', `{lifetime: 1y, consumers: [${consumers}],`).replace(
+      'dnsNames: [a.local]',
+      `dnsNames: [a.local]${leafA}`,
+    ),
+  );
+  return new DirectoryHome(path, { clock: { now: () => now, steadySince: () => undefined }, keys: dealKey });
+};
+const pass = (home: DirectoryHome) => converge(home, home.load(), MESH_ID);
+const later = (seconds: number): void => {
+  now = instant(now + seconds * 1000);
+};
+const secret = (name: string, file: string) =>
+  readFileSync(join(path, 'out/default/secrets', name, file), 'utf8');
+
+/** What a process that loaded these files would say of itself. */
+const document = (bundle: string, chain: string, at: Instant = now): string => {
+  const [leaf] = parseCertificates(chain).certificates;
+  const anchors = parseCertificates(bundle).certificates.map(({ fingerprint }) => fingerprint);
+  return JSON.stringify({
+    version: 1,
+    at: new Date(at).toISOString(),
+    pid: 1,
+    sources: [
+      { kind: 'trust', path: '/x', anchors, generation: 1, loadedAt: '', age: 0 },
+      {
+        kind: 'identity',
+        path: '/y',
+        anchors,
+        leaf: { fingerprint: leaf?.fingerprint, issuerKeyId: leaf?.authorityKeyId },
+      },
+    ],
+  });
+};
+
+describe('A consumer with a status document', () => {
+  test('that never confirms withholds the leaf switch and is named; once it does, nothing waits for settle', async () => {
+    const file = join(scratch, 'status.json');
+    const home = homeWith(
+      `{name: slow, presents: true, verifies: true, leaf: a, status: {file: ${file}}}, {name: other, presents: true, verifies: true, leaf: b, status: {file: ${file}}}`,
+    );
+    await pass(home);
+    writeFileSync(file, document(secret('a', 'ca.crt'), secret('a', 'tls.crt')));
+    await home.requests.ask({ authority: MESH_ID, rotate: 'r' }, now);
+    const first = await pass(home);
+    expect(first.plan.phase).toBe('Introducing');
+    later(30);
+    const stuck = await pass(home);
+    expect(stuck.plan.phase).toBe('Introducing');
+    expect(stuck.plan.blockedBy.map(({ consumer }) => consumer)).toContain('slow');
+    for (const phase of ['Activating', 'Stable']) {
+      writeFileSync(file, document(secret('a', 'ca.crt'), secret('a', 'tls.crt')));
+      expect((await pass(home)).plan.phase).toBe(phase);
+    }
+  });
+
+  test('whose document is gone, old or garbage is waited for by name, whatever time passes', async () => {
+    const file = join(scratch, 'gone.json');
+    const home = homeWith(`{name: mute, presents: true, verifies: true, leaf: a, status: {file: ${file}}}`);
+    await pass(home);
+    await home.requests.ask({ authority: MESH_ID, rotate: 'r' }, now);
+    for (const text of [
+      '{}',
+      'garbage',
+      document(secret('a', 'ca.crt'), secret('a', 'tls.crt'), instant(now - 60_000)),
+    ]) {
+      writeFileSync(file, text);
+      await pass(home);
+      later(100);
+      const { plan } = await pass(home);
+      expect(plan.phase).toBe('Introducing');
+      expect(plan.blockedBy.map(({ consumer }) => consumer)).toEqual(['mute', 'mute']);
+    }
+  });
+
+  test('is asked over a unix socket or a URL, at a fixed path, without following redirects', async () => {
+    const home = homeWith('');
+    await pass(home);
+    const record = (await home.authorities.load(MESH_ID)) as AuthorityRecord;
+    const { askStatus } = await import('../index.ts');
+    const asked: (string | undefined)[] = [];
+    let answer: (response: {
+      writeHead(code: number, headers?: object): { end(text?: string): void };
+    }) => void;
+    const server = createHttpServer((request, response) => {
+      asked.push(request.url);
+      answer(response);
+    });
+    const socket = join(scratch, 's.sock');
+    await new Promise<void>((listening) => server.listen(socket, listening));
+    const good = document(secret('a', 'ca.crt'), secret('a', 'tls.crt'));
+    answer = (response) => response.writeHead(200).end(good);
+    const said = await askStatus({ socket }, record, now);
+    expect(said?.proof).toMatchObject({
+      by: 'acknowledged',
+      complete: true,
+      anchors: [expect.any(String)],
+      issuer: expect.any(String),
+    });
+    for (const bad of [
+      () => (answer = (response) => response.writeHead(302, { location: '/elsewhere' }).end()),
+      () => (answer = (response) => response.writeHead(200).end(`${good}${' '.repeat(70_000)}`)),
+    ]) {
+      bad();
+      expect(await askStatus({ socket }, record, now)).toBeUndefined();
+    }
+    expect(new Set(asked)).toEqual(new Set(['/handover/status']));
+    await new Promise((closed) => server.close(closed));
+    expect(await askStatus({ socket }, record, now)).toBeUndefined();
+    expect(await askStatus({ url: 'http://127.0.0.1:1/' }, record, now)).toBeUndefined();
+  });
+
+  test('of several sources the one that holds least counts', async () => {
+    const home = homeWith('');
+    await pass(home);
+    const old = { bundle: secret('a', 'ca.crt'), chain: secret('a', 'tls.crt') };
+    await home.requests.ask({ authority: MESH_ID, rotate: 'r' }, now);
+    await pass(home);
+    const record = (await home.authorities.load(MESH_ID)) as AuthorityRecord;
+    const both = JSON.parse(document(secret('a', 'ca.crt'), old.chain));
+    const laggard = JSON.parse(document(old.bundle, old.chain));
+    const text = JSON.stringify({ ...both, sources: [...both.sources, ...laggard.sources] });
+    expect(readDocument(text, record, now)?.proof.anchors).toHaveLength(1);
+    expect(readDocument(JSON.stringify(both), record, now)?.proof.anchors).toHaveLength(2);
+  });
+});
+
+const serve = async (options: TlsOptions): Promise<string> => {
+  const server = createServer(options, (socket) => socket.on('error', () => {}));
+  server.on('tlsClientError', () => {});
+  servers.push(server);
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+};
+
+describe('A probe', () => {
+  const begin = async () => {
+    const home = homeWith('');
+    await pass(home);
+    const files = { cert: secret('a', 'tls.crt'), key: secret('a', 'tls.key') };
+    const oldCa = secret('a', 'ca.crt');
+    await home.requests.ask({ authority: MESH_ID, rotate: 'r' }, now);
+    await pass(home);
+    const record = (await home.authorities.load(MESH_ID)) as AuthorityRecord;
+    const [next, current] = record.state.generations.map(({ anchors }) => anchors[0].fingerprint);
+    return { home, files, oldCa, bothCas: secret('a', 'ca.crt'), record, next, current };
+  };
+
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)(
+    'shows over %s which leaf is served, and which CAs an mTLS server trusts',
+    async (version) => {
+      const { files, oldCa, bothCas, record, next, current } = await begin();
+      const mtls = { requestCert: true, rejectUnauthorized: true, minVersion: version, maxVersion: version };
+      const before = await probe(
+        { address: await serve({ ...files, ca: oldCa, ...mtls }), mtls: true },
+        record,
+        tools,
+        now,
+      );
+      expect(before?.proofs).toMatchObject([{ issuer: current }, { anchors: [current], refuses: [next] }]);
+      const after = await probe(
+        { address: await serve({ ...files, ca: bothCas, ...mtls }), mtls: true },
+        record,
+        tools,
+        now,
+      );
+      expect(after?.proofs).toMatchObject([{ issuer: current }, { anchors: [next, current], refuses: [] }]);
+    },
+  );
+
+  test('counts for nothing where the control is accepted too, and says nothing where nobody answers', async () => {
+    const { files, bothCas, record, current } = await begin();
+    const open = await serve({ ...files, ca: bothCas, requestCert: true, rejectUnauthorized: false });
+    const shown = await probe({ address: open, mtls: true }, record, tools, now);
+    expect(shown?.proofs).toEqual([{ by: 'probed', at: now, issuer: current, leaf: expect.any(String) }]);
+    expect(await probe({ address: '127.0.0.1:1', mtls: true }, record, tools, now)).toBeUndefined();
+  });
+
+  test('sees a presenter that strips X from its chain', async () => {
+    const { home } = await begin();
+    later(20);
+    await pass(home);
+    const record = (await home.authorities.load(MESH_ID)) as AuthorityRecord;
+    const chain = secret('a', 'tls.crt');
+    const whole = await serve({ cert: chain, key: secret('a', 'tls.key') });
+    const alone = await serve({
+      cert: parseCertificates(chain).certificates[0]?.pem,
+      key: secret('a', 'tls.key'),
+    });
+    expect((await probe({ address: whole, mtls: false }, record, tools, now))?.stripsCross).toBe(false);
+    expect((await probe({ address: alone, mtls: false }, record, tools, now))?.stripsCross).toBe(true);
+  });
+
+  test('of a server that still serves the old leaf holds the old CA until it reloads', async () => {
+    const address = await serve({ requestCert: true, rejectUnauthorized: true });
+    const server = servers.at(-1);
+    const home = homeWith(
+      `{name: web, presents: true, verifies: true, leaf: a, probe: {address: "${address}", mtls: true}}, {name: hot, presents: true, verifies: true, leaf: b, reload: hot}`,
+    );
+    await pass(home);
+    const reload = () =>
+      server?.setSecureContext({
+        cert: secret('a', 'tls.crt'),
+        key: secret('a', 'tls.key'),
+        ca: secret('a', 'ca.crt'),
+      });
+    reload();
+    await home.requests.ask({ authority: MESH_ID, rotate: 'r' }, now);
+    await pass(home);
+    later(30);
+    expect((await pass(home)).plan.blockedBy.map(({ consumer }) => consumer)).toEqual(['web', 'web']);
+    reload();
+    expect((await pass(home)).plan.phase).toBe('Activating');
+    later(30);
+    expect((await pass(home)).plan.blockedBy.map(({ consumer }) => consumer)).toEqual(['web']);
+    reload();
+    expect((await pass(home)).plan.phase).toBe('Stable');
+  });
+});
+
+describe('A reload hook', () => {
+  test('runs after each write of its files, as a command without a shell, and not otherwise', async () => {
+    const log = join(scratch, 'reloads $(x)');
+    const command = JSON.stringify([
+      process.execPath,
+      '-e',
+      'require("fs").appendFileSync(process.argv[1], "r")',
+      log,
+    ]);
+    const home = homeWith('', `, reload: {command: ${command}}`);
+    const count = () => readFileSync(log, 'utf8').length;
+    await pass(home);
+    expect(count()).toBe(1);
+    await pass(home);
+    expect(count()).toBe(1);
+    await home.requests.ask({ authority: MESH_ID, rotate: 'r' }, now);
+    await pass(home);
+    expect(count()).toBe(2);
+  });
+
+  test('that fails keeps settle from passing, until it works', async () => {
+    const flag = join(scratch, 'works');
+    const command = JSON.stringify([
+      process.execPath,
+      '-e',
+      'process.exit(require("fs").existsSync(process.argv[1]) ? 0 : 3)',
+      flag,
+    ]);
+    writeFileSync(flag, '');
+    const home = homeWith('', `, reload: {command: ${command}}`);
+    await pass(home);
+    rmSync(flag);
+    await home.requests.ask({ authority: MESH_ID, rotate: 'r' }, now);
+    expect((await pass(home)).untold).toEqual([
+      expect.stringMatching(/^default\/secrets\/a: .* ended with 3/),
+    ]);
+    later(1000);
+    expect((await pass(home)).plan.phase).toBe('Introducing');
+    writeFileSync(flag, '');
+    await pass(home);
+    expect((await pass(home)).plan.phase).toBe('Introducing');
+    later(20);
+    expect((await pass(home)).plan.phase).toBe('Activating');
+  });
+
+  test('sends a signal to the pid in a file, or asks over HTTP', async () => {
+    const pidFile = join(scratch, 'pid');
+    writeFileSync(pidFile, `${process.pid}\n`);
+    const signalled = new Promise((resolve) => process.once('SIGUSR2', resolve));
+    const home = homeWith('', `, reload: {signal: {pidFile: ${pidFile}, signal: SIGUSR2}}`);
+    expect((await pass(home)).untold).toEqual([]);
+    await signalled;
+    writeFileSync(pidFile, '-1');
+    const other = homeWith('', `, reload: {signal: {pidFile: ${pidFile}}}`);
+    expect((await pass(other)).untold[0]).toContain('holds no pid');
+    const asked: (string | undefined)[] = [];
+    const server = createHttpServer((request, response) => {
+      asked.push(`${request.method} ${request.url}`);
+      response.writeHead(asked.length === 1 ? 500 : 204).end();
+    });
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    const { port } = server.address() as AddressInfo;
+    const third = homeWith('', `, reload: {http: {url: "http://127.0.0.1:${port}/reload"}}`);
+    await pass(third);
+    expect((await pass(third)).untold).toEqual([]);
+    expect(new Set(asked)).toEqual(new Set(['POST /reload']));
+    server.close();
+  });
+});

@@ -1,0 +1,89 @@
+import { connect, type TLSSocket } from 'node:tls';
+import { type Certificate, parseCertificate } from '@handover/material';
+
+export interface ClientCertificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export type HandshakeResult =
+  | { readonly kind: 'unreachable' }
+  /** `accepted`: undefined when neither a ticket, nor data, nor an end told. */
+  | { readonly kind: 'done'; readonly chain: readonly Certificate[]; readonly accepted: boolean | undefined };
+
+const TIMEOUT_MS = 2_000;
+/** Measured: a ticket within 2 ms, a refusal within 3; generous for a machine that is busy. */
+const VERDICT_MS = 750;
+
+const chainOf = (socket: TLSSocket): readonly Certificate[] => {
+  const chain: Certificate[] = [];
+  let peer = socket.getPeerCertificate(true);
+  while (peer?.raw !== undefined) {
+    const certificate = parseCertificate(peer.raw);
+    if (chain.some(({ fingerprint }) => fingerprint === certificate.fingerprint)) break;
+    chain.push(certificate);
+    peer = peer.issuerCertificate;
+  }
+  return chain;
+};
+
+/**
+ * A real, full handshake; nothing is sent and nothing resumed. On TLS 1.3 a refused client still sees `secureConnect`: a
+ * ticket or data means accepted, an end or an alert refused, neither is no answer.
+ */
+export const handshake = (
+  host: string,
+  port: number,
+  client: ClientCertificate | undefined,
+): Promise<HandshakeResult> =>
+  new Promise((resolve) => {
+    let chain: readonly Certificate[] = [];
+    let isSecure = false;
+    let gotTicket = false;
+    const socket = connect({
+      host,
+      port,
+      rejectUnauthorized: false, // what it shows is what we came to see
+      ...(/^[\d.]+$|:/.test(host) ? {} : { servername: host }),
+      ...(client ?? {}),
+    });
+    const end = (result: HandshakeResult): void => {
+      clearTimeout(timer);
+      socket.removeAllListeners();
+      socket.on('error', () => {});
+      socket.destroy();
+      resolve(result);
+    };
+    const verdict = (accepted: boolean | undefined): void => end({ kind: 'done', chain, accepted });
+    let timer = setTimeout(() => end({ kind: 'unreachable' }), TIMEOUT_MS);
+    socket.on('session', () => {
+      gotTicket = true;
+      if (isSecure) verdict(true);
+    });
+    socket.on('data', () => verdict(true));
+    socket.on('secureConnect', () => {
+      isSecure = true;
+      try {
+        chain = chainOf(socket);
+      } catch {
+        return end({ kind: 'unreachable' });
+      }
+      // Without a client certificate only the chain is of interest; on TLS 1.2 the ticket came before.
+      if (client === undefined) return verdict(undefined);
+      if (gotTicket && socket.getProtocol() !== 'TLSv1.3') return verdict(true);
+      clearTimeout(timer);
+      timer = setTimeout(() => verdict(gotTicket ? true : undefined), VERDICT_MS);
+    });
+    const refused = (error?: NodeJS.ErrnoException): void => {
+      const noServer = ['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'].includes(
+        error?.code ?? '',
+      );
+      if (noServer) end({ kind: 'unreachable' });
+      else verdict(false);
+    };
+    socket.on('error', refused);
+    // An orderly end after a ticket: it was accepted, and the server had nothing to say.
+    const ended = (): void => verdict(isSecure && (gotTicket || socket.getTLSTicket() !== undefined));
+    socket.on('end', ended);
+    socket.on('close', ended);
+  });

@@ -1,0 +1,142 @@
+import { issueCa, issueLeaf, type KeySource, type Proof } from '@handover/core';
+import {
+  after,
+  type Certificate,
+  encodePem,
+  hour,
+  type Instant,
+  minute,
+  PrivateKey,
+  parseCertificate,
+} from '@handover/material';
+import type { AuthorityRecord } from '../ports.ts';
+import { type ClientCertificate, handshake } from './handshake.ts';
+
+export interface ProbeTools {
+  readonly keys: KeySource;
+  readonly random: (bytes: number) => Uint8Array;
+}
+
+export interface ProbeTarget {
+  readonly address: string;
+  readonly mtls: boolean;
+}
+
+export interface ProbeResult {
+  readonly proofs: readonly Proof[];
+  readonly stripsCross: boolean;
+}
+
+const split = (address: string): { host: string; port: number } => {
+  const at = address.lastIndexOf(':');
+  return { host: address.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(address.slice(at + 1)) };
+};
+
+/** A client certificate of one CA alone, without X: X would be accepted through the old CA. No SAN, ten minutes at most. */
+const canaryOf = (ca: Certificate, caKey: PrivateKey, tools: ProbeTools, now: Instant): ClientCertificate => {
+  const key = tools.keys('ECDSA-P256');
+  const der = issueLeaf({
+    issuer: ca,
+    issuerKey: caKey.key,
+    publicKey: key.publicKey,
+    serial: tools.random(16),
+    subject: { commonName: 'handover canary' },
+    dnsNames: [],
+    ipAddresses: [],
+    uris: [],
+    usages: ['client'],
+    notBefore: after(now, -5 * minute),
+    notAfter: after(now, 5 * minute),
+  });
+  return { cert: encodePem('CERTIFICATE', der), key: PrivateKey.of(key.privateKey).exportPem() };
+};
+
+/** The same of a CA that nobody can trust: a port that accepts it accepts anybody. */
+const controlOf = (tools: ProbeTools, now: Instant): ClientCertificate => {
+  const key = tools.keys('ECDSA-P256');
+  const ca = issueCa({
+    name: 'handover control',
+    generation: 1,
+    key,
+    serial: tools.random(16),
+    notBefore: after(now, -hour),
+    notAfter: after(now, hour),
+  });
+  return canaryOf(parseCertificate(ca), PrivateKey.of(key.privateKey), tools, now);
+};
+
+/** Looks at a server with real handshakes. Undefined: nobody answers there. */
+export async function probe(
+  target: ProbeTarget,
+  record: AuthorityRecord,
+  tools: ProbeTools,
+  now: Instant,
+): Promise<ProbeResult | undefined> {
+  const { host, port } = split(target.address);
+  const control = controlOf(tools, now);
+  // A server that insists on a client certificate shows its own all the same, before it refuses.
+  const first = await handshake(host, port, target.mtls ? control : undefined);
+  if (first.kind === 'unreachable') return undefined;
+  const checks = target.mtls && first.accepted === false;
+  const trust = checks ? await probeTrust(host, port, record, tools, now) : undefined;
+  // Over TLS 1.2 a refusal ends the handshake before the chain can be looked at; whoever was accepted has seen it.
+  const chain = first.chain.length > 0 ? first.chain : (trust?.chain ?? []);
+  const served = servedBy(chain, record);
+  const proofs: Proof[] = [
+    ...(served === undefined ? [] : [{ by: 'probed', at: now, ...served } as const]),
+    ...(trust?.proof === undefined ? [] : [trust.proof]),
+  ];
+  return { proofs, stripsCross: strips(chain, record, served?.issuer) };
+}
+
+const servedBy = (
+  chain: readonly Certificate[],
+  { state, certificates }: AuthorityRecord,
+): { issuer: string; leaf: string } | undefined => {
+  const [leaf] = chain;
+  if (leaf?.authorityKeyId === undefined) return undefined;
+  const issuer = state.generations
+    .flatMap(({ anchors }) => anchors.map(({ fingerprint }) => fingerprint))
+    .find((fingerprint) => certificates.get(fingerprint)?.subjectKeyId === leaf.authorityKeyId);
+  return { issuer: issuer ?? 'unknown', leaf: leaf.fingerprint };
+};
+
+/** It serves a leaf of the current generation, and not the X that every such leaf's file has behind it. */
+const strips = (
+  chain: readonly Certificate[],
+  { state }: AuthorityRecord,
+  issuer: string | undefined,
+): boolean => {
+  const current = state.generations.find(({ role }) => role === 'current');
+  if (current === undefined || current.anchors[0].fingerprint !== issuer) return false;
+  const cross = state.crosses.find(({ of }) => of === current.number);
+  return cross !== undefined && !chain.some(({ fingerprint }) => fingerprint === cross.fingerprint);
+};
+
+/** One canary per generation that can sign; the control has been refused by the same port. */
+const probeTrust = async (
+  host: string,
+  port: number,
+  record: AuthorityRecord,
+  tools: ProbeTools,
+  now: Instant,
+): Promise<{ readonly proof: Proof | undefined; readonly chain: readonly Certificate[] }> => {
+  let chain: readonly Certificate[] = [];
+  const anchors: string[] = [];
+  const refuses: string[] = [];
+  for (const {
+    number,
+    anchors: [anchor],
+    role,
+  } of record.state.generations) {
+    const ca = record.certificates.get(anchor.fingerprint);
+    const key = record.keys.get(number);
+    if (ca === undefined || key === undefined || role === 'previous' || role === 'distrusted') continue;
+    const result = await handshake(host, port, canaryOf(ca, key, tools, now));
+    if (result.kind === 'unreachable' || result.accepted === undefined) continue;
+    if (result.chain.length > 0) chain = result.chain;
+    (result.accepted ? anchors : refuses).push(anchor.fingerprint);
+  }
+  const told = anchors.length + refuses.length > 0;
+  return { chain, proof: told ? { by: 'probed', at: now, anchors, refuses } : undefined };
+};

@@ -1,0 +1,128 @@
+import { readFile } from 'node:fs/promises';
+import { request as httpRequest, type RequestOptions } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type { Proof } from '@handover/core';
+import { type Instant, instant } from '@handover/material';
+import type { AuthorityRecord } from '../ports.ts';
+
+/** Where a process says what it has loaded. */
+export interface StatusPlace {
+  readonly file?: string | undefined;
+  readonly socket?: string | undefined;
+  readonly url?: string | undefined;
+}
+
+/** Fixed, so that what is asked cannot be steered (DESIGN §4). */
+const PATH = '/handover/status';
+const MAX_BYTES = 64 * 1024;
+const TIMEOUT_MS = 2_000;
+/** The runtime writes its file every 10 s: three missed, and its process is gone. */
+const STALE_MS = 35_000;
+
+const fetchText = (options: RequestOptions, secure: boolean): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const ask = (secure ? httpsRequest : httpRequest)(
+      { ...options, agent: false, timeout: TIMEOUT_MS, signal: AbortSignal.timeout(TIMEOUT_MS) },
+      (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk: string) => {
+          text += chunk;
+          if (text.length > MAX_BYTES) ask.destroy(new Error('it is over 64 KiB'));
+        });
+        response.on('end', () =>
+          // A redirect is not followed: it would be somebody else's answer.
+          response.statusCode === 200
+            ? resolve(text)
+            : reject(new Error(`it answers ${response.statusCode}`)),
+        );
+        response.on('error', reject);
+      },
+    );
+    ask.on('error', reject).end();
+  });
+
+const textOf = async ({ file, socket, url }: StatusPlace): Promise<string> => {
+  if (file !== undefined) {
+    const bytes = await readFile(file);
+    if (bytes.length > MAX_BYTES) throw new Error('it is over 64 KiB');
+    return bytes.toString('utf8');
+  }
+  if (socket !== undefined) return fetchText({ socketPath: socket, path: PATH }, false);
+  const { protocol, hostname, port, pathname, search } = new URL(url ?? '');
+  const path = pathname === '/' ? PATH : `${pathname}${search}`;
+  return fetchText({ hostname: hostname.replace(/^\[|\]$/g, ''), port, path }, protocol === 'https:');
+};
+
+interface Source {
+  readonly anchors?: unknown;
+  readonly leaf?: { readonly fingerprint?: unknown; readonly issuerKeyId?: unknown };
+}
+
+const strings = (value: unknown): readonly string[] | undefined =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string') ? value : undefined;
+
+/** Newest first: fingerprints of CAs by their key id, for the generations an authority has. */
+const issuersOf = (record: AuthorityRecord): readonly { keyId: string | undefined; fingerprint: string }[] =>
+  record.state.generations.flatMap(({ anchors }) =>
+    anchors.map(({ fingerprint }) => ({
+      fingerprint,
+      keyId: record.certificates.get(fingerprint)?.subjectKeyId,
+    })),
+  );
+
+/**
+ * What a status document shows about one authority. Sources that have nothing to do with it are passed over; where several
+ * have, only what all of them hold counts. Undefined: it is no document.
+ */
+export const readDocument = (
+  text: string,
+  record: AuthorityRecord,
+  now: Instant,
+): { readonly proof: Proof; readonly pid: number } | undefined => {
+  let value: { version?: unknown; at?: unknown; pid?: unknown; sources?: unknown; truncated?: unknown };
+  try {
+    value = JSON.parse(text) ?? {};
+  } catch {
+    return undefined;
+  }
+  const at = Date.parse(String(value.at));
+  if (value.version !== 1 || !Array.isArray(value.sources) || Number.isNaN(at) || now - at > STALE_MS)
+    return undefined;
+  const issuers = issuersOf(record);
+  const ours = new Set(issuers.map(({ fingerprint }) => fingerprint));
+  const held = (value.sources as readonly Source[])
+    .map((source) => strings(source?.anchors))
+    .filter((anchors) => anchors?.some((anchor) => ours.has(anchor)) === true)
+    .map((anchors) => anchors ?? []);
+  const common = held[0]?.filter((anchor) => held.every((anchors) => anchors.includes(anchor)));
+  const shown = (value.sources as readonly Source[]).flatMap(({ leaf } = {}) => {
+    const index = issuers.findIndex(({ keyId }) => keyId !== undefined && keyId === leaf?.issuerKeyId);
+    return index < 0 ? [] : [{ index, leaf: leaf?.fingerprint }];
+  });
+  // The oldest issuer of those it shows.
+  const oldest = shown.sort((a, b) => b.index - a.index)[0];
+  const issuer = oldest === undefined ? undefined : issuers[oldest.index]?.fingerprint;
+  return {
+    pid: typeof value.pid === 'number' ? value.pid : 0,
+    proof: {
+      by: 'acknowledged',
+      at: instant(Math.min(at, now)),
+      ...(common === undefined ? {} : { anchors: common, complete: value.truncated !== true }),
+      ...(issuer === undefined ? {} : { issuer }),
+      ...(typeof oldest?.leaf === 'string' ? { leaf: oldest.leaf } : {}),
+    },
+  };
+};
+
+export const askStatus = async (
+  place: StatusPlace,
+  record: AuthorityRecord,
+  now: Instant,
+): Promise<ReturnType<typeof readDocument>> => {
+  try {
+    return readDocument(await textOf(place), record, now);
+  } catch {
+    return undefined; // not there, not whole, too slow: nothing is shown
+  }
+};

@@ -1,0 +1,57 @@
+export { act } from './act.ts';
+export {
+  authorityRef,
+  type Catalogue,
+  catalogueOf,
+  idOf,
+  ownBundleOf,
+  profileObjectOf,
+  secretOf,
+  targetsOf,
+} from './catalogue.ts';
+export { type CertgenOptions, type CertgenResult, certgen } from './certgen.ts';
+export { diskFiles, type FileFacts, type Files, type Ownership } from './directory/files.ts';
+export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';
+export { ROTATION_ID } from './directory/requests.ts';
+export { readResources, readYaml } from './directory/resources.ts';
+export { type Listener, passOnce, type RunEvent, runDirectory, work, workOf } from './directory/run.ts';
+export { SteadyClock } from './directory/steady-clock.ts';
+export { DeclaredConsumers } from './evidence/consumers.ts';
+export { handshake } from './evidence/handshake.ts';
+export { probe } from './evidence/probe.ts';
+export { askStatus, readDocument } from './evidence/status-document.ts';
+export { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
+export { observe, type Sight } from './observe.ts';
+export { authorityIn, type Duties, type Extras, policyFor, specOf } from './policy-for.ts';
+export type {
+  AuthorityId,
+  AuthorityRecord,
+  AuthorityStore,
+  Clock,
+  Contents,
+  EvidenceSource,
+  Home,
+  HomeFacts,
+  ObjectId,
+  ObjectReader,
+  ObjectRecord,
+  ObjectWriter,
+  ReloadHooks,
+  RequestSource,
+  StoredObject,
+  Told,
+} from './ports.ts';
+export { envoyGateway, type Preset, type RandomSecret } from './preset.ts';
+export { localTlsSupport, reconcileProfile, resolveProfile } from './profile.ts';
+export { converge, type Outcome, reconcile } from './reconcile.ts';
+export { isStatic, reconcileStaticBundle } from './static-bundle.ts';
+export {
+  type AuthorityStatus,
+  authorityStatus,
+  type ConsumerStatus,
+  type LeafStatus,
+  type Status,
+  statusOf,
+} from './status.ts';
+export { type Answer, dryRun, type Pair, type TrustMatrix, verifyAuthority } from './verify.ts';
+export { type QueueOptions, WorkQueue } from './work-queue.ts';

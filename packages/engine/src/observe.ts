@@ -1,0 +1,166 @@
+import type { Anchor, ConsumerSeen, ObjectSeen, Observed } from '@handover/core';
+import { type Certificate, HandoverError, type Instant, isExpired } from '@handover/material';
+import { type Catalogue, ownBundleOf } from './catalogue.ts';
+import { extrasFor } from './extras.ts';
+import { anchorOf, type Duties, policyFor } from './policy-for.ts';
+import type { AuthorityId, AuthorityRecord, Home, ObjectId, StoredObject, Told } from './ports.ts';
+import { bundleKeyOf, readableCertificates, seenAs } from './stored-object.ts';
+
+/** Everything known about one authority at one moment. */
+export interface Sight {
+  readonly duties: Duties;
+  readonly record: AuthorityRecord | undefined;
+  readonly stored: ReadonlyMap<ObjectId, StoredObject>;
+  readonly seen: Observed;
+  readonly now: Instant;
+}
+
+/** A promise to reload counts from when the program was told, not from when the file was written. */
+const sinceTold = (seen: ObjectSeen, told: Told | undefined, now: Instant): ObjectSeen => {
+  const toldOf = (fingerprint: string, since: Instant): Instant => {
+    const first = told?.anchors.find((anchor) => anchor.fingerprint === fingerprint)?.since;
+    return first === undefined ? now : (Math.max(since, first) as Instant);
+  };
+  const { leaf } = seen;
+  const issuerTold =
+    leaf !== undefined && told?.issuer?.fingerprint === leaf.issuer ? told.issuer.since : now;
+  return {
+    ...seen,
+    anchors: seen.anchors.map(({ fingerprint, since }) => ({
+      fingerprint,
+      since: toldOf(fingerprint, since),
+    })),
+    changedAt: told?.version === seen.version ? seen.changedAt : now,
+    leaf:
+      leaf === undefined
+        ? undefined
+        : { ...leaf, issuerSince: Math.max(leaf.issuerSince, issuerTold) as Instant },
+  };
+};
+
+/** Own CAs first, as the planner names them; in the file those of authorities listed earlier come before. */
+const inPlannersOrder = (seen: ObjectSeen, extras: readonly Certificate[]): ObjectSeen => {
+  if (extras.length === 0) return seen;
+  const foreign = new Set(extras.map(({ fingerprint }) => fingerprint));
+  const own = seen.anchors.filter(({ fingerprint }) => !foreign.has(fingerprint));
+  return {
+    ...seen,
+    anchors: [...own, ...seen.anchors.filter(({ fingerprint }) => foreign.has(fingerprint))],
+  };
+};
+
+/** Stands for whoever still serves the leaf of a Secret that nobody asks for any more. */
+const keeperOf = (object: ObjectId): ConsumerSeen => ({
+  id: `${object} (its Leaf is gone: remove its files once nobody uses them)`,
+  reload: 'restart',
+  ownersWord: false,
+  blocks: true,
+  presents: [object],
+  verifies: [],
+  stripsCross: false,
+  instances: [],
+  workload: undefined,
+});
+
+const adoptableIn = (
+  stored: Iterable<readonly [ObjectId, StoredObject]>,
+  now: Instant,
+): readonly Anchor[] => {
+  const found = new Map<string, Anchor>();
+  for (const [id, { data }] of stored) {
+    for (const certificate of readableCertificates(data[bundleKeyOf(id)])) {
+      if (certificate.isCa && !isExpired(certificate, now))
+        found.set(certificate.fingerprint, anchorOf(certificate));
+    }
+  }
+  // Newest first, as in every bundle.
+  return [...found.values()].sort(
+    (a, b) => b.notBefore - a.notBefore || (a.fingerprint < b.fingerprint ? -1 : 1),
+  );
+};
+
+/** Bundles of others would bring in CAs that are nobody's here, such as a company root. */
+const ownOf = (
+  duties: Duties,
+  stored: ReadonlyMap<ObjectId, StoredObject>,
+): readonly (readonly [ObjectId, StoredObject])[] =>
+  [...stored].filter(([id]) => duties.leaves.has(id) || id === ownBundleOf(duties.authority));
+
+const CONCURRENT_READS = 32;
+
+/** `each` for all items, a few at a time. */
+export const inParallel = async <T>(
+  items: readonly T[],
+  limit: number,
+  each: (item: T) => Promise<void>,
+): Promise<void> => {
+  const queue = items.values();
+  const worker = async (): Promise<void> => {
+    for (const item of queue) await each(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
+};
+
+/** Everything known about one authority now. A look during which the authority changed is taken again. */
+export async function observe(home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Sight> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await look(home, catalogue, id);
+    } catch (error) {
+      if (attempt === 4 || !(error instanceof HandoverError) || error.code !== 'CONFLICT') throw error;
+    }
+  }
+}
+
+/** The clock first, objects and consumers next, the authority last: docs/decisions/0006. */
+async function look(home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Sight> {
+  const now = home.clock.now();
+  const duties = policyFor(catalogue, id, home.facts, await extrasFor(home, catalogue, id));
+  const before = await home.authorities.load(id);
+  const requests = await home.requests.pending(id);
+  const orphans = await home.objects.issuedBy(id, new Set(duties.leaves.keys()));
+
+  const stored = new Map<ObjectId, StoredObject>();
+  await inParallel(
+    [...duties.leaves.keys(), ...duties.bundles.keys(), ...orphans],
+    CONCURRENT_READS,
+    async (object) => {
+      const found = await home.objects.read(object);
+      if (found !== undefined) stored.set(object, found);
+    },
+  );
+  const consumers = await home.evidence.consumers(duties, before, now);
+  const record = await home.authorities.load(id);
+  if (record?.state.revision !== before?.state.revision) {
+    throw new HandoverError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id });
+  }
+  const known = [...(record?.certificates.values() ?? [])];
+  const objects: ObjectSeen[] = [];
+  for (const [object, found] of stored) {
+    const extras = duties.bundles.get(object);
+    const seen = seenAs(object, found, id, known, now, extras?.missing ?? found.obstacle);
+    const hooked = duties.leaves.get(object)?.spec.reload !== undefined && home.reloads !== undefined;
+    const told = hooked ? await home.reloads?.told(object) : undefined;
+    objects.push(inPlannersOrder(hooked ? sinceTold(seen, told, now) : seen, extras?.certificates ?? []));
+  }
+  const steadySince = home.clock.steadySince();
+  const annotated = duties.authority.metadata.annotations['handover.dev/rotate'];
+  const inUse = orphans.filter((object) =>
+    objects.some((seen) => seen.id === object && seen.leaf !== undefined),
+  );
+  return {
+    duties,
+    record,
+    stored,
+    now,
+    seen: {
+      authority: record?.state,
+      objects,
+      consumers: [...consumers, ...inUse.map(keeperOf)],
+      rotate: [...requests.rotate, ...(annotated === undefined ? [] : [annotated])],
+      distrust: requests.distrust,
+      adoptable: record === undefined ? adoptableIn(ownOf(duties, stored), now) : [],
+      ...(steadySince === undefined ? {} : { steadySince }),
+    },
+  };
+}

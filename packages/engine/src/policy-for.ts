@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto';
+import type { Anchor, Authority, Leaf, Policy, TrustBundle } from '@handover/core';
+import { type Certificate, HandoverError } from '@handover/material';
+import { authorityRef, type Catalogue, idOf, ownBundleOf, secretOf, targetsOf } from './catalogue.ts';
+import { refusalOf } from './may-issue.ts';
+import type { AuthorityId, HomeFacts, ObjectId } from './ports.ts';
+
+/** Certificates of a TrustBundle that are not the authority's own; `missing` names the source that cannot be read. */
+export interface Extras {
+  readonly certificates: readonly Certificate[];
+  /** How many of them come from authorities that stand before this one, and so stand before it in the file. */
+  readonly leading: number;
+  readonly missing: string | undefined;
+}
+
+const NOTHING: Extras = { certificates: [], leading: 0, missing: undefined };
+
+/** Everything one authority is asked to keep. */
+export interface Duties {
+  readonly id: AuthorityId;
+  readonly authority: Authority;
+  readonly policy: Policy;
+  readonly leaves: ReadonlyMap<ObjectId, Leaf>;
+  /** Extra certificates of each bundle target. */
+  readonly bundles: ReadonlyMap<ObjectId, Extras>;
+  /** Objects by the TrustBundle that asks for them. */
+  readonly targets: ReadonlyMap<string, readonly ObjectId[]>;
+  /** Leaves that ask for this authority and may not have it. */
+  readonly refused: readonly { readonly leaf: string; readonly why: string }[];
+}
+
+/** Identity of everything in a certificate that was asked for. */
+export const specOf = (leaf: Leaf): string => {
+  const { key, subject, dnsNames, ipAddresses, uris, usages, lifetime } = leaf.spec;
+  const text = JSON.stringify([key, subject, dnsNames, ipAddresses, uris, usages, lifetime]);
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+};
+
+export const anchorOf = ({ fingerprint, notBefore, notAfter }: Certificate): Anchor => ({
+  fingerprint,
+  notBefore,
+  notAfter,
+});
+
+/** TrustBundles in which this authority is a source. */
+export const bundlesWith = (catalogue: Catalogue, id: AuthorityId): readonly TrustBundle[] =>
+  catalogue.trustBundles.filter((bundle) =>
+    bundle.spec.sources.some(
+      (source) => source.authority !== undefined && authorityRef(source.authority, 'default') === id,
+    ),
+  );
+
+export const authorityIn = (catalogue: Catalogue, id: AuthorityId): Authority => {
+  const authority = catalogue.authorities.get(id);
+  if (authority !== undefined) return authority;
+  const known = [...catalogue.authorities.keys()];
+  throw new HandoverError(
+    'AUTHORITY_UNKNOWN',
+    `there is no authority ${id}; ${known.length === 0 ? 'none is declared here' : `there is ${known.slice(0, 5).join(', ')}`}`,
+    { path: id },
+  );
+};
+
+/** The planner's policy for one authority, read off the resources. */
+export function policyFor(
+  catalogue: Catalogue,
+  id: AuthorityId,
+  facts: HomeFacts,
+  extras: ReadonlyMap<string, Extras>,
+): Duties {
+  const authority = authorityIn(catalogue, id);
+  const { rotation, lifetime } = authority.spec;
+  const leaves = new Map<ObjectId, Leaf>();
+  const refused: { leaf: string; why: string }[] = [];
+  for (const leaf of catalogue.leaves) {
+    if (authorityRef(leaf.spec.authority, leaf.metadata.namespace) !== id) continue;
+    const why = refusalOf(authority, leaf);
+    if (why === undefined) leaves.set(secretOf(leaf), leaf);
+    else refused.push({ leaf: idOf(leaf), why: `authority ${id} refuses it: ${why}` });
+  }
+  const bundles = new Map<ObjectId, Extras>([[ownBundleOf(authority), NOTHING]]);
+  const targets = new Map<string, readonly ObjectId[]>();
+  for (const bundle of bundlesWith(catalogue, id)) {
+    const objects = targetsOf(bundle, catalogue.namespaces);
+    targets.set(bundle.metadata.name, objects);
+    const extra = extras.get(bundle.metadata.name) ?? NOTHING;
+    for (const object of objects) bundles.set(object, extra);
+  }
+  return {
+    id,
+    authority,
+    leaves,
+    bundles,
+    targets,
+    refused,
+    policy: {
+      lifetime,
+      rotate: rotation.before === undefined ? { at: rotation.at ?? 0.8 } : { before: rotation.before },
+      strategy: rotation.strategy,
+      settle: rotation.settle,
+      onBlocked: rotation.onBlocked,
+      patience: rotation.patience,
+      paused: rotation.paused,
+      maxConcurrentRollouts: rotation.maxConcurrentRollouts,
+      cacheLag: facts.cacheLag,
+      consumersFound: facts.consumersFound,
+      leaves: [...leaves].map(([object, leaf]) => ({
+        object,
+        spec: specOf(leaf),
+        lifetime: leaf.spec.lifetime,
+        renewAt: leaf.spec.renew.at,
+      })),
+      bundles: [...bundles].map(([object, extra]) => ({ object, extra: extra.certificates.map(anchorOf) })),
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import { type Plan, plan } from '@handover/core';
+import type { Instant } from '@handover/material';
+import { act } from './act.ts';
+import type { Catalogue } from './catalogue.ts';
+import { inParallel, observe, type Sight } from './observe.ts';
+import type { AuthorityId, Home } from './ports.ts';
+import { tellPrograms } from './tell.ts';
+
+export interface Outcome {
+  readonly sight: Sight;
+  readonly plan: Plan;
+  /** When to look again even if nothing is heard; undefined: when something changes. */
+  readonly again: Instant | undefined;
+  /** Programs that could not be told, with the reason. */
+  readonly untold: readonly string[];
+}
+
+const CONCURRENT_WRITES = 8;
+
+/** Read, plan, act on each, say when to come back. */
+export async function reconcile(home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Outcome> {
+  const sight = await observe(home, catalogue, id);
+  const made = plan(sight.seen, sight.duties.policy, sight.now);
+  await inParallel(made.actions, CONCURRENT_WRITES, (action) => act(home, sight, action));
+  const untold = await tellPrograms(home, sight.duties);
+  const { record } = sight;
+  if (record !== undefined) await home.requests.settle(id, record.state);
+  return { sight, plan: made, untold, again: made.actions.length > 0 ? sight.now : made.wakeAt };
+}
+
+/** Reconciles until there is nothing to do at this moment. The bound only keeps a bug from spinning for ever. */
+export async function converge(home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Outcome> {
+  for (let pass = 0; ; pass++) {
+    const outcome = await reconcile(home, catalogue, id);
+    if (outcome.plan.actions.length === 0 || pass === 64) return outcome;
+  }
+}

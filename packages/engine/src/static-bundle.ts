@@ -1,0 +1,32 @@
+import type { TrustBundle } from '@handover/core';
+import { bundleOf, HandoverError } from '@handover/material';
+import { type Catalogue, targetsOf } from './catalogue.ts';
+import { extrasOf } from './extras.ts';
+import type { Home } from './ports.ts';
+import { keepFile } from './profile.ts';
+import { bundleKeyOf } from './stored-object.ts';
+
+/** TrustBundles without an authority have no rotation: their sources are simply copied. */
+export const isStatic = (bundle: TrustBundle): boolean =>
+  bundle.spec.sources.every((source) => source.authority === undefined);
+
+export async function reconcileStaticBundle(
+  home: Home,
+  catalogue: Catalogue,
+  bundle: TrustBundle,
+): Promise<boolean> {
+  const { certificates, missing } = await extrasOf(home, bundle, undefined);
+  if (missing !== undefined) {
+    throw new HandoverError(
+      'SOURCE_MISSING',
+      `TrustBundle ${bundle.metadata.name}: ${missing}; its targets stay as they are`,
+      { path: bundle.metadata.name, retry: 'later' },
+    );
+  }
+  const { pem } = bundleOf(certificates);
+  let wrote = false;
+  for (const id of targetsOf(bundle, catalogue.namespaces)) {
+    wrote = (await keepFile(home, id, bundleKeyOf(id), pem)) || wrote;
+  }
+  return wrote;
+}

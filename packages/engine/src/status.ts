@@ -1,0 +1,194 @@
+import { explain, type ObjectSeen, type Plan, plan } from '@handover/core';
+import { bundleOf, HandoverError, type Instant } from '@handover/material';
+import { type Catalogue, profileObjectOf, targetsOf } from './catalogue.ts';
+import { trustedOf } from './extras.ts';
+import { observe, type Sight } from './observe.ts';
+import type { AuthorityId, Home } from './ports.ts';
+import { resolveProfile } from './profile.ts';
+import { readableCertificates } from './stored-object.ts';
+
+export interface AuthorityStatus {
+  readonly namespace: string;
+  readonly name: string;
+  readonly phase: string;
+  readonly generations: readonly {
+    readonly generation: number;
+    readonly role: string;
+    readonly fingerprint: string;
+    readonly notBefore: string;
+    readonly notAfter: string;
+  }[];
+  readonly bundleHash: string | undefined;
+  readonly blockedBy: readonly {
+    readonly consumer: string;
+    readonly waitsFor: string;
+    readonly since: string;
+  }[];
+  readonly leaves: readonly LeafStatus[];
+  readonly consumers: readonly ConsumerStatus[];
+  /** What stands in the way of something, in sentences. */
+  readonly notes: readonly string[];
+  /** What would be done now, in sentences. */
+  readonly next: readonly string[];
+}
+
+export interface LeafStatus {
+  readonly namespace: string;
+  readonly name: string;
+  readonly secret: string;
+  /** Generation that signed it; null: none that is known. */
+  readonly generation: number | null;
+  readonly fingerprint: string | null;
+  readonly notAfter: string | null;
+  /** Why it cannot be had. */
+  readonly refused?: string;
+}
+
+export interface ConsumerStatus {
+  readonly name: string;
+  readonly kind: string;
+  /** The strongest evidence there is of what it has loaded; null: none, it rests on `settle`. */
+  readonly evidence: string | null;
+  readonly hash: string | null;
+  readonly at: string | null;
+}
+
+export interface Status {
+  readonly authorities: readonly AuthorityStatus[];
+  readonly trustBundles: readonly {
+    readonly name: string;
+    readonly targets: readonly {
+      readonly object: string;
+      readonly certificates: number;
+      readonly hash: string | null;
+    }[];
+  }[];
+  readonly tlsProfiles: readonly {
+    readonly namespace: string;
+    readonly name: string;
+    readonly type: string;
+    readonly hash: string | null;
+    readonly written: boolean;
+    readonly problems: readonly string[];
+  }[];
+}
+
+const iso = (at: Instant): string => new Date(at).toISOString();
+
+const issuerNumber = (sight: Sight, object: ObjectSeen | undefined): number | null =>
+  sight.record?.state.generations.find(({ anchors }) =>
+    anchors.some(({ fingerprint }) => fingerprint === object?.leaf?.issuer),
+  )?.number ?? null;
+
+/** One authority as people and programs are shown it. */
+export const authorityStatus = (sight: Sight, made: Plan): AuthorityStatus => {
+  const { duties, record, seen } = sight;
+  const { namespace, name } = duties.authority.metadata;
+  const trusted = record === undefined ? [] : trustedOf(record);
+  const objects = new Map(seen.objects.map((object) => [object.id, object]));
+  const held = [...duties.leaves].map(([secret, leaf]): LeafStatus => {
+    const object = objects.get(secret);
+    return {
+      namespace: leaf.metadata.namespace,
+      name: leaf.metadata.name,
+      secret,
+      generation: issuerNumber(sight, object),
+      fingerprint: object?.leaf?.fingerprint ?? null,
+      notAfter: object?.leaf === undefined ? null : iso(object.leaf.notAfter),
+    };
+  });
+  const refused = duties.refused.map(({ leaf, why }): LeafStatus => {
+    const [inNamespace = '', leafName = ''] = leaf.split('/');
+    return {
+      namespace: inNamespace,
+      name: leafName,
+      secret: '',
+      generation: null,
+      fingerprint: null,
+      notAfter: null,
+      refused: why,
+    };
+  });
+  return {
+    namespace,
+    name,
+    phase: made.phase,
+    generations: (record?.state.generations ?? []).map(({ number, role, anchors }) => ({
+      generation: number,
+      role,
+      fingerprint: anchors[0].fingerprint,
+      notBefore: iso(anchors[0].notBefore),
+      notAfter: iso(anchors[0].notAfter),
+    })),
+    bundleHash: trusted.length === 0 ? undefined : bundleOf(trusted).hash,
+    blockedBy: made.blockedBy.slice(0, 50).map((blocker) => ({ ...blocker, since: iso(blocker.since) })),
+    leaves: [...held, ...refused],
+    consumers: seen.consumers.map((consumer): ConsumerStatus => {
+      const proofs = consumer.instances
+        .flatMap((instance) => instance.proofs)
+        .filter(({ anchors, issuer }) => (anchors?.length ?? 0) > 0 || (issuer ?? 'unknown') !== 'unknown');
+      const best = proofs.find(({ by }) => by === 'acknowledged') ?? proofs[0];
+      const anchors = proofs.find((proof) => proof.complete === true)?.anchors;
+      return {
+        name: consumer.id,
+        kind: consumer.reload,
+        evidence: best?.by ?? null,
+        hash: anchors === undefined || anchors.length === 0 ? null : hashOf(sight, anchors),
+        at: best === undefined ? null : iso(best.at),
+      };
+    }),
+    notes: made.notes.map(({ object, message }) => `${object}: ${message}`),
+    next: explain(made),
+  };
+};
+
+/** The hash of a set of CAs, if they are all known here; then it can be compared with `bundleHash`. */
+const hashOf = (sight: Sight, fingerprints: readonly string[]): string | null => {
+  const found = fingerprints.flatMap((fingerprint) => sight.record?.certificates.get(fingerprint) ?? []);
+  return found.length === fingerprints.length && found.length > 0 ? bundleOf(found).hash : null;
+};
+
+/** The whole home, or one authority of it. Reads only. */
+export async function statusOf(
+  home: Home,
+  catalogue: Catalogue,
+  only?: AuthorityId,
+): Promise<{ readonly status: Status; readonly wakeAt: Instant | undefined }> {
+  const authorities: AuthorityStatus[] = [];
+  let wakeAt: Instant | undefined;
+  for (const id of only === undefined ? catalogue.authorities.keys() : [only]) {
+    const sight = await observe(home, catalogue, id);
+    const made = plan(sight.seen, sight.duties.policy, sight.now);
+    authorities.push(authorityStatus(sight, made));
+    if (made.wakeAt !== undefined && (wakeAt === undefined || made.wakeAt < wakeAt)) wakeAt = made.wakeAt;
+  }
+  const trustBundles = await Promise.all(
+    catalogue.trustBundles.map(async (bundle) => ({
+      name: bundle.metadata.name,
+      targets: await Promise.all(
+        targetsOf(bundle, catalogue.namespaces).map(async (object) => {
+          const data = (await home.objects.read(object))?.data ?? {};
+          const certificates = readableCertificates(Object.values(data)[0]);
+          const hash = certificates.length === 0 ? null : bundleOf(certificates).hash;
+          return { object, certificates: certificates.length, hash };
+        }),
+      ),
+    })),
+  );
+  const tlsProfiles = await Promise.all(
+    catalogue.tlsProfiles.map(async (profile) => {
+      const { namespace, name } = profile.metadata;
+      const base = { namespace, name, type: profile.spec.type };
+      try {
+        const { hash, json, warnings } = resolveProfile(profile);
+        const stored = await home.objects.read(profileObjectOf(profile));
+        const written = stored?.data['profile.json'] === json;
+        return { ...base, hash, written, problems: warnings.map(({ message }) => message) };
+      } catch (error) {
+        if (!(error instanceof HandoverError)) throw error;
+        return { ...base, hash: null, written: false, problems: [error.message] };
+      }
+    }),
+  );
+  return { status: { authorities, trustBundles, tlsProfiles }, wakeAt };
+}

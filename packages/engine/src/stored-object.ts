@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto';
+import type { LeafSeen, ObjectSeen } from '@handover/core';
+import {
+  type Certificate,
+  HandoverError,
+  type Instant,
+  PrivateKey,
+  parseCertificates,
+} from '@handover/material';
+import type { AuthorityId, ObjectId, StoredObject } from './ports.ts';
+
+/** Hex SHA-256 over names and values, in the order of the names. */
+export const digestOf = (data: Readonly<Record<string, string>>): string => {
+  const hash = createHash('sha256');
+  for (const key of Object.keys(data).sort()) {
+    const value = data[key] ?? '';
+    hash.update(`${key.length}:${key}${Buffer.byteLength(value)}:`).update(value);
+  }
+  return hash.digest('hex');
+};
+
+/** The key of an object's data that holds its bundle. */
+export const bundleKeyOf = (id: ObjectId): string => id.split('/')[3] ?? 'ca.crt';
+
+/** Certificates in the order they stand there; none when the text is not what it should be. */
+export const readableCertificates = (pem: string | undefined): readonly Certificate[] => {
+  if (pem === undefined) return [];
+  try {
+    return parseCertificates(pem).certificates;
+  } catch (error) {
+    if (error instanceof HandoverError) return [];
+    throw error;
+  }
+};
+
+/** The leaf and what rides behind it, if its key is there and fits. */
+export const readableLeaf = (
+  data: Readonly<Record<string, string>>,
+): { readonly chain: readonly [Certificate, ...Certificate[]]; readonly key: string } | undefined => {
+  const [leaf, ...behind] = readableCertificates(data['tls.crt']);
+  const key = data['tls.key'];
+  if (leaf === undefined || key === undefined) return undefined;
+  try {
+    if (!PrivateKey.parse(key).matches(leaf)) return undefined;
+  } catch (error) {
+    if (error instanceof HandoverError) return undefined;
+    throw error;
+  }
+  return { chain: [leaf, ...behind], key };
+};
+
+const issuerOf = (leaf: Certificate, cas: readonly Certificate[]): Certificate | undefined =>
+  cas.find((ca) =>
+    leaf.authorityKeyId !== undefined && ca.subjectKeyId !== undefined
+      ? leaf.authorityKeyId === ca.subjectKeyId
+      : leaf.issuerKey === ca.subjectKey,
+  );
+
+/** What a leaf nobody keeps a record of is taken for: every doubt counts against it. */
+const foreignLeaf = (
+  stored: StoredObject,
+  cas: readonly Certificate[],
+  now: Instant,
+): LeafSeen | undefined => {
+  const found = readableLeaf(stored.data);
+  if (found === undefined) return undefined;
+  const [leaf, ...behind] = found.chain;
+  const before = stored.record?.leaf;
+  const same = before?.fingerprint === leaf.fingerprint;
+  const ends = [before?.othersExpire, same ? undefined : before?.notAfter].filter((end) => end !== undefined);
+  return {
+    fingerprint: leaf.fingerprint,
+    issuer: issuerOf(leaf, cas)?.fingerprint ?? 'unknown',
+    chain: behind.map(({ fingerprint }) => fingerprint),
+    notBefore: leaf.notBefore,
+    notAfter: leaf.notAfter,
+    spec: same ? before.spec : 'foreign',
+    writtenAt: now,
+    issuerSince: now,
+    replacedOne: true,
+    othersExpire: ends.length === 0 ? undefined : (Math.max(...ends) as Instant),
+  };
+};
+
+/**
+ * An object as the planner sees it. As long as nobody else touched the data, the record that was written with it is the
+ * whole truth and nothing is parsed; else the data is read anew, and nothing in it is older than now.
+ */
+export const seenAs = (
+  id: ObjectId,
+  stored: StoredObject,
+  authority: AuthorityId,
+  known: readonly Certificate[],
+  now: Instant,
+  obstacle: string | undefined = stored.obstacle,
+): ObjectSeen => {
+  const base = { id, version: stored.version, ...(obstacle === undefined ? {} : { obstacle }) };
+  const { record } = stored;
+  const revision = record?.revisions[authority];
+  if (record !== undefined && record.digest === digestOf(stored.data)) {
+    return { ...base, revision, anchors: record.anchors, changedAt: record.changedAt, leaf: record.leaf };
+  }
+  const cas = readableCertificates(stored.data[bundleKeyOf(id)]);
+  return {
+    ...base,
+    // A lower one would be rewritten in any case; a higher one means that the authority is older than its objects.
+    revision: revision !== undefined && revision > 0 ? revision - 1 : undefined,
+    anchors: cas.map(({ fingerprint }) => ({ fingerprint, since: now })),
+    changedAt: now,
+    leaf: foreignLeaf(stored, [...known, ...cas], now),
+  };
+};

@@ -1,0 +1,110 @@
+import { applyTransition, issueCa, issueCross, type Made, type Swap } from '@handover/core';
+import { after, type Certificate, hour, PrivateKey, parseCertificate } from '@handover/material';
+import { certificatesFor, signerOf } from './act.ts';
+import type { Sight } from './observe.ts';
+import { anchorOf } from './policy-for.ts';
+import type { AuthorityRecord, Home } from './ports.ts';
+
+/** Certificates begin an hour back, for clocks that run late (DESIGN §4). */
+const SKEW = hour;
+
+/** Which generation a swap creates, and which cross-certificate it needs. */
+const neededBy = (
+  swap: Swap,
+): { mint: number | undefined; cross: { of: number; by: number } | undefined } => {
+  switch (swap.kind) {
+    case 'mint':
+      return { mint: swap.generation, cross: undefined };
+    case 'activate':
+      return {
+        mint: undefined,
+        cross: swap.crossBy === undefined ? undefined : { of: swap.generation, by: swap.crossBy },
+      };
+    case 'distrust': {
+      const { replacement } = swap;
+      if (replacement === undefined) return { mint: undefined, cross: undefined };
+      const { generation, minted, crossBy } = replacement;
+      return {
+        mint: minted ? generation : undefined,
+        cross: crossBy === undefined ? undefined : { of: generation, by: crossBy },
+      };
+    }
+    case 'retire':
+    case 'distrust-done':
+      return { mint: undefined, cross: undefined };
+    default:
+      return swap satisfies never;
+  }
+};
+
+/**
+ * One compare-and-swap of the authority: keys and signatures are made here, and are durable before anything derived from
+ * them is written. Keys of generations that are no longer listed are left out of the very same write.
+ */
+export async function swapAuthority(home: Home, sight: Sight, swap: Swap): Promise<void> {
+  const { duties, record } = sight;
+  const { mint, cross } = neededBy(swap);
+  const at = home.clock.now();
+  const certificates = new Map<string, Certificate>(record?.certificates);
+  const keys = new Map(record?.keys);
+  let ca: Certificate | undefined;
+  if (mint !== undefined) {
+    const key = home.keys(duties.authority.spec.key);
+    ca = parseCertificate(
+      issueCa({
+        name: duties.authority.metadata.name,
+        generation: mint,
+        key,
+        serial: home.random(16),
+        notBefore: after(at, -SKEW),
+        notAfter: after(at, duties.policy.lifetime),
+      }),
+    );
+    certificates.set(ca.fingerprint, ca);
+    keys.set(mint, PrivateKey.of(key.privateKey));
+  }
+  if (swap.kind === 'mint' && swap.adopts !== undefined) {
+    const adopted = swap.adopts.map(({ fingerprint }) => fingerprint);
+    for (const certificate of certificatesFor(sight, undefined, adopted))
+      certificates.set(certificate.fingerprint, certificate);
+  }
+  let x: Certificate | undefined;
+  if (cross !== undefined) {
+    const subject = mint === cross.of && ca !== undefined ? ca : signerOf(sight, cross.of).ca;
+    const signer = signerOf(sight, cross.by);
+    x = parseCertificate(
+      issueCross({
+        subject,
+        issuer: signer.ca,
+        issuerKey: signer.key.key,
+        serial: home.random(16),
+        notBefore: after(at, -SKEW),
+        notAfter: subject.notAfter,
+      }),
+    );
+    certificates.set(x.fingerprint, x);
+  }
+  const made: Made = {
+    at,
+    ...(ca === undefined ? {} : { ca: anchorOf(ca) }),
+    ...(x === undefined ? {} : { cross: { fingerprint: x.fingerprint, notAfter: x.notAfter } }),
+  };
+  const state = applyTransition(record?.state, swap, made, swap.revision);
+  await home.authorities.swap(duties.id, swap.expect, only({ state, certificates, keys }));
+}
+
+/** Drops what the state no longer lists: above all, keys. */
+const only = ({ state, certificates, keys }: AuthorityRecord): AuthorityRecord => {
+  const listed = new Set([
+    ...state.generations.flatMap(({ anchors }) => anchors.map(({ fingerprint }) => fingerprint)),
+    ...state.crosses.map(({ fingerprint }) => fingerprint),
+  ]);
+  const numbers = new Set(
+    state.generations.filter(({ role }) => role !== 'distrusted').map(({ number }) => number),
+  );
+  return {
+    state,
+    certificates: new Map([...certificates].filter(([fingerprint]) => listed.has(fingerprint))),
+    keys: new Map([...keys].filter(([number]) => numbers.has(number))),
+  };
+};

@@ -1,0 +1,149 @@
+import { plan } from '@handover/core';
+import { type Certificate, type Instant, verifyChain } from '@handover/material';
+import type { Catalogue } from './catalogue.ts';
+import { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
+import { observe } from './observe.ts';
+import type { AuthorityId, Home, ObjectId, RequestSource } from './ports.ts';
+import { reconcile } from './reconcile.ts';
+import { bundleKeyOf, readableCertificates } from './stored-object.ts';
+
+/** One presenter before one verifier. `next`: after the next step, whichever of the two is the slower to load it. */
+export interface Pair {
+  readonly presenter: ObjectId;
+  readonly verifier: ObjectId;
+  readonly now: Answer;
+  readonly next: Answer;
+}
+
+export interface Answer {
+  readonly ok: boolean;
+  readonly reason?: string;
+}
+
+export interface TrustMatrix {
+  readonly authority: AuthorityId;
+  /** What the next step is; empty: there is none. */
+  readonly step: readonly string[];
+  readonly presenters: readonly ObjectId[];
+  readonly verifiers: readonly ObjectId[];
+  readonly pairs: readonly Pair[];
+}
+
+interface Material {
+  readonly chains: ReadonlyMap<ObjectId, readonly Certificate[]>;
+  readonly bundles: ReadonlyMap<ObjectId, readonly Certificate[]>;
+  readonly purposes: ReadonlyMap<ObjectId, readonly ('server' | 'client')[]>;
+}
+
+/** The same home, in which nothing that is done stays: objects and authorities live in memory on top of the real ones. */
+export const dryRun = (
+  home: Home,
+  asked?: Partial<{ rotate: readonly string[]; distrust: readonly number[] }>,
+): Home => {
+  const requests: RequestSource = {
+    pending: async (id) => {
+      const real = await home.requests.pending(id);
+      return {
+        rotate: [...real.rotate, ...(asked?.rotate ?? [])],
+        distrust: [...real.distrust, ...(asked?.distrust ?? [])],
+      };
+    },
+    settle: async () => {},
+  };
+  return {
+    ...home,
+    clock: home.clock,
+    keys: home.keys,
+    random: home.random,
+    facts: home.facts,
+    evidence: home.evidence,
+    objects: new MemoryObjects(() => home.clock.now(), home.objects),
+    authorities: new MemoryAuthorities(home.authorities),
+    requests,
+    reloads: undefined,
+  };
+};
+
+const materialOf = async (home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Material> => {
+  const { duties, stored } = await observe(home, catalogue, id);
+  const chains = new Map<ObjectId, readonly Certificate[]>();
+  const bundles = new Map<ObjectId, readonly Certificate[]>();
+  for (const [object, { data }] of stored) {
+    const chain = readableCertificates(data['tls.crt']);
+    if (chain.length > 0) chains.set(object, chain);
+    const anchors = readableCertificates(data[bundleKeyOf(object)]);
+    if (anchors.length > 0) bundles.set(object, anchors);
+  }
+  const purposes = new Map([...duties.leaves].map(([object, leaf]) => [object, leaf.spec.usages] as const));
+  return { chains, bundles, purposes };
+};
+
+/** Few bundles are distinct, however many objects hold them: each chain is checked once against each. */
+type Verdicts = Map<string, Answer>;
+
+const key = (certificates: readonly Certificate[]): string =>
+  certificates.map(({ fingerprint }) => fingerprint).join();
+
+const answer = (
+  verdicts: Verdicts,
+  chain: readonly Certificate[] | undefined,
+  anchors: readonly Certificate[] | undefined,
+  purposes: readonly ('server' | 'client')[],
+  at: Instant,
+): Answer => {
+  if (chain === undefined || anchors === undefined) return { ok: true };
+  const asked = `${key(chain)}|${key(anchors)}|${purposes.join()}`;
+  const known = verdicts.get(asked);
+  if (known !== undefined) return known;
+  let found: Answer = { ok: true };
+  for (const purpose of purposes) {
+    const verdict = verifyChain({ chain, anchors, at, purpose });
+    if (!verdict.ok) found = { ok: false, reason: `${verdict.code}: ${verdict.reason}` };
+  }
+  verdicts.set(asked, found);
+  return found;
+};
+
+const firstBad = (answers: readonly Answer[]): Answer => answers.find(({ ok }) => !ok) ?? { ok: true };
+
+/**
+ * Every presenter before every verifier: as their files are now, and after the next step, in which each of them may or
+ * may not have loaded its new files yet.
+ */
+export async function verifyAuthority(
+  home: Home,
+  catalogue: Catalogue,
+  id: AuthorityId,
+  asked?: { readonly rotate?: readonly string[]; readonly distrust?: readonly number[] },
+): Promise<TrustMatrix> {
+  const before = await materialOf(home, catalogue, id);
+  const trial = dryRun(home, asked);
+  const step: string[] = [];
+  for (let passes = 0; passes < 64; passes++) {
+    const sight = await observe(trial, catalogue, id);
+    const { actions } = plan(sight.seen, sight.duties.policy, sight.now);
+    if (actions.length === 0) break;
+    for (const action of actions)
+      if (!action.kind.startsWith('write-')) step.push(`${action.kind}: ${action.why}`);
+    await reconcile(trial, catalogue, id);
+  }
+  const after = await materialOf(trial, catalogue, id);
+  const at = home.clock.now();
+  const verdicts: Verdicts = new Map();
+  const presenters = [...new Set([...before.chains.keys(), ...after.chains.keys()])].sort();
+  const verifiers = [...new Set([...before.bundles.keys(), ...after.bundles.keys()])].sort();
+  const pairs = presenters.flatMap((presenter) =>
+    verifiers.map((verifier): Pair => {
+      const purposes = after.purposes.get(presenter) ?? ['server'];
+      const ask = (chains: Material, bundles: Material): Answer =>
+        answer(verdicts, chains.chains.get(presenter), bundles.bundles.get(verifier), purposes, at);
+      return {
+        presenter,
+        verifier,
+        now: ask(before, before),
+        next: firstBad([ask(after, after), ask(before, after), ask(after, before)]),
+      };
+    }),
+  );
+  return { authority: id, step, presenters, verifiers, pairs };
+}

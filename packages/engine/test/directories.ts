@@ -1,0 +1,78 @@
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Instant, instant } from '@handover/material';
+import { DirectoryHome, type DirectoryOptions, type Files } from '../src/index.ts';
+import { dealKey, MESH } from './world.ts';
+
+// In memory where there is such a place: these tests sync thousands of times, and no test pulls the plug.
+const SCRATCH = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+
+/** Directories of one test file, removed at its end. */
+export class Directories {
+  now: Instant = instant(Date.UTC(2030, 0, 1));
+  readonly #root = mkdtempSync(join(SCRATCH, 'handover-'));
+  #count = 0;
+
+  make(yaml: string | undefined = MESH): string {
+    const path = join(this.#root, `home-${++this.#count}`);
+    cpSync(mkdtempSync(join(this.#root, 'empty-')), path, { recursive: true });
+    chmodSync(path, 0o755);
+    if (yaml !== undefined) writeFileSync(join(path, 'mesh.yaml'), yaml, { mode: 0o644 });
+    return path;
+  }
+
+  copy(from: string): string {
+    const path = join(this.#root, `home-${++this.#count}`);
+    cpSync(from, path, { recursive: true, verbatimSymlinks: true });
+    return path;
+  }
+
+  home(path: string, files?: Files, options: DirectoryOptions = {}): DirectoryHome {
+    return new DirectoryHome(path, {
+      clock: { now: () => this.now, steadySince: () => undefined },
+      keys: dealKey,
+      ...(files === undefined ? {} : { files }),
+      ...options,
+    });
+  }
+
+  end(): void {
+    rmSync(this.#root, { recursive: true, force: true });
+  }
+}
+
+/** What everybody who mounts `out` sees: every whole Secret, and every bundle. */
+export const visible = (
+  home: string,
+): { chains: Map<string, string>; bundles: Map<string, string>; keys: Map<string, string> } => {
+  const seen = {
+    chains: new Map<string, string>(),
+    bundles: new Map<string, string>(),
+    keys: new Map<string, string>(),
+  };
+  for (const kind of ['secrets', 'configmaps']) {
+    const root = join(home, 'out', 'default', kind);
+    if (!existsSync(root)) continue;
+    for (const name of readdirSync(root)) {
+      for (const [file, into] of [
+        ['tls.crt', seen.chains],
+        ['tls.key', seen.keys],
+        ['ca.crt', seen.bundles],
+      ] as const) {
+        const path = join(root, name, file);
+        if (existsSync(path)) into.set(`${kind}/${name}`, readFileSync(path, 'utf8'));
+      }
+    }
+  }
+  return seen;
+};
