@@ -147,6 +147,26 @@ describe('One process at a time', () => {
   });
 });
 
+describe('A write that was decided on something older does not land', () => {
+  test('neither on the authority nor on an object', async () => {
+    const path = directories.make();
+    await pass(path);
+    const home = directories.home(path);
+    const record = await home.authorities.load(MESH_ID);
+    if (record === undefined) throw new Error('no authority');
+    for (const expected of [undefined, record.state.revision - 1, record.state.revision + 1])
+      expect(await codeOf(() => home.authorities.swap(MESH_ID, expected, record))).toMatch(/^CONFLICT/);
+    const before = visible(path);
+    const stored = await home.objects.read('default/secrets/a');
+    const contents = { data: { 'tls.crt': 'x' }, record: stored?.record as never };
+    for (const expected of [undefined, '0', 'plain-0'])
+      expect(await codeOf(() => home.objects.write('default/secrets/a', expected, () => contents))).toMatch(
+        /^CONFLICT/,
+      );
+    expect(visible(path)).toEqual(before);
+  });
+});
+
 describe('A directory that cannot be trusted is refused', () => {
   test.each([
     ['', 0o777, /^HOME_WRITABLE_BY_OTHERS: .*mode 0777.*chmod go-w/],
@@ -272,6 +292,38 @@ describe('YAML', () => {
     expect(await codeOf(() => directories.home(path).load())).toMatch(
       /^RESOURCE_INVALID: mesh\.yaml:2:1: Authority mesh: spec\.lifetime: "soon" is not a duration/,
     );
+  });
+});
+
+describe('Many resources', () => {
+  const many = (count: number) =>
+    [
+      MESH,
+      ...Array.from(
+        { length: count },
+        (_, index) => `
+apiVersion: handover.dev/v1alpha1
+kind: Leaf
+metadata: {name: leaf-${index}}
+spec: {authority: mesh, dnsNames: [leaf-${index}.local]}
+`,
+      ),
+    ].join('---');
+
+  test('are remembered beside the state, and read again as soon as one letter changes', async () => {
+    const path = directories.make(many(60));
+    const home = directories.home(path);
+    const lock = await home.lock();
+    await passOnce(home, home.load(), () => {});
+    await lock.release();
+    const cache = join(path, 'state/resources.json');
+    expect((statSync(cache).mode & 0o777).toString(8)).toBe('600');
+    expect(directories.home(path).load().leaves).toHaveLength(62);
+    writeFileSync(join(path, 'mesh.yaml'), many(60).replace('leaf-7.local', 'leaf-x.local'));
+    expect(directories.home(path).load().leaves[9]?.spec.dnsNames).toEqual(['leaf-x.local']);
+    writeFileSync(join(path, 'mesh.yaml'), many(60));
+    writeFileSync(cache, '{"digest":');
+    expect(directories.home(path).load().leaves).toHaveLength(62);
   });
 });
 

@@ -35,9 +35,11 @@ const runCommand = ([program = '', ...args]: readonly string[], cwd: string): Pr
   });
 
 const sendSignal = (files: Files, { pidFile, signal }: NonNullable<Reload['signal']>): void => {
-  const text = Buffer.from(files.read(pidFile) ?? [])
+  // The first line: PostgreSQL's postmaster.pid has more.
+  const [text = ''] = Buffer.from(files.read(pidFile) ?? [])
     .toString('latin1')
-    .trim();
+    .trim()
+    .split('\n', 1);
   if (!/^[1-9]\d{0,8}$/.test(text)) throw failed(pidFile, 'holds no pid');
   try {
     process.kill(Number(text), signal);

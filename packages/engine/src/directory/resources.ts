@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto';
 import { parseResources, type Resource } from '@handover/core';
 import { HandoverError } from '@handover/material';
 import { LineCounter, parseAllDocuments } from 'yaml';
-import type { FileReader } from './files.ts';
+import { type FileReader, type Files, replaceFile } from './files.ts';
 
 /** Far more than anybody writes by hand; a bigger file is there by mistake. */
 const MAX_YAML_BYTES = 1024 * 1024;
@@ -35,16 +36,62 @@ export function readYaml(text: string, name: string): readonly { value: unknown;
 
 const firstLine = (text: string): string => text.split('\n', 1)[0]?.replace(/\.$/, '') ?? '';
 
-/** All resources of `DIR/*.yaml` (and `.yml`), in the order of the file names. */
-export function readResources(files: FileReader, directory: string): readonly Resource[] {
-  const names = files
+interface Text {
+  readonly name: string;
+  readonly text: string;
+}
+
+type Documents = readonly { readonly value: unknown; readonly where: string }[];
+
+const textsIn = (files: FileReader, directory: string): readonly Text[] =>
+  files
     .list(directory)
     .filter((name) => /\.ya?ml$/.test(name) && !name.startsWith('.'))
-    .sort();
-  return parseResources(
-    names.flatMap((name) => {
+    .sort()
+    .flatMap((name) => {
       const bytes = files.read(`${directory}/${name}`);
-      return bytes === undefined ? [] : readYaml(Buffer.from(bytes).toString('utf8'), name);
-    }),
-  );
+      return bytes === undefined ? [] : [{ name, text: Buffer.from(bytes).toString('utf8') }];
+    });
+
+const REMEMBERED = 'resources.json';
+/** Reading YAML takes half a millisecond per document; below this nobody notices. */
+const WORTH_REMEMBERING = 50;
+
+const digestOfTexts = (texts: readonly Text[]): string => {
+  const hash = createHash('sha256').update(VERSION);
+  for (const { name, text } of texts) hash.update(`${name}\0${text.length}\0`).update(text);
+  return hash.digest('hex');
+};
+const VERSION = 'handover.dev/resources/1\0';
+
+const remembered = (files: FileReader, state: string, digest: string): Documents | undefined => {
+  const bytes = files.read(`${state}/${REMEMBERED}`);
+  if (bytes === undefined) return undefined;
+  try {
+    const value = JSON.parse(Buffer.from(bytes).toString('utf8')) as {
+      digest?: unknown;
+      documents?: unknown;
+    };
+    return value.digest === digest && Array.isArray(value.documents) ? value.documents : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** All resources of `DIR/*.yaml` (and `.yml`), in the order of the file names. */
+export function readResources(files: FileReader, directory: string): readonly Resource[] {
+  const texts = textsIn(files, directory);
+  const large = texts.some(({ text }) => text.length > WORTH_REMEMBERING * 100);
+  const known = large ? remembered(files, `${directory}/state`, digestOfTexts(texts)) : undefined;
+  return parseResources(known ?? texts.flatMap(({ name, text }) => readYaml(text, name)));
+}
+
+/** Keeps what many YAML documents say beside the state, for commands that only look. Needs the lock. */
+export async function rememberResources(files: Files, directory: string): Promise<void> {
+  const texts = textsIn(files, directory);
+  const digest = digestOfTexts(texts);
+  if (remembered(files, `${directory}/state`, digest) !== undefined) return;
+  const documents = texts.flatMap(({ name, text }) => readYaml(text, name));
+  if (documents.length < WORTH_REMEMBERING) return;
+  await replaceFile(files, `${directory}/state`, REMEMBERED, JSON.stringify({ digest, documents }), 0o600);
 }

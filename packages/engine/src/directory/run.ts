@@ -9,6 +9,7 @@ import { type Outcome, reconcile } from '../reconcile.ts';
 import { isStatic, reconcileStaticBundle } from '../static-bundle.ts';
 import { WorkQueue } from '../work-queue.ts';
 import type { DirectoryHome } from './home.ts';
+import { rememberResources } from './resources.ts';
 import { SteadyClock } from './steady-clock.ts';
 
 /** What a run has to say. */
@@ -86,6 +87,7 @@ const againFor = ({ again, plan, untold, sight }: Outcome, now: Instant): Instan
 /** One pass over everything until there is nothing to do at this moment. Throws the first failure, after trying the rest. */
 export async function passOnce(home: DirectoryHome, catalogue: Catalogue, on: Listener): Promise<void> {
   let failure: unknown;
+  await rememberResources(home.files, home.path);
   for (const key of workOf(catalogue)) {
     try {
       for (let passes = 0; passes < 64; passes++) {
@@ -103,6 +105,7 @@ export async function passOnce(home: DirectoryHome, catalogue: Catalogue, on: Li
 export async function runDirectory(home: DirectoryHome, on: Listener, signal: AbortSignal): Promise<void> {
   let catalogue = home.load();
   on({ kind: 'loaded', catalogue });
+  await rememberResources(home.files, home.path);
   const queue = new WorkQueue({
     now: () => home.clock.now(),
     random: Math.random,
@@ -111,6 +114,7 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
       if (key === RELOAD) {
         const before = workOf(catalogue);
         catalogue = home.load();
+        await rememberResources(home.files, home.path);
         on({ kind: 'loaded', catalogue });
         const wanted = workOf(catalogue);
         for (const gone of before.filter((known) => !wanted.includes(known))) queue.drop(gone);
