@@ -1,4 +1,4 @@
-// The arrows of DESIGN: who may import whom. A package may use what its arrows reach, directly or through others.
+// Who may import whom (ARCHITECTURE.md). A package may use what its arrows reach, directly or through others.
 export const ARROWS = {
   material: [],
   core: ['material'],

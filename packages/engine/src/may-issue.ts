@@ -10,7 +10,7 @@ const matches = (pattern: string, name: string): boolean => {
   return new RegExp(`^${escaped.join('.+')}$`).test(name.toLowerCase());
 };
 
-/** Why this authority may not issue this leaf; undefined: it may (DESIGN §5, issueTo). */
+/** Why this authority may not issue this leaf; undefined: it may. */
 export const refusalOf = (authority: Authority, leaf: Leaf): string | undefined => {
   const { namespaceSelector, dnsNames: patterns } = authority.spec.issueTo;
   const namespace = leaf.metadata.namespace;

@@ -5,7 +5,7 @@ import type { Sight } from './observe.ts';
 import { anchorOf } from './policy-for.ts';
 import type { AuthorityRecord, Home } from './ports.ts';
 
-/** Certificates begin an hour back, for clocks that run late (DESIGN §4). */
+/** Certificates begin an hour back, for clocks that run late. */
 const SKEW = hour;
 
 /** Which generation a swap creates, and which cross-certificate it needs. */

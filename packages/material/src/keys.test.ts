@@ -1,4 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
 import { format, inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { authority, leafOf, p256, p384, rsa } from '../test/mock-ca.ts';
@@ -20,6 +21,11 @@ const errorOf = (pem: string): HandoverError => {
 };
 
 describe('a private key', () => {
+  it('is not refused for what OpenSSL remembers of a TLS context that could not be made', () => {
+    expect(() => createSecureContext({ ecdhCurve: 'nope' })).toThrow();
+    expect(PrivateKey.parse(pkcs8).algorithm).toBe('ECDSA-P256');
+  });
+
   it('is read from PKCS#8, SEC 1 and PKCS#1, and names its algorithm', () => {
     expect(PrivateKey.parse(pkcs8).algorithm).toBe('ECDSA-P256');
     expect(PrivateKey.parse(sec1).algorithm).toBe('ECDSA-P256');

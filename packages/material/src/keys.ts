@@ -64,18 +64,21 @@ export class PrivateKey {
     const [block, second] = found;
     if (block === undefined) return fail('KEY_MISSING', 'holds no private key; give PEM text');
     if (second !== undefined) fail('KEY_AMBIGUOUS', 'holds more than one private key; keep one');
-    try {
-      return new PrivateKey(
-        createPrivateKey({
-          key: Buffer.from(block.der),
-          format: 'der',
-          type: ENCODINGS[block.label] ?? 'pkcs8',
-        }),
-      );
-    } catch {
-      // The cause is left out: nothing that has seen the key goes into an error.
-      return fail('KEY_MALFORMED', `the ${block.label} cannot be read; write it again`);
+    const input = {
+      key: Buffer.from(block.der),
+      format: 'der',
+      type: ENCODINGS[block.label] ?? 'pkcs8',
+    } as const;
+    // On Node 20 a TLS context that could not be made leaves its error behind in OpenSSL's queue, and the next key is
+    // refused for it, once. Only a key that is refused twice is bad.
+    for (let attempt = 0; attempt < 2; attempt++) {
+      try {
+        return new PrivateKey(createPrivateKey(input));
+      } catch {
+        // The cause is left out: nothing that has seen the key goes into an error.
+      }
     }
+    return fail('KEY_MALFORMED', `the ${block.label} cannot be read; write it again`);
   }
 
   /** For node:crypto and node:tls. */

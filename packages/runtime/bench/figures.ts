@@ -34,44 +34,63 @@ export const row = (figure: Figure): string => {
   return `| ${figure.name} | ${value} ${figure.unit} | ${boundText(figure)} | ${verdict} | ${figure.note ?? ''} |`;
 };
 
-/** Runs both sides in turns, so that a neighbour on the machine disturbs both alike. Ratios are within a run. */
+interface Rates {
+  readonly base: number;
+  readonly ours: number;
+  readonly ratio: number;
+}
+
+/**
+ * Runs both sides in turns, so that a neighbour on the machine disturbs both alike. A run's rate is the upper quartile
+ * of its turns, since what disturbs a turn only ever slows it; its ratio is that of the two rates. The result is the
+ * median of the runs.
+ */
 export async function interleaved(
   runs: number,
-  slices: number,
+  turns: number,
   base: () => Promise<number>,
   ours: () => Promise<number>,
-): Promise<{ base: number; ours: number; ratio: number }> {
-  const results: { base: number; ours: number; ratio: number }[] = [];
+): Promise<Rates> {
+  const results: Rates[] = [];
   for (let run = 0; run < runs; run++) {
-    let baseRate = 0;
-    let ourRate = 0;
-    for (let slice = 0; slice < slices; slice++) {
+    const baseRates: number[] = [];
+    const ourRates: number[] = [];
+    for (let turn = 0; turn < turns; turn++) {
       // who goes first changes, lest one side always meets the other's garbage
-      if (slice % 2 === 0) {
-        baseRate += await base();
-        ourRate += await ours();
-      } else {
-        ourRate += await ours();
-        baseRate += await base();
-      }
+      if (turn % 2 === 0) baseRates.push(await base());
+      ourRates.push(await ours());
+      if (turn % 2 === 1) baseRates.push(await base());
     }
-    results.push({ base: baseRate / slices, ours: ourRate / slices, ratio: ourRate / baseRate });
+    const [baseRate, ourRate] = [quantile(baseRates, 0.75), quantile(ourRates, 0.75)];
+    results.push({ base: baseRate, ours: ourRate, ratio: ourRate / baseRate });
   }
   return {
-    base: median(results.map((result) => result.base)),
-    ours: median(results.map((result) => result.ours)),
-    ratio: median(results.map((result) => result.ratio)),
+    base: median(results.map(({ base }) => base)),
+    ours: median(results.map(({ ours }) => ours)),
+    ratio: median(results.map(({ ratio }) => ratio)),
   };
 }
 
 /** Runs per second of `count` calls, `width` at a time. */
 export async function rate(count: number, width: number, call: () => Promise<unknown>): Promise<number> {
-  let left = count;
   const from = performance.now();
+  await repeat(count, width, call);
+  return count / ((performance.now() - from) / 1000);
+}
+
+/** Runs per second of this process's own processor time: what a core to itself would give, whoever else is on it. */
+export async function cpuRate(count: number, width: number, call: () => Promise<unknown>): Promise<number> {
+  const from = process.cpuUsage();
+  await repeat(count, width, call);
+  const { user, system } = process.cpuUsage(from);
+  return count / ((user + system) / 1e6);
+}
+
+async function repeat(count: number, width: number, call: () => Promise<unknown>): Promise<void> {
+  let left = count;
   await Promise.all(
     Array.from({ length: width }, async () => {
       while (left-- > 0) await call();
     }),
   );
-  return count / ((performance.now() - from) / 1000);
 }

@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bundleRuntime, run } from '../test/bundle.ts';
@@ -15,6 +16,7 @@ let blackHolePort = 0;
 
 beforeAll(async () => {
   ({ dir } = await bundleRuntime());
+  scope.after(() => rmSync(dir, { recursive: true, force: true }));
   const held: Socket[] = [];
   // An API server that accepts and never answers.
   blackHole = createServer((socket) => {

@@ -31,7 +31,7 @@ export type Broken = Omit<Failure, 'seed' | 'at'>;
 const anchorsOf = (generation: Generation): readonly string[] =>
   generation.anchors.map((anchor) => anchor.fingerprint);
 
-/** DESIGN §1 for every pair, and what must hold of the authority, its objects and its consumers besides. */
+/** The one invariant for every pair, and what must hold of the authority, its objects and its consumers besides. */
 export class Invariant {
   readonly handshakes: Handshakes;
   readonly #certificates: Certificates;

@@ -189,7 +189,7 @@ const DIRECTORY: readonly [Kind, ...Kind[]] = [
 const stuckOne = (id: string, lot: Lot): Traits => {
   const stuck = lot.faults.has('never-reloads') && lot.random.chance(0.7) ? 'never' : 'garbage';
   if (lot.random.chance(0.4)) return { ...acknowledged(id, lot), stuck, workload: false };
-  // DESIGN §4 promises nothing about one that rests on `settled`, as it does on one machine, and does not reload.
+  // Nothing is promised about one that rests on `settled`, as it does on one machine, and does not reload.
   if (!lot.found || lot.random.chance(0.3))
     return { ...base, ...both(id), reload: 'restart', stuck: 'never', workload: false };
   return { ...base, ...both(id), reload: 'unknown', stuck, workload: false };

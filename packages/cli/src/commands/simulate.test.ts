@@ -34,16 +34,17 @@ describe('the report', () => {
     expect(again.report.firstFailure.seed).toBe(2);
   });
 
-  test('shares of the seeds add up to the same as the whole', async () => {
-    const whole = await json('--strategy', 'replace', '--seeds', '90');
-    const [a, b] = [
-      await json('--strategy', 'replace', '--seeds', '50'),
-      await json('--strategy', 'replace', '--from', '51', '--seeds', '40'),
-    ];
-    expect(whole.report.seeds).toBe(90);
-    expect(whole.report.failures).toBe(a.report.failures + b.report.failures);
-    expect(whole.report.handshakes).toBe(a.report.handshakes + b.report.handshakes);
-  });
+  test.each(['phased', 'replace'])(
+    'shares of the seeds of %s add up to the same as the whole',
+    async (strategy) => {
+      const args = ['--strategy', strategy, '--seeds', '12'];
+      const whole = await json(...args);
+      const inShares = await handover(['simulate', '--json', ...args], { terminal: true });
+      expect(inShares.stderr).toContain('2 of 12 worlds');
+      expect(inShares.stderr).toContain('10 of 12 worlds');
+      expect({ ...JSON.parse(inShares.stdout), seconds: 0 }).toEqual({ ...whole.report, seconds: 0 });
+    },
+  );
 
   test('a fleet of its owner gets as many consumers as it has', async () => {
     const few = await json('--consumers', '3', '--delays', '0,5.5', '--seeds', '1');

@@ -64,7 +64,7 @@ Examples:
       const options: SimulateOptions = { strategy, seeds, from, consumers, delays };
       const progress = new Progress(context.stderr, seeds, flags.json === true);
       progress.start();
-      const report = await runSimulation(options, (partial) => progress.show(partial));
+      const report = await runSimulation(options, progress.shares, (partial) => progress.show(partial));
       progress.done();
       context.stdout.write(flags.json === true ? `${JSON.stringify(report)}\n` : summary(report, options));
       if (report.failures > 0) context.exitCode = 1;

@@ -1,9 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { type Report, type SimulateOptions, simulate } from '@handover/sim';
 
-/** Seeds between two signs of life: so many that starting threads does not show, or one where threads are not worth it. */
-const shareOf = (seeds: number): number => (seeds < 40 ? 1 : 40);
-
 const together = (a: Report, b: Report): Report => ({
   ...a,
   seeds: a.seeds + b.seeds,
@@ -17,11 +14,12 @@ const together = (a: Report, b: Report): Report => ({
 /** The simulation in shares, in order of their seeds; `progress` gets the report so far after each. */
 export const inShares = async (
   options: SimulateOptions,
+  shares: number,
   progress: (soFar: Report) => void,
 ): Promise<Report> => {
   const seeds = options.seeds ?? 1;
   const from = options.from ?? 1;
-  const share = shareOf(seeds);
+  const share = Math.ceil(seeds / shares);
   let total: Report | undefined;
   for (let done = 0; total === undefined || done < seeds; done += share) {
     const report = await simulate({ ...options, from: from + done, seeds: Math.min(share, seeds - done) });
@@ -31,17 +29,24 @@ export const inShares = async (
   return total;
 };
 
+export interface ToWorker {
+  readonly options: SimulateOptions;
+  readonly shares: number;
+}
 export type FromWorker = { readonly soFar: Report } | { readonly report: Report };
 
 /** In a thread of its own, because a simulation leaves its thread no moment for Ctrl-C. */
 export const runSimulation = (
   options: SimulateOptions,
+  shares: number,
   progress: (soFar: Report) => void,
 ): Promise<Report> => {
   // Source files are run by a test runner, which a plain worker cannot load.
-  if (import.meta.url.endsWith('.ts')) return inShares(options, progress);
+  if (import.meta.url.endsWith('.ts')) return inShares(options, shares, progress);
   return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: options });
+    const worker = new Worker(new URL('./worker.js', import.meta.url), {
+      workerData: { options, shares } satisfies ToWorker,
+    });
     worker.on('message', (message: FromWorker) => {
       if ('report' in message) resolve(message.report);
       else progress(message.soFar);

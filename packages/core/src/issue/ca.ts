@@ -13,7 +13,7 @@ export interface CaInput {
   readonly key: KeyPair;
   /** 8 to 20 random bytes. */
   readonly serial: Uint8Array;
-  /** An hour back from now, for clocks that run late (DESIGN §4). */
+  /** An hour back from now, for clocks that run late. */
   readonly notBefore: Instant;
   readonly notAfter: Instant;
 }

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { HandoverError } from '@handover/material';
 
-/** No Ed25519: too many TLS peers refuse it (DESIGN §4). */
+/** No Ed25519: too many TLS peers refuse it. */
 export type KeyAlgorithm = 'ECDSA-P256' | 'ECDSA-P384' | 'RSA-2048' | 'RSA-3072' | 'RSA-4096';
 
 export interface KeyPair {

@@ -24,7 +24,7 @@ export interface LeafInput extends AltNames {
   readonly serial: Uint8Array;
   readonly subject: Subject;
   readonly usages: readonly Usage[];
-  /** An hour back from now, for clocks that run late (DESIGN §4). */
+  /** An hour back from now, for clocks that run late. */
   readonly notBefore: Instant;
   readonly notAfter: Instant;
 }

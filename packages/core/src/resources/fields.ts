@@ -79,7 +79,7 @@ export const httpUrl = () =>
     'write it like http://127.0.0.1:9000/status',
   );
 
-/** Exactly one of its fields given: a refinement here, a CEL rule for the API server, never a union (DESIGN §5). */
+/** Exactly one of its fields given: a refinement here, a CEL rule for the API server, never a union. */
 export const exactlyOne = <Schema extends z.ZodObject>(schema: Schema): Schema => {
   const names = Object.keys(schema.shape);
   return schema

@@ -12,7 +12,7 @@ export interface StatusPlace {
   readonly url?: string | undefined;
 }
 
-/** Fixed, so that what is asked cannot be steered (DESIGN §4). */
+/** Fixed, so that what is asked cannot be steered. */
 const PATH = '/handover/status';
 const MAX_BYTES = 64 * 1024;
 const TIMEOUT_MS = 2_000;
