@@ -115,7 +115,7 @@ const countingWrites = (home: Home): { home: Home; count: () => number } => {
   };
 };
 
-/** Without `overwrite` nothing that exists is touched, whatever its age (S3: upstream's rule). */
+/** Without `overwrite` nothing that exists is touched, whatever its age: the rule of Envoy Gateway's own certgen. */
 const makeMissing = async (home: Home, catalogue: Catalogue, id: AuthorityId): Promise<CertgenResult> => {
   let written = 0;
   for (let passes = 0; ; passes++) {
