@@ -6,6 +6,8 @@ export default defineConfig({
   test: {
     include: ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.mjs'],
     testTimeout: 30_000,
+    // Its default leaves one core free, which is half of a small machine.
+    maxWorkers: '100%',
     // a machine that does other work as well is no reason to fail
     hookTimeout: 120_000,
   },

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
 import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -134,11 +134,13 @@ describe('The status document', () => {
     scope.add(await serveStatus({ file, sources }));
     const read = () => JSON.parse(readFileSync(file, 'utf8')) as StatusDocument;
     expect(read().sources[0]?.generation).toBe(1);
-    const inode = statSync(file).ino;
+    // Held open, so that the number of the old file cannot be given to a new one.
+    const old = openSync(file, 'r');
+    scope.after(() => closeSync(old));
     volume.write({ ...files(two.leaf(), two), token: 'x' });
     await next(trust, 'reloaded');
     await eventually(() => read().sources[0]?.generation === 2);
-    expect(statSync(file).ino).not.toBe(inode);
+    expect(statSync(file).ino).not.toBe(fstatSync(old).ino);
   });
 
   test('a place that is taken, or none, or two, is a coded error', async () => {
