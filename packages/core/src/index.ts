@@ -51,6 +51,7 @@ export {
   plan,
   type Reload,
   type Role,
+  SKEW,
   type Stamp,
   type StampAction,
   type Swap,

@@ -1,12 +1,9 @@
-import { applyTransition, issueCa, issueCross, type Made, type Swap } from '@handover/core';
-import { after, type Certificate, hour, PrivateKey, parseCertificate } from '@handover/material';
+import { applyTransition, issueCa, issueCross, type Made, SKEW, type Swap } from '@handover/core';
+import { after, type Certificate, PrivateKey, parseCertificate } from '@handover/material';
 import { certificatesFor, signerOf } from './act.ts';
 import type { Sight } from './observe.ts';
 import { anchorOf } from './policy-for.ts';
 import type { AuthorityRecord, Home } from './ports.ts';
-
-/** Certificates begin an hour back, for clocks that run late. */
-const SKEW = hour;
 
 /** Which generation a swap creates, and which cross-certificate it needs. */
 const neededBy = (

@@ -11,7 +11,6 @@ import {
 import { contextOf, type Pems } from './client-source.ts';
 import type { ClientMaterial } from './hot-client.ts';
 import { inFile, mustNotBeBlank } from './in-file.ts';
-import { clearOpenSslErrors } from './openssl-errors.ts';
 import type { Contents } from './read-files.ts';
 import { isoTime } from './status.ts';
 import { readBundle } from './trust.ts';
@@ -35,7 +34,6 @@ function readLeafFirst(bytes: Buffer, path: string): readonly [Certificate, ...C
 
 function readKey(bytes: Buffer, path: string): PrivateKey {
   mustNotBeBlank(bytes, path, 'a PEM private key');
-  clearOpenSslErrors(); // whoever left them: a server of the caller's that refused its options, for one
   return inFile(path, () => PrivateKey.parse(bytes.toString('utf8'), path));
 }
 

@@ -27,4 +27,4 @@ export type { BundlePolicy, LeafPolicy, Policy } from './policy.ts';
 export type { StampAction } from './rollouts.ts';
 export { covers, formatStamp, parseStamp, type Stamp } from './stamp.ts';
 export { applyTransition, distrustOf, type Made, type Transition } from './transition.ts';
-export type { BundleWrite, LeafWrite, Note } from './writes.ts';
+export { type BundleWrite, type LeafWrite, type Note, SKEW } from './writes.ts';

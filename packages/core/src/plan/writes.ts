@@ -168,27 +168,23 @@ const issueFor = (
   })();
   if (wanted === undefined || !current.hasKey || clock.reached(ca.notAfter))
     return { wanted, leaf: undefined };
+  const outThere = held === undefined ? forgottenEnd(world, leaf) : othersExpire(seen, current);
   return {
     wanted,
     leaf: {
       generation: current.number,
       notBefore: instant(Math.max(clock.now - SKEW, ca.notBefore)),
       notAfter,
-      replacesOne: held !== undefined || forgotten(world, leaf),
-      othersExpire: held === undefined ? forgottenEnd(world, leaf) : othersExpire(seen, current),
+      replacesOne: held !== undefined || outThere !== undefined,
+      othersExpire: outThere,
     },
   };
 };
 
-/** A Secret that was deleted and is made again: somebody may still hold what was in it. */
-const forgotten = (world: World, leaf: LeafPolicy): boolean => {
-  const previous = withRole(world.state, 'previous') ?? withRole(world.state, 'distrusted');
-  return previous !== undefined && (leaf.createdAt === undefined || leaf.createdAt <= previous.since);
-};
-
+/** Until when somebody may hold a leaf of a Secret that was deleted and is made again; undefined: it is a new one. */
 const forgottenEnd = (world: World, leaf: LeafPolicy): Instant | undefined => {
-  if (!forgotten(world, leaf)) return undefined;
   const previous = withRole(world.state, 'previous') ?? withRole(world.state, 'distrusted');
-  if (previous === undefined) return undefined;
+  if (previous === undefined || (leaf.createdAt !== undefined && leaf.createdAt > previous.since))
+    return undefined;
   return instant(Math.min(previous.since + leaf.lifetime, previous.anchors[0].notAfter));
 };
