@@ -6,8 +6,9 @@ export const ARROWS = {
   kube: ['runtime'],
   engine: ['core', 'runtime'],
   sim: ['engine'],
+  operator: ['engine', 'kube'],
   dashboard: ['engine'],
-  cli: ['dashboard', 'kube', 'sim'],
+  cli: ['dashboard', 'operator', 'sim'],
 };
 
 /** Third-party packages each layer may import at run time; node: modules are separate. */
@@ -18,6 +19,7 @@ export const THIRD_PARTY = {
   kube: ['undici', 'yaml'],
   engine: ['yaml'],
   sim: [],
+  operator: ['yaml', 'zod'],
   dashboard: ['hono', '@hono/node-server', 'preact', '@preact/signals', 'uplot'],
   cli: ['commander', 'pino', 'prom-client', 'undici', 'yaml'],
 };
