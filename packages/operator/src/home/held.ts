@@ -1,0 +1,78 @@
+import type { KubeObject, ManagedFields } from '@handover/kube';
+import { type Instant, instant } from '@handover/material';
+import { hasField, SHAPES, type Texts } from './parts.ts';
+import type { Plural } from './place.ts';
+import { type Entries, FIELD_MANAGER, RECORD, readEntries } from './record.ts';
+
+/** Marks what the operator keeps, so that it need not watch anything else. */
+export const MANAGED_LABEL = 'handover.dev/managed';
+
+/** All that is kept of an API object: never the schemas of a CRD, nor keys that are not ours to write. */
+export interface Held {
+  readonly plural: Plural;
+  readonly namespace: string | undefined;
+  readonly name: string;
+  readonly uid: string;
+  readonly version: string;
+  readonly entries: Entries;
+  readonly texts: Texts;
+  readonly labelled: boolean;
+  /** Whether there is a field for a bundle at all. */
+  readonly injectable: boolean;
+  /** Annotations that say something to us. */
+  readonly annotations: Readonly<Record<string, string>>;
+  /** Who keeps it, in words; undefined: nobody that can be told. */
+  readonly owner: string | undefined;
+  /** Manager other than us that changed it last. */
+  readonly lastForeign: string | undefined;
+}
+
+const SPEAKING = /^(handover\.dev|cert-manager\.io|service\.beta\.openshift\.io)\//;
+
+const timeOf = ({ time }: ManagedFields): number => (time === undefined ? Number.NaN : Date.parse(time));
+
+/** When the API server last took a write of ours. */
+const landedAt = (managed: readonly ManagedFields[]): Instant | undefined => {
+  const times = managed.filter(({ manager, subresource }) => manager === FIELD_MANAGER && subresource === undefined).map(timeOf);
+  const latest = Math.max(...times.filter((time) => !Number.isNaN(time)));
+  return Number.isFinite(latest) ? instant(latest) : undefined;
+};
+
+const lastForeign = (managed: readonly ManagedFields[]): string | undefined => {
+  let latest: ManagedFields | undefined;
+  for (const entry of managed) {
+    if (entry.manager === FIELD_MANAGER || entry.subresource !== undefined) continue;
+    if (latest === undefined || timeOf(entry) >= timeOf(latest)) latest = entry;
+  }
+  return latest?.manager;
+};
+
+const ownerOf = ({ metadata }: KubeObject): string | undefined => {
+  const { ownerReferences = [], annotations = {}, managedFields = [] } = metadata;
+  const controller = ownerReferences.find((reference) => reference.controller === true) ?? ownerReferences[0];
+  if (controller !== undefined) return `${controller.kind} ${controller.name}`;
+  const certificate = annotations['cert-manager.io/certificate-name'];
+  if (certificate !== undefined) return `cert-manager's Certificate ${certificate}`;
+  return lastForeign(managedFields);
+};
+
+export const heldOf = (plural: Plural, object: KubeObject): Held => {
+  const { metadata } = object;
+  const { managedFields = [], annotations = {} } = metadata;
+  return {
+    plural,
+    namespace: metadata.namespace,
+    name: metadata.name ?? '',
+    uid: metadata.uid ?? '',
+    version: metadata.resourceVersion ?? '',
+    entries: readEntries(annotations[RECORD], landedAt(managedFields)),
+    texts: SHAPES[plural].texts(object),
+    labelled: metadata.labels?.[MANAGED_LABEL] === 'true',
+    injectable: hasField(plural, object),
+    annotations: Object.fromEntries(
+      Object.entries(annotations).filter(([name]) => name !== RECORD && SPEAKING.test(name)),
+    ),
+    owner: ownerOf(object),
+    lastForeign: lastForeign(managedFields),
+  };
+};

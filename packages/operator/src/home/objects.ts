@@ -1,0 +1,218 @@
+import {
+  type AuthorityId,
+  type Contents,
+  digestOf,
+  type ObjectId,
+  type ObjectReader,
+  type ObjectWriter,
+  type StoredObject,
+} from '@handover/engine';
+import type { Kube, KubeObject } from '@handover/kube';
+import { HandoverError, type Instant } from '@handover/material';
+import { Contention } from './contention.ts';
+import type { Source } from './fresh.ts';
+import { type Held, heldOf, MANAGED_LABEL } from './held.ts';
+import type { Kinds } from './kinds.ts';
+import { Obstacles } from './obstacles.ts';
+import type { Overlay } from './overlay.ts';
+import { SHAPES, type Texts } from './parts.ts';
+import { idOfPlace, isField, type Place, placeOf } from './place.ts';
+import { type Entries, FIELD_MANAGER, formatEntries, RECORD } from './record.ts';
+
+export interface ShelfOptions {
+  /** Writes go through this client alone, which knows whether we still lead. */
+  readonly kube: Kube;
+  readonly kinds: Kinds;
+  readonly cache: Overlay;
+  readonly now: () => Instant;
+  readonly signal: AbortSignal;
+  /** Whether somebody said that an object which is not ours may become ours. */
+  readonly mayAdopt: (id: ObjectId) => boolean;
+  readonly signerOf: (id: ObjectId) => string | undefined;
+  /** Somebody else had changed it, and it is being put right. */
+  readonly onRepair?: (id: ObjectId, manager: string) => void;
+}
+
+/** The derived objects on an API server: how they are written, and why some cannot be. */
+export class Shelf {
+  readonly #options: ShelfOptions;
+  readonly obstacles = new Obstacles();
+  readonly contention = new Contention();
+
+  constructor(options: ShelfOptions) {
+    this.#options = options;
+  }
+
+  /** What a source shows, as the engine's ports want it. */
+  view(source: Source): ObjectReader & ObjectWriter {
+    return {
+      read: async (id) => {
+        const held = await source.held(placeOf(id));
+        return held === undefined ? undefined : this.#stored(id, held);
+      },
+      issuedBy: async (authority, known) => issuedBy(await source.all('secrets'), authority, known),
+      write: (id, expect, make) => this.write(id, expect, make),
+    };
+  }
+
+  #stored(id: ObjectId, held: Held): StoredObject {
+    const { part, ...place } = placeOf(id);
+    const entry = held.entries[part];
+    const data = SHAPES[held.plural].read(held.texts, part);
+    const obstacle = this.#obstacle(id, held, data);
+    // Without its label nobody would watch it: as good as changed.
+    const intact = held.labelled || isField({ ...place, part }) || held.plural === 'clustertrustbundles';
+    return {
+      version: held.version,
+      data: data ?? {},
+      record: entry === undefined ? undefined : intact ? entry.record : { ...entry.record, digest: '' },
+      ...(obstacle === undefined ? {} : { obstacle }),
+    };
+  }
+
+  #obstacle(id: ObjectId, held: Held, data: Texts | undefined): string | undefined {
+    const { now, mayAdopt } = this.#options;
+    const place = placeOf(id);
+    if (data === undefined) return `it has no webhook ${place.part.replaceAll(',', ', ')}; name one that it has`;
+    const met = this.obstacles.why(id, now());
+    if (met !== undefined) return met;
+    const fight = this.contention.standoff(id, now());
+    if (fight !== undefined) {
+      return `Contended: ${fight.manager} keeps changing it back; stop one of the two (next try at ${iso(fight.until)})`;
+    }
+    const foreign = held.entries[place.part] === undefined && Object.keys(data).length > 0 && !isField(place);
+    if (!foreign || mayAdopt(id)) return undefined;
+    return `it exists and is kept by ${held.owner ?? 'somebody else'}; choose another name, remove it, or set handover.dev/adopt: "true" on what asks for it`;
+  }
+
+  async write(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void> {
+    const { cache, now } = this.#options;
+    const place = placeOf(id);
+    try {
+      const written = expect === undefined ? await this.#create(id, place, make) : await this.#apply(id, place, expect, make);
+      this.obstacles.overcome(id);
+      await cache.wrote(expect, written);
+    } catch (error) {
+      if (!(error instanceof HandoverError)) throw error;
+      if (OUTDATED.has(error.code)) {
+        cache.doubt(place);
+        throw new HandoverError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id, cause: error });
+      }
+      if (REFUSED.has(error.code)) this.obstacles.met(id, `the API server refuses it: ${error.message}`, now());
+      throw error;
+    }
+  }
+
+  async #create(id: ObjectId, place: Place, make: (at: Instant) => Contents): Promise<Held> {
+    const { kube, kinds, now, signal, signerOf } = this.#options;
+    const { plural, namespace, name, part } = place;
+    if (isField(place)) throw new HandoverError('KUBE_NOT_FOUND', `${id} has gone`, { path: id });
+    const at = now();
+    const { data, record } = make(at);
+    const shape = SHAPES[plural];
+    const signerName = signerOf(id);
+    const body = merge(shape.body(nonEmpty(id, shape.spread({}, part, data))), {
+      metadata: { name, ...(namespace === undefined ? {} : { namespace }), ...marks(place, { [part]: { record, at } }, record.labels) },
+      ...(plural === 'secrets' ? { type: record.type ?? 'Opaque' } : {}),
+      ...(signerName === undefined ? {} : { spec: { signerName } }),
+    }) as KubeObject;
+    const created = await kube.create(kinds[plural], body, {
+      fieldManager: FIELD_MANAGER,
+      signal,
+      ...(namespace === undefined ? {} : { namespace }),
+    });
+    return heldOf(plural, created);
+  }
+
+  async #apply(id: ObjectId, place: Place, expect: string, make: (at: Instant) => Contents): Promise<Held> {
+    const { kube, kinds, now, signal, onRepair } = this.#options;
+    const { plural, namespace, name, part } = place;
+    const held = await this.#atVersion(id, place, expect);
+    const shape = SHAPES[plural];
+    const before = held.entries[part];
+    if (before !== undefined && digestOf(shape.read(held.texts, part) ?? {}) !== before.record.digest) {
+      const manager = held.lastForeign ?? 'somebody';
+      this.contention.repaired(id, manager, now());
+      onRepair?.(id, manager);
+    }
+    const at = now();
+    const { data, record } = make(at);
+    const entries: Entries = { ...held.entries, [part]: { record, at } };
+    // Apply takes away what it no longer mentions: everything of ours in this object is in it.
+    const texts: Record<string, string> = {};
+    for (const other of Object.keys(held.entries)) {
+      for (const covered of shape.covers(held.texts, other)) {
+        const text = held.texts[covered];
+        if (text !== undefined) texts[covered] = text;
+      }
+    }
+    Object.assign(texts, shape.spread(held.texts, part, data));
+    const applied = await kube.patch(
+      kinds[plural],
+      { name, ...(namespace === undefined ? {} : { namespace }) },
+      {
+        apply: merge(shape.body(nonEmpty(id, texts)), {
+          metadata: { name, resourceVersion: expect, ...marks(place, entries, record.labels) },
+        }),
+        fieldManager: FIELD_MANAGER,
+        force: true,
+      },
+      { signal },
+    );
+    return heldOf(plural, applied);
+  }
+
+  async #atVersion(id: ObjectId, place: Place, version: string): Promise<Held> {
+    const { cache, kube, kinds, signal } = this.#options;
+    const cached = await cache.held(place);
+    if (cached?.version === version) return cached;
+    const { plural, namespace, name } = place;
+    const found = await kube.get(kinds[plural], { name, ...(namespace === undefined ? {} : { namespace }) }, { signal });
+    if (found?.metadata.resourceVersion === version) return heldOf(plural, found);
+    throw new HandoverError('KUBE_CONFLICT', `${id} is no longer at version ${version}`, { retry: 'now', path: id });
+  }
+}
+
+/** Somebody else was faster. */
+const OUTDATED: ReadonlySet<string> = new Set(['KUBE_CONFLICT', 'KUBE_ALREADY_EXISTS', 'KUBE_NOT_FOUND']);
+/** Trying again at once would not help; the others need not wait for it. */
+const REFUSED: ReadonlySet<string> = new Set(['KUBE_FORBIDDEN', 'KUBE_INVALID']);
+
+const issuedBy = (secrets: readonly Held[], authority: AuthorityId, known: ReadonlySet<ObjectId>): readonly ObjectId[] =>
+  secrets
+    .filter((held) => held.entries['']?.record.issuedBy === authority)
+    .map((held) => idOfPlace({ ...held, part: '' }))
+    .filter((id) => !known.has(id));
+
+/** An empty caBundle means the system's roots: better no write at all. */
+const nonEmpty = (id: ObjectId, texts: Texts): Texts => {
+  const names = Object.keys(texts);
+  if (names.length > 0 && names.every((name) => texts[name] !== '')) return texts;
+  throw new HandoverError('BUNDLE_EMPTY', `${id} would become empty; it stays as it is`, { path: id });
+};
+
+const marks = (
+  place: Place,
+  entries: Entries,
+  labels: Readonly<Record<string, string>> | undefined,
+): { labels?: Readonly<Record<string, string>>; annotations: Readonly<Record<string, string>> } => ({
+  ...(isField(place)
+    ? {}
+    : { labels: { ...labels, 'app.kubernetes.io/managed-by': 'handover', [MANAGED_LABEL]: 'true' } }),
+  annotations: { [RECORD]: formatEntries(entries) },
+});
+
+const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** `b` into `a`, maps inside maps. */
+const merge = (a: Readonly<Record<string, unknown>>, b: Readonly<Record<string, unknown>>): Record<string, unknown> => {
+  const merged: Record<string, unknown> = { ...a };
+  for (const [name, value] of Object.entries(b)) {
+    const before = merged[name];
+    merged[name] = isMap(before) && isMap(value) ? merge(before, value) : value;
+  }
+  return merged;
+};
+
+const iso = (at: Instant): string => new Date(at).toISOString();

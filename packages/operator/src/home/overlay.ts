@@ -1,0 +1,67 @@
+import type { Source } from './fresh.ts';
+import type { Held } from './held.ts';
+import { keyOf, type Place, type Plural } from './place.ts';
+
+const nameOf = (plural: Plural, place: Pick<Place, 'namespace' | 'name'>): string => `${plural} ${keyOf(place)}`;
+
+/**
+ * A cache with what we know better: the answers to our own writes, until the cache has moved on; and what a conflict showed
+ * to be out of date, which is asked for anew. Otherwise the same write would be sent twice.
+ */
+export class Overlay implements Source {
+  readonly #cache: Source;
+  readonly #server: Source;
+  readonly #answers = new Map<string, { readonly before: string | undefined; readonly held: Held }>();
+  readonly #suspect = new Set<string>();
+
+  constructor(cache: Source, server: Source) {
+    this.#cache = cache;
+    this.#server = server;
+  }
+
+  async held(place: Place): Promise<Held | undefined> {
+    const name = nameOf(place.plural, place);
+    const cached = await this.#cache.held(place);
+    if (this.#suspect.delete(name)) {
+      const held = await this.#server.held(place);
+      if (held !== undefined && held.version !== cached?.version)
+        this.#answers.set(name, { before: cached?.version, held });
+      return held;
+    }
+    return this.#newer(name, cached);
+  }
+
+  async all(plural: Plural): Promise<readonly Held[]> {
+    const cached = await this.#cache.all(plural);
+    const answered = [...this.#answers.values()].filter(({ held }) => held.plural === plural);
+    if (answered.length === 0) return cached;
+    const known = new Map(cached.map((held) => [keyOf(held), held]));
+    for (const { held } of answered) {
+      const newest = this.#newer(nameOf(plural, held), known.get(keyOf(held)));
+      if (newest !== undefined) known.set(keyOf(held), newest);
+    }
+    return [...known.values()];
+  }
+
+  #newer(name: string, cached: Held | undefined): Held | undefined {
+    const answer = this.#answers.get(name);
+    if (answer === undefined) return cached;
+    if (cached?.version === answer.before) return answer.held;
+    this.#answers.delete(name);
+    return cached;
+  }
+
+  /** The API server answered a write that was decided on version `before`. */
+  async wrote(before: string | undefined, held: Held): Promise<void> {
+    const cached = await this.#cache.held({ ...held, part: '' });
+    // The event may have come before the answer.
+    if (cached?.version === before) this.#answers.set(nameOf(held.plural, held), { before, held });
+  }
+
+  /** What the cache says about it has proved wrong. */
+  doubt(place: Place): void {
+    const name = nameOf(place.plural, place);
+    this.#answers.delete(name);
+    this.#suspect.add(name);
+  }
+}

@@ -1,0 +1,57 @@
+import type { ObjectId } from '@handover/engine';
+
+/** Kinds of API objects that can hold something of ours. */
+export const PLURALS = [
+  'secrets',
+  'configmaps',
+  'clustertrustbundles',
+  'apiservices',
+  'validatingwebhookconfigurations',
+  'mutatingwebhookconfigurations',
+  'customresourcedefinitions',
+] as const;
+export type Plural = (typeof PLURALS)[number];
+
+/**
+ * Where an object of the engine lies on an API server: `namespace/plural/name`, with `-` for the namespace of what has none, and
+ * behind it the part of it that is meant: a key of a ConfigMap, the names of webhooks. No part: the whole Secret, all webhooks.
+ */
+export interface Place {
+  readonly plural: Plural;
+  readonly namespace: string | undefined;
+  readonly name: string;
+  readonly part: string;
+}
+
+export const placeOf = (id: ObjectId): Place => {
+  const [namespace = '', plural = '', name = '', part = ''] = id.split('/');
+  const known = PLURALS.find((candidate) => candidate === plural);
+  if (known === undefined) throw new TypeError(`no place for ${id}`);
+  return { plural: known, namespace: namespace === '-' ? undefined : namespace, name, part };
+};
+
+export const idOfPlace = ({ plural, namespace = '-', name, part }: Place): ObjectId =>
+  `${namespace}/${plural}/${name}${part === '' ? '' : `/${part}`}`;
+
+/** An informer's key. */
+export const keyOf = ({ namespace, name }: Pick<Place, 'namespace' | 'name'>): string =>
+  namespace === undefined ? name : `${namespace}/${name}`;
+
+/** A field that the API server itself reads. */
+export const isField = ({ plural }: Place): boolean =>
+  plural !== 'secrets' && plural !== 'configmaps' && plural !== 'clustertrustbundles';
+
+const FIELD_PLURALS = {
+  APIService: 'apiservices',
+  ValidatingWebhookConfiguration: 'validatingwebhookconfigurations',
+  MutatingWebhookConfiguration: 'mutatingwebhookconfigurations',
+  CustomResourceDefinition: 'customresourcedefinitions',
+} as const satisfies Record<string, Plural>;
+export type FieldKind = keyof typeof FIELD_PLURALS;
+
+export const fieldPlace = (kind: FieldKind, name: string, webhooks?: readonly string[]): Place => ({
+  plural: FIELD_PLURALS[kind],
+  namespace: undefined,
+  name,
+  part: webhooks === undefined ? '' : [...webhooks].sort().join(','),
+});

@@ -1,0 +1,77 @@
+import type { ObjectRecord } from '@handover/engine';
+import { after, type Instant, instant } from '@handover/material';
+
+export const RECORD = 'handover.dev/record';
+export const FIELD_MANAGER = 'handover';
+
+/** What is remembered about one part of an API object, in an annotation of that object. */
+export interface Entry {
+  readonly record: ObjectRecord;
+  /** The time we believed it to be when we sent it. */
+  readonly at: Instant;
+}
+export type Entries = Readonly<Record<string, Entry>>;
+
+const FORMAT = 1;
+
+const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isEntry = (value: unknown): value is Entry =>
+  isMap(value) &&
+  typeof value.at === 'number' &&
+  isMap(value.record) &&
+  typeof value.record.digest === 'string' &&
+  typeof value.record.changedAt === 'number' &&
+  Array.isArray(value.record.anchors) &&
+  isMap(value.record.revisions);
+
+/** A damaged annotation counts as none: then the object is not ours, and is looked at with every doubt. */
+const parse = (text: string | undefined): Entries => {
+  if (text === undefined) return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    if (!isMap(value) || value.format !== FORMAT || !isMap(value.parts)) return {};
+    return Object.fromEntries(
+      Object.entries(value.parts).flatMap(([part, entry]) => (isEntry(entry) ? [[part, entry] as const] : [])),
+    );
+  } catch {
+    return {};
+  }
+};
+
+export const formatEntries = (entries: Entries): string => JSON.stringify({ format: FORMAT, parts: entries });
+
+/** The API server writes whole seconds: the truth is up to one later. */
+const TRUNCATED_MS = 1_000;
+
+/**
+ * Entries with the API server's own time of our last write. What we believed the time to be when we sent a write may be long
+ * before it landed: a promise to reload within `settle` must not count from then.
+ */
+export const readEntries = (text: string | undefined, landed: Instant | undefined): Entries => {
+  const entries = parse(text);
+  const latest = Math.max(...Object.values(entries).map(({ at }) => at));
+  const sent = instant(latest);
+  const shown = landed === undefined ? sent : after(landed, TRUNCATED_MS);
+  if (shown <= sent) return entries;
+  const dated = (time: Instant): Instant => (time === sent ? shown : time);
+  return Object.fromEntries(
+    Object.entries(entries).map(([part, entry]) => [part, entry.at === sent ? redated(entry, shown, dated) : entry]),
+  );
+};
+
+const redated = ({ record }: Entry, at: Instant, dated: (time: Instant) => Instant): Entry => {
+  const { leaf } = record;
+  return {
+    at,
+    record: {
+      ...record,
+      anchors: record.anchors.map(({ fingerprint, since }) => ({ fingerprint, since: dated(since) })),
+      changedAt: dated(record.changedAt),
+      ...(leaf === undefined
+        ? {}
+        : { leaf: { ...leaf, writtenAt: dated(leaf.writtenAt), issuerSince: dated(leaf.issuerSince) } }),
+    },
+  };
+};
