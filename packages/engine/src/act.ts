@@ -1,16 +1,9 @@
-import type { Action, BundleWrite, LeafWrite, ObjectSeen } from '@handover/core';
-import { issueLeaf } from '@handover/core';
-import {
-  type Certificate,
-  encodePem,
-  HandoverError,
-  type Instant,
-  PrivateKey,
-  parseCertificate,
-} from '@handover/material';
+import type { Action, BundleWrite, LeafWrite, ObjectSeen, StampAction } from '@handover/core';
+import { type Certificate, encodePem, HandoverError, type Instant } from '@handover/material';
+import { localIssuer } from './issuer.ts';
 import type { Sight } from './observe.ts';
 import { specOf } from './policy-for.ts';
-import type { Contents, Home, ObjectId, ObjectRecord } from './ports.ts';
+import type { Contents, Credential, Home, Issuer, ObjectId, ObjectRecord } from './ports.ts';
 import { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './stored-object.ts';
 import { swapAuthority } from './swap.ts';
 
@@ -22,11 +15,7 @@ export async function act(home: Home, sight: Sight, action: Action): Promise<voi
     case 'write-leaf':
       return writeLeaf(home, sight, action);
     case 'stamp':
-      throw new HandoverError(
-        'ROLLOUT_UNSUPPORTED',
-        `${action.consumer} has to be restarted, and this home restarts nothing; restart it by hand`,
-        { path: action.consumer },
-      );
+      return stamp(home, sight, action);
     case 'mint':
     case 'activate':
     case 'retire':
@@ -36,6 +25,22 @@ export async function act(home: Home, sight: Sight, action: Action): Promise<voi
     default:
       return action satisfies never;
   }
+}
+
+/** Whoever signs for this home. */
+export const issuerOf = (home: Home): Issuer => home.issuer ?? localIssuer(home.keys, home.random);
+
+async function stamp(home: Home, sight: Sight, { consumer, stamp }: StampAction): Promise<void> {
+  if (home.rollouts === undefined) {
+    throw new HandoverError(
+      'ROLLOUT_UNSUPPORTED',
+      `${consumer} has to be restarted, and this home restarts nothing; restart it by hand`,
+      { path: consumer },
+    );
+  }
+  const version = sight.workloads.get(consumer);
+  if (version === undefined) throw new TypeError(`${consumer} has a workload without a version`);
+  await home.rollouts.stamp(consumer, version, stamp);
 }
 
 const sightOf = (sight: Sight, id: ObjectId): ObjectSeen | undefined =>
@@ -109,7 +114,8 @@ async function writeBundle(home: Home, sight: Sight, action: BundleWrite): Promi
 async function writeLeaf(home: Home, sight: Sight, action: LeafWrite): Promise<void> {
   const anchors = certificatesFor(sight, action.object, action.anchors);
   const behind = action.chain === undefined ? undefined : certificatesFor(sight, action.object, action.chain);
-  const made = action.issue === undefined ? kept(sight, action) : issued(home, sight, action, action.issue);
+  const made =
+    action.issue === undefined ? kept(sight, action) : await issued(home, sight, action, action.issue);
   const chain = [made.leaf, ...(behind ?? made.behind)];
   const data = {
     'tls.crt': chain.map(({ pem }) => pem).join(''),
@@ -167,42 +173,27 @@ const kept = (sight: Sight, action: LeafWrite): LeafMade => {
   return { leaf, behind, key: found.key, issuer: before.issuer, spec: before.spec };
 };
 
-const issued = (
+const issued = async (
   home: Home,
   sight: Sight,
   action: LeafWrite,
-  issue: NonNullable<LeafWrite['issue']>,
-): LeafMade => {
+  { generation, notBefore, notAfter }: NonNullable<LeafWrite['issue']>,
+): Promise<LeafMade> => {
   const asked = sight.duties.leaves.get(action.object);
-  const { ca, key: issuerKey } = signerOf(sight, issue.generation);
   if (asked === undefined) throw new TypeError(`no Leaf asks for ${action.object}`);
-  const { spec } = asked;
-  const key = home.keys(spec.key);
-  const { commonName, organizations } = spec.subject;
-  const der = issueLeaf({
-    issuer: ca,
-    issuerKey: issuerKey.key,
-    publicKey: key.publicKey,
-    serial: home.random(16),
-    subject: { ...(commonName === undefined ? {} : { commonName }), organizations },
-    dnsNames: spec.dnsNames,
-    ipAddresses: spec.ipAddresses,
-    uris: spec.uris,
-    usages: spec.usages,
-    notBefore: issue.notBefore,
-    notAfter: issue.notAfter,
-  });
+  const by = signerOf(sight, generation);
+  const { certificate, key } = await issuerOf(home).leaf({ leaf: asked, by, notBefore, notAfter });
   return {
-    leaf: parseCertificate(der),
+    leaf: certificate,
     behind: [],
-    key: encodePem('PRIVATE KEY', PrivateKey.of(key.privateKey).key.export({ type: 'pkcs8', format: 'der' })),
-    issuer: ca.fingerprint,
+    key: encodePem('PRIVATE KEY', key.key.export({ type: 'pkcs8', format: 'der' })),
+    issuer: by.certificate.fingerprint,
     spec: specOf(asked),
   };
 };
 
 /** Certificate and key of a generation that signs. */
-export const signerOf = (sight: Sight, number: number): { ca: Certificate; key: PrivateKey } => {
+export const signerOf = (sight: Sight, number: number): Credential => {
   const generation = sight.record?.state.generations.find((candidate) => candidate.number === number);
   const key = sight.record?.keys.get(number);
   if (generation === undefined || key === undefined) {
@@ -212,7 +203,7 @@ export const signerOf = (sight: Sight, number: number): { ca: Certificate; key: 
       { path: sight.duties.id },
     );
   }
-  const [ca] = certificatesFor(sight, undefined, [generation.anchors[0].fingerprint]);
-  if (ca === undefined) throw new TypeError('a generation without a certificate');
-  return { ca, key };
+  const [certificate] = certificatesFor(sight, undefined, [generation.anchors[0].fingerprint]);
+  if (certificate === undefined) throw new TypeError('a generation without a certificate');
+  return { certificate, key };
 };

@@ -111,6 +111,9 @@ const countingWrites = (home: Home): { home: Home; count: () => number } => {
       keys: home.keys,
       random: home.random,
       facts: home.facts,
+      rollouts: home.rollouts,
+      resources: home.resources,
+      issuer: home.issuer,
     },
   };
 };

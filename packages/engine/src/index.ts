@@ -20,30 +20,39 @@ export { DeclaredConsumers } from './evidence/consumers.ts';
 export { handshake } from './evidence/handshake.ts';
 export { probe } from './evidence/probe.ts';
 export { askStatus, readDocument } from './evidence/status-document.ts';
+export { FirstSight } from './first-sight.ts';
+export { localIssuer } from './issuer.ts';
 export { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
 export { observe, type Sight } from './observe.ts';
 export { authorityIn, type Duties, type Extras, policyFor, specOf } from './policy-for.ts';
 export type {
   AuthorityId,
+  AuthorityReader,
   AuthorityRecord,
   AuthorityStore,
+  CachedView,
   Clock,
+  ConsumerFound,
   Contents,
+  Credential,
   EvidenceSource,
   Home,
   HomeFacts,
+  Issuer,
   ObjectId,
   ObjectReader,
   ObjectRecord,
   ObjectWriter,
   ReloadHooks,
   RequestSource,
+  ResourceReader,
+  Rollouts,
   StoredObject,
   Told,
 } from './ports.ts';
 export { envoyGateway, type Preset, type RandomSecret } from './preset.ts';
 export { localTlsSupport, reconcileProfile, resolveProfile } from './profile.ts';
-export { converge, type Outcome, reconcile } from './reconcile.ts';
+export { converge, type Outcome, type Planner, reconcile } from './reconcile.ts';
 export { isStatic, reconcileStaticBundle } from './static-bundle.ts';
 export {
   type AuthorityStatus,

@@ -3,7 +3,15 @@ import { type Certificate, HandoverError, type Instant, isExpired } from '@hando
 import { type Catalogue, ownBundleOf } from './catalogue.ts';
 import { extrasFor } from './extras.ts';
 import { anchorOf, type Duties, policyFor } from './policy-for.ts';
-import type { AuthorityId, AuthorityRecord, Home, ObjectId, StoredObject, Told } from './ports.ts';
+import type {
+  AuthorityId,
+  AuthorityRecord,
+  ConsumerFound,
+  Home,
+  ObjectId,
+  StoredObject,
+  Told,
+} from './ports.ts';
 import { bundleKeyOf, readableCertificates, seenAs } from './stored-object.ts';
 
 /** Everything known about one authority at one moment. */
@@ -11,6 +19,8 @@ export interface Sight {
   readonly duties: Duties;
   readonly record: AuthorityRecord | undefined;
   readonly stored: ReadonlyMap<ObjectId, StoredObject>;
+  /** Version of each workload that can be rolled, by consumer: a stamp lands on no other. */
+  readonly workloads: ReadonlyMap<string, string>;
   readonly seen: Observed;
   readonly now: Instant;
 }
@@ -112,9 +122,17 @@ export async function observe(home: Home, catalogue: Catalogue, id: AuthorityId)
   }
 }
 
-/** The clock first, objects and consumers next, the authority last: docs/decisions/0006. */
-async function look(home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Sight> {
+const workloadsOf = (consumers: readonly ConsumerFound[]): ReadonlyMap<string, string> =>
+  new Map(
+    consumers.flatMap(({ id, workloadVersion }) =>
+      workloadVersion === undefined ? [] : [[id, workloadVersion] as const],
+    ),
+  );
+
+/** The clock first, resources, objects and consumers next, the authority last: docs/decisions/0006. */
+async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sight> {
   const now = home.clock.now();
+  const catalogue = (await home.resources?.catalogue()) ?? given;
   const duties = policyFor(catalogue, id, home.facts, await extrasFor(home, catalogue, id));
   const before = await home.authorities.load(id);
   const requests = await home.requests.pending(id);
@@ -152,6 +170,7 @@ async function look(home: Home, catalogue: Catalogue, id: AuthorityId): Promise<
     duties,
     record,
     stored,
+    workloads: workloadsOf(consumers),
     now,
     seen: {
       authority: record?.state,

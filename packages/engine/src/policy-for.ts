@@ -104,12 +104,16 @@ export function policyFor(
       maxConcurrentRollouts: rotation.maxConcurrentRollouts,
       cacheLag: facts.cacheLag,
       consumersFound: facts.consumersFound,
-      leaves: [...leaves].map(([object, leaf]) => ({
-        object,
-        spec: specOf(leaf),
-        lifetime: leaf.spec.lifetime,
-        renewAt: leaf.spec.renew.at,
-      })),
+      leaves: [...leaves].map(([object, leaf]) => {
+        const createdAt = facts.askedAt?.(idOf(leaf));
+        return {
+          object,
+          spec: specOf(leaf),
+          lifetime: leaf.spec.lifetime,
+          renewAt: leaf.spec.renew.at,
+          ...(createdAt === undefined ? {} : { createdAt }),
+        };
+      }),
       bundles: [...bundles].map(([object, extra]) => ({ object, extra: extra.certificates.map(anchorOf) })),
     },
   };

@@ -1,5 +1,15 @@
-import type { AuthorityState, ConsumerSeen, KeySource, Leaf, LeafSeen, ObjectSeen } from '@handover/core';
+import type {
+  AuthorityState,
+  ConsumerSeen,
+  KeyAlgorithm,
+  KeySource,
+  Leaf,
+  LeafSeen,
+  ObjectSeen,
+  Stamp,
+} from '@handover/core';
 import type { Certificate, Duration, Instant, PrivateKey } from '@handover/material';
+import type { Catalogue } from './catalogue.ts';
 import type { Duties } from './policy-for.ts';
 
 /** `namespace/name` of an Authority. */
@@ -60,8 +70,11 @@ export interface ObjectWriter {
   write(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void>;
 }
 
-export interface AuthorityStore {
+export interface AuthorityReader {
   load(id: AuthorityId): Promise<AuthorityRecord | undefined>;
+}
+
+export interface AuthorityStore extends AuthorityReader {
   /** One compare-and-swap on the revision, else `CONFLICT`. Durable when it returns. */
   swap(id: AuthorityId, expect: number | undefined, record: AuthorityRecord): Promise<void>;
 }
@@ -75,12 +88,60 @@ export interface RequestSource {
   settle(id: AuthorityId, state: AuthorityState): Promise<void>;
 }
 
+/** A consumer, and the version of its workload that was seen, where the home can roll it. */
+export interface ConsumerFound extends ConsumerSeen {
+  readonly workloadVersion?: string | undefined;
+}
+
 export interface EvidenceSource {
   consumers(
     duties: Duties,
     record: AuthorityRecord | undefined,
     now: Instant,
-  ): Promise<readonly ConsumerSeen[]>;
+  ): Promise<readonly ConsumerFound[]>;
+}
+
+/** Restarts what reads its files only when it starts, by a stamp on its template. */
+export interface Rollouts {
+  /** Lands only on version `expect` of the consumer's workload, else `CONFLICT`: docs/decisions/0006 §4. */
+  stamp(consumer: string, expect: string, stamp: Stamp): Promise<void>;
+}
+
+/** A certificate and its private key. */
+export interface Credential {
+  readonly certificate: Certificate;
+  readonly key: PrivateKey;
+}
+
+interface Validity {
+  readonly notBefore: Instant;
+  readonly notAfter: Instant;
+}
+
+/** Whoever makes keys and signs. Dates may come out earlier than asked, never later: what was made is what counts. */
+export interface Issuer {
+  ca(
+    asked: { readonly name: string; readonly generation: number; readonly key: KeyAlgorithm } & Validity,
+  ): Promise<Credential>;
+  /** X(subject by by). */
+  cross(asked: { readonly subject: Certificate; readonly by: Credential } & Validity): Promise<Certificate>;
+  leaf(asked: { readonly leaf: Leaf; readonly by: Credential } & Validity): Promise<Credential>;
+}
+
+/** The resources as they are now, past every cache. */
+export interface ResourceReader {
+  catalogue(): Promise<Catalogue>;
+}
+
+/**
+ * What a home has in memory already and may be behind on. Each part may be as old as it likes, and as any other; none goes
+ * back. What may be decided on it: docs/decisions/0203.
+ */
+export interface CachedView {
+  readonly objects: ObjectReader;
+  readonly authorities: AuthorityReader;
+  readonly requests: Pick<RequestSource, 'pending'>;
+  readonly evidence: EvidenceSource;
 }
 
 /** Since when a program has been told of what its object holds. */
@@ -103,7 +164,7 @@ export interface Clock {
   steadySince(): Instant | undefined;
 }
 
-/** All that reconcilers need of the world. */
+/** All that reconcilers need of the world. Whatever is read from it directly is uncached. */
 export interface Home {
   readonly objects: ObjectReader & ObjectWriter;
   readonly authorities: AuthorityStore;
@@ -114,6 +175,14 @@ export interface Home {
   readonly keys: KeySource;
   readonly random: (bytes: number) => Uint8Array;
   readonly facts: HomeFacts;
+  /** Undefined: this home restarts nothing. */
+  readonly rollouts?: Rollouts | undefined;
+  /** Undefined: every look is uncached. */
+  readonly cached?: CachedView | undefined;
+  /** Undefined: the catalogue that a caller hands in is as fresh as any. */
+  readonly resources?: ResourceReader | undefined;
+  /** Undefined: `localIssuer` with `keys` and `random`. */
+  readonly issuer?: Issuer | undefined;
 }
 
 export interface HomeFacts {
@@ -121,4 +190,6 @@ export interface HomeFacts {
   readonly cacheLag: Duration;
   /** Namespace that TrustBundles may take Secrets and ConfigMaps from. */
   readonly trustNamespace: string;
+  /** When a Leaf (`namespace/name`) was asked for; undefined: nobody knows, so that it may be old. */
+  readonly askedAt?: ((leaf: string) => Instant | undefined) | undefined;
 }

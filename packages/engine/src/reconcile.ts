@@ -5,6 +5,7 @@ import type { Catalogue } from './catalogue.ts';
 import { inParallel, observe, type Sight } from './observe.ts';
 import type { AuthorityId, Home } from './ports.ts';
 import { tellPrograms } from './tell.ts';
+import { stands, throughCache } from './through-cache.ts';
 
 export interface Outcome {
   readonly sight: Sight;
@@ -17,10 +18,35 @@ export interface Outcome {
 
 const CONCURRENT_WRITES = 8;
 
+/** Decides what to do; core's `plan`, unless somebody wants to know what another would do. */
+export type Planner = typeof plan;
+
+/** On what the home has in memory, if that will do; else on what is there. */
+async function decide(
+  home: Home,
+  catalogue: Catalogue,
+  id: AuthorityId,
+  planner: Planner,
+): Promise<Pick<Outcome, 'sight' | 'plan'>> {
+  const on = (sight: Sight): Pick<Outcome, 'sight' | 'plan'> => ({
+    sight,
+    plan: planner(sight.seen, sight.duties.policy, sight.now),
+  });
+  if (home.cached !== undefined) {
+    const first = on(await observe(throughCache(home, home.cached), catalogue, id));
+    if (stands(first.plan)) return first;
+  }
+  return on(await observe(home, catalogue, id));
+}
+
 /** Read, plan, act on each, say when to come back. */
-export async function reconcile(home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Outcome> {
-  const sight = await observe(home, catalogue, id);
-  const made = plan(sight.seen, sight.duties.policy, sight.now);
+export async function reconcile(
+  home: Home,
+  catalogue: Catalogue,
+  id: AuthorityId,
+  planner: Planner = plan,
+): Promise<Outcome> {
+  const { sight, plan: made } = await decide(home, catalogue, id, planner);
   await inParallel(made.actions, CONCURRENT_WRITES, (action) => act(home, sight, action));
   const untold = await tellPrograms(home, sight.duties);
   const { record } = sight;

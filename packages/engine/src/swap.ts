@@ -1,6 +1,6 @@
-import { applyTransition, issueCa, issueCross, type Made, SKEW, type Swap } from '@handover/core';
-import { after, type Certificate, PrivateKey, parseCertificate } from '@handover/material';
-import { certificatesFor, signerOf } from './act.ts';
+import { applyTransition, type Made, SKEW, type Swap } from '@handover/core';
+import { after, type Certificate } from '@handover/material';
+import { certificatesFor, issuerOf, signerOf } from './act.ts';
 import type { Sight } from './observe.ts';
 import { anchorOf } from './policy-for.ts';
 import type { AuthorityRecord, Home } from './ports.ts';
@@ -42,23 +42,21 @@ export async function swapAuthority(home: Home, sight: Sight, swap: Swap): Promi
   const { duties, record } = sight;
   const { mint, cross } = neededBy(swap);
   const at = home.clock.now();
+  const issuer = issuerOf(home);
   const certificates = new Map<string, Certificate>(record?.certificates);
   const keys = new Map(record?.keys);
   let ca: Certificate | undefined;
   if (mint !== undefined) {
-    const key = home.keys(duties.authority.spec.key);
-    ca = parseCertificate(
-      issueCa({
-        name: duties.authority.metadata.name,
-        generation: mint,
-        key,
-        serial: home.random(16),
-        notBefore: after(at, -SKEW),
-        notAfter: after(at, duties.policy.lifetime),
-      }),
-    );
+    const made = await issuer.ca({
+      name: duties.authority.metadata.name,
+      generation: mint,
+      key: duties.authority.spec.key,
+      notBefore: after(at, -SKEW),
+      notAfter: after(at, duties.policy.lifetime),
+    });
+    ca = made.certificate;
     certificates.set(ca.fingerprint, ca);
-    keys.set(mint, PrivateKey.of(key.privateKey));
+    keys.set(mint, made.key);
   }
   if (swap.kind === 'mint' && swap.adopts !== undefined) {
     const adopted = swap.adopts.map(({ fingerprint }) => fingerprint);
@@ -67,18 +65,13 @@ export async function swapAuthority(home: Home, sight: Sight, swap: Swap): Promi
   }
   let x: Certificate | undefined;
   if (cross !== undefined) {
-    const subject = mint === cross.of && ca !== undefined ? ca : signerOf(sight, cross.of).ca;
-    const signer = signerOf(sight, cross.by);
-    x = parseCertificate(
-      issueCross({
-        subject,
-        issuer: signer.ca,
-        issuerKey: signer.key.key,
-        serial: home.random(16),
-        notBefore: after(at, -SKEW),
-        notAfter: subject.notAfter,
-      }),
-    );
+    const subject = mint === cross.of && ca !== undefined ? ca : signerOf(sight, cross.of).certificate;
+    x = await issuer.cross({
+      subject,
+      by: signerOf(sight, cross.by),
+      notBefore: after(at, -SKEW),
+      notAfter: subject.notAfter,
+    });
     certificates.set(x.fingerprint, x);
   }
   const made: Made = {

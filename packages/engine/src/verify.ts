@@ -61,6 +61,8 @@ export const dryRun = (
     authorities: new MemoryAuthorities(home.authorities),
     requests,
     reloads: undefined,
+    cached: undefined,
+    rollouts: { stamp: async () => {} },
   };
 };
 

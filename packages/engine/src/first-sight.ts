@@ -1,0 +1,34 @@
+import type { Instant } from '@handover/material';
+import type { Duties } from './policy-for.ts';
+import type { AuthorityRecord, ConsumerFound, EvidenceSource } from './ports.ts';
+
+/**
+ * Consumers whose dates can be believed: an instance that was dated in the future when first seen was made before the clock
+ * was set back, and never has a date (docs/decisions/0006 §7). One of these per home: uncached looks and cached ones share
+ * what was seen first.
+ */
+export class FirstSight {
+  readonly #misdated = new Set<string>();
+
+  of(source: EvidenceSource): EvidenceSource {
+    return {
+      consumers: async (duties: Duties, record: AuthorityRecord | undefined, now: Instant) =>
+        this.#dated(await source.consumers(duties, record, now), now),
+    };
+  }
+
+  #dated(consumers: readonly ConsumerFound[], now: Instant): readonly ConsumerFound[] {
+    for (const { instances } of consumers) {
+      for (const { uid, createdAt } of instances) {
+        if (createdAt !== undefined && createdAt > now) this.#misdated.add(uid);
+      }
+    }
+    if (this.#misdated.size === 0) return consumers;
+    return consumers.map((consumer) => ({
+      ...consumer,
+      instances: consumer.instances.map((instance) =>
+        this.#misdated.has(instance.uid) ? { ...instance, createdAt: undefined } : instance,
+      ),
+    }));
+  }
+}

@@ -1,0 +1,41 @@
+import { issueCa, issueCross, issueLeaf, type KeySource } from '@handover/core';
+import { PrivateKey, parseCertificate } from '@handover/material';
+import type { Issuer } from './ports.ts';
+
+/** Signs in this process, with keys that it makes itself. */
+export const localIssuer = (keys: KeySource, random: (bytes: number) => Uint8Array): Issuer => ({
+  ca: async ({ name, generation, key: algorithm, notBefore, notAfter }) => {
+    const key = keys(algorithm);
+    const der = issueCa({ name, generation, key, serial: random(16), notBefore, notAfter });
+    return { certificate: parseCertificate(der), key: PrivateKey.of(key.privateKey) };
+  },
+  cross: async ({ subject, by, notBefore, notAfter }) =>
+    parseCertificate(
+      issueCross({
+        subject,
+        issuer: by.certificate,
+        issuerKey: by.key.key,
+        serial: random(16),
+        notBefore,
+        notAfter,
+      }),
+    ),
+  leaf: async ({ leaf: { spec }, by, notBefore, notAfter }) => {
+    const key = keys(spec.key);
+    const { commonName, organizations } = spec.subject;
+    const der = issueLeaf({
+      issuer: by.certificate,
+      issuerKey: by.key.key,
+      publicKey: key.publicKey,
+      serial: random(16),
+      subject: { ...(commonName === undefined ? {} : { commonName }), organizations },
+      dnsNames: spec.dnsNames,
+      ipAddresses: spec.ipAddresses,
+      uris: spec.uris,
+      usages: spec.usages,
+      notBefore,
+      notAfter,
+    });
+    return { certificate: parseCertificate(der), key: PrivateKey.of(key.privateKey) };
+  },
+});

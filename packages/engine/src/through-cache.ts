@@ -1,0 +1,39 @@
+import type { Action, Plan } from '@handover/core';
+import type { CachedView, Home } from './ports.ts';
+
+/** The same home, read through what it has in memory; writes go where they always go. */
+export const throughCache = (home: Home, cached: CachedView): Home => ({
+  objects: {
+    read: (id) => cached.objects.read(id),
+    issuedBy: (authority, known) => cached.objects.issuedBy(authority, known),
+    write: (id, expect, make) => home.objects.write(id, expect, make),
+  },
+  authorities: {
+    load: (id) => cached.authorities.load(id),
+    swap: (id, expect, record) => home.authorities.swap(id, expect, record),
+  },
+  requests: {
+    pending: (id) => cached.requests.pending(id),
+    settle: (id, state) => home.requests.settle(id, state),
+  },
+  evidence: cached.evidence,
+  reloads: home.reloads,
+  clock: home.clock,
+  keys: home.keys,
+  random: home.random,
+  facts: home.facts,
+  rollouts: home.rollouts,
+  issuer: home.issuer,
+});
+
+/** A write or a stamp names the version it rests on, which fences it; a creation or a step names nothing that could. */
+const mayRestOnCache = (action: Action): boolean =>
+  action.kind === 'stamp' ||
+  ((action.kind === 'write-bundle' || action.kind === 'write-leaf') && action.expect !== undefined);
+
+/**
+ * Whether a plan that was made on a cache may be followed. To do nothing is always safe, but a cache that is behind must not
+ * hold up a rotation: only a stable authority, of whom nobody wants anything, rests on it.
+ */
+export const stands = ({ actions, blockedBy, phase }: Plan): boolean =>
+  actions.length === 0 ? phase === 'Stable' && blockedBy.length === 0 : actions.every(mayRestOnCache);
