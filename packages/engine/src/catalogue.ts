@@ -8,8 +8,14 @@ export interface Catalogue {
   readonly leaves: readonly Leaf[];
   readonly trustBundles: readonly TrustBundle[];
   readonly tlsProfiles: readonly TlsProfile[];
-  readonly namespaces: readonly string[];
+  /** Namespaces with their labels. */
+  readonly namespaces: ReadonlyMap<string, Labels>;
+  /** Where a target lies that is neither a Secret nor a ConfigMap; undefined: this home has no such object. */
+  readonly place?: ((target: Target) => ObjectId | undefined) | undefined;
 }
+
+export type Labels = Readonly<Record<string, string>>;
+export type Target = TrustBundle['spec']['targets'][number];
 
 export const idOf = (resource: Authority | Leaf | TlsProfile): string =>
   `${resource.metadata.namespace}/${resource.metadata.name}`;
@@ -36,9 +42,11 @@ interface Selector {
     | undefined;
 }
 
-/** Kubernetes' label selectors; without an API server a namespace has the one label that each has by itself. */
-export const selects = (selector: Selector, namespace: string): boolean => {
-  const labels: Readonly<Record<string, string>> = { 'kubernetes.io/metadata.name': namespace };
+/** The one label that every namespace has by itself. */
+export const ownLabels = (namespace: string): Labels => ({ 'kubernetes.io/metadata.name': namespace });
+
+/** Kubernetes' label selectors. */
+export const selects = (selector: Selector, labels: Labels): boolean => {
   for (const [key, value] of Object.entries(selector.matchLabels ?? {})) {
     if (labels[key] !== value) return false;
   }
@@ -59,55 +67,101 @@ export const selects = (selector: Selector, namespace: string): boolean => {
   });
 };
 
-/** Objects a TrustBundle is written to, as far as a home without an API server has such objects. */
-export const targetsOf = (bundle: TrustBundle, namespaces: readonly string[]): readonly ObjectId[] =>
+/** Objects a TrustBundle is written to, as far as this home has such objects. */
+export const targetsOf = (
+  bundle: TrustBundle,
+  { namespaces, place }: Pick<Catalogue, 'namespaces' | 'place'>,
+): readonly ObjectId[] =>
   bundle.spec.targets.flatMap((target) => {
     const data = target.configMap ?? target.secret;
-    if (data === undefined) return [];
+    if (data === undefined) return place?.(target) ?? [];
     const folder = target.configMap === undefined ? 'secrets' : 'configmaps';
-    return namespaces
-      .filter((namespace) => selects(data.namespaceSelector, namespace))
-      .map((namespace) => `${namespace}/${folder}/${data.name}/${data.key}`);
+    return [...namespaces]
+      .filter(([, labels]) => selects(data.namespaceSelector, labels))
+      .map(([namespace]) => `${namespace}/${folder}/${data.name}/${data.key}`);
   });
 
+/** What a home knows about the surroundings of its resources. */
+export interface Surroundings {
+  /** Namespaces with their labels. Without them: those that the resources name. */
+  readonly namespaces?: ReadonlyMap<string, Labels> | undefined;
+  readonly place?: Catalogue['place'];
+  /** Told of a resource that is left out because another, earlier one writes the same object. Without it that is an error. */
+  readonly onConflict?: ((resource: Resource, problem: HandoverError) => void) | undefined;
+}
+
 /** Sorts resources by kind, and refuses two that would write the same object. */
-export function catalogueOf(resources: readonly Resource[]): Catalogue {
+export function catalogueOf(resources: readonly Resource[], around: Surroundings = {}): Catalogue {
+  const { place, onConflict } = around;
   const authorities = new Map<AuthorityId, Authority>();
   const leaves: Leaf[] = [];
   const trustBundles: TrustBundle[] = [];
   const tlsProfiles: TlsProfile[] = [];
+  const namespaces = around.namespaces ?? namespacesOf(resources);
+  const claims = new Map<string, string>();
   for (const resource of resources) {
+    const objects = objectsOf(resource, { namespaces, place });
+    try {
+      for (const object of objects) refuseTaken(claims, object, describe(resource));
+    } catch (error) {
+      if (onConflict === undefined || !(error instanceof HandoverError)) throw error;
+      onConflict(resource, error);
+      continue;
+    }
+    for (const object of objects) claim(claims, object, describe(resource));
     if (resource.kind === 'Authority') authorities.set(idOf(resource), resource);
     else if (resource.kind === 'Leaf') leaves.push(resource);
     else if (resource.kind === 'TrustBundle') trustBundles.push(resource);
     else tlsProfiles.push(resource);
   }
-  const namespaces = [
-    ...new Set(
-      [...authorities.values(), ...leaves, ...tlsProfiles].map(({ metadata }) => metadata.namespace),
-    ),
-  ].sort();
-
-  const claims = new Map<string, string>();
-  const claim = (object: string, who: string): void => {
-    // A Leaf owns its Secret whole, so that a key of it cannot be anybody else's.
-    const folder = object.split('/').slice(0, 3).join('/');
-    const taken = claims.get(object) ?? (object === folder ? claims.get(`${folder}/`) : claims.get(folder));
-    if (taken !== undefined) {
-      throw new HandoverError(
-        'RESOURCE_CONFLICT',
-        `${who} and ${taken} would both write ${object}; give one of them another name`,
-        { path: object },
-      );
-    }
-    claims.set(object, who);
-    if (object !== folder) claims.set(`${folder}/`, who);
-  };
-  for (const leaf of leaves) claim(secretOf(leaf), `Leaf ${idOf(leaf)}`);
-  for (const authority of authorities.values()) claim(ownBundleOf(authority), `Authority ${idOf(authority)}`);
-  for (const profile of tlsProfiles) claim(profileObjectOf(profile), `TLSProfile ${idOf(profile)}`);
-  for (const bundle of trustBundles) {
-    for (const object of targetsOf(bundle, namespaces)) claim(object, `TrustBundle ${bundle.metadata.name}`);
-  }
-  return { authorities, leaves, trustBundles, tlsProfiles, namespaces };
+  return { authorities, leaves, trustBundles, tlsProfiles, namespaces, place };
 }
+
+const describe = (resource: Resource): string =>
+  `${resource.kind} ${resource.kind === 'TrustBundle' ? resource.metadata.name : idOf(resource)}`;
+
+const namespacesOf = (resources: readonly Resource[]): ReadonlyMap<string, Labels> => {
+  const names = resources.flatMap((resource) =>
+    resource.kind === 'TrustBundle' ? [] : [resource.metadata.namespace],
+  );
+  return new Map([...new Set(names)].sort().map((name) => [name, ownLabels(name)]));
+};
+
+/** Objects that a resource has written for it. */
+const objectsOf = (
+  resource: Resource,
+  around: Pick<Catalogue, 'namespaces' | 'place'>,
+): readonly ObjectId[] => {
+  switch (resource.kind) {
+    case 'Leaf':
+      return [secretOf(resource)];
+    case 'Authority':
+      return [ownBundleOf(resource)];
+    case 'TLSProfile':
+      return [profileObjectOf(resource)];
+    case 'TrustBundle':
+      return targetsOf(resource, around);
+    default:
+      return resource satisfies never;
+  }
+};
+
+const folderOf = (object: ObjectId): string => object.split('/').slice(0, 3).join('/');
+
+/** A Leaf owns its Secret whole, so that a key of it cannot be anybody else's; the same for all webhooks and some of them. */
+const refuseTaken = (claims: ReadonlyMap<string, string>, object: ObjectId, who: string): void => {
+  const folder = folderOf(object);
+  const taken = claims.get(object) ?? (object === folder ? claims.get(`${folder}/`) : claims.get(folder));
+  if (taken === undefined) return;
+  throw new HandoverError(
+    'RESOURCE_CONFLICT',
+    `${who} and ${taken} would both write ${object}; give one of them another name`,
+    { path: object },
+  );
+};
+
+const claim = (claims: Map<string, string>, object: ObjectId, who: string): void => {
+  const folder = folderOf(object);
+  claims.set(object, who);
+  if (object !== folder) claims.set(`${folder}/`, who);
+};

@@ -20,7 +20,11 @@ const foreign = async (
   const data = source.secret ?? source.configMap;
   if (data === undefined) return [];
   const folder = source.secret === undefined ? 'configmaps' : 'secrets';
-  const id = `${home.facts.trustNamespace}/${folder}/${data.name}/${data.key}`;
+  // A name with its namespace is ours to make, never a person's: their sources lie in the one trust namespace.
+  const [namespace, name] = data.name.includes('/')
+    ? data.name.split('/')
+    : [home.facts.trustNamespace, data.name];
+  const id = `${namespace}/${folder}/${name}/${data.key}`;
   const stored = await home.objects.read(id);
   const pem = stored?.data[data.key];
   if (pem === undefined)

@@ -4,12 +4,18 @@ export {
   type Catalogue,
   catalogueOf,
   idOf,
+  type Labels,
+  ownLabels,
   ownBundleOf,
   profileObjectOf,
+  type Surroundings,
   secretOf,
+  selects,
+  type Target,
   targetsOf,
 } from './catalogue.ts';
 export { type CertgenOptions, type CertgenResult, certgen } from './certgen.ts';
+export { formatAuthority, parseAuthority } from './authority-file.ts';
 export { diskFiles, type FileFacts, type Files, type Ownership } from './directory/files.ts';
 export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';
 export { ROTATION_ID } from './directory/requests.ts';
@@ -52,6 +58,7 @@ export type {
 } from './ports.ts';
 export { envoyGateway, type Preset, type RandomSecret } from './preset.ts';
 export { localTlsSupport, reconcileProfile, resolveProfile } from './profile.ts';
+export { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './stored-object.ts';
 export { converge, type Outcome, type Planner, reconcile } from './reconcile.ts';
 export { isStatic, reconcileStaticBundle } from './static-bundle.ts';
 export {
@@ -64,3 +71,4 @@ export {
 } from './status.ts';
 export { type Answer, dryRun, type Pair, type TrustMatrix, verifyAuthority } from './verify.ts';
 export { type QueueOptions, WorkQueue } from './work-queue.ts';
+export { throughCache } from './through-cache.ts';

@@ -1,5 +1,5 @@
 import type { Authority, Leaf } from '@handover/core';
-import { selects } from './catalogue.ts';
+import { type Labels, ownLabels, selects } from './catalogue.ts';
 
 /** `*` stands for anything but the end of the name. */
 const matches = (pattern: string, name: string): boolean => {
@@ -11,11 +11,16 @@ const matches = (pattern: string, name: string): boolean => {
 };
 
 /** Why this authority may not issue this leaf; undefined: it may. */
-export const refusalOf = (authority: Authority, leaf: Leaf): string | undefined => {
+export const refusalOf = (
+  authority: Authority,
+  leaf: Leaf,
+  namespaces: ReadonlyMap<string, Labels>,
+): string | undefined => {
   const { namespaceSelector, dnsNames: patterns } = authority.spec.issueTo;
   const namespace = leaf.metadata.namespace;
+  const labels = namespaces.get(namespace) ?? ownLabels(namespace);
   const own = namespace === authority.metadata.namespace;
-  if (!own && (namespaceSelector === undefined || !selects(namespaceSelector, namespace)))
+  if (!own && (namespaceSelector === undefined || !selects(namespaceSelector, labels)))
     return `its issueTo does not allow leaves of namespace ${namespace}`;
   const allowed = patterns ?? (own ? undefined : [`*.${namespace}.svc`, `*.${namespace}.svc.cluster.local`]);
   if (allowed === undefined) return undefined;

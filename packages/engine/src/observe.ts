@@ -162,7 +162,8 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
     objects.push(inPlannersOrder(hooked ? sinceTold(seen, told, now) : seen, extras?.certificates ?? []));
   }
   const steadySince = home.clock.steadySince();
-  const annotated = duties.authority.metadata.annotations['handover.dev/rotate'];
+  const annotated = (name: string): readonly string[] =>
+    (duties.authority.metadata.annotations[name] ?? '').split(',').filter((item) => item.trim() !== '');
   const inUse = orphans.filter((object) =>
     objects.some((seen) => seen.id === object && seen.leaf !== undefined),
   );
@@ -176,8 +177,8 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
       authority: record?.state,
       objects,
       consumers: [...consumers, ...inUse.map(keeperOf)],
-      rotate: [...requests.rotate, ...(annotated === undefined ? [] : [annotated])],
-      distrust: requests.distrust,
+      rotate: [...requests.rotate, ...annotated('handover.dev/rotate')],
+      distrust: [...requests.distrust, ...annotated('handover.dev/distrust').map(Number)],
       adoptable: record === undefined ? adoptableIn(ownOf(duties, stored), now) : [],
       ...(steadySince === undefined ? {} : { steadySince }),
     },

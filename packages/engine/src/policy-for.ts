@@ -74,14 +74,14 @@ export function policyFor(
   const refused: { leaf: string; why: string }[] = [];
   for (const leaf of catalogue.leaves) {
     if (authorityRef(leaf.spec.authority, leaf.metadata.namespace) !== id) continue;
-    const why = refusalOf(authority, leaf);
+    const why = refusalOf(authority, leaf, catalogue.namespaces);
     if (why === undefined) leaves.set(secretOf(leaf), leaf);
     else refused.push({ leaf: idOf(leaf), why: `authority ${id} refuses it: ${why}` });
   }
   const bundles = new Map<ObjectId, Extras>([[ownBundleOf(authority), NOTHING]]);
   const targets = new Map<string, readonly ObjectId[]>();
   for (const bundle of bundlesWith(catalogue, id)) {
-    const objects = targetsOf(bundle, catalogue.namespaces);
+    const objects = targetsOf(bundle, catalogue);
     targets.set(bundle.metadata.name, objects);
     const extra = extras.get(bundle.metadata.name) ?? NOTHING;
     for (const object of objects) bundles.set(object, extra);

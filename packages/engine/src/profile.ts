@@ -33,6 +33,8 @@ export const resolveProfile = (profile: TlsProfile): ResolvedTlsProfile => {
 /** Keeps a file of a ConfigMap at exactly `text`. True when it had to be written. */
 export async function keepFile(home: Home, id: string, key: string, text: string): Promise<boolean> {
   const stored = await home.objects.read(id);
+  if (stored?.obstacle !== undefined)
+    throw new HandoverError('OBJECT_OBSTACLE', `${id}: ${stored.obstacle}`, { path: id, retry: 'later' });
   if (stored?.data[key] === text && stored.record?.digest === digestOf(stored.data)) return false;
   const data = { [key]: text };
   await home.objects.write(id, stored?.version, (at) => ({

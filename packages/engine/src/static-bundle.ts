@@ -25,8 +25,17 @@ export async function reconcileStaticBundle(
   }
   const { pem } = bundleOf(certificates);
   let wrote = false;
-  for (const id of targetsOf(bundle, catalogue.namespaces)) {
-    wrote = (await keepFile(home, id, bundleKeyOf(id), pem)) || wrote;
+  const failures: HandoverError[] = [];
+  for (const id of targetsOf(bundle, catalogue)) {
+    try {
+      wrote = (await keepFile(home, id, bundleKeyOf(id), pem)) || wrote;
+    } catch (error) {
+      // A target that cannot be written does not hold up the others.
+      if (!(error instanceof HandoverError)) throw error;
+      failures.push(error);
+    }
   }
+  const [first] = failures;
+  if (first !== undefined) throw first;
   return wrote;
 }

@@ -166,7 +166,7 @@ export async function statusOf(
     catalogue.trustBundles.map(async (bundle) => ({
       name: bundle.metadata.name,
       targets: await Promise.all(
-        targetsOf(bundle, catalogue.namespaces).map(async (object) => {
+        targetsOf(bundle, catalogue).map(async (object) => {
           const data = (await home.objects.read(object))?.data ?? {};
           const certificates = readableCertificates(Object.values(data)[0]);
           const hash = certificates.length === 0 ? null : bundleOf(certificates).hash;

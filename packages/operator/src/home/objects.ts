@@ -156,8 +156,8 @@ export class Shelf {
         }),
         fieldManager: FIELD_MANAGER,
         force: true,
+        signal,
       },
-      { signal },
     );
     return heldOf(plural, applied);
   }

@@ -1,4 +1,5 @@
-import type { ObjectId } from '@handover/engine';
+import type { Resource } from '@handover/core';
+import { type ObjectId, ownBundleOf, profileObjectOf, secretOf } from '@handover/engine';
 
 /** Kinds of API objects that can hold something of ours. */
 export const PLURALS = [
@@ -55,3 +56,23 @@ export const fieldPlace = (kind: FieldKind, name: string, webhooks?: readonly st
   name,
   part: webhooks === undefined ? '' : [...webhooks].sort().join(','),
 });
+
+/** API objects that a resource names itself: those that can be known without looking around. */
+export const placesOf = (resource: Resource): readonly Place[] => {
+  switch (resource.kind) {
+    case 'Leaf':
+      return [placeOf(secretOf(resource))];
+    case 'Authority':
+      return [placeOf(ownBundleOf(resource))];
+    case 'TLSProfile':
+      return [placeOf(profileObjectOf(resource))];
+    case 'TrustBundle':
+      return resource.spec.targets.flatMap(({ inject, clusterTrustBundle }): Place[] => {
+        if (inject !== undefined) return [fieldPlace(inject.kind, inject.name, inject.webhooks)];
+        if (clusterTrustBundle === undefined) return [];
+        return [{ plural: 'clustertrustbundles', namespace: undefined, name: clusterTrustBundle.name, part: '' }];
+      });
+    default:
+      return resource satisfies never;
+  }
+};

@@ -1,6 +1,6 @@
 import type { AuthorityState, Generation } from '@handover/core';
 import { type Certificate, HandoverError, PrivateKey, parseCertificates } from '@handover/material';
-import type { AuthorityId, AuthorityRecord } from '../ports.ts';
+import type { AuthorityId, AuthorityRecord } from './ports.ts';
 
 const FORMAT = 'handover.dev/authority/1';
 

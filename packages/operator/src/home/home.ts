@@ -1,0 +1,225 @@
+import { randomBytes } from 'node:crypto';
+import { generateKey, type KeySource } from '@handover/core';
+import {
+  type AuthorityId,
+  type CachedView,
+  type Clock,
+  DeclaredConsumers,
+  type EvidenceSource,
+  FirstSight,
+  type Home,
+  type HomeFacts,
+  type ObjectId,
+  type ResourceReader,
+} from '@handover/engine';
+import { Informer, type Kube, type Secret, secrets } from '@handover/kube';
+import { duration, HandoverError, type Instant, second } from '@handover/material';
+import { type Register, type RegisterOptions, registerOf } from '../resources/catalogue.ts';
+import type { Declarations } from '../resources/declarations.ts';
+import { cachedAuthorities, KubeAuthorities, KubeRequests, requestsIn, STATE_LABEL, stateName } from './authorities.ts';
+import { fieldConsumers, together } from './fields.ts';
+import { FreshLook, OneByOne, type Source } from './fresh.ts';
+import type { Held } from './held.ts';
+import type { Kinds } from './kinds.ts';
+import { Mirror } from './mirror.ts';
+import { Shelf } from './objects.ts';
+import { Overlay } from './overlay.ts';
+import { isField, type Place, placeOf, placesOf, type Plural } from './place.ts';
+
+export interface KubeHomeOptions {
+  readonly kube: Kube;
+  readonly kinds: Kinds;
+  /** The operator's own namespace, where authorities lie. */
+  readonly namespace: string;
+  readonly trustNamespace: string;
+  readonly declarations: Declarations;
+  /** Kinds that are watched whole; none: this account may see only what it can name. */
+  readonly wide: readonly Plural[];
+  readonly namespaces?: readonly string[] | undefined;
+  readonly clusterTrustBundles: boolean;
+  readonly sourceOf: RegisterOptions['sourceOf'];
+  /** Whether consumers are found by looking at pods. */
+  readonly consumersFound: boolean;
+  readonly evidence?: EvidenceSource | undefined;
+  readonly keys?: KeySource | undefined;
+  readonly signal: AbortSignal;
+  readonly onChange: (plural: Plural, key: string, before: Held | undefined, after: Held | undefined) => void;
+  readonly onState: (authority: AuthorityId | undefined) => void;
+  readonly onRepair?: ((id: ObjectId, manager: string) => void) | undefined;
+}
+
+/** The kubelet's cache can hand a file that is this old to a starting pod. */
+const CACHE_LAG = duration(10 * second);
+
+/** A Kubernetes API server as a home. */
+export class KubeHome implements Home {
+  readonly #options: KubeHomeOptions;
+  readonly mirror: Mirror;
+  readonly overlay: Overlay;
+  readonly shelf: Shelf;
+  readonly authorities: KubeAuthorities;
+  readonly requests: KubeRequests;
+  readonly evidence: EvidenceSource;
+  readonly resources: ResourceReader;
+  readonly cached: CachedView;
+  readonly reloads = undefined;
+  readonly clock: Clock;
+  readonly keys: KeySource;
+  readonly random = (bytes: number): Uint8Array => randomBytes(bytes);
+  readonly facts: HomeFacts;
+  readonly #states: Informer<Secret> | undefined;
+  readonly #firstSight = new FirstSight();
+  #look: Source;
+  #register: Register | undefined;
+
+  constructor(options: KubeHomeOptions) {
+    this.#options = options;
+    const { kube, kinds, signal, namespace } = options;
+    this.keys = options.keys ?? generateKey;
+    this.clock = { now: () => this.#now(), steadySince: () => undefined };
+    this.mirror = new Mirror({
+      kube,
+      kinds,
+      wide: options.wide,
+      namespaces: options.namespaces,
+      signal,
+      onChange: options.onChange,
+    });
+    const named = new OneByOne({ kube, kinds, signal }, (plural) => this.#known(plural));
+    this.overlay = new Overlay(this.mirror, named);
+    this.#look = named;
+    this.shelf = new Shelf({
+      kube,
+      kinds,
+      cache: this.overlay,
+      now: () => this.#now(),
+      signal,
+      mayAdopt: (id) => this.#mayAdopt(id),
+      signerOf: (id) => this.#register?.signers.get(id),
+      ...(options.onRepair === undefined ? {} : { onRepair: options.onRepair }),
+    });
+    this.authorities = new KubeAuthorities({ kube, namespace, signal });
+    this.#states = options.wide.length === 0 ? undefined : this.#followStates();
+    const evidence = options.evidence ?? new DeclaredConsumers({ keys: this.keys, random: this.random });
+    const seen = this.#firstSight.of(together({ consumers: async (duties) => fieldConsumers(duties) }, evidence));
+    this.evidence = seen;
+    this.requests = new KubeRequests(async (id) => {
+      const secret = await kube.get(secrets, { namespace, name: stateName(id) }, { signal });
+      return secret?.metadata.annotations;
+    });
+    this.resources = { catalogue: async () => (await this.#freshRegister()).catalogue };
+    this.cached = {
+      objects: this.shelf.view(this.overlay),
+      authorities: this.#states === undefined ? this.authorities : cachedAuthorities(this.authorities, this.#states, namespace),
+      requests:
+        this.#states === undefined
+          ? this.requests
+          : { pending: async (id) => requestsIn(this.#states?.get(`${namespace}/${stateName(id)}`)?.metadata.annotations) },
+      evidence: seen,
+    };
+    this.facts = {
+      consumersFound: options.consumersFound,
+      cacheLag: CACHE_LAG,
+      trustNamespace: options.trustNamespace,
+      askedAt: (leaf) => this.#askedAt(leaf),
+    };
+  }
+
+  #followStates(): Informer<Secret> {
+    const { kube, namespace, signal, onState } = this.#options;
+    const states = new Informer<Secret>(kube, secrets, { namespace, labelSelector: `${STATE_LABEL}=true`, signal });
+    states.on('changed', ({ after, before }) =>
+      onState((after ?? before)?.metadata.annotations?.['handover.dev/authority']),
+    );
+    states.start();
+    return states;
+  }
+
+  get objects(): ReturnType<Shelf['view']> {
+    return this.shelf.view(this.#look);
+  }
+
+  #now(): Instant {
+    const now = this.#options.kube.clock.now();
+    if (now !== undefined) return now;
+    throw new HandoverError('KUBE_UNAVAILABLE', 'the API server has not answered yet', { retry: 'later' });
+  }
+
+  async ready(): Promise<void> {
+    const { declarations } = this.#options;
+    await Promise.all([this.mirror.ready, this.#states?.ready, declarations.ready]);
+    await this.register();
+  }
+
+  get synced(): boolean {
+    return this.mirror.synced && this.#options.declarations.synced && (this.#states?.synced ?? true);
+  }
+
+  /** The resources as the caches have them; reads them anew after `forget`. */
+  async register(): Promise<Register> {
+    if (this.#register !== undefined) return this.#register;
+    const { declarations } = this.#options;
+    // Single objects have to be followed before they can be found.
+    const first = await this.#registerOf(declarations.all(), declarations.namespaces(), this.overlay);
+    await this.mirror.follow(this.#toFollow(first));
+    this.#register = await this.#registerOf(declarations.all(), declarations.namespaces(), this.overlay);
+    return this.#register;
+  }
+
+  forget(): void {
+    this.#register = undefined;
+  }
+
+  #toFollow({ sources, declared }: Register): readonly Place[] {
+    const { wide } = this.#options;
+    const places = new Map(sources.map((place) => [`${place.plural} ${place.namespace} ${place.name}`, place]));
+    for (const { resource } of declared) {
+      for (const place of resource === undefined ? [] : placesOf(resource)) {
+        if (!wide.includes(place.plural)) places.set(`${place.plural} ${place.namespace} ${place.name}`, place);
+      }
+    }
+    return [...places.values()];
+  }
+
+  #known(plural: Plural): readonly Place[] {
+    return (this.#register === undefined ? [] : this.#toFollow(this.#register)).filter((place) => place.plural === plural);
+  }
+
+  #registerOf(
+    declared: Register['declared'],
+    namespaces: RegisterOptions['namespaces'],
+    source: Source,
+  ): Promise<Register> {
+    const { trustNamespace, clusterTrustBundles, sourceOf } = this.#options;
+    return registerOf(declared, { source, namespaces, trustNamespace, clusterTrustBundles, sourceOf });
+  }
+
+  /** An uncached look begins here: whatever it lists, it lists once. Fields stay as the cache has them: docs/decisions/0305. */
+  async #freshRegister(): Promise<Register> {
+    const { kube, kinds, signal, declarations, wide, namespaces } = this.#options;
+    const server = wide.length === 0 ? new OneByOne({ kube, kinds, signal }, (plural) => this.#known(plural)) : new FreshLook({ kube, kinds, namespaces, signal });
+    this.#look = {
+      held: (place) => (isField(place) ? this.overlay.held(place) : server.held(place)),
+      all: (plural) => (plural === 'secrets' || plural === 'configmaps' ? server.all(plural) : this.overlay.all(plural)),
+    };
+    const [labels, declared] = await Promise.all([declarations.freshNamespaces(), declarations.fresh()]);
+    return this.#registerOf(declared, labels, this.overlay);
+  }
+
+  #askedAt(leaf: string): Instant | undefined {
+    const found = this.#register?.declared.find(
+      ({ kind, namespace, name }) => kind === 'Leaf' && `${namespace}/${name}` === leaf,
+    );
+    return found === undefined || found.createdAt === 0 ? undefined : found.createdAt;
+  }
+
+  /** Whoever asks for an object may say that it is theirs already. */
+  #mayAdopt(id: ObjectId): boolean {
+    const { namespace, name } = placeOf(id);
+    return (this.#register?.declared ?? []).some(({ resource }) => {
+      if (resource?.metadata.annotations['handover.dev/adopt'] !== 'true') return false;
+      if (resource.kind === 'TrustBundle') return true;
+      return placesOf(resource).some((place) => place.namespace === namespace && place.name === name);
+    });
+  }
+}

@@ -1,0 +1,112 @@
+import { Informer, type Kube, type KubeObject } from '@handover/kube';
+import type { Source } from './fresh.ts';
+import { type Held, heldOf, MANAGED_LABEL } from './held.ts';
+import { isLabelled, type Kinds } from './kinds.ts';
+import { keyOf, type Place, type Plural } from './place.ts';
+
+export interface MirrorOptions {
+  readonly kube: Kube;
+  readonly kinds: Kinds;
+  /** Kinds that are watched whole (labelled ones as far as they carry our label); others only object by object. */
+  readonly wide: readonly Plural[];
+  /** Namespaces to watch; undefined: the whole cluster. */
+  readonly namespaces?: readonly string[] | undefined;
+  readonly signal: AbortSignal;
+  readonly onChange: (plural: Plural, key: string, before: Held | undefined, after: Held | undefined) => void;
+}
+
+/**
+ * What the API server holds, followed by watches: whole kinds where we may see them, and single objects by name: sources in
+ * other hands, or all there is for an account whose rights end at names.
+ */
+export class Mirror implements Source {
+  readonly #options: MirrorOptions;
+  readonly #wide = new Map<Plural, readonly Informer<KubeObject, Held>[]>();
+  readonly #single = new Map<string, { readonly informer: Informer<KubeObject, Held>; readonly stop: AbortController }>();
+
+  constructor(options: MirrorOptions) {
+    this.#options = options;
+    for (const plural of options.wide) {
+      const scopes = isLabelled(plural) && options.namespaces !== undefined ? options.namespaces : [undefined];
+      this.#wide.set(
+        plural,
+        scopes.map((namespace) => this.#watch(plural, namespace, undefined, options.signal)),
+      );
+    }
+  }
+
+  #watch(
+    plural: Plural,
+    namespace: string | undefined,
+    name: string | undefined,
+    signal: AbortSignal,
+  ): Informer<KubeObject, Held> {
+    const { kube, kinds, onChange } = this.#options;
+    const informer = new Informer<KubeObject, Held>(kube, kinds[plural], {
+      signal,
+      project: (object) => heldOf(plural, object),
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(name === undefined ? {} : { fieldSelector: `metadata.name=${name}` }),
+      ...(name === undefined && isLabelled(plural) ? { labelSelector: `${MANAGED_LABEL}=true` } : {}),
+    });
+    informer.on('changed', ({ key, before, after }) => {
+      if (before?.version !== after?.version) onChange(plural, key, before, after);
+    });
+    informer.start();
+    return informer;
+  }
+
+  /** Follows single objects from now on: exactly these, beside the kinds that are watched whole. */
+  async follow(places: readonly Place[]): Promise<void> {
+    const { signal } = this.#options;
+    const wanted = new Map(places.map((place) => [`${place.plural} ${keyOf(place)}`, place]));
+    for (const [key, { stop }] of this.#single) {
+      if (wanted.has(key)) continue;
+      stop.abort();
+      this.#single.delete(key);
+    }
+    const started: Promise<unknown>[] = [];
+    for (const [key, { plural, namespace, name }] of wanted) {
+      if (this.#single.has(key)) continue;
+      const stop = new AbortController();
+      const informer = this.#watch(plural, namespace, name, AbortSignal.any([signal, stop.signal]));
+      this.#single.set(key, { informer, stop });
+      started.push(informer.ready);
+    }
+    await Promise.all(started);
+  }
+
+  get ready(): Promise<unknown> {
+    return Promise.all([...this.#informers()].map(({ ready }) => ready));
+  }
+
+  get synced(): boolean {
+    return [...this.#informers()].every(({ synced }) => synced);
+  }
+
+  *#informers(): Iterable<Informer<KubeObject, Held>> {
+    for (const informers of this.#wide.values()) yield* informers;
+    for (const { informer } of this.#single.values()) yield informer;
+  }
+
+  async held(place: Place): Promise<Held | undefined> {
+    return this.get(place);
+  }
+
+  get(place: Place): Held | undefined {
+    const key = keyOf(place);
+    for (const informer of this.#wide.get(place.plural) ?? []) {
+      const found = informer.get(key);
+      if (found !== undefined) return found;
+    }
+    return this.#single.get(`${place.plural} ${key}`)?.informer.get(key);
+  }
+
+  async all(plural: Plural): Promise<readonly Held[]> {
+    const wide = this.#wide.get(plural);
+    if (wide !== undefined) return wide.flatMap((informer) => informer.list());
+    return [...this.#single]
+      .filter(([key]) => key.startsWith(`${plural} `))
+      .flatMap(([, { informer }]) => informer.list());
+  }
+}

@@ -1,0 +1,172 @@
+import { type Kind as ResourceName, parseResources, type Resource } from '@handover/core';
+import { type Labels, ownLabels, readYaml } from '@handover/engine';
+import { Informer, type Kube, type KubeObject, namespaces as namespaceKind } from '@handover/kube';
+import { instant } from '@handover/material';
+import { type Declared, declaredOf } from './declared.ts';
+import { RESOURCE_KINDS } from './kinds.ts';
+
+/** Where resources come from. */
+export interface Declarations {
+  all(): readonly Declared[];
+  /** Past every cache. */
+  fresh(): Promise<readonly Declared[]>;
+  /** Namespaces with their labels; undefined: those that the resources name. */
+  namespaces(): ReadonlyMap<string, Labels> | undefined;
+  freshNamespaces(): Promise<ReadonlyMap<string, Labels> | undefined>;
+  readonly ready: Promise<unknown>;
+  readonly synced: boolean;
+}
+
+const NAMES = Object.keys(RESOURCE_KINDS) as readonly ResourceName[];
+
+/** A namespace that is going takes nothing any more. */
+const labelsOf = (items: readonly KubeObject[]): ReadonlyMap<string, Labels> =>
+  new Map(
+    items
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .map(({ metadata }) => [metadata.name ?? '', { ...ownLabels(metadata.name ?? ''), ...metadata.labels }]),
+  );
+
+export interface CustomResourceOptions {
+  readonly kube: Kube;
+  readonly signal: AbortSignal;
+  /** Namespaces to look at; undefined: the whole cluster. */
+  readonly only?: readonly string[] | undefined;
+  readonly onChange: () => void;
+}
+
+/** Custom resources, followed by watches. */
+export class CustomResources implements Declarations {
+  readonly #options: CustomResourceOptions;
+  readonly #resources: readonly Informer<KubeObject, Declared>[];
+  readonly #namespaces: Informer<KubeObject> | undefined;
+
+  constructor(options: CustomResourceOptions) {
+    this.#options = options;
+    const { kube, signal, only, onChange } = options;
+    this.#resources = this.#scopes().map(
+      ([name, namespace]) =>
+        new Informer<KubeObject, Declared>(kube, RESOURCE_KINDS[name], {
+          signal,
+          project: (object) => declaredOf(name, object),
+          ...(namespace === undefined ? {} : { namespace }),
+        }),
+    );
+    for (const informer of this.#resources) {
+      informer.on('changed', ({ before, after }) => {
+        // Our own writes of status change nothing that we read.
+        if (before?.generation !== after?.generation || !sameAnnotations(before, after)) onChange();
+      });
+      informer.start();
+    }
+    if (only === undefined) {
+      this.#namespaces = new Informer<KubeObject>(kube, namespaceKind, {
+        signal,
+        metadataOnly: true,
+        project: ({ metadata }) => ({ metadata: pick(metadata) }),
+      });
+      this.#namespaces.on('changed', ({ before, after }) => {
+        if (JSON.stringify(before) !== JSON.stringify(after)) onChange();
+      });
+      this.#namespaces.start();
+    }
+  }
+
+  #scopes(): readonly (readonly [ResourceName, string | undefined])[] {
+    const { only } = this.#options;
+    if (only === undefined) return NAMES.map((name) => [name, undefined]);
+    return NAMES.filter((name) => RESOURCE_KINDS[name].namespaced).flatMap((name) =>
+      only.map((namespace) => [name, namespace] as const),
+    );
+  }
+
+  all(): readonly Declared[] {
+    return this.#resources.flatMap((informer) => informer.list());
+  }
+
+  async fresh(): Promise<readonly Declared[]> {
+    const { kube, signal } = this.#options;
+    const lists = await Promise.all(
+      this.#scopes().map(async ([name, namespace]) => {
+        const { items } = await kube.list(RESOURCE_KINDS[name], namespace === undefined ? {} : { namespace }, { signal });
+        return items.map((object) => declaredOf(name, object));
+      }),
+    );
+    return lists.flat();
+  }
+
+  namespaces(): ReadonlyMap<string, Labels> | undefined {
+    const { only } = this.#options;
+    if (only !== undefined) return new Map(only.map((name) => [name, ownLabels(name)]));
+    return labelsOf(this.#namespaces?.list() ?? []);
+  }
+
+  async freshNamespaces(): Promise<ReadonlyMap<string, Labels> | undefined> {
+    const { kube, signal, only } = this.#options;
+    if (only !== undefined) return this.namespaces();
+    return labelsOf((await kube.list(namespaceKind, { metadataOnly: true }, { signal })).items);
+  }
+
+  get ready(): Promise<unknown> {
+    return Promise.all([...this.#resources, ...(this.#namespaces === undefined ? [] : [this.#namespaces])].map((informer) => informer.ready));
+  }
+
+  get synced(): boolean {
+    return this.#resources.every(({ synced }) => synced) && (this.#namespaces?.synced ?? true);
+  }
+}
+
+const pick = ({ name, labels, deletionTimestamp }: KubeObject['metadata']): KubeObject['metadata'] => ({
+  ...(name === undefined ? {} : { name }),
+  ...(labels === undefined ? {} : { labels }),
+  ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+});
+
+const sameAnnotations = (before: Declared | undefined, after: Declared | undefined): boolean =>
+  JSON.stringify(before?.resource?.metadata) === JSON.stringify(after?.resource?.metadata);
+
+/** Resources that somebody hands over, from a file or a program: no custom resources, no rights to list anything. */
+export class GivenResources implements Declarations {
+  readonly #declared: readonly Declared[];
+  readonly ready = Promise.resolve();
+  readonly synced = true;
+
+  constructor(resources: readonly Resource[]) {
+    this.#declared = resources.map((resource) => {
+      const { kind, metadata } = resource;
+      const namespace = 'namespace' in metadata ? metadata.namespace : undefined;
+      return {
+        kind,
+        namespace,
+        name: metadata.name,
+        uid: `${kind} ${namespace ?? '-'}/${metadata.name}`,
+        version: '',
+        generation: 0,
+        createdAt: instant(0),
+        resource,
+        problem: undefined,
+        status: undefined,
+      };
+    });
+  }
+
+  all(): readonly Declared[] {
+    return this.#declared;
+  }
+
+  async fresh(): Promise<readonly Declared[]> {
+    return this.#declared;
+  }
+
+  namespaces(): undefined {
+    return undefined;
+  }
+
+  async freshNamespaces(): Promise<undefined> {
+    return undefined;
+  }
+}
+
+/** Resources of a YAML file. */
+export const resourcesOfFile = (text: string, path: string): GivenResources =>
+  new GivenResources(parseResources(readYaml(text, path)));

@@ -1,0 +1,44 @@
+import { parseResource, type Resource } from '@handover/core';
+import type { KubeObject } from '@handover/kube';
+import { HandoverError, type Instant, instant } from '@handover/material';
+
+/** A resource as somebody wrote it, read as far as it can be. */
+export interface Declared {
+  readonly kind: string;
+  readonly namespace: string | undefined;
+  readonly name: string;
+  readonly uid: string;
+  readonly version: string;
+  readonly generation: number;
+  readonly createdAt: Instant;
+  readonly resource: Resource | undefined;
+  /** Why it cannot be read. */
+  readonly problem: string | undefined;
+  readonly status: unknown;
+}
+
+export const declaredOf = (kind: string, object: KubeObject): Declared => {
+  const { metadata, status } = object;
+  const where = `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
+  const base = {
+    kind,
+    namespace: metadata.namespace,
+    name: metadata.name ?? '',
+    uid: metadata.uid ?? '',
+    version: metadata.resourceVersion ?? '',
+    generation: metadata.generation ?? 0,
+    createdAt: instant(Date.parse(metadata.creationTimestamp ?? '') || 0),
+    status,
+  };
+  try {
+    const { apiVersion = 'handover.dev/v1alpha1', ...rest } = object;
+    return { ...base, resource: parseResource({ ...rest, apiVersion, kind }, where), problem: undefined };
+  } catch (error) {
+    if (!(error instanceof HandoverError)) throw error;
+    return { ...base, resource: undefined, problem: error.message };
+  }
+};
+
+/** Whoever was there first keeps what two want. */
+export const oldestFirst = (a: Declared, b: Declared): number =>
+  a.createdAt - b.createdAt || (a.uid < b.uid ? -1 : 1);

@@ -1,0 +1,79 @@
+import type { TlsProfile, TrustBundle } from '@handover/core';
+import { type Home, readableCertificates, resolveProfile, targetsOf } from '@handover/engine';
+import { bundleOf, HandoverError, type Instant } from '@handover/material';
+import type { KubeHome } from '../home/home.ts';
+import type { Register } from '../resources/catalogue.ts';
+import type { Declared } from '../resources/declared.ts';
+import { type AnyStatus, conditionsOf, MOST_NAMED, verdict } from './status.ts';
+
+/** Status of a TrustBundle: how many of its targets hold something, and which cannot be written. */
+export const statusOfBundle = async (
+  home: KubeHome,
+  register: Register,
+  declared: Declared,
+  bundle: TrustBundle,
+): Promise<AnyStatus> => {
+  const { catalogue } = register;
+  const failing = [...(register.absent.get(bundle.metadata.name) ?? [])];
+  const contended: string[] = [];
+  let ready = 0;
+  let sample: string | undefined;
+  for (const id of targetsOf(bundle, catalogue)) {
+    const stored = await home.cached.objects.read(id);
+    if (stored?.obstacle !== undefined) {
+      failing.push({ target: id, why: stored.obstacle });
+      if (stored.obstacle.startsWith('Contended')) contended.push(`${id}: ${stored.obstacle}`);
+    } else if (stored?.record === undefined) failing.push({ target: id, why: 'it has not been written yet' });
+    else {
+      ready++;
+      sample ??= Object.values(stored.data)[0];
+    }
+  }
+  const certificates = readableCertificates(sample);
+  const [first] = failing;
+  const verdicts = [
+    first === undefined
+      ? verdict('Ready', true, 'Written', `all ${ready} targets hold it`)
+      : verdict('Ready', false, 'TargetsFailing', `${failing.length} of ${failing.length + ready} targets fail: ${first.target}: ${first.why}`),
+    ...(contended.length === 0 ? [] : [verdict('Contended', true, 'ForeignManager', contended.slice(0, 3).join('; '))]),
+  ];
+  return {
+    observedGeneration: declared.generation,
+    ...(certificates.length === 0 ? {} : { hash: bundleOf(certificates).hash, certificates: certificates.length }),
+    targets: { ready, failing: failing.length },
+    failing: failing.slice(0, MOST_NAMED).map(({ target, why }) => ({ target, why: why.slice(0, 1_000) })),
+    conditions: conditionsOf(declared, verdicts, home.clock.now()),
+  };
+};
+
+export const statusOfProfile = async (
+  home: Home,
+  declared: Declared,
+  profile: TlsProfile,
+  now: Instant,
+): Promise<AnyStatus> => {
+  try {
+    const { hash, warnings } = resolveProfile(profile);
+    const problems = warnings.map(({ message }) => message);
+    const reason = problems.length === 0 ? 'Honored' : 'TLSProfileNotFullyHonored';
+    return {
+      type: profile.spec.type,
+      hash,
+      problems,
+      observedGeneration: declared.generation,
+      conditions: conditionsOf(
+        declared,
+        [verdict('Ready', true, reason, problems.length === 0 ? 'the profile is written whole' : problems.join('; '))],
+        now,
+      ),
+    };
+  } catch (error) {
+    if (!(error instanceof HandoverError)) throw error;
+    void home;
+    return {
+      ...(declared.status as object | undefined),
+      observedGeneration: declared.generation,
+      conditions: conditionsOf(declared, [verdict('Ready', false, 'TLSProfileRefused', error.message)], now),
+    };
+  }
+};

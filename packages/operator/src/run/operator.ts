@@ -1,0 +1,323 @@
+import type { Action, Plan } from '@handover/core';
+import { type Outcome, reconcile, reconcileProfile, reconcileStaticBundle, throughCache, WorkQueue } from '@handover/engine';
+import { type Kube, lead, type Lease } from '@handover/kube';
+import { after, HandoverError, type Instant, instant } from '@handover/material';
+import type { Held } from '../home/held.ts';
+import { KubeHome } from '../home/home.ts';
+import { kindsWith } from '../home/kinds.ts';
+import { PLURALS, type Plural } from '../home/place.ts';
+import { FIELD_PLURALS, type Register, type RegisterOptions } from '../resources/catalogue.ts';
+import { CustomResources, type Declarations } from '../resources/declarations.ts';
+import { ownSource } from '../resources/injections.ts';
+import { find, invalidStatus, statusOfAuthority, statusOfLeaves } from './status.ts';
+import { StatusWriter } from './status-writer.ts';
+import { statusOfBundle, statusOfProfile } from './bundle-status.ts';
+import { RESOURCES, WorkIndex, workOf } from './work.ts';
+
+/** What an operator has to say. */
+export type OperatorEvent =
+  | { readonly kind: 'started'; readonly identity: string }
+  | { readonly kind: 'leading'; readonly held: boolean }
+  | { readonly kind: 'acted'; readonly authority: string; readonly actions: readonly Action[]; readonly plan: Plan }
+  | { readonly kind: 'rested'; readonly authority: string; readonly plan: Plan }
+  | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }
+  | { readonly kind: 'failed'; readonly what: string; readonly error: unknown; readonly retryAt: Instant | undefined };
+
+export interface OperatorOptions {
+  readonly kube: Kube;
+  /** Its own namespace: the Lease and the authorities lie there. */
+  readonly namespace: string;
+  readonly identity: string;
+  readonly trustNamespace?: string | undefined;
+  /** Resources from elsewhere than custom resources: then nothing is listed that cannot be named. */
+  readonly declarations?: Declarations | undefined;
+  /** Namespaces to look at; undefined: the whole cluster. */
+  readonly namespaces?: readonly string[] | undefined;
+  readonly sourceOf?: RegisterOptions['sourceOf'];
+  readonly consumersFound?: boolean;
+  readonly leaseName?: string;
+  readonly on: (event: OperatorEvent) => void;
+  readonly signal: AbortSignal;
+}
+
+/** A change that no event told of is found within this, give or take a third. */
+const RESYNC_MS = 30_000;
+/** How often is looked again while somebody is waited for. */
+const ASK_AGAIN_MS = 2_000;
+const DEBOUNCE_MS = 20;
+/** Lost races in a row on the same work that are tried again at once. */
+const MOST_RACES = 5;
+
+/** The Kubernetes home, kept for ever by whoever leads. */
+export class Operator {
+  readonly #options: OperatorOptions;
+  readonly #stop = new AbortController();
+  readonly #signal: AbortSignal;
+  #home: KubeHome | undefined;
+  #lease: Lease | undefined;
+  #index: WorkIndex | undefined;
+  #queue: WorkQueue | undefined;
+  #statuses: StatusWriter | undefined;
+  readonly #done = new Set<string>();
+  readonly #races = new Map<string, number>();
+  #running: Promise<void> | undefined;
+
+  constructor(options: OperatorOptions) {
+    this.#options = options;
+    this.#signal = AbortSignal.any([options.signal, this.#stop.signal]);
+  }
+
+  /** What stands between now and ready, in words. */
+  waitingFor(): readonly string[] {
+    if (this.#home === undefined) return ['the API server has not answered yet'];
+    if (!this.#home.synced || this.#index === undefined) return ['the first look at the cluster is not over yet'];
+    if (this.#lease?.held !== true) return [];
+    return this.#index.keys.filter((key) => !this.#done.has(key)).map((key) => `${key} has not been put right yet`);
+  }
+
+  get home(): KubeHome | undefined {
+    return this.#home;
+  }
+
+  get register(): Promise<Register> | undefined {
+    return this.#home?.register();
+  }
+
+  /** Runs until the signal; the write under way is finished, then the lease is given up. */
+  async run(): Promise<void> {
+    const { kube, namespace, identity, on } = this.#options;
+    on({ kind: 'started', identity });
+    const version = await this.#trustBundleVersion();
+    if (this.#signal.aborted) return;
+    const lease = lead(kube, {
+      namespace,
+      name: this.#options.leaseName ?? 'handover',
+      identity,
+      signal: this.#signal,
+    });
+    this.#lease = lease;
+    const home = this.#open(kube.fenced(lease), version);
+    this.#home = home;
+    await Promise.race([home.ready(), aborted(this.#signal)]);
+    if (this.#signal.aborted) return;
+    await this.#reindex();
+    lease.on('gained', () => this.#begin(home));
+    lease.on('lost', () => this.#end());
+    if (lease.held) this.#begin(home);
+    await aborted(this.#signal);
+    this.#end();
+    await this.#running;
+    await lease.release();
+  }
+
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  /** Which version of ClusterTrustBundles there is; asked until the API server answers. */
+  async #trustBundleVersion(): Promise<string | undefined> {
+    const { kube, on } = this.#options;
+    for (let wait = 200; !this.#signal.aborted; wait = Math.min(wait * 2, 10_000)) {
+      try {
+        for (const version of ['v1', 'v1beta1', 'v1alpha1'])
+          if (await kube.serves('certificates.k8s.io', version, 'clustertrustbundles', { signal: this.#signal })) return version;
+        return undefined;
+      } catch (error) {
+        if (this.#signal.aborted) break;
+        on({ kind: 'failed', what: 'the API server', error, retryAt: undefined });
+        await pause(wait * (0.5 + Math.random() / 2), this.#signal);
+      }
+    }
+    return undefined;
+  }
+
+  #open(kube: Kube, trustBundleVersion: string | undefined): KubeHome {
+    const { namespace, trustNamespace = namespace, namespaces, sourceOf = ownSource, consumersFound = true } = this.#options;
+    const given = this.#options.declarations;
+    const declarations =
+      given ?? new CustomResources({ kube, signal: this.#signal, only: namespaces, onChange: () => this.#resourcesChanged() });
+    const cluster = namespaces === undefined;
+    const wide = PLURALS.filter((plural) =>
+      plural === 'clustertrustbundles'
+        ? cluster && trustBundleVersion !== undefined
+        : cluster || plural === 'secrets' || plural === 'configmaps',
+    );
+    return new KubeHome({
+      kube,
+      kinds: kindsWith(trustBundleVersion ?? 'v1'),
+      namespace,
+      trustNamespace,
+      declarations,
+      wide: given === undefined ? wide : [],
+      namespaces,
+      clusterTrustBundles: trustBundleVersion !== undefined,
+      sourceOf: given === undefined && cluster ? sourceOf : undefined,
+      consumersFound,
+      signal: this.#signal,
+      onChange: (plural, key, before, now) => this.#objectChanged(plural, key, before, now),
+      onState: (authority) => {
+        if (authority !== undefined) for (const key of this.#index?.ofState(authority) ?? []) this.#queue?.add(key);
+      },
+      onRepair: (object, manager) => this.#options.on({ kind: 'repaired', object, manager }),
+    });
+  }
+
+  #resourcesChanged(): void {
+    this.#home?.forget();
+    const queue = this.#queue;
+    if (queue !== undefined && this.#home !== undefined) queue.add(RESOURCES, after(this.#home.clock.now(), DEBOUNCE_MS));
+    else if (this.#index !== undefined) void this.#reindex().catch(() => {});
+  }
+
+  #objectChanged(plural: Plural, key: string, before: Held | undefined, now: Held | undefined): void {
+    for (const work of this.#index?.of(plural, key) ?? []) this.#queue?.add(work);
+    // What there is to inject may have changed with it.
+    if (FIELD_PLURALS.includes(plural) && shapeOf(before) !== shapeOf(now)) this.#resourcesChanged();
+  }
+
+  async #reindex(): Promise<Register | undefined> {
+    const register = await this.#home?.register();
+    if (register !== undefined) this.#index = new WorkIndex(register);
+    return register;
+  }
+
+  #begin(home: KubeHome): void {
+    if (this.#queue !== undefined) return;
+    const term = new AbortController();
+    const signal = AbortSignal.any([this.#signal, term.signal]);
+    this.#endTerm = () => term.abort();
+    this.#done.clear();
+    this.#statuses = new StatusWriter(this.#options.kube.fenced(this.#lease ?? NEVER), signal, (what, error) =>
+      this.#options.on({ kind: 'failed', what, error, retryAt: undefined }),
+    );
+    const queue = new WorkQueue({
+      now: () => home.clock.now(),
+      random: Math.random,
+      onError: (what, error, retryAt) => this.#options.on({ kind: 'failed', what, error, retryAt }),
+      work: (key) => this.#work(home, key),
+    });
+    this.#queue = queue;
+    queue.add(RESOURCES);
+    this.#options.on({ kind: 'leading', held: true });
+    this.#running = queue.run(signal).finally(() => this.#statuses?.stop());
+  }
+
+  #endTerm: () => void = () => {};
+
+  #end(): void {
+    if (this.#queue === undefined) return;
+    this.#endTerm();
+    this.#queue = undefined;
+    this.#options.on({ kind: 'leading', held: false });
+  }
+
+  async #work(home: KubeHome, key: string): Promise<Instant | undefined> {
+    const work = workOf(key);
+    try {
+      const again = work.kind === 'resources' ? await this.#readResources(home) : await this.#pass(home, work);
+      this.#races.delete(key);
+      if (work.kind !== 'resources') this.#done.add(key);
+      return again;
+    } catch (error) {
+      const races = (this.#races.get(key) ?? 0) + 1;
+      // Somebody else was faster: no failure, look again.
+      if (error instanceof HandoverError && error.code === 'CONFLICT' && races <= MOST_RACES) {
+        this.#races.set(key, races);
+        return home.clock.now();
+      }
+      this.#races.delete(key);
+      throw error;
+    }
+  }
+
+  async #readResources(home: KubeHome): Promise<undefined> {
+    const before = new Set(this.#index?.keys);
+    const register = await this.#reindex();
+    if (register === undefined || this.#index === undefined) return undefined;
+    const wanted = new Set(this.#index.keys);
+    for (const gone of before) if (!wanted.has(gone)) this.#queue?.drop(gone);
+    for (const key of wanted) this.#queue?.add(key);
+    const now = home.clock.now();
+    for (const declared of register.declared) {
+      const problem = register.problems.get(declared.uid);
+      if (problem !== undefined) this.#statuses?.put(declared, invalidStatus(declared, problem, now));
+    }
+    return undefined;
+  }
+
+  async #pass(home: KubeHome, { kind, id }: { readonly kind: string; readonly id: string }): Promise<Instant | undefined> {
+    const register = await home.register();
+    const { catalogue } = register;
+    const cached = throughCache(home, home.cached);
+    const resync = after(home.clock.now(), RESYNC_MS * (0.67 + Math.random() * 0.66));
+    if (kind === 'TrustBundle') {
+      const bundle = catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
+      if (bundle === undefined) return undefined;
+      try {
+        await reconcileStaticBundle(cached, catalogue, bundle);
+      } finally {
+        await this.#tellBundles(home, register);
+      }
+      return resync;
+    }
+    if (kind === 'TLSProfile') {
+      const profile = catalogue.tlsProfiles.find(({ metadata }) => `${metadata.namespace}/${metadata.name}` === id);
+      if (profile === undefined) return undefined;
+      try {
+        await reconcileProfile(cached, profile);
+      } finally {
+        const declared = find(register, 'TLSProfile', id);
+        if (declared !== undefined) this.#statuses?.put(declared, await statusOfProfile(cached, declared, profile, home.clock.now()));
+      }
+      return resync;
+    }
+    if (!catalogue.authorities.has(id)) return undefined;
+    const outcome = await reconcile(home, catalogue, id);
+    await this.#tell(home, register, id, outcome);
+    const wishes = [outcome.again ?? resync, resync, home.shelf.obstacles.nextTry(home.clock.now()) ?? resync];
+    if (outcome.plan.blockedBy.length > 0) wishes.push(after(home.clock.now(), ASK_AGAIN_MS));
+    return instant(Math.min(...wishes));
+  }
+
+  async #tell(home: KubeHome, register: Register, id: string, { sight, plan }: Outcome): Promise<void> {
+    const { on } = this.#options;
+    if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan });
+    else on({ kind: 'rested', authority: id, plan });
+    const declared = find(register, 'Authority', id);
+    // After a write the next pass, which follows at once, sees how things are.
+    if (declared === undefined || plan.actions.length > 0) return;
+    this.#statuses?.put(declared, statusOfAuthority(declared, sight, plan));
+    for (const [leaf, status] of statusOfLeaves(register, sight)) this.#statuses?.put(leaf, status);
+    await this.#tellBundles(home, register);
+  }
+
+  async #tellBundles(home: KubeHome, register: Register): Promise<void> {
+    for (const bundle of register.catalogue.trustBundles) {
+      const declared = find(register, 'TrustBundle', bundle.metadata.name);
+      if (declared !== undefined)
+        this.#statuses?.put(declared, await statusOfBundle(home, register, declared, bundle));
+    }
+  }
+}
+
+const NEVER = { term: undefined };
+
+/** Everything about a field object that decides whether and where something is injected. */
+const shapeOf = (held: Held | undefined): string =>
+  held === undefined
+    ? ''
+    : JSON.stringify([held.injectable, held.annotations, held.plural.endsWith('webhookconfigurations') ? Object.keys(held.texts).length > 0 : true]);
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  signal.aborted ? Promise.resolve() : new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end, { once: true });
+  });

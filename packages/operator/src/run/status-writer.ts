@@ -1,0 +1,100 @@
+import { API_VERSION } from '@handover/core';
+import type { Kube } from '@handover/kube';
+import { HandoverError } from '@handover/material';
+import { FIELD_MANAGER } from '../home/record.ts';
+import type { Declared } from '../resources/declared.ts';
+import { RESOURCE_KINDS } from '../resources/kinds.ts';
+import type { AnyStatus } from './status.ts';
+
+/** No object's status is written more often than this. */
+const INTERVAL_MS = 2_000;
+
+interface Pending {
+  readonly declared: Declared;
+  readonly status: AnyStatus;
+}
+
+/** Canonical text, so that what the API server sorts and drops does not look like a change. */
+const textOf = (value: unknown): string =>
+  JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).filter(([, item]) => item !== undefined).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+
+/** Writes statuses: only when they differ, and each object's at most once in two seconds; the newest wins. */
+export class StatusWriter {
+  readonly #kube: Kube;
+  readonly #signal: AbortSignal;
+  readonly #onError: (what: string, error: unknown) => void;
+  readonly #pending = new Map<string, Pending>();
+  readonly #written = new Map<string, { readonly text: string; readonly at: number }>();
+  #timer: NodeJS.Timeout | undefined;
+  #busy: Promise<void> = Promise.resolve();
+
+  constructor(kube: Kube, signal: AbortSignal, onError: (what: string, error: unknown) => void) {
+    this.#kube = kube;
+    this.#signal = signal;
+    this.#onError = onError;
+    signal.addEventListener('abort', () => clearTimeout(this.#timer), { once: true });
+  }
+
+  put(declared: Declared, status: AnyStatus): void {
+    const { uid } = declared;
+    const known = this.#written.get(uid)?.text ?? textOf(declared.status ?? {});
+    if (textOf(status) === known) this.#pending.delete(uid);
+    else this.#pending.set(uid, { declared, status });
+    this.#plan();
+  }
+
+  #plan(): void {
+    if (this.#timer !== undefined || this.#pending.size === 0 || this.#signal.aborted) return;
+    const now = performance.now();
+    const due = Math.min(
+      ...[...this.#pending.keys()].map((uid) => (this.#written.get(uid)?.at ?? Number.NEGATIVE_INFINITY) + INTERVAL_MS),
+    );
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#busy = this.#flush();
+    }, Math.max(0, due - now));
+  }
+
+  async #flush(): Promise<void> {
+    for (const [uid, { declared, status }] of [...this.#pending]) {
+      if (this.#signal.aborted) return;
+      const last = this.#written.get(uid)?.at ?? Number.NEGATIVE_INFINITY;
+      if (performance.now() < last + INTERVAL_MS) continue;
+      this.#pending.delete(uid);
+      try {
+        await this.#write(declared, status);
+        this.#written.set(uid, { text: textOf(status), at: performance.now() });
+      } catch (error) {
+        // Gone, or we no longer lead: the next pass says it again.
+        this.#written.delete(uid);
+        const gone = error instanceof HandoverError && error.code === 'KUBE_NOT_FOUND';
+        if (!gone && !this.#signal.aborted) this.#onError(`status of ${declared.kind} ${declared.name}`, error);
+      }
+    }
+    this.#plan();
+  }
+
+  async #write({ kind, namespace, name }: Declared, status: AnyStatus): Promise<void> {
+    const resource = RESOURCE_KINDS[kind as keyof typeof RESOURCE_KINDS];
+    await this.#kube.patch(
+      resource,
+      { name, subresource: 'status', ...(namespace === undefined ? {} : { namespace }) },
+      {
+        apply: { apiVersion: API_VERSION, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, status },
+        fieldManager: FIELD_MANAGER,
+        force: true,
+        signal: this.#signal,
+      },
+    );
+  }
+
+  /** Waits for the write that is under way. */
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#busy;
+  }
+}

@@ -1,0 +1,132 @@
+import type { Plan } from '@handover/core';
+import { authorityStatus, idOf, type Sight } from '@handover/engine';
+import { after, type Instant, instant } from '@handover/material';
+import type {
+  AuthorityResourceStatus,
+  Condition,
+  LeafResourceStatus,
+  TrustBundleResourceStatus,
+} from '../install/status-types.ts';
+import type { Register } from '../resources/catalogue.ts';
+import type { Declared } from '../resources/declared.ts';
+
+export type AnyStatus = AuthorityResourceStatus | LeafResourceStatus | TrustBundleResourceStatus | Readonly<Record<string, unknown>>;
+type Verdict = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
+
+const iso = (at: Instant): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
+export const MOST_NAMED = 50;
+const shortened = (text: string, most = 1_000): string => (text.length <= most ? text : `${text.slice(0, most - 1)}…`);
+
+/** The condition's time is when its status last changed, as everywhere in Kubernetes. */
+export const conditionsOf = (before: Declared, verdicts: readonly Verdict[], now: Instant): readonly Condition[] => {
+  const known = (before.status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
+  return verdicts.map((verdict) => {
+    const last = known.find(({ type }) => type === verdict.type);
+    return {
+      ...verdict,
+      message: shortened(verdict.message),
+      lastTransitionTime: last?.status === verdict.status ? last.lastTransitionTime : iso(now),
+      observedGeneration: before.generation,
+    };
+  });
+};
+
+export const verdict = (type: string, good: boolean, reason: string, message: string): Verdict => ({
+  type,
+  status: good ? 'True' : 'False',
+  reason,
+  message,
+});
+
+const contended = (obstacles: readonly string[]): readonly Verdict[] => {
+  const fights = obstacles.filter((obstacle) => obstacle.includes('Contended: '));
+  return fights.length === 0 ? [] : [verdict('Contended', true, 'ForeignManager', fights.slice(0, 3).join('; '))];
+};
+
+export const invalidStatus = (declared: Declared, problem: string, now: Instant): AnyStatus => ({
+  ...(declared.status as object | undefined),
+  observedGeneration: declared.generation,
+  conditions: conditionsOf(declared, [verdict('Ready', false, 'Invalid', problem)], now),
+});
+
+/** Status of an Authority after a pass over it. */
+export const statusOfAuthority = (declared: Declared, sight: Sight, plan: Plan): AnyStatus => {
+  const { phase, generations, bundleHash, consumers } = authorityStatus(sight, plan);
+  const obstacles = sight.seen.objects.flatMap(({ id, obstacle }) => (obstacle === undefined ? [] : [`${id}: ${obstacle}`]));
+  const waiting = new Set(plan.blockedBy.map(({ consumer }) => consumer));
+  const [first] = plan.blockedBy;
+  const ready =
+    sight.record === undefined
+      ? verdict('Ready', false, 'Starting', 'its first generation is being made')
+      : obstacles.length > 0
+        ? verdict('Ready', false, 'ObjectsFailing', `${obstacles.length} of its objects cannot be written: ${obstacles.slice(0, 3).join('; ')}`)
+        : verdict('Ready', true, phase === 'Stable' ? 'Stable' : 'Rotating', phase === 'Stable' ? 'everything is as it should be' : `a rotation is under way: ${phase}`);
+  const blocked =
+    first === undefined
+      ? verdict('Blocked', false, 'NobodyWaitedFor', 'no step waits for anybody')
+      : verdict('Blocked', true, 'WaitingForEvidence', `${first.consumer} is waited for: ${first.waitsFor}${waiting.size > 1 ? `; and ${waiting.size - 1} more` : ''}`);
+  const notes = plan.notes.map(({ object, message }) => `${object}: ${message}`);
+  const warned = notes.length === 0 ? [] : [verdict('Degraded', true, 'SeeMessage', notes.slice(0, 3).join('; '))];
+  return {
+    phase: phase as 'Stable',
+    observedGeneration: declared.generation,
+    generations: generations.map((generation) => ({
+      ...generation,
+      role: generation.role as 'current',
+      notBefore: iso(instant(Date.parse(generation.notBefore))),
+      notAfter: iso(instant(Date.parse(generation.notAfter))),
+    })),
+    ...(bundleHash === undefined ? {} : { bundleHash }),
+    blockedBy: plan.blockedBy
+      .slice(0, MOST_NAMED)
+      .map(({ consumer, waitsFor, since }) => ({ consumer: shortened(consumer), waitsFor: shortened(waitsFor), since: iso(since) })),
+    workloads: { ready: consumers.filter(({ name }) => !waiting.has(name)).length, waiting: consumers.filter(({ name }) => waiting.has(name)).length },
+    conditions: conditionsOf(declared, [ready, blocked, ...contended(obstacles), ...warned], sight.now),
+  };
+};
+
+/** Status of each Leaf of an authority after a pass over it. */
+export const statusOfLeaves = (register: Register, sight: Sight): ReadonlyMap<Declared, AnyStatus> => {
+  const made = new Map<Declared, AnyStatus>();
+  const generations = sight.record?.state.generations ?? [];
+  for (const [object, leaf] of sight.duties.leaves) {
+    const declared = find(register, 'Leaf', idOf(leaf));
+    if (declared === undefined) continue;
+    const seen = sight.seen.objects.find(({ id }) => id === object);
+    const held = seen?.leaf;
+    const issuer = generations.find(({ anchors }) => anchors.some(({ fingerprint }) => fingerprint === held?.issuer));
+    const ready =
+      seen?.obstacle !== undefined
+        ? verdict('Ready', false, seen.obstacle.startsWith('Contended') ? 'Contended' : 'SecretNotOurs', `Secret ${leaf.spec.secretName}: ${seen.obstacle}`)
+        : held === undefined
+          ? verdict('Ready', false, 'NotIssuedYet', 'no leaf has been issued yet')
+          : verdict('Ready', true, 'Issued', `Secret ${leaf.spec.secretName} holds a leaf of generation ${issuer?.number ?? 'unknown'}`);
+    made.set(declared, {
+      secretName: leaf.spec.secretName,
+      observedGeneration: declared.generation,
+      ...(issuer === undefined ? {} : { generation: issuer.number }),
+      ...(held === undefined
+        ? {}
+        : {
+            fingerprint: held.fingerprint,
+            notBefore: iso(held.notBefore),
+            notAfter: iso(held.notAfter),
+            renewAt: iso(after(held.notBefore, Math.round(leaf.spec.renew.at * (held.notAfter - held.notBefore)))),
+          }),
+      conditions: conditionsOf(declared, [ready], sight.now),
+    });
+  }
+  for (const { leaf, why } of sight.duties.refused) {
+    const declared = find(register, 'Leaf', leaf);
+    if (declared !== undefined)
+      made.set(declared, {
+        observedGeneration: declared.generation,
+        conditions: conditionsOf(declared, [verdict('Ready', false, 'Refused', why)], sight.now),
+      });
+  }
+  return made;
+};
+
+export const find = (register: Register, kind: string, id: string): Declared | undefined =>
+  register.declared.find((declared) => declared.kind === kind && (declared.namespace === undefined ? declared.name : `${declared.namespace}/${declared.name}`) === id);
+

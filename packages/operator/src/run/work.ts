@@ -1,0 +1,81 @@
+import { authorityRef, idOf, isStatic, ownBundleOf, profileObjectOf, secretOf, targetsOf } from '@handover/engine';
+import type { TrustBundle } from '@handover/core';
+import { keyOf, type Place, placeOf } from '../home/place.ts';
+import type { Register } from '../resources/catalogue.ts';
+
+/** What one pass is about. */
+export type Work =
+  | { readonly kind: 'Authority' | 'TrustBundle' | 'TLSProfile'; readonly id: string }
+  | { readonly kind: 'resources' };
+
+export const RESOURCES = 'resources';
+export const workKey = (kind: 'Authority' | 'TrustBundle' | 'TLSProfile', id: string): string => `${kind} ${id}`;
+
+export const workOf = (key: string): Work => {
+  if (key === RESOURCES) return { kind: 'resources' };
+  const [kind = ''] = key.split(' ', 1);
+  if (kind !== 'Authority' && kind !== 'TrustBundle' && kind !== 'TLSProfile') throw new TypeError(`no such work: ${key}`);
+  return { kind, id: key.slice(kind.length + 1) };
+};
+
+const authoritiesOf = ({ spec }: TrustBundle): readonly string[] =>
+  spec.sources.flatMap(({ authority }) => (authority === undefined ? [] : [authorityRef(authority, 'default')]));
+
+/** Who keeps a bundle: its authorities, or nobody but itself. */
+const keepersOf = (bundle: TrustBundle): readonly string[] =>
+  isStatic(bundle)
+    ? [workKey('TrustBundle', bundle.metadata.name)]
+    : authoritiesOf(bundle).map((id) => workKey('Authority', id));
+
+const placeKey = (place: Pick<Place, 'plural' | 'namespace' | 'name'>): string => `${place.plural} ${keyOf(place)}`;
+
+/** Which work an API object is the business of. */
+export class WorkIndex {
+  readonly keys: readonly string[];
+  readonly #byObject = new Map<string, Set<string>>();
+  readonly #neighbours = new Map<string, Set<string>>();
+
+  constructor({ catalogue, sources }: Register) {
+    const { authorities, leaves, trustBundles, tlsProfiles } = catalogue;
+    const touches = (place: Pick<Place, 'plural' | 'namespace' | 'name'>, key: string): void => {
+      const known = this.#byObject.get(placeKey(place)) ?? new Set();
+      this.#byObject.set(placeKey(place), known.add(key));
+    };
+    for (const authority of authorities.values())
+      touches(placeOf(ownBundleOf(authority)), workKey('Authority', idOf(authority)));
+    for (const leaf of leaves) {
+      const authority = authorityRef(leaf.spec.authority, leaf.metadata.namespace);
+      touches(placeOf(secretOf(leaf)), workKey('Authority', authority));
+    }
+    for (const profile of tlsProfiles) touches(placeOf(profileObjectOf(profile)), workKey('TLSProfile', idOf(profile)));
+    for (const bundle of trustBundles) {
+      const keepers = keepersOf(bundle);
+      for (const object of targetsOf(bundle, catalogue)) for (const key of keepers) touches(placeOf(object), key);
+      for (const id of authoritiesOf(bundle)) {
+        const known = this.#neighbours.get(id) ?? new Set();
+        for (const key of keepers) known.add(key);
+        this.#neighbours.set(id, known);
+      }
+    }
+    // Few bundles have sources of this kind: all of them look again.
+    for (const source of sources)
+      for (const bundle of trustBundles)
+        if (bundle.spec.sources.some(({ secret, configMap }) => (secret ?? configMap) !== undefined))
+          for (const key of keepersOf(bundle)) touches(source, key);
+    this.keys = [
+      ...tlsProfiles.map((profile) => workKey('TLSProfile', idOf(profile))),
+      ...trustBundles.filter(isStatic).map(({ metadata }) => workKey('TrustBundle', metadata.name)),
+      ...[...authorities.keys()].map((id) => workKey('Authority', id)),
+    ];
+  }
+
+  /** Work that an object's change calls for. */
+  of(plural: string, key: string): Iterable<string> {
+    return this.#byObject.get(`${plural} ${key}`) ?? [];
+  }
+
+  /** Work that an authority's new state calls for: its own, and that of whoever shares a bundle with it. */
+  ofState(authority: string): Iterable<string> {
+    return new Set([workKey('Authority', authority), ...(this.#neighbours.get(authority) ?? [])]);
+  }
+}
