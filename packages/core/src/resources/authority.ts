@@ -66,7 +66,7 @@ const rotation = fields({
   // Behind the transform: in front of one, zod leaves it out of the JSON Schema.
   .meta({
     'x-kubernetes-validations': [
-      { rule: '!(has(self.at) && has(self.before))', message: 'give at or before, not both' },
+      { rule: '!(has(self.at) && has(self.before))', message: 'has both at and before; give one of them' },
     ],
   });
 
@@ -99,7 +99,7 @@ const window = (
 export const authoritySchema = fields({
   ...frame('Authority'),
   metadata: namespacedMetadata,
-  spec: spec.prefault({}),
+  spec: spec.prefault({}).describe('What the CA is like, who may have leaves of it, and how it rotates.'),
 })
   .superRefine(({ metadata, spec }, context) => {
     const refuse = (path: readonly PropertyKey[], message: string) =>
@@ -138,4 +138,13 @@ export const authoritySchema = fields({
     kind,
     metadata,
     spec: { ...spec, bundle: { configMapName: spec.bundle.configMapName ?? `${metadata.name}-trust` } },
-  }));
+  }))
+  .meta({
+    'x-kubernetes-validations': [
+      {
+        rule: 'size(self.metadata.name) <= 247 || (has(self.spec) && has(self.spec.bundle) && has(self.spec.bundle.configMapName))',
+        message: 'the default <name>-trust would be too long; give spec.bundle.configMapName',
+        fieldPath: '.spec.bundle.configMapName',
+      },
+    ],
+  });

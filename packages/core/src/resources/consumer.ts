@@ -58,7 +58,15 @@ export const consumer = fields({
         rule: '(has(self.presents) && self.presents) || (has(self.verifies) && self.verifies)',
         message: 'set presents: true, verifies: true or both',
       },
-      { rule: '!has(self.leaf) || self.presents', message: 'leaf needs presents: true' },
-      { rule: '!has(self.bundle) || self.verifies', message: 'bundle needs verifies: true' },
+      {
+        rule: '!has(self.leaf) || (has(self.presents) && self.presents)',
+        message: 'needs presents: true beside it',
+        fieldPath: '.leaf',
+      },
+      {
+        rule: '!has(self.bundle) || (has(self.verifies) && self.verifies)',
+        message: 'needs verifies: true beside it',
+        fieldPath: '.bundle',
+      },
     ],
   });

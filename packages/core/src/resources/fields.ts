@@ -110,11 +110,17 @@ const labelKey = () =>
     'write it like app or example.com/app',
   );
 
+const MOST_LABELS = 64;
+
 /** Kubernetes' label selector: `{}` selects everything. */
 export const labelSelector = () =>
   fields({
     matchLabels: z
       .record(z.string().max(317), labelValue())
+      .refine((labels) => Object.keys(labels).length <= MOST_LABELS, {
+        error: `has the wrong length; at most ${MOST_LABELS} entries allowed`,
+      })
+      .meta({ maxProperties: MOST_LABELS })
       .optional()
       .describe('Labels that must be there with exactly these values.'),
     matchExpressions: z
@@ -128,4 +134,6 @@ export const labelSelector = () =>
       .max(32)
       .optional()
       .describe('Conditions that must all hold.'),
-  });
+  })
+    // Two appliers must not make one selector together that neither of them wrote.
+    .meta({ 'x-kubernetes-map-type': 'atomic' });

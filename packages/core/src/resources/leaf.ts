@@ -16,7 +16,8 @@ import { keyField } from './key-field.ts';
 import { shown } from './message.ts';
 import { frame, namespacedMetadata } from './metadata.ts';
 
-const names = (problem: (value: string) => string | undefined, max: number) =>
+/** `form` is for the API server: as narrow as one expression can be. What passes it and is wrong gets a condition. */
+const names = (problem: (value: string) => string | undefined, max: number, form: RegExp) =>
   z
     .array(
       z
@@ -25,10 +26,17 @@ const names = (problem: (value: string) => string | undefined, max: number) =>
         .max(max)
         .refine((value) => problem(value) === undefined, {
           error: ({ input }) => `${shown(input)} ${problem(String(input)) ?? ''}`,
-        }),
+        })
+        .meta({ pattern: form.source }),
     )
     .max(100)
     .default([]);
+
+const DNS_LABEL = '[A-Za-z0-9_]([-A-Za-z0-9_]{0,61}[A-Za-z0-9_])?';
+const DNS_FORM = new RegExp(`^(\\*\\.)?${DNS_LABEL}(\\.${DNS_LABEL})*$`);
+const OCTET = '(0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])';
+const IP_FORM = new RegExp(`^(${OCTET}(\\.${OCTET}){3}|[0-9a-fA-F]*:[0-9a-fA-F:]*[0-9a-fA-F:.]*)$`);
+const URI_FORM = /^[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/;
 
 const attribute = () =>
   text(
@@ -90,9 +98,11 @@ const spec = fields({
     .describe('Secret to write tls.crt, tls.key and ca.crt to. Default: <name>.'),
   key: keyField(),
   subject: subject.prefault({}),
-  dnsNames: names(dnsNameProblem, 253).describe('DNS names; a wildcard only as the whole first label.'),
-  ipAddresses: names(ipAddressProblem, 45).describe('IPv4 and IPv6 addresses.'),
-  uris: names(uriProblem, 2048).describe('URIs, such as SPIFFE ids.'),
+  dnsNames: names(dnsNameProblem, 253, DNS_FORM).describe(
+    'DNS names; a wildcard only as the whole first label.',
+  ),
+  ipAddresses: names(ipAddressProblem, 45, IP_FORM).describe('IPv4 and IPv6 addresses.'),
+  uris: names(uriProblem, 2048, URI_FORM).describe('URIs, such as SPIFFE ids.'),
   usages: z
     .array(z.enum(['server', 'client']))
     .min(1)
@@ -109,7 +119,22 @@ const spec = fields({
     .describe('When the certificate is renewed.'),
   reload: reload.optional(),
   files: files.optional(),
-});
+})
+  .describe('Which certificate, from whom, into which Secret.')
+  .meta({
+    'x-kubernetes-validations': [
+      {
+        rule: [
+          'has(self.subject) && has(self.subject.commonName)',
+          'has(self.subject) && has(self.subject.organizations) && size(self.subject.organizations) > 0',
+          ...['dnsNames', 'ipAddresses', 'uris'].map((name) => `has(self.${name}) && size(self.${name}) > 0`),
+        ]
+          .map((term) => `(${term})`)
+          .join(' || '),
+        message: 'names nobody; give dnsNames, ipAddresses, uris or subject.commonName',
+      },
+    ],
+  });
 
 export const leafSchema = fields({ ...frame('Leaf'), metadata: namespacedMetadata, spec })
   .superRefine(({ spec }, context) => {

@@ -518,11 +518,14 @@ test('every rule that joins fields reaches the API server too', () => {
     walk(z.toJSONSchema(resourceSchemas[kind], options), kind);
   }
   expect(ruled).toEqual([
+    'Authority',
     'Authority.spec.rotation',
     'Authority.spec.consumers[]',
     'Authority.spec.consumers[].status',
+    'Leaf.spec',
     'Leaf.spec.reload',
     'TrustBundle.spec.sources[]',
+    'TrustBundle.spec.sources[].inline',
     'TrustBundle.spec.targets[]',
     'TrustBundle.spec.targets[].clusterTrustBundle',
     'TrustBundle.spec.targets[].inject',

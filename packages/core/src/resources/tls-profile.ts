@@ -43,7 +43,8 @@ const spec = fields({
     'x-kubernetes-validations': [
       {
         rule: "(has(self.type) && self.type == 'Custom') == has(self.custom)",
-        message: 'custom goes with type: Custom, and only with it',
+        message: 'goes with type: Custom, and only with it',
+        fieldPath: '.custom',
       },
     ],
   });
@@ -51,7 +52,7 @@ const spec = fields({
 export const tlsProfileSchema = fields({
   ...frame('TLSProfile'),
   metadata: namespacedMetadata,
-  spec: spec.prefault({}),
+  spec: spec.prefault({}).describe('Which TLS settings, where they are written, and who is rolled for them.'),
 }).transform(({ apiVersion, kind, metadata, spec }) => ({
   apiVersion,
   kind,

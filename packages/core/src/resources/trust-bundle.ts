@@ -24,6 +24,19 @@ const source = exactlyOne(
       .refine((pem) => pem.includes('-----BEGIN CERTIFICATE-----'), {
         error: 'holds no certificate; give PEM, as a block with | in YAML',
       })
+      // Here rather than in status: what the API server has stored is in its backups too.
+      .meta({
+        'x-kubernetes-validations': [
+          {
+            rule: "!self.contains('PRIVATE KEY')",
+            message: 'holds a private key; take it out, and replace the key if others could read it',
+          },
+          {
+            rule: "self.contains('-----BEGIN CERTIFICATE-----')",
+            message: 'holds no certificate; give PEM, as a block with | in YAML',
+          },
+        ],
+      })
       .optional()
       .describe('Certificates as PEM.'),
   }),
@@ -67,7 +80,8 @@ const inject = fields({
     'x-kubernetes-validations': [
       {
         rule: "!has(self.webhooks) || self.kind.endsWith('WebhookConfiguration')",
-        message: 'webhooks only applies to webhook configurations',
+        message: 'only applies to webhook configurations; leave it out',
+        fieldPath: '.webhooks',
       },
     ],
   })
@@ -104,7 +118,9 @@ const clusterTrustBundle = fields({
     'x-kubernetes-validations': [
       {
         rule: "has(self.signerName) ? self.name.startsWith(self.signerName.replace('/', ':') + ':') : !self.name.contains(':')",
-        message: 'a name begins with its signerName, with : for /, and has no colon without one',
+        message:
+          'must begin with its signerName, with : for /, and then : and more; without signerName it has no colon',
+        fieldPath: '.name',
       },
     ],
   })
@@ -127,7 +143,7 @@ const spec = fields({
     .max(100)
     .describe('Where the certificates come from, each exactly one kind.'),
   targets: z.array(target).min(1).max(100).describe('Where the bundle is written, each exactly one kind.'),
-});
+}).describe('Where certificates come from, and where they go.');
 
 export const trustBundleSchema = fields({
   ...frame('TrustBundle'),

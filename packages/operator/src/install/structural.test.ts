@@ -1,0 +1,73 @@
+import { KINDS } from '@handover/core';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { crds } from './crds.ts';
+import { inputSchema, type Structural, structural } from './structural.ts';
+
+const every = (node: Structural, path: string): readonly (readonly [string, Structural])[] => [
+  [path, node],
+  ...Object.entries(node.properties ?? {}).flatMap(([name, child]) => every(child, `${path}.${name}`)),
+  ...(node.items === undefined ? [] : every(node.items, `${path}[]`)),
+  ...(node.additionalProperties === undefined ? [] : every(node.additionalProperties, `${path}[*]`)),
+];
+const schemas = crds().map((crd) => {
+  const schema = crd.spec.versions[0]?.schema.openAPIV3Schema;
+  if (schema === undefined) throw new Error('no schema');
+  return [crd.spec.names.kind, every(schema, crd.spec.names.kind)] as const;
+});
+
+test('there is a definition for every kind', () => {
+  expect(schemas.map(([kind]) => kind)).toEqual(KINDS);
+});
+
+test.each(schemas)(
+  '%s: every place has a type, and no union, reference, default or closed map',
+  (_, nodes) => {
+    const bad = nodes.filter(
+      ([, node]) =>
+        typeof node.type !== 'string' ||
+        ['anyOf', 'oneOf', 'allOf', 'not', '$ref', 'default', '$schema'].some((keyword) => keyword in node) ||
+        (node.properties !== undefined && 'additionalProperties' in node),
+    );
+    expect(bad.map(([path]) => path)).toEqual([]);
+  },
+);
+
+test.each(schemas)(
+  '%s: every list says how it merges, every list, map and string has a maximum',
+  (_, nodes) => {
+    const bad = nodes.filter(([path, node]) => {
+      if (/\.(apiVersion|kind|metadata)$/.test(path)) return false;
+      if (node.type === 'array') return !('x-kubernetes-list-type' in node) || !('maxItems' in node);
+      if (node.type === 'string') return !('maxLength' in node) && !('enum' in node);
+      return node.additionalProperties !== undefined && !('maxProperties' in node);
+    });
+    expect(bad.map(([path]) => path)).toEqual([]);
+  },
+);
+
+test('a default is told in words, and left to whoever reads the resource', () => {
+  const [, nodes] = schemas[0] ?? ['', []];
+  const of = (path: string) => nodes.find(([at]) => at === `Authority.spec.${path}`)?.[1];
+  expect(of('rotation.settle')?.description).toMatch(/ Default: 3m\.$/);
+  expect(of('rotation.at')?.description).toMatch(/ Default 80%\.$/);
+  expect(of('rotation')?.description).not.toContain('Default');
+  expect(of('rotation.settle')).not.toHaveProperty('default');
+});
+
+test.each<[string, z.ZodType, string]>([
+  ['a union', z.union([z.string(), z.boolean()]).describe('x'), 'x: has no type'],
+  ['anything at all', z.unknown().describe('x'), 'x: has no type'],
+  ['a field without a word', z.strictObject({ a: z.string() }).describe('x'), 'x.a: has no description'],
+  [
+    'a form nobody has thought about',
+    z.string().describe('x').meta({ contentEncoding: 'base64' }),
+    'x: has contentEncoding',
+  ],
+])('%s is refused by place', (_, schema, message) => {
+  expect(() => structural(inputSchema(schema), 'x')).toThrow(message);
+});
+
+test('the same schemas give the same bytes', () => {
+  expect(JSON.stringify(crds())).toBe(JSON.stringify(crds()));
+});
