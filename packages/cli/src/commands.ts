@@ -21,6 +21,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'keep the certificates of a directory, for ever or for one pass',
     load: () => import('./commands/run.ts'),
   },
+  operator: {
+    summary: 'keep the certificates of a Kubernetes cluster',
+    load: () => import('./commands/operator.ts'),
+  },
   status: {
     summary: 'phase, generations, who is waited for, leaves and consumers',
     load: () => import('./commands/status.ts'),

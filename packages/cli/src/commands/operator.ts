@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { HandoverError } from '@handover/material';
+import { Operator, resourcesOfFile, serveHealth } from '@handover/operator';
+import type { Define } from '../context.ts';
+import { usageError } from '../error-line.ts';
+import { connectKube, type KubeFlags, kubeOptions, ownNamespace } from '../kubernetes/connect.ts';
+import { OperatorLog } from '../kubernetes/say-operator.ts';
+
+interface Flags extends KubeFlags {
+  readonly file?: string;
+  readonly namespace?: string;
+  readonly namespaced?: string;
+  readonly trustNamespace?: string;
+  readonly healthAddress: string;
+}
+
+export const define: Define = (command, context) => {
+  kubeOptions(command)
+    .option('-f, --file <file>', 'resources from this file; then no custom resources are needed')
+    .option('--namespace <ns>', 'its own namespace, for state and Lease (default: that of the pod, else handover-system)')
+    .option('--namespaced <ns,…>', 'look at these namespaces only; needs no cluster rights')
+    .option('--trust-namespace <ns>', 'namespace that TrustBundles take Secrets and ConfigMaps from (default: its own)')
+    .option('--health-address <host:port>', 'where /livez and /readyz are served', '127.0.0.1:8081')
+    .addHelpText(
+      'after',
+      `
+Keeps the Authorities, Leaves, TrustBundles and TLSProfiles of a cluster: run two or more, one of them leads. It stays alive
+when the API server does not answer, and writes nothing after SIGTERM. Its log is one JSON document per line.
+
+Examples:
+  $ handover operator --health-address 0.0.0.0:8081
+  $ handover operator -f webhook.yaml --namespace my-webhook`,
+    )
+    .action(async (flags: Flags) => {
+      const signal = context.untilStopped();
+      const namespace = ownNamespace(flags.namespace);
+      const declarations = flags.file === undefined ? undefined : readFile(flags.file);
+      const [host, port] = addressOf(flags.healthAddress);
+      const log = new OperatorLog((line) => context.stdout.write(line), context.now);
+      const end = new AbortController();
+      const { kube } = await connectKube(flags, end.signal);
+      const operator = new Operator({
+        kube,
+        namespace,
+        identity: `${process.env.POD_NAME ?? hostname()}-${randomBytes(4).toString('hex')}`,
+        trustNamespace: flags.trustNamespace,
+        declarations,
+        namespaces: flags.namespaced?.split(',').filter((name) => name !== ''),
+        on: log.on,
+        signal,
+      });
+      const health = await serveHealth({ host, port, waitingFor: () => operator.waitingFor() });
+      try {
+        await operator.run();
+      } finally {
+        await health.close();
+        end.abort();
+      }
+    });
+};
+
+const readFile = (path: string): ReturnType<typeof resourcesOfFile> => {
+  try {
+    return resourcesOfFile(readFileSync(path, 'utf8'), path);
+  } catch (error) {
+    if (error instanceof HandoverError) throw error;
+    throw new HandoverError('FILE_UNREADABLE', `${path} cannot be read (${(error as NodeJS.ErrnoException).code}); check its name and rights`, { path });
+  }
+};
+
+const addressOf = (text: string): readonly [string, number] => {
+  const found = /^(.*):(\d{1,5})$/.exec(text);
+  const port = Number(found?.[2]);
+  if (found === null || port > 65_535) throw usageError(`--health-address ${text} is no address; write host:port, such as 127.0.0.1:8081`);
+  return [found[1] === '' ? '0.0.0.0' : (found[1] ?? ''), port];
+};

@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs';
+import { connect, type Kube, type KubeConfig, loadKubeConfig, type RequestReport } from '@handover/kube';
+import type { Command } from 'commander';
+
+export interface KubeFlags {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+}
+
+export const kubeOptions = (command: Command): Command =>
+  command
+    .option('--kubeconfig <file>', 'kubeconfig to use instead of KUBECONFIG or ~/.kube/config')
+    .option('--context <name>', 'context of the kubeconfig');
+
+export async function connectKube(
+  flags: KubeFlags,
+  signal: AbortSignal,
+  onRequest?: (report: RequestReport) => void,
+): Promise<{ readonly kube: Kube; readonly config: KubeConfig }> {
+  const config = await loadKubeConfig({
+    ...(flags.kubeconfig === undefined ? {} : { kubeconfig: flags.kubeconfig }),
+    ...(flags.context === undefined ? {} : { context: flags.context }),
+  });
+  const kube = connect(config, { signal, userAgent: 'handover', ...(onRequest === undefined ? {} : { onRequest }) });
+  return { kube, config };
+}
+
+const OWN_NAMESPACE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
+
+/** Namespace of the operator: what is said, else the pod's own, else the usual one. */
+export const ownNamespace = (said: string | undefined): string => {
+  if (said !== undefined) return said;
+  const { POD_NAMESPACE } = process.env;
+  if (POD_NAMESPACE !== undefined && POD_NAMESPACE !== '') return POD_NAMESPACE;
+  try {
+    return readFileSync(OWN_NAMESPACE, 'utf8').trim();
+  } catch {
+    return 'handover-system';
+  }
+};
