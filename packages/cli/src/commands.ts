@@ -57,4 +57,8 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'rotate a fleet in virtual time and count the handshakes that fail',
     load: () => import('./commands/simulate.ts'),
   },
+  install: {
+    summary: 'what to apply to a Kubernetes cluster: CRDs, roles, admission policies, Deployment',
+    load: () => import('./commands/install.ts'),
+  },
 };

@@ -1,5 +1,36 @@
-export { KubeHome, type KubeHomeOptions } from './home/home.ts';
+export {
+  type ApiRequest,
+  type AuthorityResourceStatus,
+  allowed,
+  COMPAT,
+  type Compat,
+  type Condition,
+  type CustomResourceDefinition,
+  crds,
+  DEFAULT_NAMESPACE,
+  type Feature,
+  GROUP,
+  type Grant,
+  grantsFor,
+  HTTP_PORT,
+  type InstallOptions,
+  installation,
+  installationYaml,
+  installedGrants,
+  KIND_TABLE,
+  LEASE,
+  type LeafResourceStatus,
+  type Manifest,
+  MOST_NAMED,
+  RIGHTS,
+  SERVICE_ACCOUNT,
+  statusSchemas,
+  type TlsProfileResourceStatus,
+  type TrustBundleResourceStatus,
+  unused,
+} from './install/index.ts';
 export { type Held, heldOf, MANAGED_LABEL } from './home/held.ts';
+export { KubeHome, type KubeHomeOptions } from './home/home.ts';
 export { kindsWith } from './home/kinds.ts';
 export { CustomResources, type Declarations, GivenResources, resourcesOfFile } from './resources/declarations.ts';
 export { RESOURCE_KINDS } from './resources/kinds.ts';

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { ERROR_LINE, handover } from '../../test/capture.ts';
+
+test('YAML by default, the same objects as one List with --json', async () => {
+  const plain = await handover(['install', '--namespace', 'hand', '--image', 'a:b']);
+  expect({ code: plain.code, stderr: plain.stderr }).toEqual({ code: 0, stderr: '' });
+  const json = await handover(['install', '--namespace', 'hand', '--image', 'a:b', '--json']);
+  const list = JSON.parse(json.stdout);
+  expect(list).toMatchObject({ apiVersion: 'v1', kind: 'List' });
+  expect(parseAllDocuments(plain.stdout).map((document) => document.toJS())).toEqual(list.items);
+});
+
+test('the image is of the version that prints it, unless one is named', async () => {
+  expect((await handover(['install'])).stdout).toMatch(/image: handover:\d+\.\d+\.\d+\n/);
+});
+
+test('what the operator shall honour is told to it, and given rights', async () => {
+  const { stdout } = await handover(['install', '--compat', 'cainjector, service-ca']);
+  expect(stdout).toContain('- --compat\n            - cainjector,service-ca\n');
+  expect(stdout).toContain('      - services\n');
+  expect((await handover(['install', '--compat', 'cainjector'])).stdout).not.toContain('      - services\n');
+});
+
+test.each([
+  [['--compat', 'vault'], '"vault" is nothing to be compatible with; use cainjector, service-ca, reloader'],
+  [['--namespaced', ','], 'no namespace to look at; name at least one'],
+  [['--namespace', 'No'], '"No" is not a namespace'],
+])('%j is one line and no YAML', async (flags, says) => {
+  const { code, stdout, stderr } = await handover(['install', ...flags]);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(ERROR_LINE);
+  expect(stderr).toContain(`INSTALL_OPTION: ${says}`);
+});

@@ -1,0 +1,111 @@
+import { expect, test } from 'vitest';
+import { type ApiRequest, allowed, unused } from './allowed.ts';
+import { grantsFor, RIGHTS } from './rules.ts';
+
+const everywhere = grantsFor({ namespace: 'hand' });
+const narrow = grantsFor({ namespace: 'hand', namespaced: ['shop', 'pay'] });
+const get = (resource: string, namespace?: string, more: Partial<ApiRequest> = {}): ApiRequest => ({
+  verb: 'get',
+  group: '',
+  resource,
+  namespace,
+  name: 'a',
+  ...more,
+});
+
+test.each<[string, ApiRequest, boolean, boolean]>([
+  ['a Secret of a tenant it looks at', get('secrets', 'shop'), true, true],
+  ['a Secret of another tenant', get('secrets', 'other'), true, false],
+  ['all Secrets', { verb: 'list', group: '', resource: 'secrets' }, true, false],
+  ['a Secret deleted at home', get('secrets', 'hand', { verb: 'delete' }), true, true],
+  ['a Secret deleted elsewhere', get('secrets', 'shop', { verb: 'delete' }), false, false],
+  ['a Secret replaced elsewhere', get('secrets', 'shop', { verb: 'update' }), false, false],
+  ['a nudge', get('pods', 'shop', { verb: 'patch', subresource: 'status' }), true, true],
+  ['a pod itself', get('pods', 'shop', { verb: 'patch' }), false, false],
+  ['a shell in a pod', get('pods', 'shop', { verb: 'create', subresource: 'exec' }), false, false],
+  ['the same name in another group', get('pods', 'shop', { group: 'metrics.k8s.io' }), false, false],
+  ['a stamp', get('deployments', 'pay', { group: 'apps', verb: 'patch' }), true, true],
+  ['a namespace', get('namespaces', undefined), true, false],
+  ['its Lease', get('leases', 'hand', { group: 'coordination.k8s.io', name: 'handover' }), true, true],
+  ['another Lease', get('leases', 'hand', { group: 'coordination.k8s.io', name: 'x' }), false, false],
+  [
+    'every Lease',
+    { verb: 'get', group: 'coordination.k8s.io', resource: 'leases', namespace: 'hand' },
+    false,
+    false,
+  ],
+  [
+    'the spec of an Authority',
+    get('authorities', 'shop', { group: 'handover.dev', verb: 'patch' }),
+    false,
+    false,
+  ],
+  [
+    'the status of an Authority',
+    get('authorities', 'shop', { group: 'handover.dev', verb: 'patch', subresource: 'status' }),
+    true,
+    true,
+  ],
+  [
+    'an admission policy',
+    get('validatingadmissionpolicies', undefined, { group: 'admissionregistration.k8s.io', verb: 'patch' }),
+    false,
+    false,
+  ],
+  ['a role', get('clusterroles', undefined, { group: 'rbac.authorization.k8s.io' }), false, false],
+])('%s', (_, request, inCluster, inNamespaces) => {
+  expect(allowed(everywhere, request)).toBe(inCluster);
+  expect(allowed(narrow, request)).toBe(inNamespaces);
+});
+
+test('without cluster rights nothing is granted outside the namespaces it looks at and its own', () => {
+  expect(new Set(narrow.map(({ namespace }) => namespace))).toEqual(new Set(['hand', 'shop', 'pay']));
+});
+
+test('nobody is given a wildcard, escalation, or a right to act as somebody else', () => {
+  const words = [...everywhere, ...narrow].flatMap(({ group, resources, verbs }) => [
+    group,
+    ...resources,
+    ...verbs,
+  ]);
+  for (const word of [
+    '*',
+    'escalate',
+    'bind',
+    'impersonate',
+    'deletecollection',
+    'serviceaccounts/token',
+    'nodes',
+  ])
+    expect(words).not.toContain(word);
+});
+
+test('signers, OpenShift and services only where somebody asked for them', () => {
+  const resources = (grants: readonly { readonly resources: readonly string[] }[]) =>
+    grants.flatMap((grant) => grant.resources);
+  for (const resource of ['signers', 'apiservers', 'services'])
+    expect(resources(everywhere)).not.toContain(resource);
+  const asked = grantsFor({
+    namespace: 'hand',
+    features: ['openshift', 'service-ca'],
+    signers: ['example.com/mesh'],
+  });
+  for (const resource of ['signers', 'apiservers', 'services']) expect(resources(asked)).toContain(resource);
+  const signer = { verb: 'attest', group: 'certificates.k8s.io', resource: 'signers' };
+  expect(allowed(asked, { ...signer, name: 'example.com/mesh' })).toBe(true);
+  expect(allowed(asked, { ...signer, name: 'kubernetes.io/kube-apiserver-serving' })).toBe(false);
+});
+
+test('a right that nobody used is named, and only that', () => {
+  const grants = grantsFor({ namespace: 'hand' }).filter(({ resources }) =>
+    resources.includes('replicasets'),
+  );
+  const request = { verb: 'list', group: 'apps', resource: 'replicasets', namespace: 'shop' };
+  expect(unused(grants, [])).toEqual(['get apps/replicasets everywhere', 'list apps/replicasets everywhere']);
+  expect(unused(grants, [request])).toEqual(['get apps/replicasets everywhere']);
+  expect(unused(grants, [request, { ...request, verb: 'get' }])).toEqual([]);
+});
+
+test('every right says why it is there', () => {
+  expect(RIGHTS.filter(({ why }) => why.length < 8)).toEqual([]);
+});

@@ -1,0 +1,77 @@
+/** Where the operator answers /livez, /readyz and /metrics. */
+export const HTTP_PORT = 8080;
+
+export interface WorkloadOptions {
+  readonly name: string;
+  readonly namespace: string;
+  readonly serviceAccount: string;
+  readonly image: string;
+  /** Arguments behind `handover`. */
+  readonly args: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+const probe = (path: string) => ({ httpGet: { path, port: 'http' }, periodSeconds: 10, timeoutSeconds: 3 });
+
+/** Two replicas: one leads, the other stands by. Nothing in it may be written to, and nobody in it is root. */
+export const deployment = ({ name, namespace, serviceAccount, image, args, labels }: WorkloadOptions) => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name, namespace, labels },
+  spec: {
+    replicas: 2,
+    selector: { matchLabels: labels },
+    template: {
+      metadata: { labels, annotations: { 'kubectl.kubernetes.io/default-container': 'handover' } },
+      spec: {
+        serviceAccountName: serviceAccount,
+        terminationGracePeriodSeconds: 30,
+        securityContext: {
+          runAsNonRoot: true,
+          runAsUser: 65532,
+          runAsGroup: 65532,
+          seccompProfile: { type: 'RuntimeDefault' },
+        },
+        topologySpreadConstraints: [
+          {
+            maxSkew: 1,
+            topologyKey: 'kubernetes.io/hostname',
+            whenUnsatisfiable: 'ScheduleAnyway',
+            labelSelector: { matchLabels: labels },
+          },
+        ],
+        containers: [
+          {
+            name: 'handover',
+            image,
+            args,
+            ports: [{ name: 'http', containerPort: HTTP_PORT }],
+            startupProbe: { ...probe('/livez'), periodSeconds: 2, failureThreshold: 30 },
+            livenessProbe: probe('/livez'),
+            readinessProbe: probe('/readyz'),
+            resources: { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: '256Mi' } },
+            securityContext: {
+              allowPrivilegeEscalation: false,
+              readOnlyRootFilesystem: true,
+              capabilities: { drop: ['ALL'] },
+            },
+          },
+        ],
+      },
+    },
+  },
+});
+
+export const metricsService = ({ name, namespace, labels }: WorkloadOptions) => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: `${name}-metrics`, namespace, labels },
+  spec: { selector: labels, ports: [{ name: 'http', port: HTTP_PORT, targetPort: 'http' }] },
+});
+
+export const disruptionBudget = ({ name, namespace, labels }: WorkloadOptions) => ({
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  metadata: { name, namespace, labels },
+  spec: { maxUnavailable: 1, selector: { matchLabels: labels } },
+});

@@ -1,0 +1,24 @@
+export { type ApiRequest, allowed, unused } from './allowed.ts';
+export { type CustomResourceDefinition, crds, GROUP, KIND_TABLE } from './crds.ts';
+export { HTTP_PORT } from './deployment.ts';
+export {
+  COMPAT,
+  type Compat,
+  DEFAULT_NAMESPACE,
+  type InstallOptions,
+  installation,
+  installedGrants,
+  type Manifest,
+  SERVICE_ACCOUNT,
+} from './install.ts';
+export { type Feature, type Grant, grantsFor, LEASE, RIGHTS } from './rules.ts';
+export {
+  type AuthorityResourceStatus,
+  type Condition,
+  type LeafResourceStatus,
+  MOST_NAMED,
+  statusSchemas,
+  type TlsProfileResourceStatus,
+  type TrustBundleResourceStatus,
+} from './status-types.ts';
+export { installationYaml } from './yaml.ts';

@@ -1,0 +1,95 @@
+import { HandoverError } from '@handover/material';
+import { expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { type InstallOptions, installation, type Manifest } from './install.ts';
+import { installationYaml } from './yaml.ts';
+
+const options: InstallOptions = { namespace: 'handover-system', image: 'handover:test' };
+const kinds = (objects: readonly Manifest[]) => new Set(objects.map(({ kind }) => kind));
+const of = (objects: readonly Manifest[], kind: string) => {
+  const found = objects.find((object) => object.kind === kind);
+  if (found === undefined) throw new Error(`no ${kind}`);
+  return found;
+};
+
+test('the YAML holds exactly the objects, each under a comment, the same bytes each time', () => {
+  const text = installationYaml(options);
+  const documents = parseAllDocuments(text);
+  expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
+  expect(documents.map((document) => document.toJS())).toEqual(installation(options));
+  for (const part of text.split('---\n')) expect(part).toMatch(/^# /);
+  expect(installationYaml(options)).toBe(text);
+});
+
+test('each rule of a role stands under its reason', () => {
+  const text = installationYaml(options);
+  expect(text).toContain('  # from a pod to its Deployment\n  - apiGroups:\n      - apps\n');
+});
+
+test('YAML has no anchors, which kubectl would not take', () => {
+  expect(installationYaml(options)).not.toMatch(/: [&*]a\d/);
+});
+
+test('a namespaced installation has no role in the cluster, and says what does not work', () => {
+  const narrow: InstallOptions = { ...options, namespaced: ['shop', 'pay', 'shop'] };
+  expect(kinds(installation(options))).toContain('ClusterRoleBinding');
+  expect(kinds(installation(narrow))).not.toContain('ClusterRole');
+  expect(kinds(installation(narrow))).not.toContain('ClusterRoleBinding');
+  const text = installationYaml(narrow);
+  expect(text).toMatch(/^# The operator looks at pay, shop only/m);
+  expect(text).toMatch(/^# - TrustBundles: /m);
+  expect(text).toMatch(/^# - injection into APIServices/m);
+  expect(of(installation(narrow), 'Deployment')).toHaveProperty(
+    ['spec', 'template', 'spec', 'containers', 0, 'args'],
+    ['operator', '--namespaced', 'pay,shop'],
+  );
+});
+
+test('policies come before the rights they hold in check', () => {
+  const order = installation(options).map(({ kind }) => kind);
+  expect(order.lastIndexOf('ValidatingAdmissionPolicyBinding')).toBeLessThan(
+    order.indexOf('ClusterRoleBinding'),
+  );
+});
+
+test('two installations share nothing but the custom resources', () => {
+  const names = (namespace: string) =>
+    new Set(
+      installation({ ...options, namespace })
+        .filter(({ kind }) => kind !== 'CustomResourceDefinition')
+        .map(({ kind, metadata }) => `${kind} ${JSON.stringify(metadata)}`),
+    );
+  const others = names('elsewhere');
+  expect([...names('handover-system')].filter((name) => others.has(name))).toEqual([]);
+});
+
+test('the pods run as nobody, on a root they cannot write, without capabilities', () => {
+  const pod = ['spec', 'template', 'spec'];
+  const made = of(installation(options), 'Deployment');
+  expect(made).toHaveProperty('spec.replicas', 2);
+  expect(made).toHaveProperty([...pod, 'securityContext'], {
+    runAsNonRoot: true,
+    runAsUser: 65532,
+    runAsGroup: 65532,
+    seccompProfile: { type: 'RuntimeDefault' },
+  });
+  expect(made).toHaveProperty([...pod, 'containers', 0, 'securityContext'], {
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] },
+  });
+});
+
+test.each<[string, Partial<InstallOptions>, RegExp]>([
+  ['a namespace with a capital', { namespace: 'Hand' }, /"Hand" is not a namespace; use/],
+  ['a namespace that would break a CEL rule', { namespace: "a'||true" }, /is not a namespace/],
+  ['no namespace to look at', { namespaced: [] }, /name at least one/],
+  ['a bad namespace to look at', { namespaced: ['a', 'b/c'] }, /"b\/c" is not a namespace/],
+  ['an image with a space', { image: 'a b' }, /"a b" is not the name of an image/],
+  ['a signer without a path', { signers: ['example.com'] }, /"example.com" is not a signer/],
+  ['signers without cluster rights', { signers: ['a.b/c'], namespaced: ['a'] }, /signers are a matter of/],
+])('%s is refused', (_, bad, message) => {
+  const act = () => installationYaml({ ...options, ...bad });
+  expect(act).toThrow(HandoverError);
+  expect(act).toThrow(message);
+});

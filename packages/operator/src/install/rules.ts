@@ -1,0 +1,258 @@
+import { GROUP, KIND_TABLE } from './crds.ts';
+
+/** Parts that only some installations want, each with rights of its own. */
+export type Feature = 'service-ca' | 'openshift';
+
+/**
+ * Where a right is needed. `watched`: in every namespace the operator looks at, which is all of them unless it is told
+ * otherwise. `cluster`: about objects without a namespace. `own`: in the namespace it runs in.
+ */
+type Reach = 'watched' | 'cluster' | 'own';
+
+interface Row {
+  readonly reach: Reach;
+  readonly group: string;
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+  readonly names?: readonly string[];
+  readonly feature?: Feature;
+  readonly why: string;
+  /** What a user loses where this right is not given; for `cluster` only. */
+  readonly without?: string;
+}
+
+const LOOK = ['get', 'list', 'watch'] as const;
+const ours = (scope: 'Namespaced' | 'Cluster', suffix = ''): readonly string[] =>
+  Object.values(KIND_TABLE)
+    .filter((kind) => kind.scope === scope)
+    .map(({ plural }) => `${plural}${suffix}`);
+
+export const LEASE = 'handover';
+
+/** Everything the operator asks of an API server, and why. Roles are made from this table and from nothing else. */
+export const RIGHTS: readonly Row[] = [
+  {
+    reach: 'watched',
+    group: GROUP,
+    resources: ours('Namespaced'),
+    verbs: LOOK,
+    why: 'what people ask for',
+  },
+  {
+    reach: 'watched',
+    group: GROUP,
+    resources: ours('Namespaced', '/status'),
+    verbs: ['patch'],
+    why: 'answers: phase, who is waited for, conditions',
+  },
+  {
+    reach: 'watched',
+    group: '',
+    resources: ['secrets'],
+    verbs: [...LOOK, 'create', 'patch'],
+    why: 'leaves and bundles; RBAC cannot select by label, so this is every Secret there (see SECURITY.md)',
+  },
+  {
+    reach: 'watched',
+    group: '',
+    resources: ['configmaps'],
+    verbs: [...LOOK, 'create', 'patch'],
+    why: 'bundles and TLS profiles',
+  },
+  {
+    reach: 'watched',
+    group: '',
+    resources: ['pods'],
+    verbs: LOOK,
+    why: 'who mounts what; who has restarted',
+  },
+  {
+    reach: 'watched',
+    group: '',
+    resources: ['pods/status'],
+    verbs: ['patch'],
+    why: 'nudge: an annotation that makes the kubelet refresh volumes at once; no right to change a pod’s spec',
+  },
+  {
+    reach: 'watched',
+    group: 'apps',
+    resources: ['deployments', 'statefulsets', 'daemonsets'],
+    verbs: [...LOOK, 'patch'],
+    why: 'stamps on pod templates, which roll workloads that load files only at start',
+  },
+  {
+    reach: 'watched',
+    group: 'apps',
+    resources: ['replicasets'],
+    verbs: ['get', 'list'],
+    why: 'from a pod to its Deployment',
+  },
+  {
+    reach: 'watched',
+    group: 'events.k8s.io',
+    resources: ['events'],
+    verbs: ['create', 'patch'],
+    why: 'what happened, for kubectl describe',
+  },
+  {
+    reach: 'watched',
+    group: '',
+    resources: ['services'],
+    verbs: LOOK,
+    feature: 'service-ca',
+    why: 'Services that ask for a serving certificate by annotation',
+  },
+  {
+    reach: 'cluster',
+    group: GROUP,
+    resources: ours('Cluster'),
+    verbs: LOOK,
+    why: 'trust that crosses namespaces',
+    without:
+      'TrustBundles: nothing is spread across namespaces, and no source or target of theirs is looked at',
+  },
+  {
+    reach: 'cluster',
+    group: GROUP,
+    resources: ours('Cluster', '/status'),
+    verbs: ['patch'],
+    why: 'answers on TrustBundles',
+  },
+  {
+    reach: 'cluster',
+    group: '',
+    resources: ['namespaces'],
+    verbs: LOOK,
+    why: 'namespaceSelector, of TrustBundles and of issueTo',
+    without:
+      'issueTo.namespaceSelector: labels of namespaces are not known, so an Authority issues to its own namespace only',
+  },
+  {
+    reach: 'cluster',
+    group: 'apiregistration.k8s.io',
+    resources: ['apiservices'],
+    verbs: [...LOOK, 'patch'],
+    why: 'caBundle of APIServices',
+    without: 'injection into APIServices, webhook configurations and CRDs: their caBundle is not kept',
+  },
+  {
+    reach: 'cluster',
+    group: 'admissionregistration.k8s.io',
+    resources: ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
+    verbs: [...LOOK, 'patch'],
+    why: 'caBundle of webhooks',
+  },
+  {
+    reach: 'cluster',
+    group: 'apiextensions.k8s.io',
+    resources: ['customresourcedefinitions'],
+    verbs: [...LOOK, 'patch'],
+    why: 'caBundle of conversion webhooks',
+  },
+  {
+    reach: 'cluster',
+    group: 'certificates.k8s.io',
+    resources: ['clustertrustbundles'],
+    verbs: [...LOOK, 'create', 'patch'],
+    why: 'bundles as ClusterTrustBundles; one with a signer needs `attest` on that signer as well (--signers)',
+    without: 'ClusterTrustBundles are not written',
+  },
+  {
+    reach: 'cluster',
+    group: 'config.openshift.io',
+    resources: ['apiservers'],
+    verbs: LOOK,
+    names: ['cluster'],
+    feature: 'openshift',
+    why: 'TLSProfiles of type OpenShift follow APIServer/cluster',
+    without: 'TLSProfiles of type OpenShift',
+  },
+  {
+    reach: 'own',
+    group: '',
+    resources: ['secrets'],
+    verbs: [...LOOK, 'create', 'update', 'delete'],
+    why: 'its own state, one Secret per authority, and the CA keys in it',
+  },
+  {
+    reach: 'own',
+    group: 'coordination.k8s.io',
+    resources: ['leases'],
+    verbs: ['create'],
+    why: 'one leader; creation cannot be narrowed to a name',
+  },
+  {
+    reach: 'own',
+    group: 'coordination.k8s.io',
+    resources: ['leases'],
+    verbs: ['get', 'update'],
+    names: [LEASE],
+    why: 'one leader',
+  },
+];
+
+export interface RightsOptions {
+  /** Namespace the operator runs in. */
+  readonly namespace: string;
+  /** The only namespaces it looks at; undefined: the whole cluster. */
+  readonly namespaced?: readonly string[] | undefined;
+  readonly features?: readonly Feature[] | undefined;
+  /** Signers whose ClusterTrustBundles it may write: `example.com/mesh`, or `example.com/*`. */
+  readonly signers?: readonly string[] | undefined;
+}
+
+/** One right as it will be granted. */
+export interface Grant {
+  /** undefined: in the whole cluster. */
+  readonly namespace: string | undefined;
+  readonly group: string;
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+  readonly names?: readonly string[];
+  readonly why: string;
+}
+
+const wanted = ({ feature }: Row, features: readonly Feature[]): boolean =>
+  feature === undefined || features.includes(feature);
+
+const attest = (signers: readonly string[]): readonly Row[] =>
+  signers.length === 0
+    ? []
+    : [
+        {
+          reach: 'cluster',
+          group: 'certificates.k8s.io',
+          resources: ['signers'],
+          verbs: ['attest'],
+          names: signers,
+          why: 'ClusterTrustBundles of these signers',
+        },
+      ];
+
+/** The table, for one installation. */
+export const grantsFor = (options: RightsOptions): readonly Grant[] => {
+  const { namespace, namespaced, features = [], signers = [] } = options;
+  const placesOf = (reach: Reach): readonly (string | undefined)[] => {
+    if (reach === 'own') return [namespace];
+    if (namespaced === undefined) return [undefined];
+    return reach === 'watched' ? namespaced : [];
+  };
+  return [...RIGHTS, ...attest(signers)]
+    .filter((row) => wanted(row, features))
+    .flatMap(({ reach, group, resources, verbs, names, why }) =>
+      placesOf(reach).map((place) => ({
+        namespace: place,
+        group,
+        resources,
+        verbs,
+        ...(names === undefined ? {} : { names }),
+        why,
+      })),
+    );
+};
+
+/** What does not work without rights in the whole cluster, in sentences. */
+export const lostWithoutCluster = (features: readonly Feature[] = []): readonly string[] =>
+  RIGHTS.filter((row) => wanted(row, features)).flatMap(({ without }) =>
+    without === undefined ? [] : [without],
+  );
