@@ -1,6 +1,6 @@
 import type { Action, Plan } from '@handover/core';
 import { type Outcome, reconcile, reconcileProfile, reconcileStaticBundle, throughCache, WorkQueue } from '@handover/engine';
-import { type Kube, lead, type Lease } from '@handover/kube';
+import { type Kube, type Leadership, lead } from '@handover/kube';
 import { after, HandoverError, type Instant, instant } from '@handover/material';
 import type { Held } from '../home/held.ts';
 import { KubeHome } from '../home/home.ts';
@@ -54,7 +54,7 @@ export class Operator {
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
   #home: KubeHome | undefined;
-  #lease: Lease | undefined;
+  #lease: Leadership | undefined;
   #index: WorkIndex | undefined;
   #queue: WorkQueue | undefined;
   #statuses: StatusWriter | undefined;

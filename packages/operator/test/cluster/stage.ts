@@ -1,0 +1,90 @@
+import { connect, type Kube, type RequestReport } from '@handover/kube';
+import { crds, Operator, type OperatorEvent, type OperatorOptions } from '@handover/operator';
+import { type Cluster, startCluster } from '@handover/test-cluster';
+
+/** A real API server with our kinds on it, and operators against it. */
+export interface Stage {
+  readonly cluster: Cluster;
+  readonly kube: Kube;
+  /** Every request of every operator, oldest first. */
+  readonly requests: (RequestReport & { readonly by: string })[];
+  readonly events: (OperatorEvent & { readonly by: string })[];
+  start(name: string, options?: Partial<OperatorOptions>): Running;
+  stop(): Promise<void>;
+}
+
+export interface Running {
+  readonly operator: Operator;
+  readonly ended: Promise<void>;
+  stop(): Promise<void>;
+}
+
+export const connectTo = (cluster: Cluster, signal: AbortSignal, onRequest?: (report: RequestReport) => void): Kube =>
+  connect(
+    {
+      server: cluster.url,
+      namespace: 'default',
+      tls: { ca: { file: cluster.caFile }, cert: { file: cluster.clientCert }, key: { file: cluster.clientKey } },
+      auth: {},
+    },
+    { signal, rate: false, ...(onRequest === undefined ? {} : { onRequest }) },
+  );
+
+export async function setStage(options: { readonly crds?: boolean } = {}): Promise<Stage> {
+  const cluster = await startCluster({});
+  const end = new AbortController();
+  const kube = connectTo(cluster, end.signal);
+  const requests: (RequestReport & { readonly by: string })[] = [];
+  const events: (OperatorEvent & { readonly by: string })[] = [];
+  const running: Running[] = [];
+  if (options.crds !== false) {
+    await cluster.apply(...crds());
+    await cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');
+  }
+  await cluster.kubectl('create', 'namespace', 'handover-system');
+  return {
+    cluster,
+    kube,
+    requests,
+    events,
+    start: (name, more = {}) => {
+      const stop = new AbortController();
+      const close = new AbortController();
+      const operator = new Operator({
+        kube: connectTo(cluster, close.signal, (report) => requests.push({ ...report, by: name })),
+        namespace: 'handover-system',
+        identity: name,
+        on: (event) => events.push({ ...event, by: name }),
+        signal: stop.signal,
+        ...more,
+      });
+      const ended = operator.run().finally(() => close.abort());
+      const one: Running = {
+        operator,
+        ended,
+        stop: async () => {
+          stop.abort();
+          await ended;
+        },
+      };
+      running.push(one);
+      return one;
+    },
+    stop: async () => {
+      await Promise.all(running.map((one) => one.stop()));
+      end.abort();
+      await cluster.stop();
+    },
+  };
+}
+
+/** Looks until it is so. The bound only keeps a failing test from hanging. */
+export async function until<T>(look: () => Promise<T | undefined | false>, what: string, ms = 60_000): Promise<T> {
+  const end = Date.now() + ms;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined && found !== false) return found;
+    if (Date.now() > end) throw new Error(`not within ${ms} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
