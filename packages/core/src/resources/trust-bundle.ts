@@ -10,6 +10,9 @@ const dataSource = (what: string) =>
     .optional()
     .describe(`Certificates from a ${what} in the trust namespace.`);
 
+// 190 KiB in each of 100 sources is what CEL may search; an object in etcd has no room for more anyway.
+const MOST_INLINE = 196_608;
+
 const source = exactlyOne(
   fields({
     authority: reference().optional().describe('All trusted generations of an Authority, namespace/name.'),
@@ -17,23 +20,20 @@ const source = exactlyOne(
     configMap: dataSource('ConfigMap'),
     inline: z
       .string()
-      .max(262_144)
+      .max(MOST_INLINE)
       .refine((pem) => !/PRIVATE KEY/.test(pem), {
         error: 'holds a private key; take it out, and replace the key if others could read it',
       })
       .refine((pem) => pem.includes('-----BEGIN CERTIFICATE-----'), {
         error: 'holds no certificate; give PEM, as a block with | in YAML',
       })
-      // Here rather than in status: what the API server has stored is in its backups too.
+      // At the API server too: what it has stored is in its backups as well. Ten letters, since the cost of a rule is allowed for in
+      // steps of ten; with the P, this one would be over the limit of 10 million.
       .meta({
         'x-kubernetes-validations': [
           {
-            rule: "!self.contains('PRIVATE KEY')",
+            rule: "!self.contains('RIVATE KEY')",
             message: 'holds a private key; take it out, and replace the key if others could read it',
-          },
-          {
-            rule: "self.contains('-----BEGIN CERTIFICATE-----')",
-            message: 'holds no certificate; give PEM, as a block with | in YAML',
           },
         ],
       })

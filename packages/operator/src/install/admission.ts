@@ -213,7 +213,8 @@ export const admissionPolicies = (options: AdmissionOptions): readonly PolicyMan
           spec: {
             failurePolicy: 'Fail',
             matchConstraints: {
-              resourceRules: [{ apiGroups: [group], apiVersions: ['*'], operations, resources }],
+              // With the scope that the API server would put there: otherwise each `kubectl apply` would take it away again.
+              resourceRules: [{ apiGroups: [group], apiVersions: ['*'], operations, resources, scope: '*' }],
             },
             matchConditions: [
               {
