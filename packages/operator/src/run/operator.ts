@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Action, Plan } from '@handover/core';
 import { type Outcome, reconcile, reconcileProfile, reconcileStaticBundle, throughCache, WorkQueue } from '@handover/engine';
 import { type Kube, type Leadership, lead } from '@handover/kube';
@@ -65,6 +66,8 @@ export class Operator {
   constructor(options: OperatorOptions) {
     this.#options = options;
     this.#signal = AbortSignal.any([options.signal, this.#stop.signal]);
+    // Every watch listens to it.
+    setMaxListeners(0, this.#signal);
   }
 
   /** What stands between now and ready, in words. */
