@@ -1,0 +1,83 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { startCluster } from './src/index.ts';
+import { places } from './src/places.ts';
+import { identify, isAlive, type ProcessId } from './src/process-id.ts';
+import { readRecords } from './src/record.ts';
+
+const recordOf = (directory: string) =>
+  readRecords(places().records).find(({ record }) => record.directory === directory)?.record;
+
+/** A process of its own that starts a cluster, says where, and does nothing more. */
+const START = `
+  const { startCluster } = await import(process.argv[1]);
+  const cluster = await startCluster(JSON.parse(process.argv[2]));
+  process.stdout.write(cluster.directory + '\\n');
+  setInterval(() => undefined, 1000);`;
+
+const clusterOfAnotherProcess = async (options: object) => {
+  const entry = fileURLToPath(new URL('./dist/index.js', import.meta.url));
+  const child = spawn(
+    process.execPath,
+    ['--input-type=module', '-e', START, entry, JSON.stringify(options)],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  const [chunk] = (await once(child.stdout, 'data')) as [Buffer];
+  return { child, directory: chunk.toString().trim() };
+};
+
+const until = async (condition: () => boolean): Promise<void> => {
+  while (!condition()) await sleep(20);
+};
+
+it('runs beside another cluster and ends without it', async () => {
+  const [one, two] = await Promise.all([startCluster(), startCluster()]);
+  try {
+    expect(one.url).not.toBe(two.url);
+    await one.kubectl('create', 'namespace', 'only-in-one');
+    await expect(two.kubectl('get', 'namespace', 'only-in-one')).rejects.toThrow(/not found/i);
+    await one.stop();
+    expect(await two.kubectl('get', 'namespace', 'default', '-o', 'name')).toBe('namespace/default\n');
+  } finally {
+    await Promise.all([one.stop(), two.stop()]);
+  }
+  expect([existsSync(one.directory), existsSync(two.directory)]).toEqual([false, false]);
+});
+
+it('is gone, with its directory and its ports, when the process that started it is killed', async () => {
+  const { child, directory } = await clusterOfAnotherProcess({});
+  const record = recordOf(directory);
+  expect(record?.processes.map(({ name }) => name)).toEqual(['etcd', 'kube-apiserver']);
+  const all: ProcessId[] = record === undefined ? [] : [record.keeper, ...record.processes];
+  expect(all.every(isAlive)).toBe(true);
+  child.kill('SIGKILL');
+  await until(() => !all.some(isAlive));
+  expect(existsSync(directory)).toBe(false);
+  expect(record?.files.some((file) => existsSync(file))).toBe(false);
+  expect(recordOf(directory)).toBeUndefined();
+});
+
+it('ends with its keeper too, and the next start clears away what that left', async () => {
+  const { child, directory } = await clusterOfAnotherProcess({});
+  const record = recordOf(directory);
+  if (record === undefined) throw new Error('no record of the cluster');
+  process.kill(record.keeper.pid, 'SIGKILL');
+  await until(() => !record.processes.some(isAlive));
+  expect(existsSync(directory)).toBe(true);
+  await (await startCluster()).stop();
+  expect(existsSync(directory)).toBe(false);
+  child.kill('SIGKILL');
+});
+
+it('does not take a process for another one that had the same number', () => {
+  const self = identify(process.pid);
+  if (self === undefined) throw new Error('a process that cannot find itself');
+  expect(isAlive(self)).toBe(true);
+  expect(isAlive({ ...self, started: 'an earlier boot/1' })).toBe(false);
+});

@@ -1,0 +1,74 @@
+import type { CertificateFiles } from './pki.ts';
+
+export type Size = 'control-plane' | 'node';
+
+export interface ClusterOptions {
+  /** Default `control-plane`: etcd and kube-apiserver, ready in seconds. `node` adds a node that runs pods. */
+  readonly size?: Size;
+  /** Default: only with a node. Without it no ServiceAccounts, no garbage collection, no Deployments. */
+  readonly controllerManager?: boolean;
+  /** Default: only with a node. */
+  readonly scheduler?: boolean;
+  readonly apiServerFlags?: readonly string[];
+  readonly controllerManagerFlags?: readonly string[];
+  /** Writes audit.log at this level; `cluster.audit()` reads it. Default: none. */
+  readonly audit?: 'Metadata' | 'Request' | 'RequestResponse';
+  /** With a name the cluster outlives this process: `cluster up`. */
+  readonly name?: string;
+  /** Keeps the directory, with every log, when the cluster goes. Default false. */
+  readonly keepDirectory?: boolean;
+  /** Progress of building binaries. Default: standard error. */
+  readonly say?: (line: string) => void;
+}
+
+export interface ApiServer {
+  /** Undefined while it is down. */
+  readonly pid: number | undefined;
+  /** Default SIGKILL: a crash. SIGTERM ends it in its own time, watches drained. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
+  /** Up again on the same port and data, and ready. Flags and certificate stay as they were last unless given. */
+  start(options?: { readonly flags?: readonly string[]; readonly serving?: CertificateFiles }): Promise<void>;
+  /** Killed and started again with this certificate. */
+  restartWith(serving: CertificateFiles): Promise<void>;
+  /**
+   * A new CA and a certificate from it, and a restart. `caFile` then holds the new CA, and the old one after it if
+   * `keepOld`. Components of the control plane are restarted too: they read their CA once.
+   */
+  rotateServingCa(options?: { readonly keepOld?: boolean }): Promise<void>;
+}
+
+export interface AuditEvent {
+  readonly verb: string;
+  readonly requestURI: string;
+  readonly stage: string;
+  readonly user: { readonly username: string };
+  readonly userAgent?: string;
+  readonly responseStatus?: { readonly code: number };
+  readonly requestObject?: unknown;
+  readonly responseObject?: unknown;
+}
+
+export interface Cluster {
+  readonly size: Size;
+  /** Everything about this cluster: logs, certificates, data. Gone after `stop()`. */
+  readonly directory: string;
+  readonly url: string;
+  /** Path of an administrator's kubeconfig. It names the files below rather than holding their content. */
+  readonly kubeconfig: string;
+  /** What clients trust; `apiServer.rotateServingCa` rewrites it in place. */
+  readonly caFile: string;
+  readonly clientCert: string;
+  readonly clientKey: string;
+  readonly apiServer: ApiServer;
+  /** Standard output of kubectl as administrator; rejects with what it said on standard error. */
+  kubectl(...args: readonly string[]): Promise<string>;
+  /** `kubectl apply --server-side` of these objects. */
+  apply(...objects: readonly object[]): Promise<void>;
+  /** Path of another user's kubeconfig; what that user may do is RBAC's affair. */
+  kubeconfigFor(commonName: string, organizations?: readonly string[]): string;
+  /** What audit.log holds so far; empty without the option `audit`. */
+  audit(): readonly AuditEvent[];
+  /** Ends every process and clears away. May be called twice. */
+  stop(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}

@@ -1,0 +1,3 @@
+export type { ApiServer, AuditEvent, Cluster, ClusterOptions, Size } from './api.ts';
+export { startCluster } from './cluster.ts';
+export { type CertificateFiles, type LeafRequest, makeCa, type TestCa } from './pki.ts';

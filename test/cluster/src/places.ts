@@ -1,0 +1,39 @@
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Everything the harness takes from the environment, read here and nowhere else. */
+export interface Places {
+  /** Binaries by the hash of their pins, and the lock of whoever builds. */
+  readonly cache: string;
+  /** One record per running cluster, for `status`, `down` and whoever tidies up after a killed keeper. */
+  readonly records: string;
+  /** Clusters' own directories. Short, because a path of a unix socket ends at 107 characters (unix(7)). */
+  readonly clusters: string;
+  readonly ports: string;
+  /** envtest's directory: etcd, kube-apiserver, kubectl. */
+  readonly assets: string | undefined;
+}
+
+export const places = (env: NodeJS.ProcessEnv = process.env): Places => {
+  const home = env.XDG_CACHE_HOME || join(homedir(), '.cache');
+  const scratch = join(tmpdir(), `handover-${process.getuid?.() ?? 'user'}`);
+  return {
+    cache: env.HANDOVER_CLUSTER_CACHE || join(home, 'handover', 'cluster'),
+    records: join(scratch, 'records'),
+    clusters: join(scratch, 'clusters'),
+    ports: join(scratch, 'ports'),
+    assets: env.KUBEBUILDER_ASSETS || undefined,
+  };
+};
+
+/** From src/ and from dist/ alike. */
+const packageDirectory = fileURLToPath(new URL('..', import.meta.url));
+
+/** Go modules that pin what is built. */
+export const modulesDirectory = join(packageDirectory, 'binaries');
+
+/** Programs of the harness run from the build, because Node 20 does not run TypeScript. */
+export const programPath = (name: 'keeper' | 'relay'): string => join(packageDirectory, 'dist', `${name}.js`);
+
+export const scriptPath = (name: string): string => join(packageDirectory, name);

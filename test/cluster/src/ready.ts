@@ -1,0 +1,69 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { HandoverError } from '@handover/material';
+import type { CertificateFiles } from './pki.ts';
+
+const POLL_MS = 50;
+const TAIL_LINES = 8;
+
+/** The last lines of each component's log: what somebody who reads a failed start wants to see. */
+export const logTails = (directory: string): string =>
+  readdirSync(directory)
+    .filter((name) => name.endsWith('.log'))
+    .sort()
+    .flatMap((name) => {
+      const lines = readFileSync(join(directory, name), 'utf8').trimEnd().split('\n').slice(-TAIL_LINES);
+      return lines.join('') === '' ? [] : [`--- ${name}`, ...lines];
+    })
+    .join('\n');
+
+export interface Waiting {
+  readonly what: string;
+  readonly directory: string;
+  /** Milliseconds; generous, because a loaded machine is no reason to fail. */
+  readonly timeoutMs?: number;
+  /** The component that must not die meanwhile, if there is one. */
+  readonly stillRuns?: () => boolean;
+}
+
+/** Polls until the condition holds. Ends early when the component has died, with every log's tail. */
+export async function until(condition: () => Promise<boolean>, waiting: Waiting): Promise<void> {
+  const { what, directory, timeoutMs = 180_000, stillRuns = () => true } = waiting;
+  const deadline = Date.now() + timeoutMs;
+  while (!(await condition())) {
+    const died = !stillRuns();
+    if (died || Date.now() > deadline) {
+      const why = died ? 'the process has ended' : `not so after ${timeoutMs / 1_000} s`;
+      throw new HandoverError('CLUSTER_START', `${what}: ${why}; its logs end with\n${logTails(directory)}`, {
+        path: directory,
+      });
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+/** Status of a GET, undefined when no answer came. */
+export const statusOf = (url: string, client: CertificateFiles): Promise<number | undefined> =>
+  new Promise((resolve) => {
+    const asking = request(
+      url,
+      {
+        cert: readFileSync(client.certFile),
+        key: readFileSync(client.keyFile),
+        // Asks whether it is up, on loopback; whose certificate it shows may be the very thing a test changes.
+        rejectUnauthorized: false,
+        agent: false,
+        timeout: 5_000,
+      },
+      (response) => {
+        response.resume();
+        response.once('end', () => resolve(response.statusCode));
+        response.once('error', () => resolve(undefined));
+      },
+    );
+    asking.once('timeout', () => asking.destroy());
+    asking.once('error', () => resolve(undefined));
+    asking.end();
+  });

@@ -1,0 +1,27 @@
+// relay FROM TO, each `unix:PATH` or `tcp:HOST:PORT`. A unix socket in a directory is reached from every network
+// namespace, so two relays back to back join loopback of this machine and a network of the cluster's own, and no
+// interface, route or rule of the machine is touched.
+import { rmSync } from 'node:fs';
+import { createConnection, createServer, type NetConnectOpts } from 'node:net';
+
+const parse = (text: string): { path: string } | { host: string; port: number } => {
+  const [, unix, host, port] = /^(?:unix:(.+)|tcp:(.+):(\d+))$/.exec(text) ?? [];
+  if (unix !== undefined) return { path: unix };
+  if (host !== undefined) return { host, port: Number(port) };
+  throw new Error(`not an endpoint: ${text}`);
+};
+
+const [from = '', to = ''] = process.argv.slice(2);
+const source = parse(from);
+const target: NetConnectOpts = parse(to);
+if ('path' in source) rmSync(source.path, { force: true });
+
+createServer({ allowHalfOpen: true }, (client) => {
+  const server = createConnection({ ...target, allowHalfOpen: true });
+  client.setNoDelay(true);
+  server.setNoDelay(true);
+  client.on('error', () => server.destroy());
+  server.on('error', () => client.destroy());
+  client.pipe(server);
+  server.pipe(client);
+}).listen(source);

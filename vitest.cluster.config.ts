@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config';
+
+// npm run test:cluster: against a real Kubernetes (test/cluster). Other packages add to this tier under test/cluster/.
+export default defineConfig({
+  ssr: { resolve: { conditions: ['source'], externalConditions: ['source'] } },
+  resolve: { conditions: ['source'] },
+  test: {
+    include: ['test/cluster/*.test.ts', 'packages/*/test/cluster/**/*.test.ts'],
+    // Each file has a cluster of its own, which fills a small machine.
+    fileParallelism: false,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+  },
+});
