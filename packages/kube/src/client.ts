@@ -1,0 +1,293 @@
+import { HandoverError } from '@handover/material';
+import { parseAnswer, subjectOf } from './answer.ts';
+import type { ServerClock } from './clock.ts';
+import { Discovery } from './discovery.ts';
+import { isCode } from './error.ts';
+import { mustHold } from './fence.ts';
+import { apiVersionOf, type Kind } from './kinds.ts';
+import type { Fence, Kube } from './kube.ts';
+import type { KubeConfig } from './kubeconfig/config.ts';
+import { pagesOf } from './list.ts';
+import { METADATA } from './media.ts';
+import type { KubeObject } from './object.ts';
+import { type Place, pathOf, type Query, withQuery } from './path.ts';
+import type {
+  CallOptions,
+  CreateOptions,
+  DeleteOptions,
+  GetRequest,
+  List,
+  ListRequest,
+  Page,
+  PatchOptions,
+  PatchTarget,
+  RawAnswer,
+  RawOptions,
+  UpdateOptions,
+  WatchEvent,
+  WatchOptions,
+  WatchRequest,
+  WriteOptions,
+} from './requests.ts';
+import { type Call, type ConnectOptions, Session } from './session.ts';
+import { watchOnce } from './watch-once.ts';
+
+const MEDIA = {
+  merge: 'application/merge-patch+json',
+  json: 'application/json-patch+json',
+  // The body is JSON, which is YAML: the API names this patch by YAML only.
+  apply: 'application/apply-patch+yaml',
+} as const;
+
+const writeQuery = ({ fieldManager, dryRun }: WriteOptions): Query => ({
+  fieldManager,
+  dryRun: dryRun === true ? 'All' : undefined,
+});
+
+const placeOf = ({ metadata }: KubeObject, subresource?: string): Place => ({
+  namespace: metadata.namespace,
+  name: metadata.name,
+  subresource,
+});
+
+const callOptions = ({ signal, timeout }: CallOptions) => ({ signal, timeout });
+
+class Client implements Kube {
+  readonly #session: Session;
+  readonly #fence: Fence | undefined;
+  readonly #discovery: Discovery;
+
+  constructor(session: Session, discovery: Discovery, fence?: Fence) {
+    this.#session = session;
+    this.#discovery = discovery;
+    this.#fence = fence;
+  }
+
+  get config(): KubeConfig {
+    return this.#session.config;
+  }
+
+  get clock(): ServerClock {
+    return this.#session.clock;
+  }
+
+  get connections(): number {
+    return this.#session.connections;
+  }
+
+  async get<T extends KubeObject>(
+    kind: Kind<T>,
+    which: GetRequest,
+    options: CallOptions = {},
+  ): Promise<T | undefined> {
+    try {
+      return await this.#object<T>({
+        subject: subjectOf('get', kind, which),
+        method: 'GET',
+        path: withQuery(pathOf(kind, which), { resourceVersion: which.resourceVersion }),
+        accept: which.metadataOnly === true ? METADATA : undefined,
+        ...callOptions(options),
+      });
+    } catch (error) {
+      if (isCode(error, 'KUBE_NOT_FOUND')) return undefined;
+      throw error;
+    }
+  }
+
+  async list<T extends KubeObject>(
+    kind: Kind<T>,
+    which: ListRequest = {},
+    options: CallOptions = {},
+  ): Promise<List<T>> {
+    for (let tries = 0; ; tries++) {
+      try {
+        const items: T[] = [];
+        let first: Page<T> | undefined;
+        for await (const page of this.pages(kind, which, options)) {
+          first ??= page;
+          items.push(...page.items);
+        }
+        return { items, resourceVersion: first?.resourceVersion ?? '', date: first?.date };
+      } catch (error) {
+        if (tries > 0 || !isCode(error, 'KUBE_GONE')) throw error;
+      }
+    }
+  }
+
+  pages<T extends KubeObject>(
+    kind: Kind<T>,
+    which: ListRequest = {},
+    options: CallOptions = {},
+  ): AsyncGenerator<Page<T>, void, undefined> {
+    return pagesOf<T>(this.#session, kind, which, options);
+  }
+
+  watch<T extends KubeObject>(
+    kind: Kind<T>,
+    which: WatchRequest,
+    seen: (event: WatchEvent<T>) => void,
+    options: WatchOptions = {},
+  ): Promise<void> {
+    return watchOnce(this.#session, kind, which, seen, options);
+  }
+
+  serves(group: string, version: string, plural: string, options: CallOptions = {}): Promise<boolean> {
+    return this.#discovery.serves(group, version, plural, options);
+  }
+
+  async create<T extends KubeObject>(kind: Kind<T>, object: T, options: CreateOptions = {}): Promise<T> {
+    const namespace = options.namespace ?? object.metadata.namespace;
+    const place = {
+      namespace,
+      ...(options.subresource === undefined
+        ? {}
+        : { name: options.name ?? object.metadata.name, subresource: options.subresource }),
+    };
+    if (kind.namespaced && namespace === undefined) {
+      throw new HandoverError('KUBE_NAME_INVALID', `a new ${kind.kind} needs a namespace`);
+    }
+    return this.#write<T>('create', kind, place, {
+      method: 'POST',
+      query: writeQuery(options),
+      body: typed(kind, object, options.subresource),
+      options,
+    });
+  }
+
+  async update<T extends KubeObject>(kind: Kind<T>, object: T, options: UpdateOptions = {}): Promise<T> {
+    return this.#write<T>('update', kind, placeOf(object, options.subresource), {
+      method: 'PUT',
+      query: writeQuery(options),
+      body: typed(kind, object, options.subresource),
+      options,
+    });
+  }
+
+  async patch<T extends KubeObject>(kind: Kind<T>, which: PatchTarget, options: PatchOptions): Promise<T> {
+    const { merge, json, apply, force } = options;
+    const [how, body] =
+      apply !== undefined
+        ? (['apply', typed(kind, apply as KubeObject)] as const)
+        : json !== undefined
+          ? (['json', json] as const)
+          : (['merge', merge] as const);
+    if (how === 'apply' && (options.fieldManager ?? '') === '') {
+      throw new HandoverError('OPTION_INVALID', 'an apply patch needs a fieldManager');
+    }
+    return this.#write<T>(how === 'apply' ? 'apply' : 'patch', kind, which, {
+      method: 'PATCH',
+      // The API takes `force` with apply only.
+      query: { ...writeQuery(options), force: how === 'apply' && force === true ? true : undefined },
+      contentType: MEDIA[how],
+      body,
+      options,
+    });
+  }
+
+  async delete<T extends KubeObject>(
+    kind: Kind<T>,
+    which: { readonly namespace?: string | undefined; readonly name: string },
+    options: DeleteOptions = {},
+  ): Promise<boolean> {
+    const { uid, resourceVersion, gracePeriodSeconds, propagationPolicy, dryRun } = options;
+    const preconditions =
+      uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
+    const body = {
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      preconditions,
+      gracePeriodSeconds,
+      propagationPolicy,
+      dryRun: dryRun === true ? ['All'] : undefined,
+    };
+    try {
+      await this.#write('delete', kind, which, { method: 'DELETE', query: {}, body, options });
+      return true;
+    } catch (error) {
+      if (isCode(error, 'KUBE_NOT_FOUND')) return false;
+      throw error;
+    }
+  }
+
+  async raw(method: string, path: string, options: RawOptions = {}): Promise<RawAnswer> {
+    if (!path.startsWith('/') || path.startsWith('//')) {
+      throw new HandoverError('OPTION_INVALID', `a path of the API server begins with one /, got "${path}"`);
+    }
+    const writes = method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS';
+    const { status, body, date } = await this.#session.send({
+      subject: {
+        verb: method.toLowerCase(),
+        group: '',
+        version: '',
+        resource: '',
+        subresource: '',
+        namespace: '',
+        name: path.split('?', 1)[0] ?? path,
+      },
+      method,
+      path,
+      accept: options.accept ?? 'application/json, */*',
+      contentType: options.contentType ?? (options.body === undefined ? undefined : 'application/json'),
+      body: options.body,
+      maxBytes: options.maxBytes,
+      mayLeave: writes ? this.#guard() : undefined,
+      ...callOptions(options),
+    });
+    return { status, body: body.toString('utf8'), date };
+  }
+
+  fenced(fence: Fence): Kube {
+    return new Client(this.#session, this.#discovery, fence);
+  }
+
+  /** The term in which the write was decided: it does not leave in another one. */
+  #guard(): (() => void) | undefined {
+    const fence = this.#fence;
+    if (fence === undefined) return undefined;
+    const term = mustHold(fence);
+    return () => mustHold(fence, term);
+  }
+
+  async #write<T extends KubeObject>(
+    verb: string,
+    kind: Kind,
+    place: Place,
+    write: {
+      readonly method: string;
+      readonly query: Query;
+      readonly body: unknown;
+      readonly contentType?: string;
+      readonly options: CallOptions;
+    },
+  ): Promise<T> {
+    if (write.method !== 'POST' && (place.name ?? '') === '') {
+      throw new HandoverError('KUBE_NAME_INVALID', `which ${kind.kind}? Its metadata.name is missing`);
+    }
+    return this.#object<T>({
+      subject: subjectOf(verb, kind, place),
+      method: write.method,
+      path: withQuery(pathOf(kind, place), write.query),
+      contentType: write.contentType ?? 'application/json',
+      body: JSON.stringify(write.body),
+      mayLeave: this.#guard(),
+      ...callOptions(write.options),
+    });
+  }
+
+  async #object<T extends object>(call: Call): Promise<T> {
+    const reply = await this.#session.send(call);
+    return parseAnswer<T>(reply, `${call.method} ${call.path.split('?', 1)[0]}`);
+  }
+}
+
+/** Objects read from a list carry neither; the API wants both. A subresource may be of another kind altogether. */
+function typed(kind: Kind, object: KubeObject, subresource?: string): KubeObject {
+  if (subresource !== undefined && object.kind !== undefined) return object;
+  return { ...object, apiVersion: apiVersionOf(kind), kind: kind.kind };
+}
+
+/** Opens nothing yet: files are read and connections made at the first request. */
+export function connect(config: KubeConfig, options: ConnectOptions = {}): Kube {
+  const session = new Session(config, options);
+  return new Client(session, new Discovery(session));
+}

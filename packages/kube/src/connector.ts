@@ -1,0 +1,162 @@
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { connect as connectPlain, isIP, type Socket } from 'node:net';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { HandoverError } from '@handover/material';
+import type { buildConnector } from 'undici';
+import type { LiveTls } from './live-tls.ts';
+import { connectSocks } from './socks.ts';
+
+/** Milliseconds for the TCP connection, the proxy and the handshake together. */
+const CONNECT_MS = 10_000;
+
+/** OpenSSL's ways to say that nobody known signed this. */
+const UNKNOWN_AUTHORITY = new Set([
+  'CERT_SIGNATURE_FAILURE',
+  'CERT_UNTRUSTED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+export interface ConnectorOptions {
+  readonly server: URL;
+  readonly tls: LiveTls;
+  readonly verify: boolean;
+  readonly serverName?: string | undefined;
+  readonly proxy?: URL | undefined;
+  readonly connected: (socket: Socket) => void;
+}
+
+const portOf = (url: URL, fallback: number): number => Number(url.port || fallback);
+const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
+
+function plain(host: string, port: number, signal: AbortSignal): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connectPlain({ host, port, noDelay: true });
+    signal.addEventListener('abort', () => socket.destroy(signal.reason as Error), { once: true });
+    socket.once('error', reject).once('connect', () => {
+      socket.off('error', reject);
+      resolve(socket);
+    });
+  });
+}
+
+function viaHttp(proxy: URL, target: string, signal: AbortSignal): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const secure = proxy.protocol === 'https:';
+    const credentials = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
+    const asking = (secure ? httpsRequest : httpRequest)({
+      host: hostOf(proxy),
+      port: portOf(proxy, secure ? 443 : 80),
+      method: 'CONNECT',
+      path: target,
+      agent: false,
+      signal,
+      headers: {
+        host: target,
+        ...(proxy.username === ''
+          ? {}
+          : { 'proxy-authorization': `Basic ${Buffer.from(credentials).toString('base64')}` }),
+      },
+    });
+    asking.once('error', reject);
+    asking.once('connect', (answer, socket) => {
+      if (answer.statusCode === 200) return resolve(socket as Socket);
+      socket.destroy();
+      const { host } = proxy;
+      const words = `the proxy ${host} answers HTTP ${answer.statusCode}; check proxy-url`;
+      reject(new HandoverError('KUBE_PROXY_REFUSED', words, { retry: 'later', path: host }));
+    });
+    asking.once('response', (answer) => {
+      answer.destroy();
+      const words = `${proxy.host} is no proxy: HTTP ${answer.statusCode}; check proxy-url`;
+      reject(new HandoverError('KUBE_PROXY_REFUSED', words, { path: proxy.host }));
+    });
+    asking.end();
+  });
+}
+
+function handshake(socket: Socket, options: ConnectorOptions, signal: AbortSignal): Promise<TLSSocket> {
+  const host = hostOf(options.server);
+  return new Promise((resolve, reject) => {
+    const tls = connectTls({
+      socket,
+      host,
+      servername: options.serverName ?? (isIP(host) === 0 ? host : ''),
+      secureContext: options.tls.current.context,
+      ALPNProtocols: ['http/1.1'],
+      ...(options.verify ? {} : { rejectUnauthorized: false }),
+    });
+    const failed = (error: Error) => {
+      settle();
+      socket.destroy();
+      reject(error);
+    };
+    const closed = () =>
+      failed(Object.assign(new Error('closed before the handshake ended'), { code: 'ECONNRESET' }));
+    const stop = () => tls.destroy(signal.reason as Error);
+    const settle = () => {
+      signal.removeEventListener('abort', stop);
+      tls.off('secureConnect', ready).off('error', failed).off('close', closed);
+    };
+    const ready = () => {
+      settle();
+      resolve(tls);
+    };
+    tls.on('secureConnect', ready).on('error', failed).on('close', closed);
+    signal.addEventListener('abort', stop, { once: true });
+  });
+}
+
+async function reach({ server, proxy }: ConnectorOptions, signal: AbortSignal): Promise<Socket> {
+  const host = hostOf(server);
+  const port = portOf(server, server.protocol === 'https:' ? 443 : 80);
+  if (proxy === undefined) return plain(host, port, signal);
+  if (!proxy.protocol.startsWith('socks5')) return viaHttp(proxy, `${server.hostname}:${port}`, signal);
+  const socket = await plain(hostOf(proxy), portOf(proxy, 1080), signal);
+  return connectSocks(socket, { host, port, proxy }, signal);
+}
+
+async function once(options: ConnectorOptions, signal: AbortSignal): Promise<Socket> {
+  const socket = await reach(options, signal);
+  return options.server.protocol === 'https:' ? handshake(socket, options, signal) : socket;
+}
+
+/**
+ * Connects with the newest material. When nobody known signed the server's certificate, the CA file is read again and
+ * the handshake tried once more: the server may have been faster than the file's event.
+ */
+async function fresh(options: ConnectorOptions, signal: AbortSignal): Promise<Socket> {
+  const { number } = options.tls.current;
+  try {
+    return await once(options, signal);
+  } catch (error) {
+    const unknown = UNKNOWN_AUTHORITY.has(String((error as { code?: unknown }).code));
+    if (!unknown || !(await options.tls.refresh(number))) throw error;
+    return once(options, signal);
+  }
+}
+
+export function connectorOf(options: ConnectorOptions): buildConnector.connector {
+  return (_, done) => {
+    const deadline = new AbortController();
+    const late = () =>
+      deadline.abort(
+        Object.assign(new Error(`no connection within ${CONNECT_MS} ms`), { code: 'ETIMEDOUT' }),
+      );
+    const timer = setTimeout(late, CONNECT_MS);
+    fresh(options, deadline.signal)
+      .finally(() => clearTimeout(timer))
+      .then(
+        (socket) => {
+          socket.setNoDelay(true).setKeepAlive(true, 30_000);
+          options.connected(socket);
+          done(null, socket);
+        },
+        (error: Error) => done(error, null),
+      );
+  };
+}

@@ -1,0 +1,139 @@
+import { HandoverError, type Retry } from '@handover/material';
+
+/** The API's own words for a failure: `Status` of `meta/v1`, as far as it is used. */
+export interface ApiStatus {
+  readonly status?: string;
+  readonly message?: string;
+  readonly reason?: string;
+  readonly code?: number;
+  readonly details?: {
+    readonly name?: string;
+    readonly kind?: string;
+    readonly retryAfterSeconds?: number;
+    readonly causes?: readonly {
+      readonly reason?: string;
+      readonly field?: string;
+      readonly message?: string;
+    }[];
+  };
+}
+
+interface Meaning {
+  readonly code: string;
+  readonly retry: Retry;
+  readonly advice: string;
+}
+
+/** By the API's reason: https://github.com/kubernetes/apimachinery, meta/v1 StatusReason. */
+const REASONS = {
+  AlreadyExists: { code: 'KUBE_ALREADY_EXISTS', retry: 'now', advice: 'read it and decide again' },
+  BadRequest: { code: 'KUBE_BAD_REQUEST', retry: 'never', advice: 'correct the request' },
+  Conflict: { code: 'KUBE_CONFLICT', retry: 'now', advice: 'read it again and decide again' },
+  Expired: { code: 'KUBE_GONE', retry: 'now', advice: 'list again' },
+  Forbidden: { code: 'KUBE_FORBIDDEN', retry: 'never', advice: 'grant the right (RBAC)' },
+  Gone: { code: 'KUBE_GONE', retry: 'now', advice: 'list again' },
+  InternalError: { code: 'KUBE_INTERNAL', retry: 'later', advice: 'see the API server’s log' },
+  Invalid: { code: 'KUBE_INVALID', retry: 'never', advice: 'correct the object' },
+  MethodNotAllowed: { code: 'KUBE_METHOD_NOT_ALLOWED', retry: 'never', advice: 'this kind has no such verb' },
+  NotAcceptable: { code: 'KUBE_NOT_ACCEPTABLE', retry: 'never', advice: 'this server has no such format' },
+  NotFound: { code: 'KUBE_NOT_FOUND', retry: 'never', advice: 'create it first' },
+  RequestEntityTooLarge: { code: 'KUBE_TOO_LARGE', retry: 'never', advice: 'send less' },
+  ServerTimeout: { code: 'KUBE_TIMEOUT', retry: 'later', advice: 'try again' },
+  ServiceUnavailable: { code: 'KUBE_UNAVAILABLE', retry: 'later', advice: 'try again' },
+  Timeout: { code: 'KUBE_TIMEOUT', retry: 'later', advice: 'try again' },
+  TooManyRequests: { code: 'KUBE_TOO_MANY_REQUESTS', retry: 'later', advice: 'ask less often' },
+  Unauthorized: { code: 'KUBE_UNAUTHORIZED', retry: 'later', advice: 'check the credentials' },
+  UnsupportedMediaType: { code: 'KUBE_BAD_REQUEST', retry: 'never', advice: 'this server has no such patch' },
+} as const satisfies Record<string, Meaning>;
+
+const REASON_OF_STATUS: Readonly<Record<number, keyof typeof REASONS>> = {
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  405: 'MethodNotAllowed',
+  406: 'NotAcceptable',
+  409: 'Conflict',
+  410: 'Gone',
+  413: 'RequestEntityTooLarge',
+  415: 'UnsupportedMediaType',
+  422: 'Invalid',
+  429: 'TooManyRequests',
+  500: 'InternalError',
+  502: 'ServiceUnavailable',
+  503: 'ServiceUnavailable',
+  504: 'Timeout',
+};
+
+const MAX_MESSAGE = 400;
+
+/** One line, short, with nothing in it that could be a key, a token or a Secret's value. */
+export const harmless = (text: string): string =>
+  text
+    .replace(/-----BEGIN [\s\S]*?(?:-----END [^-]*-----|$)/g, '[pem]')
+    .replace(/[A-Za-z0-9+/_=.-]{48,}/g, '[…]')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, MAX_MESSAGE);
+
+/** A Secret's own values may be quoted in the API's message: of a Secret only the fields' names are told. */
+function wordsOf(status: ApiStatus, about: string): string {
+  const causes = status.details?.causes ?? [];
+  if (/(^|\/)secrets(\/|$)/.test(about) && status.reason === 'Invalid') {
+    return causes.map(({ field, reason }) => `${field ?? 'a field'} (${reason ?? 'invalid'})`).join(', ');
+  }
+  return status.message ?? '';
+}
+
+/** What an HTTP status with, or without, a `Status` body means. */
+export function apiError(http: number, body: ApiStatus, about: string): HandoverError {
+  const known = REASONS[(body.reason ?? '') as keyof typeof REASONS] as Meaning | undefined;
+  const fallback = REASON_OF_STATUS[http] ?? (http >= 500 ? 'InternalError' : 'BadRequest');
+  const { code, retry, advice } = known ?? REASONS[fallback];
+  const words = harmless(wordsOf(body, about)) || `HTTP ${http}`;
+  const { reason, details } = body;
+  return new HandoverError(code, `${about}: ${words}; ${advice}`, {
+    retry,
+    path: about,
+    cause: { status: http, reason: reason ?? fallback, details },
+  });
+}
+
+/** The HTTP status and the API's reason behind an error, when it came from the API. */
+export function apiCause(error: unknown): { readonly status: number; readonly reason: string } | undefined {
+  const cause = (error as { cause?: { status?: unknown; reason?: unknown } } | undefined)?.cause;
+  return typeof cause?.status === 'number' && typeof cause.reason === 'string'
+    ? { status: cause.status, reason: cause.reason }
+    : undefined;
+}
+
+export const isCode = (error: unknown, code: string): boolean =>
+  error instanceof HandoverError && error.code === code;
+
+/** The server was not there, or went away. */
+export function unreachable(about: string, cause: unknown): HandoverError {
+  if (cause instanceof HandoverError) return cause;
+  const { code, message } = cause as { code?: unknown; message?: unknown };
+  const words = harmless([code, message].filter((part) => typeof part === 'string').join(' '));
+  return new HandoverError(
+    'KUBE_UNAVAILABLE',
+    `${about}: ${words || 'no answer'}; is the API server running, and is its CA the one in the config?`,
+    { retry: 'later', path: about, cause },
+  );
+}
+
+export const timedOut = (about: string, ms: number): HandoverError =>
+  new HandoverError('KUBE_TIMEOUT', `${about}: no answer within ${ms} ms; try again`, {
+    retry: 'later',
+    path: about,
+  });
+
+export const aborted = (about: string, cause: unknown): HandoverError =>
+  cause instanceof HandoverError
+    ? cause
+    : new HandoverError('KUBE_ABORTED', `${about}: given up, as asked`, { path: about, cause });
+
+export const tooLarge = (about: string, limit: number): HandoverError =>
+  new HandoverError('KUBE_TOO_LARGE', `${about}: the answer is over ${limit} bytes; ask for less at once`, {
+    path: about,
+  });

@@ -1,0 +1,74 @@
+export { connect } from './client.ts';
+export { answeredAt, type ServerClock } from './clock.ts';
+export { type ApiStatus, apiCause } from './error.ts';
+export { Hidden } from './hidden.ts';
+export { Informer, type InformerOptions, type InformerState } from './informer.ts';
+export {
+  apiServices,
+  apiVersionOf,
+  type ClusterTrustBundle,
+  type ConfigMap,
+  clusterTrustBundles,
+  configMaps,
+  cronJobs,
+  customResourceDefinitions,
+  daemonSets,
+  deployments,
+  endpointSlices,
+  events,
+  jobs,
+  type Kind,
+  kindOf,
+  type Lease,
+  leases,
+  mutatingWebhookConfigurations,
+  namespaces,
+  nodes,
+  pods,
+  replicaSets,
+  type Secret,
+  secrets,
+  serviceAccounts,
+  services,
+  statefulSets,
+  validatingWebhookConfigurations,
+} from './kinds.ts';
+export type { Fence, Kube, KubeReader, KubeWriter } from './kube.ts';
+export type {
+  AuthConfig,
+  ExecConfig,
+  Impersonation,
+  KubeConfig,
+  PemSource,
+  TlsConfig,
+} from './kubeconfig/config.ts';
+export {
+  type KubeObject,
+  keyOf,
+  type ManagedFields,
+  type ObjectMeta,
+  type OwnerReference,
+} from './object.ts';
+export type { Rate } from './rate-limit.ts';
+export type {
+  CallOptions,
+  CreateOptions,
+  DeleteOptions,
+  GetRequest,
+  JsonPatchStep,
+  List,
+  ListRequest,
+  Page,
+  PatchBody,
+  PatchOptions,
+  PatchTarget,
+  RawAnswer,
+  RawOptions,
+  UpdateOptions,
+  WatchEvent,
+  WatchOptions,
+  WatchRequest,
+  WriteOptions,
+} from './requests.ts';
+export type { ConnectOptions, RequestReport } from './session.ts';
+export type { Change, Indexes } from './store.ts';

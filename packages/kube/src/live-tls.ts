@@ -1,0 +1,118 @@
+import { readFile } from 'node:fs/promises';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import { HandoverError, parseBundle } from '@handover/material';
+import { type Identity, openIdentity, openTrust, type Trust } from '@handover/runtime';
+import type { PemSource, TlsConfig } from './kubeconfig/config.ts';
+
+export interface TlsGeneration {
+  readonly number: number;
+  readonly context: SecureContext;
+}
+
+interface ClientCertificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+async function textOf(source: PemSource): Promise<string> {
+  if ('pem' in source) return source.pem.reveal();
+  try {
+    return await readFile(source.file, 'utf8');
+  } catch (cause) {
+    throw new HandoverError('FILE_UNREADABLE', `${source.file} cannot be read; check the path and its mode`, {
+      path: source.file,
+      retry: 'later',
+      cause,
+    });
+  }
+}
+
+/** Both halves in files: they are followed together. Otherwise they are read once. */
+async function identityOf(
+  { cert, key }: TlsConfig,
+  signal: AbortSignal,
+): Promise<Identity | ClientCertificate | undefined> {
+  if (cert === undefined || key === undefined) return undefined;
+  if ('file' in cert && 'file' in key) return openIdentity({ cert: cert.file, key: key.file }, { signal });
+  return { cert: await textOf(cert), key: await textOf(key) };
+}
+
+const shown = (identity: Identity | ClientCertificate | undefined): Partial<ClientCertificate> => {
+  if (identity === undefined) return {};
+  if (!('tlsOptions' in identity)) return identity;
+  const { cert, key } = identity.tlsOptions();
+  return { ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }) };
+};
+
+/** CA, client certificate and key in use, from whatever mixture of files and data; a new generation at each change. */
+export class LiveTls {
+  readonly #ca: Trust | string | undefined;
+  readonly #identity: Identity | ClientCertificate | undefined;
+  readonly #swapped: () => void;
+  #fromPlugin: ClientCertificate | undefined;
+  #current: TlsGeneration;
+
+  private constructor(
+    ca: Trust | string | undefined,
+    identity: Identity | ClientCertificate | undefined,
+    swapped: () => void,
+  ) {
+    this.#ca = ca;
+    this.#identity = identity;
+    this.#swapped = swapped;
+    this.#current = { number: 1, context: this.#make() };
+    if (ca !== undefined && typeof ca !== 'string') ca.on('reloaded', () => this.#swap());
+    if (identity !== undefined && 'tlsOptions' in identity) identity.on('reloaded', () => this.#swap());
+  }
+
+  static async open(tls: TlsConfig, signal: AbortSignal, swapped: () => void): Promise<LiveTls> {
+    const { ca } = tls;
+    const trust =
+      ca === undefined || tls.verify === false
+        ? undefined
+        : 'file' in ca
+          ? await openTrust(ca.file, { signal })
+          : parseBundle(Buffer.from(ca.pem.reveal()), 'certificate-authority-data').pem;
+    return new LiveTls(trust, await identityOf(tls, signal), swapped);
+  }
+
+  get current(): TlsGeneration {
+    return this.#current;
+  }
+
+  /** A certificate from an exec plugin outranks the one in the config. */
+  show(certificate: ClientCertificate | undefined): void {
+    if (certificate?.cert === this.#fromPlugin?.cert) return;
+    this.#fromPlugin = certificate;
+    this.#swap();
+  }
+
+  /** After an unknown authority: looks at the file again. True when there is something newer than `failed`. */
+  async refresh(failed: number): Promise<boolean> {
+    if (this.#current.number === failed && this.#ca !== undefined && typeof this.#ca !== 'string') {
+      await this.#ca.reload();
+    }
+    return this.#current.number > failed;
+  }
+
+  #swap(): void {
+    this.#current = { number: this.#current.number + 1, context: this.#make() };
+    this.#swapped();
+  }
+
+  #make(): SecureContext {
+    const ca = typeof this.#ca === 'string' ? this.#ca : this.#ca?.pem;
+    try {
+      return createSecureContext({
+        ...(ca === undefined || ca === '' ? {} : { ca }),
+        ...(this.#fromPlugin ?? shown(this.#identity)),
+      });
+    } catch (cause) {
+      throw new HandoverError(
+        'KUBE_CLIENT_CERTIFICATE_REFUSED',
+        'OpenSSL refuses the client certificate or its key; do they belong together?',
+        { cause },
+      );
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import type { Socket } from 'node:net';
+import { type Dispatcher, Pool } from 'undici';
+import { connectorOf } from './connector.ts';
+import type { KubeConfig } from './kubeconfig/config.ts';
+import { LiveTls } from './live-tls.ts';
+
+/** Requests that are not watches share this many connections. */
+const CONNECTIONS = 32;
+/** Connections made with older certificates are closed when idle, and after this in any case. */
+const DRAIN_MS = 600_000;
+
+interface Generation {
+  readonly requests: Dispatcher;
+  /** Apart, and without a bound: a watch keeps its connection for minutes. */
+  readonly watches: Dispatcher;
+  readonly sockets: ReadonlySet<Socket>;
+}
+
+/** The connections to one server: made anew for each generation of certificates, never shared between two. */
+export class Pools {
+  readonly tls: LiveTls;
+  readonly #make: () => Generation;
+  readonly #older = new Set<Generation>();
+  #current: Generation;
+  #ended = false;
+
+  private constructor(tls: LiveTls, make: () => Generation) {
+    this.tls = tls;
+    this.#make = make;
+    this.#current = make();
+  }
+
+  static async open(config: KubeConfig, signal: AbortSignal): Promise<Pools> {
+    const server = new URL(config.server);
+    let pools: Pools | undefined;
+    const tls = await LiveTls.open(config.tls, signal, () => {
+      if (pools !== undefined) pools.#swap();
+    });
+    const make = (): Generation => {
+      const sockets = new Set<Socket>();
+      const connect = connectorOf({
+        server,
+        tls,
+        verify: config.tls.verify !== false,
+        serverName: config.tls.serverName,
+        proxy: config.proxyUrl === undefined ? undefined : new URL(config.proxyUrl),
+        connected: (socket) => {
+          sockets.add(socket);
+          socket.once('close', () => sockets.delete(socket));
+        },
+      });
+      const shared = { connect, pipelining: 1, keepAliveTimeout: 30_000, keepAliveMaxTimeout: 90_000 };
+      return {
+        requests: new Pool(server.origin, { ...shared, connections: CONNECTIONS }),
+        watches: new Pool(server.origin, { ...shared, connections: null }),
+        sockets,
+      };
+    };
+    pools = new Pools(tls, make);
+    return pools;
+  }
+
+  get requests(): Dispatcher {
+    return this.#current.requests;
+  }
+
+  get watches(): Dispatcher {
+    return this.#current.watches;
+  }
+
+  /** Open connections, of every generation. */
+  get open(): number {
+    return [this.#current, ...this.#older].reduce((sum, { sockets }) => sum + sockets.size, 0);
+  }
+
+  /** Ends everything, also what is under way. */
+  destroy(): void {
+    this.#ended = true;
+    for (const { requests, watches, sockets } of [this.#current, ...this.#older]) {
+      for (const dispatcher of [requests, watches]) dispatcher.destroy().catch(() => undefined);
+      for (const socket of sockets) socket.destroy();
+    }
+  }
+
+  #swap(): void {
+    if (this.#ended) return;
+    const old = this.#current;
+    this.#older.add(old);
+    this.#current = this.#make();
+    // Not Pool.destroy(): after close() an undici pool has forgotten its clients, and destroys none.
+    const deadline = setTimeout(() => {
+      for (const socket of old.sockets) socket.destroy();
+    }, DRAIN_MS).unref();
+    Promise.allSettled([old.requests.close(), old.watches.close()]).finally(() => {
+      clearTimeout(deadline);
+      this.#older.delete(old);
+    });
+  }
+}

@@ -1,0 +1,50 @@
+import { HandoverError } from '@handover/material';
+import { wait } from './wait.ts';
+
+export interface Rate {
+  readonly perSecond: number;
+  /** That many may go at once after a pause. */
+  readonly burst: number;
+}
+
+/** A token bucket in which everybody waits their turn. */
+export class RateLimit {
+  readonly #rate: Rate;
+  readonly #now: () => number;
+  #tokens: number;
+  #at: number;
+
+  constructor(rate: Rate, now: () => number = () => performance.now()) {
+    if (!(rate.perSecond > 0 && rate.burst >= 1)) {
+      throw new HandoverError('OPTION_INVALID', 'rate needs perSecond above 0 and burst of at least 1');
+    }
+    this.#rate = rate;
+    this.#now = now;
+    this.#tokens = rate.burst;
+    this.#at = now();
+  }
+
+  /** Takes a turn, and says how many milliseconds to wait for it. */
+  reserve(): number {
+    const now = this.#now();
+    this.#tokens = Math.min(
+      this.#rate.burst,
+      this.#tokens + ((now - this.#at) / 1000) * this.#rate.perSecond,
+    );
+    this.#at = now;
+    this.#tokens -= 1;
+    return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#rate.perSecond) * 1000;
+  }
+
+  async take(signal: AbortSignal | undefined, about: string): Promise<void> {
+    const ms = this.reserve();
+    if (ms > 0) {
+      try {
+        await wait(ms, signal, about);
+      } catch (error) {
+        this.#tokens += 1;
+        throw error;
+      }
+    }
+  }
+}

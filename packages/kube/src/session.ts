@@ -1,0 +1,240 @@
+import type { Instant } from '@handover/material';
+import { ServerClock } from './clock.ts';
+import { Credentials, repeatedHeaders } from './credentials.ts';
+import { type ApiStatus, apiError, isCode, unreachable } from './error.ts';
+import { type ExchangeOptions, exchange, type HttpAnswer } from './exchange.ts';
+import type { KubeConfig } from './kubeconfig/config.ts';
+import { Pools } from './pools.ts';
+import { type Rate, RateLimit } from './rate-limit.ts';
+import { anyOf, wait } from './wait.ts';
+
+/** What a request was, once it has been answered or has failed: for metrics and logs. */
+export interface RequestReport {
+  readonly verb: string;
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** 0: no answer. */
+  readonly status: number;
+  /** Until the answer was there; of a watch: until it began. */
+  readonly ms: number;
+}
+
+export type RequestSubject = Omit<RequestReport, 'status' | 'ms'>;
+
+export interface Call {
+  readonly subject: RequestSubject;
+  readonly method: string;
+  readonly path: string;
+  readonly accept?: string | undefined;
+  readonly contentType?: string | undefined;
+  readonly body?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly timeout?: number | undefined;
+  readonly maxBytes?: number | undefined;
+  /** Asked before each try and again when it is about to leave; throws to stop it. */
+  readonly mayLeave?: (() => void) | undefined;
+  readonly stream?: ExchangeOptions['stream'];
+}
+
+export interface Reply extends HttpAnswer {
+  readonly date: Instant | undefined;
+}
+
+export interface ConnectOptions {
+  /** Ends everything: requests, watches, followed files and connections. */
+  readonly signal?: AbortSignal;
+  readonly userAgent?: string;
+  /** Default 50 a second, 100 at once. `false`: no limit of our own. */
+  readonly rate?: Rate | false;
+  /** Milliseconds for one try of one request. Default 30,000. */
+  readonly timeout?: number;
+  readonly onRequest?: (report: RequestReport) => void;
+}
+
+const DEFAULT_RATE: Rate = { perSecond: 50, burst: 100 };
+const DEFAULT_TIMEOUT_MS = 30_000;
+/** etcd takes 1.5 MiB an object; a page of 500 is larger, and is asked for again in smaller pages when it is over this. */
+const MAX_BYTES = 64 * 1024 * 1024;
+/** Tries after the first when the server says when to come again. */
+const RETRIES = 5;
+/** A server that wants us back later than this gets the error passed on instead. */
+const MAX_RETRY_AFTER_MS = 30_000;
+
+interface Opened {
+  readonly pools: Pools;
+  readonly credentials: Credentials;
+}
+
+/** Milliseconds to wait, when the answer asks for it (429 and 503; RFC 9110 §10.2.3: seconds or a date). */
+export function retryAfterOf(
+  { status, headers }: Pick<HttpAnswer, 'status' | 'headers'>,
+  now: number,
+): number | undefined {
+  if (status !== 429 && status !== 503) return undefined;
+  const text = headers['retry-after'];
+  if (text === undefined) return status === 429 ? 1000 : undefined;
+  const seconds = Number(text);
+  const ms = Number.isNaN(seconds) ? Date.parse(text) - now : seconds * 1000;
+  return Number.isNaN(ms) ? 1000 : Math.max(0, ms);
+}
+
+export function statusIn(body: Buffer): ApiStatus {
+  try {
+    const parsed = JSON.parse(body.toString('utf8')) as ApiStatus | null;
+    return typeof parsed === 'object' && parsed !== null ? parsed : {};
+  } catch {
+    return {};
+  }
+}
+
+/** One server as one user: opens what it needs at the first request, and sends. Shared by fenced and unfenced clients. */
+export class Session {
+  readonly config: KubeConfig;
+  readonly clock = new ServerClock();
+  readonly signal: AbortSignal;
+  readonly #options: ConnectOptions;
+  readonly #limit: RateLimit | undefined;
+  readonly #prefix: string;
+  readonly #repeated: readonly (readonly [string, string])[];
+  #opening: Promise<Opened> | undefined;
+  #opened: Opened | undefined;
+
+  constructor(config: KubeConfig, options: ConnectOptions) {
+    this.config = config;
+    this.#options = options;
+    this.signal = options.signal ?? new AbortController().signal;
+    this.#limit = options.rate === false ? undefined : new RateLimit(options.rate ?? DEFAULT_RATE);
+    this.#prefix = new URL(config.server).pathname.replace(/\/+$/, '');
+    this.#repeated = repeatedHeaders(config.impersonate);
+    this.signal.addEventListener('abort', () => this.#opened?.pools.destroy(), { once: true });
+  }
+
+  /** Connections open now. */
+  get connections(): number {
+    return this.#opened?.pools.open ?? 0;
+  }
+
+  /** One request, tried again where that is safe. The answer is a success; anything else is thrown. */
+  async send(call: Call): Promise<Reply> {
+    const about = `${call.method} ${call.path.split('?', 1)[0]}`;
+    const any = call.signal === undefined ? undefined : anyOf(this.signal, call.signal);
+    const signal = any?.signal ?? this.signal;
+    try {
+      return await this.#persist(call, about, signal);
+    } finally {
+      any?.done();
+    }
+  }
+
+  async #persist(call: Call, about: string, signal: AbortSignal): Promise<Reply> {
+    let mayReconnect = call.method === 'GET' && call.stream === undefined;
+    let mayLogIn = true;
+    for (let tries = 0; ; tries++) {
+      call.mayLeave?.();
+      await this.#limit?.take(signal, about);
+      let answer: HttpAnswer;
+      try {
+        answer = await this.#once(call, about, signal);
+      } catch (error) {
+        // A kept connection may have been closed at the very moment it was used: reading again does no harm.
+        if (!mayReconnect || signal.aborted || !isClosed(error)) throw error;
+        mayReconnect = false;
+        continue;
+      }
+      const date = this.clock.see(answer.headers.date);
+      if (answer.status < 300) return { ...answer, date };
+      if (answer.status === 401 && mayLogIn && (await this.#opened?.credentials.refresh())) {
+        mayLogIn = false;
+        continue;
+      }
+      const pause = retryAfterOf(answer, Date.now());
+      if (pause === undefined || pause > MAX_RETRY_AFTER_MS || tries >= RETRIES) {
+        throw apiError(answer.status, statusIn(answer.body), about);
+      }
+      // Up to a tenth on top, so that those who were sent away together do not come back together.
+      await wait(pause * (1 + Math.random() / 10), signal, about);
+    }
+  }
+
+  async #once(call: Call, about: string, signal: AbortSignal): Promise<HttpAnswer> {
+    const began = performance.now();
+    let status = 0;
+    const report = () =>
+      this.#options.onRequest?.({ ...call.subject, status, ms: performance.now() - began });
+    let reported = false;
+    const { stream } = call;
+    try {
+      const { pools, credentials } = await this.#open(about);
+      const own = await credentials.headers(signal);
+      const headers: Record<string, string> = {
+        ...own,
+        accept: call.accept ?? 'application/json',
+        'user-agent': this.#options.userAgent ?? 'handover',
+      };
+      if (call.contentType !== undefined) headers['content-type'] = call.contentType;
+      const answer = await exchange(
+        stream === undefined ? pools.requests : pools.watches,
+        {
+          method: call.method,
+          path: this.#prefix + call.path,
+          headers,
+          repeated: this.#repeated,
+          ...(call.body === undefined ? {} : { body: call.body }),
+        },
+        {
+          about,
+          signal,
+          timeout: call.timeout ?? this.#options.timeout ?? DEFAULT_TIMEOUT_MS,
+          maxBytes: call.maxBytes ?? MAX_BYTES,
+          mayLeave: call.mayLeave,
+          stream:
+            stream === undefined
+              ? undefined
+              : {
+                  ...stream,
+                  started: (given) => {
+                    status = 200;
+                    reported = true;
+                    report();
+                    this.clock.see(given.date);
+                    stream.started(given);
+                  },
+                },
+        },
+      );
+      status = answer.status;
+      return answer;
+    } finally {
+      if (!reported) report();
+    }
+  }
+
+  #open(about: string): Promise<Opened> | Opened {
+    if (this.#opened !== undefined) return this.#opened;
+    this.#opening ??= this.#make().catch((error: unknown) => {
+      this.#opening = undefined; // the next request may find better files
+      throw unreachable(about, error);
+    });
+    return this.#opening;
+  }
+
+  async #make(): Promise<Opened> {
+    const pools = await Pools.open(this.config, this.signal);
+    const { auth, impersonate } = this.config;
+    const credentials = await Credentials.open(auth, pools.tls, impersonate, this.signal);
+    this.#opened = { pools, credentials };
+    if (this.signal.aborted) pools.destroy();
+    return this.#opened;
+  }
+}
+
+/** Codes of a connection that ended under a request. */
+const CLOSED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
+
+const isClosed = (error: unknown): boolean =>
+  isCode(error, 'KUBE_UNAVAILABLE') &&
+  CLOSED.has(String((error as { cause?: { code?: unknown } }).cause?.code));

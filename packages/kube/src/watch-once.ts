@@ -1,0 +1,81 @@
+import { HandoverError } from '@handover/material';
+import { subjectOf } from './answer.ts';
+import { type ApiStatus, apiError, tooLarge } from './error.ts';
+import type { Kind } from './kinds.ts';
+import { Lines } from './lines.ts';
+import { METADATA } from './media.ts';
+import type { KubeObject } from './object.ts';
+import { pathOf, withQuery } from './path.ts';
+import type { WatchEvent, WatchOptions, WatchRequest } from './requests.ts';
+import type { Session } from './session.ts';
+
+/** etcd takes 1.5 MiB an object; JSON of it may be some times as long. */
+const MAX_LINE = 16 * 1024 * 1024;
+const SILENCE_MS = 150_000;
+const LIFETIME_S = 300;
+
+interface RawEvent {
+  readonly type?: string;
+  readonly object?: unknown;
+}
+
+export async function watchOnce<T extends KubeObject>(
+  session: Session,
+  kind: Kind<T>,
+  which: WatchRequest,
+  seen: (event: WatchEvent<T>) => void,
+  options: WatchOptions,
+): Promise<void> {
+  const path = pathOf(kind, { namespace: which.namespace });
+  const about = `watch of ${path}`;
+  const silence = options.silence ?? SILENCE_MS;
+  const take = (line: Buffer) => {
+    let event: RawEvent | null;
+    try {
+      event = JSON.parse(line.toString('utf8')) as RawEvent | null;
+    } catch {
+      event = null;
+    }
+    if (typeof event?.object !== 'object' || event.object === null) {
+      throw new HandoverError('KUBE_BAD_ANSWER', `${about}: an event is no JSON; begin again`, {
+        retry: 'later',
+        path: about,
+      });
+    }
+    if (event.type === 'ERROR') {
+      const status = event.object as ApiStatus;
+      throw apiError(status.code ?? 500, status, about);
+    }
+    seen(event as WatchEvent<T>);
+  };
+  const lines = new Lines(MAX_LINE, take, () => tooLarge(about, MAX_LINE));
+  await session.send({
+    subject: subjectOf('watch', kind, { namespace: which.namespace }),
+    method: 'GET',
+    path: withQuery(path, {
+      watch: true,
+      allowWatchBookmarks: true,
+      // Spread out, so that a restarted server is not asked by everybody at once again and again.
+      timeoutSeconds: options.lifetime ?? LIFETIME_S + Math.floor(Math.random() * LIFETIME_S),
+      labelSelector: which.labelSelector,
+      fieldSelector: which.fieldSelector,
+      resourceVersion: which.resourceVersion,
+      ...(which.sendInitialEvents === true
+        ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' }
+        : {}),
+    }),
+    accept: which.metadataOnly === true ? METADATA : undefined,
+    signal: options.signal,
+    timeout: options.timeout,
+    stream: {
+      started: () => options.opened?.(),
+      chunk: (bytes) => lines.push(bytes),
+      silence,
+      silent: () =>
+        new HandoverError('KUBE_WATCH_SILENT', `${about}: nothing heard for ${silence} ms; connect again`, {
+          retry: 'now',
+          path: about,
+        }),
+    },
+  });
+}
