@@ -1,12 +1,13 @@
 export { act } from './act.ts';
+export { formatAuthority, parseAuthority } from './authority-file.ts';
 export {
   authorityRef,
   type Catalogue,
   catalogueOf,
   idOf,
   type Labels,
-  ownLabels,
   ownBundleOf,
+  ownLabels,
   profileObjectOf,
   type Surroundings,
   secretOf,
@@ -15,7 +16,6 @@ export {
   targetsOf,
 } from './catalogue.ts';
 export { type CertgenOptions, type CertgenResult, certgen } from './certgen.ts';
-export { formatAuthority, parseAuthority } from './authority-file.ts';
 export { diskFiles, type FileFacts, type Files, type Ownership } from './directory/files.ts';
 export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';
 export { ROTATION_ID } from './directory/requests.ts';
@@ -58,7 +58,6 @@ export type {
 } from './ports.ts';
 export { envoyGateway, type Preset, type RandomSecret } from './preset.ts';
 export { localTlsSupport, reconcileProfile, resolveProfile } from './profile.ts';
-export { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './stored-object.ts';
 export { converge, type Outcome, type Planner, reconcile } from './reconcile.ts';
 export { isStatic, reconcileStaticBundle } from './static-bundle.ts';
 export {
@@ -69,6 +68,7 @@ export {
   type Status,
   statusOf,
 } from './status.ts';
+export { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './stored-object.ts';
+export { throughCache } from './through-cache.ts';
 export { type Answer, dryRun, type Pair, type TrustMatrix, verifyAuthority } from './verify.ts';
 export { type QueueOptions, WorkQueue } from './work-queue.ts';
-export { throughCache } from './through-cache.ts';

@@ -1,3 +1,6 @@
+export { type Held, heldOf, MANAGED_LABEL } from './home/held.ts';
+export { KubeHome, type KubeHomeOptions } from './home/home.ts';
+export { kindsWith } from './home/kinds.ts';
 export {
   type ApiRequest,
   type AuthorityResourceStatus,
@@ -29,10 +32,12 @@ export {
   type TrustBundleResourceStatus,
   unused,
 } from './install/index.ts';
-export { type Held, heldOf, MANAGED_LABEL } from './home/held.ts';
-export { KubeHome, type KubeHomeOptions } from './home/home.ts';
-export { kindsWith } from './home/kinds.ts';
-export { CustomResources, type Declarations, GivenResources, resourcesOfFile } from './resources/declarations.ts';
+export {
+  CustomResources,
+  type Declarations,
+  GivenResources,
+  resourcesOfFile,
+} from './resources/declarations.ts';
 export { RESOURCE_KINDS } from './resources/kinds.ts';
 export { type Health, serveHealth } from './run/health.ts';
 export { Operator, type OperatorEvent, type OperatorOptions } from './run/operator.ts';

@@ -19,9 +19,15 @@ interface Flags extends KubeFlags {
 export const define: Define = (command, context) => {
   kubeOptions(command)
     .option('-f, --file <file>', 'resources from this file; then no custom resources are needed')
-    .option('--namespace <ns>', 'its own namespace, for state and Lease (default: that of the pod, else handover-system)')
+    .option(
+      '--namespace <ns>',
+      'its own namespace, for state and Lease (default: that of the pod, else handover-system)',
+    )
     .option('--namespaced <ns,…>', 'look at these namespaces only; needs no cluster rights')
-    .option('--trust-namespace <ns>', 'namespace that TrustBundles take Secrets and ConfigMaps from (default: its own)')
+    .option(
+      '--trust-namespace <ns>',
+      'namespace that TrustBundles take Secrets and ConfigMaps from (default: its own)',
+    )
     .option('--health-address <host:port>', 'where /livez and /readyz are served', '127.0.0.1:8081')
     .addHelpText(
       'after',
@@ -66,13 +72,18 @@ const readFile = (path: string): ReturnType<typeof resourcesOfFile> => {
     return resourcesOfFile(readFileSync(path, 'utf8'), path);
   } catch (error) {
     if (error instanceof HandoverError) throw error;
-    throw new HandoverError('FILE_UNREADABLE', `${path} cannot be read (${(error as NodeJS.ErrnoException).code}); check its name and rights`, { path });
+    throw new HandoverError(
+      'FILE_UNREADABLE',
+      `${path} cannot be read (${(error as NodeJS.ErrnoException).code}); check its name and rights`,
+      { path },
+    );
   }
 };
 
 const addressOf = (text: string): readonly [string, number] => {
   const found = /^(.*):(\d{1,5})$/.exec(text);
   const port = Number(found?.[2]);
-  if (found === null || port > 65_535) throw usageError(`--health-address ${text} is no address; write host:port, such as 127.0.0.1:8081`);
+  if (found === null || port > 65_535)
+    throw usageError(`--health-address ${text} is no address; write host:port, such as 127.0.0.1:8081`);
   return [found[1] === '' ? '0.0.0.0' : (found[1] ?? ''), port];
 };

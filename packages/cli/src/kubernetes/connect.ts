@@ -21,7 +21,11 @@ export async function connectKube(
     ...(flags.kubeconfig === undefined ? {} : { kubeconfig: flags.kubeconfig }),
     ...(flags.context === undefined ? {} : { context: flags.context }),
   });
-  const kube = connect(config, { signal, userAgent: 'handover', ...(onRequest === undefined ? {} : { onRequest }) });
+  const kube = connect(config, {
+    signal,
+    userAgent: 'handover',
+    ...(onRequest === undefined ? {} : { onRequest }),
+  });
   return { kube, config };
 }
 

@@ -31,10 +31,14 @@ export class OperatorLog {
           authority: event.authority,
           phase: event.plan.phase,
           actions: event.actions.length,
-          did: explain({ ...event.plan, blockedBy: [] }).slice(0, 5).map(printable),
+          did: explain({ ...event.plan, blockedBy: [] })
+            .slice(0, 5)
+            .map(printable),
         });
       case 'rested': {
-        const waits = event.plan.blockedBy.map(({ consumer, waitsFor }) => printable(`${consumer}: ${waitsFor}`));
+        const waits = event.plan.blockedBy.map(({ consumer, waitsFor }) =>
+          printable(`${consumer}: ${waitsFor}`),
+        );
         const notes = event.plan.notes.map(({ object, message }) => printable(`${object}: ${message}`));
         const text = JSON.stringify([event.plan.phase, waits, notes]);
         if (this.#last.get(event.authority) === text) return;

@@ -26,9 +26,13 @@ const recordIn = (id: AuthorityId, secret: Secret | undefined): AuthorityRecord 
   const path = `Secret ${secret.metadata.namespace}/${secret.metadata.name}`;
   const text = secret.data?.[KEY];
   if (text === undefined)
-    throw new HandoverError('STATE_UNREADABLE', `${path} lacks the key ${KEY}; restore it from a backup, or delete it`, {
-      path,
-    });
+    throw new HandoverError(
+      'STATE_UNREADABLE',
+      `${path} lacks the key ${KEY}; restore it from a backup, or delete it`,
+      {
+        path,
+      },
+    );
   return parseAuthority(id, Buffer.from(text, 'base64').toString('utf8'), path);
 };
 
@@ -79,13 +83,18 @@ export class KubeAuthorities implements AuthorityStore {
       type: 'handover.dev/authority',
       metadata: {
         ...(found === undefined ? { name: stateName(id), namespace } : found.metadata),
-        labels: { ...found?.metadata.labels, [STATE_LABEL]: 'true', 'app.kubernetes.io/managed-by': 'handover' },
+        labels: {
+          ...found?.metadata.labels,
+          [STATE_LABEL]: 'true',
+          'app.kubernetes.io/managed-by': 'handover',
+        },
         annotations: { ...found?.metadata.annotations, [OWNER]: id },
       },
       data: { [KEY]: Buffer.from(formatAuthority(id, record), 'utf8').toString('base64') },
     };
     try {
-      if (found === undefined) await kube.create(secrets, body, { namespace, fieldManager: FIELD_MANAGER, signal });
+      if (found === undefined)
+        await kube.create(secrets, body, { namespace, fieldManager: FIELD_MANAGER, signal });
       else await kube.update(secrets, body, { fieldManager: FIELD_MANAGER, signal });
     } catch (error) {
       const lost = error instanceof HandoverError && LOST.has(error.code);

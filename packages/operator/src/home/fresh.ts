@@ -30,7 +30,11 @@ export class OneByOne implements Source {
 
   async held({ plural, namespace, name }: Place): Promise<Held | undefined> {
     const { kube, kinds, signal } = this.#options;
-    const found = await kube.get(kinds[plural], { name, ...(namespace === undefined ? {} : { namespace }) }, { signal });
+    const found = await kube.get(
+      kinds[plural],
+      { name, ...(namespace === undefined ? {} : { namespace }) },
+      { signal },
+    );
     return found === undefined ? undefined : heldOf(plural, found);
   }
 
@@ -77,8 +81,14 @@ export class FreshLook implements Source {
     const labelSelector = isLabelled(plural) ? { labelSelector: `${MANAGED_LABEL}=true` } : {};
     // Pages: a list of CRDs is mostly schemas, which go as soon as they have come.
     const limit = plural === 'customresourcedefinitions' ? { limit: 50 } : {};
-    for (const scope of isLabelled(plural) && namespaces !== undefined ? namespaces.map((namespace) => ({ namespace })) : [{}]) {
-      for await (const page of kube.pages(kinds[plural], { ...scope, ...labelSelector, ...limit }, { signal })) {
+    for (const scope of isLabelled(plural) && namespaces !== undefined
+      ? namespaces.map((namespace) => ({ namespace }))
+      : [{}]) {
+      for await (const page of kube.pages(
+        kinds[plural],
+        { ...scope, ...labelSelector, ...limit },
+        { signal },
+      )) {
         for (const object of page.items) {
           const held = heldOf(plural, object);
           found.set(keyOf(held), held);

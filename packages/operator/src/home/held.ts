@@ -33,7 +33,9 @@ const timeOf = ({ time }: ManagedFields): number => (time === undefined ? Number
 
 /** When the API server last took a write of ours. */
 const landedAt = (managed: readonly ManagedFields[]): Instant | undefined => {
-  const times = managed.filter(({ manager, subresource }) => manager === FIELD_MANAGER && subresource === undefined).map(timeOf);
+  const times = managed
+    .filter(({ manager, subresource }) => manager === FIELD_MANAGER && subresource === undefined)
+    .map(timeOf);
   const latest = Math.max(...times.filter((time) => !Number.isNaN(time)));
   return Number.isFinite(latest) ? instant(latest) : undefined;
 };

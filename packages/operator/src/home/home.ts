@@ -16,7 +16,14 @@ import { Informer, type Kube, type Secret, secrets } from '@handover/kube';
 import { duration, HandoverError, type Instant, second } from '@handover/material';
 import { type Register, type RegisterOptions, registerOf } from '../resources/catalogue.ts';
 import type { Declarations } from '../resources/declarations.ts';
-import { cachedAuthorities, KubeAuthorities, KubeRequests, requestsIn, STATE_LABEL, stateName } from './authorities.ts';
+import {
+  cachedAuthorities,
+  KubeAuthorities,
+  KubeRequests,
+  requestsIn,
+  STATE_LABEL,
+  stateName,
+} from './authorities.ts';
 import { fieldConsumers, together } from './fields.ts';
 import { FreshLook, OneByOne, type Source } from './fresh.ts';
 import type { Held } from './held.ts';
@@ -24,7 +31,7 @@ import type { Kinds } from './kinds.ts';
 import { Mirror } from './mirror.ts';
 import { Shelf } from './objects.ts';
 import { Overlay } from './overlay.ts';
-import { isField, type Place, placeOf, placesOf, type Plural } from './place.ts';
+import { isField, type Place, type Plural, placeOf, placesOf } from './place.ts';
 
 export interface KubeHomeOptions {
   readonly kube: Kube;
@@ -42,7 +49,10 @@ export interface KubeHomeOptions {
   readonly consumersFound: boolean;
   readonly evidence?: EvidenceSource | undefined;
   readonly keys?: KeySource | undefined;
+  /** Ends watches and reads. */
   readonly signal: AbortSignal;
+  /** Ends writes, which may outlast the reads by a moment: a write that is cut off may land all the same. */
+  readonly writeSignal?: AbortSignal | undefined;
   readonly onChange: (plural: Plural, key: string, before: Held | undefined, after: Held | undefined) => void;
   readonly onState: (authority: AuthorityId | undefined) => void;
   readonly onRepair?: ((id: ObjectId, manager: string) => void) | undefined;
@@ -93,15 +103,17 @@ export class KubeHome implements Home {
       kinds,
       cache: this.overlay,
       now: () => this.#now(),
-      signal,
+      signal: options.writeSignal ?? signal,
       mayAdopt: (id) => this.#mayAdopt(id),
       signerOf: (id) => this.#register?.signers.get(id),
       ...(options.onRepair === undefined ? {} : { onRepair: options.onRepair }),
     });
-    this.authorities = new KubeAuthorities({ kube, namespace, signal });
+    this.authorities = new KubeAuthorities({ kube, namespace, signal: options.writeSignal ?? signal });
     this.#states = options.wide.length === 0 ? undefined : this.#followStates();
     const evidence = options.evidence ?? new DeclaredConsumers({ keys: this.keys, random: this.random });
-    const seen = this.#firstSight.of(together({ consumers: async (duties) => fieldConsumers(duties) }, evidence));
+    const seen = this.#firstSight.of(
+      together({ consumers: async (duties) => fieldConsumers(duties) }, evidence),
+    );
     this.evidence = seen;
     this.requests = new KubeRequests(async (id) => {
       const secret = await kube.get(secrets, { namespace, name: stateName(id) }, { signal });
@@ -110,11 +122,17 @@ export class KubeHome implements Home {
     this.resources = { catalogue: async () => (await this.#freshRegister()).catalogue };
     this.cached = {
       objects: this.shelf.view(this.overlay),
-      authorities: this.#states === undefined ? this.authorities : cachedAuthorities(this.authorities, this.#states, namespace),
+      authorities:
+        this.#states === undefined
+          ? this.authorities
+          : cachedAuthorities(this.authorities, this.#states, namespace),
       requests:
         this.#states === undefined
           ? this.requests
-          : { pending: async (id) => requestsIn(this.#states?.get(`${namespace}/${stateName(id)}`)?.metadata.annotations) },
+          : {
+              pending: async (id) =>
+                requestsIn(this.#states?.get(`${namespace}/${stateName(id)}`)?.metadata.annotations),
+            },
       evidence: seen,
     };
     this.facts = {
@@ -127,7 +145,11 @@ export class KubeHome implements Home {
 
   #followStates(): Informer<Secret> {
     const { kube, namespace, signal, onState } = this.#options;
-    const states = new Informer<Secret>(kube, secrets, { namespace, labelSelector: `${STATE_LABEL}=true`, signal });
+    const states = new Informer<Secret>(kube, secrets, {
+      namespace,
+      labelSelector: `${STATE_LABEL}=true`,
+      signal,
+    });
     states.on('changed', ({ after, before }) =>
       onState((after ?? before)?.metadata.annotations?.['handover.dev/authority']),
     );
@@ -172,17 +194,22 @@ export class KubeHome implements Home {
 
   #toFollow({ sources, declared }: Register): readonly Place[] {
     const { wide } = this.#options;
-    const places = new Map(sources.map((place) => [`${place.plural} ${place.namespace} ${place.name}`, place]));
+    const places = new Map(
+      sources.map((place) => [`${place.plural} ${place.namespace} ${place.name}`, place]),
+    );
     for (const { resource } of declared) {
       for (const place of resource === undefined ? [] : placesOf(resource)) {
-        if (!wide.includes(place.plural)) places.set(`${place.plural} ${place.namespace} ${place.name}`, place);
+        if (!wide.includes(place.plural))
+          places.set(`${place.plural} ${place.namespace} ${place.name}`, place);
       }
     }
     return [...places.values()];
   }
 
   #known(plural: Plural): readonly Place[] {
-    return (this.#register === undefined ? [] : this.#toFollow(this.#register)).filter((place) => place.plural === plural);
+    return (this.#register === undefined ? [] : this.#toFollow(this.#register)).filter(
+      (place) => place.plural === plural,
+    );
   }
 
   #registerOf(
@@ -197,10 +224,14 @@ export class KubeHome implements Home {
   /** An uncached look begins here: whatever it lists, it lists once. Fields stay as the cache has them: docs/decisions/0305. */
   async #freshRegister(): Promise<Register> {
     const { kube, kinds, signal, declarations, wide, namespaces } = this.#options;
-    const server = wide.length === 0 ? new OneByOne({ kube, kinds, signal }, (plural) => this.#known(plural)) : new FreshLook({ kube, kinds, namespaces, signal });
+    const server =
+      wide.length === 0
+        ? new OneByOne({ kube, kinds, signal }, (plural) => this.#known(plural))
+        : new FreshLook({ kube, kinds, namespaces, signal });
     this.#look = {
       held: (place) => (isField(place) ? this.overlay.held(place) : server.held(place)),
-      all: (plural) => (plural === 'secrets' || plural === 'configmaps' ? server.all(plural) : this.overlay.all(plural)),
+      all: (plural) =>
+        plural === 'secrets' || plural === 'configmaps' ? server.all(plural) : this.overlay.all(plural),
     };
     const [labels, declared] = await Promise.all([declarations.freshNamespaces(), declarations.fresh()]);
     return this.#registerOf(declared, labels, this.overlay);

@@ -22,12 +22,16 @@ export interface MirrorOptions {
 export class Mirror implements Source {
   readonly #options: MirrorOptions;
   readonly #wide = new Map<Plural, readonly Informer<KubeObject, Held>[]>();
-  readonly #single = new Map<string, { readonly informer: Informer<KubeObject, Held>; readonly stop: AbortController }>();
+  readonly #single = new Map<
+    string,
+    { readonly informer: Informer<KubeObject, Held>; readonly stop: AbortController }
+  >();
 
   constructor(options: MirrorOptions) {
     this.#options = options;
     for (const plural of options.wide) {
-      const scopes = isLabelled(plural) && options.namespaces !== undefined ? options.namespaces : [undefined];
+      const scopes =
+        isLabelled(plural) && options.namespaces !== undefined ? options.namespaces : [undefined];
       this.#wide.set(
         plural,
         scopes.map((namespace) => this.#watch(plural, namespace, undefined, options.signal)),

@@ -73,7 +73,8 @@ export class Shelf {
   #obstacle(id: ObjectId, held: Held, data: Texts | undefined): string | undefined {
     const { now, mayAdopt } = this.#options;
     const place = placeOf(id);
-    if (data === undefined) return `it has no webhook ${place.part.replaceAll(',', ', ')}; name one that it has`;
+    if (data === undefined)
+      return `it has no webhook ${place.part.replaceAll(',', ', ')}; name one that it has`;
     const met = this.obstacles.why(id, now());
     if (met !== undefined) return met;
     const fight = this.contention.standoff(id, now());
@@ -89,16 +90,24 @@ export class Shelf {
     const { cache, now } = this.#options;
     const place = placeOf(id);
     try {
-      const written = expect === undefined ? await this.#create(id, place, make) : await this.#apply(id, place, expect, make);
+      const written =
+        expect === undefined
+          ? await this.#create(id, place, make)
+          : await this.#apply(id, place, expect, make);
       this.obstacles.overcome(id);
       await cache.wrote(expect, written);
     } catch (error) {
       if (!(error instanceof HandoverError)) throw error;
       if (OUTDATED.has(error.code)) {
         cache.doubt(place);
-        throw new HandoverError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id, cause: error });
+        throw new HandoverError('CONFLICT', `${id} changed meanwhile; looking again`, {
+          retry: 'now',
+          path: id,
+          cause: error,
+        });
       }
-      if (REFUSED.has(error.code)) this.obstacles.met(id, `the API server refuses it: ${error.message}`, now());
+      if (REFUSED.has(error.code))
+        this.obstacles.met(id, `the API server refuses it: ${error.message}`, now());
       throw error;
     }
   }
@@ -112,7 +121,11 @@ export class Shelf {
     const shape = SHAPES[plural];
     const signerName = signerOf(id);
     const body = merge(shape.body(nonEmpty(id, shape.spread({}, part, data))), {
-      metadata: { name, ...(namespace === undefined ? {} : { namespace }), ...marks(place, { [part]: { record, at } }, record.labels) },
+      metadata: {
+        name,
+        ...(namespace === undefined ? {} : { namespace }),
+        ...marks(place, { [part]: { record, at } }, record.labels),
+      },
       ...(plural === 'secrets' ? { type: record.type ?? 'Opaque' } : {}),
       ...(signerName === undefined ? {} : { spec: { signerName } }),
     }) as KubeObject;
@@ -167,9 +180,16 @@ export class Shelf {
     const cached = await cache.held(place);
     if (cached?.version === version) return cached;
     const { plural, namespace, name } = place;
-    const found = await kube.get(kinds[plural], { name, ...(namespace === undefined ? {} : { namespace }) }, { signal });
+    const found = await kube.get(
+      kinds[plural],
+      { name, ...(namespace === undefined ? {} : { namespace }) },
+      { signal },
+    );
     if (found?.metadata.resourceVersion === version) return heldOf(plural, found);
-    throw new HandoverError('KUBE_CONFLICT', `${id} is no longer at version ${version}`, { retry: 'now', path: id });
+    throw new HandoverError('KUBE_CONFLICT', `${id} is no longer at version ${version}`, {
+      retry: 'now',
+      path: id,
+    });
   }
 }
 
@@ -178,7 +198,11 @@ const OUTDATED: ReadonlySet<string> = new Set(['KUBE_CONFLICT', 'KUBE_ALREADY_EX
 /** Trying again at once would not help; the others need not wait for it. */
 const REFUSED: ReadonlySet<string> = new Set(['KUBE_FORBIDDEN', 'KUBE_INVALID']);
 
-const issuedBy = (secrets: readonly Held[], authority: AuthorityId, known: ReadonlySet<ObjectId>): readonly ObjectId[] =>
+const issuedBy = (
+  secrets: readonly Held[],
+  authority: AuthorityId,
+  known: ReadonlySet<ObjectId>,
+): readonly ObjectId[] =>
   secrets
     .filter((held) => held.entries['']?.record.issuedBy === authority)
     .map((held) => idOfPlace({ ...held, part: '' }))
@@ -206,7 +230,10 @@ const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** `b` into `a`, maps inside maps. */
-const merge = (a: Readonly<Record<string, unknown>>, b: Readonly<Record<string, unknown>>): Record<string, unknown> => {
+const merge = (
+  a: Readonly<Record<string, unknown>>,
+  b: Readonly<Record<string, unknown>>,
+): Record<string, unknown> => {
   const merged: Record<string, unknown> = { ...a };
   for (const [name, value] of Object.entries(b)) {
     const before = merged[name];

@@ -5,7 +5,10 @@ const MOST_MS = 300_000;
 
 /** Objects that the API server would not let us write, and when to try again. */
 export class Obstacles {
-  readonly #known = new Map<string, { readonly why: string; readonly until: Instant; readonly times: number }>();
+  readonly #known = new Map<
+    string,
+    { readonly why: string; readonly until: Instant; readonly times: number }
+  >();
 
   met(object: string, why: string, now: Instant): void {
     const times = (this.#known.get(object)?.times ?? 0) + 1;

@@ -2,7 +2,8 @@ import type { Source } from './fresh.ts';
 import type { Held } from './held.ts';
 import { keyOf, type Place, type Plural } from './place.ts';
 
-const nameOf = (plural: Plural, place: Pick<Place, 'namespace' | 'name'>): string => `${plural} ${keyOf(place)}`;
+const nameOf = (plural: Plural, place: Pick<Place, 'namespace' | 'name'>): string =>
+  `${plural} ${keyOf(place)}`;
 
 /**
  * A cache with what we know better: the answers to our own writes, until the cache has moved on; and what a conflict showed

@@ -1,5 +1,5 @@
-import type { KubeObject } from '@handover/kube';
 import { readableCertificates } from '@handover/engine';
+import type { KubeObject } from '@handover/kube';
 import type { Plural } from './place.ts';
 
 /** Data of an object as the engine sees it: file names and texts. */
@@ -23,7 +23,8 @@ const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const at = (value: unknown, ...path: readonly string[]): unknown =>
   path.reduce<unknown>((inner, name) => (isMap(inner) ? inner[name] : undefined), value);
-const decoded = (value: unknown): string => (typeof value === 'string' ? Buffer.from(value, 'base64').toString('utf8') : '');
+const decoded = (value: unknown): string =>
+  typeof value === 'string' ? Buffer.from(value, 'base64').toString('utf8') : '';
 const encoded = (text: string): string => Buffer.from(text, 'utf8').toString('base64');
 const mapText = (texts: Texts, change: (text: string) => string): Texts =>
   Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, change(text)]));
@@ -34,9 +35,14 @@ const LEAF_FILES = ['tls.crt', 'tls.key', 'ca.crt'] as const;
 const dataShape = (decode: (value: unknown) => string, encode: (text: string) => string): Shape => {
   const covers = (_texts: Texts, part: string): readonly string[] => (part === '' ? LEAF_FILES : [part]);
   return {
-    texts: ({ data }) => Object.fromEntries(Object.entries(isMap(data) ? data : {}).map(([name, value]) => [name, decode(value)])),
+    texts: ({ data }) =>
+      Object.fromEntries(
+        Object.entries(isMap(data) ? data : {}).map(([name, value]) => [name, decode(value)]),
+      ),
     read: (texts, part) =>
-      Object.fromEntries(covers(texts, part).flatMap((name) => (texts[name] === undefined ? [] : [[name, texts[name]]]))),
+      Object.fromEntries(
+        covers(texts, part).flatMap((name) => (texts[name] === undefined ? [] : [[name, texts[name]]])),
+      ),
     covers,
     spread: (_texts, _part, data) => data,
     body: (texts) => ({ data: mapText(texts, encode) }),
@@ -91,8 +97,12 @@ const webhookShape: Shape = {
     if (first === undefined) return undefined;
     const name = part === '' ? 'ca.crt' : part;
     if (held.every((text) => text === first)) return { [name]: first };
-    const others = held.slice(1).map((text) => new Set(readableCertificates(text).map(({ fingerprint }) => fingerprint)));
-    const common = readableCertificates(first).filter(({ fingerprint }) => others.every((set) => set.has(fingerprint)));
+    const others = held
+      .slice(1)
+      .map((text) => new Set(readableCertificates(text).map(({ fingerprint }) => fingerprint)));
+    const common = readableCertificates(first).filter(({ fingerprint }) =>
+      others.every((set) => set.has(fingerprint)),
+    );
     return { [name]: common.map(({ pem }) => pem).join(''), differ: held.join('\n') };
   },
   spread: (texts, part, data) => {
@@ -100,11 +110,17 @@ const webhookShape: Shape = {
     return Object.fromEntries(webhookShape.covers(texts, part).map((name) => [name, bundle]));
   },
   body: (texts) => ({
-    webhooks: Object.entries(texts).map(([name, text]) => ({ name, clientConfig: { caBundle: encoded(text) } })),
+    webhooks: Object.entries(texts).map(([name, text]) => ({
+      name,
+      clientConfig: { caBundle: encoded(text) },
+    })),
   }),
 };
 
-const PLAIN = { decode: (value: unknown) => (typeof value === 'string' ? value : ''), encode: (text: string) => text };
+const PLAIN = {
+  decode: (value: unknown) => (typeof value === 'string' ? value : ''),
+  encode: (text: string) => text,
+};
 const BASE64 = { decode: decoded, encode: encoded };
 
 export const SHAPES: Readonly<Record<Plural, Shape>> = {
@@ -114,15 +130,21 @@ export const SHAPES: Readonly<Record<Plural, Shape>> = {
   apiservices: fieldShape(['spec', 'caBundle'], BASE64),
   validatingwebhookconfigurations: webhookShape,
   mutatingwebhookconfigurations: webhookShape,
-  customresourcedefinitions: fieldShape(['spec', 'conversion', 'webhook', 'clientConfig', 'caBundle'], BASE64, {
-    spec: { conversion: { strategy: 'Webhook' } },
-  }),
+  customresourcedefinitions: fieldShape(
+    ['spec', 'conversion', 'webhook', 'clientConfig', 'caBundle'],
+    BASE64,
+    {
+      spec: { conversion: { strategy: 'Webhook' } },
+    },
+  ),
 };
 
 /** Whether the API server reads a bundle out of this object at all. */
 export const hasField = (plural: Plural, object: KubeObject): boolean => {
-  if (plural === 'customresourcedefinitions') return at(object, 'spec', 'conversion', 'strategy') === 'Webhook';
+  if (plural === 'customresourcedefinitions')
+    return at(object, 'spec', 'conversion', 'strategy') === 'Webhook';
   // Served by the API server itself: caBundle is not allowed there.
-  if (plural === 'apiservices') return at(object, 'spec', 'service') !== undefined && at(object, 'spec', 'service') !== null;
+  if (plural === 'apiservices')
+    return at(object, 'spec', 'service') !== undefined && at(object, 'spec', 'service') !== null;
   return true;
 };

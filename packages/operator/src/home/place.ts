@@ -70,7 +70,9 @@ export const placesOf = (resource: Resource): readonly Place[] => {
       return resource.spec.targets.flatMap(({ inject, clusterTrustBundle }): Place[] => {
         if (inject !== undefined) return [fieldPlace(inject.kind, inject.name, inject.webhooks)];
         if (clusterTrustBundle === undefined) return [];
-        return [{ plural: 'clustertrustbundles', namespace: undefined, name: clusterTrustBundle.name, part: '' }];
+        return [
+          { plural: 'clustertrustbundles', namespace: undefined, name: clusterTrustBundle.name, part: '' },
+        ];
       });
     default:
       return resource satisfies never;

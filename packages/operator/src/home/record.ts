@@ -33,7 +33,9 @@ const parse = (text: string | undefined): Entries => {
     const value: unknown = JSON.parse(text);
     if (!isMap(value) || value.format !== FORMAT || !isMap(value.parts)) return {};
     return Object.fromEntries(
-      Object.entries(value.parts).flatMap(([part, entry]) => (isEntry(entry) ? [[part, entry] as const] : [])),
+      Object.entries(value.parts).flatMap(([part, entry]) =>
+        isEntry(entry) ? [[part, entry] as const] : [],
+      ),
     );
   } catch {
     return {};
@@ -57,7 +59,10 @@ export const readEntries = (text: string | undefined, landed: Instant | undefine
   if (shown <= sent) return entries;
   const dated = (time: Instant): Instant => (time === sent ? shown : time);
   return Object.fromEntries(
-    Object.entries(entries).map(([part, entry]) => [part, entry.at === sent ? redated(entry, shown, dated) : entry]),
+    Object.entries(entries).map(([part, entry]) => [
+      part,
+      entry.at === sent ? redated(entry, shown, dated) : entry,
+    ]),
   );
 };
 

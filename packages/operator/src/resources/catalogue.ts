@@ -43,9 +43,13 @@ export interface RegisterOptions {
 
 type Placement = { readonly id: ObjectId } | { readonly why: string };
 
-const placementOf = async (target: Target, { source, clusterTrustBundles }: RegisterOptions): Promise<Placement> => {
+const placementOf = async (
+  target: Target,
+  { source, clusterTrustBundles }: RegisterOptions,
+): Promise<Placement> => {
   if (target.clusterTrustBundle !== undefined) {
-    if (!clusterTrustBundles) return { why: 'this API server has no ClusterTrustBundles; switch them on, or leave the target out' };
+    if (!clusterTrustBundles)
+      return { why: 'this API server has no ClusterTrustBundles; switch them on, or leave the target out' };
     const { name } = target.clusterTrustBundle;
     return { id: idOfPlace({ plural: 'clustertrustbundles', namespace: undefined, name, part: '' }) };
   }
@@ -54,8 +58,12 @@ const placementOf = async (target: Target, { source, clusterTrustBundles }: Regi
   const place = fieldPlace(kind, name, webhooks);
   const held = await source.held(place);
   if (held === undefined) return { why: 'it does not exist (yet)' };
-  if (!held.injectable) return { why: kind === 'APIService' ? 'it is served by the API server itself' : 'it has no conversion webhook' };
-  if (place.plural.endsWith('webhookconfigurations') && Object.keys(held.texts).length === 0) return { why: 'it has no webhooks' };
+  if (!held.injectable)
+    return {
+      why: kind === 'APIService' ? 'it is served by the API server itself' : 'it has no conversion webhook',
+    };
+  if (place.plural.endsWith('webhookconfigurations') && Object.keys(held.texts).length === 0)
+    return { why: 'it has no webhooks' };
   return { id: idOfPlace(place) };
 };
 
@@ -65,7 +73,9 @@ const describeTarget = ({ inject, clusterTrustBundle }: Target): string =>
 const injectedBy = (bundles: readonly TrustBundle[]): ((held: Held) => boolean) => {
   const taken = new Set(
     bundles.flatMap(({ spec }) =>
-      spec.targets.flatMap(({ inject }) => (inject === undefined ? [] : [`${fieldPlace(inject.kind, inject.name).plural} ${inject.name}`])),
+      spec.targets.flatMap(({ inject }) =>
+        inject === undefined ? [] : [`${fieldPlace(inject.kind, inject.name).plural} ${inject.name}`],
+      ),
     ),
   );
   return ({ plural, name }) => taken.has(`${plural} ${name}`);
@@ -77,7 +87,14 @@ const sourcesOf = (bundles: readonly TrustBundle[], trustNamespace: string): rea
       const data = secret ?? configMap;
       if (data === undefined) return [];
       const [namespace, name] = data.name.includes('/') ? data.name.split('/') : [trustNamespace, data.name];
-      return [{ plural: secret === undefined ? 'configmaps' : 'secrets', namespace, name: name ?? '', part: data.key }];
+      return [
+        {
+          plural: secret === undefined ? 'configmaps' : 'secrets',
+          namespace,
+          name: name ?? '',
+          part: data.key,
+        },
+      ];
     }),
   );
 

@@ -1,4 +1,4 @@
-import { type Kind as ResourceName, parseResources, type Resource } from '@handover/core';
+import { parseResources, type Resource, type Kind as ResourceName } from '@handover/core';
 import { type Labels, ownLabels, readYaml } from '@handover/engine';
 import { Informer, type Kube, type KubeObject, namespaces as namespaceKind } from '@handover/kube';
 import { instant } from '@handover/material';
@@ -24,7 +24,10 @@ const labelsOf = (items: readonly KubeObject[]): ReadonlyMap<string, Labels> =>
   new Map(
     items
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-      .map(({ metadata }) => [metadata.name ?? '', { ...ownLabels(metadata.name ?? ''), ...metadata.labels }]),
+      .map(({ metadata }) => [
+        metadata.name ?? '',
+        { ...ownLabels(metadata.name ?? ''), ...metadata.labels },
+      ]),
   );
 
 export interface CustomResourceOptions {
@@ -88,7 +91,11 @@ export class CustomResources implements Declarations {
     const { kube, signal } = this.#options;
     const lists = await Promise.all(
       this.#scopes().map(async ([name, namespace]) => {
-        const { items } = await kube.list(RESOURCE_KINDS[name], namespace === undefined ? {} : { namespace }, { signal });
+        const { items } = await kube.list(
+          RESOURCE_KINDS[name],
+          namespace === undefined ? {} : { namespace },
+          { signal },
+        );
         return items.map((object) => declaredOf(name, object));
       }),
     );
@@ -108,7 +115,11 @@ export class CustomResources implements Declarations {
   }
 
   get ready(): Promise<unknown> {
-    return Promise.all([...this.#resources, ...(this.#namespaces === undefined ? [] : [this.#namespaces])].map((informer) => informer.ready));
+    return Promise.all(
+      [...this.#resources, ...(this.#namespaces === undefined ? [] : [this.#namespaces])].map(
+        (informer) => informer.ready,
+      ),
+    );
   }
 
   get synced(): boolean {

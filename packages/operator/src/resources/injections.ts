@@ -29,7 +29,10 @@ export const bundlesByAnnotation = (
   sourceOf: (held: Held) => InjectSource | undefined,
   taken: (object: Held) => boolean,
 ): readonly TrustBundle[] => {
-  const bySource = new Map<string, { readonly source: InjectSource; readonly targets: TrustBundle['spec']['targets'][number][] }>();
+  const bySource = new Map<
+    string,
+    { readonly source: InjectSource; readonly targets: TrustBundle['spec']['targets'][number][] }
+  >();
   for (const object of held) {
     const kind = KIND_OF[object.plural];
     if (kind === undefined || !object.injectable || taken(object)) continue;
@@ -44,7 +47,10 @@ export const bundlesByAnnotation = (
 };
 
 /** Its name has a space, which no name that a person gives can have. */
-const syntheticBundle = (source: InjectSource, targets: readonly TrustBundle['spec']['targets'][number][]): TrustBundle => ({
+const syntheticBundle = (
+  source: InjectSource,
+  targets: readonly TrustBundle['spec']['targets'][number][],
+): TrustBundle => ({
   apiVersion: 'handover.dev/v1alpha1',
   kind: 'TrustBundle',
   metadata: { name: `annotations: ${describe(source)}`, labels: {}, annotations: {} },

@@ -34,12 +34,21 @@ export const statusOfBundle = async (
   const verdicts = [
     first === undefined
       ? verdict('Ready', true, 'Written', `all ${ready} targets hold it`)
-      : verdict('Ready', false, 'TargetsFailing', `${failing.length} of ${failing.length + ready} targets fail: ${first.target}: ${first.why}`),
-    ...(contended.length === 0 ? [] : [verdict('Contended', true, 'ForeignManager', contended.slice(0, 3).join('; '))]),
+      : verdict(
+          'Ready',
+          false,
+          'TargetsFailing',
+          `${failing.length} of ${failing.length + ready} targets fail: ${first.target}: ${first.why}`,
+        ),
+    ...(contended.length === 0
+      ? []
+      : [verdict('Contended', true, 'ForeignManager', contended.slice(0, 3).join('; '))]),
   ];
   return {
     observedGeneration: declared.generation,
-    ...(certificates.length === 0 ? {} : { hash: bundleOf(certificates).hash, certificates: certificates.length }),
+    ...(certificates.length === 0
+      ? {}
+      : { hash: bundleOf(certificates).hash, certificates: certificates.length }),
     targets: { ready, failing: failing.length },
     failing: failing.slice(0, MOST_NAMED).map(({ target, why }) => ({ target, why: why.slice(0, 1_000) })),
     conditions: conditionsOf(declared, verdicts, home.clock.now()),
@@ -63,7 +72,14 @@ export const statusOfProfile = async (
       observedGeneration: declared.generation,
       conditions: conditionsOf(
         declared,
-        [verdict('Ready', true, reason, problems.length === 0 ? 'the profile is written whole' : problems.join('; '))],
+        [
+          verdict(
+            'Ready',
+            true,
+            reason,
+            problems.length === 0 ? 'the profile is written whole' : problems.join('; '),
+          ),
+        ],
         now,
       ),
     };

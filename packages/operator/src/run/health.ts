@@ -15,14 +15,26 @@ export interface HealthOptions {
 
 /** `/livez`: this process answers. `/readyz`: it has seen, and put right, everything once. */
 export async function serveHealth({ host, port, waitingFor }: HealthOptions): Promise<Health> {
-  const server: Server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, (request, response) => {
-    const [path] = (request.url ?? '').split('?', 1);
-    const missing = path === '/readyz' ? waitingFor() : [];
-    const known = path === '/livez' || path === '/readyz';
-    const status = !known ? 404 : missing.length > 0 ? 503 : 200;
-    response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' });
-    response.end(!known ? 'no such page\n' : missing.length > 0 ? `not ready: ${missing.slice(0, 5).join('; ')}\n` : 'ok\n');
-  });
+  const server: Server = createServer(
+    { requestTimeout: 5_000, headersTimeout: 5_000 },
+    (request, response) => {
+      const [path] = (request.url ?? '').split('?', 1);
+      const missing = path === '/readyz' ? waitingFor() : [];
+      const known = path === '/livez' || path === '/readyz';
+      const status = !known ? 404 : missing.length > 0 ? 503 : 200;
+      response.writeHead(status, {
+        'content-type': 'text/plain; charset=utf-8',
+        'cache-control': 'no-store',
+      });
+      response.end(
+        !known
+          ? 'no such page\n'
+          : missing.length > 0
+            ? `not ready: ${missing.slice(0, 5).join('; ')}\n`
+            : 'ok\n',
+      );
+    },
+  );
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);

@@ -1,7 +1,14 @@
 import { setMaxListeners } from 'node:events';
 import type { Action, Plan } from '@handover/core';
-import { type Outcome, reconcile, reconcileProfile, reconcileStaticBundle, throughCache, WorkQueue } from '@handover/engine';
-import { type Kube, type Leadership, lead } from '@handover/kube';
+import {
+  type Outcome,
+  reconcile,
+  reconcileProfile,
+  reconcileStaticBundle,
+  throughCache,
+  WorkQueue,
+} from '@handover/engine';
+import { type Kube, type LeaderLease, lead } from '@handover/kube';
 import { after, HandoverError, type Instant, instant } from '@handover/material';
 import type { Held } from '../home/held.ts';
 import { KubeHome } from '../home/home.ts';
@@ -10,19 +17,29 @@ import { PLURALS, type Plural } from '../home/place.ts';
 import { FIELD_PLURALS, type Register, type RegisterOptions } from '../resources/catalogue.ts';
 import { CustomResources, type Declarations } from '../resources/declarations.ts';
 import { ownSource } from '../resources/injections.ts';
+import { statusOfBundle, statusOfProfile } from './bundle-status.ts';
 import { find, invalidStatus, statusOfAuthority, statusOfLeaves } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
-import { statusOfBundle, statusOfProfile } from './bundle-status.ts';
 import { RESOURCES, WorkIndex, workOf } from './work.ts';
 
 /** What an operator has to say. */
 export type OperatorEvent =
   | { readonly kind: 'started'; readonly identity: string }
   | { readonly kind: 'leading'; readonly held: boolean }
-  | { readonly kind: 'acted'; readonly authority: string; readonly actions: readonly Action[]; readonly plan: Plan }
+  | {
+      readonly kind: 'acted';
+      readonly authority: string;
+      readonly actions: readonly Action[];
+      readonly plan: Plan;
+    }
   | { readonly kind: 'rested'; readonly authority: string; readonly plan: Plan }
   | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }
-  | { readonly kind: 'failed'; readonly what: string; readonly error: unknown; readonly retryAt: Instant | undefined };
+  | {
+      readonly kind: 'failed';
+      readonly what: string;
+      readonly error: unknown;
+      readonly retryAt: Instant | undefined;
+    };
 
 export interface OperatorOptions {
   readonly kube: Kube;
@@ -48,6 +65,8 @@ const ASK_AGAIN_MS = 2_000;
 const DEBOUNCE_MS = 20;
 /** Lost races in a row on the same work that are tried again at once. */
 const MOST_RACES = 5;
+/** How long a write that has left may take once we are told to stop. */
+const LAST_WRITES_MS = 800;
 
 /** The Kubernetes home, kept for ever by whoever leads. */
 export class Operator {
@@ -55,13 +74,15 @@ export class Operator {
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
   #home: KubeHome | undefined;
-  #lease: Leadership | undefined;
+  #lease: LeaderLease | undefined;
   #index: WorkIndex | undefined;
   #queue: WorkQueue | undefined;
   #statuses: StatusWriter | undefined;
   readonly #done = new Set<string>();
   readonly #races = new Map<string, number>();
   #running: Promise<void> | undefined;
+  /** Ends writes that hang. */
+  readonly #writes = new AbortController();
 
   constructor(options: OperatorOptions) {
     this.#options = options;
@@ -73,9 +94,12 @@ export class Operator {
   /** What stands between now and ready, in words. */
   waitingFor(): readonly string[] {
     if (this.#home === undefined) return ['the API server has not answered yet'];
-    if (!this.#home.synced || this.#index === undefined) return ['the first look at the cluster is not over yet'];
+    if (!this.#home.synced || this.#index === undefined)
+      return ['the first look at the cluster is not over yet'];
     if (this.#lease?.held !== true) return [];
-    return this.#index.keys.filter((key) => !this.#done.has(key)).map((key) => `${key} has not been put right yet`);
+    return this.#index.keys
+      .filter((key) => !this.#done.has(key))
+      .map((key) => `${key} has not been put right yet`);
   }
 
   get home(): KubeHome | undefined {
@@ -86,31 +110,38 @@ export class Operator {
     return this.#home?.register();
   }
 
-  /** Runs until the signal; the write under way is finished, then the lease is given up. */
+  /** Runs until the signal. */
   async run(): Promise<void> {
     const { kube, namespace, identity, on } = this.#options;
     on({ kind: 'started', identity });
     const version = await this.#trustBundleVersion();
     if (this.#signal.aborted) return;
-    const lease = lead(kube, {
-      namespace,
-      name: this.#options.leaseName ?? 'handover',
-      identity,
-      signal: this.#signal,
-    });
+    const lease = lead(kube, { namespace, name: this.#options.leaseName ?? 'handover', identity });
     this.#lease = lease;
+    const released = this.#releaseAtEnd(lease);
     const home = this.#open(kube.fenced(lease), version);
     this.#home = home;
-    await Promise.race([home.ready(), aborted(this.#signal)]);
-    if (this.#signal.aborted) return;
-    await this.#reindex();
-    lease.on('gained', () => this.#begin(home));
     lease.on('lost', () => this.#end());
-    if (lease.held) this.#begin(home);
-    await aborted(this.#signal);
-    this.#end();
+    await Promise.race([home.ready(), released]);
+    if (!this.#signal.aborted) {
+      await this.#reindex();
+      lease.on('gained', () => this.#begin(home));
+      if (lease.held) this.#begin(home);
+    }
+    await released;
     await this.#running;
-    await lease.release();
+  }
+
+  /** From the signal on nothing is written any more; what is under way has a moment to end; then the lease is given up. */
+  async #releaseAtEnd(lease: LeaderLease): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        setTimeout(() => this.#writes.abort(), LAST_WRITES_MS).unref();
+        void lease.release().then(resolve);
+      };
+      if (this.#signal.aborted) end();
+      else this.#signal.addEventListener('abort', end, { once: true });
+    });
   }
 
   stop(): void {
@@ -123,7 +154,10 @@ export class Operator {
     for (let wait = 200; !this.#signal.aborted; wait = Math.min(wait * 2, 10_000)) {
       try {
         for (const version of ['v1', 'v1beta1', 'v1alpha1'])
-          if (await kube.serves('certificates.k8s.io', version, 'clustertrustbundles', { signal: this.#signal })) return version;
+          if (
+            await kube.serves('certificates.k8s.io', version, 'clustertrustbundles', { signal: this.#signal })
+          )
+            return version;
         return undefined;
       } catch (error) {
         if (this.#signal.aborted) break;
@@ -135,10 +169,22 @@ export class Operator {
   }
 
   #open(kube: Kube, trustBundleVersion: string | undefined): KubeHome {
-    const { namespace, trustNamespace = namespace, namespaces, sourceOf = ownSource, consumersFound = true } = this.#options;
+    const {
+      namespace,
+      trustNamespace = namespace,
+      namespaces,
+      sourceOf = ownSource,
+      consumersFound = true,
+    } = this.#options;
     const given = this.#options.declarations;
     const declarations =
-      given ?? new CustomResources({ kube, signal: this.#signal, only: namespaces, onChange: () => this.#resourcesChanged() });
+      given ??
+      new CustomResources({
+        kube,
+        signal: this.#signal,
+        only: namespaces,
+        onChange: () => this.#resourcesChanged(),
+      });
     const cluster = namespaces === undefined;
     const wide = PLURALS.filter((plural) =>
       plural === 'clustertrustbundles'
@@ -157,9 +203,11 @@ export class Operator {
       sourceOf: given === undefined && cluster ? sourceOf : undefined,
       consumersFound,
       signal: this.#signal,
+      writeSignal: this.#writes.signal,
       onChange: (plural, key, before, now) => this.#objectChanged(plural, key, before, now),
       onState: (authority) => {
-        if (authority !== undefined) for (const key of this.#index?.ofState(authority) ?? []) this.#queue?.add(key);
+        if (authority !== undefined)
+          for (const key of this.#index?.ofState(authority) ?? []) this.#queue?.add(key);
       },
       onRepair: (object, manager) => this.#options.on({ kind: 'repaired', object, manager }),
     });
@@ -168,7 +216,8 @@ export class Operator {
   #resourcesChanged(): void {
     this.#home?.forget();
     const queue = this.#queue;
-    if (queue !== undefined && this.#home !== undefined) queue.add(RESOURCES, after(this.#home.clock.now(), DEBOUNCE_MS));
+    if (queue !== undefined && this.#home !== undefined)
+      queue.add(RESOURCES, after(this.#home.clock.now(), DEBOUNCE_MS));
     else if (this.#index !== undefined) void this.#reindex().catch(() => {});
   }
 
@@ -190,8 +239,10 @@ export class Operator {
     const signal = AbortSignal.any([this.#signal, term.signal]);
     this.#endTerm = () => term.abort();
     this.#done.clear();
-    this.#statuses = new StatusWriter(this.#options.kube.fenced(this.#lease ?? NEVER), signal, (what, error) =>
-      this.#options.on({ kind: 'failed', what, error, retryAt: undefined }),
+    this.#statuses = new StatusWriter(
+      this.#options.kube.fenced(this.#lease ?? NEVER),
+      signal,
+      (what, error) => this.#options.on({ kind: 'failed', what, error, retryAt: undefined }),
     );
     const queue = new WorkQueue({
       now: () => home.clock.now(),
@@ -217,7 +268,8 @@ export class Operator {
   async #work(home: KubeHome, key: string): Promise<Instant | undefined> {
     const work = workOf(key);
     try {
-      const again = work.kind === 'resources' ? await this.#readResources(home) : await this.#pass(home, work);
+      const again =
+        work.kind === 'resources' ? await this.#readResources(home) : await this.#pass(home, work);
       this.#races.delete(key);
       if (work.kind !== 'resources') this.#done.add(key);
       return again;
@@ -248,7 +300,10 @@ export class Operator {
     return undefined;
   }
 
-  async #pass(home: KubeHome, { kind, id }: { readonly kind: string; readonly id: string }): Promise<Instant | undefined> {
+  async #pass(
+    home: KubeHome,
+    { kind, id }: { readonly kind: string; readonly id: string },
+  ): Promise<Instant | undefined> {
     const register = await home.register();
     const { catalogue } = register;
     const cached = throughCache(home, home.cached);
@@ -264,20 +319,27 @@ export class Operator {
       return resync;
     }
     if (kind === 'TLSProfile') {
-      const profile = catalogue.tlsProfiles.find(({ metadata }) => `${metadata.namespace}/${metadata.name}` === id);
+      const profile = catalogue.tlsProfiles.find(
+        ({ metadata }) => `${metadata.namespace}/${metadata.name}` === id,
+      );
       if (profile === undefined) return undefined;
       try {
         await reconcileProfile(cached, profile);
       } finally {
         const declared = find(register, 'TLSProfile', id);
-        if (declared !== undefined) this.#statuses?.put(declared, await statusOfProfile(cached, declared, profile, home.clock.now()));
+        if (declared !== undefined)
+          this.#statuses?.put(declared, await statusOfProfile(cached, declared, profile, home.clock.now()));
       }
       return resync;
     }
     if (!catalogue.authorities.has(id)) return undefined;
     const outcome = await reconcile(home, catalogue, id);
     await this.#tell(home, register, id, outcome);
-    const wishes = [outcome.again ?? resync, resync, home.shelf.obstacles.nextTry(home.clock.now()) ?? resync];
+    const wishes = [
+      outcome.again ?? resync,
+      resync,
+      home.shelf.obstacles.nextTry(home.clock.now()) ?? resync,
+    ];
     if (outcome.plan.blockedBy.length > 0) wishes.push(after(home.clock.now(), ASK_AGAIN_MS));
     return instant(Math.min(...wishes));
   }
@@ -309,10 +371,11 @@ const NEVER = { term: undefined };
 const shapeOf = (held: Held | undefined): string =>
   held === undefined
     ? ''
-    : JSON.stringify([held.injectable, held.annotations, held.plural.endsWith('webhookconfigurations') ? Object.keys(held.texts).length > 0 : true]);
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  signal.aborted ? Promise.resolve() : new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    : JSON.stringify([
+        held.injectable,
+        held.annotations,
+        held.plural.endsWith('webhookconfigurations') ? Object.keys(held.texts).length > 0 : true,
+      ]);
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {

@@ -18,7 +18,11 @@ interface Pending {
 const textOf = (value: unknown): string =>
   JSON.stringify(value, (_key, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).filter(([, item]) => item !== undefined).sort(([a], [b]) => (a < b ? -1 : 1)))
+      ? Object.fromEntries(
+          Object.entries(inner)
+            .filter(([, item]) => item !== undefined)
+            .sort(([a], [b]) => (a < b ? -1 : 1)),
+        )
       : inner,
   );
 
@@ -51,12 +55,17 @@ export class StatusWriter {
     if (this.#timer !== undefined || this.#pending.size === 0 || this.#signal.aborted) return;
     const now = performance.now();
     const due = Math.min(
-      ...[...this.#pending.keys()].map((uid) => (this.#written.get(uid)?.at ?? Number.NEGATIVE_INFINITY) + INTERVAL_MS),
+      ...[...this.#pending.keys()].map(
+        (uid) => (this.#written.get(uid)?.at ?? Number.NEGATIVE_INFINITY) + INTERVAL_MS,
+      ),
     );
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      this.#busy = this.#flush();
-    }, Math.max(0, due - now));
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = undefined;
+        this.#busy = this.#flush();
+      },
+      Math.max(0, due - now),
+    );
   }
 
   async #flush(): Promise<void> {
@@ -72,7 +81,8 @@ export class StatusWriter {
         // Gone, or we no longer lead: the next pass says it again.
         this.#written.delete(uid);
         const gone = error instanceof HandoverError && error.code === 'KUBE_NOT_FOUND';
-        if (!gone && !this.#signal.aborted) this.#onError(`status of ${declared.kind} ${declared.name}`, error);
+        if (!gone && !this.#signal.aborted)
+          this.#onError(`status of ${declared.kind} ${declared.name}`, error);
       }
     }
     this.#plan();
@@ -84,7 +94,12 @@ export class StatusWriter {
       resource,
       { name, subresource: 'status', ...(namespace === undefined ? {} : { namespace }) },
       {
-        apply: { apiVersion: API_VERSION, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, status },
+        apply: {
+          apiVersion: API_VERSION,
+          kind,
+          metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+          status,
+        },
         fieldManager: FIELD_MANAGER,
         force: true,
         signal: this.#signal,

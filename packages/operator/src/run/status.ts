@@ -10,15 +10,24 @@ import type {
 import type { Register } from '../resources/catalogue.ts';
 import type { Declared } from '../resources/declared.ts';
 
-export type AnyStatus = AuthorityResourceStatus | LeafResourceStatus | TrustBundleResourceStatus | Readonly<Record<string, unknown>>;
+export type AnyStatus =
+  | AuthorityResourceStatus
+  | LeafResourceStatus
+  | TrustBundleResourceStatus
+  | Readonly<Record<string, unknown>>;
 type Verdict = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
 const iso = (at: Instant): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
 export const MOST_NAMED = 50;
-const shortened = (text: string, most = 1_000): string => (text.length <= most ? text : `${text.slice(0, most - 1)}…`);
+const shortened = (text: string, most = 1_000): string =>
+  text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 
 /** The condition's time is when its status last changed, as everywhere in Kubernetes. */
-export const conditionsOf = (before: Declared, verdicts: readonly Verdict[], now: Instant): readonly Condition[] => {
+export const conditionsOf = (
+  before: Declared,
+  verdicts: readonly Verdict[],
+  now: Instant,
+): readonly Condition[] => {
   const known = (before.status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
   return verdicts.map((verdict) => {
     const last = known.find(({ type }) => type === verdict.type);
@@ -40,7 +49,9 @@ export const verdict = (type: string, good: boolean, reason: string, message: st
 
 const contended = (obstacles: readonly string[]): readonly Verdict[] => {
   const fights = obstacles.filter((obstacle) => obstacle.includes('Contended: '));
-  return fights.length === 0 ? [] : [verdict('Contended', true, 'ForeignManager', fights.slice(0, 3).join('; '))];
+  return fights.length === 0
+    ? []
+    : [verdict('Contended', true, 'ForeignManager', fights.slice(0, 3).join('; '))];
 };
 
 export const invalidStatus = (declared: Declared, problem: string, now: Instant): AnyStatus => ({
@@ -52,21 +63,39 @@ export const invalidStatus = (declared: Declared, problem: string, now: Instant)
 /** Status of an Authority after a pass over it. */
 export const statusOfAuthority = (declared: Declared, sight: Sight, plan: Plan): AnyStatus => {
   const { phase, generations, bundleHash, consumers } = authorityStatus(sight, plan);
-  const obstacles = sight.seen.objects.flatMap(({ id, obstacle }) => (obstacle === undefined ? [] : [`${id}: ${obstacle}`]));
+  const obstacles = sight.seen.objects.flatMap(({ id, obstacle }) =>
+    obstacle === undefined ? [] : [`${id}: ${obstacle}`],
+  );
   const waiting = new Set(plan.blockedBy.map(({ consumer }) => consumer));
   const [first] = plan.blockedBy;
   const ready =
     sight.record === undefined
       ? verdict('Ready', false, 'Starting', 'its first generation is being made')
       : obstacles.length > 0
-        ? verdict('Ready', false, 'ObjectsFailing', `${obstacles.length} of its objects cannot be written: ${obstacles.slice(0, 3).join('; ')}`)
-        : verdict('Ready', true, phase === 'Stable' ? 'Stable' : 'Rotating', phase === 'Stable' ? 'everything is as it should be' : `a rotation is under way: ${phase}`);
+        ? verdict(
+            'Ready',
+            false,
+            'ObjectsFailing',
+            `${obstacles.length} of its objects cannot be written: ${obstacles.slice(0, 3).join('; ')}`,
+          )
+        : verdict(
+            'Ready',
+            true,
+            phase === 'Stable' ? 'Stable' : 'Rotating',
+            phase === 'Stable' ? 'everything is as it should be' : `a rotation is under way: ${phase}`,
+          );
   const blocked =
     first === undefined
       ? verdict('Blocked', false, 'NobodyWaitedFor', 'no step waits for anybody')
-      : verdict('Blocked', true, 'WaitingForEvidence', `${first.consumer} is waited for: ${first.waitsFor}${waiting.size > 1 ? `; and ${waiting.size - 1} more` : ''}`);
+      : verdict(
+          'Blocked',
+          true,
+          'WaitingForEvidence',
+          `${first.consumer} is waited for: ${first.waitsFor}${waiting.size > 1 ? `; and ${waiting.size - 1} more` : ''}`,
+        );
   const notes = plan.notes.map(({ object, message }) => `${object}: ${message}`);
-  const warned = notes.length === 0 ? [] : [verdict('Degraded', true, 'SeeMessage', notes.slice(0, 3).join('; '))];
+  const warned =
+    notes.length === 0 ? [] : [verdict('Degraded', true, 'SeeMessage', notes.slice(0, 3).join('; '))];
   return {
     phase: phase as 'Stable',
     observedGeneration: declared.generation,
@@ -79,8 +108,15 @@ export const statusOfAuthority = (declared: Declared, sight: Sight, plan: Plan):
     ...(bundleHash === undefined ? {} : { bundleHash }),
     blockedBy: plan.blockedBy
       .slice(0, MOST_NAMED)
-      .map(({ consumer, waitsFor, since }) => ({ consumer: shortened(consumer), waitsFor: shortened(waitsFor), since: iso(since) })),
-    workloads: { ready: consumers.filter(({ name }) => !waiting.has(name)).length, waiting: consumers.filter(({ name }) => waiting.has(name)).length },
+      .map(({ consumer, waitsFor, since }) => ({
+        consumer: shortened(consumer),
+        waitsFor: shortened(waitsFor),
+        since: iso(since),
+      })),
+    workloads: {
+      ready: consumers.filter(({ name }) => !waiting.has(name)).length,
+      waiting: consumers.filter(({ name }) => waiting.has(name)).length,
+    },
     conditions: conditionsOf(declared, [ready, blocked, ...contended(obstacles), ...warned], sight.now),
   };
 };
@@ -94,13 +130,25 @@ export const statusOfLeaves = (register: Register, sight: Sight): ReadonlyMap<De
     if (declared === undefined) continue;
     const seen = sight.seen.objects.find(({ id }) => id === object);
     const held = seen?.leaf;
-    const issuer = generations.find(({ anchors }) => anchors.some(({ fingerprint }) => fingerprint === held?.issuer));
+    const issuer = generations.find(({ anchors }) =>
+      anchors.some(({ fingerprint }) => fingerprint === held?.issuer),
+    );
     const ready =
       seen?.obstacle !== undefined
-        ? verdict('Ready', false, seen.obstacle.startsWith('Contended') ? 'Contended' : 'SecretNotOurs', `Secret ${leaf.spec.secretName}: ${seen.obstacle}`)
+        ? verdict(
+            'Ready',
+            false,
+            seen.obstacle.startsWith('Contended') ? 'Contended' : 'SecretNotOurs',
+            `Secret ${leaf.spec.secretName}: ${seen.obstacle}`,
+          )
         : held === undefined
           ? verdict('Ready', false, 'NotIssuedYet', 'no leaf has been issued yet')
-          : verdict('Ready', true, 'Issued', `Secret ${leaf.spec.secretName} holds a leaf of generation ${issuer?.number ?? 'unknown'}`);
+          : verdict(
+              'Ready',
+              true,
+              'Issued',
+              `Secret ${leaf.spec.secretName} holds a leaf of generation ${issuer?.number ?? 'unknown'}`,
+            );
     made.set(declared, {
       secretName: leaf.spec.secretName,
       observedGeneration: declared.generation,
@@ -111,7 +159,9 @@ export const statusOfLeaves = (register: Register, sight: Sight): ReadonlyMap<De
             fingerprint: held.fingerprint,
             notBefore: iso(held.notBefore),
             notAfter: iso(held.notAfter),
-            renewAt: iso(after(held.notBefore, Math.round(leaf.spec.renew.at * (held.notAfter - held.notBefore)))),
+            renewAt: iso(
+              after(held.notBefore, Math.round(leaf.spec.renew.at * (held.notAfter - held.notBefore))),
+            ),
           }),
       conditions: conditionsOf(declared, [ready], sight.now),
     });
@@ -128,5 +178,8 @@ export const statusOfLeaves = (register: Register, sight: Sight): ReadonlyMap<De
 };
 
 export const find = (register: Register, kind: string, id: string): Declared | undefined =>
-  register.declared.find((declared) => declared.kind === kind && (declared.namespace === undefined ? declared.name : `${declared.namespace}/${declared.name}`) === id);
-
+  register.declared.find(
+    (declared) =>
+      declared.kind === kind &&
+      (declared.namespace === undefined ? declared.name : `${declared.namespace}/${declared.name}`) === id,
+  );

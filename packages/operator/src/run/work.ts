@@ -1,5 +1,13 @@
-import { authorityRef, idOf, isStatic, ownBundleOf, profileObjectOf, secretOf, targetsOf } from '@handover/engine';
 import type { TrustBundle } from '@handover/core';
+import {
+  authorityRef,
+  idOf,
+  isStatic,
+  ownBundleOf,
+  profileObjectOf,
+  secretOf,
+  targetsOf,
+} from '@handover/engine';
 import { keyOf, type Place, placeOf } from '../home/place.ts';
 import type { Register } from '../resources/catalogue.ts';
 
@@ -9,17 +17,21 @@ export type Work =
   | { readonly kind: 'resources' };
 
 export const RESOURCES = 'resources';
-export const workKey = (kind: 'Authority' | 'TrustBundle' | 'TLSProfile', id: string): string => `${kind} ${id}`;
+export const workKey = (kind: 'Authority' | 'TrustBundle' | 'TLSProfile', id: string): string =>
+  `${kind} ${id}`;
 
 export const workOf = (key: string): Work => {
   if (key === RESOURCES) return { kind: 'resources' };
   const [kind = ''] = key.split(' ', 1);
-  if (kind !== 'Authority' && kind !== 'TrustBundle' && kind !== 'TLSProfile') throw new TypeError(`no such work: ${key}`);
+  if (kind !== 'Authority' && kind !== 'TrustBundle' && kind !== 'TLSProfile')
+    throw new TypeError(`no such work: ${key}`);
   return { kind, id: key.slice(kind.length + 1) };
 };
 
 const authoritiesOf = ({ spec }: TrustBundle): readonly string[] =>
-  spec.sources.flatMap(({ authority }) => (authority === undefined ? [] : [authorityRef(authority, 'default')]));
+  spec.sources.flatMap(({ authority }) =>
+    authority === undefined ? [] : [authorityRef(authority, 'default')],
+  );
 
 /** Who keeps a bundle: its authorities, or nobody but itself. */
 const keepersOf = (bundle: TrustBundle): readonly string[] =>
@@ -27,7 +39,8 @@ const keepersOf = (bundle: TrustBundle): readonly string[] =>
     ? [workKey('TrustBundle', bundle.metadata.name)]
     : authoritiesOf(bundle).map((id) => workKey('Authority', id));
 
-const placeKey = (place: Pick<Place, 'plural' | 'namespace' | 'name'>): string => `${place.plural} ${keyOf(place)}`;
+const placeKey = (place: Pick<Place, 'plural' | 'namespace' | 'name'>): string =>
+  `${place.plural} ${keyOf(place)}`;
 
 /** Which work an API object is the business of. */
 export class WorkIndex {
@@ -47,10 +60,12 @@ export class WorkIndex {
       const authority = authorityRef(leaf.spec.authority, leaf.metadata.namespace);
       touches(placeOf(secretOf(leaf)), workKey('Authority', authority));
     }
-    for (const profile of tlsProfiles) touches(placeOf(profileObjectOf(profile)), workKey('TLSProfile', idOf(profile)));
+    for (const profile of tlsProfiles)
+      touches(placeOf(profileObjectOf(profile)), workKey('TLSProfile', idOf(profile)));
     for (const bundle of trustBundles) {
       const keepers = keepersOf(bundle);
-      for (const object of targetsOf(bundle, catalogue)) for (const key of keepers) touches(placeOf(object), key);
+      for (const object of targetsOf(bundle, catalogue))
+        for (const key of keepers) touches(placeOf(object), key);
       for (const id of authoritiesOf(bundle)) {
         const known = this.#neighbours.get(id) ?? new Set();
         for (const key of keepers) known.add(key);

@@ -1,5 +1,5 @@
 import { connect, type Kube, type RequestReport } from '@handover/kube';
-import { crds, Operator, type OperatorEvent, type OperatorOptions } from '@handover/operator';
+import { crds, Operator, type OperatorEvent, type OperatorOptions, RESOURCE_KINDS } from '@handover/operator';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 
 /** A real API server with our kinds on it, and operators against it. */
@@ -19,12 +19,20 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-export const connectTo = (cluster: Cluster, signal: AbortSignal, onRequest?: (report: RequestReport) => void): Kube =>
+export const connectTo = (
+  cluster: Cluster,
+  signal: AbortSignal,
+  onRequest?: (report: RequestReport) => void,
+): Kube =>
   connect(
     {
       server: cluster.url,
       namespace: 'default',
-      tls: { ca: { file: cluster.caFile }, cert: { file: cluster.clientCert }, key: { file: cluster.clientKey } },
+      tls: {
+        ca: { file: cluster.caFile },
+        cert: { file: cluster.clientCert },
+        key: { file: cluster.clientKey },
+      },
       auth: {},
     },
     { signal, rate: false, ...(onRequest === undefined ? {} : { onRequest }) },
@@ -79,7 +87,11 @@ export async function setStage(options: { readonly crds?: boolean } = {}): Promi
 }
 
 /** Looks until it is so. The bound only keeps a failing test from hanging. */
-export async function until<T>(look: () => Promise<T | undefined | false>, what: string, ms = 60_000): Promise<T> {
+export async function until<T>(
+  look: () => Promise<T | undefined | false>,
+  what: string,
+  ms = 60_000,
+): Promise<T> {
   const end = Date.now() + ms;
   for (;;) {
     const found = await look();
@@ -88,3 +100,37 @@ export async function until<T>(look: () => Promise<T | undefined | false>, what:
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
+
+export const resource = (
+  kind: string,
+  name: string,
+  spec: object = {},
+  namespace: string | undefined = 'default',
+): object => ({
+  apiVersion: 'handover.dev/v1alpha1',
+  kind,
+  metadata: { name, ...(kind === 'TrustBundle' ? {} : { namespace }) },
+  spec,
+});
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export const condition = async (
+  stage: Stage,
+  kind: keyof typeof RESOURCE_KINDS,
+  name: string,
+  type: string,
+  namespace = 'default',
+): Promise<Condition | undefined> => {
+  const found = await stage.kube.get(RESOURCE_KINDS[kind], {
+    name,
+    ...(kind === 'TrustBundle' ? {} : { namespace }),
+  });
+  const { conditions = [] } = (found?.status ?? {}) as { conditions?: readonly Condition[] };
+  return conditions.find((candidate) => candidate.type === type);
+};
