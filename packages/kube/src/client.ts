@@ -263,7 +263,7 @@ class Client implements Kube {
     if (write.method !== 'POST' && (place.name ?? '') === '') {
       throw new HandoverError('KUBE_NAME_INVALID', `which ${kind.kind}? Its metadata.name is missing`);
     }
-    return this.#object<T>({
+    const writing = this.#object<T>({
       subject: subjectOf(verb, kind, place),
       method: write.method,
       path: withQuery(pathOf(kind, place), write.query),
@@ -272,6 +272,7 @@ class Client implements Kube {
       mayLeave: this.#guard(),
       ...callOptions(write.options),
     });
+    return this.#fence?.during?.(writing) ?? writing;
   }
 
   async #object<T extends object>(call: Call): Promise<T> {

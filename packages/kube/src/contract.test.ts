@@ -1,4 +1,11 @@
 import { contract } from '../test/contract.ts';
 import { FakeApiServer } from './testing/index.ts';
 
-contract('the server in this process', () => FakeApiServer.start());
+contract('the server in this process', async () => {
+  const server = await FakeApiServer.start();
+  return {
+    config: server.config,
+    forget: async () => server.compact(),
+    stop: () => server.stop(),
+  };
+});

@@ -42,6 +42,8 @@ export type {
   PemSource,
   TlsConfig,
 } from './kubeconfig/config.ts';
+export { inClusterConfig, type LoadOptions, loadKubeConfig } from './kubeconfig/load.ts';
+export { LeaderLease, type LeadOptions, lead } from './lease.ts';
 export {
   type KubeObject,
   keyOf,

@@ -24,6 +24,8 @@ import type {
 export interface Fence {
   /** Changes whenever it is gained anew; undefined while it is not held. */
   readonly term: number | undefined;
+  /** Told of each write under way. */
+  during?<Result>(write: Promise<Result>): Promise<Result>;
 }
 
 export interface KubeReader {

@@ -106,7 +106,7 @@ export class Session {
   constructor(config: KubeConfig, options: ConnectOptions) {
     this.config = config;
     this.#options = options;
-    this.signal = options.signal ?? new AbortController().signal;
+    this.signal = anyOf(options.signal).signal;
     this.#limit = options.rate === false ? undefined : new RateLimit(options.rate ?? DEFAULT_RATE);
     this.#prefix = new URL(config.server).pathname.replace(/\/+$/, '');
     this.#repeated = repeatedHeaders(config.impersonate);

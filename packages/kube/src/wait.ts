@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { aborted } from './error.ts';
 
 /** Waits, or throws KUBE_ABORTED when the signal says so first. Holds the process open no longer than asked. */
@@ -24,6 +25,8 @@ export function anyOf(...signals: readonly (AbortSignal | undefined)[]): {
 } {
   const controller = new AbortController();
   const given = signals.filter((signal) => signal !== undefined);
+  // One signal may end hundreds of things here: Node would take that for a leak.
+  setMaxListeners(0, controller.signal, ...given);
   const listeners = given.map((signal) => {
     const listener = () => controller.abort(signal.reason);
     if (signal.aborted) listener();

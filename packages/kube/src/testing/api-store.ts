@@ -146,7 +146,14 @@ export class ApiStore {
     if (name === '')
       throw invalid(kind.kind, '', 'metadata.name', 'Required value: name or generateName is required');
     if (!NAME.test(name)) throw invalid(kind.kind, name, 'metadata.name', `Invalid value: "${name}"`);
-    if (meta.resourceVersion) throw badRequest('resourceVersion should not be set on objects to be created');
+    if (meta.resourceVersion) {
+      // So the real one answers, and not with a 400.
+      throw new ApiFailure(
+        500,
+        'InternalError',
+        'resourceVersion should not be set on objects to be created',
+      );
+    }
     if (namespace !== undefined)
       this.get(this.kind('', 'v1', 'namespaces'), { namespace: undefined, name: namespace });
     if (this.#objects.has(keyOf(kind, { namespace, name }))) {

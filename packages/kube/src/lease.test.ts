@@ -1,0 +1,207 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { codeOf, eventually } from '../test/eventually.ts';
+import { connect } from './client.ts';
+import { configMaps, leases } from './kinds.ts';
+import type { Kube } from './kube.ts';
+import { type LeaderLease, type LeadOptions, lead } from './lease.ts';
+import { FakeApiServer } from './testing/index.ts';
+
+let server: FakeApiServer;
+let stop: AbortController;
+let kube: Kube;
+let skew: number;
+beforeEach(async () => {
+  server = await FakeApiServer.start();
+  stop = new AbortController();
+  kube = connect(server.config, { signal: stop.signal, rate: false });
+  skew = 0;
+});
+afterEach(async () => {
+  stop.abort();
+  await server.stop();
+});
+
+const now = () => performance.now() + skew;
+const campaign = (identity: string, more: Partial<LeadOptions> = {}): LeaderLease =>
+  lead(kube, {
+    namespace: 'default',
+    name: 'l',
+    identity,
+    duration: 3_000,
+    renew: 100,
+    signal: stop.signal,
+    now,
+    ...more,
+  });
+const gained = (lease: LeaderLease) => new Promise<void>((resolve) => lease.on('gained', () => resolve()));
+const lost = (lease: LeaderLease) =>
+  new Promise<string>((resolve) => lease.on('lost', ({ why }) => resolve(why)));
+const leaseWrites = () => server.writes.filter(({ path }) => path.includes('/leases'));
+const otherWrites = () => server.writes.filter(({ path }) => path.includes('/configmaps'));
+const thing = (name: string) => ({ metadata: { name, namespace: 'default' } });
+
+describe('leading', () => {
+  test('one leads, the other waits, and takes over when the first lets go', async () => {
+    const a = campaign('a');
+    await gained(a);
+    const b = campaign('b');
+    await eventually(() => b.holder === 'a');
+    expect([a.held, b.held]).toEqual([true, false]);
+    const next = gained(b);
+    await a.release();
+    await next;
+    expect([a.held, b.held]).toEqual([false, true]);
+    const found = await kube.get(leases, { namespace: 'default', name: 'l' });
+    expect(found?.spec).toMatchObject({ holderIdentity: 'b', leaseTransitions: 1 });
+  });
+
+  test('a holder that vanished is replaced once its time is up by the own clock', async () => {
+    const own = new AbortController();
+    const a = campaign('a', { signal: own.signal });
+    await gained(a);
+    own.abort();
+    const b = campaign('b');
+    await eventually(() => b.holder === 'a');
+    expect(b.held).toBe(false);
+    const next = gained(b);
+    skew = 3_100;
+    await next;
+    expect(b.held).toBe(true);
+  });
+
+  test('it is renewed before its time is up, and a failed renewal is tried again', async () => {
+    const a = campaign('a');
+    await gained(a);
+    server.faults.add({ when: ({ method }) => method === 'PUT', status: 500, times: 3 });
+    const before = leaseWrites().length;
+    await eventually(() => leaseWrites().length > before + 6);
+    expect(a.held).toBe(true);
+  });
+
+  test('a renewal whose answer was lost is not taken for another’s', async () => {
+    const a = campaign('a');
+    await gained(a);
+    const events: string[] = [];
+    a.on('lost', ({ why }) => events.push(why));
+    server.faults.add({ when: ({ method }) => method === 'PUT', does: 'lose' });
+    const before = leaseWrites().length;
+    await eventually(() => leaseWrites().length > before + 4);
+    expect(events).toEqual([]);
+    expect(a.held).toBe(true);
+  });
+
+  test('a released lease can be taken although a renewal was under way', async () => {
+    const a = campaign('a');
+    await gained(a);
+    server.faults.add({ when: ({ method }) => method === 'PUT', does: 'lose' });
+    const before = leaseWrites().length;
+    await eventually(() => leaseWrites().length > before);
+    await a.release();
+    const b = campaign('b');
+    await gained(b);
+    expect(b.held).toBe(true);
+  });
+});
+
+describe('a fenced client', () => {
+  test('writes while the lease is held, and reads always', async () => {
+    const a = campaign('a');
+    const fenced = kube.fenced(a);
+    expect(await codeOf(fenced.create(configMaps, thing('early')))).toBe('LEASE_LOST');
+    await gained(a);
+    await fenced.create(configMaps, thing('x'));
+    await a.release();
+    expect((await fenced.get(configMaps, { namespace: 'default', name: 'x' }))?.metadata.name).toBe('x');
+  });
+
+  test('sends nothing of any kind once the time is up, although no timer has fired', async () => {
+    const a = campaign('a');
+    await gained(a);
+    const fenced = kube.fenced(a);
+    const made = await fenced.create(configMaps, thing('x'));
+    server.faults.add({ when: ({ path }) => path.includes('/leases'), does: 'hang', times: 1000 });
+    skew = 2_001; // renewWithin is two thirds of 3 s
+    const which = { namespace: 'default', name: 'x' };
+    const before = otherWrites().length;
+    const tries = [
+      fenced.create(configMaps, thing('y')),
+      fenced.update(configMaps, made),
+      fenced.patch(configMaps, which, { merge: { data: {} } }),
+      fenced.patch(configMaps, which, { apply: { metadata: { name: 'x' } }, fieldManager: 'f' }),
+      fenced.patch(configMaps, which, { json: [] }),
+      fenced.delete(configMaps, which),
+      fenced.raw('POST', '/api/v1/namespaces/default/configmaps', { body: '{}' }),
+    ];
+    for (const one of tries) expect(await codeOf(one)).toBe('LEASE_LOST');
+    expect(otherWrites()).toHaveLength(before);
+    await kube.get(configMaps, which);
+  });
+
+  test('stops a write that waits to be tried again', async () => {
+    const a = campaign('a');
+    await gained(a);
+    const fenced = kube.fenced(a);
+    server.faults.add({
+      when: ({ method, path }) => method === 'POST' && path.includes('configmaps'),
+      status: 429,
+      headers: { 'retry-after': '1' },
+    });
+    const writing = codeOf(fenced.create(configMaps, thing('x')));
+    await eventually(() => otherWrites().length === 1);
+    void a.release();
+    expect(await writing).toBe('LEASE_LOST');
+    expect(otherWrites()).toHaveLength(1);
+  });
+
+  test('stops a write that is queued behind others when the lease goes', async () => {
+    const a = campaign('a', { renew: 1_500 });
+    await gained(a);
+    const fenced = kube.fenced(a);
+    // Every connection of the pool is taken by a read that is not answered.
+    server.faults.add({ when: ({ path }) => path.endsWith('/busy'), does: 'hang', times: 1000 });
+    const busy = Array.from({ length: 40 }, () =>
+      kube.get(configMaps, { namespace: 'default', name: 'busy' }, { timeout: 4_000 }).catch(() => undefined),
+    );
+    await eventually(() => server.requests.filter(({ path }) => path.endsWith('/busy')).length >= 32);
+    const writing = codeOf(fenced.create(configMaps, thing('x')));
+    skew = 5_000; // the process was stopped for a while: nobody has told it yet
+    expect(await writing).toBe('LEASE_LOST');
+    await Promise.all(busy);
+    await kube.get(configMaps, { namespace: 'default', name: 'x' });
+    expect(otherWrites()).toEqual([]);
+  });
+
+  test('does not let a write of an earlier term leave in a later one', async () => {
+    const a = campaign('a');
+    await gained(a);
+    const fenced = kube.fenced(a);
+    server.faults.add({
+      when: ({ method, path }) => method === 'POST' && path.includes('configmaps'),
+      status: 429,
+      headers: { 'retry-after': '1' },
+    });
+    const writing = codeOf(fenced.create(configMaps, thing('x')));
+    await eventually(() => otherWrites().length === 1);
+    const [why, again] = [lost(a), new Promise<void>((resolve) => a.on('gained', () => resolve()))];
+    skew = 2_001;
+    await why;
+    await again;
+    expect(a.term).toBe(2);
+    expect(await writing).toBe('LEASE_LOST');
+    expect(otherWrites()).toHaveLength(1);
+    await fenced.create(configMaps, thing('y'));
+  });
+
+  test('tells that it was lost when another takes it away', async () => {
+    const a = campaign('a');
+    await gained(a);
+    const why = lost(a);
+    await kube.patch(
+      leases,
+      { namespace: 'default', name: 'l' },
+      { merge: { spec: { holderIdentity: 'z' } } },
+    );
+    expect(await why).toContain('z holds it');
+    expect(await codeOf(kube.fenced(a).create(configMaps, thing('x')))).toBe('LEASE_LOST');
+  });
+});

@@ -1,0 +1,272 @@
+import { HandoverError } from '@handover/material';
+import { isCode } from './error.ts';
+import { Informer } from './informer.ts';
+import { type Lease, leases } from './kinds.ts';
+import type { Fence, Kube } from './kube.ts';
+import { Listeners } from './listeners.ts';
+import { anyOf, wait } from './wait.ts';
+
+export interface LeadOptions {
+  readonly namespace: string;
+  readonly name: string;
+  /** Who this process is; no other may have the same. */
+  readonly identity: string;
+  /** Milliseconds that others wait after the last renewal before they take over; whole seconds. Default 15,000. */
+  readonly duration?: number;
+  /** Milliseconds without a renewal after which this process stops writing. Default two thirds of `duration`. */
+  readonly renewWithin?: number;
+  /** Milliseconds between renewals, and between looks while another holds it. Default 2,000. */
+  readonly renew?: number;
+  readonly signal?: AbortSignal;
+  /** Milliseconds, monotonic. For tests. */
+  readonly now?: () => number;
+}
+
+interface LeaseEvents {
+  /** Its number: 1, 2, 3… */
+  gained: { readonly term: number };
+  lost: { readonly term: number; readonly why: string };
+  /** Nothing to do: it goes on by itself. */
+  trouble: Error;
+}
+
+/** The lease as last seen, and when, by our own clock: nobody else's clock is believed. */
+interface Seen {
+  readonly record: string;
+  readonly at: number;
+}
+
+/** `2026-11-15T10:00:00.000000Z`: the API's MicroTime. */
+const microTime = (): string => new Date().toISOString().replace('Z', '000Z');
+
+const resolved = (options: LeadOptions) => {
+  const duration = options.duration ?? 15_000;
+  const renewWithin = options.renewWithin ?? (duration * 2) / 3;
+  const renew = options.renew ?? Math.min(2_000, duration / 5);
+  if (
+    !(duration >= 1000 && duration % 1000 === 0 && renew > 0 && renew < renewWithin && renewWithin < duration)
+  ) {
+    throw new HandoverError(
+      'OPTION_INVALID',
+      'a lease needs renew < renewWithin < duration, and whole seconds of duration',
+    );
+  }
+  if (options.identity === '') throw new HandoverError('OPTION_INVALID', 'a lease needs an identity');
+  return { ...options, duration, renewWithin, renew };
+};
+
+/**
+ * Leads, or waits to lead. The right to write ends by our own monotonic clock, `renewWithin` after the last renewal
+ * *was sent*; others wait `duration` from when they *saw* it, which is later. So there is a gap in which nobody writes,
+ * and no clocks are compared.
+ */
+export class LeaderLease implements Fence {
+  readonly #kube: Kube;
+  readonly #options: ReturnType<typeof resolved>;
+  readonly #now: () => number;
+  readonly #listeners = new Listeners<LeaseEvents>();
+  readonly #stop = new AbortController();
+  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #ended: Promise<void>;
+  #current: Lease | undefined;
+  #seen: Seen | undefined;
+  #terms = 0;
+  #leading = false;
+  /** Our right to write ends here. */
+  #until = Number.NEGATIVE_INFINITY;
+  #expiry: NodeJS.Timeout | undefined;
+  #wake: () => void = () => undefined;
+
+  /** @internal use {@link lead} */
+  constructor(kube: Kube, options: LeadOptions) {
+    this.#kube = kube;
+    this.#options = resolved(options);
+    this.#now = options.now ?? (() => performance.now());
+    this.#ended = this.#run();
+  }
+
+  /** True while writes may leave. */
+  get held(): boolean {
+    return this.term !== undefined;
+  }
+
+  get term(): number | undefined {
+    return this.#leading && this.#now() < this.#until ? this.#terms : undefined;
+  }
+
+  /** Who holds it, as far as we know. */
+  get holder(): string | undefined {
+    return this.#current?.spec?.holderIdentity || undefined;
+  }
+
+  on<Name extends keyof LeaseEvents>(name: Name, listener: (event: LeaseEvents[Name]) => void): this {
+    this.#listeners.on(name, listener);
+    return this;
+  }
+
+  off<Name extends keyof LeaseEvents>(name: Name, listener: (event: LeaseEvents[Name]) => void): this {
+    this.#listeners.off(name, listener);
+    return this;
+  }
+
+  /** Stops writing at once, then gives the lease up, so that another need not wait for its end. Never throws. */
+  async release(): Promise<void> {
+    const mine = this.#leading ? this.#current : undefined;
+    this.#lose('it was released');
+    this.#stop.abort(new HandoverError('KUBE_ABORTED', 'the lease was released'));
+    await this.#ended;
+    // What has left already is waited for: it must not land on a lease that is another's by then.
+    await Promise.allSettled(this.#underWay);
+    if (mine === undefined) return;
+    await this.#giveUp(mine).catch((error: Error) => this.#listeners.emit('trouble', error));
+  }
+
+  /** @internal */
+  during<Result>(write: Promise<Result>): Promise<Result> {
+    this.#underWay.add(write);
+    const over = () => void this.#underWay.delete(write);
+    write.then(over, over);
+    return write;
+  }
+
+  async #giveUp(mine: Lease): Promise<void> {
+    const { namespace, name, identity } = this.#options;
+    const call = { timeout: 5_000 };
+    const freed = (lease: Lease): Lease => ({
+      ...lease,
+      spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime() },
+    });
+    try {
+      await this.#kube.update(leases, freed(mine), call);
+    } catch (error) {
+      if (!isCode(error, 'KUBE_CONFLICT')) throw error;
+      // A renewal was under way and has landed.
+      const found = await this.#kube.get(leases, { namespace, name }, call);
+      if (found?.spec?.holderIdentity === identity) await this.#kube.update(leases, freed(found), call);
+    }
+  }
+
+  async #run(): Promise<void> {
+    const { namespace, name, renew } = this.#options;
+    await Promise.resolve(); // so that whoever made it can listen first
+    const any = anyOf(this.#stop.signal, this.#options.signal);
+    // A look at each change, so that a released lease is taken over at once. Without the right to watch, looking is enough.
+    const informer = new Informer(this.#kube, leases, {
+      namespace,
+      fieldSelector: `metadata.name=${name}`,
+      signal: any.signal,
+    });
+    informer.on('changed', ({ after }) => {
+      if (after?.spec?.holderIdentity !== this.#options.identity) this.#wake();
+    });
+    informer.start();
+    while (!any.signal.aborted) {
+      await this.#tryOnce(any.signal);
+      if (any.signal.aborted) break;
+      const nap = anyOf(any.signal);
+      this.#wake = () => nap.abort(new Error('the lease changed'));
+      await wait(renew * (0.9 + Math.random() / 5), nap.signal, 'lease').catch(() => undefined);
+      nap.done();
+    }
+    informer.stop();
+    any.done();
+    this.#lose('this process is stopping');
+  }
+
+  async #tryOnce(signal: AbortSignal): Promise<void> {
+    try {
+      const sent = this.#now();
+      const renewed = await this.#takeOrRenew(signal);
+      if (renewed === undefined) this.#lose(`${this.holder ?? 'another'} holds it`);
+      else this.#hold(renewed, sent);
+    } catch (error) {
+      if (!signal.aborted) this.#listeners.emit('trouble', error as Error);
+    }
+  }
+
+  /** The lease as ours; undefined while another holds it. */
+  async #takeOrRenew(signal: AbortSignal): Promise<Lease | undefined> {
+    const { namespace, name, renew, renewWithin } = this.#options;
+    const call = { signal, timeout: Math.min(renewWithin / 2, Math.max(renew, 1_000)) };
+    try {
+      if (this.#leading && this.#current !== undefined) {
+        return await this.#kube.update(leases, this.#asOurs(this.#current), call);
+      }
+      const found = await this.#kube.get(leases, { namespace, name }, call);
+      this.#observe(found);
+      if (found === undefined) {
+        return await this.#kube.create(leases, this.#asOurs({ metadata: { namespace, name } }), call);
+      }
+      return this.#isFree(found) ? await this.#kube.update(leases, this.#asOurs(found), call) : undefined;
+    } catch (error) {
+      // Somebody else was faster, or the answer to our own last write was lost: look, and decide again.
+      if (!['KUBE_CONFLICT', 'KUBE_ALREADY_EXISTS', 'KUBE_NOT_FOUND'].some((code) => isCode(error, code)))
+        throw error;
+      const found = await this.#kube.get(leases, { namespace, name }, call);
+      this.#observe(found);
+      if (found?.spec?.holderIdentity !== this.#options.identity) return undefined;
+      return await this.#kube.update(leases, this.#asOurs(found), call);
+    }
+  }
+
+  #observe(found: Lease | undefined): void {
+    this.#current = found;
+    const record = JSON.stringify([found?.metadata.uid, found?.metadata.resourceVersion]);
+    if (this.#seen?.record !== record) this.#seen = { record, at: this.#now() };
+  }
+
+  #isFree({ spec }: Lease): boolean {
+    const { identity, duration } = this.#options;
+    if ((spec?.holderIdentity ?? '') === '' || spec?.holderIdentity === identity) return true;
+    const theirs = (spec?.leaseDurationSeconds ?? duration / 1000) * 1000;
+    return this.#seen !== undefined && this.#now() - this.#seen.at > theirs;
+  }
+
+  #asOurs(lease: Lease): Lease {
+    const { identity, duration } = this.#options;
+    const { spec = {} } = lease;
+    const time = microTime();
+    const same = spec.holderIdentity === identity;
+    return {
+      ...lease,
+      spec: {
+        ...spec,
+        holderIdentity: identity,
+        leaseDurationSeconds: duration / 1000,
+        renewTime: time,
+        acquireTime: same ? (spec.acquireTime ?? time) : time,
+        leaseTransitions: (spec.leaseTransitions ?? 0) + (same || spec.holderIdentity === undefined ? 0 : 1),
+      },
+    };
+  }
+
+  #hold(lease: Lease, sent: number): void {
+    this.#observe(lease);
+    const until = sent + this.#options.renewWithin;
+    const left = until - this.#now();
+    if (left <= 0) {
+      this.#lose('the renewal took too long');
+      return;
+    }
+    // Time that ran out in between was lost, whatever the timer did: a new term.
+    if (this.#leading && this.term === undefined) this.#lose('it was not renewed in time');
+    this.#until = until;
+    clearTimeout(this.#expiry);
+    this.#expiry = setTimeout(() => this.#lose('it was not renewed in time'), left).unref();
+    if (this.#leading) return;
+    this.#leading = true;
+    this.#terms++;
+    this.#listeners.emit('gained', { term: this.#terms });
+  }
+
+  #lose(why: string): void {
+    clearTimeout(this.#expiry);
+    this.#until = Number.NEGATIVE_INFINITY;
+    if (!this.#leading) return;
+    this.#leading = false;
+    this.#listeners.emit('lost', { term: this.#terms, why });
+  }
+}
+
+/** Takes part in the election until `signal` or `release()`. Write through `kube.fenced(lease)`. */
+export const lead = (kube: Kube, options: LeadOptions): LeaderLease => new LeaderLease(kube, options);
