@@ -53,4 +53,8 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'rotate a fleet in virtual time and count the handshakes that fail',
     load: () => import('./commands/simulate.ts'),
   },
+  completion: {
+    summary: 'a script that makes bash, zsh or fish complete all this',
+    load: () => import('./commands/completion.ts'),
+  },
 };
