@@ -61,4 +61,8 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'what to apply to a Kubernetes cluster: CRDs, roles, admission policies, Deployment',
     load: () => import('./commands/install.ts'),
   },
+  completion: {
+    summary: 'a script that makes bash, zsh or fish complete all this',
+    load: () => import('./commands/completion.ts'),
+  },
 };

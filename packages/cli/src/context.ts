@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 export interface Output {
   write(text: string): unknown;
   readonly isTTY?: boolean | undefined;
+  readonly columns?: number | undefined;
 }
 
 /** Everything a command may touch of the process it runs in. */

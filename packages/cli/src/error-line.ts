@@ -15,6 +15,7 @@ export const endingOf = (error: unknown, called: string | undefined): Ending => 
   if (error instanceof CommanderError) {
     const what = error.message
       .replace(/^error: /, '')
+      .replace(/\.$/, '')
       .replace(/\n\(Did you mean (.*)\?\)$/s, '; did you mean $1?');
     const help = called === undefined ? 'handover --help' : `handover ${called} --help`;
     return { line: `USAGE: ${printable(what)}; see \`${help}\``, exitCode: 2 };

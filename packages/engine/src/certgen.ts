@@ -1,5 +1,5 @@
 import { type AuthorityState, type Blocker, phaseOf, plan, withRole } from '@handover/core';
-import { HandoverError } from '@handover/material';
+import { HandoverError, type Instant } from '@handover/material';
 import { act } from './act.ts';
 import type { Catalogue } from './catalogue.ts';
 import { observe } from './observe.ts';
@@ -23,6 +23,8 @@ export interface CertgenResult {
   /** The rotation that was asked for; undefined: none. */
   readonly rotation: string | undefined;
   readonly blockedBy: readonly Blocker[];
+  /** When a further run may get further even if nothing changes. */
+  readonly wakeAt: Instant | undefined;
 }
 
 /** One run for one authority: makes what is missing, and with `overwrite` advances a rotation as far as evidence allows. */
@@ -57,7 +59,8 @@ export async function certgen(
       { path: id, retry: 'later' },
     );
   }
-  return { authority: id, phase: last.phase, written: counted.count(), rotation, blockedBy: last.blockedBy };
+  const { phase, blockedBy, wakeAt } = last;
+  return { authority: id, phase, written: counted.count(), rotation, blockedBy, wakeAt };
 }
 
 /** Without a name: the rotation under way if it cannot end now, so that a retried Job goes on; else one of this generation. */
@@ -126,7 +129,7 @@ const makeMissing = async (home: Home, catalogue: Catalogue, id: AuthorityId): P
     const { duties, record, stored, seen, now } = sight;
     const missing = [...duties.leaves.keys()].filter((object) => !stored.has(object));
     const phase = phaseOf(record?.state, seen, duties.policy);
-    const result = { authority: id, phase, written, rotation: undefined, blockedBy: [] };
+    const result = { authority: id, phase, written, rotation: undefined, blockedBy: [], wakeAt: undefined };
     if (record === undefined && seen.adoptable.length > 0) {
       if (missing.length === 0) return result;
       throw new HandoverError(

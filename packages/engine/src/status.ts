@@ -26,6 +26,8 @@ export interface AuthorityStatus {
   }[];
   readonly leaves: readonly LeafStatus[];
   readonly consumers: readonly ConsumerStatus[];
+  /** When the planner looks again even if nothing changes; null: no such moment is known. */
+  readonly wakeAt: string | null;
   /** What stands in the way of something, in sentences. */
   readonly notes: readonly string[];
   /** What would be done now, in sentences. */
@@ -137,6 +139,7 @@ export const authorityStatus = (sight: Sight, made: Plan): AuthorityStatus => {
         at: best === undefined ? null : iso(best.at),
       };
     }),
+    wakeAt: made.wakeAt === undefined ? null : iso(made.wakeAt),
     notes: made.notes.map(({ object, message }) => `${object}: ${message}`),
     next: explain(made),
   };

@@ -8,11 +8,12 @@ import {
   type RandomSecret,
   readYaml,
 } from '@handover/engine';
-import { type Duration, HandoverError } from '@handover/material';
+import { type Duration, HandoverError, instant } from '@handover/material';
 import { Option } from 'commander';
 import type { Context, Define } from '../context.ts';
 import { homeOption, homePath, openHome } from '../directory/open-home.ts';
 import { pause } from '../directory/pause.ts';
+import { LiveLine } from '../directory/waiting.ts';
 import { usageError } from '../error-line.ts';
 
 interface Flags {
@@ -114,6 +115,7 @@ Examples:
       const home = openHome(homePath(flags.home), context);
       await home.files.makeDirectory(home.path, 0o755);
       const lock = await home.lock();
+      const line = new LiveLine(context.stderr);
       try {
         let results = await oneRun(home, resources, flags, context);
         const made: string[] = [];
@@ -124,6 +126,11 @@ Examples:
           const signal = context.untilStopped();
           const end = performance.now() + flags.timeout;
           while (results.some(({ phase }) => phase !== 'Stable')) {
+            const late = results.find(({ phase }) => phase !== 'Stable');
+            if (late !== undefined) {
+              const endsAt = instant(context.now() + end - performance.now());
+              line.show({ ...late, dueAt: late.wakeAt, endsAt }, context.now(), `${late.authority}: `);
+            }
             if (signal.aborted || performance.now() >= end) throw unfinished(results);
             await pause(LOOK_EVERY_MS, signal);
             // The rotation that this run began or found: none is begun while waiting.
@@ -134,12 +141,14 @@ Examples:
             written += results.reduce((sum, result) => sum + result.written, 0);
           }
         }
+        line.clear();
         context.stdout.write(
           flags.json === true
             ? `${JSON.stringify({ written, made, authorities: results })}\n`
             : `${written} written\n${results.map(sentence).join('')}`,
         );
       } finally {
+        line.clear();
         await lock.release();
       }
     });

@@ -105,6 +105,14 @@ describe('A directory of one’s own', () => {
       consumer: expect.stringContaining('whoever reads'),
       waitsFor: 'it to load generation 2',
     });
+    const status = (terminal: boolean) =>
+      handover(['status', ...(terminal ? ['--watch'] : []), '--home', `dir:${dir}`], {
+        ...at(60),
+        terminal,
+        signal: AbortSignal.abort(),
+      });
+    expect((await status(false)).stdout).toContain('\n  due at 2030-06-01T00:03:00.000Z\n');
+    expect((await status(true)).stdout).toContain('\n  due in 2m\n');
     const later = await handover(['plan', 'default/internal', '--home', `dir:${dir}`], at(200));
     expect(later.stdout).toContain('Sign with generation 2 from now on, cross-signed by generation 1');
     expect((await statusAt(200)).phase).toBe('Introducing');

@@ -2,6 +2,9 @@ import { passOnce, type RunEvent, runDirectory } from '@handover/engine';
 import type { Define } from '../context.ts';
 import { openHome } from '../directory/open-home.ts';
 import { eventDocument, Speaker } from '../directory/say-event.ts';
+import { WaitsBelow } from '../directory/waits-below.ts';
+
+const EVERY_MS = 1_000;
 
 export const define: Define = (command, context) => {
   command
@@ -23,13 +26,21 @@ Examples:
       const home = openHome(dir, context);
       home.check();
       const speaker = new Speaker();
+      const live = flags.once !== true && flags.json !== true && context.stdout.isTTY === true;
+      const waits = new WaitsBelow(context);
       const on = (event: RunEvent): void => {
-        if (flags.json === true)
+        if (flags.json === true) {
           context.stdout.write(`${JSON.stringify(eventDocument(event, context.now()))}\n`);
-        else for (const line of speaker.lines(event)) context.stdout.write(`${line}\n`);
+          return;
+        }
+        const lines = speaker.lines(event);
+        if (lines.length > 0) waits.clear();
+        for (const line of lines) context.stdout.write(`${line}\n`);
+        if (live) waits.heard(event);
       };
       const catalogue = home.load();
       const lock = await home.lock();
+      const tick = live ? setInterval(() => waits.show(), EVERY_MS) : undefined;
       try {
         if (flags.once === true) {
           on({ kind: 'loaded', catalogue });
@@ -38,6 +49,8 @@ Examples:
           });
         } else await runDirectory(home, on, context.untilStopped());
       } finally {
+        clearInterval(tick);
+        waits.clear();
         await lock.release();
       }
     });

@@ -1,4 +1,4 @@
-import { authorityIn, statusOf } from '@handover/engine';
+import { authorityIn, type Status, statusOf } from '@handover/engine';
 import type { Define } from '../context.ts';
 import { authorityArgument, homeOption, homePath, openHome } from '../directory/open-home.ts';
 import { pause } from '../directory/pause.ts';
@@ -11,6 +11,12 @@ interface Flags {
 }
 
 const EVERY_MS = 1_000;
+const CLEAR = '\u001b[H\u001b[2J';
+
+const withoutDue = (status: Status): object => ({
+  ...status,
+  authorities: status.authorities.map(({ wakeAt: _due, ...rest }) => rest),
+});
 
 export const define: Define = (command, context) => {
   homeOption(command)
@@ -29,24 +35,29 @@ Examples:
     .action(async (auth: string | undefined, flags: Flags) => {
       const home = openHome(homePath(flags.home), context);
       const only = auth === undefined ? undefined : authorityArgument(auth);
-      const look = async (): Promise<string> => {
+      const live = flags.watch === true && flags.json !== true && context.stdout.isTTY === true;
+      const look = async (): Promise<{ text: string; same: string }> => {
         const catalogue = home.load();
         if (only !== undefined) authorityIn(catalogue, only);
         const { status } = await statusOf(home, catalogue, only);
-        return flags.json === true ? `${JSON.stringify(status)}\n` : showStatus(status, context.colours);
+        const text =
+          flags.json === true
+            ? `${JSON.stringify(status)}\n`
+            : showStatus(status, context.colours, live ? context.now() : undefined);
+        // A moment that moves with the clock is no change; where it is counted down it is.
+        return { text, same: live ? text : JSON.stringify(withoutDue(status)) };
       };
       let shown = await look();
-      context.stdout.write(shown);
+      context.stdout.write(`${live ? CLEAR : ''}${shown.text}`);
       if (flags.watch !== true) return;
       const signal = context.untilStopped();
       for (;;) {
         await pause(EVERY_MS, signal);
         if (signal.aborted) return;
-        const text = await look();
-        if (text === shown) continue;
-        shown = text;
-        const clear = context.stdout.isTTY === true && flags.json !== true ? '\u001b[H\u001b[2J' : '';
-        context.stdout.write(`${clear}${text}`);
+        const next = await look();
+        if (next.same === shown.same) continue;
+        shown = next;
+        context.stdout.write(`${live ? CLEAR : ''}${shown.text}`);
       }
     });
 };

@@ -7,9 +7,10 @@ import {
   statusOf,
   work,
 } from '@handover/engine';
-import { HandoverError } from '@handover/material';
+import { HandoverError, instant } from '@handover/material';
 import type { Context } from '../context.ts';
 import { pause } from './pause.ts';
+import { LiveLine, type Waiting, whoIsAwaited } from './waiting.ts';
 
 export interface Progress {
   readonly status: AuthorityStatus;
@@ -17,6 +18,12 @@ export interface Progress {
 }
 
 const LOOK_EVERY_MS = 250;
+
+const waitingFor = ({ phase, blockedBy, wakeAt }: AuthorityStatus): Waiting => ({
+  phase,
+  blockedBy,
+  dueAt: wakeAt === null ? undefined : instant(Date.parse(wakeAt)),
+});
 
 /** Where things stand with one authority. */
 export const standing = async (home: DirectoryHome, id: AuthorityId): Promise<Progress> => {
@@ -28,7 +35,7 @@ export const standing = async (home: DirectoryHome, id: AuthorityId): Promise<Pr
 
 /**
  * Lets what was asked for be done: by the process that runs on this directory, or else here, under its lock. Waits for
- * `isDone` if asked to, and says on stderr whom it waits for.
+ * `until` if asked to, and says on stderr whom it waits for and how long.
  */
 export async function carryOut(
   home: DirectoryHome,
@@ -38,26 +45,22 @@ export async function carryOut(
 ): Promise<Progress & { readonly by: number | undefined }> {
   const holder = home.holder();
   const lock = holder === undefined ? await home.lock() : undefined;
+  const line = new LiveLine(context.stderr);
   try {
     if (lock !== undefined) await passOnce(home, home.load(), () => {});
     let progress = await standing(home, id);
     if (wait === undefined) return { ...progress, by: holder?.pid };
     const signal = context.untilStopped();
     const end = performance.now() + wait.ms;
-    let said = '';
     while (!wait.until(progress)) {
-      const { phase, blockedBy } = progress.status;
-      const [first] = blockedBy;
-      const others = blockedBy.length > 1 ? ` and ${blockedBy.length - 1} more` : '';
-      const line =
-        first === undefined ? phase : `${phase}: waits for ${first.consumer} (${first.waitsFor})${others}`;
-      if (line !== said) context.stderr.write(`${line}\n`);
-      said = line;
+      const waiting = waitingFor(progress.status);
+      const endsAt = instant(context.now() + end - performance.now());
+      line.show({ ...waiting, endsAt }, context.now());
       if (signal.aborted || performance.now() >= end) {
         const why = signal.aborted ? 'was interrupted' : 'took too long';
         throw new HandoverError(
           'ROTATION_UNFINISHED',
-          `waiting for ${id} ${why}: ${line}; it goes on with \`handover run\`, or ask again with the same id`,
+          `waiting for ${id} ${why}: ${whoIsAwaited(waiting)}; it goes on with \`handover run\`, or ask again with the same id`,
           { path: id, retry: 'later' },
         );
       }
@@ -71,6 +74,7 @@ export async function carryOut(
     }
     return { ...progress, by: holder?.pid };
   } finally {
+    line.clear();
     await lock?.release();
   }
 }

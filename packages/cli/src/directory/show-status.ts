@@ -1,5 +1,7 @@
 import type { AuthorityStatus, Status } from '@handover/engine';
+import type { Instant } from '@handover/material';
 import { printable } from '../printable.ts';
+import { timeLeft } from './waiting.ts';
 
 const SHOWN = 10;
 
@@ -11,7 +13,17 @@ const more = <T>(items: readonly T[], line: (item: T) => string): readonly strin
 const paint = (text: string, code: number, colours: boolean): string =>
   colours ? `\u001b[${code}m${text}\u001b[0m` : text;
 
-const authorityLines = (authority: AuthorityStatus, colours: boolean): readonly string[] => {
+/** Where time passes before somebody's eyes it is counted down; elsewhere the moment is named, which stays the same. */
+const dueLine = ({ blockedBy, wakeAt }: AuthorityStatus, now: Instant | undefined): readonly string[] => {
+  if (blockedBy.length === 0 || wakeAt === null) return [];
+  return [`  due ${now === undefined ? `at ${wakeAt}` : `in ${timeLeft(Date.parse(wakeAt) - now)}`}`];
+};
+
+const authorityLines = (
+  authority: AuthorityStatus,
+  colours: boolean,
+  now: Instant | undefined,
+): readonly string[] => {
   const { phase, generations, blockedBy, leaves, consumers, notes } = authority;
   const short = (text: string | null | undefined): string => text?.slice(0, 12) ?? '-';
   return [
@@ -21,6 +33,7 @@ const authorityLines = (authority: AuthorityStatus, colours: boolean): readonly 
         `  generation ${generation}  ${role}  ${short(fingerprint)}  until ${notAfter}`,
     ),
     ...more(blockedBy, ({ consumer, waitsFor }) => `  waits for ${consumer}: ${waitsFor}`),
+    ...dueLine(authority, now),
     ...more(notes, (note) => `  ${note}`),
     `  ${leaves.length} leaves`,
     ...more(leaves, (leaf) =>
@@ -36,9 +49,10 @@ const authorityLines = (authority: AuthorityStatus, colours: boolean): readonly 
   ];
 };
 
-export const showStatus = (status: Status, colours: boolean): string => {
+/** As text. With `now` times are counted from it. */
+export const showStatus = (status: Status, colours: boolean, now?: Instant): string => {
   const lines = [
-    ...status.authorities.flatMap((authority) => authorityLines(authority, colours)),
+    ...status.authorities.flatMap((authority) => authorityLines(authority, colours, now)),
     ...status.trustBundles.flatMap(({ name, targets }) => [
       `trust bundle ${name}`,
       ...more(targets, ({ object, certificates }) => `    ${object}  ${certificates} certificates`),

@@ -1,7 +1,7 @@
 // A small mTLS program that knows nothing of Handover: it reads tls.crt, tls.key and ca.crt from a folder, looks every 100 ms
 // whether they changed, and loads them so many seconds after that. It calls the others when told to, and counts.
 import { readFileSync } from 'node:fs';
-import { connect, createServer } from 'node:tls';
+import { connect, createSecureContext, createServer } from 'node:tls';
 
 const [folder, delay, name] = process.argv.slice(2);
 const read = () => ({
@@ -18,6 +18,7 @@ const tryRead = () => {
   }
 };
 let loaded = read();
+let secureContext = createSecureContext(loaded);
 let waiting = false;
 const server = createServer({ ...loaded, requestCert: true, rejectUnauthorized: true }, (socket) => {
   socket.on('error', () => {});
@@ -30,13 +31,14 @@ setInterval(() => {
   waiting = true;
   setTimeout(() => {
     loaded = read();
+    secureContext = createSecureContext(loaded);
     server.setSecureContext(loaded);
     waiting = false;
   }, Number(delay) * 1000);
 }, 100);
 
 const call = ({ port, to }) => {
-  const socket = connect({ port, host: '127.0.0.1', servername: to, ...loaded });
+  const socket = connect({ port, host: '127.0.0.1', servername: to, secureContext });
   let over = false;
   const end = (problem) => {
     if (over) return;

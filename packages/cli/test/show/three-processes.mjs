@@ -1,20 +1,29 @@
-// Three mTLS processes without our library, which load changed files after 0, 5 and 15 s; settle: 20s; 50 handshakes/s in
-// every direction through `handover rotate`, once per strategy. Run after a build: node packages/cli/test/show/three-processes.mjs
+// mTLS processes without our library, which load changed files so many seconds late; 50 handshakes/s in every direction
+// through `handover rotate`, once per strategy. Run after a build:
+//   node packages/cli/test/show/three-processes.mjs [--delays 0,5,15] [--settle 20s] [Phased] [Instant]
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const BIN = here('../../bin/handover.js');
-const DELAYS = { a: 0, b: 5, c: 15 };
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { delays: { type: 'string', default: '0,5,15' }, settle: { type: 'string', default: '20s' } },
+});
+const DELAYS = Object.fromEntries(
+  values.delays.split(',').map((seconds, index) => [String.fromCharCode(97 + index), Number(seconds)]),
+);
+const SLOWEST = Math.max(...Object.values(DELAYS));
 const PER_SECOND = 50;
 
 const yaml = (strategy) =>
   [
-    `apiVersion: handover.dev/v1alpha1\nkind: Authority\nmetadata: {name: mesh}\nspec: {rotation: {settle: 20s, strategy: ${strategy}}}\n`,
+    `apiVersion: handover.dev/v1alpha1\nkind: Authority\nmetadata: {name: mesh}\nspec: {rotation: {settle: ${values.settle}, strategy: ${strategy}}}\n`,
     ...Object.keys(DELAYS).map(
       (name) =>
         `apiVersion: handover.dev/v1alpha1\nkind: Leaf\nmetadata: {name: ${name}}\nspec: {authority: mesh, dnsNames: [${name}.local]}\n`,
@@ -59,7 +68,7 @@ const show = async (strategy) => {
     const code = await handover('rotate', 'default/mesh', '--wait', '--home', `dir:${dir}`);
     const seconds = Math.round((performance.now() - began) / 100) / 10;
     // The slowest is still to load the last change.
-    await new Promise((resolve) => setTimeout(resolve, 17_000));
+    await new Promise((resolve) => setTimeout(resolve, SLOWEST * 1000 + 2_000));
     clearInterval(beat);
     const bundles = Object.keys(DELAYS).map((name) =>
       readFileSync(join(dir, 'out/default/secrets', name, 'ca.crt'), 'utf8'),
@@ -68,6 +77,8 @@ const show = async (strategy) => {
     const failures = [...failed.values()].reduce((sum, count) => sum + count, 0);
     return {
       strategy,
+      delays: Object.values(DELAYS),
+      settle: values.settle,
       code,
       seconds,
       handshakes,
@@ -83,7 +94,7 @@ const show = async (strategy) => {
 };
 
 let bad = 0;
-for (const strategy of process.argv.slice(2).length > 0 ? process.argv.slice(2) : ['Phased', 'Instant']) {
+for (const strategy of positionals.length > 0 ? positionals : ['Phased', 'Instant']) {
   const result = await show(strategy);
   process.stdout.write(`${JSON.stringify(result)}\n`);
   if (result.failures > 0 || result.code !== 0 || result.certificates !== 1) bad = 1;

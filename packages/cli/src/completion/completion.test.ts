@@ -1,0 +1,97 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { handover } from '../../test/capture.ts';
+import { COMMANDS } from '../commands.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'handover-completion-'));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+const script = join(home, 'handover.bash');
+const trap = join(home, 'trapped');
+beforeAll(async () => {
+  writeFileSync(script, (await handover(['completion', 'bash'])).stdout);
+  for (const id of ['default/internal', 'mesh/edge', 'mesh/$(touch trapped)']) {
+    const path = join(home, 'state/authorities', `${id}.json`);
+    mkdirSync(join(path, '..'), { recursive: true });
+    writeFileSync(path, '');
+  }
+  writeFileSync(join(home, 'ca.crt'), '');
+});
+
+/** What bash offers when Tab is pressed at the end of `line`, or at the bar in it. */
+const offered = (line: string): readonly string[] => {
+  const [before = '', behind = ''] = line.split('|');
+  const { stdout, stderr } = spawnSync(
+    'bash',
+    [
+      '--norc',
+      '-c',
+      `source "$1"; COMP_LINE="$2" COMP_POINT="$3"; $(complete -p handover | sed 's/.*-F \\([^ ]*\\).*/\\1/'); printf '%s\\n' "\${COMPREPLY[@]}"`,
+      'bash',
+      script,
+      before + behind,
+      String(before.length),
+    ],
+    { encoding: 'utf8', cwd: home },
+  );
+  expect(stderr).toBe('');
+  return stdout.split('\n').filter((word) => word !== '');
+};
+
+describe('In bash, Tab offers', () => {
+  test('every command there is', () => {
+    expect(offered('handover ')).toEqual(Object.keys(COMMANDS));
+    expect(offered('handover di')).toEqual(['distrust']);
+    expect(offered('handover --v')).toEqual(['--version']);
+  });
+
+  test('the flags of the command, and the values that a flag or an argument may have', () => {
+    expect(offered('handover rotate --')).toEqual([
+      '--home',
+      '--id',
+      '--wait',
+      '--timeout',
+      '--json',
+      '--help',
+    ]);
+    expect(offered('handover simulate --strategy ')).toEqual(['phased', 'instant', 'replace', 'carry-over']);
+    expect(offered('handover certgen --preset e')).toEqual(['envoy-gateway']);
+    expect(offered('handover completion ')).toEqual(['bash', 'zsh', 'fish']);
+    expect(offered('handover rotate --timeout ')).toEqual([]);
+  });
+
+  test('the authorities of the home, also one that is named behind, and never runs what a file is called', () => {
+    expect(offered('handover rotate ')).toEqual(['default/internal', 'mesh/edge']);
+    expect(offered('handover status --json m')).toEqual(['mesh/edge']);
+    expect(offered('handover rotate --id q1 d')).toEqual(['default/internal']);
+    expect(offered('handover rotate default/internal ')).toEqual([]);
+    expect(offered('handover rotate | --home dir:/nonexistent')).toEqual([]);
+    expect(spawnSync('test', ['-e', trap]).status).toBe(1);
+  });
+
+  test('homes and files, without what bash counts as a word of its own', () => {
+    expect(offered('handover status --home ')).toEqual(['dir:']);
+    expect(offered(`handover status --home dir:${home}/st`)).toEqual([`${home}/state`]);
+    expect(offered('handover inspect ca')).toEqual(['ca.crt']);
+    expect(offered('handover inspect ca.crt hand')).toEqual(['handover.bash']);
+    expect(offered('handover run st')).toEqual(['state']);
+  });
+});
+
+test.each(['zsh', 'fish'])('the script for %s names every command and flag', async (shell) => {
+  const { code, stdout } = await handover(['completion', shell]);
+  expect(code).toBe(0);
+  for (const name of Object.keys(COMMANDS)) expect(stdout).toContain(name);
+  for (const flag of ['rotation-id', 'strategy', 'generation']) expect(stdout).toContain(flag);
+});
+
+test('a shell that is not known is one line that names those that are', async () => {
+  expect(await handover(['completion', 'tcsh'])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr:
+      "USAGE: command-argument value 'tcsh' is invalid for argument 'shell'. Allowed choices are bash, zsh, fish; see `handover completion --help`\n",
+  });
+});

@@ -1,0 +1,88 @@
+import type { Instant } from '@handover/material';
+import type { Output } from '../context.ts';
+import { printable } from '../printable.ts';
+
+/** Why a rotation stands where it is. */
+export interface Waiting {
+  readonly phase: string;
+  readonly blockedBy: readonly { readonly consumer: string; readonly waitsFor: string }[];
+  /** When the planner looks again whatever is shown by then: settle, patience or deadline. */
+  readonly dueAt: Instant | undefined;
+  /** When whoever waits gives up. */
+  readonly endsAt?: Instant | undefined;
+}
+
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['m', 60],
+  ['s', 1],
+] as const;
+
+/** Its two largest units, rounded up, so that 0s is shown only when it is over. */
+export const timeLeft = (ms: number): string => {
+  let seconds = Math.max(0, Math.ceil(ms / 1000));
+  const parts: string[] = [];
+  for (const [unit, size] of UNITS) {
+    const count = Math.floor(seconds / size);
+    if (count === 0 && parts.length === 0 && unit !== 's') continue;
+    parts.push(`${count}${unit}`);
+    seconds -= count * size;
+    if (parts.length === 2) break;
+  }
+  return parts.filter((part, index) => index === 0 || !part.startsWith('0')).join(' ');
+};
+
+const awaited = ({ blockedBy }: Waiting): string => {
+  const [first] = blockedBy;
+  if (first === undefined) return '';
+  const others = blockedBy.length > 1 ? ` and ${blockedBy.length - 1} more` : '';
+  return printable(`: waits for ${first.consumer} (${first.waitsFor})${others}`);
+};
+
+/** Phase and who is awaited; the same as long as nothing changes. */
+export const whoIsAwaited = (waiting: Waiting): string => `${waiting.phase}${awaited(waiting)}`;
+
+/** The same with the time left, and that first: names may be long, and a line may be cut. */
+export const waitingLine = (waiting: Waiting, now: Instant): string => {
+  const { phase, blockedBy, dueAt, endsAt } = waiting;
+  // Where nobody is awaited, what is due is something else: the renewal of a leaf, or the next rotation.
+  const due = dueAt === undefined || blockedBy.length === 0 ? '' : `, due in ${timeLeft(dueAt - now)}`;
+  const end = endsAt === undefined ? '' : `, gives up in ${timeLeft(endsAt - now)}`;
+  return `${phase}${due}${end}${awaited(waiting)}`;
+};
+
+const COLUMNS = 80;
+const CLEAR = '\r\u001b[K';
+
+/** One line that is kept up to date on a terminal; elsewhere a plain one whenever something else than the time changed. */
+export class LiveLine {
+  readonly #output: Output;
+  #said = '';
+  #isShown = false;
+
+  constructor(output: Output) {
+    this.#output = output;
+  }
+
+  show(waiting: Waiting, now: Instant, who = ''): void {
+    const line = `${who}${waitingLine(waiting, now)}`;
+    if (this.#output.isTTY === true) {
+      // A line that wraps could not be taken back.
+      const columns = (this.#output.columns ?? COLUMNS) - 1;
+      const shown = line.length > columns ? `${line.slice(0, columns - 1)}…` : line;
+      this.#output.write(`${CLEAR}${shown}`);
+      this.#isShown = true;
+      return;
+    }
+    const same = `${who}${whoIsAwaited(waiting)}`;
+    if (same !== this.#said) this.#output.write(`${line}\n`);
+    this.#said = same;
+  }
+
+  /** Takes the line back, before anything else is written. */
+  clear(): void {
+    if (this.#isShown) this.#output.write(CLEAR);
+    this.#isShown = false;
+  }
+}

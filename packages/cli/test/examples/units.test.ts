@@ -1,0 +1,66 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { BIN, directory, example, examplePath, handover, started } from './around.ts';
+import { program } from './programs.ts';
+
+/** A PATH on which `handover` is the one that was built. */
+const withHandover = (): string => {
+  const bin = directory();
+  writeFileSync(join(bin, 'handover'), `#!/bin/sh\nexec '${process.execPath}' '${BIN}' "$@"\n`);
+  chmodSync(join(bin, 'handover'), 0o755);
+  return `${bin}:${process.env.PATH}`;
+};
+
+test('the systemd unit is accepted by systemd, and what it starts serves a directory and ends well when stopped', async () => {
+  const unit = examplePath('systemd/handover.service');
+  const verdict = spawnSync(program('systemd'), ['verify', '--man=no', unit], { encoding: 'utf8' });
+  expect(verdict).toMatchObject({ status: 0, stderr: '' });
+  const dir = directory();
+  await handover('init', dir);
+  const command = /^ExecStart=(.*)$/m.exec(example('systemd/handover.service'))?.[1];
+  const [file = '', ...args] = (command ?? '').replace('/etc/handover', dir).split(' ');
+  const child = started(spawn(file, args, { env: { ...process.env, PATH: withHandover() } }));
+  await expect
+    .poll(() => existsSync(join(dir, 'out/default/secrets/web/tls.key')), { timeout: 30_000 })
+    .toBe(true);
+  child.kill('SIGTERM');
+  expect(await once(child, 'close')).toEqual([0, null]);
+});
+
+interface Compose {
+  readonly services: Readonly<
+    Record<string, { readonly command?: string | readonly string[]; readonly volumes: readonly string[] }>
+  >;
+}
+
+test('the compose file is accepted by docker-compose, and every folder it mounts is one that its command fills', async () => {
+  const dir = directory();
+  const file = join(dir, 'compose.yaml');
+  writeFileSync(file, example('docker-compose/compose.yaml'));
+  const checked = spawnSync(program('docker-compose'), ['-f', file, 'config'], { encoding: 'utf8' });
+  expect(checked).toMatchObject({ status: 0, stderr: '' });
+  const { parse } = await import('yaml');
+  const { services } = parse(checked.stdout) as Compose;
+  const [own = ''] = services.handover?.volumes.map((volume) => volume.split(':')[0] ?? '') ?? [];
+  const inside = services.handover?.volumes[0]?.split(':')[1];
+  const command = String(services.handover?.command).split(' ');
+  expect(command.slice(0, 2)).toEqual(['npx', 'handover']);
+  mkdirSync(own, { recursive: true });
+  writeFileSync(join(own, 'handover.yaml'), example('docker-compose/handover.yaml'), { mode: 0o644 });
+  const args = command.slice(2).map((word) => (word === inside ? own : word));
+  expect((await handover(...args, '--once')).code).toBe(0);
+  for (const volume of services.web?.volumes ?? []) {
+    const [from = ''] = volume.split(':');
+    for (const name of ['tls.crt', 'tls.key', 'ca.crt']) expect(existsSync(join(from, name))).toBe(true);
+  }
+});
+
+test('nginx in the compose file reloads well within what its authority waits for', () => {
+  const { period } = /while sleep (?<period>\d+)/.exec(example('docker-compose/compose.yaml'))?.groups ?? {};
+  const { settle } = /settle: (?<settle>\d+)m/.exec(example('docker-compose/handover.yaml'))?.groups ?? {};
+  expect(Number(period)).toBeGreaterThan(0);
+  expect(Number(period) * 2).toBeLessThan(Number(settle) * 60);
+});
