@@ -40,7 +40,7 @@ async function stamp(home: Home, sight: Sight, { consumer, stamp }: StampAction)
   }
   const version = sight.workloads.get(consumer);
   if (version === undefined) throw new TypeError(`${consumer} has a workload without a version`);
-  await home.rollouts.stamp(consumer, version, stamp);
+  await home.rollouts.stamp(consumer, version, stamp, sight.duties.id);
 }
 
 const sightOf = (sight: Sight, id: ObjectId): ObjectSeen | undefined =>

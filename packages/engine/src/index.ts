@@ -24,7 +24,7 @@ export { type Listener, passOnce, type RunEvent, runDirectory, work, workOf } fr
 export { SteadyClock } from './directory/steady-clock.ts';
 export { DeclaredConsumers } from './evidence/consumers.ts';
 export { handshake } from './evidence/handshake.ts';
-export { probe } from './evidence/probe.ts';
+export { type ProbeTools, probe } from './evidence/probe.ts';
 export { askStatus, readDocument } from './evidence/status-document.ts';
 export { FirstSight } from './first-sight.ts';
 export { localIssuer } from './issuer.ts';

@@ -164,9 +164,10 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
   const steadySince = home.clock.steadySince();
   const annotated = (name: string): readonly string[] =>
     (duties.authority.metadata.annotations[name] ?? '').split(',').filter((item) => item.trim() !== '');
-  const inUse = orphans.filter((object) =>
-    objects.some((seen) => seen.id === object && seen.leaf !== undefined),
-  );
+  // Where consumers are found, whoever still uses such a Secret is among them.
+  const inUse = home.facts.consumersFound
+    ? []
+    : orphans.filter((object) => objects.some((seen) => seen.id === object && seen.leaf !== undefined));
   return {
     duties,
     record,

@@ -104,7 +104,7 @@ export interface EvidenceSource {
 /** Restarts what reads its files only when it starts, by a stamp on its template. */
 export interface Rollouts {
   /** Lands only on version `expect` of the consumer's workload, else `CONFLICT`: docs/decisions/0006 §4. */
-  stamp(consumer: string, expect: string, stamp: Stamp): Promise<void>;
+  stamp(consumer: string, expect: string, stamp: Stamp, authority: AuthorityId): Promise<void>;
 }
 
 /** A certificate and its private key. */

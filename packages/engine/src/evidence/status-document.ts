@@ -79,8 +79,15 @@ export const readDocument = (
   text: string,
   record: AuthorityRecord,
   now: Instant,
-): { readonly proof: Proof; readonly pid: number } | undefined => {
-  let value: { version?: unknown; at?: unknown; pid?: unknown; sources?: unknown; truncated?: unknown };
+): { readonly proof: Proof; readonly pid: number; readonly podUid: string | undefined } | undefined => {
+  let value: {
+    version?: unknown;
+    at?: unknown;
+    pid?: unknown;
+    podUid?: unknown;
+    sources?: unknown;
+    truncated?: unknown;
+  };
   try {
     value = JSON.parse(text) ?? {};
   } catch {
@@ -105,6 +112,7 @@ export const readDocument = (
   const issuer = oldest === undefined ? undefined : issuers[oldest.index]?.fingerprint;
   return {
     pid: typeof value.pid === 'number' ? value.pid : 0,
+    podUid: typeof value.podUid === 'string' ? value.podUid : undefined,
     proof: {
       by: 'acknowledged',
       at: instant(Math.min(at, now)),

@@ -106,13 +106,11 @@ export const statusOfAuthority = (declared: Declared, sight: Sight, plan: Plan):
       notAfter: iso(instant(Date.parse(generation.notAfter))),
     })),
     ...(bundleHash === undefined ? {} : { bundleHash }),
-    blockedBy: plan.blockedBy
-      .slice(0, MOST_NAMED)
-      .map(({ consumer, waitsFor, since }) => ({
-        consumer: shortened(consumer),
-        waitsFor: shortened(waitsFor),
-        since: iso(since),
-      })),
+    blockedBy: plan.blockedBy.slice(0, MOST_NAMED).map(({ consumer, waitsFor, since }) => ({
+      consumer: shortened(consumer),
+      waitsFor: shortened(waitsFor),
+      since: iso(since),
+    })),
     workloads: {
       ready: consumers.filter(({ name }) => !waiting.has(name)).length,
       waiting: consumers.filter(({ name }) => waiting.has(name)).length,

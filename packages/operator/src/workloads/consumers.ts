@@ -1,0 +1,179 @@
+import type { InstanceSeen, Proof, Reload } from '@handover/core';
+import type {
+  AuthorityId,
+  AuthorityRecord,
+  ConsumerFound,
+  Duties,
+  EvidenceSource,
+  ObjectId,
+} from '@handover/engine';
+import type { Instant } from '@handover/material';
+import { placeOf } from '../home/place.ts';
+import type { Pod } from './pods.ts';
+import type { Maker, Population } from './population.ts';
+import type { Showing } from './showing.ts';
+import { stampIn } from './stamps.ts';
+import { ROLLABLE, type Rollable, STAMP } from './workload.ts';
+
+/** What a pod reads of one authority. */
+interface Use {
+  readonly presents: ReadonlySet<ObjectId>;
+  readonly verifies: ReadonlySet<ObjectId>;
+  readonly frozen: boolean;
+}
+
+/** Objects of an authority, by the API object that holds them. */
+type Managed = ReadonlyMap<
+  string,
+  readonly { readonly id: ObjectId; readonly part: string; readonly leaf: boolean }[]
+>;
+
+const managedBy = (duties: Duties, issued: readonly ObjectId[]): Managed => {
+  const found = new Map<string, { id: ObjectId; part: string; leaf: boolean }[]>();
+  const add = (id: ObjectId, leaf: boolean): void => {
+    const { plural, namespace = '', name, part } = placeOf(id);
+    const key = `${plural} ${namespace}/${name}`;
+    found.set(key, [...(found.get(key) ?? []), { id, part, leaf }]);
+  };
+  for (const id of new Set([...duties.leaves.keys(), ...issued])) add(id, true);
+  for (const id of duties.bundles.keys()) add(id, false);
+  return found;
+};
+
+const LEAF_KEYS = ['tls.crt', 'tls.key'];
+
+const useOf = ({ namespace, references }: Pod, managed: Managed): Use | undefined => {
+  const presents = new Set<ObjectId>();
+  const verifies = new Set<ObjectId>();
+  let frozen = false;
+  for (const { plural, name, keys, frozen: once } of references) {
+    const home = plural === 'clustertrustbundles' ? '' : namespace;
+    for (const { id, part, leaf } of managed.get(`${plural} ${home}/${name}`) ?? []) {
+      const takes = (key: string): boolean => keys === undefined || keys.includes(key);
+      const shows = leaf && LEAF_KEYS.some(takes);
+      const trusts = leaf ? takes('ca.crt') : part === '' || takes(part);
+      if (shows) presents.add(id);
+      if (trusts) verifies.add(id);
+      frozen ||= once && (shows || trusts);
+    }
+  }
+  return presents.size + verifies.size === 0 ? undefined : { presents, verifies, frozen };
+};
+
+/** What its owner says; never against what can be seen. */
+const reloadOf = (pods: readonly (readonly [Pod, Use])[]): Reload => {
+  if (pods.some(([, { frozen }]) => frozen)) return 'restart';
+  const said = pods.map(([{ annotations }]) => annotations['handover.dev/reload']);
+  if (said.includes('restart')) return 'restart';
+  return said.length > 0 && said.every((word) => word === 'hot') ? 'hot' : 'unknown';
+};
+
+export interface PodConsumerOptions {
+  readonly population: Population;
+  readonly showing: Showing;
+  /** Secrets that hold a leaf of the authority, also those that nobody asks for any more. */
+  readonly issued: (authority: AuthorityId) => Promise<readonly ObjectId[]>;
+  /** Pods past the cache; undefined: those that the cache has. */
+  readonly fresh: boolean;
+  /** Why a workload could not be rolled. */
+  readonly obstacle: (consumer: string) => string | undefined;
+}
+
+/** Consumers found, not declared: whoever's live pods read an object of the authority, in whatever way. */
+export class PodConsumers implements EvidenceSource {
+  readonly #options: PodConsumerOptions;
+
+  constructor(options: PodConsumerOptions) {
+    this.#options = options;
+  }
+
+  async consumers(
+    duties: Duties,
+    record: AuthorityRecord | undefined,
+    now: Instant,
+  ): Promise<readonly ConsumerFound[]> {
+    const { population, issued } = this.#options;
+    const managed = managedBy(duties, await issued(duties.id));
+    const groups = new Map<
+      string,
+      { readonly maker: Maker; readonly namespace: string; readonly pods: (readonly [Pod, Use])[] }
+    >();
+    for (const pod of await this.#pods(duties)) {
+      if (pod.ended) continue;
+      const use = useOf(pod, managed);
+      if (use === undefined) continue;
+      const maker = population.makerOf(pod);
+      const id = `${maker.kind} ${pod.namespace}/${maker.name}`;
+      const group = groups.get(id) ?? { maker, namespace: pod.namespace, pods: [] };
+      group.pods.push([pod, use]);
+      groups.set(id, group);
+    }
+    return Promise.all(
+      [...groups].map(([id, { maker, namespace, pods }]) =>
+        this.#consumer(id, maker, namespace, pods, duties, record, now),
+      ),
+    );
+  }
+
+  async #pods(duties: Duties): Promise<readonly Pod[]> {
+    const { population, fresh } = this.#options;
+    if (!fresh) return population.pods();
+    // Only its own namespace can hold an authority up.
+    const own = duties.authority.metadata.namespace;
+    const others = population.pods().filter(({ namespace }) => namespace !== own);
+    return [...(await population.freshPods(own)), ...others];
+  }
+
+  async #consumer(
+    id: string,
+    maker: Maker,
+    namespace: string,
+    pods: readonly (readonly [Pod, Use])[],
+    duties: Duties,
+    record: AuthorityRecord | undefined,
+    now: Instant,
+  ): Promise<ConsumerFound> {
+    const { population, showing, obstacle } = this.#options;
+    const kind = ROLLABLE.find((candidate): candidate is Rollable => candidate === maker.kind);
+    const workload = kind === undefined ? undefined : population.workload(kind, namespace, maker.name);
+    const reload = reloadOf(pods);
+    const seen = await Promise.all(
+      pods.map(async ([pod]) => ({
+        pod,
+        shown: record === undefined ? undefined : await showing.of(pod, record, now),
+      })),
+    );
+    const why = workload?.obstacle ?? obstacle(id);
+    return {
+      id,
+      reload,
+      ownersWord: reload === 'hot',
+      blocks: namespace === duties.authority.metadata.namespace,
+      presents: [...new Set(pods.flatMap(([, { presents }]) => [...presents]))],
+      verifies: [...new Set(pods.flatMap(([, { verifies }]) => [...verifies]))],
+      stripsCross: seen.some(({ shown }) => shown?.stripsCross === true),
+      instances: seen.map(({ pod, shown }) => instanceOf(pod, duties.id, shown?.proofs ?? [])),
+      workload:
+        workload === undefined
+          ? undefined
+          : {
+              stamp: stampIn(workload.annotations[STAMP], duties.id),
+              rolling: workload.rolling,
+              ...(why === undefined ? {} : { obstacle: why }),
+            },
+      workloadVersion: workload?.version,
+    };
+  }
+}
+
+const instanceOf = (
+  { uid, createdAt, ready, annotations }: Pod,
+  authority: AuthorityId,
+  proofs: readonly Proof[],
+): InstanceSeen => ({
+  uid,
+  createdAt,
+  ready,
+  stamp: stampIn(annotations[STAMP], authority),
+  proofs,
+});

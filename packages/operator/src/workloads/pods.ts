@@ -1,0 +1,60 @@
+import type { KubeObject } from '@handover/kube';
+import { type Instant, instant } from '@handover/material';
+import { type Reference, referencesOf } from './references.ts';
+
+/** All that is kept of a pod. */
+export interface Pod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly version: string;
+  readonly createdAt: Instant;
+  readonly ended: boolean;
+  readonly ready: boolean;
+  readonly running: boolean;
+  readonly ip: string | undefined;
+  /** Made by a kubelet from a file: nothing about it can be changed here. */
+  readonly mirror: boolean;
+  readonly owner: { readonly kind: string; readonly name: string } | undefined;
+  readonly references: readonly Reference[];
+  /** Our own annotations. */
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+const isMap = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isReady = (status: Json): boolean =>
+  Array.isArray(status.conditions) &&
+  status.conditions.some(
+    (condition: unknown) => isMap(condition) && condition.type === 'Ready' && condition.status === 'True',
+  );
+
+/** A pod that reads nothing that could be ours is not kept at all. */
+export const podOf = (object: KubeObject): Pod | undefined => {
+  const { metadata } = object;
+  const references = referencesOf(object);
+  if (references.length === 0) return undefined;
+  const status = isMap(object.status) ? object.status : {};
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  return {
+    namespace: metadata.namespace ?? '',
+    name: metadata.name ?? '',
+    uid: metadata.uid ?? '',
+    version: metadata.resourceVersion ?? '',
+    createdAt: instant(Date.parse(metadata.creationTimestamp ?? '') || 0),
+    ended: status.phase === 'Succeeded' || status.phase === 'Failed',
+    ready: isReady(status),
+    running: status.phase === 'Running',
+    ip: typeof status.podIP === 'string' ? status.podIP : undefined,
+    mirror: metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined,
+    owner: owner === undefined ? undefined : { kind: owner.kind, name: owner.name },
+    references,
+    annotations: Object.fromEntries(
+      Object.entries(metadata.annotations ?? {}).filter(([name]) =>
+        /(^|\.)handover\.dev\/|reloader\.stakater\.com\//.test(name),
+      ),
+    ),
+  };
+};

@@ -1,0 +1,99 @@
+import type { KubeObject } from '@handover/kube';
+
+/** An object that a pod reads, and how. */
+export interface Reference {
+  readonly plural: 'secrets' | 'configmaps' | 'clustertrustbundles';
+  readonly name: string;
+  /** Keys it takes; undefined: all. */
+  readonly keys: readonly string[] | undefined;
+  /** Whether a change never reaches a running container: environment, subPath, a copy made at the start. */
+  readonly frozen: boolean;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+const isMap = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isMap) : []);
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
+
+interface Source {
+  readonly plural: Reference['plural'];
+  readonly name: string;
+  readonly keys: readonly string[] | undefined;
+}
+
+const keysOf = (items: unknown): readonly string[] | undefined => {
+  const keys = list(items).flatMap(({ key }) => text(key) ?? []);
+  return keys.length === 0 ? undefined : keys;
+};
+
+const sourceOf = (plural: Reference['plural'], value: unknown, nameField = 'name'): readonly Source[] => {
+  if (!isMap(value)) return [];
+  const name = text(value[nameField]);
+  return name === undefined ? [] : [{ plural, name, keys: keysOf(value.items) }];
+};
+
+/** What a volume is made of, as far as we could have written it. */
+const sourcesOf = (volume: Json): readonly Source[] => [
+  ...sourceOf('secrets', volume.secret, 'secretName'),
+  ...sourceOf('configmaps', volume.configMap),
+  ...list(isMap(volume.projected) ? volume.projected.sources : undefined).flatMap((source) => [
+    ...sourceOf('secrets', source.secret),
+    ...sourceOf('configmaps', source.configMap),
+    ...sourceOf('clustertrustbundles', source.clusterTrustBundle),
+  ]),
+];
+
+const environmentOf = (container: Json): readonly Reference[] => [
+  ...list(container.env).flatMap(({ valueFrom }) =>
+    isMap(valueFrom)
+      ? [...keyed('secrets', valueFrom.secretKeyRef), ...keyed('configmaps', valueFrom.configMapKeyRef)]
+      : [],
+  ),
+  ...list(container.envFrom).flatMap(({ secretRef, configMapRef }) =>
+    [...sourceOf('secrets', secretRef), ...sourceOf('configmaps', configMapRef)].map((source) => ({
+      ...source,
+      frozen: true,
+    })),
+  ),
+];
+
+const keyed = (plural: Reference['plural'], value: unknown): readonly Reference[] => {
+  if (!isMap(value)) return [];
+  const [name, key] = [text(value.name), text(value.key)];
+  return name === undefined
+    ? []
+    : [{ plural, name, keys: key === undefined ? undefined : [key], frozen: true }];
+};
+
+/**
+ * Everything that a pod reads and that could be ours: volumes, projected ones too, and environment, of containers, init
+ * containers and ephemeral ones. What an init container reads is as old as the pod, unless it runs on beside the others.
+ */
+export const referencesOf = ({ spec }: KubeObject): readonly Reference[] => {
+  if (!isMap(spec)) return [];
+  const volumes = new Map(list(spec.volumes).map((volume) => [text(volume.name) ?? '', sourcesOf(volume)]));
+  const containers: readonly (readonly [Json, boolean])[] = [
+    ...list(spec.containers).map((container) => [container, false] as const),
+    ...list(spec.ephemeralContainers).map((container) => [container, false] as const),
+    ...list(spec.initContainers).map(
+      (container) => [container, container.restartPolicy !== 'Always'] as const,
+    ),
+  ];
+  const found = new Map<string, Reference>();
+  const add = (reference: Reference): void => {
+    const key = `${reference.plural} ${reference.name} ${reference.keys?.join(',') ?? '*'}`;
+    const before = found.get(key);
+    // One frozen copy is enough.
+    found.set(key, { ...reference, frozen: reference.frozen || before?.frozen === true });
+  };
+  for (const [container, copies] of containers) {
+    for (const reference of environmentOf(container)) add(reference);
+    for (const mount of list(container.volumeMounts)) {
+      const frozen = copies || text(mount.subPath) !== undefined || text(mount.subPathExpr) !== undefined;
+      for (const source of volumes.get(text(mount.name) ?? '') ?? []) add({ ...source, frozen });
+    }
+  }
+  return [...found.values()];
+};

@@ -1,0 +1,112 @@
+import type { Proof } from '@handover/core';
+import { type AuthorityRecord, askStatus, type ProbeTools, probe } from '@handover/engine';
+import { after, type Instant } from '@handover/material';
+import type { Pod } from './pods.ts';
+
+export interface Shown {
+  readonly proofs: readonly Proof[];
+  readonly stripsCross: boolean;
+}
+
+interface Remembered {
+  readonly shown: Shown;
+  readonly revision: number;
+  readonly at: Instant;
+}
+
+/** While nothing is under way, what a pod showed is good for this long. */
+const REST_MS = 10 * 60_000;
+/** How often one pod is asked while a step waits for it. */
+const ASK_AGAIN_MS = 1_000;
+const MOST_AT_ONCE = 32;
+
+const portIn = (text: string | undefined): number | undefined => {
+  const port = Number(text);
+  return /^\d{1,5}$/.test(text ?? '') && port > 0 && port < 65_536 ? port : undefined;
+};
+
+/** Says no to every question: whoever could show what it has loaded, and does not. */
+const silence = (at: Instant): Proof => ({
+  by: 'acknowledged',
+  anchors: [],
+  complete: true,
+  issuer: 'unknown',
+  at,
+});
+
+/** What pods show of themselves: the runtime's status document, a real handshake. Bound to the pod's uid. */
+export class Showing {
+  readonly #tools: ProbeTools;
+  readonly #known = new Map<string, Remembered>();
+  #busy = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(tools: ProbeTools) {
+    this.#tools = tools;
+  }
+
+  async of(pod: Pod, record: AuthorityRecord, now: Instant): Promise<Shown | undefined> {
+    const ack = portIn(pod.annotations['handover.dev/ack-port']);
+    const probed = probeIn(pod.annotations['handover.dev/probe']);
+    if ((ack === undefined && probed === undefined) || pod.ip === undefined || !pod.running) return undefined;
+    const key = `${pod.uid} ${record.state.generations[0]?.anchors[0].fingerprint ?? ''}`;
+    const before = this.#known.get(key);
+    const moving = record.state.generations.length > 1;
+    const wait = moving ? ASK_AGAIN_MS : REST_MS;
+    if (before?.revision === record.state.revision && now < after(before.at, wait)) return before.shown;
+    const shown = await this.#turn(() => this.#ask(pod, pod.ip ?? '', ack, probed, record, now));
+    this.#known.set(key, { shown, revision: record.state.revision, at: now });
+    if (this.#known.size > 20_000) this.#known.clear();
+    return shown;
+  }
+
+  async #ask(
+    pod: Pod,
+    ip: string,
+    ack: number | undefined,
+    probed: { readonly port: number; readonly mtls: boolean } | undefined,
+    record: AuthorityRecord,
+    now: Instant,
+  ): Promise<Shown> {
+    const host = ip.includes(':') ? `[${ip}]` : ip;
+    const proofs: Proof[] = [];
+    let stripsCross = false;
+    if (ack !== undefined) {
+      const said = await askStatus({ url: `http://${host}:${ack}/` }, record, now);
+      // An address is handed on when a pod ends: only its uid says whose answer it is.
+      if (said?.podUid === pod.uid) proofs.push(said.proof);
+    }
+    if (probed !== undefined) {
+      const result = await probe(
+        { address: `${host}:${probed.port}`, mtls: probed.mtls },
+        record,
+        this.#tools,
+        now,
+      );
+      proofs.push(...(result?.proofs ?? []));
+      stripsCross = result?.stripsCross ?? false;
+      if (result !== undefined && proofs.length === 0) proofs.push({ by: 'probed', at: now });
+    }
+    return { proofs: proofs.length === 0 ? [silence(now)] : proofs, stripsCross };
+  }
+
+  async #turn<T>(ask: () => Promise<T>): Promise<T> {
+    if (this.#busy >= MOST_AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#busy++;
+    try {
+      return await ask();
+    } finally {
+      this.#busy--;
+      this.#waiting.shift()?.();
+    }
+  }
+}
+
+/** `8443` or `8443/mtls`. */
+const probeIn = (text: string | undefined): { readonly port: number; readonly mtls: boolean } | undefined => {
+  const [port, how, ...rest] = (text ?? '').split('/');
+  const number = portIn(port);
+  return number === undefined || rest.length > 0 || (how !== undefined && how !== 'mtls')
+    ? undefined
+    : { port: number, mtls: how === 'mtls' };
+};
