@@ -17,6 +17,8 @@ import { PLURALS, type Plural } from '../home/place.ts';
 import { FIELD_PLURALS, type Register, type RegisterOptions } from '../resources/catalogue.ts';
 import { CustomResources, type Declarations } from '../resources/declarations.ts';
 import { ownSource } from '../resources/injections.ts';
+import type { Pod } from '../workloads/pods.ts';
+import { Population } from '../workloads/population.ts';
 import { statusOfBundle, statusOfProfile } from './bundle-status.ts';
 import { find, invalidStatus, statusOfAuthority, statusOfLeaves } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
@@ -52,7 +54,10 @@ export interface OperatorOptions {
   /** Namespaces to look at; undefined: the whole cluster. */
   readonly namespaces?: readonly string[] | undefined;
   readonly sourceOf?: RegisterOptions['sourceOf'];
+  /** False: nobody looks at pods; whoever reads an object rests on `settle`, by its owner's word. Default: true, unless resources are given. */
   readonly consumersFound?: boolean;
+  /** False: pods are not told when something they read was written. */
+  readonly nudge?: boolean;
   readonly leaseName?: string;
   readonly on: (event: OperatorEvent) => void;
   readonly signal: AbortSignal;
@@ -63,6 +68,7 @@ const RESYNC_MS = 30_000;
 /** How often is looked again while somebody is waited for. */
 const ASK_AGAIN_MS = 2_000;
 const DEBOUNCE_MS = 20;
+const POD_DEBOUNCE_MS = 200;
 /** Lost races in a row on the same work that are tried again at once. */
 const MOST_RACES = 5;
 /** How long a write that has left may take once we are told to stop. */
@@ -80,6 +86,8 @@ export class Operator {
   #statuses: StatusWriter | undefined;
   readonly #done = new Set<string>();
   readonly #races = new Map<string, number>();
+  /** Authorities with a rotation under way. */
+  readonly #moving = new Set<string>();
   #running: Promise<void> | undefined;
   /** Ends writes that hang. */
   readonly #writes = new AbortController();
@@ -169,13 +177,7 @@ export class Operator {
   }
 
   #open(kube: Kube, trustBundleVersion: string | undefined): KubeHome {
-    const {
-      namespace,
-      trustNamespace = namespace,
-      namespaces,
-      sourceOf = ownSource,
-      consumersFound = true,
-    } = this.#options;
+    const { namespace, trustNamespace = namespace, namespaces, sourceOf = ownSource } = this.#options;
     const given = this.#options.declarations;
     const declarations =
       given ??
@@ -185,6 +187,17 @@ export class Operator {
         only: namespaces,
         onChange: () => this.#resourcesChanged(),
       });
+    const consumersFound = this.#options.consumersFound ?? given === undefined;
+    const population =
+      given === undefined && consumersFound
+        ? new Population({
+            kube,
+            namespaces,
+            signal: this.#signal,
+            onPod: (before, now) => this.#podChanged(before, now),
+            onWorkload: () => this.#lookSoon(this.#moving),
+          })
+        : undefined;
     const cluster = namespaces === undefined;
     const wide = PLURALS.filter((plural) =>
       plural === 'clustertrustbundles'
@@ -202,6 +215,8 @@ export class Operator {
       clusterTrustBundles: trustBundleVersion !== undefined,
       sourceOf: given === undefined && cluster ? sourceOf : undefined,
       consumersFound,
+      population,
+      nudge: this.#options.nudge ?? true,
       signal: this.#signal,
       writeSignal: this.#writes.signal,
       onChange: (plural, key, before, now) => this.#objectChanged(plural, key, before, now),
@@ -210,7 +225,24 @@ export class Operator {
           for (const key of this.#index?.ofState(authority) ?? []) this.#queue?.add(key);
       },
       onRepair: (object, manager) => this.#options.on({ kind: 'repaired', object, manager }),
+      onNudgeFailed: (error) =>
+        this.#options.on({ kind: 'failed', what: 'nudging a pod', error, retryAt: undefined }),
     });
+  }
+
+  /** A pod that comes, goes, or becomes ready may be what a step waits for. */
+  #podChanged(before: Pod | undefined, now: Pod | undefined): void {
+    const { namespace, references } = now ?? before ?? { namespace: '', references: [] };
+    const work = references.flatMap(({ plural, name }) => [
+      ...(this.#index?.of(plural, plural === 'clustertrustbundles' ? name : `${namespace}/${name}`) ?? []),
+    ]);
+    this.#lookSoon(work.filter((key) => this.#moving.has(key)));
+  }
+
+  #lookSoon(keys: Iterable<string>): void {
+    if (this.#home === undefined || this.#queue === undefined) return;
+    const soon = after(this.#home.clock.now(), POD_DEBOUNCE_MS);
+    for (const key of keys) this.#queue.add(key, soon);
   }
 
   #resourcesChanged(): void {
@@ -334,6 +366,8 @@ export class Operator {
     }
     if (!catalogue.authorities.has(id)) return undefined;
     const outcome = await reconcile(home, catalogue, id);
+    if (outcome.plan.phase === 'Stable') this.#moving.delete(`Authority ${id}`);
+    else this.#moving.add(`Authority ${id}`);
     await this.#tell(home, register, id, outcome);
     const wishes = [
       outcome.again ?? resync,
