@@ -56,6 +56,8 @@ export interface KubeHomeOptions {
   readonly population?: Population | undefined;
   /** Whether pods are told when something they read was written. */
   readonly nudge?: boolean;
+  /** All evidence there is, instead of what this home would look for. */
+  readonly evidence?: EvidenceSource | undefined;
   readonly keys?: KeySource | undefined;
   /** Ends watches and reads. */
   readonly signal: AbortSignal;
@@ -171,7 +173,8 @@ export class KubeHome implements Home {
 
   /** API fields, whoever an Authority declares, and whoever's pods read something of it. */
   #seenBy(fresh: boolean): EvidenceSource {
-    const { population } = this.#options;
+    const { population, evidence } = this.#options;
+    if (evidence !== undefined) return evidence;
     const pods =
       population === undefined
         ? []

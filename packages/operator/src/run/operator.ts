@@ -12,7 +12,7 @@ import { type Kube, type LeaderLease, lead } from '@handover/kube';
 import { after, HandoverError, type Instant, instant } from '@handover/material';
 import type { Held } from '../home/held.ts';
 import { KubeHome } from '../home/home.ts';
-import { kindsWith } from '../home/kinds.ts';
+import { kindsWith, trustBundleVersion } from '../home/kinds.ts';
 import { PLURALS, type Plural } from '../home/place.ts';
 import { FIELD_PLURALS, type Register, type RegisterOptions } from '../resources/catalogue.ts';
 import { CustomResources, type Declarations } from '../resources/declarations.ts';
@@ -20,6 +20,7 @@ import { ownSource } from '../resources/injections.ts';
 import type { Pod } from '../workloads/pods.ts';
 import { Population } from '../workloads/population.ts';
 import { statusOfBundle, statusOfProfile } from './bundle-status.ts';
+import { SeenWriter } from './seen.ts';
 import { find, invalidStatus, statusOfAuthority, statusOfLeaves } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
 import { RESOURCES, WorkIndex, workOf } from './work.ts';
@@ -84,6 +85,7 @@ export class Operator {
   #index: WorkIndex | undefined;
   #queue: WorkQueue | undefined;
   #statuses: StatusWriter | undefined;
+  #seen: SeenWriter | undefined;
   readonly #done = new Set<string>();
   readonly #races = new Map<string, number>();
   /** Authorities with a rotation under way. */
@@ -161,12 +163,7 @@ export class Operator {
     const { kube, on } = this.#options;
     for (let wait = 200; !this.#signal.aborted; wait = Math.min(wait * 2, 10_000)) {
       try {
-        for (const version of ['v1', 'v1beta1', 'v1alpha1'])
-          if (
-            await kube.serves('certificates.k8s.io', version, 'clustertrustbundles', { signal: this.#signal })
-          )
-            return version;
-        return undefined;
+        return await trustBundleVersion(kube, this.#signal);
       } catch (error) {
         if (this.#signal.aborted) break;
         on({ kind: 'failed', what: 'the API server', error, retryAt: undefined });
@@ -271,11 +268,12 @@ export class Operator {
     const signal = AbortSignal.any([this.#signal, term.signal]);
     this.#endTerm = () => term.abort();
     this.#done.clear();
-    this.#statuses = new StatusWriter(
-      this.#options.kube.fenced(this.#lease ?? NEVER),
-      signal,
-      (what, error) => this.#options.on({ kind: 'failed', what, error, retryAt: undefined }),
-    );
+    const fenced = this.#options.kube.fenced(this.#lease ?? NEVER);
+    const failed = (what: string, error: unknown): void =>
+      this.#options.on({ kind: 'failed', what, error, retryAt: undefined });
+    this.#statuses = new StatusWriter(fenced, signal, failed);
+    if (this.#options.declarations === undefined)
+      this.#seen = new SeenWriter(fenced, this.#options.namespace, signal, failed);
     const queue = new WorkQueue({
       now: () => home.clock.now(),
       random: Math.random,
@@ -382,6 +380,7 @@ export class Operator {
     const { on } = this.#options;
     if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan });
     else on({ kind: 'rested', authority: id, plan });
+    await this.#seen?.put(id, sight.seen.consumers, sight.now);
     const declared = find(register, 'Authority', id);
     // After a write the next pass, which follows at once, sees how things are.
     if (declared === undefined || plan.actions.length > 0) return;
