@@ -5,7 +5,7 @@ import { apiServer, controllerManager, etcd, type Layout, scheduler } from './co
 import type { Keeper } from './keeper-client.ts';
 import type { ProcessSpec } from './keeper-protocol.ts';
 import { type CertificateFiles, writeWhole } from './pki.ts';
-import { statusOf, until } from './ready.ts';
+import { isThere, until } from './ready.ts';
 
 export interface ControlPlane {
   readonly apiServer: ApiServer;
@@ -44,9 +44,9 @@ export function controlPlane({ keeper, layout, url, options, placed }: ControlPl
   };
   const runs = (name: string) => (): boolean => keeper.pidOf(name) !== undefined;
   const isReady = async (): Promise<boolean> =>
-    (await statusOf(`${url}/readyz`, credentials.admin)) === 200 &&
+    (await isThere(`${url}/readyz`, credentials.admin)) &&
     // Made by a controller a moment after the server calls itself ready.
-    (await statusOf(`${url}/api/v1/namespaces/default`, credentials.admin)) === 200;
+    (await isThere(`${url}/api/v1/namespaces/default`, credentials.admin));
 
   const startApiServer: ApiServer['start'] = async (given = {}) => {
     flags = given.flags ?? flags;
@@ -63,8 +63,8 @@ export function controlPlane({ keeper, layout, url, options, placed }: ControlPl
     }
     if (options.scheduler ?? withNode) await launch(scheduler(layout));
   };
-  const accountsThere = async (): Promise<boolean> =>
-    (await statusOf(`${url}/api/v1/namespaces/default/serviceaccounts/default`, credentials.admin)) === 200;
+  const accountsThere = (): Promise<boolean> =>
+    isThere(`${url}/api/v1/namespaces/default/serviceaccounts/default`, credentials.admin);
 
   return {
     auditLog,
