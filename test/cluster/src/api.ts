@@ -35,7 +35,7 @@ export interface ApiServer {
   restartWith(serving: CertificateFiles): Promise<void>;
   /**
    * A new CA and a certificate from it, and a restart. `caFile` then holds the new CA, and the old one after it if
-   * `keepOld`. Components of the control plane are restarted too: they read their CA once.
+   * `keepOld`. Every other component is restarted too: they read their CA once.
    */
   rotateServingCa(options?: { readonly keepOld?: boolean }): Promise<void>;
 }

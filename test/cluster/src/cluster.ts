@@ -80,10 +80,11 @@ const startWithNode = async ({ keeper, directory, bin, ports, url, options }: Pl
     hasPods: true,
   };
   await network.forward(ports[0] ?? 0, `127.0.0.1:${NODE.apiPort}`);
-  const plane = controlPlane({ keeper, layout, url, options, placed: network.placed });
   const starting = makeNode({ keeper, network, layout, url, options });
+  const { placed } = network;
+  const plane = controlPlane({ keeper, layout, url, options, placed, restartNode: starting.restart });
   await Promise.all([plane.start(), starting.startRuntime()]);
-  await starting.startKubelet();
+  await starting.join();
   return { plane, layout, node: starting.node };
 };
 

@@ -21,6 +21,8 @@ export interface ControlPlaneInput {
   readonly options: ClusterOptions;
   /** Puts a process into the cluster's network. */
   readonly placed: (spec: ProcessSpec) => ProcessSpec;
+  /** Restarts the clients of the API server that are not the control plane's: the node's. */
+  readonly restartNode?: () => Promise<void>;
 }
 
 const auditFlags = (directory: string, log: string, level: ClusterOptions['audit']): readonly string[] => {
@@ -32,7 +34,8 @@ const auditFlags = (directory: string, log: string, level: ClusterOptions['audit
   return [`--audit-policy-file=${policy}`, `--audit-log-path=${log}`, '--audit-log-mode=blocking-strict'];
 };
 
-export function controlPlane({ keeper, layout, url, options, placed }: ControlPlaneInput): ControlPlane {
+export function controlPlane(input: ControlPlaneInput): ControlPlane {
+  const { keeper, layout, url, options, placed, restartNode = async () => undefined } = input;
   const { directory, credentials } = layout;
   const auditLog = join(directory, 'audit.log');
   let flags = options.apiServerFlags ?? [];
@@ -87,6 +90,7 @@ export function controlPlane({ keeper, layout, url, options, placed }: ControlPl
         const restarted = ['kube-controller-manager', 'kube-scheduler'].filter((name) => runs(name)());
         await Promise.all(restarted.map((name) => keeper.stop(name, 'SIGKILL')));
         if (restarted.length > 0) await startControllers();
+        await restartNode();
       },
     },
     start: async () => {

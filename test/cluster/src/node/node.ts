@@ -28,7 +28,9 @@ export interface StartingNode {
   /** What does not need the API server: namespaces, containerd, images. */
   startRuntime(): Promise<void>;
   /** The kubelet, until the node is Ready, and kube-proxy. */
-  startKubelet(): Promise<void>;
+  join(): Promise<void>;
+  /** Both again; pods go on meanwhile. */
+  restart(): Promise<void>;
   readonly node: TestNode;
 }
 
@@ -196,10 +198,16 @@ export function makeNode({ keeper, network, layout, url, options }: NodeInput): 
     );
   };
 
+  const joinCluster = async (): Promise<void> => {
+    await Promise.all([startKubelet(), startProxy()]);
+  };
+
   return {
     startRuntime,
-    startKubelet: async () => {
-      await Promise.all([startKubelet(), startProxy()]);
+    join: joinCluster,
+    restart: async () => {
+      await Promise.all(['kubelet', 'kube-proxy'].map((name) => keeper.stop(name, 'SIGKILL')));
+      await joinCluster();
     },
     node: {
       name: NODE.name,
