@@ -62,5 +62,6 @@ export {
   type Status,
   statusOf,
 } from './status.ts';
+export { digestOf } from './stored-object.ts';
 export { type Answer, dryRun, type Pair, type TrustMatrix, verifyAuthority } from './verify.ts';
 export { type QueueOptions, WorkQueue } from './work-queue.ts';
