@@ -21,11 +21,10 @@ const ofTargets = (catalogue: Catalogue, bundle: TrustBundle, hasApi: boolean): 
             `${where}.${kind} is left out: a directory has no such object; use configMap or secret, or a cluster`,
           ];
     const nobody =
-      targetsOf({ ...bundle, spec: { ...bundle.spec, targets: [target] } }, catalogue.namespaces).length ===
-      0;
+      targetsOf({ ...bundle, spec: { ...bundle.spec, targets: [target] } }, catalogue).length === 0;
     if (!nobody || hasApi) return [];
     return [
-      `${where} is written nowhere: its namespaceSelector fits no namespace; ${choice(catalogue.namespaces)}`,
+      `${where} is written nowhere: its namespaceSelector fits no namespace; ${choice([...catalogue.namespaces.keys()])}`,
     ];
   });
 
