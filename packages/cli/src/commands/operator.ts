@@ -5,7 +5,8 @@ import { HandoverError } from '@handover/material';
 import { Operator, resourcesOfFile, serveHealth } from '@handover/operator';
 import type { Define } from '../context.ts';
 import { usageError } from '../error-line.ts';
-import { connectKube, type KubeFlags, kubeOptions, ownNamespace } from '../kubernetes/connect.ts';
+import { connectKube, ownNamespace } from '../kubernetes/connect.ts';
+import { type KubeFlags, kubeOptions } from '../kubernetes/flags.ts';
 import { OperatorLog } from '../kubernetes/say-operator.ts';
 
 interface Flags extends KubeFlags {

@@ -1,4 +1,4 @@
-import { type AuthorityId, authorityIn, type Home, throughCache } from '@handover/engine';
+import { type AuthorityId, authorityIn, type Home, ROTATION_ID, throughCache } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
 import { KubeHome } from '../home/home.ts';
@@ -69,6 +69,12 @@ export async function openView({
     ask: async (authority, wish) => {
       const { catalogue } = await home.register();
       authorityIn(catalogue, authority);
+      if ('rotate' in wish && !ROTATION_ID.test(wish.rotate)) {
+        throw new HandoverError(
+          'ROTATION_ID_INVALID',
+          `${JSON.stringify(wish.rotate.slice(0, 130))} is no name for a rotation; use up to 128 letters, digits and -._:@+`,
+        );
+      }
       await annotate(kube, authority, wish, signal);
     },
   };
