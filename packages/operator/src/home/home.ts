@@ -29,7 +29,7 @@ import {
   STATE_LABEL,
   stateName,
 } from './authorities.ts';
-import { fieldConsumers, together } from './fields.ts';
+import { fieldConsumers, together, wordOfOwners } from './fields.ts';
 import { FreshLook, OneByOne, type Source } from './fresh.ts';
 import type { Held } from './held.ts';
 import type { Kinds } from './kinds.ts';
@@ -188,7 +188,9 @@ export class KubeHome implements Home {
               obstacle: (consumer) => this.rollouts?.obstacles.why(consumer, this.#now()),
             }),
           ];
-    const fields: EvidenceSource = { consumers: async (duties) => fieldConsumers(duties) };
+    const fields: EvidenceSource = {
+      consumers: async (duties) => [...fieldConsumers(duties), ...wordOfOwners(duties)],
+    };
     return this.#firstSight.of(together(fields, this.#declared, ...pods));
   }
 

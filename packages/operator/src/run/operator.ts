@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Action, Plan } from '@handover/core';
 import {
+  authorityRef,
   type Outcome,
   reconcile,
   reconcileProfile,
@@ -16,6 +17,7 @@ import { kindsWith, trustBundleVersion } from '../home/kinds.ts';
 import { PLURALS, type Plural } from '../home/place.ts';
 import { FIELD_PLURALS, type Register, type RegisterOptions } from '../resources/catalogue.ts';
 import { CustomResources, type Declarations } from '../resources/declarations.ts';
+import type { Declared } from '../resources/declared.ts';
 import { ownSource } from '../resources/injections.ts';
 import type { Pod } from '../workloads/pods.ts';
 import { Population } from '../workloads/population.ts';
@@ -324,7 +326,7 @@ export class Operator {
     for (const key of wanted) this.#queue?.add(key);
     const now = home.clock.now();
     for (const declared of register.declared) {
-      const problem = register.problems.get(declared.uid);
+      const problem = register.problems.get(declared.uid) ?? orphanhood(register, declared);
       if (problem !== undefined) this.#statuses?.put(declared, invalidStatus(declared, problem, now));
     }
     return undefined;
@@ -397,6 +399,13 @@ export class Operator {
     }
   }
 }
+
+/** Why nobody will ever take care of a Leaf. */
+const orphanhood = ({ catalogue }: Register, { resource }: Declared): string | undefined => {
+  if (resource?.kind !== 'Leaf') return undefined;
+  const id = authorityRef(resource.spec.authority, resource.metadata.namespace);
+  return catalogue.authorities.has(id) ? undefined : `spec.authority: there is no Authority ${id}; make it, or name another`;
+};
 
 const NEVER = { term: undefined };
 
