@@ -148,7 +148,12 @@ export class DirectoryHome implements Home {
       await lock.release();
       throw error;
     }
-    return lock;
+    return {
+      release: async () => {
+        await this.objects.idle();
+        await lock.release();
+      },
+    };
   }
 
   /** A clock that is behind what was written here would make certificates that are not yet valid, or end them early. */
