@@ -111,7 +111,9 @@ export class DirectoryHome implements Home {
     if (facts?.kind !== 'directory' && facts?.kind !== 'link') {
       throw new HandoverError(
         'HOME_MISSING',
-        `${this.path} is not a directory; make one with handover init ${this.path}`,
+        facts === undefined
+          ? `${this.path} does not exist; make one with handover init ${this.path}`
+          : `${this.path} is a file; name a directory`,
         { path: this.path },
       );
     }
