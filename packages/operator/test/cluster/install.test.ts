@@ -62,7 +62,8 @@ test.each([
 
 test('the pods of the Deployment fit into a namespace that enforces the restricted standard', async () => {
   const deployment = installation(wide).find(({ kind }) => kind === 'Deployment');
-  const { template } = (deployment ?? {}).spec as { readonly template: Json };
+  if (deployment === undefined) throw new Error('no Deployment');
+  const { template } = deployment.spec as { readonly template: Json };
   const pod = (change: (spec: Json) => Json) =>
     send('POST', '/api/v1/namespaces/handover-system/pods', {
       query: { dryRun: 'All' },
