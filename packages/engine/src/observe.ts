@@ -132,6 +132,7 @@ const workloadsOf = (consumers: readonly ConsumerFound[]): ReadonlyMap<string, s
 /** The clock first, resources, objects and consumers next, the authority last: docs/decisions/0006. */
 async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sight> {
   const now = home.clock.now();
+  const steadySince = home.clock.steadySince();
   const catalogue = (await home.resources?.catalogue()) ?? given;
   const duties = policyFor(catalogue, id, home.facts, await extrasFor(home, catalogue, id));
   const before = await home.authorities.load(id);
@@ -149,7 +150,8 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
   );
   const consumers = await home.evidence.consumers(duties, before, now);
   const record = await home.authorities.load(id);
-  if (record?.state.revision !== before?.state.revision) {
+  // What was dated since by a clock that was set back in between would look old beside `now`.
+  if (record?.state.revision !== before?.state.revision || home.clock.steadySince() !== steadySince) {
     throw new HandoverError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id });
   }
   const known = [...(record?.certificates.values() ?? [])];
@@ -161,7 +163,6 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
     const told = hooked ? await home.reloads?.told(object) : undefined;
     objects.push(inPlannersOrder(hooked ? sinceTold(seen, told, now) : seen, extras?.certificates ?? []));
   }
-  const steadySince = home.clock.steadySince();
   const annotated = (name: string): readonly string[] =>
     (duties.authority.metadata.annotations[name] ?? '').split(',').filter((item) => item.trim() !== '');
   // Where consumers are found, whoever still uses such a Secret is among them.

@@ -164,6 +164,13 @@ export class Store {
     this.#objects = undefined;
   }
 
+  /** Somebody asks for a rotation by this id, or for a generation to be distrusted. */
+  ask(request: { readonly rotate?: string; readonly distrust?: number }): void {
+    if (request.rotate !== undefined) this.rotate = [...this.rotate, request.rotate];
+    if (request.distrust !== undefined) this.distrust = [...this.distrust, request.distrust];
+    this.#version++;
+  }
+
   /** Lets go of requests that the state has taken up. */
   settle(state: AuthorityState): void {
     this.rotate = this.rotate.filter((id) => !state.ids.includes(id));

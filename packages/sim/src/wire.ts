@@ -21,10 +21,10 @@ const lost = (): HandoverError =>
 
 /** What a process has in memory of its home; every part is as old as it happens to be. */
 interface Memory {
-  objects: ReadonlyMap<ObjectId, StoredObject>;
-  consumers: readonly ConsumerFound[];
-  authority: AuthorityRecord | undefined;
-  catalogue: Catalogue;
+  readonly objects: ReadonlyMap<ObjectId, StoredObject>;
+  readonly consumers: readonly ConsumerFound[];
+  readonly authority: AuthorityRecord | undefined;
+  readonly catalogue: Catalogue;
 }
 
 /**
@@ -39,6 +39,7 @@ export class Wire {
   readonly #firstSight = new FirstSight();
   readonly #landings = new Set<() => void>();
   #memory: Memory | undefined;
+  readonly #hangUntil = new Map<keyof Memory, number>();
   #cut = false;
   /** Calls without an answer. */
   pending = 0;
@@ -52,30 +53,30 @@ export class Wire {
     this.home = stage.meddle(this.#homeWith(clock));
   }
 
-  /** What informers have by now. A stale part stays what it was. */
+  /** What informers have by now. A watch that hangs leaves its part as it was; each hangs for itself. */
   refresh(): Catalogue {
-    const { store, random, faults } = this.#stage;
+    const { store } = this.#stage;
     const before = this.#memory;
-    const behind = (): boolean => {
-      const is = before !== undefined && !this.immediate && faults.staleReads && random.chance(0.3);
-      if (is) this.#stage.happened('stale-reads');
-      return is;
+    const part = <K extends keyof Memory>(key: K, now: Memory[K]): Memory[K] =>
+      before !== undefined && this.#hangs(key) ? before[key] : now;
+    this.#memory = {
+      objects: part('objects', store.objects),
+      consumers: part('consumers', this.#stage.consumersFound()),
+      authority: part('authority', store.authority),
+      catalogue: part('catalogue', store.catalogue),
     };
-    this.#memory =
-      before === undefined
-        ? {
-            objects: store.objects,
-            consumers: this.#stage.consumersFound(),
-            authority: store.authority,
-            catalogue: store.catalogue,
-          }
-        : {
-            objects: behind() ? before.objects : store.objects,
-            consumers: behind() ? before.consumers : this.#stage.consumersFound(),
-            authority: behind() ? before.authority : store.authority,
-            catalogue: behind() ? before.catalogue : store.catalogue,
-          };
     return this.#memory.catalogue;
+  }
+
+  #hangs(part: keyof Memory): boolean {
+    const { random, faults } = this.#stage;
+    const time = this.#stage.time();
+    if (this.immediate || !faults.staleReads) return false;
+    if (time >= (this.#hangUntil.get(part) ?? 0) && random.chance(0.1))
+      this.#hangUntil.set(part, time + random.between(0, random.chance(0.5) ? minute : 5 * minute));
+    const hangs = time < (this.#hangUntil.get(part) ?? 0);
+    if (hangs) this.#stage.happened('stale-reads');
+    return hangs;
   }
 
   /** The process is gone. What it had sent may still arrive. */
@@ -105,7 +106,7 @@ export class Wire {
     const { store, random } = this.#stage;
     if (this.immediate) return store.away ? Promise.reject(away()) : Promise.resolve(read());
     const pauses = this.#stage.faults.lateWrites && random.chance(0.004);
-    const wait = pauses ? random.between(second, 3 * minute) : random.between(0, 10);
+    const wait = pauses ? this.#pause(second) : random.between(0, 10);
     return this.#call((resolve, reject) => {
       this.#stage.soon(wait, () => {
         if (this.#cut) return;
@@ -125,7 +126,7 @@ export class Wire {
     if (this.immediate) return store.away ? Promise.reject(away()) : new Promise((done) => done(land()));
     const late = this.#stage.faults.lateWrites && random.chance(0.06);
     if (late) this.#stage.happened('late-writes');
-    const wait = late ? random.between(5 * second, 5 * minute) : random.between(0, this.#stage.gap);
+    const wait = late ? this.#pause(5 * second) : random.between(0, this.#stage.gap);
     this.#landings.add(land);
     return this.#call((resolve, reject) => {
       this.#stage.later(wait, () => {
@@ -159,6 +160,12 @@ export class Wire {
         else resolve();
       });
     });
+  }
+
+  /** Seconds or minutes; now and then, as of a machine that was put to sleep, long enough for others to end a rotation. */
+  #pause(least: number): number {
+    const { random } = this.#stage;
+    return random.chance(0.7) ? random.between(least, 4 * minute) : random.between(4 * minute, 15 * minute);
   }
 
   #call<T>(begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => void): Promise<T> {
