@@ -404,7 +404,9 @@ export class Operator {
 const orphanhood = ({ catalogue }: Register, { resource }: Declared): string | undefined => {
   if (resource?.kind !== 'Leaf') return undefined;
   const id = authorityRef(resource.spec.authority, resource.metadata.namespace);
-  return catalogue.authorities.has(id) ? undefined : `spec.authority: there is no Authority ${id}; make it, or name another`;
+  return catalogue.authorities.has(id)
+    ? undefined
+    : `spec.authority: there is no Authority ${id}; make it, or name another`;
 };
 
 const NEVER = { term: undefined };
