@@ -168,7 +168,7 @@ describe('A workload that reads its files only when it starts', () => {
   };
 
   test('is stamped through the home, on the version that was seen', async () => {
-    const stamped: [string, string, Stamp][] = [];
+    const stamped: [string, string, Stamp, string][] = [];
     const consumers = [restartOnly('v7')];
     const home = await rotated({
       ...world.home,
