@@ -329,7 +329,7 @@ describe.concurrent('Every mistake a person can make ends in one line that says 
       expect(ended.stderr).toMatch(/^[A-Z][A-Z_]+: [^\n]+; [^\n]+\n$/);
       expect(ended.stderr).toMatch(code === 2 ? new RegExp(`^USAGE: .*${says.source}`) : says);
       expect(ended.code).toBe(code);
-      expect(ended.stdout).toMatch(/^(read \d[^]*)?$/);
+      expect(ended.stdout).toMatch(/^(read \d[\s\S]*)?$/);
     },
     120_000,
   );
