@@ -38,8 +38,10 @@ export const connectTo = (
     { signal, rate: false, ...(onRequest === undefined ? {} : { onRequest }) },
   );
 
-export async function setStage(options: { readonly crds?: boolean } = {}): Promise<Stage> {
-  const cluster = await startCluster({});
+export async function setStage(
+  options: { readonly crds?: boolean; readonly controllerManager?: boolean } = {},
+): Promise<Stage> {
+  const cluster = await startCluster({ controllerManager: options.controllerManager ?? false });
   const end = new AbortController();
   const kube = connectTo(cluster, end.signal);
   const requests: (RequestReport & { readonly by: string })[] = [];
