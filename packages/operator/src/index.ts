@@ -1,4 +1,4 @@
-export { type Held, heldOf, MANAGED_LABEL } from './home/held.ts';
+export { type Held, heldOf } from './home/held.ts';
 export { KubeHome, type KubeHomeOptions } from './home/home.ts';
 export { kindsWith } from './home/kinds.ts';
 export {
@@ -32,6 +32,7 @@ export {
   type TrustBundleResourceStatus,
   unused,
 } from './install/index.ts';
+export { MANAGED_LABEL } from './marks.ts';
 export {
   CustomResources,
   type Declarations,

@@ -1,11 +1,9 @@
 import type { KubeObject, ManagedFields } from '@handover/kube';
 import { type Instant, instant } from '@handover/material';
+import { MANAGED_LABEL } from '../marks.ts';
 import { hasField, SHAPES, type Texts } from './parts.ts';
 import type { Plural } from './place.ts';
 import { type Entries, FIELD_MANAGER, RECORD, readEntries } from './record.ts';
-
-/** Marks what the operator keeps, so that it need not watch anything else. */
-export const MANAGED_LABEL = 'handover.dev/managed';
 
 /** All that is kept of an API object: never the schemas of a CRD, nor keys that are not ours to write. */
 export interface Held {

@@ -1,6 +1,7 @@
 import { Informer, type Kube, type KubeObject } from '@handover/kube';
+import { MANAGED_LABEL } from '../marks.ts';
 import type { Source } from './fresh.ts';
-import { type Held, heldOf, MANAGED_LABEL } from './held.ts';
+import { type Held, heldOf } from './held.ts';
 import { isLabelled, type Kinds } from './kinds.ts';
 import { keyOf, type Place, type Plural } from './place.ts';
 

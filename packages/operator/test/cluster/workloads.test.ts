@@ -1,5 +1,5 @@
-import { deployments, pods, secrets } from '@handover/kube';
-import { RESOURCE_KINDS } from '@handover/operator';
+import { apiServices, deployments, pods, secrets } from '@handover/kube';
+import { type ApiRequest, allowed, grantsFor, RESOURCE_KINDS, unused } from '@handover/operator';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { resource, type Stage, setStage, until } from './stage.ts';
 
@@ -7,9 +7,10 @@ import { resource, type Stage, setStage, until } from './stage.ts';
 let stage: Stage;
 let kubelet: NodeJS.Timeout;
 const seenPods = new Map<string, string>();
+const SIGNERS = ['example.com/mesh'];
 
 beforeAll(async () => {
-  stage = await setStage({ controllerManager: true });
+  stage = await setStage({ controllerManager: true, installed: { signers: SIGNERS } });
   stage.start('one');
   kubelet = setInterval(() => void runPods().catch(() => {}), 300);
 }, 300_000);
@@ -131,3 +132,105 @@ test('a rotation waits for pods that show nothing and names them, rolls a restar
   expect(restarts).toBe(4);
   expect([...seenPods.values()].filter((name) => name.startsWith('hot-'))).toHaveLength(2);
 }, 600_000);
+
+test('every other kind of target is kept with the rights of the installation, and drift repaired', async () => {
+  const clientConfig = { service: { name: 'hook', namespace: 'default', path: '/' } };
+  const webhooks = [
+    { name: 'a.example.com', clientConfig, admissionReviewVersions: ['v1'], sideEffects: 'None' },
+  ];
+  const spec = {
+    sources: [{ authority: 'default/mesh' }],
+    targets: [
+      {
+        secret: {
+          name: 'trust',
+          namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'default' } },
+        },
+      },
+      { clusterTrustBundle: { name: 'example.com:mesh:main', signerName: 'example.com/mesh' } },
+      { inject: { kind: 'ValidatingWebhookConfiguration', name: 'check' } },
+      { inject: { kind: 'MutatingWebhookConfiguration', name: 'change' } },
+      { inject: { kind: 'APIService', name: 'v1.data.example.com' } },
+      { inject: { kind: 'CustomResourceDefinition', name: 'things.example.com' } },
+    ],
+  };
+  const names = { kind: 'Thing', plural: 'things', singular: 'thing', listKind: 'ThingList' };
+  const version = {
+    name: 'v1',
+    served: true,
+    storage: true,
+    schema: { openAPIV3Schema: { type: 'object' } },
+  };
+  const conversion = { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig } };
+  await stage.cluster.apply(
+    {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingWebhookConfiguration',
+      metadata: { name: 'check' },
+      webhooks,
+    },
+    {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'MutatingWebhookConfiguration',
+      metadata: { name: 'change' },
+      webhooks,
+    },
+    {
+      apiVersion: 'apiregistration.k8s.io/v1',
+      kind: 'APIService',
+      metadata: { name: 'v1.data.example.com' },
+      spec: {
+        group: 'data.example.com',
+        version: 'v1',
+        groupPriorityMinimum: 1000,
+        versionPriority: 15,
+        service: { name: 'api', namespace: 'default' },
+      },
+    },
+    {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'things.example.com' },
+      spec: { group: 'example.com', names, scope: 'Namespaced', conversion, versions: [version] },
+    },
+    resource('TrustBundle', 'all', spec),
+    resource('TLSProfile', 'modern', { type: 'Modern', configMapName: 'tls' }),
+  );
+  await stage.cluster.kubectl(
+    'wait',
+    '--for=condition=Ready',
+    'trustbundle/all',
+    'tlsprofile/modern',
+    '--timeout=120s',
+  );
+  await stage.cluster.kubectl(
+    'patch',
+    'apiservice',
+    'v1.data.example.com',
+    '--type=json',
+    '-p',
+    '[{"op":"remove","path":"/spec/caBundle"}]',
+  );
+  await until(async () => {
+    const found = await stage.kube.get(apiServices, { name: 'v1.data.example.com' });
+    return (found?.spec as { caBundle?: string } | undefined)?.caBundle !== undefined;
+  }, 'the repair');
+});
+
+test('it never asks for what the installation does not grant, and asks for everything that it grants', () => {
+  const granted = grantsFor({ namespace: 'handover-system', signers: SIGNERS });
+  const asked: ApiRequest[] = stage.requests
+    .filter(({ resource: kind }) => kind !== '')
+    .map(({ verb, group, resource: kind, subresource, namespace, name }) => ({
+      verb: verb === 'apply' ? 'patch' : verb,
+      group,
+      resource: kind,
+      ...(subresource === '' ? {} : { subresource }),
+      ...(namespace === '' ? {} : { namespace }),
+      // A watch of one object by its name is authorized by that name.
+      ...(kind === 'leases' && verb !== 'create' ? { name: 'handover' } : name === '' ? {} : { name }),
+    }));
+  expect(stage.requests.filter(({ status }) => status === 403)).toEqual([]);
+  expect(asked.filter((request) => !allowed(granted, request))).toEqual([]);
+  expect(unused(granted, asked)).toEqual([]);
+});
