@@ -20,29 +20,47 @@ const isReady = (url: string): Promise<boolean> =>
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** From the first `/readyz` that says ok, asked for by others, to the informer's watch being open again. */
+/** From the first `/readyz` that says ok, asked for by others, to the informer having seen a write made after it. */
 export async function resume(kube: Kube, cluster: Cluster): Promise<Figure[]> {
+  const which = { namespace: 'default', name: 'resumed' };
+  const write = (value: string) =>
+    kube.patch(configMaps, which, {
+      apply: { metadata: { name: 'resumed' }, data: { value } },
+      fieldManager: 'bench',
+      force: true,
+    });
   const informer = new Informer(kube, configMaps, { namespace: 'default' }).start();
   await informer.ready;
   const took: number[] = [];
+  const open: number[] = [];
   for (let rotation = 0; rotation < ROTATIONS; rotation++) {
     const { watches } = informer.state;
     const rotating = cluster.apiServer.rotateServingCa();
     while (await isReady(cluster.url)) await pause(5);
     while (!(await isReady(cluster.url))) await pause(10);
     const back = performance.now();
-    while (informer.state.watches === watches) await pause(2);
+    open.push(informer.state.watches - watches);
+    const value = String(rotation);
+    while (
+      await write(value).then(
+        () => false,
+        () => true,
+      )
+    )
+      await pause(10);
+    while (informer.get('default/resumed')?.data?.value !== value) await pause(1);
     took.push(performance.now() - back);
     await rotating;
   }
   informer.stop();
+  const already = open.filter((count) => count > 0).length;
   return [
     {
-      name: 'new serving CA, file swapped and server restarted: until the informer watches again',
+      name: 'new serving CA, file swapped and server restarted: until the informer has seen a new write',
       value: Math.max(...took) / 1000,
       unit: 's',
       bound: { most: 2 },
-      note: `worst of ${ROTATIONS} after /readyz is ok (${took.map((ms) => `${Math.round(ms)} ms`).join(', ')})`,
+      note: `worst of ${ROTATIONS} after /readyz is ok (${took.map((ms) => `${Math.round(ms)} ms`).join(', ')}); in ${already} of them the watch was open again before that`,
     },
   ];
 }

@@ -1,6 +1,5 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { HandoverError } from '@handover/material';
-import { parse } from 'yaml';
 
 export interface NamedCluster {
   readonly server?: string;
@@ -88,7 +87,9 @@ function entriesOf(document: Readonly<Record<string, unknown>>, list: string, in
 }
 
 /** Reads one file's text. YAML or JSON. */
-export function parseKubeConfig(text: string, path: string): MergedConfig {
+export async function parseKubeConfig(text: string, path: string): Promise<MergedConfig> {
+  // Loaded only here: in a pod nobody needs it, and it takes 7 MB.
+  const { parse } = await import('yaml');
   let document: unknown;
   try {
     document = parse(text, { maxAliasCount: 100 });
