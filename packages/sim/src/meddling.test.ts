@@ -133,4 +133,25 @@ describe('the simulator sees through a home or an engine that', () => {
     },
     PATIENCE,
   );
+
+  it(
+    'goes on counting how long a CA has been there after somebody has taken it out in between',
+    async () => {
+      const meddle = (home: Home): Home =>
+        withObjects(home, {
+          write: async (id, expected, make) => {
+            const before = (await home.objects.read(id))?.record?.anchors ?? [];
+            return home.objects.write(id, expected, (at) => {
+              const { data, record } = make(at);
+              const anchors = record.anchors.map(
+                (anchor) => before.find(({ fingerprint }) => fingerprint === anchor.fingerprint) ?? anchor,
+              );
+              return { data, record: { ...record, anchors } };
+            });
+          },
+        });
+      expect(await failure(meddle, ['edits'])).toBe('bundle');
+    },
+    PATIENCE,
+  );
 });

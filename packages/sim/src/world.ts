@@ -261,6 +261,7 @@ export class World implements Surroundings, Stage {
       return `${object} is written: [${labels(after?.chain ?? [])}] trusts [${labels(after?.anchors ?? [])}] (write ${after?.order})`;
     });
     this.invariant.wrote(object);
+    this.invariant.noted(object);
   }
 
   /** A watch event for every controller: late, or lost. */
