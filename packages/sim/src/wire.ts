@@ -27,7 +27,12 @@ interface Memory {
   readonly catalogue: Catalogue;
 }
 
-const PARTS = ['objects', 'consumers', 'authority', 'catalogue'] as const satisfies readonly (keyof Memory)[];
+/** One watch for each: authorities live in Secrets too. */
+const WATCHES: readonly (readonly (keyof Memory)[])[] = [
+  ['objects', 'authority'],
+  ['consumers'],
+  ['catalogue'],
+];
 
 /**
  * The home as one process of a controller has it: each call is an event of the world, takes time, may fail, may be the last
@@ -79,7 +84,7 @@ export class Wire {
     if (this.immediate || !faults.staleReads || time >= this.#hangUntil) this.#hanging.clear();
     if (this.immediate || !faults.staleReads) return;
     if (this.#hanging.size === 0 && random.chance(0.1)) {
-      for (const part of PARTS) if (random.chance(0.6)) this.#hanging.add(part);
+      for (const parts of WATCHES) if (random.chance(0.5)) for (const part of parts) this.#hanging.add(part);
       this.#hangUntil = time + random.between(0, random.chance(0.5) ? minute : 8 * minute);
     }
     if (this.#hanging.size > 0) this.#stage.happened('stale-reads');

@@ -244,7 +244,7 @@ export class World implements Surroundings, Stage {
     }
     if (swap.kind === 'activate' && this.consumers.has('stranger')) this.happened('stranger');
     this.happened(swap.kind);
-    worstMoment(this);
+    worstMoment(this, swap.kind);
     this.invariant.swapped(before, swap);
     for (const consumer of this.consumers.values()) consumer.probedAgain();
     this.notify();
