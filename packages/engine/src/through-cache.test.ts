@@ -146,6 +146,35 @@ describe('A look', () => {
   });
 });
 
+describe('What is written while somebody looks', () => {
+  test('is looked at again: dated after the beginning of the look, it would count as very old', async () => {
+    await converge(world.home, RESOURCES, ID);
+    let looks = 0;
+    const home: Home = {
+      ...world.home,
+      clock: { now: () => world.now, steadySince: () => instant(0) },
+      requests: {
+        settle: async () => {},
+        pending: async () => {
+          if (looks++ > 0) return { rotate: [], distrust: [] };
+          world.pass(second);
+          const { version, data, record } = await world.object('default/secrets/a');
+          if (record === undefined) throw new Error('not ours');
+          await world.objects.write('default/secrets/a', version, (at) => ({
+            data,
+            record: { ...record, changedAt: at },
+          }));
+          world.pass(second);
+          return { rotate: [], distrust: [] };
+        },
+      },
+    };
+    const { now } = await observe(home, RESOURCES, ID);
+    expect(looks).toBe(2);
+    expect(now).toBe(world.now);
+  });
+});
+
 const restartOnly = (workloadVersion: string): ConsumerFound => ({
   id: 'default/deployments/web',
   reload: 'restart',
@@ -201,11 +230,14 @@ describe('First sight', () => {
     const { workloadVersion: _, ...base } = restartOnly('v1');
     const consumer: ConsumerSeen = { ...base, instances: [{ ...instance, createdAt: instant(2_000) }] };
     const { duties } = await observe(world.home, RESOURCES, ID);
-    const sight = new FirstSight();
-    const dates = async (now: number, from: ConsumerSeen) =>
-      (
-        await sight.of({ consumers: async () => [from] }).consumers(duties, undefined, instant(now))
-      )[0]?.instances.map(({ createdAt }) => createdAt);
+    let time = 0;
+    const sight = new FirstSight({ now: () => instant(time) });
+    const dates = async (at: number, from: ConsumerSeen) => {
+      time = at;
+      const source = sight.of({ consumers: async () => [from] });
+      const [found] = await source.consumers(duties, undefined, instant(0));
+      return found?.instances.map(({ createdAt }) => createdAt);
+    };
     expect(await dates(1_000, consumer)).toEqual([undefined]);
     expect(await dates(3_000, consumer)).toEqual([undefined]);
     const other = { ...consumer, instances: [{ ...instance, uid: 'p2', createdAt: instant(2_500) }] };

@@ -110,6 +110,23 @@ export class Invariant {
     }
   }
 
+  /** What our notes beside an object say of it is no older than the bytes: evidence is counted from there. */
+  noted(id: string): void {
+    const record = this.#store.object(id)?.record;
+    const refuse = (what: string): void =>
+      this.#broke('bundle', `${id} is said to have held ${what} for too long`);
+    for (const { fingerprint, since } of record?.anchors ?? []) {
+      const began = this.#store.runBegan(id, ({ anchors }) => anchors.includes(fingerprint));
+      if (began === undefined || since < began) refuse(this.#certificates.label(fingerprint));
+    }
+    const leaf = record?.leaf;
+    if (leaf === undefined) return;
+    const written = this.#store.runBegan(id, ({ chain }) => chain?.[0] === leaf.fingerprint);
+    const issued = this.#store.runBegan(id, ({ issuer }) => issuer === leaf.issuer);
+    if (written === undefined || leaf.writtenAt < written) refuse('its leaf');
+    if (issued === undefined || leaf.issuerSince < issued) refuse('leaves of its issuer');
+  }
+
   /** While n is previous, no bundle of ours lacks n. */
   wrote(id: string): void {
     const state = this.#store.state;

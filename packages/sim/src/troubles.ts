@@ -1,3 +1,4 @@
+import type { Transition } from '@handover/core';
 import { minute, second } from '@handover/material';
 import { Controller } from './controller.ts';
 import type { FaultName } from './faults.ts';
@@ -66,7 +67,7 @@ export const troubles = (world: World): void => {
 };
 
 /** The worst moment for anything is while a step is on its way to everybody. */
-export const worstMoment = (world: World): void => {
+export const worstMoment = (world: World, step: Transition['kind']): void => {
   const { random, setup } = world;
   if (!world.stormy) return;
   const soon = (name: FaultName, chance: number, within: number, act: () => void): void => {
@@ -75,7 +76,8 @@ export const worstMoment = (world: World): void => {
   soon('clock-jumps', 0.5, random.chance(0.5) ? 5 * second : minute, () => jumpClock(world));
   soon('distrust', 0.3, minute, () => distrustOne(world));
   soon('evictions', 0.4, 15 * second, () => evictOne(world));
-  soon('newcomers', 0.3, 30 * second, () => world.welcomeNext());
+  // Above all for a newcomer: right after the CA is gone that an old cache would still issue from.
+  soon('newcomers', step === 'retire' ? 0.8 : 0.15, 30 * second, () => world.welcomeNext());
   soon('edits', 0.5, 2 * minute, () => editOne(world));
 };
 

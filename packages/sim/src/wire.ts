@@ -27,6 +27,13 @@ interface Memory {
   readonly catalogue: Catalogue;
 }
 
+/** One watch for each: authorities live in Secrets too. */
+const WATCHES: readonly (readonly (keyof Memory)[])[] = [
+  ['objects', 'authority'],
+  ['consumers'],
+  ['catalogue'],
+];
+
 /**
  * The home as one process of a controller has it: each call is an event of the world, takes time, may fail, may be the last
  * thing the process does; a write may land late, or without its answer.
@@ -36,10 +43,11 @@ export class Wire {
   readonly #stage: Stage;
   readonly #die: () => void;
   readonly #resumed: () => void;
-  readonly #firstSight = new FirstSight();
+  readonly #firstSight: FirstSight;
   readonly #landings = new Set<() => void>();
   #memory: Memory | undefined;
-  readonly #hangUntil = new Map<keyof Memory, number>();
+  readonly #hanging = new Set<keyof Memory>();
+  #hangUntil = 0;
   #cut = false;
   /** Calls without an answer. */
   pending = 0;
@@ -50,15 +58,17 @@ export class Wire {
     this.#stage = stage;
     this.#die = die;
     this.#resumed = resumed;
+    this.#firstSight = new FirstSight(clock);
     this.home = stage.meddle(this.#homeWith(clock));
   }
 
-  /** What informers have by now. A watch that hangs leaves its part as it was; each hangs for itself. */
+  /** What informers have by now. Watches that hang, one or many at once, leave their parts as they were. */
   refresh(): Catalogue {
     const { store } = this.#stage;
     const before = this.#memory;
+    this.#hang();
     const part = <K extends keyof Memory>(key: K, now: Memory[K]): Memory[K] =>
-      before !== undefined && this.#hangs(key) ? before[key] : now;
+      before !== undefined && this.#hanging.has(key) ? before[key] : now;
     this.#memory = {
       objects: part('objects', store.objects),
       consumers: part('consumers', this.#stage.consumersFound()),
@@ -68,15 +78,16 @@ export class Wire {
     return this.#memory.catalogue;
   }
 
-  #hangs(part: keyof Memory): boolean {
+  #hang(): void {
     const { random, faults } = this.#stage;
     const time = this.#stage.time();
-    if (this.immediate || !faults.staleReads) return false;
-    if (time >= (this.#hangUntil.get(part) ?? 0) && random.chance(0.1))
-      this.#hangUntil.set(part, time + random.between(0, random.chance(0.5) ? minute : 5 * minute));
-    const hangs = time < (this.#hangUntil.get(part) ?? 0);
-    if (hangs) this.#stage.happened('stale-reads');
-    return hangs;
+    if (this.immediate || !faults.staleReads || time >= this.#hangUntil) this.#hanging.clear();
+    if (this.immediate || !faults.staleReads) return;
+    if (this.#hanging.size === 0 && random.chance(0.1)) {
+      for (const parts of WATCHES) if (random.chance(0.5)) for (const part of parts) this.#hanging.add(part);
+      this.#hangUntil = time + random.between(0, random.chance(0.5) ? minute : 8 * minute);
+    }
+    if (this.#hanging.size > 0) this.#stage.happened('stale-reads');
   }
 
   /** The process is gone. What it had sent may still arrive. */

@@ -244,7 +244,7 @@ export class World implements Surroundings, Stage {
     }
     if (swap.kind === 'activate' && this.consumers.has('stranger')) this.happened('stranger');
     this.happened(swap.kind);
-    worstMoment(this);
+    worstMoment(this, swap.kind);
     this.invariant.swapped(before, swap);
     for (const consumer of this.consumers.values()) consumer.probedAgain();
     this.notify();
@@ -261,6 +261,7 @@ export class World implements Surroundings, Stage {
       return `${object} is written: [${labels(after?.chain ?? [])}] trusts [${labels(after?.anchors ?? [])}] (write ${after?.order})`;
     });
     this.invariant.wrote(object);
+    this.invariant.noted(object);
   }
 
   /** A watch event for every controller: late, or lost. */

@@ -13,7 +13,7 @@ import {
   type ResourceReader,
 } from '@handover/engine';
 import { Informer, type Kube, type Secret, secrets } from '@handover/kube';
-import { duration, HandoverError, type Instant, second } from '@handover/material';
+import { after, duration, HandoverError, type Instant, second } from '@handover/material';
 import { type Register, type RegisterOptions, registerOf } from '../resources/catalogue.ts';
 import type { Declarations } from '../resources/declarations.ts';
 import { PodConsumers } from '../workloads/consumers.ts';
@@ -90,7 +90,7 @@ export class KubeHome implements Home {
   readonly random = (bytes: number): Uint8Array => randomBytes(bytes);
   readonly facts: HomeFacts;
   readonly #states: Informer<Secret> | undefined;
-  readonly #firstSight = new FirstSight();
+  readonly #firstSight: FirstSight;
   readonly #showing: Showing;
   readonly #declared: DeclaredConsumers;
   #look: Source;
@@ -100,6 +100,8 @@ export class KubeHome implements Home {
     this.#options = options;
     const { kube, kinds, signal, namespace } = options;
     this.keys = options.keys ?? generateKey;
+    // The API server's time is known to the second: what it has just dated may lie a little ahead of what we take for now.
+    this.#firstSight = new FirstSight({ now: () => after(this.#now(), 2 * second) });
     const tools = { keys: this.keys, random: this.random };
     this.#showing = new Showing(tools);
     this.#declared = new DeclaredConsumers(tools);
