@@ -54,6 +54,8 @@ export interface OperatorOptions {
   readonly sourceOf?: RegisterOptions['sourceOf'];
   readonly consumersFound?: boolean;
   readonly leaseName?: string;
+  /** Something that is followed changed, whoever leads. */
+  readonly onSeen?: (() => void) | undefined;
   readonly on: (event: OperatorEvent) => void;
   readonly signal: AbortSignal;
 }
@@ -67,6 +69,10 @@ const DEBOUNCE_MS = 20;
 const MOST_RACES = 5;
 /** How long a write that has left may take once we are told to stop. */
 const LAST_WRITES_MS = 800;
+/** Whoever stops is gone by then, whether or not the lease could be given up. */
+const LAST_WORD_MS = 950;
+/** Others lead at most 12 s + one look of 1.65 s after a leader's last sign of life: within 15 s even if it dies just after one. */
+const LEASE = { duration: 12_000, renewWithin: 8_000, renew: 1_500 } as const;
 
 /** The Kubernetes home, kept for ever by whoever leads. */
 export class Operator {
@@ -83,6 +89,11 @@ export class Operator {
   #running: Promise<void> | undefined;
   /** Ends writes that hang. */
   readonly #writes = new AbortController();
+  /** Whether anybody was ever seen to lead. */
+  #led = false;
+  /** What went wrong last with a watch or the Lease. */
+  #worry: string | undefined;
+  #lookDue = 0;
 
   constructor(options: OperatorOptions) {
     this.#options = options;
@@ -93,10 +104,12 @@ export class Operator {
 
   /** What stands between now and ready, in words. */
   waitingFor(): readonly string[] {
-    if (this.#home === undefined) return ['the API server has not answered yet'];
+    const worry = this.#worry === undefined ? '' : `: ${this.#worry}`;
+    if (this.#home === undefined) return [`the API server has not answered yet${worry}`];
     if (!this.#home.synced || this.#index === undefined)
-      return ['the first look at the cluster is not over yet'];
-    if (this.#lease?.held !== true) return [];
+      return [`the first look at the cluster is not over yet${worry}`];
+    if (this.#lease?.held !== true)
+      return this.#led || this.#lease?.holder !== undefined ? [] : [`nobody leads yet${worry}`];
     return this.#index.keys
       .filter((key) => !this.#done.has(key))
       .map((key) => `${key} has not been put right yet`);
@@ -116,8 +129,10 @@ export class Operator {
     on({ kind: 'started', identity });
     const version = await this.#trustBundleVersion();
     if (this.#signal.aborted) return;
-    const lease = lead(kube, { namespace, name: this.#options.leaseName ?? 'handover', identity });
+    const name = this.#options.leaseName ?? 'handover';
+    const lease = lead(kube, { namespace, name, identity, ...LEASE });
     this.#lease = lease;
+    lease.on('trouble', (error) => this.#trouble(`Lease ${namespace}/${name}`, error));
     const released = this.#releaseAtEnd(lease);
     const home = this.#open(kube.fenced(lease), version);
     this.#home = home;
@@ -125,6 +140,7 @@ export class Operator {
     await Promise.race([home.ready(), released]);
     if (!this.#signal.aborted) {
       await this.#reindex();
+      this.#options.onSeen?.();
       lease.on('gained', () => this.#begin(home));
       if (lease.held) this.#begin(home);
     }
@@ -137,6 +153,7 @@ export class Operator {
     await new Promise<void>((resolve) => {
       const end = (): void => {
         setTimeout(() => this.#writes.abort(), LAST_WRITES_MS).unref();
+        setTimeout(resolve, LAST_WORD_MS).unref();
         void lease.release().then(resolve);
       };
       if (this.#signal.aborted) end();
@@ -148,9 +165,16 @@ export class Operator {
     this.#stop.abort();
   }
 
+  /** Goes on by itself; said, and shown by whoever is not ready. */
+  #trouble(what: string, error: unknown): void {
+    if (this.#signal.aborted) return;
+    this.#worry = `${what}: ${error instanceof Error ? error.message : String(error)}`;
+    this.#options.on({ kind: 'failed', what, error, retryAt: undefined });
+  }
+
   /** Which version of ClusterTrustBundles there is; asked until the API server answers. */
   async #trustBundleVersion(): Promise<string | undefined> {
-    const { kube, on } = this.#options;
+    const { kube } = this.#options;
     for (let wait = 200; !this.#signal.aborted; wait = Math.min(wait * 2, 10_000)) {
       try {
         for (const version of ['v1', 'v1beta1', 'v1alpha1'])
@@ -161,7 +185,7 @@ export class Operator {
         return undefined;
       } catch (error) {
         if (this.#signal.aborted) break;
-        on({ kind: 'failed', what: 'the API server', error, retryAt: undefined });
+        this.#trouble('the API server', error);
         await pause(wait * (0.5 + Math.random() / 2), this.#signal);
       }
     }
@@ -209,6 +233,7 @@ export class Operator {
         if (authority !== undefined)
           for (const key of this.#index?.ofState(authority) ?? []) this.#queue?.add(key);
       },
+      onTrouble: (what, error) => this.#trouble(what, error),
       onRepair: (object, manager) => this.#options.on({ kind: 'repaired', object, manager }),
     });
   }
@@ -222,6 +247,7 @@ export class Operator {
   }
 
   #objectChanged(plural: Plural, key: string, before: Held | undefined, now: Held | undefined): void {
+    this.#options.onSeen?.();
     for (const work of this.#index?.of(plural, key) ?? []) this.#queue?.add(work);
     // What there is to inject may have changed with it.
     if (FIELD_PLURALS.includes(plural) && shapeOf(before) !== shapeOf(now)) this.#resourcesChanged();
@@ -238,6 +264,7 @@ export class Operator {
     const term = new AbortController();
     const signal = AbortSignal.any([this.#signal, term.signal]);
     this.#endTerm = () => term.abort();
+    this.#led = true;
     this.#done.clear();
     this.#statuses = new StatusWriter(
       this.#options.kube.fenced(this.#lease ?? NEVER),
@@ -333,6 +360,7 @@ export class Operator {
       return resync;
     }
     if (!catalogue.authorities.has(id)) return undefined;
+    this.#lookForOneself(home);
     const outcome = await reconcile(home, catalogue, id);
     await this.#tell(home, register, id, outcome);
     const wishes = [
@@ -342,6 +370,14 @@ export class Operator {
     ];
     if (outcome.plan.blockedBy.length > 0) wishes.push(after(home.clock.now(), ASK_AGAIN_MS));
     return instant(Math.min(...wishes));
+  }
+
+  /** A watch that has died unnoticed must not hide a drift: what can be named is asked for at each resync. */
+  #lookForOneself(home: KubeHome): void {
+    const now = home.clock.now();
+    if (now < this.#lookDue) return;
+    this.#lookDue = now + RESYNC_MS * 0.6;
+    home.doubtWhatIsNamed();
   }
 
   async #tell(home: KubeHome, register: Register, id: string, { sight, plan }: Outcome): Promise<void> {
