@@ -16,6 +16,9 @@ interface Flags extends KubeFlags {
   readonly healthAddress: string;
 }
 
+/** A request that hangs is given up after this (S0.5); a list comes in pages, each within it. */
+const REQUEST_MS = 10_000;
+
 export const define: Define = (command, context) => {
   kubeOptions(command)
     .option('-f, --file <file>', 'resources from this file; then no custom resources are needed')
@@ -46,13 +49,15 @@ Examples:
       const [host, port] = addressOf(flags.healthAddress);
       const log = new OperatorLog((line) => context.stdout.write(line), context.now);
       const end = new AbortController();
-      const { kube } = await connectKube(flags, end.signal);
+      const { kube } = await connectKube(flags, end.signal, { timeout: REQUEST_MS });
       const operator = new Operator({
         kube,
         namespace,
         identity: `${process.env.POD_NAME ?? hostname()}-${randomBytes(4).toString('hex')}`,
         trustNamespace: flags.trustNamespace,
         declarations,
+        // Rights that end at names find no pods: then `settle` is the owner's word for whoever reads what is written.
+        consumersFound: declarations === undefined,
         namespaces: flags.namespaced?.split(',').filter((name) => name !== ''),
         on: log.on,
         signal,
