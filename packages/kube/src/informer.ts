@@ -103,7 +103,7 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
 
   get state(): InformerState {
     const state = this.#state;
-    const active = state.at === 'waiting' ? state.then : state;
+    const active = state.at === 'waiting' ? state.next : state;
     return {
       phase: state.at,
       synced: this.#synced,

@@ -5,7 +5,7 @@ import type { World } from './world.ts';
 
 /** Puts on the agenda what will happen to this world: the rotation it is about, and all that goes wrong meanwhile. */
 export const troubles = (world: World): void => {
-  const { random, setup, home } = world;
+  const { random, setup, store } = world;
   const { faults, window } = setup;
   const at = (share: number, act: () => void): void => world.later(share * window, act);
   /** Some time between two shares of the window. */
@@ -15,7 +15,7 @@ export const troubles = (world: World): void => {
     for (let left = random.whole(1, most); left > 0; left--) during(0.02, 0.95, act);
   };
   const ask = (id: string): void => {
-    home.rotate = [...home.rotate, id];
+    store.rotate = [...store.rotate, id];
     world.log(() => `rotation ${id} is asked for`);
     world.notify();
   };
@@ -29,16 +29,16 @@ export const troubles = (world: World): void => {
   for (const traits of setup.newcomers) during(0.02, 0.9, () => world.welcome(traits));
   often('evictions', 4, () => evictOne(world));
   often('conflicts', 6, () => {
-    const [first, ...rest] = home.list();
-    if (first !== undefined) home.touch(random.pick([first, ...rest]).id);
+    const [first, ...rest] = store.objects.keys();
+    if (first !== undefined) store.touch(random.pick([first, ...rest]));
   });
   often('home-away', 2, () => {
-    if (home.away || !world.stormy) return;
-    home.away = true;
+    if (store.away || !world.stormy) return;
+    store.away = true;
     world.happened('home-away');
     world.log(() => 'the home is away');
     world.later(random.between(10 * second, 4 * minute), () => {
-      home.away = false;
+      store.away = false;
       world.log(() => 'the home is back');
     });
   });
@@ -74,25 +74,26 @@ const evictOne = (world: World): void => {
 
 /** Somebody wants a generation gone, whatever its role. */
 export const distrustOne = (world: World): void => {
-  const { home, random } = world;
-  const [first, ...rest] = home.authority?.generations.filter((item) => item.role !== 'distrusted') ?? [];
-  if (first === undefined || home.distrust.length > 0) return;
+  const { store, random } = world;
+  const [first, ...rest] = store.state?.generations.filter((item) => item.role !== 'distrusted') ?? [];
+  if (first === undefined || world.distrusted) return;
+  world.distrusted = true;
   const { number } = random.pick([first, ...rest]);
-  home.distrust = [...home.distrust, number];
+  store.distrust = [...store.distrust, number];
   world.log(() => `generation ${number} is to be distrusted`);
   world.notify();
 };
 
 /** The home's clock leaps, and within seconds whoever watches it knows. */
 export const jumpClock = (world: World): void => {
-  const { home, random } = world;
+  const { store, random } = world;
   // Ahead and back between two looks of a controller would leave no trace.
   if (!world.stormy || world.time() < world.lastJump + 30 * second) return;
   world.lastJump = world.time();
   // Never further than half an hour from the truth: certificates begin an hour back, and no more is promised.
-  home.offset = Math.round(random.between(-30 * minute, 30 * minute));
+  store.offset = Math.round(random.between(-30 * minute, 30 * minute));
   world.happened('clock-jumps');
-  world.log(() => `the home's clock jumps to ${Math.round(home.offset / 1000)} s off`);
+  world.log(() => `the home's clock jumps to ${Math.round(store.offset / 1000)} s off`);
   world.later(random.between(0, 5 * second), () => {
     for (const controller of world.controllers) controller.checkClock();
   });

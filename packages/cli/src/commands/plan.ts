@@ -1,5 +1,5 @@
 import { explain, plan } from '@handover/core';
-import { authorityIn, observe } from '@handover/engine';
+import { authorityIn, observe, remarksOn } from '@handover/engine';
 import type { Define } from '../context.ts';
 import { authorityArgument, homeOption, homePath, openHome } from '../directory/open-home.ts';
 import { printable } from '../printable.ts';
@@ -25,6 +25,7 @@ Examples:
         const { seen, duties, now } = await observe(home, catalogue, id);
         plans.push({ authority: id, plan: plan(seen, duties.policy, now) });
       }
+      const remarks = remarksOn(catalogue, false);
       if (flags.json === true) {
         const documents = plans.map(({ authority, plan: { phase, actions, blockedBy, notes, wakeAt } }) => ({
           authority,
@@ -34,10 +35,11 @@ Examples:
           notes,
           wakeAt: wakeAt === undefined ? null : new Date(wakeAt).toISOString(),
         }));
-        context.stdout.write(`${JSON.stringify({ plans: documents })}\n`);
+        context.stdout.write(`${JSON.stringify({ plans: documents, remarks })}\n`);
         return;
       }
       for (const { authority, plan: made } of plans)
         for (const line of explain(made)) context.stdout.write(`${printable(`${authority}: ${line}`)}\n`);
+      for (const remark of remarks) context.stdout.write(`${printable(remark)}\n`);
     });
 };

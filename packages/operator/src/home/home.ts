@@ -16,6 +16,11 @@ import { Informer, type Kube, type Secret, secrets } from '@handover/kube';
 import { duration, HandoverError, type Instant, second } from '@handover/material';
 import { type Register, type RegisterOptions, registerOf } from '../resources/catalogue.ts';
 import type { Declarations } from '../resources/declarations.ts';
+import { PodConsumers } from '../workloads/consumers.ts';
+import { Nudges } from '../workloads/nudge.ts';
+import type { Population } from '../workloads/population.ts';
+import { KubeRollouts } from '../workloads/rollouts.ts';
+import { Showing } from '../workloads/showing.ts';
 import {
   cachedAuthorities,
   KubeAuthorities,
@@ -47,6 +52,11 @@ export interface KubeHomeOptions {
   readonly sourceOf: RegisterOptions['sourceOf'];
   /** Whether consumers are found by looking at pods. */
   readonly consumersFound: boolean;
+  /** Live pods, and what makes them; undefined: this account may not see them. */
+  readonly population?: Population | undefined;
+  /** Whether pods are told when something they read was written. */
+  readonly nudge?: boolean;
+  /** All evidence there is, instead of what this home would look for. */
   readonly evidence?: EvidenceSource | undefined;
   readonly keys?: KeySource | undefined;
   /** Ends watches and reads. */
@@ -58,6 +68,7 @@ export interface KubeHomeOptions {
   readonly onRepair?: ((id: ObjectId, manager: string) => void) | undefined;
   /** A watch that goes on by itself could not begin, or broke. */
   readonly onTrouble?: ((what: string, error: Error) => void) | undefined;
+  readonly onNudgeFailed?: ((error: unknown) => void) | undefined;
 }
 
 /** The kubelet's cache can hand a file that is this old to a starting pod. */
@@ -75,12 +86,15 @@ export class KubeHome implements Home {
   readonly resources: ResourceReader;
   readonly cached: CachedView;
   readonly reloads = undefined;
+  readonly rollouts: KubeRollouts | undefined;
   readonly clock: Clock;
   readonly keys: KeySource;
   readonly random = (bytes: number): Uint8Array => randomBytes(bytes);
   readonly facts: HomeFacts;
   readonly #states: Informer<Secret> | undefined;
   readonly #firstSight = new FirstSight();
+  readonly #showing: Showing;
+  readonly #declared: DeclaredConsumers;
   #look: Source;
   #register: Register | undefined;
 
@@ -88,6 +102,9 @@ export class KubeHome implements Home {
     this.#options = options;
     const { kube, kinds, signal, namespace } = options;
     this.keys = options.keys ?? generateKey;
+    const tools = { keys: this.keys, random: this.random };
+    this.#showing = new Showing(tools);
+    this.#declared = new DeclaredConsumers(tools);
     this.clock = { now: () => this.#now(), steadySince: () => undefined };
     this.mirror = new Mirror({
       kube,
@@ -101,6 +118,15 @@ export class KubeHome implements Home {
     const named = new OneByOne({ kube, kinds, signal }, (plural) => this.#known(plural));
     this.overlay = new Overlay(this.mirror, named);
     this.#look = named;
+    const nudges =
+      options.population === undefined || options.nudge === false
+        ? undefined
+        : new Nudges(
+            kube,
+            options.population,
+            options.writeSignal ?? signal,
+            options.onNudgeFailed ?? (() => {}),
+          );
     this.shelf = new Shelf({
       kube,
       kinds,
@@ -110,14 +136,16 @@ export class KubeHome implements Home {
       mayAdopt: (id) => this.#mayAdopt(id),
       signerOf: (id) => this.#register?.signers.get(id),
       ...(options.onRepair === undefined ? {} : { onRepair: options.onRepair }),
+      onWritten: (place, digest) => nudges?.written(place, digest),
     });
     this.authorities = new KubeAuthorities({ kube, namespace, signal: options.writeSignal ?? signal });
     this.#states = options.wide.length === 0 ? undefined : this.#followStates();
-    const evidence = options.evidence ?? new DeclaredConsumers({ keys: this.keys, random: this.random });
-    const seen = this.#firstSight.of(
-      together({ consumers: async (duties) => fieldConsumers(duties) }, evidence),
-    );
-    this.evidence = seen;
+    const { population } = options;
+    this.rollouts =
+      population === undefined
+        ? undefined
+        : new KubeRollouts(kube, population, () => this.#now(), options.writeSignal ?? signal);
+    this.evidence = this.#seenBy(true);
     this.requests = new KubeRequests(async (id) => {
       const secret = await kube.get(secrets, { namespace, name: stateName(id) }, { signal });
       return secret?.metadata.annotations;
@@ -136,7 +164,7 @@ export class KubeHome implements Home {
               pending: async (id) =>
                 requestsIn(this.#states?.get(`${namespace}/${stateName(id)}`)?.metadata.annotations),
             },
-      evidence: seen,
+      evidence: this.#seenBy(false),
     };
     this.facts = {
       consumersFound: options.consumersFound,
@@ -144,6 +172,27 @@ export class KubeHome implements Home {
       trustNamespace: options.trustNamespace,
       askedAt: (leaf) => this.#askedAt(leaf),
     };
+  }
+
+  /** API fields, whoever an Authority declares, and whoever's pods read something of it. */
+  #seenBy(fresh: boolean): EvidenceSource {
+    const { population, evidence } = this.#options;
+    if (evidence !== undefined) return evidence;
+    const pods =
+      population === undefined
+        ? []
+        : [
+            new PodConsumers({
+              population,
+              showing: this.#showing,
+              fresh,
+              issued: (authority) =>
+                (fresh ? this.objects : this.cached.objects).issuedBy(authority, new Set()),
+              obstacle: (consumer) => this.rollouts?.obstacles.why(consumer, this.#now()),
+            }),
+          ];
+    const fields: EvidenceSource = { consumers: async (duties) => fieldConsumers(duties) };
+    return this.#firstSight.of(together(fields, this.#declared, ...pods));
   }
 
   #followStates(): Informer<Secret> {
@@ -172,7 +221,12 @@ export class KubeHome implements Home {
 
   async ready(): Promise<void> {
     const { declarations } = this.#options;
-    await Promise.all([this.mirror.ready, this.#states?.ready, declarations.ready]);
+    await Promise.all([
+      this.mirror.ready,
+      this.#states?.ready,
+      declarations.ready,
+      this.#options.population?.ready,
+    ]);
     await this.register();
   }
 

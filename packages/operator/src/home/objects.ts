@@ -31,6 +31,7 @@ export interface ShelfOptions {
   readonly signerOf: (id: ObjectId) => string | undefined;
   /** Somebody else had changed it, and it is being put right. */
   readonly onRepair?: (id: ObjectId, manager: string) => void;
+  readonly onWritten?: (place: Place, digest: string) => void;
 }
 
 /** The derived objects on an API server: how they are written, and why some cannot be. */
@@ -87,7 +88,7 @@ export class Shelf {
   }
 
   async write(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void> {
-    const { cache, now } = this.#options;
+    const { cache, now, onWritten } = this.#options;
     const place = placeOf(id);
     try {
       const written =
@@ -96,6 +97,7 @@ export class Shelf {
           : await this.#apply(id, place, expect, make);
       this.obstacles.overcome(id);
       await cache.wrote(expect, written);
+      onWritten?.(place, written.entries[place.part]?.record.digest ?? written.version);
     } catch (error) {
       if (!(error instanceof HandoverError)) throw error;
       if (OUTDATED.has(error.code)) {

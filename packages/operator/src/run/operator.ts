@@ -12,12 +12,15 @@ import { type Kube, type LeaderLease, lead } from '@handover/kube';
 import { after, HandoverError, type Instant, instant } from '@handover/material';
 import type { Held } from '../home/held.ts';
 import { KubeHome } from '../home/home.ts';
-import { kindsWith } from '../home/kinds.ts';
+import { kindsWith, trustBundleVersion } from '../home/kinds.ts';
 import { PLURALS, type Plural } from '../home/place.ts';
 import { FIELD_PLURALS, type Register, type RegisterOptions } from '../resources/catalogue.ts';
 import { CustomResources, type Declarations } from '../resources/declarations.ts';
 import { ownSource } from '../resources/injections.ts';
+import type { Pod } from '../workloads/pods.ts';
+import { Population } from '../workloads/population.ts';
 import { statusOfBundle, statusOfProfile } from './bundle-status.ts';
+import { SeenWriter } from './seen.ts';
 import { find, invalidStatus, statusOfAuthority, statusOfLeaves } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
 import { RESOURCES, WorkIndex, workOf } from './work.ts';
@@ -52,7 +55,10 @@ export interface OperatorOptions {
   /** Namespaces to look at; undefined: the whole cluster. */
   readonly namespaces?: readonly string[] | undefined;
   readonly sourceOf?: RegisterOptions['sourceOf'];
+  /** False: nobody looks at pods; whoever reads an object rests on `settle`, by its owner's word. Default: true, unless resources are given. */
   readonly consumersFound?: boolean;
+  /** False: pods are not told when something they read was written. */
+  readonly nudge?: boolean;
   readonly leaseName?: string;
   /** Something that is followed changed, whoever leads. */
   readonly onSeen?: (() => void) | undefined;
@@ -65,6 +71,7 @@ const RESYNC_MS = 30_000;
 /** How often is looked again while somebody is waited for. */
 const ASK_AGAIN_MS = 2_000;
 const DEBOUNCE_MS = 20;
+const POD_DEBOUNCE_MS = 200;
 /** Lost races in a row on the same work that are tried again at once. */
 const MOST_RACES = 5;
 /** How long a write that has left may take once we are told to stop. */
@@ -84,8 +91,11 @@ export class Operator {
   #index: WorkIndex | undefined;
   #queue: WorkQueue | undefined;
   #statuses: StatusWriter | undefined;
+  #seen: SeenWriter | undefined;
   readonly #done = new Set<string>();
   readonly #races = new Map<string, number>();
+  /** Authorities with a rotation under way. */
+  readonly #moving = new Set<string>();
   #running: Promise<void> | undefined;
   /** Ends writes that hang. */
   readonly #writes = new AbortController();
@@ -177,12 +187,7 @@ export class Operator {
     const { kube } = this.#options;
     for (let wait = 200; !this.#signal.aborted; wait = Math.min(wait * 2, 10_000)) {
       try {
-        for (const version of ['v1', 'v1beta1', 'v1alpha1'])
-          if (
-            await kube.serves('certificates.k8s.io', version, 'clustertrustbundles', { signal: this.#signal })
-          )
-            return version;
-        return undefined;
+        return await trustBundleVersion(kube, this.#signal);
       } catch (error) {
         if (this.#signal.aborted) break;
         this.#trouble('the API server', error);
@@ -193,13 +198,7 @@ export class Operator {
   }
 
   #open(kube: Kube, trustBundleVersion: string | undefined): KubeHome {
-    const {
-      namespace,
-      trustNamespace = namespace,
-      namespaces,
-      sourceOf = ownSource,
-      consumersFound = true,
-    } = this.#options;
+    const { namespace, trustNamespace = namespace, namespaces, sourceOf = ownSource } = this.#options;
     const given = this.#options.declarations;
     const declarations =
       given ??
@@ -209,6 +208,17 @@ export class Operator {
         only: namespaces,
         onChange: () => this.#resourcesChanged(),
       });
+    const consumersFound = this.#options.consumersFound ?? given === undefined;
+    const population =
+      given === undefined && consumersFound
+        ? new Population({
+            kube,
+            namespaces,
+            signal: this.#signal,
+            onPod: (before, now) => this.#podChanged(before, now),
+            onWorkload: () => this.#lookSoon(this.#moving),
+          })
+        : undefined;
     const cluster = namespaces === undefined;
     const wide = PLURALS.filter((plural) =>
       plural === 'clustertrustbundles'
@@ -226,6 +236,8 @@ export class Operator {
       clusterTrustBundles: trustBundleVersion !== undefined,
       sourceOf: given === undefined && cluster ? sourceOf : undefined,
       consumersFound,
+      population,
+      nudge: this.#options.nudge ?? true,
       signal: this.#signal,
       writeSignal: this.#writes.signal,
       onChange: (plural, key, before, now) => this.#objectChanged(plural, key, before, now),
@@ -235,7 +247,24 @@ export class Operator {
       },
       onTrouble: (what, error) => this.#trouble(what, error),
       onRepair: (object, manager) => this.#options.on({ kind: 'repaired', object, manager }),
+      onNudgeFailed: (error) =>
+        this.#options.on({ kind: 'failed', what: 'nudging a pod', error, retryAt: undefined }),
     });
+  }
+
+  /** A pod that comes, goes, or becomes ready may be what a step waits for. */
+  #podChanged(before: Pod | undefined, now: Pod | undefined): void {
+    const { namespace, references } = now ?? before ?? { namespace: '', references: [] };
+    const work = references.flatMap(({ plural, name }) => [
+      ...(this.#index?.of(plural, plural === 'clustertrustbundles' ? name : `${namespace}/${name}`) ?? []),
+    ]);
+    this.#lookSoon(work.filter((key) => this.#moving.has(key)));
+  }
+
+  #lookSoon(keys: Iterable<string>): void {
+    if (this.#home === undefined || this.#queue === undefined) return;
+    const soon = after(this.#home.clock.now(), POD_DEBOUNCE_MS);
+    for (const key of keys) this.#queue.add(key, soon);
   }
 
   #resourcesChanged(): void {
@@ -266,11 +295,12 @@ export class Operator {
     this.#endTerm = () => term.abort();
     this.#led = true;
     this.#done.clear();
-    this.#statuses = new StatusWriter(
-      this.#options.kube.fenced(this.#lease ?? NEVER),
-      signal,
-      (what, error) => this.#options.on({ kind: 'failed', what, error, retryAt: undefined }),
-    );
+    const fenced = this.#options.kube.fenced(this.#lease ?? NEVER);
+    const failed = (what: string, error: unknown): void =>
+      this.#options.on({ kind: 'failed', what, error, retryAt: undefined });
+    this.#statuses = new StatusWriter(fenced, signal, failed);
+    if (this.#options.declarations === undefined)
+      this.#seen = new SeenWriter(fenced, this.#options.namespace, signal, failed);
     const queue = new WorkQueue({
       now: () => home.clock.now(),
       random: Math.random,
@@ -362,6 +392,8 @@ export class Operator {
     if (!catalogue.authorities.has(id)) return undefined;
     this.#lookForOneself(home);
     const outcome = await reconcile(home, catalogue, id);
+    if (outcome.plan.phase === 'Stable') this.#moving.delete(`Authority ${id}`);
+    else this.#moving.add(`Authority ${id}`);
     await this.#tell(home, register, id, outcome);
     const wishes = [
       outcome.again ?? resync,
@@ -384,6 +416,7 @@ export class Operator {
     const { on } = this.#options;
     if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan });
     else on({ kind: 'rested', authority: id, plan });
+    await this.#seen?.put(id, sight.seen.consumers, sight.now);
     const declared = find(register, 'Authority', id);
     // After a write the next pass, which follows at once, sees how things are.
     if (declared === undefined || plan.actions.length > 0) return;
