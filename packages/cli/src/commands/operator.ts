@@ -56,8 +56,6 @@ Examples:
         identity: `${process.env.POD_NAME ?? hostname()}-${randomBytes(4).toString('hex')}`,
         trustNamespace: flags.trustNamespace,
         declarations,
-        // Rights that end at names find no pods: then `settle` is the owner's word for whoever reads what is written.
-        consumersFound: declarations === undefined,
         namespaces: flags.namespaced?.split(',').filter((name) => name !== ''),
         on: log.on,
         signal,

@@ -52,6 +52,11 @@ export class OperatorLog {
       }
       case 'repaired':
         return this.#say('warn', 'repaired', { object: event.object, changedBy: printable(event.manager) });
+      case 'obstructed':
+        return this.#say(event.obstacles.length === 0 ? 'info' : 'warn', 'obstructed', {
+          authority: event.authority,
+          obstacles: event.obstacles.slice(0, 5).map(printable),
+        });
       case 'failed':
         return this.#say('error', 'failed', { what: event.what, ...codeOf(event.error) });
       default:

@@ -21,7 +21,7 @@ import type { Pod } from '../workloads/pods.ts';
 import { Population } from '../workloads/population.ts';
 import { statusOfBundle, statusOfProfile } from './bundle-status.ts';
 import { SeenWriter } from './seen.ts';
-import { find, invalidStatus, statusOfAuthority, statusOfLeaves } from './status.ts';
+import { find, invalidStatus, obstaclesIn, statusOfAuthority, statusOfLeaves } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
 import { RESOURCES, WorkIndex, workOf } from './work.ts';
 
@@ -37,6 +37,8 @@ export type OperatorEvent =
     }
   | { readonly kind: 'rested'; readonly authority: string; readonly plan: Plan }
   | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }
+  /** What cannot be written now, and why; empty: everything can again. Said when it changes. */
+  | { readonly kind: 'obstructed'; readonly authority: string; readonly obstacles: readonly string[] }
   | {
       readonly kind: 'failed';
       readonly what: string;
@@ -60,13 +62,14 @@ export interface OperatorOptions {
   /** False: pods are not told when something they read was written. */
   readonly nudge?: boolean;
   readonly leaseName?: string;
+  /** Milliseconds within which a change that no event told of is found, give or take a third. Default 30,000. */
+  readonly resync?: number;
   /** Something that is followed changed, whoever leads. */
   readonly onSeen?: (() => void) | undefined;
   readonly on: (event: OperatorEvent) => void;
   readonly signal: AbortSignal;
 }
 
-/** A change that no event told of is found within this, give or take a third. */
 const RESYNC_MS = 30_000;
 /** How often is looked again while somebody is waited for. */
 const ASK_AGAIN_MS = 2_000;
@@ -84,6 +87,7 @@ const LEASE = { duration: 12_000, renewWithin: 8_000, renew: 1_500 } as const;
 /** The Kubernetes home, kept for ever by whoever leads. */
 export class Operator {
   readonly #options: OperatorOptions;
+  readonly #resync: number;
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
   #home: KubeHome | undefined;
@@ -94,6 +98,7 @@ export class Operator {
   #seen: SeenWriter | undefined;
   readonly #done = new Set<string>();
   readonly #races = new Map<string, number>();
+  readonly #obstacles = new Map<string, readonly string[]>();
   /** Authorities with a rotation under way. */
   readonly #moving = new Set<string>();
   #running: Promise<void> | undefined;
@@ -107,6 +112,7 @@ export class Operator {
 
   constructor(options: OperatorOptions) {
     this.#options = options;
+    this.#resync = options.resync ?? RESYNC_MS;
     this.#signal = AbortSignal.any([options.signal, this.#stop.signal]);
     // Every watch listens to it.
     setMaxListeners(0, this.#signal);
@@ -298,9 +304,11 @@ export class Operator {
     const fenced = this.#options.kube.fenced(this.#lease ?? NEVER);
     const failed = (what: string, error: unknown): void =>
       this.#options.on({ kind: 'failed', what, error, retryAt: undefined });
-    this.#statuses = new StatusWriter(fenced, signal, failed);
-    if (this.#options.declarations === undefined)
+    // Resources that somebody handed over have no status to write.
+    if (this.#options.declarations === undefined) {
+      this.#statuses = new StatusWriter(fenced, signal, failed);
       this.#seen = new SeenWriter(fenced, this.#options.namespace, signal, failed);
+    }
     const queue = new WorkQueue({
       now: () => home.clock.now(),
       random: Math.random,
@@ -364,7 +372,7 @@ export class Operator {
     const register = await home.register();
     const { catalogue } = register;
     const cached = throughCache(home, home.cached);
-    const resync = after(home.clock.now(), RESYNC_MS * (0.67 + Math.random() * 0.66));
+    const resync = after(home.clock.now(), this.#resync * (0.67 + Math.random() * 0.66));
     if (kind === 'TrustBundle') {
       const bundle = catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
       if (bundle === undefined) return undefined;
@@ -408,7 +416,7 @@ export class Operator {
   #lookForOneself(home: KubeHome): void {
     const now = home.clock.now();
     if (now < this.#lookDue) return;
-    this.#lookDue = now + RESYNC_MS * 0.6;
+    this.#lookDue = now + this.#resync * 0.6;
     home.doubtWhatIsNamed();
   }
 
@@ -416,6 +424,10 @@ export class Operator {
     const { on } = this.#options;
     if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan });
     else on({ kind: 'rested', authority: id, plan });
+    const obstacles = obstaclesIn(sight);
+    const before = this.#obstacles.get(id) ?? [];
+    if (obstacles.join() !== before.join()) on({ kind: 'obstructed', authority: id, obstacles });
+    this.#obstacles.set(id, obstacles);
     await this.#seen?.put(id, sight.seen.consumers, sight.now);
     const declared = find(register, 'Authority', id);
     // After a write the next pass, which follows at once, sees how things are.
