@@ -169,16 +169,16 @@ try {
     while (value(await read()) !== right) await pause(5);
     const ms = Math.round(performance.now() - at);
     await pause(3_000);
-      console.error(
-        stageOf()
-          .filter(isWrite)
-          .slice(writes)
-          .map(
-            ({ verb, requestURI, responseStatus, stage }) =>
-              `${stage} ${verb} ${requestURI} ${responseStatus?.code}`,
-          ),
-        said.slice(-8),
-      );
+    console.error(
+      stageOf()
+        .filter(isWrite)
+        .slice(writes)
+        .map(
+          ({ verb, requestURI, responseStatus, stage }) =>
+            `${stage} ${verb} ${requestURI} ${responseStatus?.code}`,
+        ),
+      said.slice(-8),
+    );
     report.drifts.push({ kind, msWithOneKubectlGet: ms, writes: stageOf().filter(isWrite).length - writes });
   }
   process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
