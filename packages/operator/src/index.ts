@@ -1,3 +1,5 @@
+export { type EmbedOptions, embed, type Own } from './embed/embed.ts';
+export type { EmbedAuthority, EmbedInjection, EmbedLeaf, EmbedSpec } from './embed/resources.ts';
 export { type Held, heldOf } from './home/held.ts';
 export { KubeHome, type KubeHomeOptions } from './home/home.ts';
 export { kindsWith } from './home/kinds.ts';

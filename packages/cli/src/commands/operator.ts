@@ -17,6 +17,9 @@ interface Flags extends KubeFlags {
   readonly healthAddress: string;
 }
 
+/** A request that hangs is given up after this (S0.5); a list comes in pages, each within it. */
+const REQUEST_MS = 10_000;
+
 export const define: Define = (command, context) => {
   kubeOptions(command)
     .option('-f, --file <file>', 'resources from this file; then no custom resources are needed')
@@ -47,7 +50,7 @@ Examples:
       const [host, port] = addressOf(flags.healthAddress);
       const log = new OperatorLog((line) => context.stdout.write(line), context.now);
       const end = new AbortController();
-      const { kube } = await connectKube(flags, end.signal);
+      const { kube } = await connectKube(flags, end.signal, { timeout: REQUEST_MS });
       const operator = new Operator({
         kube,
         namespace,

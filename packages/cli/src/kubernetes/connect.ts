@@ -1,21 +1,17 @@
 import { readFileSync } from 'node:fs';
-import { connect, type Kube, type KubeConfig, loadKubeConfig, type RequestReport } from '@handover/kube';
+import { type ConnectOptions, connect, type Kube, type KubeConfig, loadKubeConfig } from '@handover/kube';
 import type { KubeFlags } from './flags.ts';
 
 export async function connectKube(
   flags: KubeFlags,
   signal: AbortSignal,
-  onRequest?: (report: RequestReport) => void,
+  options: Omit<ConnectOptions, 'signal' | 'userAgent'> = {},
 ): Promise<{ readonly kube: Kube; readonly config: KubeConfig }> {
   const config = await loadKubeConfig({
     ...(flags.kubeconfig === undefined ? {} : { kubeconfig: flags.kubeconfig }),
     ...(flags.context === undefined ? {} : { context: flags.context }),
   });
-  const kube = connect(config, {
-    signal,
-    userAgent: 'handover',
-    ...(onRequest === undefined ? {} : { onRequest }),
-  });
+  const kube = connect(config, { ...options, signal, userAgent: 'handover' });
   return { kube, config };
 }
 

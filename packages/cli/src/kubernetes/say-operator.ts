@@ -63,6 +63,13 @@ export class OperatorLog {
           object: event.object,
           changedBy: printable(event.manager),
         };
+      case 'obstructed':
+        return {
+          level: event.obstacles.length === 0 ? 'info' : 'warn',
+          event: 'obstructed',
+          authority: event.authority,
+          obstacles: event.obstacles.slice(0, 5).map(printable),
+        };
       case 'failed':
         return { level: 'error', event: 'failed', what: event.what, ...codeOf(event.error) };
       default:

@@ -21,7 +21,7 @@ export interface Held {
   readonly annotations: Readonly<Record<string, string>>;
   /** Who keeps it, in words; undefined: nobody that can be told. */
   readonly owner: string | undefined;
-  /** Manager other than us that changed it last. */
+  /** Manager other than us that last set what is ours in it. */
   readonly lastForeign: string | undefined;
 }
 
@@ -38,7 +38,7 @@ const landedAt = (managed: readonly ManagedFields[]): Instant | undefined => {
   return Number.isFinite(latest) ? instant(latest) : undefined;
 };
 
-const lastForeign = (managed: readonly ManagedFields[]): string | undefined => {
+const latestOf = (managed: readonly ManagedFields[]): string | undefined => {
   let latest: ManagedFields | undefined;
   for (const entry of managed) {
     if (entry.manager === FIELD_MANAGER || entry.subresource !== undefined) continue;
@@ -47,13 +47,29 @@ const lastForeign = (managed: readonly ManagedFields[]): string | undefined => {
   return latest?.manager;
 };
 
+/** The name that a managed field of ours has in the API server's own account of who set what. */
+const MARKS: Readonly<Record<Plural, string>> = {
+  secrets: '"f:data"',
+  configmaps: '"f:data"',
+  clustertrustbundles: '"f:trustBundle"',
+  apiservices: '"f:caBundle"',
+  validatingwebhookconfigurations: '"f:caBundle"',
+  mutatingwebhookconfigurations: '"f:caBundle"',
+  customresourcedefinitions: '"f:caBundle"',
+};
+
+/** Whoever set what is ours, and not whoever edits beside it; who took it out is not on record, so then it is the last of all. */
+const lastForeign = (plural: Plural, managed: readonly ManagedFields[]): string | undefined =>
+  latestOf(managed.filter(({ fieldsV1 }) => JSON.stringify(fieldsV1 ?? {}).includes(MARKS[plural]))) ??
+  latestOf(managed);
+
 const ownerOf = ({ metadata }: KubeObject): string | undefined => {
   const { ownerReferences = [], annotations = {}, managedFields = [] } = metadata;
   const controller = ownerReferences.find((reference) => reference.controller === true) ?? ownerReferences[0];
   if (controller !== undefined) return `${controller.kind} ${controller.name}`;
   const certificate = annotations['cert-manager.io/certificate-name'];
   if (certificate !== undefined) return `cert-manager's Certificate ${certificate}`;
-  return lastForeign(managedFields);
+  return latestOf(managedFields);
 };
 
 export const heldOf = (plural: Plural, object: KubeObject): Held => {
@@ -73,6 +89,6 @@ export const heldOf = (plural: Plural, object: KubeObject): Held => {
       Object.entries(annotations).filter(([name]) => name !== RECORD && SPEAKING.test(name)),
     ),
     owner: ownerOf(object),
-    lastForeign: lastForeign(managedFields),
+    lastForeign: lastForeign(plural, managedFields),
   };
 };

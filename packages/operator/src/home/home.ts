@@ -66,6 +66,8 @@ export interface KubeHomeOptions {
   readonly onChange: (plural: Plural, key: string, before: Held | undefined, after: Held | undefined) => void;
   readonly onState: (authority: AuthorityId | undefined) => void;
   readonly onRepair?: ((id: ObjectId, manager: string) => void) | undefined;
+  /** A watch that goes on by itself could not begin, or broke. */
+  readonly onTrouble?: ((what: string, error: Error) => void) | undefined;
   readonly onNudgeFailed?: ((error: unknown) => void) | undefined;
 }
 
@@ -113,6 +115,7 @@ export class KubeHome implements Home {
       namespaces: options.namespaces,
       signal,
       onChange: options.onChange,
+      onTrouble: options.onTrouble,
     });
     const named = new OneByOne({ kube, kinds, signal }, (plural) => this.#known(plural));
     this.overlay = new Overlay(this.mirror, named);
@@ -248,6 +251,12 @@ export class KubeHome implements Home {
 
   forget(): void {
     this.#register = undefined;
+  }
+
+  /** Where single objects are followed, the next look at each asks the API server: a few, and only those we can name. */
+  doubtWhatIsNamed(): void {
+    if (this.#options.wide.length > 0 || this.#register === undefined) return;
+    for (const place of this.#toFollow(this.#register)) this.overlay.doubt(place);
   }
 
   #toFollow({ sources, declared }: Register): readonly Place[] {

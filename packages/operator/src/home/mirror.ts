@@ -14,6 +14,7 @@ export interface MirrorOptions {
   readonly namespaces?: readonly string[] | undefined;
   readonly signal: AbortSignal;
   readonly onChange: (plural: Plural, key: string, before: Held | undefined, after: Held | undefined) => void;
+  readonly onTrouble?: ((what: string, error: Error) => void) | undefined;
 }
 
 /**
@@ -46,7 +47,7 @@ export class Mirror implements Source {
     name: string | undefined,
     signal: AbortSignal,
   ): Informer<KubeObject, Held> {
-    const { kube, kinds, onChange } = this.#options;
+    const { kube, kinds, onChange, onTrouble } = this.#options;
     const informer = new Informer<KubeObject, Held>(kube, kinds[plural], {
       signal,
       project: (object) => heldOf(plural, object),
@@ -57,6 +58,8 @@ export class Mirror implements Source {
     informer.on('changed', ({ key, before, after }) => {
       if (before?.version !== after?.version) onChange(plural, key, before, after);
     });
+    const what = `watch of ${plural}${name === undefined ? '' : ` ${keyOf({ namespace, name })}`}`;
+    informer.on('trouble', (error) => onTrouble?.(what, error));
     informer.start();
     return informer;
   }

@@ -146,11 +146,8 @@ export class Shelf {
     const held = await this.#atVersion(id, place, expect);
     const shape = SHAPES[plural];
     const before = held.entries[part];
-    if (before !== undefined && digestOf(shape.read(held.texts, part) ?? {}) !== before.record.digest) {
-      const manager = held.lastForeign ?? 'somebody';
-      this.contention.repaired(id, manager, now());
-      onRepair?.(id, manager);
-    }
+    const drifted =
+      before !== undefined && digestOf(shape.read(held.texts, part) ?? {}) !== before.record.digest;
     const at = now();
     const { data, record } = make(at);
     const entries: Entries = { ...held.entries, [part]: { record, at } };
@@ -175,6 +172,12 @@ export class Shelf {
         signal,
       },
     );
+    // Only what has landed counts: a write that lost a race undid nothing.
+    if (drifted) {
+      const manager = held.lastForeign ?? 'somebody';
+      this.contention.repaired(id, manager, now());
+      onRepair?.(id, manager);
+    }
     return heldOf(plural, applied);
   }
 

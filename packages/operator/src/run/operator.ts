@@ -23,7 +23,7 @@ import type { Pod } from '../workloads/pods.ts';
 import { Population } from '../workloads/population.ts';
 import { statusOfBundle, statusOfProfile } from './bundle-status.ts';
 import { SeenWriter } from './seen.ts';
-import { find, invalidStatus, statusOfAuthority, statusOfLeaves } from './status.ts';
+import { find, invalidStatus, obstaclesIn, statusOfAuthority, statusOfLeaves } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
 import { RESOURCES, WorkIndex, workOf } from './work.ts';
 
@@ -39,6 +39,8 @@ export type OperatorEvent =
     }
   | { readonly kind: 'rested'; readonly authority: string; readonly plan: Plan }
   | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }
+  /** What cannot be written now, and why; empty: everything can again. Said when it changes. */
+  | { readonly kind: 'obstructed'; readonly authority: string; readonly obstacles: readonly string[] }
   | {
       readonly kind: 'failed';
       readonly what: string;
@@ -62,11 +64,14 @@ export interface OperatorOptions {
   /** False: pods are not told when something they read was written. */
   readonly nudge?: boolean;
   readonly leaseName?: string;
+  /** Milliseconds within which a change that no event told of is found, give or take a third. Default 30,000. */
+  readonly resync?: number;
+  /** Something that is followed changed, whoever leads. */
+  readonly onSeen?: (() => void) | undefined;
   readonly on: (event: OperatorEvent) => void;
   readonly signal: AbortSignal;
 }
 
-/** A change that no event told of is found within this, give or take a third. */
 const RESYNC_MS = 30_000;
 /** How often is looked again while somebody is waited for. */
 const ASK_AGAIN_MS = 2_000;
@@ -76,10 +81,15 @@ const POD_DEBOUNCE_MS = 200;
 const MOST_RACES = 5;
 /** How long a write that has left may take once we are told to stop. */
 const LAST_WRITES_MS = 800;
+/** Whoever stops is gone by then, whether or not the lease could be given up. */
+const LAST_WORD_MS = 950;
+/** Others lead at most 12 s + one look of 1.65 s after a leader's last sign of life: within 15 s even if it dies just after one. */
+const LEASE = { duration: 12_000, renewWithin: 8_000, renew: 1_500 } as const;
 
 /** The Kubernetes home, kept for ever by whoever leads. */
 export class Operator {
   readonly #options: OperatorOptions;
+  readonly #resync: number;
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
   #home: KubeHome | undefined;
@@ -90,14 +100,21 @@ export class Operator {
   #seen: SeenWriter | undefined;
   readonly #done = new Set<string>();
   readonly #races = new Map<string, number>();
+  readonly #obstacles = new Map<string, readonly string[]>();
   /** Authorities with a rotation under way. */
   readonly #moving = new Set<string>();
   #running: Promise<void> | undefined;
   /** Ends writes that hang. */
   readonly #writes = new AbortController();
+  /** Whether anybody was ever seen to lead. */
+  #led = false;
+  /** What went wrong last with a watch or the Lease. */
+  #worry: string | undefined;
+  #lookDue = 0;
 
   constructor(options: OperatorOptions) {
     this.#options = options;
+    this.#resync = options.resync ?? RESYNC_MS;
     this.#signal = AbortSignal.any([options.signal, this.#stop.signal]);
     // Every watch listens to it.
     setMaxListeners(0, this.#signal);
@@ -105,10 +122,12 @@ export class Operator {
 
   /** What stands between now and ready, in words. */
   waitingFor(): readonly string[] {
-    if (this.#home === undefined) return ['the API server has not answered yet'];
+    const worry = this.#worry === undefined ? '' : `: ${this.#worry}`;
+    if (this.#home === undefined) return [`the API server has not answered yet${worry}`];
     if (!this.#home.synced || this.#index === undefined)
-      return ['the first look at the cluster is not over yet'];
-    if (this.#lease?.held !== true) return [];
+      return [`the first look at the cluster is not over yet${worry}`];
+    if (this.#lease?.held !== true)
+      return this.#led || this.#lease?.holder !== undefined ? [] : [`nobody leads yet${worry}`];
     return this.#index.keys
       .filter((key) => !this.#done.has(key))
       .map((key) => `${key} has not been put right yet`);
@@ -128,8 +147,10 @@ export class Operator {
     on({ kind: 'started', identity });
     const version = await this.#trustBundleVersion();
     if (this.#signal.aborted) return;
-    const lease = lead(kube, { namespace, name: this.#options.leaseName ?? 'handover', identity });
+    const name = this.#options.leaseName ?? 'handover';
+    const lease = lead(kube, { namespace, name, identity, ...LEASE });
     this.#lease = lease;
+    lease.on('trouble', (error) => this.#trouble(`Lease ${namespace}/${name}`, error));
     const released = this.#releaseAtEnd(lease);
     const home = this.#open(kube.fenced(lease), version);
     this.#home = home;
@@ -137,6 +158,7 @@ export class Operator {
     await Promise.race([home.ready(), released]);
     if (!this.#signal.aborted) {
       await this.#reindex();
+      this.#options.onSeen?.();
       lease.on('gained', () => this.#begin(home));
       if (lease.held) this.#begin(home);
     }
@@ -149,6 +171,7 @@ export class Operator {
     await new Promise<void>((resolve) => {
       const end = (): void => {
         setTimeout(() => this.#writes.abort(), LAST_WRITES_MS).unref();
+        setTimeout(resolve, LAST_WORD_MS).unref();
         void lease.release().then(resolve);
       };
       if (this.#signal.aborted) end();
@@ -160,15 +183,22 @@ export class Operator {
     this.#stop.abort();
   }
 
+  /** Goes on by itself; said, and shown by whoever is not ready. */
+  #trouble(what: string, error: unknown): void {
+    if (this.#signal.aborted) return;
+    this.#worry = `${what}: ${error instanceof Error ? error.message : String(error)}`;
+    this.#options.on({ kind: 'failed', what, error, retryAt: undefined });
+  }
+
   /** Which version of ClusterTrustBundles there is; asked until the API server answers. */
   async #trustBundleVersion(): Promise<string | undefined> {
-    const { kube, on } = this.#options;
+    const { kube } = this.#options;
     for (let wait = 200; !this.#signal.aborted; wait = Math.min(wait * 2, 10_000)) {
       try {
         return await trustBundleVersion(kube, this.#signal);
       } catch (error) {
         if (this.#signal.aborted) break;
-        on({ kind: 'failed', what: 'the API server', error, retryAt: undefined });
+        this.#trouble('the API server', error);
         await pause(wait * (0.5 + Math.random() / 2), this.#signal);
       }
     }
@@ -223,6 +253,7 @@ export class Operator {
         if (authority !== undefined)
           for (const key of this.#index?.ofState(authority) ?? []) this.#queue?.add(key);
       },
+      onTrouble: (what, error) => this.#trouble(what, error),
       onRepair: (object, manager) => this.#options.on({ kind: 'repaired', object, manager }),
       onNudgeFailed: (error) =>
         this.#options.on({ kind: 'failed', what: 'nudging a pod', error, retryAt: undefined }),
@@ -253,6 +284,7 @@ export class Operator {
   }
 
   #objectChanged(plural: Plural, key: string, before: Held | undefined, now: Held | undefined): void {
+    this.#options.onSeen?.();
     for (const work of this.#index?.of(plural, key) ?? []) this.#queue?.add(work);
     // What there is to inject may have changed with it.
     if (FIELD_PLURALS.includes(plural) && shapeOf(before) !== shapeOf(now)) this.#resourcesChanged();
@@ -269,13 +301,16 @@ export class Operator {
     const term = new AbortController();
     const signal = AbortSignal.any([this.#signal, term.signal]);
     this.#endTerm = () => term.abort();
+    this.#led = true;
     this.#done.clear();
     const fenced = this.#options.kube.fenced(this.#lease ?? NEVER);
     const failed = (what: string, error: unknown): void =>
       this.#options.on({ kind: 'failed', what, error, retryAt: undefined });
-    this.#statuses = new StatusWriter(fenced, signal, failed);
-    if (this.#options.declarations === undefined)
+    // Resources that somebody handed over have no status to write.
+    if (this.#options.declarations === undefined) {
+      this.#statuses = new StatusWriter(fenced, signal, failed);
       this.#seen = new SeenWriter(fenced, this.#options.namespace, signal, failed);
+    }
     const queue = new WorkQueue({
       now: () => home.clock.now(),
       random: Math.random,
@@ -339,7 +374,7 @@ export class Operator {
     const register = await home.register();
     const { catalogue } = register;
     const cached = throughCache(home, home.cached);
-    const resync = after(home.clock.now(), RESYNC_MS * (0.67 + Math.random() * 0.66));
+    const resync = after(home.clock.now(), this.#resync * (0.67 + Math.random() * 0.66));
     if (kind === 'TrustBundle') {
       const bundle = catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
       if (bundle === undefined) return undefined;
@@ -365,6 +400,7 @@ export class Operator {
       return resync;
     }
     if (!catalogue.authorities.has(id)) return undefined;
+    this.#lookForOneself(home);
     const outcome = await reconcile(home, catalogue, id);
     if (outcome.plan.phase === 'Stable') this.#moving.delete(`Authority ${id}`);
     else this.#moving.add(`Authority ${id}`);
@@ -378,10 +414,22 @@ export class Operator {
     return instant(Math.min(...wishes));
   }
 
+  /** A watch that has died unnoticed must not hide a drift: what can be named is asked for at each resync. */
+  #lookForOneself(home: KubeHome): void {
+    const now = home.clock.now();
+    if (now < this.#lookDue) return;
+    this.#lookDue = now + this.#resync * 0.6;
+    home.doubtWhatIsNamed();
+  }
+
   async #tell(home: KubeHome, register: Register, id: string, { sight, plan }: Outcome): Promise<void> {
     const { on } = this.#options;
     if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan });
     else on({ kind: 'rested', authority: id, plan });
+    const obstacles = obstaclesIn(sight);
+    const before = this.#obstacles.get(id) ?? [];
+    if (obstacles.join() !== before.join()) on({ kind: 'obstructed', authority: id, obstacles });
+    this.#obstacles.set(id, obstacles);
     await this.#seen?.put(id, sight.seen.consumers, sight.now);
     const declared = find(register, 'Authority', id);
     // After a write the next pass, which follows at once, sees how things are.
