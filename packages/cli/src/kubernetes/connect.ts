@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { connect, type Kube, type KubeConfig, loadKubeConfig, type RequestReport } from '@handover/kube';
+import { type ConnectOptions, connect, type Kube, type KubeConfig, loadKubeConfig } from '@handover/kube';
 import type { Command } from 'commander';
 
 export interface KubeFlags {
@@ -15,17 +15,13 @@ export const kubeOptions = (command: Command): Command =>
 export async function connectKube(
   flags: KubeFlags,
   signal: AbortSignal,
-  onRequest?: (report: RequestReport) => void,
+  options: Pick<ConnectOptions, 'onRequest' | 'rate'> = {},
 ): Promise<{ readonly kube: Kube; readonly config: KubeConfig }> {
   const config = await loadKubeConfig({
     ...(flags.kubeconfig === undefined ? {} : { kubeconfig: flags.kubeconfig }),
     ...(flags.context === undefined ? {} : { context: flags.context }),
   });
-  const kube = connect(config, {
-    signal,
-    userAgent: 'handover',
-    ...(onRequest === undefined ? {} : { onRequest }),
-  });
+  const kube = connect(config, { signal, userAgent: 'handover', ...options });
   return { kube, config };
 }
 

@@ -52,6 +52,8 @@ export class OperatorLog {
       }
       case 'repaired':
         return this.#say('warn', 'repaired', { object: event.object, changedBy: printable(event.manager) });
+      case 'refused':
+        return this.#say('warn', 'not injected', { object: event.object, why: printable(event.why) });
       case 'failed':
         return this.#say('error', 'failed', { what: event.what, ...codeOf(event.error) });
       default:

@@ -1,5 +1,6 @@
 import type { KubeObject, ManagedFields } from '@handover/kube';
 import { type Instant, instant } from '@handover/material';
+import { keeperOf } from './keepers.ts';
 import { hasField, SHAPES, type Texts } from './parts.ts';
 import type { Plural } from './place.ts';
 import { type Entries, FIELD_MANAGER, RECORD, readEntries } from './record.ts';
@@ -23,6 +24,8 @@ export interface Held {
   readonly annotations: Readonly<Record<string, string>>;
   /** Who keeps it, in words; undefined: nobody that can be told. */
   readonly owner: string | undefined;
+  /** Another controller that keeps its caBundle. */
+  readonly keeper: string | undefined;
   /** Manager other than us that changed it last. */
   readonly lastForeign: string | undefined;
 }
@@ -75,6 +78,7 @@ export const heldOf = (plural: Plural, object: KubeObject): Held => {
       Object.entries(annotations).filter(([name]) => name !== RECORD && SPEAKING.test(name)),
     ),
     owner: ownerOf(object),
+    keeper: keeperOf(object),
     lastForeign: lastForeign(managedFields),
   };
 };

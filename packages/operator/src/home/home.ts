@@ -44,7 +44,8 @@ export interface KubeHomeOptions {
   readonly wide: readonly Plural[];
   readonly namespaces?: readonly string[] | undefined;
   readonly clusterTrustBundles: boolean;
-  readonly sourceOf: RegisterOptions['sourceOf'];
+  readonly wishOf: RegisterOptions['wishOf'];
+  readonly takeOver: boolean;
   /** Whether consumers are found by looking at pods. */
   readonly consumersFound: boolean;
   readonly evidence?: EvidenceSource | undefined;
@@ -217,8 +218,15 @@ export class KubeHome implements Home {
     namespaces: RegisterOptions['namespaces'],
     source: Source,
   ): Promise<Register> {
-    const { trustNamespace, clusterTrustBundles, sourceOf } = this.#options;
-    return registerOf(declared, { source, namespaces, trustNamespace, clusterTrustBundles, sourceOf });
+    const { trustNamespace, clusterTrustBundles, wishOf, takeOver } = this.#options;
+    return registerOf(declared, {
+      source,
+      namespaces,
+      trustNamespace,
+      clusterTrustBundles,
+      wishOf,
+      takeOver,
+    });
   }
 
   /** An uncached look begins here: whatever it lists, it lists once. Fields stay as the cache has them: docs/decisions/0305. */

@@ -10,13 +10,16 @@ import {
 } from '@handover/engine';
 import { type Kube, type LeaderLease, lead } from '@handover/kube';
 import { after, HandoverError, type Instant, instant } from '@handover/material';
+import { Compatibility } from '../compat/compatibility.ts';
+import { Refusals } from '../compat/refusals.ts';
 import type { Held } from '../home/held.ts';
 import { KubeHome } from '../home/home.ts';
 import { kindsWith } from '../home/kinds.ts';
 import { PLURALS, type Plural } from '../home/place.ts';
-import { FIELD_PLURALS, type Register, type RegisterOptions } from '../resources/catalogue.ts';
+import type { Compat } from '../install/index.ts';
+import { decisive, FIELD_PLURALS, gateOf, type Register } from '../resources/catalogue.ts';
 import { CustomResources, type Declarations } from '../resources/declarations.ts';
-import { ownSource } from '../resources/injections.ts';
+import { isSynthetic } from '../resources/injections.ts';
 import { statusOfBundle, statusOfProfile } from './bundle-status.ts';
 import { find, invalidStatus, statusOfAuthority, statusOfLeaves } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
@@ -34,6 +37,7 @@ export type OperatorEvent =
     }
   | { readonly kind: 'rested'; readonly authority: string; readonly plan: Plan }
   | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }
+  | { readonly kind: 'refused'; readonly object: string; readonly why: string }
   | {
       readonly kind: 'failed';
       readonly what: string;
@@ -51,7 +55,12 @@ export interface OperatorOptions {
   readonly declarations?: Declarations | undefined;
   /** Namespaces to look at; undefined: the whole cluster. */
   readonly namespaces?: readonly string[] | undefined;
-  readonly sourceOf?: RegisterOptions['sourceOf'];
+  /** Whose annotations are honoured beside our own. */
+  readonly compat?: readonly Compat[] | undefined;
+  /** `namespace/name` of the Authority that stands in for service-ca's. */
+  readonly serviceCaAuthority?: string | undefined;
+  /** Whether fields that another controller keeps become ours. Default: they are left alone and named. */
+  readonly takeOver?: boolean | undefined;
   readonly consumersFound?: boolean;
   readonly leaseName?: string;
   readonly on: (event: OperatorEvent) => void;
@@ -78,6 +87,8 @@ export class Operator {
   #index: WorkIndex | undefined;
   #queue: WorkQueue | undefined;
   #statuses: StatusWriter | undefined;
+  #compat: Compatibility | undefined;
+  #refusals: Refusals | undefined;
   readonly #done = new Set<string>();
   readonly #races = new Map<string, number>();
   #running: Promise<void> | undefined;
@@ -122,6 +133,7 @@ export class Operator {
     const home = this.#open(kube.fenced(lease), version);
     this.#home = home;
     lease.on('lost', () => this.#end());
+    await Promise.race([this.#compat?.ready, released]);
     await Promise.race([home.ready(), released]);
     if (!this.#signal.aborted) {
       await this.#reindex();
@@ -173,7 +185,9 @@ export class Operator {
       namespace,
       trustNamespace = namespace,
       namespaces,
-      sourceOf = ownSource,
+      compat = [],
+      serviceCaAuthority,
+      takeOver = false,
       consumersFound = true,
     } = this.#options;
     const given = this.#options.declarations;
@@ -186,6 +200,17 @@ export class Operator {
         onChange: () => this.#resourcesChanged(),
       });
     const cluster = namespaces === undefined;
+    const annotated = given === undefined && cluster;
+    this.#compat = annotated
+      ? new Compatibility({
+          kube,
+          compat,
+          serviceCaAuthority,
+          takeOver,
+          signal: this.#signal,
+          onChange: () => this.#resourcesChanged(),
+        })
+      : undefined;
     const wide = PLURALS.filter((plural) =>
       plural === 'clustertrustbundles'
         ? cluster && trustBundleVersion !== undefined
@@ -200,7 +225,8 @@ export class Operator {
       wide: given === undefined ? wide : [],
       namespaces,
       clusterTrustBundles: trustBundleVersion !== undefined,
-      sourceOf: given === undefined && cluster ? sourceOf : undefined,
+      wishOf: this.#compat?.wishOf,
+      takeOver,
       consumersFound,
       signal: this.#signal,
       writeSignal: this.#writes.signal,
@@ -224,12 +250,16 @@ export class Operator {
   #objectChanged(plural: Plural, key: string, before: Held | undefined, now: Held | undefined): void {
     for (const work of this.#index?.of(plural, key) ?? []) this.#queue?.add(work);
     // What there is to inject may have changed with it.
-    if (FIELD_PLURALS.includes(plural) && shapeOf(before) !== shapeOf(now)) this.#resourcesChanged();
+    const changed = FIELD_PLURALS.includes(plural)
+      ? decisive(before) !== decisive(now)
+      : this.#index?.isGate(plural, key) === true && gateOf(before) !== gateOf(now);
+    if (changed) this.#resourcesChanged();
   }
 
   async #reindex(): Promise<Register | undefined> {
     const register = await this.#home?.register();
-    if (register !== undefined) this.#index = new WorkIndex(register);
+    if (register !== undefined)
+      this.#index = new WorkIndex(register, this.#options.trustNamespace ?? this.#options.namespace);
     return register;
   }
 
@@ -244,6 +274,13 @@ export class Operator {
       signal,
       (what, error) => this.#options.on({ kind: 'failed', what, error, retryAt: undefined }),
     );
+    this.#refusals = new Refusals({
+      kube: this.#options.kube.fenced(this.#lease ?? NEVER),
+      identity: this.#options.identity,
+      signal,
+      onRefusal: (object, why) => this.#options.on({ kind: 'refused', object, why }),
+      onError: (what, error) => this.#options.on({ kind: 'failed', what, error, retryAt: undefined }),
+    });
     const queue = new WorkQueue({
       now: () => home.clock.now(),
       random: Math.random,
@@ -297,6 +334,7 @@ export class Operator {
       const problem = register.problems.get(declared.uid);
       if (problem !== undefined) this.#statuses?.put(declared, invalidStatus(declared, problem, now));
     }
+    void this.#refusals?.tell(register.refusals, now);
     return undefined;
   }
 
@@ -311,6 +349,10 @@ export class Operator {
     if (kind === 'TrustBundle') {
       const bundle = catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
       if (bundle === undefined) return undefined;
+      if (isSynthetic(bundle)) {
+        await this.#compat?.keep(bundle, home, catalogue);
+        return resync;
+      }
       try {
         await reconcileStaticBundle(cached, catalogue, bundle);
       } finally {
@@ -366,16 +408,6 @@ export class Operator {
 }
 
 const NEVER = { term: undefined };
-
-/** Everything about a field object that decides whether and where something is injected. */
-const shapeOf = (held: Held | undefined): string =>
-  held === undefined
-    ? ''
-    : JSON.stringify([
-        held.injectable,
-        held.annotations,
-        held.plural.endsWith('webhookconfigurations') ? Object.keys(held.texts).length > 0 : true,
-      ]);
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
