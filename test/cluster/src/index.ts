@@ -1,3 +1,4 @@
 export type { ApiServer, AuditEvent, Cluster, ClusterOptions, Size } from './api.ts';
+export { cainjectorVersion, findCainjector } from './cainjector.ts';
 export { startCluster } from './cluster.ts';
 export { type CertificateFiles, type LeafRequest, makeCa, type TestCa } from './pki.ts';

@@ -2,6 +2,7 @@ import type { Leaf } from '@handover/core';
 import { authorityRef } from '@handover/engine';
 import type { Held } from '../home/held.ts';
 import type { Place } from '../home/place.ts';
+import { certificatesIn } from '../resources/certificates-in.ts';
 import {
   type Around,
   namespacedName,
@@ -10,7 +11,6 @@ import {
   type Wish,
   type WishOf,
 } from '../resources/injections.ts';
-import { certificatesIn } from './certificates-in.ts';
 
 const FROM_SECRET = 'cert-manager.io/inject-ca-from-secret';
 const FROM_CERTIFICATE = 'cert-manager.io/inject-ca-from';
@@ -107,8 +107,8 @@ const taken = (secret: Held, name: string, place: Place): Wish => {
   return { source: { secret: { name, key: KEY } }, follow: [place] };
 };
 
-const fromApiServer = async ({ apiServerCa }: CainjectorWorld): Promise<Wish> => {
-  const inline = apiServerCa();
+const fromApiServer = async (world: CainjectorWorld): Promise<Wish> => {
+  const inline = world.apiServerCa();
   return inline === undefined
     ? { refused: `${API_SERVER}: our connection to the API server rests on no CA of its own` }
     : { source: { inline } };

@@ -14,7 +14,7 @@ import { type Certificate, HandoverError, type Instant } from '@handover/materia
 import type { Held } from '../home/held.ts';
 import type { Place } from '../home/place.ts';
 import { sourcesOf } from '../resources/catalogue.ts';
-import { certificatesIn, readBundle } from './certificates-in.ts';
+import { certificatesIn, readBundle } from '../resources/certificates-in.ts';
 import { merged } from './merge.ts';
 
 const CONCURRENT_WRITES = 8;

@@ -3,6 +3,7 @@ import { type Catalogue, catalogueOf, idOf, type Labels, type ObjectId, type Tar
 import type { Source } from '../home/fresh.ts';
 import type { Held } from '../home/held.ts';
 import { fieldPlace, idOfPlace, type Place, type Plural } from '../home/place.ts';
+import { certificatesIn } from './certificates-in.ts';
 import { type Declared, oldestFirst } from './declared.ts';
 import {
   type Around,
@@ -204,6 +205,6 @@ export const decisive = (held: Held | undefined): string =>
         held.keeper !== undefined && Object.keys(held.entries).length === 0,
       ]);
 
-/** Everything about a source that decides whether something may be taken from it; its content is another matter. */
-export const gateOf = (held: Held | undefined): string =>
-  held === undefined ? '' : JSON.stringify([held.annotations, Object.keys(held.texts).sort()]);
+/** Everything about a source that decides whether something may be taken from it; what that is, is another matter. */
+export const gateOf = (held: Held | undefined, key: string): string =>
+  held === undefined ? '' : JSON.stringify([held.annotations, certificatesIn(held, key).why]);

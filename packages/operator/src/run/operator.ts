@@ -250,9 +250,10 @@ export class Operator {
   #objectChanged(plural: Plural, key: string, before: Held | undefined, now: Held | undefined): void {
     for (const work of this.#index?.of(plural, key) ?? []) this.#queue?.add(work);
     // What there is to inject may have changed with it.
+    const gate = this.#index?.gate(plural, key);
     const changed = FIELD_PLURALS.includes(plural)
       ? decisive(before) !== decisive(now)
-      : this.#index?.isGate(plural, key) === true && gateOf(before) !== gateOf(now);
+      : gate !== undefined && gateOf(before, gate) !== gateOf(now, gate);
     if (changed) this.#resourcesChanged();
   }
 

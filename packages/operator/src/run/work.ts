@@ -48,10 +48,10 @@ export class WorkIndex {
   readonly #byObject = new Map<string, Set<string>>();
   readonly #neighbours = new Map<string, Set<string>>();
 
-  readonly #gates: ReadonlySet<string>;
+  readonly #gates: ReadonlyMap<string, string>;
 
   constructor({ catalogue, gates }: Register, trustNamespace: string) {
-    this.#gates = new Set(gates.map(placeKey));
+    this.#gates = new Map(gates.map((gate) => [placeKey(gate), gate.part]));
     const { authorities, leaves, trustBundles, tlsProfiles } = catalogue;
     const touches = (place: Pick<Place, 'plural' | 'namespace' | 'name'>, key: string): void => {
       const known = this.#byObject.get(placeKey(place)) ?? new Set();
@@ -88,9 +88,9 @@ export class WorkIndex {
     return this.#byObject.get(`${plural} ${key}`) ?? [];
   }
 
-  /** Whether an object decides, by being there and by its annotations, what is injected. */
-  isGate(plural: string, key: string): boolean {
-    return this.#gates.has(`${plural} ${key}`);
+  /** The key of an object that decides, by being there and by its annotations, what is injected; undefined: none does. */
+  gate(plural: string, key: string): string | undefined {
+    return this.#gates.get(`${plural} ${key}`);
   }
 
   /** Work that an authority's new state calls for: its own, and that of whoever shares a bundle with it. */

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { connect, type Kube, type RequestReport } from '@handover/kube';
 import { crds, Operator, type OperatorEvent, type OperatorOptions, RESOURCE_KINDS } from '@handover/operator';
 import { type Cluster, startCluster } from '@handover/test-cluster';
@@ -10,6 +12,8 @@ export interface Stage {
   readonly requests: (RequestReport & { readonly by: string })[];
   readonly events: (OperatorEvent & { readonly by: string })[];
   start(name: string, options?: Partial<OperatorOptions>): Running;
+  /** An object as a file, for kubectl. */
+  file(object: object): string;
   stop(): Promise<void>;
 }
 
@@ -45,6 +49,7 @@ export async function setStage(options: { readonly crds?: boolean } = {}): Promi
   const requests: (RequestReport & { readonly by: string })[] = [];
   const events: (OperatorEvent & { readonly by: string })[] = [];
   const running: Running[] = [];
+  let files = 0;
   if (options.crds !== false) {
     await cluster.apply(...crds());
     await cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');
@@ -77,6 +82,11 @@ export async function setStage(options: { readonly crds?: boolean } = {}): Promi
       };
       running.push(one);
       return one;
+    },
+    file: (object) => {
+      const path = join(cluster.directory, `object-${++files}.json`);
+      writeFileSync(path, JSON.stringify(object));
+      return path;
     },
     stop: async () => {
       await Promise.all(running.map((one) => one.stop()));
