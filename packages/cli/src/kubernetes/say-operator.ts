@@ -70,6 +70,8 @@ export class OperatorLog {
           authority: event.authority,
           obstacles: event.obstacles.slice(0, 5).map(printable),
         };
+      case 'refused':
+        return { level: 'warn', event: 'not injected', object: event.object, why: printable(event.why) };
       case 'failed':
         return { level: 'error', event: 'failed', what: event.what, ...codeOf(event.error) };
       default:

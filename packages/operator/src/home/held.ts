@@ -1,6 +1,7 @@
 import type { KubeObject, ManagedFields } from '@handover/kube';
 import { type Instant, instant } from '@handover/material';
 import { MANAGED_LABEL } from '../marks.ts';
+import { keeperOf } from './keepers.ts';
 import { hasField, SHAPES, type Texts } from './parts.ts';
 import type { Plural } from './place.ts';
 import { type Entries, FIELD_MANAGER, RECORD, readEntries } from './record.ts';
@@ -21,6 +22,8 @@ export interface Held {
   readonly annotations: Readonly<Record<string, string>>;
   /** Who keeps it, in words; undefined: nobody that can be told. */
   readonly owner: string | undefined;
+  /** Another controller that keeps its caBundle. */
+  readonly keeper: string | undefined;
   /** Manager other than us that last set what is ours in it. */
   readonly lastForeign: string | undefined;
 }
@@ -89,6 +92,7 @@ export const heldOf = (plural: Plural, object: KubeObject): Held => {
       Object.entries(annotations).filter(([name]) => name !== RECORD && SPEAKING.test(name)),
     ),
     owner: ownerOf(object),
+    keeper: keeperOf(object),
     lastForeign: lastForeign(plural, managedFields),
   };
 };

@@ -49,7 +49,8 @@ export interface KubeHomeOptions {
   readonly wide: readonly Plural[];
   readonly namespaces?: readonly string[] | undefined;
   readonly clusterTrustBundles: boolean;
-  readonly sourceOf: RegisterOptions['sourceOf'];
+  readonly wishOf: RegisterOptions['wishOf'];
+  readonly takeOver: boolean;
   /** Whether consumers are found by looking at pods. */
   readonly consumersFound: boolean;
   /** Live pods, and what makes them; undefined: this account may not see them. */
@@ -284,8 +285,15 @@ export class KubeHome implements Home {
     namespaces: RegisterOptions['namespaces'],
     source: Source,
   ): Promise<Register> {
-    const { trustNamespace, clusterTrustBundles, sourceOf } = this.#options;
-    return registerOf(declared, { source, namespaces, trustNamespace, clusterTrustBundles, sourceOf });
+    const { trustNamespace, clusterTrustBundles, wishOf, takeOver } = this.#options;
+    return registerOf(declared, {
+      source,
+      namespaces,
+      trustNamespace,
+      clusterTrustBundles,
+      wishOf,
+      takeOver,
+    });
   }
 
   /** An uncached look begins here: whatever it lists, it lists once. Fields stay as the cache has them: docs/decisions/0305. */

@@ -89,6 +89,13 @@ export const RIGHTS: readonly Row[] = [
   },
   {
     reach: 'watched',
+    group: 'events.k8s.io',
+    resources: ['events'],
+    verbs: ['create', 'patch'],
+    why: 'what happened, for kubectl describe',
+  },
+  {
+    reach: 'watched',
     group: '',
     resources: ['services'],
     verbs: LOOK,

@@ -7,7 +7,7 @@ import { PLURALS } from '../home/place.ts';
 import { FIELD_MANAGER } from '../home/record.ts';
 import type { Register } from '../resources/catalogue.ts';
 import { CustomResources } from '../resources/declarations.ts';
-import { ownSource } from '../resources/injections.ts';
+import { ownWish } from '../resources/injections.ts';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
 import { seenEvidence } from './seen.ts';
 
@@ -54,7 +54,8 @@ export async function openView({
     declarations: new CustomResources({ kube, signal, onChange: () => home?.forget() }),
     wide: PLURALS.filter((candidate) => candidate !== 'clustertrustbundles' || version !== undefined),
     clusterTrustBundles: version !== undefined,
-    sourceOf: ownSource,
+    wishOf: ownWish,
+    takeOver: false,
     consumersFound: true,
     evidence: seenEvidence(kube, namespace, signal),
     signal,

@@ -136,7 +136,9 @@ describe('drift is put right by a watch, by exactly one write', () => {
   ];
   for (const kind of FIELD_NAMES) {
     for (const [what, value] of drifts) {
-      test(`${kind === 'APIService' ? what : what.replace(/^S0.\d/, 'S0.13')} in ${kind}`, async ({ skip }) => {
+      test(`${kind === 'APIService' ? what : what.replace(/^S0.\d/, 'S0.13')} in ${kind}`, async ({
+        skip,
+      }) => {
         // No resync could do it within this test.
         const one = start({ resync: NEVER });
         await isReady(one);

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { connect, type Kube, type KubeConfig, loadKubeConfig, type RequestReport } from '@handover/kube';
 import {
   crds,
@@ -18,6 +20,8 @@ export interface Stage {
   readonly requests: (RequestReport & { readonly by: string })[];
   readonly events: (OperatorEvent & { readonly by: string })[];
   start(name: string, options?: Partial<OperatorOptions>): Running;
+  /** An object as a file, for kubectl. */
+  file(object: object): string;
   stop(): Promise<void>;
 }
 
@@ -57,6 +61,7 @@ export async function setStage(options: StageOptions = {}): Promise<Stage> {
   const requests: (RequestReport & { readonly by: string })[] = [];
   const events: (OperatorEvent & { readonly by: string })[] = [];
   const running: Running[] = [];
+  let files = 0;
   let account: KubeConfig | undefined;
   if (options.installed !== undefined) {
     const wanted = { namespace: 'handover-system', image: 'none', ...options.installed };
@@ -104,6 +109,11 @@ export async function setStage(options: StageOptions = {}): Promise<Stage> {
       };
       running.push(one);
       return one;
+    },
+    file: (object) => {
+      const path = join(cluster.directory, `object-${++files}.json`);
+      writeFileSync(path, JSON.stringify(object));
+      return path;
     },
     stop: async () => {
       await Promise.all(running.map((one) => one.stop()));
