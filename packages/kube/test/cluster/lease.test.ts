@@ -20,7 +20,7 @@ const candidate = async (identity: string) => {
     namespace: 'default',
     name: 'leader',
     identity,
-    duration: 3_000,
+    duration: 6_000,
     signal: stop.signal,
   });
   return { kube, lease, fenced: kube.fenced(lease) };
@@ -70,6 +70,7 @@ test('a leader that lost its server writes nothing when the server is back, unti
   await cluster.apiServer.start();
   await again;
   expect(writesOf('c')).toHaveLength(0);
-  await c.fenced.create(configMaps, thing('by-c'));
-  expect(c.lease.term).toBe(2);
+  // On a slow machine it may be lost and gained once more in between.
+  await eventually(async () => (await codeOf(c.fenced.create(configMaps, thing('by-c')))) === 'no error');
+  expect(c.lease.term).toBeGreaterThanOrEqual(2);
 });
