@@ -172,7 +172,8 @@ describe('a proxy', () => {
   test('is gone through, with its password, by CONNECT and by SOCKS 5', async () => {
     const server = await serve();
     const tls = { ca: pem(one.pem) };
-    const via = (proxyUrl: string) => codeOf(client(server, tls, { proxyUrl }).get(configMaps, which));
+    const via = (proxyUrl: string) =>
+      codeOf(client(server, tls, { proxyUrl: new Hidden(proxyUrl) }).get(configMaps, which));
     expect(await via(`http://127.0.0.1:${await httpProxy()}`)).toBe('no error');
     const guarded = await httpProxy('p%w');
     expect(await via(`http://user:p%25w@127.0.0.1:${guarded}`)).toBe('no error');

@@ -30,7 +30,7 @@ ${script}`,
     apiVersion: API,
     command: process.execPath,
     args: [path],
-    env: { RUNS: place.path('runs'), PATH: process.env.PATH ?? '' },
+    env: () => ({ RUNS: place.path('runs'), PATH: process.env.PATH ?? '' }),
     ...more,
   };
   return new ExecPlugin(config, () => now);

@@ -32,7 +32,7 @@ describe('one file', () => {
         {
           'certificate-authority-data': base64('CA'),
           'tls-server-name': 'kubernetes',
-          'proxy-url': 'socks5://p:1',
+          'proxy-url': 'socks5://u:pass-word@p:1',
         },
         { token: 'secret-token', as: 'jane', 'as-groups': ['g'] },
         { namespace: 'prod' },
@@ -42,11 +42,12 @@ describe('one file', () => {
       server: 'https://api.test:6443',
       namespace: 'prod',
       context: 'x',
-      proxyUrl: 'socks5://p:1',
       impersonate: { user: 'jane', groups: ['g'] },
       tls: { serverName: 'kubernetes' },
     });
     expect(found.auth.token?.reveal()).toBe('secret-token');
+    expect(found.proxyUrl?.reveal()).toBe('socks5://u:pass-word@p:1');
+    expect(JSON.stringify(found)).not.toContain('pass-word');
     expect(found.tls.ca !== undefined && 'pem' in found.tls.ca && found.tls.ca.pem.reveal()).toBe('CA');
     expect(JSON.stringify(found)).not.toContain('secret-token');
   });
@@ -128,6 +129,16 @@ contexts: [{name: a, context: {cluster: c}}]
     const broken = load('users:\n- name: u\n  user: {token: very-secret-token\n clusters: [');
     await expect(broken).rejects.toMatchObject({ code: 'KUBECONFIG_MALFORMED' });
     await broken.catch((error: Error) => expect(error.message).not.toContain('very-secret'));
+  });
+
+  test('warns of nothing, since a warning would quote it', async () => {
+    const warnings: Error[] = [];
+    const listener = (warning: Error) => warnings.push(warning);
+    process.on('warning', listener);
+    await codeOf(load('%very-secret-token\n---\n{}'));
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('warning', listener);
+    expect(warnings).toEqual([]);
   });
 
   test('whatever it holds, the answer is a config or a code', async () => {

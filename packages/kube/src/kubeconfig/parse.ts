@@ -92,7 +92,8 @@ export async function parseKubeConfig(text: string, path: string): Promise<Merge
   const { parse } = await import('yaml');
   let document: unknown;
   try {
-    document = parse(text, { maxAliasCount: 100 });
+    // Its warnings would go to standard error with the line they are about, which may be a token.
+    document = parse(text, { maxAliasCount: 100, logLevel: 'error' });
   } catch (cause) {
     const at = (cause as { linePos?: readonly { line: number }[] }).linePos?.[0]?.line;
     // The parser's own message quotes the line, which may be a token.
