@@ -113,10 +113,8 @@ export class Invariant {
   /** What our notes beside an object say of it is no older than the bytes: evidence is counted from there. */
   noted(id: string): void {
     const record = this.#store.object(id)?.record;
-    const { now } = this.#store;
-    // Counted anew from this very write it is honest, also where the clock was set back since.
     const tooOld = (began: number | undefined, since: number): boolean =>
-      began === undefined || since < Math.min(began, now);
+      began === undefined || since < began;
     const refuse = (what: string): void =>
       this.#broke('bundle', `${id} is said to have held ${what} for too long`);
     for (const { fingerprint, since } of record?.anchors ?? []) {
