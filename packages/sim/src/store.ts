@@ -136,14 +136,17 @@ export class Store {
     return this.#entries.get(id)?.history.at(-1);
   }
 
-  /** When the unbroken run of contents for which `holds` is true began; undefined: it is not true now. */
+  /**
+   * Earliest date in the unbroken run of contents for which `holds` is true (the clock may have been set back within it);
+   * undefined: it is not true now.
+   */
   runBegan(id: ObjectId, holds: (content: Content) => boolean): Instant | undefined {
     const history = this.#entries.get(id)?.history ?? [];
     let began: Instant | undefined;
     for (let index = history.length - 1; index >= 0; index--) {
       const content = history[index];
       if (content === undefined || !holds(content)) break;
-      began = content.date;
+      if (began === undefined || content.date < began) began = content.date;
     }
     return began;
   }
