@@ -72,4 +72,5 @@ export {
 export { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './stored-object.ts';
 export { throughCache } from './through-cache.ts';
 export { type Answer, dryRun, type Pair, type TrustMatrix, verifyAuthority } from './verify.ts';
+export { WatchedClock } from './watched-clock.ts';
 export { type QueueOptions, WorkQueue } from './work-queue.ts';

@@ -1,6 +1,6 @@
 import type { Plan } from '@handover/core';
-import { type Outcome, observe, type Planner, reconcile } from '@handover/engine';
-import { HandoverError, type Instant, minute, second } from '@handover/material';
+import { type Outcome, observe, type Planner, reconcile, WatchedClock } from '@handover/engine';
+import { HandoverError, minute, second } from '@handover/material';
 import { describe, sameTarget } from './describe.ts';
 import { AUTHORITY } from './resources.ts';
 import type { Stage } from './stage.ts';
@@ -14,9 +14,7 @@ export class Controller {
   #wire: Wire | undefined;
   #busy = false;
   #wakeAt = Number.POSITIVE_INFINITY;
-  #steadySince: Instant | undefined;
-  #lastHome = 0;
-  #lastTime = 0;
+  #clock: WatchedClock | undefined;
 
   constructor(name: string, stage: Stage) {
     this.name = name;
@@ -25,13 +23,13 @@ export class Controller {
 
   start(): void {
     const { store } = this.#stage;
-    const clock = {
-      now: () => store.now,
-      steadySince: () => {
-        this.checkClock();
-        return this.#steadySince;
-      },
-    };
+    const clock = new WatchedClock(
+      () => store.now,
+      () => this.#stage.time(),
+      { tolerance: second, steadySince: store.now },
+    );
+    clock.now();
+    this.#clock = clock;
     this.#wire = new Wire(
       this.#stage,
       clock,
@@ -39,9 +37,6 @@ export class Controller {
       () => this.#stage.resumed(),
     );
     this.#busy = false;
-    this.#steadySince = store.now;
-    this.#lastHome = store.now;
-    this.#lastTime = this.#stage.time();
     this.#wakeAt = Number.POSITIVE_INFINITY;
     this.wake(0);
   }
@@ -90,13 +85,7 @@ export class Controller {
 
   /** The home's clock against its own monotonic one: whenever it looks, and every few seconds besides. */
   checkClock(): void {
-    const { store } = this.#stage;
-    if (this.#wire === undefined || store.away) return;
-    const time = this.#stage.time();
-    const drift = store.now - this.#lastHome - (time - this.#lastTime);
-    if (Math.abs(drift) > second) this.#steadySince = store.now;
-    this.#lastHome = store.now;
-    this.#lastTime = time;
+    if (this.#wire !== undefined && !this.#stage.store.away) this.#clock?.now();
   }
 
   #pass(wire: Wire): void {

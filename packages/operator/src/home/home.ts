@@ -11,6 +11,7 @@ import {
   type HomeFacts,
   type ObjectId,
   type ResourceReader,
+  WatchedClock,
 } from '@handover/engine';
 import { Informer, type Kube, type Secret, secrets } from '@handover/kube';
 import { after, duration, HandoverError, type Instant, second } from '@handover/material';
@@ -72,6 +73,8 @@ export interface KubeHomeOptions {
   readonly onNudgeFailed?: ((error: unknown) => void) | undefined;
 }
 
+/** An API server tells its time in whole seconds; with several of them, answers may come from any. */
+const CLOCK_TOLERANCE_MS = 5_000;
 /** The kubelet's cache can hand a file that is this old to a starting pod. */
 const CACHE_LAG = duration(10 * second);
 
@@ -104,11 +107,19 @@ export class KubeHome implements Home {
     const { kube, kinds, signal, namespace } = options;
     this.keys = options.keys ?? generateKey;
     // The API server's time is known to the second: what it has just dated may lie a little ahead of what we take for now.
-    this.#firstSight = new FirstSight({ now: () => after(this.#now(), 2 * second) });
+    this.#firstSight = new FirstSight({
+      now: () => after(this.#now(), 2 * second),
+      setBacks: () => this.clock.setBacks?.() ?? [],
+    });
     const tools = { keys: this.keys, random: this.random };
     this.#showing = new Showing(tools);
     this.#declared = new DeclaredConsumers(tools);
-    this.clock = { now: () => this.#now(), steadySince: () => undefined };
+    const clock = new WatchedClock(
+      () => this.#serverTime(),
+      () => performance.now(),
+      { tolerance: CLOCK_TOLERANCE_MS },
+    );
+    this.clock = clock;
     this.mirror = new Mirror({
       kube,
       kinds,
@@ -219,6 +230,10 @@ export class KubeHome implements Home {
   }
 
   #now(): Instant {
+    return this.clock.now();
+  }
+
+  #serverTime(): Instant {
     const now = this.#options.kube.clock.now();
     if (now !== undefined) return now;
     throw new HandoverError('KUBE_UNAVAILABLE', 'the API server has not answered yet', { retry: 'later' });
