@@ -9,6 +9,9 @@ import { connectKube, ownNamespace } from '../kubernetes/connect.ts';
 import { type KubeFlags, kubeOptions } from '../kubernetes/flags.ts';
 import { OperatorLog } from '../kubernetes/say-operator.ts';
 
+/** What one operator may ask of an API server; a burst for the drift of many objects at once. */
+const RATE = { perSecond: 50, burst: 100 };
+
 interface Flags extends KubeFlags {
   readonly file?: string;
   readonly namespace?: string;
@@ -65,8 +68,7 @@ Examples:
       const [host, port] = addressOf(flags.healthAddress);
       const log = new OperatorLog((line) => context.stdout.write(line), context.now);
       const end = new AbortController();
-      // The API server's own priority and fairness is the limit, as for every controller today: docs/decisions/0320.
-      const { kube } = await connectKube(flags, end.signal, { rate: false, timeout: REQUEST_MS });
+      const { kube } = await connectKube(flags, end.signal, { rate: RATE, timeout: REQUEST_MS });
       const operator = new Operator({
         kube,
         namespace,

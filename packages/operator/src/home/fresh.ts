@@ -46,22 +46,27 @@ export class OneByOne implements Source {
 }
 
 /**
- * What the API server says now, for the length of one look: each kind is listed once, when it is first asked for; an object
- * that is not among the labelled ones is asked for by name, because it may be there without our label.
+ * What the API server says now, for the length of one look: each kind is listed once, when it is first asked for. An object
+ * that is not among the labelled ones is asked for by name only where there is reason to: that something is in the way of a
+ * creation is said by the creation itself.
  */
 export class FreshLook implements Source {
   readonly #options: FreshOptions;
   readonly #byName: OneByOne;
+  readonly #mayBeThere: (place: Place) => boolean;
   readonly #lists = new Map<Plural, Promise<ReadonlyMap<string, Held>>>();
 
-  constructor(options: FreshOptions) {
+  constructor(options: FreshOptions, mayBeThere: (place: Place) => boolean) {
     this.#options = options;
+    this.#mayBeThere = mayBeThere;
     this.#byName = new OneByOne(options, () => []);
   }
 
   async held(place: Place): Promise<Held | undefined> {
     const found = (await this.#list(place.plural)).get(keyOf(place));
-    return found ?? (isLabelled(place.plural) ? this.#byName.held(place) : undefined);
+    return (
+      found ?? (isLabelled(place.plural) && this.#mayBeThere(place) ? this.#byName.held(place) : undefined)
+    );
   }
 
   async all(plural: Plural): Promise<readonly Held[]> {

@@ -37,7 +37,7 @@ import type { Kinds } from './kinds.ts';
 import { Mirror } from './mirror.ts';
 import { Shelf } from './objects.ts';
 import { Overlay } from './overlay.ts';
-import { isField, type Place, type Plural, placeOf, placesOf } from './place.ts';
+import { idOfPlace, isField, type Place, type Plural, placeOf, placesOf } from './place.ts';
 
 export interface KubeHomeOptions {
   readonly kube: Kube;
@@ -317,7 +317,7 @@ export class KubeHome implements Home {
     const server =
       wide.length === 0
         ? new OneByOne({ kube, kinds, signal }, (plural) => this.#known(plural))
-        : new FreshLook({ kube, kinds, namespaces, signal });
+        : new FreshLook({ kube, kinds, namespaces, signal }, (place) => this.#mayBeThere(place));
     this.#look = {
       held: (place) => (isField(place) ? this.overlay.held(place) : server.held(place)),
       all: (plural) =>
@@ -325,6 +325,18 @@ export class KubeHome implements Home {
     };
     const [labels, declared] = await Promise.all([declarations.freshNamespaces(), declarations.fresh()]);
     return this.#registerOf(declared, labels, this.overlay);
+  }
+
+  /** There without our label: seen before, a source in other hands, or to be taken over. */
+  #mayBeThere(place: Place): boolean {
+    const { plural, namespace, name } = place;
+    return (
+      this.overlay.isStranger(place) ||
+      this.#mayAdopt(idOfPlace(place)) ||
+      this.#register?.sources.some(
+        (source) => source.plural === plural && source.namespace === namespace && source.name === name,
+      ) === true
+    );
   }
 
   #askedAt(leaf: string): Instant | undefined {

@@ -14,6 +14,7 @@ export class Overlay implements Source {
   readonly #server: Source;
   readonly #answers = new Map<string, { readonly before: string | undefined; readonly held: Held }>();
   readonly #suspect = new Set<string>();
+  readonly #strangers = new Set<string>();
 
   constructor(cache: Source, server: Source) {
     this.#cache = cache;
@@ -23,13 +24,20 @@ export class Overlay implements Source {
   async held(place: Place): Promise<Held | undefined> {
     const name = nameOf(place.plural, place);
     const cached = await this.#cache.held(place);
-    if (this.#suspect.delete(name)) {
+    if (this.#suspect.delete(name) || (cached === undefined && this.#strangers.has(name))) {
       const held = await this.#server.held(place);
-      if (held !== undefined && held.version !== cached?.version)
-        this.#answers.set(name, { before: cached?.version, held });
+      if (held === undefined || cached !== undefined) this.#strangers.delete(name);
+      else this.#strangers.add(name);
+      if (held !== undefined && cached !== undefined && held.version !== cached.version)
+        this.#answers.set(name, { before: cached.version, held });
       return held;
     }
     return this.#newer(name, cached);
+  }
+
+  /** Whether it was seen to be there though the cache does not have it: without our label it is not watched. */
+  isStranger(place: Place): boolean {
+    return this.#strangers.has(nameOf(place.plural, place));
   }
 
   async all(plural: Plural): Promise<readonly Held[]> {
@@ -55,6 +63,7 @@ export class Overlay implements Source {
   /** The API server answered a write that was decided on version `before`. */
   async wrote(before: string | undefined, held: Held): Promise<void> {
     const cached = await this.#cache.held({ ...held, part: '' });
+    this.#strangers.delete(nameOf(held.plural, held));
     // The event may have come before the answer.
     if (cached?.version === before) this.#answers.set(nameOf(held.plural, held), { before, held });
   }
