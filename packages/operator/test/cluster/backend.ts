@@ -6,17 +6,21 @@ import { GROUP_PATH } from './packaging.ts';
 /** A server that is an aggregated API, an admission webhook and a conversion webhook; every request is a handshake of its own. */
 export class Backend {
   readonly server: Server;
+  /** Handshakes that were followed by a request: the API server's. */
   handshakes = 0;
-  /** Handshakes that the API server, or whoever called, broke off. */
-  readonly broken: string[] = [];
+  /** Handshakes that the caller broke off, because of what it was shown. */
+  broken: string[] = [];
 
   constructor() {
     // HTTP/1.1 only, and no connection twice.
-    this.server = createServer({}, (request, response) => void answer(request, response));
-    this.server.on('secureConnection', () => {
+    this.server = createServer({}, (request, response) => {
       this.handshakes++;
+      void answer(request, response);
     });
-    this.server.on('tlsClientError', (error) => this.broken.push(error.message));
+    this.server.on('tlsClientError', ({ message }) => {
+      // A caller that hangs up has said nothing about the certificate.
+      if (/alert/.test(message)) this.broken.push(message);
+    });
   }
 
   async listen(): Promise<number> {

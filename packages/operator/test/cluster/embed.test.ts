@@ -134,8 +134,9 @@ const to =
     path.includes(part);
 
 const reachable = async (): Promise<void> => {
-  balancer.targets = [...replicas].map(({ port }) => port);
+  // As a Service does: nobody is sent to a server that is not ready.
   await Promise.all([...replicas].map(({ own }) => own.ready));
+  balancer.targets = [...replicas].map(({ port }) => port);
   // The API server's own view of the aggregated API follows by itself.
   await until(
     () =>
@@ -145,6 +146,7 @@ const reachable = async (): Promise<void> => {
         .catch(() => false),
     'the aggregated API',
   );
+  for (const { backend } of replicas) backend.broken = [];
 };
 
 afterEach(async () => {
