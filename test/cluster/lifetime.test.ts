@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { noNodeBecause, startCluster } from './src/index.ts';
 import { places } from './src/places.ts';
 import { identify, isAlive, type ProcessId } from './src/process-id.ts';
@@ -29,6 +29,9 @@ const clusterOfAnotherProcess = async (options: object, ...pods: readonly object
   const words = [entry, JSON.stringify(options), JSON.stringify(pods)];
   const child = spawn(process.execPath, ['--input-type=module', '-e', START, ...words], {
     stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => {
+    child.kill('SIGKILL');
   });
   const [chunk] = (await once(child.stdout, 'data')) as [Buffer];
   return { child, directory: chunk.toString().trim() };
@@ -122,7 +125,7 @@ it.skipIf(noNodeBecause() !== undefined)(
 );
 
 it('ends with its keeper too, and the next start clears away what that left', async () => {
-  const { child, directory } = await clusterOfAnotherProcess({});
+  const { directory } = await clusterOfAnotherProcess({});
   const record = recordOf(directory);
   if (record === undefined) throw new Error('no record of the cluster');
   process.kill(record.keeper.pid, 'SIGKILL');
@@ -130,7 +133,6 @@ it('ends with its keeper too, and the next start clears away what that left', as
   expect(existsSync(directory)).toBe(true);
   await (await startCluster()).stop();
   expect(existsSync(directory)).toBe(false);
-  child.kill('SIGKILL');
 });
 
 it('does not take a process for another one that had the same number', () => {

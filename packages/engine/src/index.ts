@@ -29,7 +29,7 @@ export { askStatus, readDocument } from './evidence/status-document.ts';
 export { FirstSight } from './first-sight.ts';
 export { localIssuer } from './issuer.ts';
 export { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
-export { observe, type Sight } from './observe.ts';
+export { inParallel, observe, type Sight } from './observe.ts';
 export { authorityIn, type Duties, type Extras, policyFor, specOf } from './policy-for.ts';
 export type {
   AuthorityId,

@@ -1,6 +1,6 @@
 export { type EmbedOptions, embed, type Own } from './embed/embed.ts';
 export type { EmbedAuthority, EmbedInjection, EmbedLeaf, EmbedSpec } from './embed/resources.ts';
-export { type Held, heldOf, MANAGED_LABEL } from './home/held.ts';
+export { type Held, heldOf } from './home/held.ts';
 export { KubeHome, type KubeHomeOptions } from './home/home.ts';
 export { kindsWith } from './home/kinds.ts';
 export {
@@ -34,6 +34,7 @@ export {
   type TrustBundleResourceStatus,
   unused,
 } from './install/index.ts';
+export { MANAGED_LABEL } from './marks.ts';
 export {
   CustomResources,
   type Declarations,

@@ -127,6 +127,7 @@ export class Controller {
   /** Planning on the result of one's own actions, in the same instant, gives none of them again. */
   async #repeats(wire: Wire, { plan }: Outcome): Promise<void> {
     if (plan.actions.length === 0) return;
+    wire.refresh();
     const { seen, duties, now } = await observe(wire.home, this.#stage.store.catalogue, AUTHORITY);
     const again = this.#stage.strategy.plan(seen, duties.policy, now);
     const repeated = again.actions.find((action) => plan.actions.some((done) => sameTarget(done, action)));

@@ -110,6 +110,25 @@ export class Invariant {
     }
   }
 
+  /** What our notes beside an object say of it is no older than the bytes: evidence is counted from there. */
+  noted(id: string): void {
+    const record = this.#store.object(id)?.record;
+    const tooOld = (began: number | undefined, since: number): boolean =>
+      began === undefined || since < began;
+    const refuse = (what: string): void =>
+      this.#broke('bundle', `${id} is said to have held ${what} for too long`);
+    for (const { fingerprint, since } of record?.anchors ?? []) {
+      const began = this.#store.runBegan(id, ({ anchors }) => anchors.includes(fingerprint));
+      if (tooOld(began, since)) refuse(this.#certificates.label(fingerprint));
+    }
+    const leaf = record?.leaf;
+    if (leaf === undefined) return;
+    const written = this.#store.runBegan(id, ({ chain }) => chain?.[0] === leaf.fingerprint);
+    const issued = this.#store.runBegan(id, ({ issuer }) => issuer === leaf.issuer);
+    if (tooOld(written, leaf.writtenAt)) refuse('its leaf');
+    if (tooOld(issued, leaf.issuerSince)) refuse('leaves of its issuer');
+  }
+
   /** While n is previous, no bundle of ours lacks n. */
   wrote(id: string): void {
     const state = this.#store.state;

@@ -142,6 +142,13 @@ const KINDS = {
     presents: [],
     verifies: [SHARED],
   }),
+  wordVerifier: (id, lot) => ({
+    ...base,
+    id,
+    ownersWord: true,
+    verifies: [SHARED],
+    delay: withinSettle(lot),
+  }),
   presenter: (id, lot) => ({
     ...acknowledged(id, lot),
     presents: [secretId(id)],
@@ -170,6 +177,7 @@ const FOUND: readonly [Kind, ...Kind[]] = [
   KINDS.wordApart,
   KINDS.field,
   KINDS.verifier,
+  KINDS.wordVerifier,
   KINDS.presenter,
   KINDS.elsewhere,
 ];
@@ -248,6 +256,9 @@ export const setUp = (random: Random, wishes: Wishes): Setup => {
   if (drawn.has('adoption') || drawn.has('strips') || drawn.has('distrust')) drawn.delete('stranger');
   // Where nobody may be passed over, a CA can end under a rotation that is blocked: then all fail, as status has said.
   if (drawn.has('adoption') || drawn.has('strips') || drawn.has('distrust')) drawn.delete('expiry');
+  // Whoever takes a CA away by hand where nothing else vouches for the new one breaks it himself.
+  if (drawn.has('adoption') || drawn.has('strips') || drawn.has('distrust') || drawn.has('expiry'))
+    drawn.delete('edits');
   // An adopted CA is replaced at once, one close to its end by its schedule.
   if (drawn.has('adoption') || drawn.has('expiry')) drawn.delete('schedule');
   const found = described || !ours || random.chance(0.7);
@@ -278,7 +289,8 @@ export const setUp = (random: Random, wishes: Wishes): Setup => {
       rotate: { at: 0.8 },
       strategy: wishes.strategy === 'instant' ? 'Instant' : 'Phased',
       settle: duration(settle),
-      onBlocked: random.pick(['Wait', 'Wait', 'Restart', 'Proceed']),
+      // A process that is restarted onto a bundle that somebody has edited says that it holds what it was restarted for.
+      onBlocked: random.pick(drawn.has('edits') ? ['Wait'] : ['Wait', 'Wait', 'Restart', 'Proceed']),
       patience: duration(random.pick([10 * minute, 24 * hour])),
       paused: false,
       maxConcurrentRollouts: random.whole(1, 3),

@@ -49,6 +49,14 @@ describe('worlds that once found a fault of the planner', () => {
   });
 });
 
+describe('worlds that once found a fault of the engine', () => {
+  it('write a leaf between the beginning of a look and its list, so that it seems to be of the future', async () => {
+    const faults = ['stale-reads', 'newcomers', 'second-rotation', 'two-controllers'] as const;
+    const outcome = await runSeeds({ strategy: 'phased', seeds: 20, from: 70, faults });
+    expect(outcome.firstFailure).toBeNull();
+  });
+});
+
 describe('a seed', () => {
   it('gives the same answer every time', async () => {
     for (const seed of [1, 2, 3, 17]) {

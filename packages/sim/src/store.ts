@@ -14,8 +14,9 @@ import { AUTHORITY, NAMESPACES, SHARED } from './resources.ts';
 
 /** What a reader of an object gets, as of one write: what its bytes hold, whatever is said about them. */
 export interface Content {
-  /** True time of the write. */
+  /** True time of the write, and the date that the home's clock gave it. */
   readonly at: number;
+  readonly date: Instant;
   /** Grows with every write: a reader never goes back. */
   readonly order: number;
   /** Leaf first; undefined for a bundle without a leaf. */
@@ -135,6 +136,21 @@ export class Store {
     return this.#entries.get(id)?.history.at(-1);
   }
 
+  /**
+   * Earliest date in the unbroken run of contents for which `holds` is true (the clock may have been set back within it);
+   * undefined: it is not true now.
+   */
+  runBegan(id: ObjectId, holds: (content: Content) => boolean): Instant | undefined {
+    const history = this.#entries.get(id)?.history ?? [];
+    let began: Instant | undefined;
+    for (let index = history.length - 1; index >= 0; index--) {
+      const content = history[index];
+      if (content === undefined || !holds(content)) break;
+      if (began === undefined || content.date < began) began = content.date;
+    }
+    return began;
+  }
+
   swap(expect: number | undefined, record: AuthorityRecord): void {
     if (this.state?.revision !== expect) throw conflict(AUTHORITY);
     this.authority = record;
@@ -164,6 +180,13 @@ export class Store {
     this.#objects = undefined;
   }
 
+  /** Somebody asks for a rotation by this id, or for a generation to be distrusted. */
+  ask(request: { readonly rotate?: string; readonly distrust?: number }): void {
+    if (request.rotate !== undefined) this.rotate = [...this.rotate, request.rotate];
+    if (request.distrust !== undefined) this.distrust = [...this.distrust, request.distrust];
+    this.#version++;
+  }
+
   /** Lets go of requests that the state has taken up. */
   settle(state: AuthorityState): void {
     this.rotate = this.rotate.filter((id) => !state.ids.includes(id));
@@ -176,6 +199,7 @@ export class Store {
     const chain = data['tls.crt'] === undefined ? undefined : this.#certificates.read(data['tls.crt']);
     const content: Content = {
       at,
+      date: this.now,
       order: ++this.#version,
       chain,
       issuer: chain?.[0] === undefined ? undefined : this.#certificates.issuerOf(chain[0], data['tls.key']),

@@ -1,3 +1,4 @@
+import type { Transition } from '@handover/core';
 import { minute, second } from '@handover/material';
 import { Controller } from './controller.ts';
 import type { FaultName } from './faults.ts';
@@ -15,7 +16,7 @@ export const troubles = (world: World): void => {
     for (let left = random.whole(1, most); left > 0; left--) during(0.02, 0.95, act);
   };
   const ask = (id: string): void => {
-    store.rotate = [...store.rotate, id];
+    store.ask({ rotate: id });
     world.log(() => `rotation ${id} is asked for`);
     world.notify();
   };
@@ -26,7 +27,7 @@ export const troubles = (world: World): void => {
     during(0.1, 0.8, () => ask('second'));
   }
   if (faults.has('distrust')) during(0.05, 0.8, () => distrustOne(world));
-  for (const traits of setup.newcomers) during(0.02, 0.9, () => world.welcome(traits));
+  for (const _ of setup.newcomers) during(0.02, 0.9, () => world.welcomeNext());
   often('evictions', 4, () => evictOne(world));
   often('conflicts', 6, () => {
     const [first, ...rest] = store.objects.keys();
@@ -65,6 +66,39 @@ export const troubles = (world: World): void => {
   }
 };
 
+/** The worst moment for anything is while a step is on its way to everybody. */
+export const worstMoment = (world: World, step: Transition['kind']): void => {
+  const { random, setup } = world;
+  if (!world.stormy) return;
+  const soon = (name: FaultName, chance: number, within: number, act: () => void): void => {
+    if (setup.faults.has(name) && random.chance(chance)) world.later(random.between(0, within), act);
+  };
+  soon('clock-jumps', 0.5, random.chance(0.5) ? 5 * second : minute, () => jumpClock(world));
+  soon('distrust', 0.3, minute, () => distrustOne(world));
+  soon('evictions', 0.4, 15 * second, () => evictOne(world));
+  // Above all for a newcomer: right after the CA is gone that an old cache would still issue from.
+  soon('newcomers', step === 'retire' ? 0.8 : 0.15, 30 * second, () => world.welcomeNext());
+  soon('edits', 0.5, 2 * minute, () => editOne(world));
+};
+
+/**
+ * Somebody puts back an older copy of a bundle: the CA that is on its way is gone from it, and our notes beside it still say
+ * that it is there.
+ */
+const editOne = (world: World): void => {
+  const { store, random } = world;
+  const next = store.state?.generations.find((item) => item.role === 'next')?.anchors[0].fingerprint;
+  if (!world.stormy || next === undefined) return;
+  const [first, ...rest] = [...store.managed].filter((id) => store.latest(id)?.anchors.includes(next));
+  if (first === undefined) return;
+  const id = random.pick([first, ...rest]);
+  const kept = store.latest(id)?.anchors.filter((item) => item !== next) ?? [];
+  const bundle = kept.map((item) => world.certificates.of(item).pem).join('');
+  world.happened('edits');
+  world.log(() => `somebody takes the new CA out of ${id}`);
+  store.overwrite(id, { ...store.object(id)?.data, 'ca.crt': bundle });
+};
+
 const evictOne = (world: World): void => {
   const [first, ...rest] = world.consumers.values();
   if (first === undefined) return;
@@ -79,7 +113,7 @@ export const distrustOne = (world: World): void => {
   if (first === undefined || world.distrusted) return;
   world.distrusted = true;
   const { number } = random.pick([first, ...rest]);
-  store.distrust = [...store.distrust, number];
+  store.ask({ distrust: number });
   world.log(() => `generation ${number} is to be distrusted`);
   world.notify();
 };

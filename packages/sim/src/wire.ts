@@ -21,11 +21,18 @@ const lost = (): HandoverError =>
 
 /** What a process has in memory of its home; every part is as old as it happens to be. */
 interface Memory {
-  objects: ReadonlyMap<ObjectId, StoredObject>;
-  consumers: readonly ConsumerFound[];
-  authority: AuthorityRecord | undefined;
-  catalogue: Catalogue;
+  readonly objects: ReadonlyMap<ObjectId, StoredObject>;
+  readonly consumers: readonly ConsumerFound[];
+  readonly authority: AuthorityRecord | undefined;
+  readonly catalogue: Catalogue;
 }
+
+/** One watch for each: authorities live in Secrets too. */
+const WATCHES: readonly (readonly (keyof Memory)[])[] = [
+  ['objects', 'authority'],
+  ['consumers'],
+  ['catalogue'],
+];
 
 /**
  * The home as one process of a controller has it: each call is an event of the world, takes time, may fail, may be the last
@@ -36,9 +43,11 @@ export class Wire {
   readonly #stage: Stage;
   readonly #die: () => void;
   readonly #resumed: () => void;
-  readonly #firstSight = new FirstSight();
+  readonly #firstSight: FirstSight;
   readonly #landings = new Set<() => void>();
   #memory: Memory | undefined;
+  readonly #hanging = new Set<keyof Memory>();
+  #hangUntil = 0;
   #cut = false;
   /** Calls without an answer. */
   pending = 0;
@@ -49,33 +58,36 @@ export class Wire {
     this.#stage = stage;
     this.#die = die;
     this.#resumed = resumed;
+    this.#firstSight = new FirstSight(clock);
     this.home = stage.meddle(this.#homeWith(clock));
   }
 
-  /** What informers have by now. A stale part stays what it was. */
+  /** What informers have by now. Watches that hang, one or many at once, leave their parts as they were. */
   refresh(): Catalogue {
-    const { store, random, faults } = this.#stage;
+    const { store } = this.#stage;
     const before = this.#memory;
-    const behind = (): boolean => {
-      const is = before !== undefined && !this.immediate && faults.staleReads && random.chance(0.3);
-      if (is) this.#stage.happened('stale-reads');
-      return is;
+    this.#hang();
+    const part = <K extends keyof Memory>(key: K, now: Memory[K]): Memory[K] =>
+      before !== undefined && this.#hanging.has(key) ? before[key] : now;
+    this.#memory = {
+      objects: part('objects', store.objects),
+      consumers: part('consumers', this.#stage.consumersFound()),
+      authority: part('authority', store.authority),
+      catalogue: part('catalogue', store.catalogue),
     };
-    this.#memory =
-      before === undefined
-        ? {
-            objects: store.objects,
-            consumers: this.#stage.consumersFound(),
-            authority: store.authority,
-            catalogue: store.catalogue,
-          }
-        : {
-            objects: behind() ? before.objects : store.objects,
-            consumers: behind() ? before.consumers : this.#stage.consumersFound(),
-            authority: behind() ? before.authority : store.authority,
-            catalogue: behind() ? before.catalogue : store.catalogue,
-          };
     return this.#memory.catalogue;
+  }
+
+  #hang(): void {
+    const { random, faults } = this.#stage;
+    const time = this.#stage.time();
+    if (this.immediate || !faults.staleReads || time >= this.#hangUntil) this.#hanging.clear();
+    if (this.immediate || !faults.staleReads) return;
+    if (this.#hanging.size === 0 && random.chance(0.1)) {
+      for (const parts of WATCHES) if (random.chance(0.5)) for (const part of parts) this.#hanging.add(part);
+      this.#hangUntil = time + random.between(0, random.chance(0.5) ? minute : 8 * minute);
+    }
+    if (this.#hanging.size > 0) this.#stage.happened('stale-reads');
   }
 
   /** The process is gone. What it had sent may still arrive. */
@@ -105,7 +117,7 @@ export class Wire {
     const { store, random } = this.#stage;
     if (this.immediate) return store.away ? Promise.reject(away()) : Promise.resolve(read());
     const pauses = this.#stage.faults.lateWrites && random.chance(0.004);
-    const wait = pauses ? random.between(second, 3 * minute) : random.between(0, 10);
+    const wait = pauses ? this.#pause(second) : random.between(0, 10);
     return this.#call((resolve, reject) => {
       this.#stage.soon(wait, () => {
         if (this.#cut) return;
@@ -125,7 +137,7 @@ export class Wire {
     if (this.immediate) return store.away ? Promise.reject(away()) : new Promise((done) => done(land()));
     const late = this.#stage.faults.lateWrites && random.chance(0.06);
     if (late) this.#stage.happened('late-writes');
-    const wait = late ? random.between(5 * second, 5 * minute) : random.between(0, this.#stage.gap);
+    const wait = late ? this.#pause(5 * second) : random.between(0, this.#stage.gap);
     this.#landings.add(land);
     return this.#call((resolve, reject) => {
       this.#stage.later(wait, () => {
@@ -159,6 +171,12 @@ export class Wire {
         else resolve();
       });
     });
+  }
+
+  /** Seconds or minutes; now and then, as of a machine that was put to sleep, long enough for others to end a rotation. */
+  #pause(least: number): number {
+    const { random } = this.#stage;
+    return random.chance(0.7) ? random.between(least, 4 * minute) : random.between(4 * minute, 15 * minute);
   }
 
   #call<T>(begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => void): Promise<T> {

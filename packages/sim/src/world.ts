@@ -15,7 +15,7 @@ import type { Stage } from './stage.ts';
 import { type Content, conflict, Store } from './store.ts';
 import type { Strategy } from './strategies.ts';
 import { transitionOf } from './transition-of.ts';
-import { distrustOne, jumpClock, troubles } from './troubles.ts';
+import { troubles, worstMoment } from './troubles.ts';
 
 /** When every story begins; any instant would do. */
 export const BEGINNING = Date.UTC(2030, 0, 1);
@@ -54,6 +54,7 @@ export class World implements Surroundings, Stage {
   #changes = 0;
   #over = false;
   #consumersFound: readonly ConsumerFound[] | undefined;
+  #welcomed = 0;
   #resumed = false;
   #thrown: { readonly error: unknown } | undefined;
   /** Faults are still to come. */
@@ -243,12 +244,7 @@ export class World implements Surroundings, Stage {
     }
     if (swap.kind === 'activate' && this.consumers.has('stranger')) this.happened('stranger');
     this.happened(swap.kind);
-    // The worst moment for a clock to leap, or for a change of mind, is while a step is on its way to everybody.
-    const { faults } = this.setup;
-    if (faults.has('clock-jumps') && this.random.chance(0.5))
-      this.later(this.random.between(0, this.random.chance(0.5) ? 5_000 : minute), () => jumpClock(this));
-    if (faults.has('distrust') && this.stormy && this.random.chance(0.3))
-      this.later(this.random.between(0, minute), () => distrustOne(this));
+    worstMoment(this, swap.kind);
     this.invariant.swapped(before, swap);
     for (const consumer of this.consumers.values()) consumer.probedAgain();
     this.notify();
@@ -265,6 +261,7 @@ export class World implements Surroundings, Stage {
       return `${object} is written: [${labels(after?.chain ?? [])}] trusts [${labels(after?.anchors ?? [])}] (write ${after?.order})`;
     });
     this.invariant.wrote(object);
+    this.invariant.noted(object);
   }
 
   /** A watch event for every controller: late, or lost. */
@@ -320,6 +317,11 @@ export class World implements Surroundings, Stage {
 
   #isPresented(object: string): boolean {
     return (this.#readers.get(object) ?? []).some(({ traits }) => traits.declared);
+  }
+
+  welcomeNext(): void {
+    const traits = this.setup.newcomers[this.#welcomed++];
+    if (traits !== undefined) this.welcome(traits);
   }
 
   /** A consumer that comes in the middle, with whatever it needs. */

@@ -8,6 +8,7 @@ export type {
   Size,
   TestNode,
 } from './api.ts';
+export { cainjectorVersion, findCainjector } from './cainjector.ts';
 export { startCluster } from './cluster.ts';
 export { type CertificateFiles, type LeafRequest, makeCa, type TestCa } from './pki.ts';
 export { noNodeBecause } from './system-packages.ts';

@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { HandoverError } from '@handover/material';
-import { Operator, resourcesOfFile, serveHealth } from '@handover/operator';
+import { COMPAT, type Compat, Operator, resourcesOfFile, serveHealth } from '@handover/operator';
 import type { Define } from '../context.ts';
 import { usageError } from '../error-line.ts';
-import { connectKube, type KubeFlags, kubeOptions, ownNamespace } from '../kubernetes/connect.ts';
+import { connectKube, ownNamespace } from '../kubernetes/connect.ts';
+import { type KubeFlags, kubeOptions } from '../kubernetes/flags.ts';
 import { OperatorLog } from '../kubernetes/say-operator.ts';
 
 interface Flags extends KubeFlags {
@@ -13,6 +14,9 @@ interface Flags extends KubeFlags {
   readonly namespace?: string;
   readonly namespaced?: string;
   readonly trustNamespace?: string;
+  readonly compat?: readonly Compat[];
+  readonly serviceCaAuthority?: string;
+  readonly takeOver?: true;
   readonly healthAddress: string;
 }
 
@@ -31,6 +35,13 @@ export const define: Define = (command, context) => {
       '--trust-namespace <ns>',
       'namespace that TrustBundles take Secrets and ConfigMaps from (default: its own)',
     )
+    .option('--compat <names>', `honour the annotations of ${COMPAT.join(', ')} as well`, compatIn)
+    .option(
+      '--service-ca-authority <ns/name>',
+      'Authority that issues where service-ca would; with --compat service-ca',
+      authorityIn,
+    )
+    .option('--take-over', 'take over caBundle fields that another controller keeps (default: left alone)')
     .option('--health-address <host:port>', 'where /livez and /readyz are served', '127.0.0.1:8081')
     .addHelpText(
       'after',
@@ -38,24 +49,33 @@ export const define: Define = (command, context) => {
 Keeps the Authorities, Leaves, TrustBundles and TLSProfiles of a cluster: run two or more, one of them leads. It stays alive
 when the API server does not answer, and writes nothing after SIGTERM. Its log is one JSON document per line.
 
+An object whose caBundle cainjector or service-ca keeps already is left alone, and an Event on it says so, until it carries
+handover.dev/take-over: "true" or --take-over is given.
+
 Examples:
   $ handover operator --health-address 0.0.0.0:8081
+  $ handover operator --compat cainjector,service-ca --service-ca-authority handover-system/service-ca
   $ handover operator -f webhook.yaml --namespace my-webhook`,
     )
     .action(async (flags: Flags) => {
+      checkCompat(flags);
       const signal = context.untilStopped();
       const namespace = ownNamespace(flags.namespace);
       const declarations = flags.file === undefined ? undefined : readFile(flags.file);
       const [host, port] = addressOf(flags.healthAddress);
       const log = new OperatorLog((line) => context.stdout.write(line), context.now);
       const end = new AbortController();
-      const { kube } = await connectKube(flags, end.signal, { timeout: REQUEST_MS });
+      // The API server's own priority and fairness is the limit, as for every controller today: docs/decisions/0320.
+      const { kube } = await connectKube(flags, end.signal, { rate: false, timeout: REQUEST_MS });
       const operator = new Operator({
         kube,
         namespace,
         identity: `${process.env.POD_NAME ?? hostname()}-${randomBytes(4).toString('hex')}`,
         trustNamespace: flags.trustNamespace,
         declarations,
+        compat: flags.compat,
+        serviceCaAuthority: flags.serviceCaAuthority,
+        takeOver: flags.takeOver,
         namespaces: flags.namespaced?.split(',').filter((name) => name !== ''),
         on: log.on,
         signal,
@@ -68,6 +88,38 @@ Examples:
         end.abort();
       }
     });
+};
+
+const compatIn = (text: string): readonly Compat[] =>
+  text
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== '')
+    .map((word) => {
+      const known = COMPAT.find((name) => name === word);
+      if (known !== undefined) return known;
+      throw usageError(
+        `--compat ${word.slice(0, 80)} is nothing to be compatible with; use ${COMPAT.join(', ')}`,
+      );
+    });
+
+const authorityIn = (text: string): string => {
+  if (/^[^/\s]+\/[^/\s]+$/.test(text)) return text;
+  throw usageError(`--service-ca-authority ${text.slice(0, 80)} is no Authority; write namespace/name`);
+};
+
+const checkCompat = ({ compat = [], serviceCaAuthority, namespaced, file }: Flags): void => {
+  if (compat.includes('service-ca') && serviceCaAuthority === undefined)
+    throw usageError(
+      '--compat service-ca needs an Authority to issue from; add --service-ca-authority namespace/name',
+    );
+  if (serviceCaAuthority !== undefined && !compat.includes('service-ca'))
+    throw usageError('--service-ca-authority is of no use alone; add --compat service-ca');
+  const annotated = compat.some((name) => name !== 'reloader');
+  if (annotated && (namespaced !== undefined || file !== undefined))
+    throw usageError(
+      `--compat ${compat.join(',')} looks at the whole cluster; leave out ${file === undefined ? '--namespaced' : '-f'}`,
+    );
 };
 
 const readFile = (path: string): ReturnType<typeof resourcesOfFile> => {

@@ -101,7 +101,7 @@ export class FakeApiServer {
 
   /** Adds a kind without a CustomResourceDefinition. */
   serve(kind: Kind, { status = true }: { readonly status?: boolean } = {}): void {
-    this.store.serve({ ...builtIn(kind), hasStatus: status, generations: true });
+    this.store.serve({ ...builtIn(kind), hasStatus: status, generations: true, strict: true, custom: true });
   }
 
   /** Also after `stop`, on the same port, with the same objects, perhaps with other certificates. */

@@ -1,11 +1,10 @@
 import type { KubeObject, ManagedFields } from '@handover/kube';
 import { type Instant, instant } from '@handover/material';
+import { MANAGED_LABEL } from '../marks.ts';
+import { keeperOf } from './keepers.ts';
 import { hasField, SHAPES, type Texts } from './parts.ts';
 import type { Plural } from './place.ts';
 import { type Entries, FIELD_MANAGER, RECORD, readEntries } from './record.ts';
-
-/** Marks what the operator keeps, so that it need not watch anything else. */
-export const MANAGED_LABEL = 'handover.dev/managed';
 
 /** All that is kept of an API object: never the schemas of a CRD, nor keys that are not ours to write. */
 export interface Held {
@@ -23,6 +22,8 @@ export interface Held {
   readonly annotations: Readonly<Record<string, string>>;
   /** Who keeps it, in words; undefined: nobody that can be told. */
   readonly owner: string | undefined;
+  /** Another controller that keeps its caBundle. */
+  readonly keeper: string | undefined;
   /** Manager other than us that last set what is ours in it. */
   readonly lastForeign: string | undefined;
 }
@@ -91,6 +92,7 @@ export const heldOf = (plural: Plural, object: KubeObject): Held => {
       Object.entries(annotations).filter(([name]) => name !== RECORD && SPEAKING.test(name)),
     ),
     owner: ownerOf(object),
+    keeper: keeperOf(object),
     lastForeign: lastForeign(plural, managedFields),
   };
 };

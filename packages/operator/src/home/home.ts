@@ -13,7 +13,7 @@ import {
   type ResourceReader,
 } from '@handover/engine';
 import { Informer, type Kube, type Secret, secrets } from '@handover/kube';
-import { duration, HandoverError, type Instant, second } from '@handover/material';
+import { after, duration, HandoverError, type Instant, second } from '@handover/material';
 import { type Register, type RegisterOptions, registerOf } from '../resources/catalogue.ts';
 import type { Declarations } from '../resources/declarations.ts';
 import { PodConsumers } from '../workloads/consumers.ts';
@@ -29,7 +29,7 @@ import {
   STATE_LABEL,
   stateName,
 } from './authorities.ts';
-import { fieldConsumers, together } from './fields.ts';
+import { fieldConsumers, together, wordOfOwners } from './fields.ts';
 import { FreshLook, OneByOne, type Source } from './fresh.ts';
 import type { Held } from './held.ts';
 import type { Kinds } from './kinds.ts';
@@ -49,7 +49,8 @@ export interface KubeHomeOptions {
   readonly wide: readonly Plural[];
   readonly namespaces?: readonly string[] | undefined;
   readonly clusterTrustBundles: boolean;
-  readonly sourceOf: RegisterOptions['sourceOf'];
+  readonly wishOf: RegisterOptions['wishOf'];
+  readonly takeOver: boolean;
   /** Whether consumers are found by looking at pods. */
   readonly consumersFound: boolean;
   /** Live pods, and what makes them; undefined: this account may not see them. */
@@ -92,7 +93,7 @@ export class KubeHome implements Home {
   readonly random = (bytes: number): Uint8Array => randomBytes(bytes);
   readonly facts: HomeFacts;
   readonly #states: Informer<Secret> | undefined;
-  readonly #firstSight = new FirstSight();
+  readonly #firstSight: FirstSight;
   readonly #showing: Showing;
   readonly #declared: DeclaredConsumers;
   #look: Source;
@@ -102,6 +103,8 @@ export class KubeHome implements Home {
     this.#options = options;
     const { kube, kinds, signal, namespace } = options;
     this.keys = options.keys ?? generateKey;
+    // The API server's time is known to the second: what it has just dated may lie a little ahead of what we take for now.
+    this.#firstSight = new FirstSight({ now: () => after(this.#now(), 2 * second) });
     const tools = { keys: this.keys, random: this.random };
     this.#showing = new Showing(tools);
     this.#declared = new DeclaredConsumers(tools);
@@ -191,7 +194,9 @@ export class KubeHome implements Home {
               obstacle: (consumer) => this.rollouts?.obstacles.why(consumer, this.#now()),
             }),
           ];
-    const fields: EvidenceSource = { consumers: async (duties) => fieldConsumers(duties) };
+    const fields: EvidenceSource = {
+      consumers: async (duties) => [...fieldConsumers(duties), ...wordOfOwners(duties)],
+    };
     return this.#firstSight.of(together(fields, this.#declared, ...pods));
   }
 
@@ -280,8 +285,15 @@ export class KubeHome implements Home {
     namespaces: RegisterOptions['namespaces'],
     source: Source,
   ): Promise<Register> {
-    const { trustNamespace, clusterTrustBundles, sourceOf } = this.#options;
-    return registerOf(declared, { source, namespaces, trustNamespace, clusterTrustBundles, sourceOf });
+    const { trustNamespace, clusterTrustBundles, wishOf, takeOver } = this.#options;
+    return registerOf(declared, {
+      source,
+      namespaces,
+      trustNamespace,
+      clusterTrustBundles,
+      wishOf,
+      takeOver,
+    });
   }
 
   /** An uncached look begins here: whatever it lists, it lists once. Fields stay as the cache has them: docs/decisions/0305. */

@@ -1,6 +1,7 @@
 import { Informer, type Kube, type KubeObject } from '@handover/kube';
+import { MANAGED_LABEL } from '../marks.ts';
 import type { Source } from './fresh.ts';
-import { type Held, heldOf, MANAGED_LABEL } from './held.ts';
+import { type Held, heldOf } from './held.ts';
 import { isLabelled, type Kinds } from './kinds.ts';
 import { keyOf, type Place, type Plural } from './place.ts';
 
@@ -45,11 +46,12 @@ export class Mirror implements Source {
     namespace: string | undefined,
     name: string | undefined,
     signal: AbortSignal,
+    part = '',
   ): Informer<KubeObject, Held> {
     const { kube, kinds, onChange, onTrouble } = this.#options;
     const informer = new Informer<KubeObject, Held>(kube, kinds[plural], {
       signal,
-      project: (object) => heldOf(plural, object),
+      project: (object) => (part === '' ? heldOf(plural, object) : sourceOnly(heldOf(plural, object), part)),
       ...(namespace === undefined ? {} : { namespace }),
       ...(name === undefined ? {} : { fieldSelector: `metadata.name=${name}` }),
       ...(name === undefined && isLabelled(plural) ? { labelSelector: `${MANAGED_LABEL}=true` } : {}),
@@ -73,10 +75,10 @@ export class Mirror implements Source {
       this.#single.delete(key);
     }
     const started: Promise<unknown>[] = [];
-    for (const [key, { plural, namespace, name }] of wanted) {
+    for (const [key, { plural, namespace, name, part }] of wanted) {
       if (this.#single.has(key)) continue;
       const stop = new AbortController();
-      const informer = this.#watch(plural, namespace, name, AbortSignal.any([signal, stop.signal]));
+      const informer = this.#watch(plural, namespace, name, AbortSignal.any([signal, stop.signal]), part);
       this.#single.set(key, { informer, stop });
       started.push(informer.ready);
     }
@@ -117,3 +119,9 @@ export class Mirror implements Source {
       .flatMap(([, { informer }]) => informer.list());
   }
 }
+
+/** A Secret that is looked at for its CA often has a private key beside it, which nobody here needs. */
+const sourceOnly = (held: Held, part: string): Held => {
+  const { 'tls.key': key, ...texts } = held.texts;
+  return key === undefined || part === 'tls.key' ? held : { ...held, texts };
+};

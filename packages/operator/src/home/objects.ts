@@ -9,9 +9,10 @@ import {
 } from '@handover/engine';
 import type { Kube, KubeObject } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
+import { MANAGED_LABEL } from '../marks.ts';
 import { Contention } from './contention.ts';
 import type { Source } from './fresh.ts';
-import { type Held, heldOf, MANAGED_LABEL } from './held.ts';
+import { type Held, heldOf } from './held.ts';
 import type { Kinds } from './kinds.ts';
 import { Obstacles } from './obstacles.ts';
 import type { Overlay } from './overlay.ts';

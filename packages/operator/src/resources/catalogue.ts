@@ -1,10 +1,18 @@
-import type { Resource, TrustBundle } from '@handover/core';
-import { type Catalogue, catalogueOf, type Labels, type ObjectId, type Target } from '@handover/engine';
+import type { Leaf, Resource, TrustBundle } from '@handover/core';
+import { type Catalogue, catalogueOf, idOf, type Labels, type ObjectId, type Target } from '@handover/engine';
 import type { Source } from '../home/fresh.ts';
 import type { Held } from '../home/held.ts';
 import { fieldPlace, idOfPlace, type Place, type Plural } from '../home/place.ts';
+import { certificatesIn } from './certificates-in.ts';
 import { type Declared, oldestFirst } from './declared.ts';
-import { bundlesByAnnotation, type InjectSource } from './injections.ts';
+import {
+  type Around,
+  bundlesByAnnotation,
+  conflictOf,
+  type Injections,
+  type Refusal,
+  type WishOf,
+} from './injections.ts';
 
 export interface Absent {
   readonly target: string;
@@ -21,6 +29,10 @@ export interface Register {
   readonly absent: ReadonlyMap<string, readonly Absent[]>;
   /** Objects that bundles are made from. */
   readonly sources: readonly Place[];
+  /** Objects that decide, by being there and by their annotations, whether something is injected. */
+  readonly gates: readonly Place[];
+  /** Who asks for a bundle by annotation and does not get it. */
+  readonly refusals: readonly Refusal[];
   readonly signers: ReadonlyMap<ObjectId, string>;
 }
 
@@ -38,14 +50,16 @@ export interface RegisterOptions {
   /** Whether this API server has ClusterTrustBundles. */
   readonly clusterTrustBundles: boolean;
   /** Where annotations say that an object's caBundle comes from; undefined: nobody asked for annotations. */
-  readonly sourceOf: ((held: Held) => InjectSource | undefined) | undefined;
+  readonly wishOf: WishOf | undefined;
+  /** Whether fields that another controller keeps become ours. */
+  readonly takeOver: boolean;
 }
 
 type Placement = { readonly id: ObjectId } | { readonly why: string };
 
 const placementOf = async (
   target: Target,
-  { source, clusterTrustBundles }: RegisterOptions,
+  { source, clusterTrustBundles, takeOver }: RegisterOptions,
 ): Promise<Placement> => {
   if (target.clusterTrustBundle !== undefined) {
     if (!clusterTrustBundles)
@@ -64,6 +78,8 @@ const placementOf = async (
     };
   if (place.plural.endsWith('webhookconfigurations') && Object.keys(held.texts).length === 0)
     return { why: 'it has no webhooks' };
+  const conflict = conflictOf(held, takeOver);
+  if (conflict !== undefined) return { why: conflict };
   return { id: idOfPlace(place) };
 };
 
@@ -81,22 +97,52 @@ const injectedBy = (bundles: readonly TrustBundle[]): ((held: Held) => boolean) 
   return ({ plural, name }) => taken.has(`${plural} ${name}`);
 };
 
-const sourcesOf = (bundles: readonly TrustBundle[], trustNamespace: string): readonly Place[] =>
-  bundles.flatMap(({ spec }) =>
-    spec.sources.flatMap(({ secret, configMap }): Place[] => {
-      const data = secret ?? configMap;
-      if (data === undefined) return [];
-      const [namespace, name] = data.name.includes('/') ? data.name.split('/') : [trustNamespace, data.name];
-      return [
-        {
-          plural: secret === undefined ? 'configmaps' : 'secrets',
-          namespace,
-          name: name ?? '',
-          part: data.key,
-        },
-      ];
-    }),
+/** Secrets and ConfigMaps that a bundle is made from. */
+export const sourcesOf = ({ spec }: TrustBundle, trustNamespace: string): readonly Place[] =>
+  spec.sources.flatMap(({ secret, configMap }): Place[] => {
+    const data = secret ?? configMap;
+    if (data === undefined) return [];
+    const [namespace, name] = data.name.includes('/') ? data.name.split('/') : [trustNamespace, data.name];
+    return [
+      {
+        plural: secret === undefined ? 'configmaps' : 'secrets',
+        namespace,
+        name: name ?? '',
+        part: data.key,
+      },
+    ];
+  });
+
+const NOTHING: Injections = { bundles: [], refusals: [], follow: [] };
+
+const injectionsOf = async (
+  resources: readonly Resource[],
+  bundles: readonly TrustBundle[],
+  { source, wishOf, takeOver }: RegisterOptions,
+): Promise<Injections> => {
+  if (wishOf === undefined) return NOTHING;
+  const authorities = new Set(
+    resources.flatMap((resource) => (resource.kind === 'Authority' ? [idOf(resource)] : [])),
   );
+  const around: Around = {
+    leaves: new Map(
+      resources.flatMap((resource): (readonly [string, Leaf])[] =>
+        resource.kind === 'Leaf' ? [[idOf(resource), resource]] : [],
+      ),
+    ),
+    hasAuthority: (id) => authorities.has(id),
+    held: (place) => source.held(place),
+  };
+  return bundlesByAnnotation(
+    (await Promise.all(FIELD_PLURALS.map((plural) => source.all(plural)))).flat(),
+    async (held) => {
+      const wish = await wishOf(held, around);
+      const conflict = wish?.source === undefined ? undefined : conflictOf(held, takeOver);
+      return conflict === undefined ? wish : { refused: conflict, follow: wish?.follow };
+    },
+    injectedBy(bundles),
+  );
+};
 
 /** Reads everything that is declared. A resource that cannot be read, or wants what another has, is left out and named. */
 export async function registerOf(declared: readonly Declared[], options: RegisterOptions): Promise<Register> {
@@ -108,15 +154,8 @@ export async function registerOf(declared: readonly Declared[], options: Registe
   }
   const own = [...uids.keys()];
   const bundles = own.filter((resource) => resource.kind === 'TrustBundle');
-  const annotated =
-    options.sourceOf === undefined
-      ? []
-      : bundlesByAnnotation(
-          (await Promise.all(FIELD_PLURALS.map((plural) => options.source.all(plural)))).flat(),
-          options.sourceOf,
-          injectedBy(bundles),
-        );
-  const all = [...bundles, ...annotated];
+  const injections = await injectionsOf(own, bundles, options);
+  const all = [...bundles, ...injections.bundles];
   const placements = new Map<Target, ObjectId>();
   const absent = new Map<string, Absent[]>();
   const signers = new Map<ObjectId, string>();
@@ -135,7 +174,7 @@ export async function registerOf(declared: readonly Declared[], options: Registe
       }
     }
   }
-  const catalogue = catalogueOf([...own, ...annotated], {
+  const catalogue = catalogueOf([...own, ...injections.bundles], {
     namespaces: options.namespaces,
     place: (target) => placements.get(target),
     onConflict: (resource, problem) => {
@@ -143,5 +182,29 @@ export async function registerOf(declared: readonly Declared[], options: Registe
       if (uid !== undefined) problems.set(uid, problem.message);
     },
   });
-  return { catalogue, declared, problems, absent, sources: sourcesOf(all, options.trustNamespace), signers };
+  return {
+    catalogue,
+    declared,
+    problems,
+    absent,
+    signers,
+    sources: [...all.flatMap((bundle) => sourcesOf(bundle, options.trustNamespace)), ...injections.follow],
+    gates: injections.follow,
+    refusals: injections.refusals,
+  };
 }
+
+/** Everything about a field object that decides whether and where something is injected. */
+export const decisive = (held: Held | undefined): string =>
+  held === undefined
+    ? ''
+    : JSON.stringify([
+        held.injectable,
+        held.annotations,
+        held.plural.endsWith('webhookconfigurations') ? Object.keys(held.texts).length > 0 : true,
+        held.keeper !== undefined && Object.keys(held.entries).length === 0,
+      ]);
+
+/** Everything about a source that decides whether something may be taken from it; what that is, is another matter. */
+export const gateOf = (held: Held | undefined, key: string): string =>
+  held === undefined ? '' : JSON.stringify([held.annotations, certificatesIn(held, key).why]);

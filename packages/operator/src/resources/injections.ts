@@ -1,63 +1,133 @@
-import type { TrustBundle } from '@handover/core';
+import type { Leaf, TrustBundle } from '@handover/core';
 import type { Held } from '../home/held.ts';
-import type { FieldKind } from '../home/place.ts';
+import type { FieldKind, Place } from '../home/place.ts';
 
 /** Where somebody's annotation says that a caBundle comes from. */
 export type InjectSource = TrustBundle['spec']['sources'][number];
 
-export const INJECT_FROM = 'handover.dev/inject-ca-from';
+/** What an annotation comes to: a source, or a reason why there is none now. */
+export interface Wish {
+  readonly source?: InjectSource | undefined;
+  readonly refused?: string | undefined;
+  /** Objects whose change may change the answer. */
+  readonly follow?: readonly Place[] | undefined;
+}
 
-const KIND_OF: Readonly<Record<string, FieldKind>> = {
+/** What an annotation can refer to. */
+export interface Around {
+  /** By `namespace/name`. */
+  readonly leaves: ReadonlyMap<string, Leaf>;
+  readonly hasAuthority: (id: string) => boolean;
+  readonly held: (place: Place) => Promise<Held | undefined>;
+}
+
+export type WishOf = (held: Held, around: Around) => Promise<Wish | undefined>;
+
+/** Somebody asks for a bundle and does not get it. */
+export interface Refusal {
+  readonly held: Held;
+  readonly why: string;
+}
+
+export const INJECT_FROM = 'handover.dev/inject-ca-from';
+export const TAKE_OVER = 'handover.dev/take-over';
+
+export const KIND_OF: Readonly<Record<string, FieldKind>> = {
   apiservices: 'APIService',
   validatingwebhookconfigurations: 'ValidatingWebhookConfiguration',
   mutatingwebhookconfigurations: 'MutatingWebhookConfiguration',
   customresourcedefinitions: 'CustomResourceDefinition',
 };
 
-/** A source by our own annotation: `namespace/authority`. A value without a slash means nothing. */
-export const ownSource = ({ annotations }: Held): InjectSource | undefined => {
-  const value = annotations[INJECT_FROM];
-  return value === undefined || !/^[^/]+\/[^/]+$/.test(value) ? undefined : { authority: value };
+/** Both parts of `namespace/name`; undefined: it is no such reference. */
+export const namespacedName = (
+  value: string,
+): { readonly namespace: string; readonly name: string } | undefined => {
+  const [, namespace, name] = /^([^/]+)\/([^/]+)$/.exec(value) ?? [];
+  return namespace === undefined || name === undefined ? undefined : { namespace, name };
 };
+
+/** A source by our own annotation: `namespace/authority`. */
+export const ownWish: WishOf = async ({ annotations }, { hasAuthority }) => {
+  const value = annotations[INJECT_FROM];
+  if (value === undefined) return undefined;
+  if (namespacedName(value) === undefined)
+    return { refused: `${INJECT_FROM}: ${quoted(value)} is no authority; write namespace/name` };
+  if (!hasAuthority(value))
+    return { refused: `${INJECT_FROM}: there is no Authority ${quoted(value)} (yet)` };
+  return { source: { authority: value } };
+};
+
+/** As much of it as is good for a message. */
+export const quoted = (value: string): string => JSON.stringify(value.slice(0, 200));
+
+/**
+ * Whose field it is already; then it is left alone. What we have written ourselves is ours: whoever writes there later is
+ * drift, and a fight is named by Contention.
+ */
+export const conflictOf = (held: Held, takeOver: boolean): string | undefined => {
+  if (takeOver || held.annotations[TAKE_OVER] === 'true') return undefined;
+  if (held.keeper === undefined || Object.keys(held.entries).length > 0) return undefined;
+  return `its caBundle is kept by ${held.keeper}; let go of it there, or set ${TAKE_OVER}: "true" on it`;
+};
+
+export interface Injections {
+  readonly bundles: readonly TrustBundle[];
+  readonly refusals: readonly Refusal[];
+  readonly follow: readonly Place[];
+}
 
 /**
  * Annotations as TrustBundles: one for each source, with every object that names it as a target. So that injection by
  * annotation is kept by the very same code, and counts in a rotation like any other verifier.
  */
-export const bundlesByAnnotation = (
+export const bundlesByAnnotation = async (
   held: readonly Held[],
-  sourceOf: (held: Held) => InjectSource | undefined,
+  wishOf: (held: Held) => Promise<Wish | undefined>,
   taken: (object: Held) => boolean,
-): readonly TrustBundle[] => {
+): Promise<Injections> => {
   const bySource = new Map<
     string,
     { readonly source: InjectSource; readonly targets: TrustBundle['spec']['targets'][number][] }
   >();
+  const refusals: Refusal[] = [];
+  const follow = new Set<Place>();
   for (const object of held) {
     const kind = KIND_OF[object.plural];
     if (kind === undefined || !object.injectable || taken(object)) continue;
-    const source = sourceOf(object);
-    if (source === undefined) continue;
-    const key = JSON.stringify(source);
-    const group = bySource.get(key) ?? { source, targets: [] };
+    const wish = await wishOf(object);
+    if (wish === undefined) continue;
+    for (const place of wish.follow ?? []) follow.add(place);
+    if (wish.refused !== undefined) refusals.push({ held: object, why: wish.refused });
+    if (wish.source === undefined) continue;
+    const name = nameOf(wish.source);
+    const group = bySource.get(name) ?? { source: wish.source, targets: [] };
     group.targets.push({ inject: { kind, name: object.name } });
-    bySource.set(key, group);
+    bySource.set(name, group);
   }
-  return [...bySource.values()].map(({ source, targets }) => syntheticBundle(source, targets));
+  const bundles = [...bySource].map(([name, { source, targets }]) => syntheticBundle(name, source, targets));
+  return { bundles, refusals, follow: [...follow] };
 };
 
-/** Its name has a space, which no name that a person gives can have. */
+const PREFIX = 'annotations: ';
+
+/** It has a space, which no name that a person gives can have. */
+const nameOf = ({ authority, secret, configMap, inline }: InjectSource): string => {
+  if (authority !== undefined) return `${PREFIX}Authority ${authority}`;
+  if (secret !== undefined) return `${PREFIX}Secret ${secret.name} ${secret.key}`;
+  if (configMap !== undefined) return `${PREFIX}ConfigMap ${configMap.name} ${configMap.key}`;
+  return `${PREFIX}${inline === undefined ? 'nothing' : 'the API server'}`;
+};
+
 const syntheticBundle = (
+  name: string,
   source: InjectSource,
   targets: readonly TrustBundle['spec']['targets'][number][],
 ): TrustBundle => ({
   apiVersion: 'handover.dev/v1alpha1',
   kind: 'TrustBundle',
-  metadata: { name: `annotations: ${describe(source)}`, labels: {}, annotations: {} },
+  metadata: { name, labels: {}, annotations: {} },
   spec: { sources: [source], targets },
 });
 
-const describe = ({ authority, secret, configMap, inline }: InjectSource): string =>
-  authority ?? secret?.name ?? configMap?.name ?? (inline === undefined ? 'nothing' : 'the API server');
-
-export const isSynthetic = ({ metadata }: TrustBundle): boolean => metadata.name.startsWith('annotations: ');
+export const isSynthetic = ({ metadata }: TrustBundle): boolean => metadata.name.startsWith(PREFIX);

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Action, Plan } from '@handover/core';
 import {
+  authorityRef,
   type Outcome,
   reconcile,
   reconcileProfile,
@@ -10,13 +11,17 @@ import {
 } from '@handover/engine';
 import { type Kube, type LeaderLease, lead } from '@handover/kube';
 import { after, HandoverError, type Instant, instant } from '@handover/material';
+import { Compatibility } from '../compat/compatibility.ts';
+import { Refusals } from '../compat/refusals.ts';
 import type { Held } from '../home/held.ts';
 import { KubeHome } from '../home/home.ts';
 import { kindsWith, trustBundleVersion } from '../home/kinds.ts';
 import { PLURALS, type Plural } from '../home/place.ts';
-import { FIELD_PLURALS, type Register, type RegisterOptions } from '../resources/catalogue.ts';
+import type { Compat } from '../install/index.ts';
+import { decisive, FIELD_PLURALS, gateOf, type Register } from '../resources/catalogue.ts';
 import { CustomResources, type Declarations } from '../resources/declarations.ts';
-import { ownSource } from '../resources/injections.ts';
+import type { Declared } from '../resources/declared.ts';
+import { isSynthetic } from '../resources/injections.ts';
 import type { Pod } from '../workloads/pods.ts';
 import { Population } from '../workloads/population.ts';
 import { statusOfBundle, statusOfProfile } from './bundle-status.ts';
@@ -39,6 +44,7 @@ export type OperatorEvent =
   | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }
   /** What cannot be written now, and why; empty: everything can again. Said when it changes. */
   | { readonly kind: 'obstructed'; readonly authority: string; readonly obstacles: readonly string[] }
+  | { readonly kind: 'refused'; readonly object: string; readonly why: string }
   | {
       readonly kind: 'failed';
       readonly what: string;
@@ -56,7 +62,12 @@ export interface OperatorOptions {
   readonly declarations?: Declarations | undefined;
   /** Namespaces to look at; undefined: the whole cluster. */
   readonly namespaces?: readonly string[] | undefined;
-  readonly sourceOf?: RegisterOptions['sourceOf'];
+  /** Whose annotations are honoured beside our own. */
+  readonly compat?: readonly Compat[] | undefined;
+  /** `namespace/name` of the Authority that stands in for service-ca's. */
+  readonly serviceCaAuthority?: string | undefined;
+  /** Whether fields that another controller keeps become ours. Default: they are left alone and named. */
+  readonly takeOver?: boolean | undefined;
   /** False: nobody looks at pods; whoever reads an object rests on `settle`, by its owner's word. Default: true, unless resources are given. */
   readonly consumersFound?: boolean;
   /** False: pods are not told when something they read was written. */
@@ -96,6 +107,8 @@ export class Operator {
   #queue: WorkQueue | undefined;
   #statuses: StatusWriter | undefined;
   #seen: SeenWriter | undefined;
+  #compat: Compatibility | undefined;
+  #refusals: Refusals | undefined;
   readonly #done = new Set<string>();
   readonly #races = new Map<string, number>();
   readonly #obstacles = new Map<string, readonly string[]>();
@@ -153,6 +166,7 @@ export class Operator {
     const home = this.#open(kube.fenced(lease), version);
     this.#home = home;
     lease.on('lost', () => this.#end());
+    await Promise.race([this.#compat?.ready, released]);
     await Promise.race([home.ready(), released]);
     if (!this.#signal.aborted) {
       await this.#reindex();
@@ -204,7 +218,14 @@ export class Operator {
   }
 
   #open(kube: Kube, trustBundleVersion: string | undefined): KubeHome {
-    const { namespace, trustNamespace = namespace, namespaces, sourceOf = ownSource } = this.#options;
+    const {
+      namespace,
+      trustNamespace = namespace,
+      namespaces,
+      compat = [],
+      serviceCaAuthority,
+      takeOver = false,
+    } = this.#options;
     const given = this.#options.declarations;
     const declarations =
       given ??
@@ -226,6 +247,17 @@ export class Operator {
           })
         : undefined;
     const cluster = namespaces === undefined;
+    const annotated = given === undefined && cluster;
+    this.#compat = annotated
+      ? new Compatibility({
+          kube,
+          compat,
+          serviceCaAuthority,
+          takeOver,
+          signal: this.#signal,
+          onChange: () => this.#resourcesChanged(),
+        })
+      : undefined;
     const wide = PLURALS.filter((plural) =>
       plural === 'clustertrustbundles'
         ? cluster && trustBundleVersion !== undefined
@@ -240,7 +272,8 @@ export class Operator {
       wide: given === undefined ? wide : [],
       namespaces,
       clusterTrustBundles: trustBundleVersion !== undefined,
-      sourceOf: given === undefined && cluster ? sourceOf : undefined,
+      wishOf: this.#compat?.wishOf,
+      takeOver,
       consumersFound,
       population,
       nudge: this.#options.nudge ?? true,
@@ -285,12 +318,17 @@ export class Operator {
     this.#options.onSeen?.();
     for (const work of this.#index?.of(plural, key) ?? []) this.#queue?.add(work);
     // What there is to inject may have changed with it.
-    if (FIELD_PLURALS.includes(plural) && shapeOf(before) !== shapeOf(now)) this.#resourcesChanged();
+    const gate = this.#index?.gate(plural, key);
+    const changed = FIELD_PLURALS.includes(plural)
+      ? decisive(before) !== decisive(now)
+      : gate !== undefined && gateOf(before, gate) !== gateOf(now, gate);
+    if (changed) this.#resourcesChanged();
   }
 
   async #reindex(): Promise<Register | undefined> {
     const register = await this.#home?.register();
-    if (register !== undefined) this.#index = new WorkIndex(register);
+    if (register !== undefined)
+      this.#index = new WorkIndex(register, this.#options.trustNamespace ?? this.#options.namespace);
     return register;
   }
 
@@ -309,6 +347,13 @@ export class Operator {
       this.#statuses = new StatusWriter(fenced, signal, failed);
       this.#seen = new SeenWriter(fenced, this.#options.namespace, signal, failed);
     }
+    this.#refusals = new Refusals({
+      kube: fenced,
+      identity: this.#options.identity,
+      signal,
+      onRefusal: (object, why) => this.#options.on({ kind: 'refused', object, why }),
+      onError: failed,
+    });
     const queue = new WorkQueue({
       now: () => home.clock.now(),
       random: Math.random,
@@ -359,9 +404,10 @@ export class Operator {
     for (const key of wanted) this.#queue?.add(key);
     const now = home.clock.now();
     for (const declared of register.declared) {
-      const problem = register.problems.get(declared.uid);
+      const problem = register.problems.get(declared.uid) ?? orphanhood(register, declared);
       if (problem !== undefined) this.#statuses?.put(declared, invalidStatus(declared, problem, now));
     }
+    void this.#refusals?.tell(register.refusals, now);
     return undefined;
   }
 
@@ -376,6 +422,10 @@ export class Operator {
     if (kind === 'TrustBundle') {
       const bundle = catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
       if (bundle === undefined) return undefined;
+      if (isSynthetic(bundle)) {
+        await this.#compat?.keep(bundle, home, catalogue);
+        return resync;
+      }
       try {
         await reconcileStaticBundle(cached, catalogue, bundle);
       } finally {
@@ -446,17 +496,16 @@ export class Operator {
   }
 }
 
-const NEVER = { term: undefined };
+/** Why nobody will ever take care of a Leaf. */
+const orphanhood = ({ catalogue }: Register, { resource }: Declared): string | undefined => {
+  if (resource?.kind !== 'Leaf') return undefined;
+  const id = authorityRef(resource.spec.authority, resource.metadata.namespace);
+  return catalogue.authorities.has(id)
+    ? undefined
+    : `spec.authority: there is no Authority ${id}; make it, or name another`;
+};
 
-/** Everything about a field object that decides whether and where something is injected. */
-const shapeOf = (held: Held | undefined): string =>
-  held === undefined
-    ? ''
-    : JSON.stringify([
-        held.injectable,
-        held.annotations,
-        held.plural.endsWith('webhookconfigurations') ? Object.keys(held.texts).length > 0 : true,
-      ]);
+const NEVER = { term: undefined };
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {

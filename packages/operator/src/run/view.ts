@@ -1,4 +1,4 @@
-import { type AuthorityId, authorityIn, type Home, throughCache } from '@handover/engine';
+import { type AuthorityId, authorityIn, type Home, ROTATION_ID, throughCache } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
 import { KubeHome } from '../home/home.ts';
@@ -7,7 +7,7 @@ import { PLURALS } from '../home/place.ts';
 import { FIELD_MANAGER } from '../home/record.ts';
 import type { Register } from '../resources/catalogue.ts';
 import { CustomResources } from '../resources/declarations.ts';
-import { ownSource } from '../resources/injections.ts';
+import { ownWish } from '../resources/injections.ts';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
 import { seenEvidence } from './seen.ts';
 
@@ -54,7 +54,8 @@ export async function openView({
     declarations: new CustomResources({ kube, signal, onChange: () => home?.forget() }),
     wide: PLURALS.filter((candidate) => candidate !== 'clustertrustbundles' || version !== undefined),
     clusterTrustBundles: version !== undefined,
-    sourceOf: ownSource,
+    wishOf: ownWish,
+    takeOver: false,
     consumersFound: true,
     evidence: seenEvidence(kube, namespace, signal),
     signal,
@@ -69,6 +70,12 @@ export async function openView({
     ask: async (authority, wish) => {
       const { catalogue } = await home.register();
       authorityIn(catalogue, authority);
+      if ('rotate' in wish && !ROTATION_ID.test(wish.rotate)) {
+        throw new HandoverError(
+          'ROTATION_ID_INVALID',
+          `${JSON.stringify(wish.rotate.slice(0, 130))} is no name for a rotation; use up to 128 letters, digits and -._:@+`,
+        );
+      }
       await annotate(kube, authority, wish, signal);
     },
   };

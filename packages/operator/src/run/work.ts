@@ -9,7 +9,7 @@ import {
   targetsOf,
 } from '@handover/engine';
 import { keyOf, type Place, placeOf } from '../home/place.ts';
-import type { Register } from '../resources/catalogue.ts';
+import { type Register, sourcesOf } from '../resources/catalogue.ts';
 
 /** What one pass is about. */
 export type Work =
@@ -48,7 +48,10 @@ export class WorkIndex {
   readonly #byObject = new Map<string, Set<string>>();
   readonly #neighbours = new Map<string, Set<string>>();
 
-  constructor({ catalogue, sources }: Register) {
+  readonly #gates: ReadonlyMap<string, string>;
+
+  constructor({ catalogue, gates }: Register, trustNamespace: string) {
+    this.#gates = new Map(gates.map((gate) => [placeKey(gate), gate.part]));
     const { authorities, leaves, trustBundles, tlsProfiles } = catalogue;
     const touches = (place: Pick<Place, 'plural' | 'namespace' | 'name'>, key: string): void => {
       const known = this.#byObject.get(placeKey(place)) ?? new Set();
@@ -66,17 +69,13 @@ export class WorkIndex {
       const keepers = keepersOf(bundle);
       for (const object of targetsOf(bundle, catalogue))
         for (const key of keepers) touches(placeOf(object), key);
+      for (const source of sourcesOf(bundle, trustNamespace)) for (const key of keepers) touches(source, key);
       for (const id of authoritiesOf(bundle)) {
         const known = this.#neighbours.get(id) ?? new Set();
         for (const key of keepers) known.add(key);
         this.#neighbours.set(id, known);
       }
     }
-    // Few bundles have sources of this kind: all of them look again.
-    for (const source of sources)
-      for (const bundle of trustBundles)
-        if (bundle.spec.sources.some(({ secret, configMap }) => (secret ?? configMap) !== undefined))
-          for (const key of keepersOf(bundle)) touches(source, key);
     this.keys = [
       ...tlsProfiles.map((profile) => workKey('TLSProfile', idOf(profile))),
       ...trustBundles.filter(isStatic).map(({ metadata }) => workKey('TrustBundle', metadata.name)),
@@ -87,6 +86,11 @@ export class WorkIndex {
   /** Work that an object's change calls for. */
   of(plural: string, key: string): Iterable<string> {
     return this.#byObject.get(`${plural} ${key}`) ?? [];
+  }
+
+  /** The key of an object that decides, by being there and by its annotations, what is injected; undefined: none does. */
+  gate(plural: string, key: string): string | undefined {
+    return this.#gates.get(`${plural} ${key}`);
   }
 
   /** Work that an authority's new state calls for: its own, and that of whoever shares a bundle with it. */

@@ -39,7 +39,7 @@ const containerdToml = ({ directory, bin, runc }: Input, socket: string): string
 root = ${text(join(directory, 'containerd'))}
 state = '/run/containerd'
 # These would write below /opt and /etc of the machine.
-disabled_plugins = ['io.containerd.internal.v1.opt', 'io.containerd.nri.v1.nri', 'io.containerd.internal.v1.tracing']
+disabled_plugins = ['io.containerd.internal.v1.opt', 'io.containerd.nri.v1.nri']
 [grpc]
   address = ${text(socket)}
 [ttrpc]

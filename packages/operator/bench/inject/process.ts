@@ -1,0 +1,51 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+
+/** USER_HZ of every Linux that Node runs on: proc(5). */
+const TICKS = 100;
+
+/** A contender as the kernel sees it. */
+export class Watched {
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<number | null>;
+  exited = false;
+
+  constructor([command, ...args]: readonly [string, ...string[]], log: string) {
+    const file = openSync(log, 'a');
+    this.#child = spawn(command, args, { stdio: ['ignore', file, file] });
+    closeSync(file);
+    this.#ended = new Promise((resolve) => {
+      this.#child.on('close', (code) => {
+        this.exited = true;
+        resolve(code);
+      });
+    });
+  }
+
+  #status(field: string): number {
+    const text = readFileSync(`/proc/${this.#child.pid}/status`, 'utf8');
+    return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? Number.NaN) * 1024;
+  }
+
+  get rss(): number {
+    return this.#status('VmRSS');
+  }
+
+  get peak(): number {
+    return this.#status('VmHWM');
+  }
+
+  /** Seconds of processor time so far. */
+  get cpu(): number {
+    const text = readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8');
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    return (Number(fields[11]) + Number(fields[12])) / TICKS;
+  }
+
+  async stop(): Promise<void> {
+    if (!this.exited) this.#child.kill('SIGTERM');
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), 10_000);
+    await this.#ended;
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto';
+import { generateKey, issueCa, type Leaf } from '@handover/core';
+import { encodePem, instant } from '@handover/material';
+import { describe, expect, test } from 'vitest';
+import { type Held, heldOf } from '../home/held.ts';
+import { keyOf } from '../home/place.ts';
+import type { Wish } from '../resources/injections.ts';
+import { type CainjectorWorld, cainjectorWish } from './cainjector.ts';
+
+const CA = encodePem(
+  'CERTIFICATE',
+  issueCa({
+    name: 'theirs',
+    generation: 1,
+    key: generateKey('ECDSA-P256'),
+    serial: randomBytes(16),
+    notBefore: instant(0),
+    notAfter: instant(4_000_000_000_000),
+  }),
+);
+
+const secret = (
+  name: string,
+  annotations: Readonly<Record<string, string>>,
+  ca: string | undefined = CA,
+): Held =>
+  heldOf('secrets', {
+    metadata: { namespace: 'ns', name, annotations },
+    data: ca === undefined ? {} : { 'ca.crt': Buffer.from(ca).toString('base64') },
+  });
+const ALLOWED = { 'cert-manager.io/allow-direct-injection': 'true' };
+const leaf = (name: string, secretName: string): Leaf =>
+  ({ kind: 'Leaf', metadata: { namespace: 'ns', name }, spec: { authority: 'mesh', secretName } }) as Leaf;
+
+interface Given {
+  readonly secrets?: readonly Held[];
+  readonly leaves?: readonly Leaf[];
+  readonly world?: Partial<CainjectorWorld>;
+}
+
+const wish = (
+  annotations: Readonly<Record<string, string>>,
+  given: Given = {},
+): Promise<Wish | undefined> => {
+  const world: CainjectorWorld = {
+    secretOf: (certificate) => (certificate === 'ns/cert' ? 'cert-tls' : undefined),
+    apiServerCa: () => CA,
+    running: () => undefined,
+    takeOver: false,
+    ...given.world,
+  };
+  const asking = heldOf('apiservices', {
+    metadata: { name: 'v1.example.com', annotations },
+    spec: { service: { name: 'api' } },
+  });
+  return cainjectorWish(world)(asking, {
+    leaves: new Map(
+      (given.leaves ?? []).map((one) => [`${one.metadata.namespace}/${one.metadata.name}`, one]),
+    ),
+    hasAuthority: () => true,
+    held: async (place) => (given.secrets ?? []).find((held) => keyOf(held) === keyOf(place)),
+  });
+};
+
+const FROM_SECRET = { 'cert-manager.io/inject-ca-from-secret': 'ns/plain' };
+const FROM_CERTIFICATE = { 'cert-manager.io/inject-ca-from': 'ns/cert' };
+const API_SERVER = { 'cert-manager.io/inject-apiserver-ca': 'true' };
+
+test('nothing is asked for without an annotation', async () => {
+  expect(await wish({})).toBeUndefined();
+  expect(await wish({ 'cert-manager.io/inject-apiserver-ca': 'false' })).toBeUndefined();
+});
+
+describe('by Secret', () => {
+  test('it must be there, allow it, and hold a bundle', async () => {
+    expect((await wish(FROM_SECRET))?.refused).toBe('Secret ns/plain: it does not exist (yet)');
+    expect((await wish(FROM_SECRET, { secrets: [secret('plain', {})] }))?.refused).toContain(
+      'allow-direct-injection',
+    );
+    expect((await wish(FROM_SECRET, { secrets: [secret('plain', ALLOWED, '')] }))?.refused).toContain(
+      'no CA in ca.crt',
+    );
+    expect((await wish(FROM_SECRET, { secrets: [secret('plain', ALLOWED, 'x')] }))?.refused).toContain(
+      'no bundle',
+    );
+    expect((await wish(FROM_SECRET, { secrets: [secret('plain', ALLOWED)] }))?.source).toEqual({
+      secret: { name: 'ns/plain', key: 'ca.crt' },
+    });
+  });
+
+  test('whatever the answer, the Secret is followed', async () => {
+    for (const secrets of [[], [secret('plain', {})], [secret('plain', ALLOWED)]])
+      expect((await wish(FROM_SECRET, { secrets }))?.follow).toMatchObject([
+        { plural: 'secrets', name: 'plain' },
+      ]);
+  });
+
+  test("the Secret of a Leaf stands for the Leaf's authority, and must allow it all the same", async () => {
+    const leaves = [leaf('server', 'plain')];
+    expect((await wish(FROM_SECRET, { leaves, secrets: [secret('plain', {})] }))?.source).toBeUndefined();
+    expect((await wish(FROM_SECRET, { leaves, secrets: [secret('plain', ALLOWED)] }))?.source).toEqual({
+      authority: 'ns/mesh',
+    });
+  });
+});
+
+describe('by Certificate', () => {
+  test('its Secret is the one that carries its name', async () => {
+    expect((await wish(FROM_CERTIFICATE, { secrets: [secret('cert-tls', {})] }))?.source).toEqual({
+      secret: { name: 'ns/cert-tls', key: 'ca.crt' },
+    });
+    expect((await wish({ 'cert-manager.io/inject-ca-from': 'ns/other' }))?.refused).toContain(
+      'no Secret in ns',
+    );
+  });
+
+  test('a Leaf of that name, or with that Secret, counts instead', async () => {
+    const authority = { authority: 'ns/mesh' };
+    expect((await wish(FROM_CERTIFICATE, { leaves: [leaf('cert', 'any')] }))?.source).toEqual(authority);
+    expect((await wish(FROM_CERTIFICATE, { leaves: [leaf('renamed', 'cert-tls')] }))?.source).toEqual(
+      authority,
+    );
+  });
+});
+
+test('a Secret comes before a Certificate, and that before the API server; a wrong one is not passed over', async () => {
+  const all = { ...FROM_SECRET, ...FROM_CERTIFICATE, ...API_SERVER };
+  const secrets = [secret('plain', ALLOWED), secret('cert-tls', {})];
+  expect((await wish(all, { secrets }))?.source).toMatchObject({ secret: { name: 'ns/plain' } });
+  expect((await wish({ ...FROM_CERTIFICATE, ...API_SERVER }, { secrets }))?.source).toMatchObject({
+    secret: { name: 'ns/cert-tls' },
+  });
+  expect((await wish(API_SERVER))?.source).toEqual({ inline: CA });
+  const wrong = await wish({ ...all, 'cert-manager.io/inject-ca-from-secret': 'plain' }, { secrets });
+  expect(wrong).toEqual({
+    refused: 'cert-manager.io/inject-ca-from-secret: "plain" is ignored; write namespace/name',
+  });
+});
+
+test('without a CA of its own our connection has none to give', async () => {
+  expect((await wish(API_SERVER, { world: { apiServerCa: () => undefined } }))?.refused).toContain(
+    'no CA of its own',
+  );
+});
+
+test('a running cainjector keeps what carries its annotations, unless it is told off', async () => {
+  const world = { running: () => 'cert-manager/cainjector' };
+  expect((await wish(API_SERVER, { world }))?.refused).toContain(
+    'Deployment cert-manager/cainjector is running',
+  );
+  expect((await wish(API_SERVER, { world: { ...world, takeOver: true } }))?.source).toBeDefined();
+  const told = { ...API_SERVER, 'handover.dev/take-over': 'true' };
+  expect((await wish(told, { world }))?.source).toBeDefined();
+  expect(await wish({}, { world })).toBeUndefined();
+});

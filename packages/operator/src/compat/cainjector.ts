@@ -1,0 +1,115 @@
+import type { Leaf } from '@handover/core';
+import { authorityRef } from '@handover/engine';
+import type { Held } from '../home/held.ts';
+import type { Place } from '../home/place.ts';
+import { certificatesIn } from '../resources/certificates-in.ts';
+import {
+  type Around,
+  namespacedName,
+  quoted,
+  TAKE_OVER,
+  type Wish,
+  type WishOf,
+} from '../resources/injections.ts';
+
+const FROM_SECRET = 'cert-manager.io/inject-ca-from-secret';
+const FROM_CERTIFICATE = 'cert-manager.io/inject-ca-from';
+const API_SERVER = 'cert-manager.io/inject-apiserver-ca';
+const ALLOWED = 'cert-manager.io/allow-direct-injection';
+export const CERTIFICATE_NAME = 'cert-manager.io/certificate-name';
+const KEY = 'ca.crt';
+
+/** What is known beside the objects themselves. */
+export interface CainjectorWorld {
+  /** Name of the Secret of a Certificate `namespace/name`; undefined: it has none (yet). */
+  readonly secretOf: (certificate: string) => string | undefined;
+  /** CA of our own connection; undefined: it rests on roots that the system trusts. */
+  readonly apiServerCa: () => string | undefined;
+  /** A cainjector that is running: `namespace/name` of its Deployment. */
+  readonly running: () => string | undefined;
+  readonly takeOver: boolean;
+}
+
+/**
+ * cainjector's annotations, in its order: Secret, Certificate, API server. One that is there and wrong is not passed over for
+ * the next, as there.
+ */
+export const cainjectorWish = (world: CainjectorWorld): WishOf => {
+  return async (held, around) => {
+    const asked = wishIn(held, world, around);
+    if (asked === undefined) return undefined;
+    const running = world.running();
+    const takesOver = world.takeOver || held.annotations[TAKE_OVER] === 'true';
+    if (running === undefined || takesOver) return asked;
+    return {
+      refused: `Deployment ${running} is running and keeps objects with cert-manager's annotations; scale it to 0, or set ${TAKE_OVER}: "true" on this object`,
+    };
+  };
+};
+
+const wishIn = ({ annotations }: Held, world: CainjectorWorld, around: Around): Promise<Wish> | undefined => {
+  const secret = annotations[FROM_SECRET];
+  if (secret !== undefined) return fromSecret(secret, around);
+  const certificate = annotations[FROM_CERTIFICATE];
+  if (certificate !== undefined) return fromCertificate(certificate, world, around);
+  return annotations[API_SERVER] === 'true' ? fromApiServer(world) : undefined;
+};
+
+const invalid = (annotation: string, value: string): Wish => ({
+  refused: `${annotation}: ${quoted(value)} is ignored; write namespace/name`,
+});
+
+const authorityOf = (leaf: Leaf): Wish => ({
+  source: { authority: authorityRef(leaf.spec.authority, leaf.metadata.namespace) },
+});
+
+/** A Leaf that was asked for in place of a Certificate: its authority counts this object in its rotations. */
+const leafWith = ({ leaves }: Around, namespace: string, secretName: string): Leaf | undefined => {
+  for (const leaf of leaves.values())
+    if (leaf.metadata.namespace === namespace && leaf.spec.secretName === secretName) return leaf;
+  return undefined;
+};
+
+const fromSecret = async (value: string, around: Around): Promise<Wish> => {
+  const named = namespacedName(value);
+  if (named === undefined) return invalid(FROM_SECRET, value);
+  const place: Place = { plural: 'secrets', ...named, part: KEY };
+  const refuse = (why: string): Wish => ({ refused: `Secret ${value}: ${why}`, follow: [place] });
+  const secret = await around.held(place);
+  if (secret === undefined) return refuse('it does not exist (yet)');
+  if (secret.annotations[ALLOWED] !== 'true')
+    return refuse(`it does not carry ${ALLOWED}: "true", so nothing is taken from it`);
+  const leaf = leafWith(around, named.namespace, named.name);
+  if (leaf !== undefined) return { ...authorityOf(leaf), follow: [place] };
+  return taken(secret, value, place);
+};
+
+const fromCertificate = async (value: string, world: CainjectorWorld, around: Around): Promise<Wish> => {
+  const named = namespacedName(value);
+  if (named === undefined) return invalid(FROM_CERTIFICATE, value);
+  const { namespace } = named;
+  const name = world.secretOf(value);
+  const leaf =
+    around.leaves.get(value) ?? (name === undefined ? undefined : leafWith(around, namespace, name));
+  if (leaf !== undefined) return authorityOf(leaf);
+  if (name === undefined)
+    return { refused: `no Secret in ${namespace} carries ${CERTIFICATE_NAME}: ${named.name} (yet)` };
+  const place: Place = { plural: 'secrets', namespace, name, part: KEY };
+  const secret = await around.held(place);
+  if (secret === undefined)
+    return { refused: `Secret ${namespace}/${name}: it does not exist (yet)`, follow: [place] };
+  return taken(secret, `${namespace}/${name}`, place);
+};
+
+const taken = (secret: Held, name: string, place: Place): Wish => {
+  const { why } = certificatesIn(secret, KEY);
+  if (why !== undefined) return { refused: `Secret ${name}: ${why}`, follow: [place] };
+  return { source: { secret: { name, key: KEY } }, follow: [place] };
+};
+
+const fromApiServer = async (world: CainjectorWorld): Promise<Wish> => {
+  const inline = world.apiServerCa();
+  return inline === undefined
+    ? { refused: `${API_SERVER}: our connection to the API server rests on no CA of its own` }
+    : { source: { inline } };
+};

@@ -1,0 +1,61 @@
+import type { TrustBundle } from '@handover/core';
+import { type Catalogue, throughCache } from '@handover/engine';
+import type { Kube } from '@handover/kube';
+import type { KubeHome } from '../home/home.ts';
+import { placeOf } from '../home/place.ts';
+import type { Compat } from '../install/index.ts';
+import { ownWish, type WishOf } from '../resources/injections.ts';
+import { cainjectorWish } from './cainjector.ts';
+import { ForeignBundles } from './foreign-bundle.ts';
+import { FollowedCainjectorWorld } from './world.ts';
+
+export interface CompatibilityOptions {
+  readonly kube: Kube;
+  /** Whose annotations are honoured beside our own. */
+  readonly compat: readonly Compat[];
+  readonly serviceCaAuthority: string | undefined;
+  readonly takeOver: boolean;
+  readonly signal: AbortSignal;
+  readonly onChange: () => void;
+}
+
+/** Injection by annotation: ours, and those of others as far as somebody asked for them. */
+export class Compatibility {
+  readonly wishOf: WishOf;
+  readonly ready: Promise<unknown>;
+  readonly #foreign = new ForeignBundles();
+
+  constructor({ kube, compat, takeOver, signal, onChange }: CompatibilityOptions) {
+    const wishes: WishOf[] = [ownWish];
+    const ready: Promise<unknown>[] = [];
+    if (compat.includes('cainjector')) {
+      const world = new FollowedCainjectorWorld({ kube, takeOver, signal, onChange });
+      wishes.push(cainjectorWish(world));
+      ready.push(world.ready);
+    }
+    this.wishOf = firstOf(wishes);
+    this.ready = Promise.all(ready);
+    this.ready.catch(() => {}); // whoever awaits it hears of it
+  }
+
+  /** Keeps what was injected from a source in other hands. */
+  async keep(bundle: TrustBundle, home: KubeHome, catalogue: Catalogue): Promise<void> {
+    await this.#foreign.keep(bundle, {
+      home: throughCache(home, home.cached),
+      catalogue,
+      held: (place) => home.overlay.held(place),
+      inherited: async (id) => (await home.overlay.held(placeOf(id)))?.keeper !== undefined,
+    });
+  }
+}
+
+/** Ours first: whoever writes it knows of us. */
+const firstOf =
+  (wishes: readonly WishOf[]): WishOf =>
+  async (held, around) => {
+    for (const wishOf of wishes) {
+      const wish = await wishOf(held, around);
+      if (wish !== undefined) return wish;
+    }
+    return undefined;
+  };

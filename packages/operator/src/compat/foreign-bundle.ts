@@ -1,0 +1,137 @@
+import type { TrustBundle } from '@handover/core';
+import {
+  bundleKeyOf,
+  type Catalogue,
+  digestOf,
+  type Home,
+  inParallel,
+  type ObjectId,
+  readableCertificates,
+  type StoredObject,
+  targetsOf,
+} from '@handover/engine';
+import { type Certificate, HandoverError, type Instant } from '@handover/material';
+import type { Held } from '../home/held.ts';
+import type { Place } from '../home/place.ts';
+import { sourcesOf } from '../resources/catalogue.ts';
+import { certificatesIn, readBundle } from '../resources/certificates-in.ts';
+import { merged } from './merge.ts';
+
+const CONCURRENT_WRITES = 8;
+const MOST_KNOWN = 1_000;
+
+export interface ForeignOptions {
+  readonly home: Home;
+  readonly catalogue: Catalogue;
+  readonly held: (place: Place) => Promise<Held | undefined>;
+  /** Whether a field was another controller's and is being taken over: what it holds came from the same source. */
+  readonly inherited: (id: ObjectId) => Promise<boolean>;
+}
+
+/**
+ * Keeps fields whose source is in other hands. Certificates that were put into a field are remembered by their fingerprints in
+ * its record; the certificates themselves are in it, or, where somebody overwrote it, in memory.
+ */
+export class ForeignBundles {
+  readonly #known = new Map<string, Certificate>();
+
+  /** How many fields had to be written. */
+  async keep(bundle: TrustBundle, options: ForeignOptions): Promise<number> {
+    const { home, catalogue, inherited } = options;
+    const source = await sourceOf(bundle, options);
+    this.#remember(source);
+    const now = home.clock.now();
+    const failures: HandoverError[] = [];
+    let writes = 0;
+    await inParallel(targetsOf(bundle, catalogue), CONCURRENT_WRITES, async (id) => {
+      try {
+        if (await this.#keepOne(home, id, source, now, inherited)) writes++;
+      } catch (error) {
+        // A target that cannot be written does not hold up the others.
+        if (!(error instanceof HandoverError)) throw error;
+        failures.push(error);
+      }
+    });
+    const [first] = failures;
+    if (first !== undefined) throw first;
+    return writes;
+  }
+
+  async #keepOne(
+    home: Home,
+    id: ObjectId,
+    source: readonly Certificate[],
+    now: Instant,
+    inherited: ForeignOptions['inherited'],
+  ): Promise<boolean> {
+    const stored = await home.objects.read(id);
+    if (stored === undefined) return false;
+    if (stored.obstacle !== undefined)
+      throw new HandoverError('OBJECT_OBSTACLE', `${id}: ${stored.obstacle}`, { path: id, retry: 'later' });
+    const key = bundleKeyOf(id);
+    const before =
+      stored.record === undefined && (await inherited(id))
+        ? readableCertificates(stored.data[key])
+        : this.#putThere(stored, key, source);
+    const anchors = merged(source, before, now);
+    const data = { [key]: anchors.map(({ pem }) => pem).join('') };
+    if (stored.data[key] === data[key] && stored.record?.digest === digestOf(stored.data)) return false;
+    const since = new Map(stored.record?.anchors.map((anchor) => [anchor.fingerprint, anchor.since]));
+    await home.objects.write(id, stored.version, (at) => ({
+      data,
+      record: {
+        digest: digestOf(data),
+        revisions: {},
+        anchors: anchors.map(({ fingerprint }) => ({ fingerprint, since: since.get(fingerprint) ?? at })),
+        changedAt: at,
+      },
+    }));
+    return true;
+  }
+
+  /** Certificates that we had put there and that the source no longer has. */
+  #putThere(
+    { record, data }: StoredObject,
+    key: string,
+    source: readonly Certificate[],
+  ): readonly Certificate[] {
+    const present = new Set(source.map(({ fingerprint }) => fingerprint));
+    const old = (record?.anchors ?? []).filter(({ fingerprint }) => !present.has(fingerprint));
+    if (old.some(({ fingerprint }) => !this.#known.has(fingerprint))) {
+      const ours = new Set(old.map(({ fingerprint }) => fingerprint));
+      this.#remember(readableCertificates(data[key]).filter(({ fingerprint }) => ours.has(fingerprint)));
+    }
+    return old.flatMap(({ fingerprint }) => this.#known.get(fingerprint) ?? []);
+  }
+
+  #remember(certificates: readonly Certificate[]): void {
+    for (const certificate of certificates) this.#known.set(certificate.fingerprint, certificate);
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size <= MOST_KNOWN) break;
+      this.#known.delete(oldest);
+    }
+  }
+}
+
+/** Of a bundle that was made from annotations: one Secret, or the API server's own CA. */
+const sourceOf = async (
+  bundle: TrustBundle,
+  { home, held }: ForeignOptions,
+): Promise<readonly Certificate[]> => {
+  const missing = (why: string): never => {
+    throw new HandoverError('SOURCE_MISSING', `${why}; what was injected from it stays`, {
+      path: bundle.metadata.name,
+      retry: 'later',
+    });
+  };
+  const [place] = sourcesOf(bundle, home.facts.trustNamespace);
+  if (place === undefined) {
+    const { certificates, why } = readBundle(bundle.spec.sources[0]?.inline, 'the API server’s CA');
+    return why === undefined ? certificates : missing(why);
+  }
+  const name = `Secret ${place.namespace}/${place.name}`;
+  const found = await held(place);
+  if (found === undefined) return missing(`${name} does not exist`);
+  const { certificates, why } = certificatesIn(found, place.part);
+  return why === undefined ? certificates : missing(`${name}: ${why}`);
+};

@@ -1,0 +1,58 @@
+import { type Certificate, instant } from '@handover/material';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { merged } from './merge.ts';
+
+const HOUR = 3_600_000;
+const NOW = instant(1_000 * HOUR);
+
+/** As much of a certificate as counts here. */
+const certificate = (fingerprint: string, notBefore: number, notAfter: number): Certificate =>
+  ({ fingerprint, notBefore: instant(notBefore), notAfter: instant(notAfter) }) as Certificate;
+const names = (certificates: readonly Certificate[]): string =>
+  certificates.map(({ fingerprint }) => fingerprint).join(' ');
+
+const old = certificate('old', 900 * HOUR, 1_100 * HOUR);
+const fresh = certificate('fresh', 990 * HOUR, 1_200 * HOUR);
+const expired = certificate('expired', 800 * HOUR, 998 * HOUR);
+
+test('a new CA comes before the one that was put there earlier', () => {
+  expect(names(merged([fresh], [old], NOW))).toBe('fresh old');
+});
+
+test('what has expired leaves an hour late, from whichever side it came', () => {
+  expect(names(merged([fresh, expired], [], NOW))).toBe('fresh');
+  expect(names(merged([fresh], [expired], NOW))).toBe('fresh');
+  const justExpired = certificate('just', 900 * HOUR, 999.5 * HOUR);
+  expect(names(merged([fresh], [justExpired], NOW))).toBe('fresh just');
+});
+
+test('the same certificate is there once', () => {
+  expect(names(merged([fresh, fresh], [fresh, old, old], NOW))).toBe('fresh old');
+});
+
+test('a source of nothing but expired CAs stays as it is: an empty bundle means the system’s roots', () => {
+  expect(names(merged([expired], [], NOW))).toBe('expired');
+});
+
+const certificates = fc.array(
+  fc
+    .tuple(fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 5 }))
+    .map(([id, age]) => certificate(`c${id}`, (900 + id + age * 0) * HOUR, (995 + id) * HOUR)),
+  { maxLength: 8 },
+);
+
+test('the result has one order, is never empty, holds all of the source that counts, and merging again changes nothing', () => {
+  fc.assert(
+    fc.property(certificates, certificates, (source, before) => {
+      fc.pre(source.length > 0);
+      const first = merged(source, before, NOW);
+      expect(first.length).toBeGreaterThan(0);
+      expect(names(merged([...source].reverse(), [...before].reverse(), NOW))).toBe(names(first));
+      expect(names(merged(source, first, NOW))).toBe(names(first));
+      for (const one of source)
+        if (one.notAfter > NOW)
+          expect(first.some(({ fingerprint }) => fingerprint === one.fingerprint)).toBe(true);
+    }),
+  );
+});

@@ -1,0 +1,112 @@
+import { readFile } from 'node:fs/promises';
+import { deployments, Informer, type Kube, type KubeConfig, type KubeObject, secrets } from '@handover/kube';
+import { type CainjectorWorld, CERTIFICATE_NAME } from './cainjector.ts';
+
+export interface WorldOptions {
+  readonly kube: Kube;
+  readonly takeOver: boolean;
+  readonly signal: AbortSignal;
+  /** Something changed that decides what is injected. */
+  readonly onChange: () => void;
+}
+
+/** The Secret of one Certificate; of a Secret no more is kept than this. */
+interface CertificateSecret {
+  readonly certificate: string;
+  readonly name: string;
+  readonly createdAt: string;
+}
+
+interface Running {
+  readonly name: string;
+  readonly ready: boolean;
+}
+
+const CA_MS = 30_000;
+
+const certificateSecret = ({ metadata }: KubeObject): CertificateSecret | undefined => {
+  const { namespace, name = '', creationTimestamp: createdAt = '', annotations } = metadata;
+  const certificate = annotations?.[CERTIFICATE_NAME];
+  return certificate === undefined
+    ? undefined
+    : { certificate: `${namespace}/${certificate}`, name, createdAt };
+};
+
+const runningOf = ({ metadata, status }: KubeObject): Running => ({
+  name: `${metadata.namespace}/${metadata.name}`,
+  ready: ((status as { readyReplicas?: number } | undefined)?.readyReplicas ?? 0) > 0,
+});
+
+/** The newest has the name that its Certificate names now: an earlier one stays behind when `secretName` changes. */
+const newest = (found: readonly CertificateSecret[]): CertificateSecret | undefined =>
+  [...found].sort((a, b) =>
+    a.createdAt !== b.createdAt ? (a.createdAt > b.createdAt ? -1 : 1) : a.name < b.name ? -1 : 1,
+  )[0];
+
+const caOf = async ({ tls }: KubeConfig): Promise<string | undefined> => {
+  if (tls.ca === undefined) return undefined;
+  return 'pem' in tls.ca ? tls.ca.pem.reveal() : readFile(tls.ca.file, 'utf8');
+};
+
+/** What cainjector's annotations refer to, followed; nothing of it is looked at without `--compat cainjector`. */
+export class FollowedCainjectorWorld implements CainjectorWorld {
+  readonly takeOver: boolean;
+  readonly ready: Promise<unknown>;
+  readonly #options: WorldOptions;
+  readonly #certificates: Informer<KubeObject, CertificateSecret>;
+  readonly #deployments: Informer<KubeObject, Running>;
+  #ca: string | undefined;
+
+  constructor(options: WorldOptions) {
+    this.#options = options;
+    const { kube, signal, onChange } = options;
+    this.takeOver = options.takeOver;
+    this.#certificates = new Informer<KubeObject, CertificateSecret>(kube, secrets, {
+      signal,
+      metadataOnly: true,
+      project: certificateSecret,
+      indexes: { certificate: ({ certificate }) => [certificate] },
+    });
+    this.#deployments = new Informer<KubeObject, Running>(kube, deployments, {
+      signal,
+      // As in cert-manager's chart and manifests.
+      labelSelector: 'app.kubernetes.io/name=cainjector',
+      project: runningOf,
+    });
+    this.#certificates.on('changed', ({ before, after }) => {
+      if (before?.certificate !== after?.certificate) onChange();
+    });
+    this.#deployments.on('changed', ({ before, after }) => {
+      if (before?.ready !== after?.ready) onChange();
+    });
+    this.#certificates.start();
+    this.#deployments.start();
+    this.ready = Promise.all([this.#certificates.ready, this.#deployments.ready, this.#followCa()]);
+  }
+
+  /** The file may change under us: kubelets rotate it. */
+  async #followCa(): Promise<void> {
+    const { kube, signal, onChange } = this.#options;
+    const look = async (): Promise<void> => {
+      const before = this.#ca;
+      // Half a file, or none for a moment: the last one stays.
+      this.#ca = (await caOf(kube.config).catch(() => undefined)) ?? before;
+      if (before !== undefined && this.#ca !== before) onChange();
+    };
+    await look();
+    const timer = setInterval(() => void look(), CA_MS).unref();
+    signal.addEventListener('abort', () => clearInterval(timer), { once: true });
+  }
+
+  secretOf(certificate: string): string | undefined {
+    return newest(this.#certificates.by('certificate', certificate))?.name;
+  }
+
+  apiServerCa(): string | undefined {
+    return this.#ca;
+  }
+
+  running(): string | undefined {
+    return this.#deployments.list().find(({ ready }) => ready)?.name;
+  }
+}

@@ -1,0 +1,33 @@
+import type { ManagedFields } from '@handover/kube';
+import { expect, test } from 'vitest';
+import { conflictOf } from '../resources/injections.ts';
+import { heldOf } from './held.ts';
+
+const webhooks = {
+  'f:webhooks': { 'k:{"name":"a.example.com"}': { 'f:clientConfig': { 'f:caBundle': {} } } },
+};
+const held = (managedFields: readonly ManagedFields[], annotations: Readonly<Record<string, string>> = {}) =>
+  heldOf('validatingwebhookconfigurations', {
+    metadata: { name: 'check', annotations, managedFields },
+    webhooks: [],
+  });
+const cainjector: ManagedFields = {
+  manager: 'cert-manager-cainjector',
+  operation: 'Apply',
+  fieldsV1: webhooks,
+};
+
+test('the field manager of a caBundle tells whose it is', () => {
+  expect(held([cainjector]).keeper).toBe("cert-manager's cainjector");
+  expect(held([{ manager: 'helm', operation: 'Update', fieldsV1: webhooks }]).keeper).toBeUndefined();
+  expect(held([{ ...cainjector, fieldsV1: { 'f:metadata': { 'f:labels': {} } } }]).keeper).toBeUndefined();
+});
+
+test('a field that another controller keeps is left alone, unless somebody says otherwise or we wrote there already', () => {
+  expect(conflictOf(held([cainjector]), false)).toContain("kept by cert-manager's cainjector");
+  expect(conflictOf(held([cainjector]), true)).toBeUndefined();
+  expect(conflictOf(held([cainjector], { 'handover.dev/take-over': 'true' }), false)).toBeUndefined();
+  const record = { digest: '', revisions: {}, anchors: [], changedAt: 0 };
+  const ours = JSON.stringify({ format: 1, parts: { '': { at: 0, record } } });
+  expect(conflictOf(held([cainjector], { 'handover.dev/record': ours }), false)).toBeUndefined();
+});

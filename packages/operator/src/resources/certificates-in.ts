@@ -1,0 +1,32 @@
+import { type Certificate, HandoverError, parseBundle } from '@handover/material';
+import type { Held } from '../home/held.ts';
+
+/** What a source holds, or why it is of no use. */
+export interface Found {
+  readonly certificates: readonly Certificate[];
+  readonly why?: string;
+}
+
+const read = new WeakMap<Held, Map<string, Found>>();
+
+/** Text as certificates. */
+export const readBundle = (pem: string | undefined, key: string): Found => {
+  if (pem === undefined || pem === '') return { certificates: [], why: `it has no CA in ${key}` };
+  try {
+    return { certificates: parseBundle(pem, key).certificates };
+  } catch (error) {
+    if (!(error instanceof HandoverError)) throw error;
+    return { certificates: [], why: `what it has in ${key} is no bundle: ${error.message}` };
+  }
+};
+
+/** Certificates under a key of a Secret. An object is read once, however many ask for it. */
+export const certificatesIn = (held: Held, key: string): Found => {
+  const known = read.get(held) ?? new Map<string, Found>();
+  read.set(held, known);
+  const before = known.get(key);
+  if (before !== undefined) return before;
+  const found = readBundle(held.texts[key], key);
+  known.set(key, found);
+  return found;
+};
