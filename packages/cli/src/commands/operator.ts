@@ -126,7 +126,15 @@ const checkCompat = ({ compat = [], serviceCaAuthority, namespaced, file }: Flag
 
 const readFile = (path: string): ReturnType<typeof resourcesOfFile> => {
   try {
-    return resourcesOfFile(readFileSync(path, 'utf8'), path);
+    const resources = resourcesOfFile(readFileSync(path, 'utf8'), path);
+    if (resources.all().length > 0) return resources;
+    throw new HandoverError(
+      'FILE_EMPTY',
+      `${path} holds no resource; declare an Authority and what it is for`,
+      {
+        path,
+      },
+    );
   } catch (error) {
     if (error instanceof HandoverError) throw error;
     throw new HandoverError(

@@ -6,39 +6,33 @@ const LONGEST_MS = 30 * minute;
 
 interface Fight {
   readonly repairs: readonly { readonly manager: string; readonly at: Instant }[];
-  readonly truceUntil: Instant | undefined;
-  readonly truces: number;
+  readonly truce: { readonly manager: string; readonly until: Instant; readonly count: number } | undefined;
 }
 
 /** Who keeps undoing our writes, object by object. A fight between controllers is never won: it is named and backed off from. */
 export class Contention {
   readonly #fights = new Map<string, Fight>();
 
-  /** Notes that `manager` changed what we had written, and that it is being put right. */
+  /** Notes that `manager` had changed what we had written, and that it has been put right. */
   repaired(object: string, manager: string, at: Instant): void {
-    const fight = this.#fights.get(object);
-    const recent = (fight?.repairs ?? []).filter((repair) => repair.at > at - WINDOW_MS);
-    const repairs = [...recent, { manager, at }];
-    const same = repairs.filter((repair) => repair.manager === manager).length;
-    if (same <= MOST_REPAIRS) {
-      this.#fights.set(object, { repairs, truceUntil: undefined, truces: fight?.truces ?? 0 });
+    const { repairs: before = [], truce } = this.#fights.get(object) ?? {};
+    const repairs = [...before.filter((repair) => repair.at > at - WINDOW_MS), { manager, at }];
+    // Soon after a truce one repair is enough to see that the fight goes on; later it is another one.
+    const goesOn = truce !== undefined && truce.manager === manager && at < truce.until + WINDOW_MS;
+    if (!goesOn && repairs.filter((repair) => repair.manager === manager).length <= MOST_REPAIRS) {
+      this.#fights.set(object, { repairs, truce: undefined });
       return;
     }
-    const truces = (fight?.truces ?? 0) + 1;
-    const truce = Math.min(minute * 2 ** (truces - 1), LONGEST_MS);
-    // One repair after the truce is enough to see whether the fight goes on.
-    this.#fights.set(object, { repairs: repairs.slice(-MOST_REPAIRS), truceUntil: after(at, truce), truces });
+    const count = (goesOn ? truce.count : 0) + 1;
+    const until = after(at, Math.min(minute * 2 ** (count - 1), LONGEST_MS));
+    this.#fights.set(object, { repairs, truce: { manager, until, count } });
   }
 
   /** Why the object is left alone now; undefined: it is not. */
   standoff(object: string, now: Instant): { readonly manager: string; readonly until: Instant } | undefined {
-    const fight = this.#fights.get(object);
-    const last = fight?.repairs.at(-1);
-    if (fight?.truceUntil === undefined || last === undefined || now >= fight.truceUntil) return undefined;
-    return { manager: last.manager, until: fight.truceUntil };
-  }
-
-  forget(object: string): void {
-    this.#fights.delete(object);
+    const truce = this.#fights.get(object)?.truce;
+    return truce === undefined || now >= truce.until
+      ? undefined
+      : { manager: truce.manager, until: truce.until };
   }
 }

@@ -80,7 +80,8 @@ export class Shelf {
     const met = this.obstacles.why(id, now());
     if (met !== undefined) return met;
     const fight = this.contention.standoff(id, now());
-    if (fight !== undefined) {
+    // Whoever leaves our last write alone does not fight.
+    if (fight !== undefined && held.entries[place.part]?.record.digest !== digestOf(data)) {
       return `Contended: ${fight.manager} keeps changing it back; stop one of the two (next try at ${iso(fight.until)})`;
     }
     const foreign = held.entries[place.part] === undefined && Object.keys(data).length > 0 && !isField(place);
@@ -92,12 +93,13 @@ export class Shelf {
     const { cache, now, onWritten } = this.#options;
     const place = placeOf(id);
     try {
-      const written =
+      const { written, on } =
         expect === undefined
-          ? await this.#create(id, place, make)
+          ? { written: await this.#create(id, place, make), on: undefined }
           : await this.#apply(id, place, expect, make);
       this.obstacles.overcome(id);
       await cache.wrote(expect, written);
+      if (on !== expect) await cache.wrote(on, written);
       onWritten?.(place, written.entries[place.part]?.record.digest ?? written.version);
     } catch (error) {
       if (!(error instanceof HandoverError)) throw error;
@@ -140,10 +142,36 @@ export class Shelf {
     return heldOf(plural, created);
   }
 
-  async #apply(id: ObjectId, place: Place, expect: string, make: (at: Instant) => Contents): Promise<Held> {
+  /** Lands on what was decided on: a version that differs only in what is not ours, such as its status, will do as well. */
+  async #apply(
+    id: ObjectId,
+    place: Place,
+    expect: string,
+    make: (at: Instant) => Contents,
+  ): Promise<{ readonly written: Held; readonly on: string }> {
+    const held = await this.#atVersion(id, place, expect);
+    for (let turn = 1, on = expect; ; turn++) {
+      try {
+        return { written: await this.#applyOn(id, place, held, on, make), on };
+      } catch (error) {
+        const lost = error instanceof HandoverError && error.code === 'KUBE_CONFLICT';
+        if (!lost || turn === MOST_TURNS) throw error;
+        const now = await this.#now(place);
+        if (now === undefined || sameToUs(now) !== sameToUs(held)) throw error;
+        on = now.version;
+      }
+    }
+  }
+
+  async #applyOn(
+    id: ObjectId,
+    place: Place,
+    held: Held,
+    version: string,
+    make: (at: Instant) => Contents,
+  ): Promise<Held> {
     const { kube, kinds, now, signal, onRepair } = this.#options;
     const { plural, namespace, name, part } = place;
-    const held = await this.#atVersion(id, place, expect);
     const shape = SHAPES[plural];
     const before = held.entries[part];
     const drifted =
@@ -165,7 +193,7 @@ export class Shelf {
       { name, ...(namespace === undefined ? {} : { namespace }) },
       {
         apply: merge(shape.body(nonEmpty(id, texts)), {
-          metadata: { name, resourceVersion: expect, ...marks(place, entries, record.labels) },
+          metadata: { name, resourceVersion: version, ...marks(place, entries, record.labels) },
         }),
         fieldManager: FIELD_MANAGER,
         force: true,
@@ -181,23 +209,34 @@ export class Shelf {
     return heldOf(plural, applied);
   }
 
+  async #now({ plural, namespace, name }: Place): Promise<Held | undefined> {
+    const { kube, kinds, signal } = this.#options;
+    const which = { name, ...(namespace === undefined ? {} : { namespace }) };
+    const found = await kube.get(kinds[plural], which, { signal });
+    return found === undefined ? undefined : heldOf(plural, found);
+  }
+
   async #atVersion(id: ObjectId, place: Place, version: string): Promise<Held> {
-    const { cache, kube, kinds, signal } = this.#options;
-    const cached = await cache.held(place);
+    const cached = await this.#options.cache.held(place);
     if (cached?.version === version) return cached;
-    const { plural, namespace, name } = place;
-    const found = await kube.get(
-      kinds[plural],
-      { name, ...(namespace === undefined ? {} : { namespace }) },
-      { signal },
-    );
-    if (found?.metadata.resourceVersion === version) return heldOf(plural, found);
+    const found = await this.#now(place);
+    if (found?.version === version) return found;
     throw new HandoverError('KUBE_CONFLICT', `${id} is no longer at version ${version}`, {
       retry: 'now',
       path: id,
     });
   }
 }
+
+/**
+ * Races that one write may lose against changes that are nothing to us. An API server that cannot reach an aggregated API writes its
+ * status many times a second: whoever looked at everything again for each would never get through.
+ */
+const MOST_TURNS = 5;
+
+/** Everything of an object that a decision about it rests on. */
+const sameToUs = ({ uid, entries, texts, labelled, injectable, annotations }: Held): string =>
+  JSON.stringify([uid, entries, texts, labelled, injectable, annotations]);
 
 /** Somebody else was faster. */
 const OUTDATED: ReadonlySet<string> = new Set(['KUBE_CONFLICT', 'KUBE_ALREADY_EXISTS', 'KUBE_NOT_FOUND']);

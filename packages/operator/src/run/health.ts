@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { HandoverError } from '@handover/material';
 
 export interface Health {
   readonly port: number;
@@ -36,7 +37,15 @@ export async function serveHealth({ host, port, waitingFor }: HealthOptions): Pr
     },
   );
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
+    server.once('error', (cause: NodeJS.ErrnoException) =>
+      reject(
+        new HandoverError(
+          'ADDRESS_UNUSABLE',
+          `${host}:${port} cannot be listened on (${cause.code}); choose another --health-address`,
+          { cause },
+        ),
+      ),
+    );
     server.listen(port, host, resolve);
   });
   return {

@@ -1,8 +1,9 @@
 // S0: one server that keeps its own caBundle right, on a real API server, without custom resources.
 import { X509Certificate } from 'node:crypto';
+import { join } from 'node:path';
 import { apiServices, type Kube, secrets } from '@handover/kube';
 import { Operator, type OperatorEvent, type OperatorOptions, serveHealth } from '@handover/operator';
-import { type Cluster, startCluster } from '@handover/test-cluster';
+import { type Cluster, makeCa, startCluster } from '@handover/test-cluster';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   API,
@@ -21,6 +22,8 @@ import { type Fate, Relay } from './relay.ts';
 import { connectTo, until } from './stage.ts';
 
 const NEVER = 3_600_000;
+const anotherCa = (): string =>
+  Buffer.from(makeCa(join(cluster.directory, 'another'), 'ca', 'another').pem).toString('base64');
 let cluster: Cluster;
 let kube: Kube;
 let relay: Relay;
@@ -129,6 +132,7 @@ test('75 s of quiet with the resync as it is by default: no write', async () => 
 
 describe('drift is put right by a watch, by exactly one write', () => {
   const drifts: readonly (readonly [string, string | undefined])[] = [
+    ['S0.2 the CA of somebody else', 'another'],
     ['S0.2 the CA of an old pod', OLD_POD],
     ['S0.3 an empty line', PLACEHOLDER],
     ['S0.3 nothing at all', undefined],
@@ -148,7 +152,7 @@ describe('drift is put right by a watch, by exactly one write', () => {
         const since = relay.log.length;
         const began = performance.now();
         try {
-          await spoil(kube, kind, value);
+          await spoil(kube, kind, value === 'another' ? anotherCa() : value);
         } catch (error) {
           // What the API server itself refuses cannot drift.
           expect(error).toMatchObject({ code: 'KUBE_INVALID' });

@@ -1,0 +1,77 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { ERROR_LINE, handover } from '../../test/capture.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'handover-operator-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const write = (name: string, text: string): string => {
+  writeFileSync(join(folder, name), text);
+  return join(folder, name);
+};
+const good = write(
+  'good.yaml',
+  'apiVersion: handover.dev/v1alpha1\nkind: Authority\nmetadata: {name: mesh}\n',
+);
+const nowhere = write(
+  'kubeconfig',
+  JSON.stringify({
+    clusters: [{ name: 'x', cluster: { server: 'http://127.0.0.1:1' } }],
+    contexts: [{ name: 'x', context: { cluster: 'x', user: 'x' } }],
+    users: [{ name: 'x', user: {} }],
+    'current-context': 'x',
+  }),
+);
+
+test.each([
+  ['a file that is not there', ['-f', '/nonexistent.yaml'], 1, 'FILE_UNREADABLE'],
+  ['an empty file', ['-f', write('empty.yaml', '# nothing\n')], 1, 'FILE_EMPTY'],
+  ['YAML that is none', ['-f', write('bad.yaml', 'a: [1\n')], 1, 'YAML_'],
+  [
+    'a resource of somebody else',
+    ['-f', write('pod.yaml', 'apiVersion: v1\nkind: Pod\n')],
+    1,
+    'RESOURCE_INVALID',
+  ],
+  ['no such kubeconfig', ['-f', good, '--kubeconfig', '/nonexistent'], 1, 'KUBECONFIG_NOT_FOUND'],
+  ['no address', ['-f', good, '--health-address', 'here'], 2, 'USAGE'],
+] as const)('%s is one line', async (_what, flags, code, says) => {
+  const ran = await handover(['operator', ...flags]);
+  expect(ran).toMatchObject({ code, stdout: '' });
+  expect(ran.stderr).toMatch(ERROR_LINE);
+  expect(ran.stderr).toContain(says);
+});
+
+test('a health port that is taken is one line', async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const ran = await handover(['operator', '-f', good, '--kubeconfig', nowhere, '--health-address', address]);
+  expect(ran.code).toBe(1);
+  expect(ran.stderr).toMatch(/^ADDRESS_UNUSABLE: /);
+  server.close();
+});
+
+test('an API server that cannot be reached is no reason to end; a signal is, and that is a success', async () => {
+  const stop = new AbortController();
+  setTimeout(() => stop.abort(), 1_500);
+  const ran = await handover(
+    ['operator', '-f', good, '--kubeconfig', nowhere, '--health-address', '127.0.0.1:0'],
+    { signal: stop.signal },
+  );
+  expect(ran).toMatchObject({ code: 0, stderr: '' });
+  const lines = ran.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(lines.filter(({ event }) => event === 'failed').length).toBeGreaterThan(1);
+  expect(lines.find(({ event }) => event === 'failed')).toMatchObject({ code: 'KUBE_UNAVAILABLE' });
+});
+
+test('the help has an example', async () => {
+  const { stdout } = await handover(['operator', '--help']);
+  expect(stdout).toContain('$ handover operator -f webhook.yaml --namespace my-webhook');
+});

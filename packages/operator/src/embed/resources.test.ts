@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { type EmbedSpec, ownResources } from './resources.ts';
+
+const spec: EmbedSpec = {
+  authority: { name: 'hook', lifetime: '1y' },
+  leaf: { name: 'hook-tls', dnsNames: ['hook.mine.svc'] },
+  inject: [{ kind: 'ValidatingWebhookConfiguration', name: 'hook', webhooks: ['a.example.com'] }],
+};
+
+test('what is asked for becomes the resources that YAML would, in the namespace of the pod', () => {
+  const { authority, leaf, bundle } = ownResources(spec, 'mine');
+  expect(authority.metadata).toMatchObject({ name: 'hook', namespace: 'mine' });
+  expect(authority.spec.bundle.configMapName).toBe('hook-trust');
+  expect(leaf.metadata).toMatchObject({ name: 'hook-tls', namespace: 'mine' });
+  expect(leaf.spec).toMatchObject({ authority: 'mine/hook', secretName: 'hook-tls', usages: ['server'] });
+  expect(bundle.spec.sources).toEqual([{ authority: 'mine/hook' }]);
+  expect(bundle.spec.targets).toEqual([{ inject: spec.inject[0] }]);
+});
+
+test('a namespace that is given counts for both', () => {
+  const { leaf } = ownResources({ ...spec, authority: { name: 'hook', namespace: 'other' } }, 'mine');
+  expect(leaf.metadata.namespace).toBe('other');
+  expect(leaf.spec.authority).toBe('other/hook');
+});
+
+test('what YAML would refuse is refused, and a server behind nothing too', () => {
+  const refusal = (what: object) => () => ownResources({ ...spec, ...what }, 'mine');
+  expect(refusal({ authority: { name: 'Hook' } })).toThrow(
+    expect.objectContaining({ code: 'RESOURCE_INVALID' }),
+  );
+  expect(refusal({ leaf: { name: 'hook' } })).toThrow(expect.objectContaining({ code: 'RESOURCE_INVALID' }));
+  expect(refusal({ leaf: { ...spec.leaf, colour: 'red' } })).toThrow(/colour/);
+  expect(refusal({ inject: [] })).toThrow(expect.objectContaining({ code: 'OPTION_INVALID' }));
+});

@@ -1,0 +1,56 @@
+import { after, instant, minute, second } from '@handover/material';
+import { expect, test } from 'vitest';
+import { Contention } from './contention.ts';
+
+const START = instant(1_000_000_000);
+const at = (seconds: number) => after(START, seconds * second);
+
+const fought = (times: number, everySeconds: number, manager = 'old-pod'): Contention => {
+  const contention = new Contention();
+  for (let turn = 0; turn < times; turn++) contention.repaired('x', manager, at(turn * everySeconds));
+  return contention;
+};
+
+test('five repairs in five minutes are no fight; the sixth is, and names who', () => {
+  expect(fought(5, 10).standoff('x', at(41))).toBeUndefined();
+  expect(fought(6, 10).standoff('x', at(51))).toEqual({ manager: 'old-pod', until: at(50 + 60) });
+});
+
+test('six repairs over more than five minutes are no fight', () => {
+  expect(fought(6, 61).standoff('x', at(5 * 61 + 1))).toBeUndefined();
+});
+
+test('six repairs of what six managers did are no fight with one of them', () => {
+  const contention = new Contention();
+  for (let turn = 0; turn < 6; turn++) contention.repaired('x', `manager-${turn}`, at(turn));
+  expect(contention.standoff('x', at(7))).toBeUndefined();
+});
+
+test('one object’s fight leaves the others alone', () => {
+  expect(fought(6, 1).standoff('y', at(6))).toBeUndefined();
+});
+
+test('a truce ends; if the fight goes on, one repair brings on the next, twice as long, up to half an hour', () => {
+  const contention = fought(6, 1);
+  expect(contention.standoff('x', at(5 + 60))).toBeUndefined();
+  let now = at(5 + 60);
+  const truces: number[] = [];
+  for (let round = 0; round < 7; round++) {
+    contention.repaired('x', 'old-pod', now);
+    const { until } = contention.standoff('x', now) ?? { until: now };
+    truces.push((until - now) / minute);
+    now = until;
+  }
+  expect(truces).toEqual([2, 4, 8, 16, 30, 30, 30]);
+});
+
+test('whoever was beaten back a day ago is not held to it', () => {
+  const contention = fought(6, 1);
+  const nextDay = at(86_400);
+  contention.repaired('x', 'old-pod', nextDay);
+  expect(contention.standoff('x', nextDay)).toBeUndefined();
+  for (let turn = 1; turn <= 5; turn++) contention.repaired('x', 'old-pod', after(nextDay, turn * second));
+  expect(contention.standoff('x', after(nextDay, 6 * second))?.until).toBe(
+    after(nextDay, 5 * second + minute),
+  );
+});

@@ -1,0 +1,101 @@
+import { instant } from '@handover/material';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type Entries, type Entry, formatEntries, readEntries } from './record.ts';
+
+const entry = (at: number, more: Partial<Entry['record']> = {}): Entry => ({
+  at: instant(at),
+  record: {
+    digest: 'd',
+    revisions: { 'a/b': 3 },
+    anchors: [
+      { fingerprint: 'old', since: instant(1_000) },
+      { fingerprint: 'new', since: instant(at) },
+    ],
+    changedAt: instant(at),
+    ...more,
+  },
+});
+const SENT = 100_000;
+const read = (entries: Entries, landed?: number): Entries =>
+  readEntries(formatEntries(entries), landed === undefined ? undefined : instant(landed));
+
+test('a write that landed late counts from when it landed, and no sooner: the API server cuts off up to a second', () => {
+  const [found] = Object.values(read({ '': entry(SENT) }, 130_000));
+  expect(found?.at).toBe(131_000);
+  expect(found?.record.changedAt).toBe(131_000);
+  expect(found?.record.anchors).toEqual([
+    { fingerprint: 'old', since: 1_000 },
+    { fingerprint: 'new', since: 131_000 },
+  ]);
+});
+
+test('a leaf of a write that landed late was not there before either', () => {
+  const leaf = {
+    fingerprint: 'f',
+    issuer: 'i',
+    chain: [],
+    notBefore: instant(0),
+    notAfter: instant(9e9),
+    spec: 's',
+    writtenAt: instant(SENT),
+    issuerSince: instant(5_000),
+    replacedOne: false,
+    othersExpire: undefined,
+  };
+  const found = read({ '': entry(SENT, { leaf }) }, 130_000)['']?.record.leaf;
+  expect(found?.writtenAt).toBe(131_000);
+  expect(found?.issuerSince).toBe(5_000);
+});
+
+test('only the part that was written last is dated by the write', () => {
+  const found = read({ a: entry(50_000), b: entry(SENT) }, 130_000);
+  expect(found.a?.at).toBe(50_000);
+  expect(found.b?.at).toBe(131_000);
+});
+
+test('what the API server does not date, or dates before it was sent, stays as it was sent', () => {
+  expect(read({ '': entry(SENT) })['']).toEqual(entry(SENT));
+  expect(read({ '': entry(SENT) }, SENT - 5_000)['']).toEqual(entry(SENT));
+});
+
+test('nothing is ever dated sooner than it was sent', () => {
+  const time = fc.integer({ min: 0, max: 1_000_000 });
+  fc.assert(
+    fc.property(time, time, time, (a, b, landed) => {
+      const before: Entries = { a: entry(a), b: entry(b) };
+      const after = read(before, landed);
+      for (const part of ['a', 'b']) {
+        const [was, is] = [before[part], after[part]];
+        if (was === undefined || is === undefined) throw new Error('a part is lost');
+        expect(is.at).toBeGreaterThanOrEqual(was.at);
+        is.record.anchors.forEach(({ since }, index) => {
+          expect(since).toBeGreaterThanOrEqual(was.record.anchors[index]?.since ?? 0);
+        });
+      }
+    }),
+  );
+});
+
+test('an annotation that is damaged, of another format or of somebody else counts as none', () => {
+  for (const text of [
+    undefined,
+    '',
+    '{',
+    'null',
+    '[]',
+    '{"format":2,"parts":{"":{}}}',
+    '{"format":1,"parts":7}',
+  ])
+    expect(readEntries(text, instant(1))).toEqual({});
+  const half = JSON.stringify({ format: 1, parts: { good: entry(1), bad: { at: 'yesterday', record: {} } } });
+  expect(Object.keys(readEntries(half, undefined))).toEqual(['good']);
+});
+
+test('whatever is in the annotation, reading it does not throw', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
+      readEntries(text, instant(1));
+    }),
+  );
+});
