@@ -9,8 +9,18 @@ import {
 } from '@handover/material';
 import type { AuthorityId, ObjectId, StoredObject } from './ports.ts';
 
-/** Hex SHA-256 over names and values, in the order of the names. */
+const digests = new WeakMap<Readonly<Record<string, string>>, string>();
+
+/** Hex SHA-256 over names and values, in the order of the names. Data that is handed in again is not hashed again. */
 export const digestOf = (data: Readonly<Record<string, string>>): string => {
+  const known = digests.get(data);
+  if (known !== undefined) return known;
+  const digest = digestNow(data);
+  digests.set(data, digest);
+  return digest;
+};
+
+const digestNow = (data: Readonly<Record<string, string>>): string => {
   const hash = createHash('sha256');
   for (const key of Object.keys(data).sort()) {
     const value = data[key] ?? '';

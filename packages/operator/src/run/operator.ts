@@ -12,6 +12,8 @@ import { type Kube, type LeaderLease, lead } from '@handover/kube';
 import { after, HandoverError, type Instant, instant } from '@handover/material';
 import { Compatibility } from '../compat/compatibility.ts';
 import { Refusals } from '../compat/refusals.ts';
+import { leafIdOf } from '../compat/service-ca.ts';
+import { errorsOf, ServiceErrors } from '../compat/service-errors.ts';
 import type { Held } from '../home/held.ts';
 import { KubeHome } from '../home/home.ts';
 import { kindsWith } from '../home/kinds.ts';
@@ -89,6 +91,7 @@ export class Operator {
   #statuses: StatusWriter | undefined;
   #compat: Compatibility | undefined;
   #refusals: Refusals | undefined;
+  #serviceErrors: ServiceErrors | undefined;
   readonly #done = new Set<string>();
   readonly #races = new Map<string, number>();
   #running: Promise<void> | undefined;
@@ -227,6 +230,8 @@ export class Operator {
       clusterTrustBundles: trustBundleVersion !== undefined,
       wishOf: this.#compat?.wishOf,
       takeOver,
+      more: this.#compat?.more,
+      annotationsOf: (id, record) => this.#compat?.annotationsOf(id, record),
       consumersFound,
       signal: this.#signal,
       writeSignal: this.#writes.signal,
@@ -248,7 +253,9 @@ export class Operator {
   }
 
   #objectChanged(plural: Plural, key: string, before: Held | undefined, now: Held | undefined): void {
-    for (const work of this.#index?.of(plural, key) ?? []) this.#queue?.add(work);
+    this.#home?.overlay.unlessOurs(plural, key, now?.version, () => {
+      for (const work of this.#index?.of(plural, key) ?? []) this.#queue?.add(work);
+    });
     // What there is to inject may have changed with it.
     const gate = this.#index?.gate(plural, key);
     const changed = FIELD_PLURALS.includes(plural)
@@ -280,6 +287,11 @@ export class Operator {
       identity: this.#options.identity,
       signal,
       onRefusal: (object, why) => this.#options.on({ kind: 'refused', object, why }),
+      onError: (what, error) => this.#options.on({ kind: 'failed', what, error, retryAt: undefined }),
+    });
+    this.#serviceErrors = new ServiceErrors({
+      kube: this.#options.kube.fenced(this.#lease ?? NEVER),
+      signal,
       onError: (what, error) => this.#options.on({ kind: 'failed', what, error, retryAt: undefined }),
     });
     const queue = new WorkQueue({
@@ -336,6 +348,14 @@ export class Operator {
       if (problem !== undefined) this.#statuses?.put(declared, invalidStatus(declared, problem, now));
     }
     void this.#refusals?.tell(register.refusals, now);
+    const { serviceCaAuthority } = this.#options;
+    const services = this.#compat?.services;
+    if (services !== undefined && !register.catalogue.authorities.has(serviceCaAuthority ?? ''))
+      void this.#serviceErrors?.tell(
+        services.all(),
+        new Map(services.all().map((one) => [leafIdOf(one), `there is no Authority ${serviceCaAuthority}`])),
+        now,
+      );
     return undefined;
   }
 
@@ -396,6 +416,9 @@ export class Operator {
     if (declared === undefined || plan.actions.length > 0) return;
     this.#statuses?.put(declared, statusOfAuthority(declared, sight, plan));
     for (const [leaf, status] of statusOfLeaves(register, sight)) this.#statuses?.put(leaf, status);
+    const services = this.#compat?.services;
+    if (services !== undefined && id === this.#options.serviceCaAuthority)
+      await this.#serviceErrors?.tell(services.all(), errorsOf(register, sight), home.clock.now());
     await this.#tellBundles(home, register);
   }
 
