@@ -56,10 +56,17 @@ for (const name of names) {
   const contender = all[name];
   if (contender === undefined)
     throw new TypeError(`nobody is called ${name}; use ${Object.keys(all).join(', ')}`);
-  const figures = await round(contender, size, Number(values.drifts), (line) =>
-    say(`${contender.title}: ${line}`),
-  );
-  measured.push([contender.title, { ...figures, driftMs: [...figures.driftMs].sort((a, b) => a - b) }]);
+  try {
+    const figures = await round(contender, size, Number(values.drifts), (line) =>
+      say(`${contender.title}: ${line}`),
+    );
+    measured.push([contender.title, { ...figures, driftMs: [...figures.driftMs].sort((a, b) => a - b) }]);
+    say(`${contender.title}: ${JSON.stringify({ ...figures, driftMs: undefined })}`);
+  } catch (error) {
+    // The others' figures count all the same.
+    say(`${contender.title}: failed: ${String(error)}`);
+    process.exitCode = 1;
+  }
 }
 const [cpu] = cpus();
 if (values.json) process.stdout.write(`${JSON.stringify(Object.fromEntries(measured))}\n`);
