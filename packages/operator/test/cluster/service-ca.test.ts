@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { configMaps, type Secret, secrets, services } from '@handover/kube';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bundlesOf, INJECTABLES } from './injectables.ts';
-import { resource, type Stage, setStage, until } from './stage.ts';
+import { beyondRights, resource, type Stage, setStage, until } from './stage.ts';
 
 const PREFIX = 'service.beta.openshift.io/';
 const text = (secret: Secret | undefined, key: string): string =>
@@ -195,4 +195,8 @@ test('an annotated ConfigMap that is deleted is not made anew', async () => {
   await stage.cluster.apply(service('canary', 'canary-tls'));
   await issued('canary-tls');
   expect(await dataOf('trust')).toBeUndefined();
+});
+
+test('the roles that come with it allow all it did', () => {
+  expect([...new Set(beyondRights(stage, ['service-ca']))]).toEqual([]);
 });

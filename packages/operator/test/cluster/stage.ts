@@ -1,7 +1,16 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, type Kube, type RequestReport } from '@handover/kube';
-import { crds, Operator, type OperatorEvent, type OperatorOptions, RESOURCE_KINDS } from '@handover/operator';
+import {
+  allowed,
+  type Compat,
+  crds,
+  installedGrants,
+  Operator,
+  type OperatorEvent,
+  type OperatorOptions,
+  RESOURCE_KINDS,
+} from '@handover/operator';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 
 /** A real API server with our kinds on it, and operators against it. */
@@ -143,4 +152,21 @@ export const condition = async (
   });
   const { conditions = [] } = (found?.status ?? {}) as { conditions?: readonly Condition[] };
   return conditions.find((candidate) => candidate.type === type);
+};
+
+/** Requests that the roles of an installation would not let through. */
+export const beyondRights = (stage: Stage, compat: readonly Compat[]): readonly string[] => {
+  const grants = installedGrants({ namespace: 'handover-system', image: 'handover', compat });
+  return stage.requests
+    .filter(({ group, version }) => group !== '' || version !== '')
+    .map(({ verb, group, resource: plural, subresource, namespace, name }) => ({
+      verb,
+      group,
+      resource: plural,
+      subresource,
+      namespace: namespace === '' ? undefined : namespace,
+      name: name === '' ? undefined : name,
+    }))
+    .filter((request) => !allowed(grants, request))
+    .map((request) => JSON.stringify(request));
 };
