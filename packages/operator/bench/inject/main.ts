@@ -40,6 +40,12 @@ const ROWS: readonly (readonly [string, (figures: Figures, size: number) => stri
     ({ cpu, driftMs }) => `${((cpu.drift * 1_000) / driftMs.length).toFixed(1)} ms`,
   ],
   ['processor time in 30 s of rest', ({ cpu }) => `${cpu.idle.toFixed(2)} s`],
+  ['API server: processor time until all are injected', ({ server }) => `${server.first.toFixed(1)} s`],
+  ['API server: processor time for a new CA', ({ server }) => `${server.change.toFixed(1)} s`],
+  [
+    'API server: processor time per drift',
+    ({ server, driftMs }) => `${((server.drift * 1_000) / driftMs.length).toFixed(0)} ms`,
+  ],
   ['load average meanwhile', ({ load }) => load.toFixed(1)],
 ];
 

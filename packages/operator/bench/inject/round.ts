@@ -17,7 +17,7 @@ import { crds, RESOURCE_KINDS } from '@handover/operator';
 import { type Cluster, makeCa, startCluster } from '@handover/test-cluster';
 import type { Contender } from './contenders.ts';
 import { certificateCrd, objectsOf, type Size } from './objects.ts';
-import { Watched } from './process.ts';
+import { cpuOf, Watched } from './process.ts';
 import { Watcher } from './watcher.ts';
 
 export interface Figures {
@@ -35,6 +35,8 @@ export interface Figures {
     readonly drift: number;
     readonly idle: number;
   };
+  /** The same of the API server: what it costs everybody else, whatever the load of the machine. */
+  readonly server: { readonly first: number; readonly change: number; readonly drift: number };
   readonly requests: {
     readonly first: number;
     readonly change: number;
@@ -213,6 +215,8 @@ export async function round(
     const requests = counter(cluster);
     requests();
 
+    const serverCpu = (): number => cpuOf(cluster.apiServer.pid);
+    const serverBefore = serverCpu();
     say('started');
     const log = join(cluster.directory, 'contender.log');
     const began = performance.now();
@@ -221,6 +225,7 @@ export async function round(
     const firstMs = (await watcher.allHold(first, LONG_MS)) - began;
     await pause(5_000);
     const firstCpu = process.cpu;
+    const serverFirst = serverCpu();
     const firstRequests = requests();
     const load = loadavg()[0] ?? 0;
     say(`all ${watcher.size} injected after ${Math.round(firstMs)} ms`);
@@ -231,6 +236,7 @@ export async function round(
     await source.atRest?.();
     await pause(5_000);
     const changeCpu = process.cpu;
+    const serverChange = serverCpu();
     const changeRequests = requests();
     say(`a new CA has reached all after ${Math.round(changeMs)} ms`);
 
@@ -277,6 +283,7 @@ export async function round(
       await pause(20);
     }
     const driftCpu = process.cpu;
+    const serverDrift = serverCpu();
     const driftRequests = requests();
     say(`${drifts} drifts`);
 
@@ -294,6 +301,11 @@ export async function round(
         change: changeCpu - firstCpu,
         drift: driftCpu - changeCpu,
         idle: process.cpu - driftCpu,
+      },
+      server: {
+        first: serverFirst - serverBefore,
+        change: serverChange - serverFirst,
+        drift: serverDrift - serverChange,
       },
       requests: { first: firstRequests, change: changeRequests, drift: driftRequests, idle: requests() },
     };

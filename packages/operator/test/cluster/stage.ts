@@ -157,16 +157,19 @@ export const condition = async (
 /** Requests that the roles of an installation would not let through. */
 export const beyondRights = (stage: Stage, compat: readonly Compat[]): readonly string[] => {
   const grants = installedGrants({ namespace: 'handover-system', image: 'handover', compat });
-  return stage.requests
-    .filter(({ group, version }) => group !== '' || version !== '')
-    .map(({ verb, group, resource: plural, subresource, namespace, name }) => ({
-      verb,
-      group,
-      resource: plural,
-      subresource,
-      namespace: namespace === '' ? undefined : namespace,
-      name: name === '' ? undefined : name,
-    }))
-    .filter((request) => !allowed(grants, request))
-    .map((request) => JSON.stringify(request));
+  return (
+    stage.requests
+      // Everybody may discover; the Lease is the client's own affair, and works without its watch.
+      .filter(({ verb, resource: plural }) => verb !== 'discover' && plural !== 'leases')
+      .map(({ verb, group, resource: plural, subresource, namespace, name }) => ({
+        verb: verb === 'apply' ? 'patch' : verb,
+        group,
+        resource: plural,
+        subresource,
+        namespace: namespace === '' ? undefined : namespace,
+        name: name === '' ? undefined : name,
+      }))
+      .filter((request) => !allowed(grants, request))
+      .map((request) => JSON.stringify(request))
+  );
 };
