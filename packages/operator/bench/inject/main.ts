@@ -49,6 +49,9 @@ const ROWS: readonly (readonly [string, (figures: Figures, size: number) => stri
   ['load average meanwhile', ({ load }) => load.toFixed(1)],
 ];
 
+// Nobody stays behind when the benchmark is cut short.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+
 const say = (line: string): void => {
   process.stderr.write(`${line}\n`);
 };

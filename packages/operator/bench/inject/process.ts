@@ -21,6 +21,7 @@ export class Watched {
     const file = openSync(log, 'a');
     this.#child = spawn(command, args, { stdio: ['ignore', file, file] });
     closeSync(file);
+    process.once('exit', () => this.#child.kill('SIGKILL'));
     this.#ended = new Promise((resolve) => {
       this.#child.on('close', (code) => {
         this.exited = true;
