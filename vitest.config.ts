@@ -5,7 +5,7 @@ export default defineConfig({
   resolve: { conditions: ['source'] },
   test: {
     include: ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.mjs'],
-    testTimeout: 30_000,
+    testTimeout: 120_000,
     // Its default leaves one core free, which is half of a small machine.
     maxWorkers: '100%',
     // a machine that does other work as well is no reason to fail

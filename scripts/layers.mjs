@@ -52,7 +52,7 @@ const reachable = (from, seen = new Set()) => {
 
 const packageOf = (specifier) => {
   if (specifier === 'handover') return 'cli';
-  return /^@handover\/([a-z]+)/.exec(specifier)?.[1];
+  return /^@handover\/([a-z-]+)/.exec(specifier)?.[1];
 };
 
 const IMPORT = /(?:\bfrom|\bimport|\brequire)\s*\(?\s*(['"])([^'"]+)\1/g;
@@ -74,7 +74,9 @@ export const problemsIn = (layer, path, source) => {
     const say = (message) => problems.push({ line: index + 1, message });
     for (const [, , specifier] of text.matchAll(IMPORT)) {
       const target = packageOf(specifier);
-      if (target !== undefined) {
+      if (target === 'test-cluster') {
+        if (!isTest) say(`${specifier} is for tests and benchmarks`);
+      } else if (target !== undefined) {
         if (target !== layer && !allowed.has(target)) say(`${layer} may not import ${specifier}`);
       } else if (/^\.\.?\//.test(specifier)) {
         const depth = path.split('/').length - 3; // packages/<layer>/…

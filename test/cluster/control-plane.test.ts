@@ -1,7 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { request } from 'node:https';
+import type { HandoverError } from '@handover/material';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Cluster, startCluster } from './src/index.ts';
+import { places } from './src/places.ts';
+import { readRecords } from './src/record.ts';
 
 const configMap = (name: string, data: Record<string, string>): object => ({
   apiVersion: 'v1',
@@ -82,4 +85,16 @@ describe('a control plane', () => {
       }),
     );
   });
+});
+
+it('says what the component said when it does not start, and leaves nothing', async () => {
+  const starting = startCluster({ apiServerFlags: ['--no-such-flag'] });
+  const error = await starting.then(
+    () => undefined,
+    (reason: unknown) => reason as HandoverError,
+  );
+  expect(error?.code).toBe('CLUSTER_START');
+  expect(error?.message).toMatch(/the process has ended[\s\S]*unknown flag: --no-such-flag/);
+  expect(readRecords(places().records).map(({ record }) => record.directory)).not.toContain(error?.path);
+  expect(existsSync(error?.path ?? '')).toBe(false);
 });

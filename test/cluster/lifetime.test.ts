@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { expect, it } from 'vitest';
-import { startCluster } from './src/index.ts';
+import { expect, it, onTestFinished } from 'vitest';
+import { noNodeBecause, startCluster } from './src/index.ts';
 import { places } from './src/places.ts';
 import { identify, isAlive, type ProcessId } from './src/process-id.ts';
 import { readRecords } from './src/record.ts';
@@ -12,22 +12,27 @@ import { readRecords } from './src/record.ts';
 const recordOf = (directory: string) =>
   readRecords(places().records).find(({ record }) => record.directory === directory)?.record;
 
-/** A process of its own that starts a cluster, says where, and does nothing more. */
+/** A process of its own that starts a cluster, with pods if it is given some, says where, and does nothing more. */
 const START = `
   const { startCluster } = await import(process.argv[1]);
   const cluster = await startCluster(JSON.parse(process.argv[2]));
+  const objects = JSON.parse(process.argv[3]);
+  if (objects.length > 0) {
+    await cluster.apply(...objects);
+    await cluster.kubectl('wait', '--for=condition=Ready', 'pod', '--all', '--timeout=120s');
+  }
   process.stdout.write(cluster.directory + '\\n');
   setInterval(() => undefined, 1000);`;
 
-const clusterOfAnotherProcess = async (options: object) => {
+const clusterOfAnotherProcess = async (options: object, ...pods: readonly object[]) => {
   const entry = fileURLToPath(new URL('./dist/index.js', import.meta.url));
-  const child = spawn(
-    process.execPath,
-    ['--input-type=module', '-e', START, entry, JSON.stringify(options)],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
+  const words = [entry, JSON.stringify(options), JSON.stringify(pods)];
+  const child = spawn(process.execPath, ['--input-type=module', '-e', START, ...words], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+  });
   const [chunk] = (await once(child.stdout, 'data')) as [Buffer];
   return { child, directory: chunk.toString().trim() };
 };
@@ -63,8 +68,64 @@ it('is gone, with its directory and its ports, when the process that started it 
   expect(recordOf(directory)).toBeUndefined();
 });
 
+/** Processes in the same namespace as this one. */
+const sharing = (namespace: string): string[] =>
+  readdirSync('/proc').filter((name) => {
+    try {
+      return readlinkSync(`/proc/${name}/ns/net`) === namespace;
+    } catch {
+      return false; // no process, or gone in between
+    }
+  });
+
+const SLEEPER = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'sleeper', namespace: 'default' },
+  spec: {
+    containers: [
+      {
+        name: 'main',
+        image: 'localhost/busybox:1',
+        imagePullPolicy: 'Never',
+        command: ['sleep', '1000000'],
+        volumeMounts: [{ name: 'memory', mountPath: '/memory' }],
+      },
+    ],
+    volumes: [{ name: 'memory', emptyDir: { medium: 'Memory' } }],
+  },
+} as const;
+
+/** Mounts and network interfaces of this machine. */
+const machine = (): object => ({
+  mounts: readFileSync('/proc/self/mountinfo', 'utf8').split('\n'),
+  interfaces: readdirSync('/sys/class/net').sort(),
+});
+
+it.skipIf(noNodeBecause() !== undefined)(
+  'leaves no pod, mount, bridge, namespace or cgroup of a node behind, when the process that started it is killed',
+  async () => {
+    const before = machine();
+    const { child, directory } = await clusterOfAnotherProcess({ size: 'node' }, SLEEPER);
+    expect(machine()).toEqual(before);
+    const record = recordOf(directory);
+    const network = record?.processes.find(({ name }) => name === 'network');
+    if (record === undefined || network === undefined) throw new Error('no record of the cluster');
+    const namespace = readlinkSync(`/proc/${network.pid}/ns/net`);
+    expect(record.cgroups.filter((cgroup) => existsSync(cgroup))).toEqual(record.cgroups);
+    expect(sharing(namespace).length).toBeGreaterThan(5);
+    child.kill('SIGKILL');
+    await until(() => !isAlive(record.keeper));
+    expect(sharing(namespace)).toEqual([]);
+    expect(record.processes.filter(isAlive)).toEqual([]);
+    expect(record.cgroups.filter((cgroup) => existsSync(cgroup))).toEqual([]);
+    expect(machine()).toEqual(before);
+    expect(existsSync(directory)).toBe(false);
+  },
+);
+
 it('ends with its keeper too, and the next start clears away what that left', async () => {
-  const { child, directory } = await clusterOfAnotherProcess({});
+  const { directory } = await clusterOfAnotherProcess({});
   const record = recordOf(directory);
   if (record === undefined) throw new Error('no record of the cluster');
   process.kill(record.keeper.pid, 'SIGKILL');
@@ -72,7 +133,6 @@ it('ends with its keeper too, and the next start clears away what that left', as
   expect(existsSync(directory)).toBe(true);
   await (await startCluster()).stop();
   expect(existsSync(directory)).toBe(false);
-  child.kill('SIGKILL');
 });
 
 it('does not take a process for another one that had the same number', () => {

@@ -4,7 +4,7 @@ import { localIssuer } from './issuer.ts';
 import type { Sight } from './observe.ts';
 import { specOf } from './policy-for.ts';
 import type { Contents, Credential, Home, Issuer, ObjectId, ObjectRecord } from './ports.ts';
-import { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './stored-object.ts';
+import { bundleKeyOf, digestOf, readableCertificates, readableLeaf, rememberLeaf } from './stored-object.ts';
 import { swapAuthority } from './swap.ts';
 
 /** Carries out one action of a plan that was made on `sight`. */
@@ -116,12 +116,13 @@ async function writeLeaf(home: Home, sight: Sight, action: LeafWrite): Promise<v
   const behind = action.chain === undefined ? undefined : certificatesFor(sight, action.object, action.chain);
   const made =
     action.issue === undefined ? kept(sight, action) : await issued(home, sight, action, action.issue);
-  const chain = [made.leaf, ...(behind ?? made.behind)];
+  const chain = [made.leaf, ...(behind ?? made.behind)] as const;
   const data = {
     'tls.crt': chain.map(({ pem }) => pem).join(''),
     'tls.key': made.key,
     'ca.crt': anchors.map(({ pem }) => pem).join(''),
   };
+  rememberLeaf(data, { chain, key: made.key });
   const labels = sight.duties.leaves.get(action.object)?.metadata.labels ?? {};
   const stored = sight.stored.get(action.object)?.record?.leaf;
   const before = sightOf(sight, action.object)?.leaf;

@@ -1,26 +1,35 @@
 import type { Instant } from '@handover/material';
 import type { Duties } from './policy-for.ts';
-import type { AuthorityRecord, ConsumerFound, EvidenceSource } from './ports.ts';
+import type { AuthorityRecord, Clock, ConsumerFound, EvidenceSource } from './ports.ts';
 
 /**
  * Consumers whose dates can be believed: an instance that was dated in the future when first seen was made before the clock
- * was set back, and never has a date (docs/decisions/0006 §7). One of these per home: uncached looks and cached ones share
- * what was seen first.
+ * was set back, and never has a date (docs/decisions/0006 §7); nor has one whose date the clock has shown twice. One of these
+ * per home: uncached looks and cached ones share what was seen first.
  */
 export class FirstSight {
+  readonly #clock: Pick<Clock, 'now' | 'setBacks'>;
   readonly #misdated = new Set<string>();
+
+  constructor(clock: Pick<Clock, 'now' | 'setBacks'>) {
+    this.#clock = clock;
+  }
 
   of(source: EvidenceSource): EvidenceSource {
     return {
       consumers: async (duties: Duties, record: AuthorityRecord | undefined, now: Instant) =>
-        this.#dated(await source.consumers(duties, record, now), now),
+        this.#dated(await source.consumers(duties, record, now)),
     };
   }
 
-  #dated(consumers: readonly ConsumerFound[], now: Instant): readonly ConsumerFound[] {
+  #dated(consumers: readonly ConsumerFound[]): readonly ConsumerFound[] {
+    // By the clock of after the list: what came between the look's `now` and the list is not from the future.
+    const now = this.#clock.now();
+    const setBacks = this.#clock.setBacks?.() ?? [];
+    const twice = (date: Instant): boolean => setBacks.some(({ from, to }) => date > to && date <= from);
     for (const { instances } of consumers) {
       for (const { uid, createdAt } of instances) {
-        if (createdAt !== undefined && createdAt > now) this.#misdated.add(uid);
+        if (createdAt !== undefined && (createdAt > now || twice(createdAt))) this.#misdated.add(uid);
       }
     }
     if (this.#misdated.size === 0) return consumers;

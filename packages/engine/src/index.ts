@@ -59,6 +59,7 @@ export type {
 export { envoyGateway, type Preset, type RandomSecret } from './preset.ts';
 export { localTlsSupport, reconcileProfile, resolveProfile } from './profile.ts';
 export { converge, type Outcome, type Planner, reconcile } from './reconcile.ts';
+export { remarksOn } from './remarks.ts';
 export { isStatic, reconcileStaticBundle } from './static-bundle.ts';
 export {
   type AuthorityStatus,
@@ -71,4 +72,5 @@ export {
 export { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './stored-object.ts';
 export { throughCache } from './through-cache.ts';
 export { type Answer, dryRun, type Pair, type TrustMatrix, verifyAuthority } from './verify.ts';
+export { WatchedClock } from './watched-clock.ts';
 export { type QueueOptions, WorkQueue } from './work-queue.ts';

@@ -129,9 +129,20 @@ const workloadsOf = (consumers: readonly ConsumerFound[]): ReadonlyMap<string, s
     ),
   );
 
+/** Everything that is dated. A date after `now` is read as one from before the clock was set back: very old. */
+const datesOf = (record: AuthorityRecord | undefined, objects: readonly ObjectSeen[]): readonly Instant[] => [
+  ...(record?.state.generations.map(({ since }) => since) ?? []),
+  ...objects.flatMap(({ anchors, changedAt, leaf }) => [
+    ...anchors.map(({ since }) => since),
+    changedAt,
+    ...(leaf === undefined ? [] : [leaf.writtenAt, leaf.issuerSince]),
+  ]),
+];
+
 /** The clock first, resources, objects and consumers next, the authority last: docs/decisions/0006. */
 async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sight> {
   const now = home.clock.now();
+  const steadySince = home.clock.steadySince();
   const catalogue = (await home.resources?.catalogue()) ?? given;
   const duties = policyFor(catalogue, id, home.facts, await extrasFor(home, catalogue, id));
   const before = await home.authorities.load(id);
@@ -149,9 +160,12 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
   );
   const consumers = await home.evidence.consumers(duties, before, now);
   const record = await home.authorities.load(id);
-  if (record?.state.revision !== before?.state.revision) {
+  const meanwhile = (): never => {
     throw new HandoverError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id });
-  }
+  };
+  // What was dated since by a clock that was set back in between would look old beside `now`.
+  if (record?.state.revision !== before?.state.revision || home.clock.steadySince() !== steadySince)
+    meanwhile();
   const known = [...(record?.certificates.values() ?? [])];
   const objects: ObjectSeen[] = [];
   for (const [object, found] of stored) {
@@ -161,7 +175,8 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
     const told = hooked ? await home.reloads?.told(object) : undefined;
     objects.push(inPlannersOrder(hooked ? sinceTold(seen, told, now) : seen, extras?.certificates ?? []));
   }
-  const steadySince = home.clock.steadySince();
+  const later = home.clock.now();
+  if (datesOf(record, objects).some((date) => date > now && date <= later)) meanwhile();
   const annotated = (name: string): readonly string[] =>
     (duties.authority.metadata.annotations[name] ?? '').split(',').filter((item) => item.trim() !== '');
   // Where consumers are found, whoever still uses such a Secret is among them.

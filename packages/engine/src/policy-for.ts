@@ -29,8 +29,19 @@ export interface Duties {
   readonly refused: readonly { readonly leaf: string; readonly why: string }[];
 }
 
+const specs = new WeakMap<Leaf, string>();
+
 /** Identity of everything in a certificate that was asked for. */
 export const specOf = (leaf: Leaf): string => {
+  let spec = specs.get(leaf);
+  if (spec === undefined) {
+    spec = computeSpec(leaf);
+    specs.set(leaf, spec);
+  }
+  return spec;
+};
+
+const computeSpec = (leaf: Leaf): string => {
   const { key, subject, dnsNames, ipAddresses, uris, usages, lifetime } = leaf.spec;
   const text = JSON.stringify([key, subject, dnsNames, ipAddresses, uris, usages, lifetime]);
   return createHash('sha256').update(text).digest('hex').slice(0, 16);

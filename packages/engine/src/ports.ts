@@ -162,6 +162,14 @@ export interface Clock {
   now(): Instant;
   /** Since when it has been seen to run evenly; undefined: always. */
   steadySince(): Instant | undefined;
+  /** Every time that it was seen to be set back. What is dated in between may be from before or from after. */
+  readonly setBacks?: () => readonly SetBack[];
+}
+
+export interface SetBack {
+  /** What it would show, had it not been set back. */
+  readonly from: Instant;
+  readonly to: Instant;
 }
 
 /** All that reconcilers need of the world. Whatever is read from it directly is uncached. */

@@ -1,5 +1,5 @@
 import { type Plan, plan } from '@handover/core';
-import type { Instant } from '@handover/material';
+import { HandoverError, type Instant } from '@handover/material';
 import { act } from './act.ts';
 import type { Catalogue } from './catalogue.ts';
 import { inParallel, observe, type Sight } from './observe.ts';
@@ -39,6 +39,9 @@ async function decide(
   return on(await observe(home, catalogue, id));
 }
 
+/** Somebody else was faster: what to do about the rest is seen at the next look, which follows at once. */
+const isConflict = (error: unknown): boolean => error instanceof HandoverError && error.code === 'CONFLICT';
+
 /** Read, plan, act on each, say when to come back. */
 export async function reconcile(
   home: Home,
@@ -47,7 +50,12 @@ export async function reconcile(
   planner: Planner = plan,
 ): Promise<Outcome> {
   const { sight, plan: made } = await decide(home, catalogue, id, planner);
-  await inParallel(made.actions, CONCURRENT_WRITES, (action) => act(home, sight, action));
+  const failures: unknown[] = [];
+  await inParallel(made.actions, CONCURRENT_WRITES, async (action) => {
+    // An object that cannot be written does not hold up the others.
+    await act(home, sight, action).catch((error: unknown) => failures.push(error));
+  });
+  if (failures.length > 0) throw failures.find(isConflict) ?? failures[0];
   const untold = await tellPrograms(home, sight.duties);
   const { record } = sight;
   if (record !== undefined) await home.requests.settle(id, record.state);

@@ -5,6 +5,7 @@ import { trustedOf } from './extras.ts';
 import { observe, type Sight } from './observe.ts';
 import type { AuthorityId, Home } from './ports.ts';
 import { resolveProfile } from './profile.ts';
+import { remarksOn } from './remarks.ts';
 import { readableCertificates } from './stored-object.ts';
 
 export interface AuthorityStatus {
@@ -73,6 +74,8 @@ export interface Status {
     readonly written: boolean;
     readonly problems: readonly string[];
   }[];
+  /** What is asked for and will not happen. */
+  readonly remarks: readonly string[];
 }
 
 const iso = (at: Instant): string => new Date(at).toISOString();
@@ -193,5 +196,6 @@ export async function statusOf(
       }
     }),
   );
-  return { status: { authorities, trustBundles, tlsProfiles }, wakeAt };
+  const remarks = remarksOn(catalogue, home.facts.consumersFound);
+  return { status: { authorities, trustBundles, tlsProfiles, remarks }, wakeAt };
 }

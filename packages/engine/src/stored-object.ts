@@ -9,18 +9,22 @@ import {
 } from '@handover/material';
 import type { AuthorityId, ObjectId, StoredObject } from './ports.ts';
 
-const digests = new WeakMap<Readonly<Record<string, string>>, string>();
+type Data = StoredObject['data'];
 
-/** Hex SHA-256 over names and values, in the order of the names. Data that is handed in again is not hashed again. */
-export const digestOf = (data: Readonly<Record<string, string>>): string => {
-  const known = digests.get(data);
-  if (known !== undefined) return known;
-  const digest = digestNow(data);
-  digests.set(data, digest);
+/** What has been worked out about data before. Data is never changed in place, so that it stands for its content. */
+const digests = new WeakMap<Data, string>();
+
+/** Hex SHA-256 over names and values, in the order of the names. */
+export const digestOf = (data: Data): string => {
+  let digest = digests.get(data);
+  if (digest === undefined) {
+    digest = computeDigest(data);
+    digests.set(data, digest);
+  }
   return digest;
 };
 
-const digestNow = (data: Readonly<Record<string, string>>): string => {
+const computeDigest = (data: Data): string => {
   const hash = createHash('sha256');
   for (const key of Object.keys(data).sort()) {
     const value = data[key] ?? '';
@@ -32,9 +36,27 @@ const digestNow = (data: Readonly<Record<string, string>>): string => {
 /** The key of an object's data that holds its bundle. */
 export const bundleKeyOf = (id: ObjectId): string => id.split('/')[3] ?? 'ca.crt';
 
+/** Texts that were read before: a fleet shares a few bundles, and reads them at every look. */
+const texts = new Map<string, readonly Certificate[]>();
+const MOST_CHARACTERS = 4_000_000;
+let characters = 0;
+
 /** Certificates in the order they stand there; none when the text is not what it should be. */
 export const readableCertificates = (pem: string | undefined): readonly Certificate[] => {
   if (pem === undefined) return [];
+  const known = texts.get(pem);
+  if (known !== undefined) return known;
+  const certificates = readCertificates(pem);
+  if (characters + pem.length > MOST_CHARACTERS) {
+    texts.clear();
+    characters = 0;
+  }
+  characters += pem.length;
+  texts.set(pem, certificates);
+  return certificates;
+};
+
+const readCertificates = (pem: string): readonly Certificate[] => {
   try {
     return parseCertificates(pem).certificates;
   } catch (error) {
@@ -43,10 +65,26 @@ export const readableCertificates = (pem: string | undefined): readonly Certific
   }
 };
 
+type ReadableLeaf = { readonly chain: readonly [Certificate, ...Certificate[]]; readonly key: string };
+
+const leaves = new WeakMap<Data, { readonly found: ReadableLeaf | undefined }>();
+
+/** Data that was put together from a leaf and its own key need not be read again to know that they fit. */
+export const rememberLeaf = (data: Data, found: ReadableLeaf): void => {
+  leaves.set(data, { found });
+};
+
 /** The leaf and what rides behind it, if its key is there and fits. */
-export const readableLeaf = (
-  data: Readonly<Record<string, string>>,
-): { readonly chain: readonly [Certificate, ...Certificate[]]; readonly key: string } | undefined => {
+export const readableLeaf = (data: Data): ReadableLeaf | undefined => {
+  let known = leaves.get(data);
+  if (known === undefined) {
+    known = { found: readLeaf(data) };
+    leaves.set(data, known);
+  }
+  return known.found;
+};
+
+const readLeaf = (data: Data): ReadableLeaf | undefined => {
   const [leaf, ...behind] = readableCertificates(data['tls.crt']);
   const key = data['tls.key'];
   if (leaf === undefined || key === undefined) return undefined;
@@ -92,6 +130,15 @@ const foreignLeaf = (
   };
 };
 
+interface Remembered {
+  readonly id: ObjectId;
+  readonly authority: AuthorityId;
+  readonly obstacle: string | undefined;
+  readonly seen: ObjectSeen;
+}
+
+const sights = new WeakMap<StoredObject, Remembered>();
+
 /**
  * An object as the planner sees it. As long as nobody else touched the data, the record that was written with it is the
  * whole truth and nothing is parsed; else the data is read anew, and nothing in it is older than now.
@@ -104,11 +151,16 @@ export const seenAs = (
   now: Instant,
   obstacle: string | undefined = stored.obstacle,
 ): ObjectSeen => {
+  const last = sights.get(stored);
+  if (last?.id === id && last.authority === authority && last.obstacle === obstacle) return last.seen;
   const base = { id, version: stored.version, ...(obstacle === undefined ? {} : { obstacle }) };
   const { record } = stored;
   const revision = record?.revisions[authority];
   if (record !== undefined && record.digest === digestOf(stored.data)) {
-    return { ...base, revision, anchors: record.anchors, changedAt: record.changedAt, leaf: record.leaf };
+    const { anchors, changedAt, leaf } = record;
+    const seen = { ...base, revision, anchors, changedAt, leaf };
+    sights.set(stored, { id, authority, obstacle, seen });
+    return seen;
   }
   const cas = readableCertificates(stored.data[bundleKeyOf(id)]);
   return {

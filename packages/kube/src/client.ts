@@ -105,7 +105,7 @@ class Client implements Kube {
         let first: Page<T> | undefined;
         for await (const page of this.pages(kind, which, options)) {
           first ??= page;
-          items.push(...page.items);
+          for (const item of page.items) items.push(item);
         }
         return { items, resourceVersion: first?.resourceVersion ?? '', date: first?.date };
       } catch (error) {

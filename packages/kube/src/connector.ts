@@ -7,7 +7,6 @@ import type { buildConnector } from 'undici';
 import type { LiveTls } from './live-tls.ts';
 import { connectSocks } from './socks.ts';
 
-/** Milliseconds for the TCP connection, the proxy and the handshake together. */
 const CONNECT_MS = 10_000;
 
 /** OpenSSL's ways to say that nobody known signed this. */
@@ -28,17 +27,29 @@ export interface ConnectorOptions {
   readonly serverName?: string | undefined;
   readonly proxy?: URL | undefined;
   readonly connected: (socket: Socket) => void;
+  /** Milliseconds for the TCP connection, the proxy and the handshake together. Default 10,000. */
+  readonly timeout?: number | undefined;
 }
 
 const portOf = (url: URL, fallback: number): number => Number(url.port || fallback);
 const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
 
+/** Errors after the one that was told have nobody left to hear them, and must not end the process. */
+const deafen = (socket: Socket) => socket.on('error', () => undefined);
+
 function plain(host: string, port: number, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connectPlain({ host, port, noDelay: true });
-    signal.addEventListener('abort', () => socket.destroy(signal.reason as Error), { once: true });
-    socket.once('error', reject).once('connect', () => {
-      socket.off('error', reject);
+    const stop = () => socket.destroy(signal.reason as Error);
+    const failed = (error: Error) => {
+      signal.removeEventListener('abort', stop);
+      deafen(socket);
+      reject(error);
+    };
+    signal.addEventListener('abort', stop, { once: true });
+    socket.once('error', failed).once('connect', () => {
+      signal.removeEventListener('abort', stop);
+      socket.off('error', failed);
       resolve(socket);
     });
   });
@@ -62,7 +73,7 @@ function viaHttp(proxy: URL, target: string, signal: AbortSignal): Promise<Socke
           : { 'proxy-authorization': `Basic ${Buffer.from(credentials).toString('base64')}` }),
       },
     });
-    asking.once('error', reject);
+    asking.on('error', reject);
     asking.once('connect', (answer, socket) => {
       if (answer.statusCode === 200) return resolve(socket as Socket);
       socket.destroy();
@@ -92,7 +103,8 @@ function handshake(socket: Socket, options: ConnectorOptions, signal: AbortSigna
     });
     const failed = (error: Error) => {
       settle();
-      socket.destroy();
+      deafen(tls);
+      deafen(socket).destroy();
       reject(error);
     };
     const closed = () =>
@@ -143,11 +155,10 @@ async function fresh(options: ConnectorOptions, signal: AbortSignal): Promise<So
 export function connectorOf(options: ConnectorOptions): buildConnector.connector {
   return (_, done) => {
     const deadline = new AbortController();
+    const timeout = options.timeout ?? CONNECT_MS;
     const late = () =>
-      deadline.abort(
-        Object.assign(new Error(`no connection within ${CONNECT_MS} ms`), { code: 'ETIMEDOUT' }),
-      );
-    const timer = setTimeout(late, CONNECT_MS);
+      deadline.abort(Object.assign(new Error(`no connection within ${timeout} ms`), { code: 'ETIMEDOUT' }));
+    const timer = setTimeout(late, timeout);
     fresh(options, deadline.signal)
       .finally(() => clearTimeout(timer))
       .then(

@@ -63,12 +63,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#options = options;
     this.#settle = settle;
     const { about, signal, timeout } = options;
-    this.#timer = setTimeout(() => this.#fail(timedOut(about, timeout)), timeout);
+    this.#timer = setTimeout(() => this.fail(timedOut(about, timeout)), timeout);
     signal.addEventListener('abort', this.#aborted, { once: true });
     if (signal.aborted) this.#aborted();
   }
 
-  readonly #aborted = () => this.#fail(aborted(this.#options.about, this.#options.signal.reason));
+  readonly #aborted = () => this.fail(aborted(this.#options.about, this.#options.signal.reason));
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
@@ -79,7 +79,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     try {
       this.#options.mayLeave?.();
     } catch (error) {
-      this.#fail(error as Error);
+      this.fail(error as Error);
     }
   }
 
@@ -91,7 +91,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (stream !== undefined && status === 200) {
       this.#streaming = true;
       clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.#fail(stream.silent()), stream.silence);
+      this.#timer = setTimeout(() => this.fail(stream.silent()), stream.silence);
       this.#guarded(() => stream.started(headers));
     }
   }
@@ -105,7 +105,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       return;
     }
     this.#size += chunk.length;
-    if (this.#size > maxBytes) this.#fail(tooLarge(about, maxBytes));
+    if (this.#size > maxBytes) this.fail(tooLarge(about, maxBytes));
     else this.#chunks.push(chunk);
   }
 
@@ -128,11 +128,11 @@ class Exchange implements Dispatcher.DispatchHandler {
     try {
       run();
     } catch (error) {
-      this.#fail(error as Error);
+      this.fail(error as Error);
     }
   }
 
-  #fail(error: Error): void {
+  fail(error: Error): void {
     this.#end(() => this.#settle.reject(error));
     this.#controller?.abort(error);
   }
@@ -173,7 +173,7 @@ export function exchange(
         handler,
       );
     } catch (error) {
-      reject(unreachable(options.about, error));
+      handler.fail(unreachable(options.about, error));
     }
   });
 }

@@ -103,7 +103,7 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
 
   get state(): InformerState {
     const state = this.#state;
-    const active = state.at === 'waiting' ? state.then : state;
+    const active = state.at === 'waiting' ? state.next : state;
     return {
       phase: state.at,
       synced: this.#synced,
@@ -342,7 +342,8 @@ export function troubleOf(error: Error, state: WatchState): Trouble {
   if (cause === undefined) return { kind: isCode(error, 'KUBE_UNAVAILABLE') ? 'unreachable' : 'refused' };
   // A server whose store was restored from a copy knows less than we do; its list is the truth now.
   if (isTooLargeVersion(error)) return { kind: 'gone' };
-  return { kind: 'refused' };
+  const after = (error.cause as { details?: { retryAfterSeconds?: number } }).details?.retryAfterSeconds;
+  return { kind: 'refused', ...(after === undefined ? {} : { after: after * 1000 }) };
 }
 
 function isTooLargeVersion(error: Error): boolean {

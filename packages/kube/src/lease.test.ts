@@ -137,6 +137,19 @@ describe('a fenced client', () => {
     await kube.get(configMaps, which);
   });
 
+  test('sends nothing after the machine was suspended, which the monotonic clock does not notice', async () => {
+    let asleep = 0;
+    const a = campaign('a', { wall: () => Date.now() + asleep });
+    await gained(a);
+    const fenced = kube.fenced(a);
+    asleep = 60_000;
+    expect(await codeOf(fenced.create(configMaps, thing('x')))).toBe('LEASE_LOST');
+    expect(otherWrites()).toEqual([]);
+    const term = () => a.term;
+    await eventually(() => term() === 2);
+    await fenced.create(configMaps, thing('y'));
+  });
+
   test('stops a write that waits to be tried again', async () => {
     const a = campaign('a');
     await gained(a);

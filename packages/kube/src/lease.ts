@@ -20,6 +20,8 @@ export interface LeadOptions {
   readonly signal?: AbortSignal;
   /** Milliseconds, monotonic. For tests. */
   readonly now?: () => number;
+  /** Milliseconds of the day's clock. For tests. */
+  readonly wall?: () => number;
 }
 
 interface LeaseEvents {
@@ -64,6 +66,7 @@ export class LeaderLease implements Fence {
   readonly #kube: Kube;
   readonly #options: ReturnType<typeof resolved>;
   readonly #now: () => number;
+  readonly #wall: () => number;
   readonly #listeners = new Listeners<LeaseEvents>();
   readonly #stop = new AbortController();
   readonly #underWay = new Set<Promise<unknown>>();
@@ -74,6 +77,7 @@ export class LeaderLease implements Fence {
   #leading = false;
   /** Our right to write ends here. */
   #until = Number.NEGATIVE_INFINITY;
+  #wallUntil = Number.NEGATIVE_INFINITY;
   #expiry: NodeJS.Timeout | undefined;
   #wake: () => void = () => undefined;
 
@@ -82,6 +86,7 @@ export class LeaderLease implements Fence {
     this.#kube = kube;
     this.#options = resolved(options);
     this.#now = options.now ?? (() => performance.now());
+    this.#wall = options.wall ?? (() => Date.now());
     this.#ended = this.#run();
   }
 
@@ -91,7 +96,9 @@ export class LeaderLease implements Fence {
   }
 
   get term(): number | undefined {
-    return this.#leading && this.#now() < this.#until ? this.#terms : undefined;
+    // The monotonic clock stands still while a machine is suspended; the day's clock does not. Whichever is sooner.
+    const inTime = this.#now() < this.#until && this.#wall() < this.#wallUntil;
+    return this.#leading && inTime ? this.#terms : undefined;
   }
 
   /** Who holds it, as far as we know. */
@@ -251,6 +258,7 @@ export class LeaderLease implements Fence {
     // Time that ran out in between was lost, whatever the timer did: a new term.
     if (this.#leading && this.term === undefined) this.#lose('it was not renewed in time');
     this.#until = until;
+    this.#wallUntil = this.#wall() + left;
     clearTimeout(this.#expiry);
     this.#expiry = setTimeout(() => this.#lose('it was not renewed in time'), left).unref();
     if (this.#leading) return;

@@ -43,7 +43,7 @@ export class Pools {
         tls,
         verify: config.tls.verify !== false,
         serverName: config.tls.serverName,
-        proxy: config.proxyUrl === undefined ? undefined : new URL(config.proxyUrl),
+        proxy: config.proxyUrl === undefined ? undefined : new URL(config.proxyUrl.reveal()),
         connected: (socket) => {
           sockets.add(socket);
           socket.once('close', () => sockets.delete(socket));

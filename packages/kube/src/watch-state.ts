@@ -19,7 +19,7 @@ export type WatchState =
   | { readonly at: 'idle' }
   | { readonly at: 'listing'; readonly mode: ListMode; readonly failures: number }
   | { readonly at: 'watching'; readonly mode: ListMode; readonly from: string; readonly failures: number }
-  | { readonly at: 'waiting'; readonly delay: number; readonly then: Resumable }
+  | { readonly at: 'waiting'; readonly delay: number; readonly next: Resumable }
   | { readonly at: 'stopped' };
 
 export type Resumable = Extract<WatchState, { readonly at: 'listing' | 'watching' }>;
@@ -48,7 +48,7 @@ export function backoff(failures: number, max: number, random: number): number {
 
 const again = (state: Resumable): Resumable => ({ ...state, failures: state.failures + 1 });
 
-const waiting = (then: Resumable, delay: number): WatchState => ({ at: 'waiting', delay, then });
+const waiting = (next: Resumable, delay: number): WatchState => ({ at: 'waiting', delay, next });
 
 function afterTrouble(state: Resumable, trouble: Trouble, random: number): WatchState {
   const next = again(state);
@@ -81,7 +81,7 @@ export function step(state: WatchState, input: WatchInput, random: number): Watc
     case 'idle':
       return input.is === 'start' ? { at: 'listing', mode: input.mode, failures: 0 } : state;
     case 'waiting':
-      return input.is === 'waited' ? state.then : state;
+      return input.is === 'waited' ? state.next : state;
     case 'listing':
       if (input.is === 'listed') {
         const mode = state.mode === 'whole' ? 'pages' : state.mode;

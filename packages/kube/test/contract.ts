@@ -13,7 +13,9 @@ import {
   kindOf,
   leases,
   namespaces,
+  pods,
   secrets,
+  serviceAccounts,
   validatingWebhookConfigurations,
   type WatchEvent,
 } from '../src/index.ts';
@@ -420,10 +422,13 @@ export function contract(name: string, start: () => Promise<ContractServer>): vo
         expect(made.status).toBeUndefined();
         expect(made.metadata.generation).toBe(1);
         const which = { namespace, name: 'a' };
-        const both = { merge: { spec: { x: 2 }, status: { y: 2 } } };
+        const both = {
+          merge: { metadata: { annotations: { a: 'b' } }, spec: { x: 2 }, status: { y: 2 } },
+        };
         const byStatus = await kube.patch(kind, { ...which, subresource: 'status' }, both);
         expect([byStatus.spec, byStatus.status]).toEqual([{ x: 1 }, { y: 2 }]);
         expect(byStatus.metadata.generation).toBe(1);
+        expect(byStatus.metadata.annotations).toBeUndefined();
         const bySpec = await kube.patch(kind, which, { merge: { spec: { x: 3 }, status: { y: 3 } } });
         expect([bySpec.spec, bySpec.status]).toEqual([{ x: 3 }, { y: 2 }]);
         expect(bySpec.metadata.generation).toBe(2);
@@ -459,6 +464,23 @@ export function contract(name: string, start: () => Promise<ContractServer>): vo
           spec: { template: { metadata: { annotations: { 'handover.dev/trust-hash': 'x' } } } },
         };
         expect((await kube.patch(deployments, which, { merge: stamp })).metadata.generation).toBe(2);
+      });
+
+      test('a pod’s status path takes annotations, and leaves the spec alone', async () => {
+        await kube.create(serviceAccounts, { metadata: { name: 'default', namespace } });
+        const containers = [{ name: 'c', image: 'none' }];
+        await kube.create(pods, { metadata: { name: 'p', namespace }, spec: { containers } });
+        const merge = {
+          metadata: { annotations: { 'handover.dev/nudge': 'x' } },
+          spec: { containers: [{ name: 'c', image: 'other' }] },
+        };
+        const which = { namespace, name: 'p' };
+        const patched = await kube.patch(pods, { ...which, subresource: 'status' }, { merge });
+        expect(patched.metadata.annotations).toMatchObject({ 'handover.dev/nudge': 'x' });
+        expect((patched.spec as { containers: { image: string }[] }).containers[0]?.image).toBe('none');
+        expect((await kube.get(pods, which))?.metadata.annotations).toMatchObject({
+          'handover.dev/nudge': 'x',
+        });
       });
 
       test('answers plain paths', async () => {

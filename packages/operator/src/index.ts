@@ -1,4 +1,6 @@
-export { type Held, heldOf, MANAGED_LABEL } from './home/held.ts';
+export { type EmbedOptions, embed, type Own } from './embed/embed.ts';
+export type { EmbedAuthority, EmbedInjection, EmbedLeaf, EmbedSpec } from './embed/resources.ts';
+export { type Held, heldOf } from './home/held.ts';
 export { KubeHome, type KubeHomeOptions } from './home/home.ts';
 export { kindsWith } from './home/kinds.ts';
 export {
@@ -32,6 +34,7 @@ export {
   type TrustBundleResourceStatus,
   unused,
 } from './install/index.ts';
+export { MANAGED_LABEL } from './marks.ts';
 export {
   CustomResources,
   type Declarations,
@@ -41,3 +44,4 @@ export {
 export { RESOURCE_KINDS } from './resources/kinds.ts';
 export { type Health, serveHealth } from './run/health.ts';
 export { Operator, type OperatorEvent, type OperatorOptions } from './run/operator.ts';
+export { openView, type View, type ViewOptions } from './run/view.ts';

@@ -27,6 +27,8 @@ export interface FollowerEvents {
 export interface FollowerSpec<Label extends string, Value extends Material> {
   readonly files: Readonly<Record<Label, string>>;
   readonly maxBytes: number;
+  /** Instead of files: contents that somebody else follows, and calls `reload` for. `files` are then names for messages. */
+  readonly read?: (() => Contents<Label>) | undefined;
   /** Builds the replacement whole, or throws. */
   readonly load: (contents: Contents<Label>, now: Instant) => Value;
   readonly options: ResolvedFollowOptions;
@@ -194,7 +196,8 @@ export class Follower<Label extends string, Value extends Material> {
   }
 
   async #read(): Promise<Contents<Label>> {
-    const { files, maxBytes } = this.#spec;
+    const { files, maxBytes, read } = this.#spec;
+    if (read !== undefined) return read();
     for (let attempt = 1; ; attempt++) {
       const resolver = new PathResolver(this.#known);
       const resolved = await resolveAll(files, resolver);

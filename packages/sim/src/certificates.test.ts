@@ -1,17 +1,27 @@
-import { day, duration, hour, instant } from '@handover/material';
+import { day, hour, instant } from '@handover/material';
 import { describe, expect, it } from 'vitest';
 import { Certificates } from './certificates.ts';
 
 const START = instant(Date.UTC(2030, 0, 1));
-const YEAR = duration(365 * day);
+const BEGUN = instant(START - hour);
+const END = instant(START + 365 * day);
 
 const twoGenerations = () => {
   const certificates = new Certificates();
-  const one = certificates.mintCa(1, START, YEAR).fingerprint;
-  const two = certificates.mintCa(2, START, YEAR).fingerprint;
-  const leaf = certificates.leaf(two, instant(START - hour), instant(START + day));
-  const cross = certificates.cross(two, one, START).fingerprint;
-  return { certificates, one, two, leaf, cross };
+  const first = certificates.ca(1, BEGUN, END);
+  const second = certificates.ca(2, BEGUN, END);
+  const leafFor = (whom: string): string =>
+    certificates.leaf(whom, second, BEGUN, instant(START + day)).certificate.fingerprint;
+  return {
+    certificates,
+    first,
+    second,
+    one: first.certificate.fingerprint,
+    two: second.certificate.fingerprint,
+    leaf: leafFor('a'),
+    leafFor,
+    cross: certificates.cross(second.certificate, first, BEGUN, END).fingerprint,
+  };
 };
 
 describe('certificates of a world', () => {
@@ -40,10 +50,27 @@ describe('certificates of a world', () => {
     expect(certificates.verdict([leaf], [two], instant(end - 1)).ok).toBe(true);
   });
 
-  it('shares one leaf among all presenters of one issue, and tells twins apart', () => {
-    const { certificates, two, leaf } = twoGenerations();
-    expect(certificates.leaf(two, instant(START - hour), instant(START + day))).toBe(leaf);
-    expect(certificates.leaf(two, instant(START - hour), instant(START + day), 1)).not.toBe(leaf);
+  it('shares one leaf among all presenters of one issue, and gives nobody the same one twice', () => {
+    const { certificates, leaf, leafFor } = twoGenerations();
+    expect(leafFor('b')).toBe(leaf);
+    expect(leafFor('b')).not.toBe(leaf);
     expect(certificates.label(leaf)).toBe('leaf of 2');
+  });
+
+  it('signs with no key but that of the certificate', () => {
+    const { certificates, first, second } = twoGenerations();
+    const mixed = { certificate: second.certificate, key: first.key };
+    expect(() => certificates.leaf('a', mixed, BEGUN, END)).toThrow(TypeError);
+    expect(() => certificates.cross(second.certificate, mixed, BEGUN, END)).toThrow(TypeError);
+  });
+
+  it('reads out of a file what stands there, in its order, and nothing that nobody issued', () => {
+    const { certificates, first, second, one, two, leaf } = twoGenerations();
+    const file = second.certificate.pem + first.certificate.pem;
+    expect(certificates.read(file)).toEqual([two, one]);
+    expect(() => certificates.read('nonsense')).toThrow(TypeError);
+    const data = certificates.files(certificates.of(leaf), file);
+    expect(certificates.issuerOf(leaf, data['tls.key'])).toBe(two);
+    expect(() => certificates.issuerOf(leaf, 'another key')).toThrow(TypeError);
   });
 });

@@ -1,10 +1,11 @@
-import { type Anchor, generateKey, issueCa, issueCross, issueLeaf, type KeyPair } from '@handover/core';
+import { generateKey, issueCa, issueCross, issueLeaf, type KeyPair } from '@handover/core';
+import type { Credential, StoredObject } from '@handover/engine';
 import {
   type Certificate,
-  type Duration,
-  hour,
+  encodePem,
   type Instant,
   instant,
+  PrivateKey,
   parseCertificate,
   verifyChain,
 } from '@handover/material';
@@ -17,11 +18,25 @@ interface Cached {
   readonly verdict: Verdict;
 }
 
+interface Dealt extends KeyPair {
+  readonly held: PrivateKey;
+  readonly pem: string;
+}
+
+const dealt = (): Dealt => {
+  const pair = generateKey('ECDSA-P256');
+  const der = pair.privateKey.export({ type: 'pkcs8', format: 'der' });
+  return { ...pair, held: PrivateKey.of(pair.privateKey), pem: encodePem('PRIVATE KEY', der) };
+};
+
 /** Keys to deal from: which pair it is changes no verdict. */
-const deck: KeyPair[] = [];
+const deck: Dealt[] = [];
+/** All leaves share one key: it plays no part in the chain check. */
+let leafKey: Dealt | undefined;
 
 /** What was issued in other worlds of this thread: the same certificate serves in all of them. */
 const issued = new Map<string, Certificate>();
+const contents = new Map<string, StoredObject['data']>();
 const MOST_KEPT = 20_000;
 let serial = 0;
 
@@ -38,7 +53,14 @@ const nextSerial = (): Uint8Array => {
  */
 export class Certificates {
   readonly #certificates = new Map<string, Certificate>();
-  readonly #keys = new Map<string, KeyPair>();
+  readonly #keys = new Map<string, Dealt>();
+  /** CA that signed each leaf. */
+  readonly #issuers = new Map<string, string>();
+  /** Which of two twins each Leaf was last given. */
+  readonly #twins = new Map<string, string>();
+  /** Fingerprints by the text of a file: few files are distinct. */
+  readonly #files = new Map<string, readonly string[]>();
+  readonly #blocks = new Map<string, string>();
   /** Short names for fingerprints, so that a cache key stays small. */
   readonly #names = new Map<string, string>();
   /** What each certificate is, for people. */
@@ -54,66 +76,120 @@ export class Certificates {
     this.#grain = grain;
   }
 
-  mintCa(generation: number, at: Instant, lifetime: Duration): Anchor {
+  ca(generation: number, notBefore: Instant, notAfter: Instant): Credential {
     const [index, key] = this.#deal();
-    const notBefore = this.#rounded(at - hour);
-    const notAfter = this.#rounded(at + lifetime);
-    const made = this.#once(`ca ${index} ${generation} ${notBefore} ${notAfter}`, () =>
+    const dates = { notBefore: this.#rounded(notBefore), notAfter: this.#rounded(notAfter) };
+    const certificate = this.#once(`ca ${index} ${generation} ${dates.notBefore} ${dates.notAfter}`, () =>
       issueCa({
         name: 'sim',
         // Generation 0 is somebody else's CA; its name only has to differ.
         generation: Math.max(1, generation),
         key,
         serial: nextSerial(),
-        notBefore,
-        notAfter,
-      }),
-    );
-    const { fingerprint } = made;
-    this.#keys.set(fingerprint, key);
-    this.#labels.set(fingerprint, `${generation}`);
-    return { fingerprint, notBefore: made.notBefore, notAfter: made.notAfter };
-  }
-
-  cross(of: string, by: string, at: Instant): { fingerprint: string; notAfter: Instant } {
-    const issuer = this.of(by);
-    const notBefore = this.#rounded(at - hour);
-    const { fingerprint, notAfter } = this.#once(`x ${of} ${by} ${notBefore}`, () =>
-      issueCross({
-        subject: this.of(of),
-        issuer,
-        issuerKey: this.#signer(by).privateKey,
-        serial: nextSerial(),
-        notBefore,
-        notAfter: issuer.notAfter,
-      }),
-    );
-    this.#labels.set(fingerprint, `X(${this.label(of)} by ${this.label(by)})`);
-    return { fingerprint, notAfter };
-  }
-
-  /** One certificate for all presenters of one issue: the verdict does not depend on the name. `copy` tells twins apart. */
-  leaf(issuer: string, notBefore: Instant, notAfter: Instant, copy = 0): string {
-    const dates = { notBefore: this.#rounded(notBefore), notAfter: this.#rounded(notAfter) };
-    const id = `leaf ${issuer} ${dates.notBefore} ${dates.notAfter} ${copy}`;
-    const { fingerprint } = this.#once(id, () => {
-      const { privateKey, publicKey } = this.#signer(issuer);
-      return issueLeaf({
-        issuer: this.of(issuer),
-        issuerKey: privateKey,
-        // The leaf's own key plays no part in the chain check.
-        publicKey,
-        serial: nextSerial(),
-        subject: { commonName: 'presenter' },
-        dnsNames: ['presenter.sim.svc'],
-        ipAddresses: [],
-        uris: [],
-        usages: ['server', 'client'],
         ...dates,
-      });
-    });
-    this.#labels.set(fingerprint, `leaf of ${this.label(issuer)}`);
-    return fingerprint;
+      }),
+    );
+    this.#keys.set(certificate.fingerprint, key);
+    this.#labels.set(certificate.fingerprint, `${generation}`);
+    return { certificate, key: key.held };
+  }
+
+  cross(subject: Certificate, by: Credential, notBefore: Instant, notAfter: Instant): Certificate {
+    const issuer = by.certificate;
+    const dates = { notBefore: this.#rounded(notBefore), notAfter: this.#rounded(notAfter) };
+    const signer = this.#signer(by);
+    const id = `x ${subject.fingerprint} ${issuer.fingerprint} ${dates.notBefore} ${dates.notAfter}`;
+    const made = this.#once(id, () =>
+      issueCross({ subject, issuer, issuerKey: signer.privateKey, serial: nextSerial(), ...dates }),
+    );
+    this.#labels.set(
+      made.fingerprint,
+      `X(${this.label(subject.fingerprint)} by ${this.label(issuer.fingerprint)})`,
+    );
+    return made;
+  }
+
+  /**
+   * One certificate for all presenters of one issue: the verdict does not depend on the name. `whom` gets another one each
+   * time, because two leaves of one second are two leaves.
+   */
+  leaf(whom: string, by: Credential, notBefore: Instant, notAfter: Instant): Credential {
+    const dates = { notBefore: this.#rounded(notBefore), notAfter: this.#rounded(notAfter) };
+    const ca = by.certificate.fingerprint;
+    const signer = this.#signer(by);
+    leafKey ??= dealt();
+    const { publicKey, held } = leafKey;
+    const issue = (copy: number): Certificate =>
+      this.#once(`leaf ${ca} ${dates.notBefore} ${dates.notAfter} ${copy}`, () =>
+        issueLeaf({
+          issuer: by.certificate,
+          issuerKey: signer.privateKey,
+          publicKey,
+          serial: nextSerial(),
+          subject: { commonName: 'presenter' },
+          dnsNames: ['presenter.sim.svc'],
+          ipAddresses: [],
+          uris: [],
+          usages: ['server', 'client'],
+          ...dates,
+        }),
+      );
+    let certificate = issue(0);
+    if (this.#twins.get(whom) === certificate.fingerprint) certificate = issue(1);
+    this.#twins.set(whom, certificate.fingerprint);
+    this.#issuers.set(certificate.fingerprint, ca);
+    this.#labels.set(certificate.fingerprint, `leaf of ${this.label(ca)}`);
+    return { certificate, key: held };
+  }
+
+  /** A leaf that whoever got hold of a CA's key could make. */
+  forged(ca: string): string {
+    const certificate = this.of(ca);
+    const key = this.#keys.get(ca);
+    if (key === undefined) throw new TypeError(`no key for ${ca}`);
+    const { notBefore, notAfter } = certificate;
+    return this.leaf('nobody', { certificate, key: key.held }, notBefore, notAfter).certificate.fingerprint;
+  }
+
+  /** The data of an object with this leaf and this bundle; of the same content the same data, in every world. */
+  files(leaf: Certificate | undefined, bundle: string): StoredObject['data'] {
+    leafKey ??= dealt();
+    const id = `${leaf?.fingerprint} ${bundle}`;
+    let data = contents.get(id);
+    if (data === undefined) {
+      data =
+        leaf === undefined
+          ? { 'ca.crt': bundle }
+          : { 'tls.crt': leaf.pem, 'tls.key': leafKey.pem, 'ca.crt': bundle };
+      if (contents.size >= MOST_KEPT) contents.clear();
+      contents.set(id, data);
+    }
+    return data;
+  }
+
+  /** What a file holds, as fingerprints in the order they stand there. */
+  read(pem: string): readonly string[] {
+    let found = this.#files.get(pem);
+    if (found === undefined) {
+      found = pem
+        .split(/(?<=-----END CERTIFICATE-----\n)/)
+        .filter((block) => block !== '')
+        .map((block) => {
+          const fingerprint = this.#blocks.get(block);
+          if (fingerprint === undefined) throw new TypeError('a file holds what nobody has issued');
+          return fingerprint;
+        });
+      this.#files.set(pem, found);
+    }
+    return found;
+  }
+
+  /** CA that signed a leaf which stands beside the right key. */
+  issuerOf(leaf: string, key: string | undefined): string {
+    const issuer = this.#issuers.get(leaf);
+    if (issuer === undefined) throw new TypeError('a leaf that nobody has issued');
+    if (key !== leafKey?.pem) throw new TypeError('a leaf beside the key of another');
+    return issuer;
   }
 
   of(fingerprint: string): Certificate {
@@ -182,6 +258,7 @@ export class Certificates {
       issued.set(id, certificate);
     }
     this.#certificates.set(certificate.fingerprint, certificate);
+    this.#blocks.set(certificate.pem, certificate.fingerprint);
     this.name(certificate.fingerprint);
     return certificate;
   }
@@ -190,16 +267,17 @@ export class Certificates {
     return instant(Math.floor(at / this.#grain) * this.#grain);
   }
 
-  #deal(): [number, KeyPair] {
+  #deal(): [number, Dealt] {
     const index = this.#dealt++;
-    const key = deck[index] ?? generateKey('ECDSA-P256');
+    const key = deck[index] ?? dealt();
     deck[index] = key;
     return [index, key];
   }
 
-  #signer(fingerprint: string): KeyPair {
-    const key = this.#keys.get(fingerprint);
-    if (key === undefined) throw new TypeError(`no key for ${fingerprint}`);
-    return key;
+  /** Refuses, as whoever really signs would, a key that is not the one of the certificate. */
+  #signer({ certificate, key }: Credential): Dealt {
+    const own = this.#keys.get(certificate.fingerprint);
+    if (own?.held !== key) throw new TypeError(`not the key of ${this.label(certificate.fingerprint)}`);
+    return own;
   }
 }

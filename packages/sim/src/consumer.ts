@@ -1,8 +1,10 @@
-import type { ConsumerSeen, InstanceSeen, Proof, Reload, Stamp } from '@handover/core';
+import type { InstanceSeen, Proof, Reload, Stamp } from '@handover/core';
+import type { ConsumerFound } from '@handover/engine';
 import { type Instant, second } from '@handover/material';
 import type { Class, Handshakes, Standing } from './handshakes.ts';
-import type { Content, Home } from './home.ts';
+
 import type { Random } from './random.ts';
+import { type Content, conflict, type Store } from './store.ts';
 
 /** What a consumer is like. Times in milliseconds. */
 export interface Traits {
@@ -32,7 +34,7 @@ export interface Traits {
 
 /** What a consumer needs of its world. */
 export interface Surroundings {
-  readonly home: Home;
+  readonly store: Store;
   readonly random: Random;
   readonly handshakes: Handshakes;
   /** How old the files can be that a new process starts from, and those of one that runs. */
@@ -67,9 +69,11 @@ export class Consumer {
   readonly #around: Surroundings;
   readonly #standing: Standing;
   #processes: Process[] = [];
-  #seen: ConsumerSeen | undefined;
+  #seen: ConsumerFound | undefined;
   #stamp: Stamp | undefined;
   #rolling = false;
+  /** Of its workload: moves whenever anything about it does. */
+  #version = 0;
   #born = 0;
 
   constructor(traits: Traits, around: Surroundings) {
@@ -90,7 +94,7 @@ export class Consumer {
       process.begun = true;
       process.ready = true;
       for (const object of this.objects) {
-        const content = this.#around.home.latest(object);
+        const content = this.#around.store.latest(object);
         if (content === undefined) continue;
         this.#take(process, object, content);
         process.reported.set(object, content);
@@ -120,24 +124,23 @@ export class Consumer {
     for (const process of this.#processes) {
       if (!process.begun) {
         if (process.whenReady === undefined) continue;
-        if (this.objects.every((item) => this.#around.home.latest(item) !== undefined)) {
+        if (this.objects.every((item) => this.#around.store.latest(item) !== undefined)) {
           this.#around.later(second, () => this.#begin(process));
         }
       } else if (this.traits.reload !== 'restart') this.#loadLater(process, object, content);
     }
   }
 
-  stamp(stamp: Stamp): void {
+  /** Its template changes, if its workload is still as it was seen. */
+  stamp(expect: string, stamp: Stamp): void {
+    if (expect !== `${this.#version}`) throw conflict(this.traits.id);
     this.#stamp = stamp;
+    this.#version++;
     this.#changed();
     if (!this.#rolling) {
       this.#rolling = true;
       this.#rollNext();
     }
-  }
-
-  get workloadStamp(): Stamp | undefined {
-    return this.#stamp;
   }
 
   get gone(): boolean {
@@ -149,12 +152,12 @@ export class Consumer {
     if (this.traits.evidence === 'probed') this.#changed();
   }
 
-  seen(): ConsumerSeen {
+  seen(): ConsumerFound {
     this.#seen ??= this.#look();
     return this.#seen;
   }
 
-  #look(): ConsumerSeen {
+  #look(): ConsumerFound {
     const { id, reload, ownersWord, blocks, presents, verifies, stripsCross, workload } = this.traits;
     return {
       id,
@@ -166,6 +169,7 @@ export class Consumer {
       stripsCross,
       instances: reload === 'field' ? [] : this.#processes.map((process) => this.#lookAt(process)),
       workload: workload ? { stamp: this.#stamp, rolling: this.#rolling } : undefined,
+      ...(workload ? { workloadVersion: `${this.#version}` } : {}),
     };
   }
 
@@ -191,7 +195,7 @@ export class Consumer {
   /** A status document names all it trusts; a canary only shows whether it is let in. */
   #shownTrust({ anchors }: Content): Pick<Proof, 'anchors' | 'complete' | 'refuses'> {
     if (this.traits.evidence === 'acknowledged') return { anchors, complete: true };
-    const tried = this.#around.home.authority?.generations.flatMap((item) => item.anchors) ?? [];
+    const tried = this.#around.store.state?.generations.flatMap((item) => item.anchors) ?? [];
     const refuses = tried.map((anchor) => anchor.fingerprint).filter((item) => !anchors.includes(item));
     return { anchors, refuses };
   }
@@ -221,8 +225,8 @@ export class Consumer {
   }
 
   #create(whenReady: () => void = () => {}): void {
-    const { random, home } = this.#around;
-    const process = this.#add(home.now, this.#stamp);
+    const { random, store } = this.#around;
+    const process = this.#add(store.now, this.#stamp);
     process.whenReady = whenReady;
     this.#around.log(() => `${process.uid} is created`);
     this.#around.later(random.chance(0.3) ? 0 : random.between(0, 3 * second), () => this.#begin(process));
@@ -231,23 +235,23 @@ export class Consumer {
   /** Reads its files, as the node's cache has them. */
   #begin(process: Process): void {
     if (process.begun || process.ended) return;
-    const { random, home, cacheLag } = this.#around;
+    const { random, store, cacheLag } = this.#around;
     const asOf = this.#around.time() - random.between(0, cacheLag);
     const found: [string, Content][] = [];
     for (const object of this.objects) {
-      const content = home.contentAt(object, asOf);
+      const content = store.contentAt(object, asOf);
       if (content === undefined) {
         // Not there yet: it starts after the write. There but not in the cache: soon.
-        if (home.latest(object) !== undefined) this.#around.later(second, () => this.#begin(process));
+        if (store.latest(object) !== undefined) this.#around.later(second, () => this.#begin(process));
         return;
       }
       found.push([object, content]);
     }
     process.begun = true;
     for (const [object, content] of found) {
-      if (content !== home.latest(object)) this.#around.happened('stale-caches');
+      if (content !== store.latest(object)) this.#around.happened('stale-caches');
       this.#take(process, object, content);
-      const latest = home.latest(object);
+      const latest = store.latest(object);
       if (latest !== undefined && latest !== content && this.traits.reload !== 'restart') {
         this.#loadLater(process, object, latest);
       }
@@ -282,10 +286,10 @@ export class Consumer {
 
   /** What its files hold now: as old as the node's lag allows, but never older than the write it is late for. */
   #onDisk(object: string, wait: number): Content | undefined {
-    const { home, random, cacheLag, volumeLag } = this.#around;
+    const { store, random, cacheLag, volumeLag } = this.#around;
     if (this.traits.reload === 'field') return undefined;
     const lag = random.chance(0.3) ? volumeLag : cacheLag;
-    return home.contentAt(object, this.#around.time() - random.between(0, Math.min(wait, lag)));
+    return store.contentAt(object, this.#around.time() - random.between(0, Math.min(wait, lag)));
   }
 
   #take(process: Process, object: string, content: Content): void {
@@ -333,6 +337,7 @@ export class Consumer {
     const old = this.#processes.find((process) => !process.leaving && process.stamp !== this.#stamp);
     if (old === undefined) {
       this.#rolling = false;
+      this.#version++;
       this.#changed();
       return;
     }

@@ -1,21 +1,12 @@
-import type { Anchor, BundlePolicy, LeafPolicy, LeafSeen } from '@handover/core';
-import { day, duration, hour, type Instant, instant } from '@handover/material';
-import type { Setup } from './setup.ts';
+import type { Anchor } from '@handover/core';
+import { type Credential, digestOf, type ObjectId, specOf } from '@handover/engine';
+import { day, hour, instant } from '@handover/material';
+import { AUTHORITY, authorityResource, bundleResource, leafIdOf, leafResource, SHARED } from './resources.ts';
 import { BEGINNING, type World } from './world.ts';
-
-export const leafPolicy = (setup: Setup, object: string, createdAt?: Instant): LeafPolicy => {
-  return {
-    object,
-    spec: 'as asked',
-    lifetime: duration(setup.leafLifetime),
-    renewAt: 0.66,
-    ...(createdAt === undefined ? {} : { createdAt }),
-  };
-};
 
 /** The world as it is when the story begins: all in order, on generation 1, or on a CA that nobody has the key of. */
 export const furnish = (world: World): void => {
-  const { home, setup, random, certificates } = world;
+  const { store, setup, random, certificates } = world;
   const adopted = setup.faults.has('adoption');
   const { lifetime } = setup.policy;
   // Due by its schedule in the middle of the window, or far from it.
@@ -25,60 +16,88 @@ export const furnish = (world: World): void => {
   // Or it ends while the story lasts, whoever is in the way.
   const left = setup.faults.has('expiry') ? setup.window + random.between(hour, 3 * hour) : undefined;
   const born = instant(BEGINNING - Math.round(left === undefined ? age : lifetime - left));
-  const cas: [Anchor, ...Anchor[]] = [certificates.mintCa(adopted ? 0 : 1, born, lifetime)];
-  if (adopted && random.chance(0.3)) cas.push(certificates.mintCa(0, born, lifetime));
-  const [ca] = cas;
-  const anchors = cas.map((anchor) => anchor.fingerprint);
-  if (adopted) home.adoptable = cas;
-  else {
-    home.authority = {
-      revision: 1,
-      generations: [{ number: 1, role: 'current', anchors: [ca], hasKey: true, since: born }],
-      crosses: [],
-      ids: [],
-      distrusts: 0,
-      lastGeneration: 1,
+  const mint = (): Credential =>
+    certificates.ca(adopted ? 0 : 1, instant(born - hour), instant(born + lifetime));
+  const cas: [Credential, ...Credential[]] = [mint()];
+  if (adopted && random.chance(0.3)) cas.push(mint());
+  const [{ certificate: ca, key }] = cas;
+  if (!adopted) {
+    const { fingerprint, notBefore, notAfter } = ca;
+    const anchors: [Anchor] = [{ fingerprint, notBefore, notAfter }];
+    store.authority = {
+      state: {
+        revision: 1,
+        generations: [{ number: 1, role: 'current', anchors, hasKey: true, since: born }],
+        crosses: [],
+        ids: [],
+        distrusts: 0,
+        lastGeneration: 1,
+      },
+      certificates: new Map([[fingerprint, ca]]),
+      keys: new Map([[1, key]]),
     };
-    home.keys = new Set(anchors);
   }
-  home.leaves = setup.secrets.map((object) => leafPolicy(setup, object));
-  home.bundles = setup.bundles.map((object): BundlePolicy => ({ object, extra: [] }));
-  const revision = adopted ? undefined : 1;
+  store.declare({
+    authorities: new Map([[AUTHORITY, authorityResource(setup)]]),
+    leaves: setup.secrets.map((secret) => leafResource(setup, secret)),
+    trustBundles: setup.bundles.filter((id) => id !== SHARED).map(bundleResource),
+  });
   const life = setup.leafLifetime;
   const leafAge = setup.faults.has('renewal')
     ? 0.66 * life - random.between(0, 0.7 * setup.window)
     : random.whole(1, 8) * 0.05 * life;
   // A write of long ago is dated by the clock of then.
-  home.offset = -Math.round(leafAge);
-  for (const object of setup.secrets) {
-    const signer = random.pick(cas).fingerprint;
-    home.place(object, revision, anchors, firstLeaf(world, signer));
-  }
-  for (const object of setup.bundles) home.place(object, revision, anchors, undefined);
-  home.offset = 0;
-  for (const traits of setup.consumers) {
-    world.enter(traits).settle(home.now);
-  }
+  store.offset = -Math.round(leafAge);
+  for (const object of setup.secrets) placeFirst(world, object, cas, random.pick(cas));
+  for (const object of setup.bundles) placeFirst(world, object, cas, undefined);
+  store.offset = 0;
+  for (const traits of setup.consumers) world.enter(traits).settle(store.now);
 };
 
-const firstLeaf = (world: World, issuer: string): LeafSeen => {
-  const { now } = world.home;
-  const fingerprint = world.certificates.leaf(
-    issuer,
-    instant(now - hour),
-    instant(now + world.setup.leafLifetime),
-  );
-  const { notBefore, notAfter } = world.certificates.of(fingerprint);
-  return {
-    fingerprint,
-    issuer,
-    chain: [],
-    notBefore,
-    notAfter,
-    spec: 'as asked',
-    writtenAt: now,
-    issuerSince: now,
-    replacedOne: false,
-    othersExpire: undefined,
-  };
+/** An object as the engine would have written it long ago; or, to be adopted, without a note of who made it. */
+const placeFirst = (
+  world: World,
+  object: ObjectId,
+  cas: readonly Credential[],
+  signer: Credential | undefined,
+): void => {
+  const { store, setup, certificates } = world;
+  const at = store.now;
+  const bundle = cas.map(({ certificate }) => certificate.pem).join('');
+  const leaf =
+    signer === undefined
+      ? undefined
+      : certificates.leaf(leafIdOf(object), signer, instant(at - hour), instant(at + setup.leafLifetime));
+  const data = certificates.files(leaf?.certificate, bundle);
+  if (setup.faults.has('adoption')) {
+    store.place(object, { data, record: undefined });
+    return;
+  }
+  const anchors = cas.map(({ certificate: { fingerprint } }) => ({ fingerprint, since: at }));
+  const base = { digest: digestOf(data), revisions: { [AUTHORITY]: 1 }, anchors, changedAt: at };
+  if (leaf === undefined || signer === undefined) {
+    store.place(object, { data, record: base });
+    return;
+  }
+  const { fingerprint, notBefore, notAfter } = leaf.certificate;
+  store.place(object, {
+    data,
+    record: {
+      ...base,
+      issuedBy: AUTHORITY,
+      type: 'kubernetes.io/tls',
+      leaf: {
+        fingerprint,
+        issuer: signer.certificate.fingerprint,
+        chain: [],
+        notBefore,
+        notAfter,
+        spec: specOf(leafResource(setup, object)),
+        writtenAt: at,
+        issuerSince: at,
+        replacedOne: false,
+        othersExpire: undefined,
+      },
+    },
+  });
 };

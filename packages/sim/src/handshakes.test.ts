@@ -1,4 +1,4 @@
-import { day, duration, hour, instant } from '@handover/material';
+import { day, hour, instant } from '@handover/material';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { Certificates } from './certificates.ts';
@@ -9,9 +9,12 @@ const known: Standing = { known: true, stuck: false, strips: false };
 
 it('counts by classes what checking every pair one by one would count', () => {
   const certificates = new Certificates();
-  const cas = [1, 2, 3].map((n) => certificates.mintCa(n, instant(START), duration(365 * day)).fingerprint);
-  const leaves = cas.map((ca, n) =>
-    certificates.leaf(ca, instant(START - hour), instant(START + (n + 1) * hour)),
+  const made = [1, 2, 3].map((n) => certificates.ca(n, instant(START - hour), instant(START + 365 * day)));
+  const cas = made.map(({ certificate }) => certificate.fingerprint);
+  const leaves = made.map(
+    (ca, n) =>
+      certificates.leaf('a', ca, instant(START - hour), instant(START + (n + 1) * hour)).certificate
+        .fingerprint,
   );
   const move = fc.record({
     who: fc.integer({ min: 0, max: 5 }),

@@ -7,6 +7,7 @@ export {
   type Report,
   runSeed,
   runSeeds,
+  type Sabotage,
   type SimulateOptions,
   trace,
 } from './simulate.ts';

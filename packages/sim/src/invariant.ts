@@ -1,16 +1,8 @@
-import {
-  type AuthorityState,
-  type Generation,
-  type Observed,
-  type Policy,
-  phaseOf,
-  type Transition,
-  withRole,
-} from '@handover/core';
+import { type AuthorityState, type Generation, type Policy, type Transition, withRole } from '@handover/core';
 import { instant } from '@handover/material';
 import type { Certificates } from './certificates.ts';
 import { type Class, Handshakes, type Pair } from './handshakes.ts';
-import type { Home } from './home.ts';
+import type { Store } from './store.ts';
 
 /** What went wrong first, with enough to replay it. */
 export interface Failure {
@@ -35,7 +27,7 @@ const anchorsOf = (generation: Generation): readonly string[] =>
 export class Invariant {
   readonly handshakes: Handshakes;
   readonly #certificates: Certificates;
-  readonly #home: Home;
+  readonly #store: Store;
   readonly #onBlocked: Policy['onBlocked'];
   readonly #fail: (broken: Broken) => void;
   /** CAs that somebody wanted gone at once: who still shows their leaves may be refused. */
@@ -48,13 +40,13 @@ export class Invariant {
 
   constructor(
     certificates: Certificates,
-    home: Home,
+    store: Store,
     onBlocked: Policy['onBlocked'],
     fail: (broken: Broken) => void,
   ) {
     this.#onBlocked = onBlocked;
     this.#certificates = certificates;
-    this.#home = home;
+    this.#store = store;
     this.#fail = fail;
     this.handshakes = new Handshakes(certificates, (presenter, verifier, at) =>
       this.#excused(presenter, verifier, at),
@@ -84,8 +76,9 @@ export class Invariant {
   }
 
   swapped(before: AuthorityState | undefined, transition: Transition): void {
-    const state = this.#home.authority;
-    if (state === undefined) return;
+    const record = this.#store.authority;
+    if (record === undefined) return;
+    const { state, keys } = record;
     for (const cross of state.crosses)
       if (!this.#crosses.includes(cross.fingerprint)) this.#crosses.push(cross.fingerprint);
     if (transition.kind === 'distrust') {
@@ -106,36 +99,55 @@ export class Invariant {
           this.#forgotten.push(...anchorsOf(generation));
       }
     }
-    for (const object of this.#home.list()) this.wrote(object.id);
-    const listed = state.generations.flatMap(anchorsOf);
-    for (const key of this.#home.keys) {
-      if (!listed.includes(key))
-        this.#broke('key', `the key of ${this.#certificates.label(key)} outlived it`);
+    for (const id of this.#store.objects.keys()) this.wrote(id);
+    for (const number of keys.keys()) {
+      if (!state.generations.some((item) => item.number === number && item.role !== 'distrusted'))
+        this.#broke('key', `the key of generation ${number} outlived it`);
     }
+    for (const { number, role, hasKey } of state.generations) {
+      if (hasKey && role !== 'distrusted' && !keys.has(number))
+        this.#broke('key', `the key of generation ${number} is lost`);
+    }
+  }
+
+  /** What our notes beside an object say of it is no older than the bytes: evidence is counted from there. */
+  noted(id: string): void {
+    const record = this.#store.object(id)?.record;
+    const tooOld = (began: number | undefined, since: number): boolean =>
+      began === undefined || since < began;
+    const refuse = (what: string): void =>
+      this.#broke('bundle', `${id} is said to have held ${what} for too long`);
+    for (const { fingerprint, since } of record?.anchors ?? []) {
+      const began = this.#store.runBegan(id, ({ anchors }) => anchors.includes(fingerprint));
+      if (tooOld(began, since)) refuse(this.#certificates.label(fingerprint));
+    }
+    const leaf = record?.leaf;
+    if (leaf === undefined) return;
+    const written = this.#store.runBegan(id, ({ chain }) => chain?.[0] === leaf.fingerprint);
+    const issued = this.#store.runBegan(id, ({ issuer }) => issuer === leaf.issuer);
+    if (tooOld(written, leaf.writtenAt)) refuse('its leaf');
+    if (tooOld(issued, leaf.issuerSince)) refuse('leaves of its issuer');
   }
 
   /** While n is previous, no bundle of ours lacks n. */
   wrote(id: string): void {
-    const { authority } = this.#home;
-    const previous = authority === undefined ? undefined : withRole(authority, 'previous');
+    const state = this.#store.state;
+    const previous = state === undefined ? undefined : withRole(state, 'previous');
     if (previous === undefined) return;
-    const ours = [...this.#home.leaves, ...this.#home.bundles].some((policy) => policy.object === id);
-    const object = this.#home.object(id);
-    if (!ours || object?.revision === undefined) return;
+    if (!this.#store.managed.has(id) || this.#store.revisionOf(id) === undefined) return;
+    const held = this.#store.latest(id)?.anchors ?? [];
     for (const anchor of previous.anchors) {
-      if (anchor.notAfter <= this.#home.now) continue;
-      if (object.anchors.some((held) => held.fingerprint === anchor.fingerprint)) continue;
+      if (anchor.notAfter <= this.#store.now || held.includes(anchor.fingerprint)) continue;
       this.#broke('bundle', `${id} lacks generation ${previous.number}, which is still previous`);
     }
   }
 
   /** When Stable(n): every known verifier holds n, every known presenter shows a leaf of n. */
   #checkStable(at: number): void {
-    const state = this.#home.authority;
+    const state = this.#store.state;
     if (state === undefined || state.generations.length !== 1) return;
     const current = withRole(state, 'current');
-    const seen: Pick<Observed, 'objects'> = { objects: this.#home.list() };
-    if (current === undefined || phaseOf(state, seen, this.#home) !== 'Stable') return;
+    if (current === undefined || !this.#store.upToDate(state.revision)) return;
     const anchors = anchorsOf(current);
     for (const group of this.handshakes.presenters.values()) {
       if (!group.standing.known || group.issuer === undefined || anchors.includes(group.issuer)) continue;
@@ -154,8 +166,7 @@ export class Invariant {
   /** After a distrust is done: no X that was ever public lets the distrusted one back in. */
   #checkForgotten(at: number): void {
     for (const ca of this.#forgotten) {
-      const { notBefore, notAfter } = this.#certificates.of(ca);
-      const chain = [this.#certificates.leaf(ca, notBefore, notAfter), ...this.#crosses];
+      const chain = [this.#certificates.forged(ca), ...this.#crosses];
       for (const group of this.handshakes.verifiers.values()) {
         if (!group.standing.known) continue;
         if (!this.#certificates.verdict(chain, group.certificates, instant(at)).ok) continue;

@@ -3,6 +3,7 @@ import { day, duration, hour, minute, second } from '@handover/material';
 import type { Traits } from './consumer.ts';
 import { chooseFaults, type FaultName } from './faults.ts';
 import type { Random } from './random.ts';
+import { ELSEWHERE, fieldId, isSecret, SHARED, secretId } from './resources.ts';
 import type { StrategyName } from './strategies.ts';
 
 export interface Wishes {
@@ -52,10 +53,6 @@ const base: Traits = {
   pods: 1,
 };
 
-/** The ConfigMap that whoever has no bundle of its own reads. */
-export const SHARED = 'trust';
-export const ELSEWHERE = 'elsewhere/trust';
-
 interface Lot {
   readonly random: Random;
   readonly settle: number;
@@ -68,8 +65,8 @@ type Kind = (id: string, lot: Lot) => Traits;
 
 const both = (id: string): Pick<Traits, 'id' | 'presents' | 'verifies'> => ({
   id,
-  presents: [`s-${id}`],
-  verifies: [`s-${id}`],
+  presents: [secretId(id)],
+  verifies: [secretId(id)],
 });
 const withinSettle = ({ random, settle }: Lot): number => random.between(0, settle - 2 * second);
 const clumsy = ({ faults, random }: Lot): boolean => faults.has('garbage') && random.chance(0.4);
@@ -121,14 +118,14 @@ const KINDS = {
   }),
   apart: (id, lot) => ({
     ...acknowledged(id, lot),
-    presents: [`s-${id}`],
+    presents: [secretId(id)],
     verifies: [SHARED],
   }),
   wordApart: (id, lot) => ({
     ...base,
     id,
     ownersWord: true,
-    presents: [`s-${id}`],
+    presents: [secretId(id)],
     verifies: [SHARED],
     delay: withinSettle(lot),
   }),
@@ -136,7 +133,7 @@ const KINDS = {
     ...base,
     id,
     reload: 'field',
-    verifies: [`f-${id}`],
+    verifies: [fieldId(id)],
     delay: random.between(0, 9 * second),
     workload: false,
   }),
@@ -145,9 +142,16 @@ const KINDS = {
     presents: [],
     verifies: [SHARED],
   }),
+  wordVerifier: (id, lot) => ({
+    ...base,
+    id,
+    ownersWord: true,
+    verifies: [SHARED],
+    delay: withinSettle(lot),
+  }),
   presenter: (id, lot) => ({
     ...acknowledged(id, lot),
-    presents: [`s-${id}`],
+    presents: [secretId(id)],
     verifies: [],
   }),
   elsewhere: (id, lot) => ({
@@ -173,6 +177,7 @@ const FOUND: readonly [Kind, ...Kind[]] = [
   KINDS.wordApart,
   KINDS.field,
   KINDS.verifier,
+  KINDS.wordVerifier,
   KINDS.presenter,
   KINDS.elsewhere,
 ];
@@ -202,8 +207,8 @@ const consumersOf = (lot: Lot): readonly Traits[] => {
   const kinds = found ? FOUND : DIRECTORY;
   const consumers: Traits[] = [];
   for (let n = 0; n < count; n++) {
-    const made: Traits = random.pick(kinds)(`c${n}`, lot);
-    // On one machine a consumer need not be declared: it rests on `settle` all the same.
+    const made: Traits = { ...random.pick(kinds)(`c${n}`, lot), ...(found ? {} : { workload: false }) };
+    // On one machine nothing is restarted but by hand, and a consumer need not be declared: it rests on `settle` all the same.
     const undeclared = !found && random.chance(0.4);
     consumers.push(
       undeclared
@@ -251,6 +256,9 @@ export const setUp = (random: Random, wishes: Wishes): Setup => {
   if (drawn.has('adoption') || drawn.has('strips') || drawn.has('distrust')) drawn.delete('stranger');
   // Where nobody may be passed over, a CA can end under a rotation that is blocked: then all fail, as status has said.
   if (drawn.has('adoption') || drawn.has('strips') || drawn.has('distrust')) drawn.delete('expiry');
+  // Whoever takes a CA away by hand where nothing else vouches for the new one breaks it himself.
+  if (drawn.has('adoption') || drawn.has('strips') || drawn.has('distrust') || drawn.has('expiry'))
+    drawn.delete('edits');
   // An adopted CA is replaced at once, one close to its end by its schedule.
   if (drawn.has('adoption') || drawn.has('expiry')) drawn.delete('schedule');
   const found = described || !ours || random.chance(0.7);
@@ -264,11 +272,13 @@ export const setUp = (random: Random, wishes: Wishes): Setup => {
     : consumersOf(lot);
   const newcomers = drawn.has('newcomers')
     ? Array.from({ length: random.whole(1, 3) }, (_, n) =>
-        random.pick(found ? FOUND : DIRECTORY)(`new${n}`, lot),
+        found
+          ? random.pick(FOUND)(`new${n}`, lot)
+          : { ...random.pick(DIRECTORY)(`new${n}`, lot), workload: false },
       )
     : [];
   const objects = new Set(consumers.flatMap((one) => [...one.presents, ...one.verifies]));
-  const secrets = [...objects].filter((id) => id.startsWith('s-'));
+  const secrets = [...objects].filter(isSecret);
   const big = consumers.length > 50;
   return {
     strategy: wishes.strategy,
@@ -279,7 +289,8 @@ export const setUp = (random: Random, wishes: Wishes): Setup => {
       rotate: { at: 0.8 },
       strategy: wishes.strategy === 'instant' ? 'Instant' : 'Phased',
       settle: duration(settle),
-      onBlocked: random.pick(['Wait', 'Wait', 'Restart', 'Proceed']),
+      // A process that is restarted onto a bundle that somebody has edited says that it holds what it was restarted for.
+      onBlocked: random.pick(drawn.has('edits') ? ['Wait'] : ['Wait', 'Wait', 'Restart', 'Proceed']),
       patience: duration(random.pick([10 * minute, 24 * hour])),
       paused: false,
       maxConcurrentRollouts: random.whole(1, 3),
@@ -291,7 +302,7 @@ export const setUp = (random: Random, wishes: Wishes): Setup => {
     consumers,
     newcomers,
     secrets,
-    bundles: [SHARED, ...[...objects].filter((id) => !id.startsWith('s-') && id !== SHARED)],
+    bundles: [SHARED, ...[...objects].filter((id) => !isSecret(id) && id !== SHARED)],
     pace: big ? 2 * second : random.between(200, 1000),
     gap: big ? 20 : 500,
   };

@@ -1,3 +1,4 @@
+import type { Home } from '@handover/engine';
 import { second } from '@handover/material';
 import type { FaultName } from './faults.ts';
 import type { Failure } from './invariant.ts';
@@ -59,25 +60,42 @@ const outcomeOf = (world: World): Outcome => ({
   faults: Object.fromEntries(world.counts),
 });
 
-/** One world, from its seed to its end. `strategy` stands in for the named one: a test breaks it on purpose. */
-export const runSeed = (
+/** What a test breaks on purpose. */
+export interface Sabotage {
+  /** Stands in for the named one. */
+  readonly strategy?: Strategy;
+  /** Stands between every controller and its home. */
+  readonly meddle?: (home: Home) => Home;
+}
+
+const worldOf = (seed: number, options: SimulateOptions, sabotage: Sabotage, traced: boolean): World =>
+  new World(
+    seed,
+    wishesOf(options),
+    sabotage.strategy ?? STRATEGIES[options.strategy],
+    sabotage.meddle ?? ((home) => home),
+    traced,
+  );
+
+/** One world, from its seed to its end. */
+export const runSeed = async (
   seed: number,
   options: SimulateOptions,
-  strategy: Strategy = STRATEGIES[options.strategy],
-): Outcome => {
-  const world = new World(seed, wishesOf(options), strategy, false);
-  world.run();
+  sabotage: Sabotage = {},
+): Promise<Outcome> => {
+  const world = worldOf(seed, options, sabotage, false);
+  await world.run();
   return outcomeOf(world);
 };
 
 /** The same world again, with everything that happened in it, one line each. */
-export const trace = (
+export const trace = async (
   seed: number,
   options: SimulateOptions,
-  strategy: Strategy = STRATEGIES[options.strategy],
-): readonly string[] => {
-  const world = new World(seed, wishesOf(options), strategy, true);
-  world.run();
+  sabotage: Sabotage = {},
+): Promise<readonly string[]> => {
+  const world = worldOf(seed, options, sabotage, true);
+  await world.run();
   return world.lines ?? [];
 };
 
@@ -105,11 +123,11 @@ export const NOTHING: Outcome = {
 };
 
 /** Every `step`th seed of the range, in this thread. */
-export const runSeeds = (options: SimulateOptions, offset = 0, step = 1): Outcome => {
+export const runSeeds = async (options: SimulateOptions, offset = 0, step = 1): Promise<Outcome> => {
   const from = options.from ?? 1;
   let total = NOTHING;
   for (let seed = from + offset; seed < from + (options.seeds ?? 1); seed += step) {
-    total = together(total, runSeed(seed, options));
+    total = together(total, await runSeed(seed, options));
   }
   return total;
 };

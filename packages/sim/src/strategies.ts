@@ -1,7 +1,4 @@
 import {
-  type AuthorityState,
-  applyTransition,
-  type Made,
   type Observed,
   type Plan,
   type Policy,
@@ -11,20 +8,15 @@ import {
   type Transition,
   withRole,
 } from '@handover/core';
+import type { Planner } from '@handover/engine';
 import { hour, type Instant, instant } from '@handover/material';
 
 export type StrategyName = 'phased' | 'instant' | 'replace' | 'carry-over';
 
-/** Decides and applies; the simulator acts out whatever it says. */
+/** Decides; the engine acts out whatever it says. */
 export interface Strategy {
   readonly name: StrategyName;
-  readonly plan: (seen: Observed, policy: Policy, now: Instant) => Plan;
-  readonly apply: (
-    state: AuthorityState | undefined,
-    transition: Transition,
-    made: Made,
-    revision: number,
-  ) => AuthorityState;
+  readonly plan: Planner;
 }
 
 /** No gate and no X: the new CA takes over in the store at once, and everything is written in one go. */
@@ -97,18 +89,16 @@ const atOnce = (keepsOld: boolean, seen: Observed, policy: Policy, now: Instant)
 };
 
 export const STRATEGIES = {
-  phased: { name: 'phased', plan, apply: applyTransition },
-  instant: { name: 'instant', plan, apply: applyTransition },
+  phased: { name: 'phased', plan },
+  instant: { name: 'instant', plan },
   /** Everything at once: the old CA is gone with the write that brings the new leaf. */
   replace: {
     name: 'replace',
     plan: (seen, policy, now) => atOnce(false, seen, policy, now),
-    apply: applyTransition,
   },
   /** Everything at once, the old CA carried over in the bundle until the next rotation. */
   'carry-over': {
     name: 'carry-over',
     plan: (seen, policy, now) => atOnce(true, seen, policy, now),
-    apply: applyTransition,
   },
 } as const satisfies Record<StrategyName, Strategy>;

@@ -34,7 +34,7 @@ const outcomes = async (options: SimulateOptions, threads: number): Promise<Outc
   const others = Array.from({ length: extra }, (_, n) => inThread({ options, offset: n + 1, step }));
   const rest = Promise.all(others);
   rest.catch(() => {}); // awaited below, after this thread's own share
-  const own = runSeeds(options, 0, step);
+  const own = await runSeeds(options, 0, step);
   return (await rest).reduce(together, own);
 };
 

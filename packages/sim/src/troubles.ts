@@ -1,3 +1,4 @@
+import type { Transition } from '@handover/core';
 import { minute, second } from '@handover/material';
 import { Controller } from './controller.ts';
 import type { FaultName } from './faults.ts';
@@ -5,7 +6,7 @@ import type { World } from './world.ts';
 
 /** Puts on the agenda what will happen to this world: the rotation it is about, and all that goes wrong meanwhile. */
 export const troubles = (world: World): void => {
-  const { random, setup, home } = world;
+  const { random, setup, store } = world;
   const { faults, window } = setup;
   const at = (share: number, act: () => void): void => world.later(share * window, act);
   /** Some time between two shares of the window. */
@@ -15,7 +16,7 @@ export const troubles = (world: World): void => {
     for (let left = random.whole(1, most); left > 0; left--) during(0.02, 0.95, act);
   };
   const ask = (id: string): void => {
-    home.rotate = [...home.rotate, id];
+    store.ask({ rotate: id });
     world.log(() => `rotation ${id} is asked for`);
     world.notify();
   };
@@ -26,19 +27,19 @@ export const troubles = (world: World): void => {
     during(0.1, 0.8, () => ask('second'));
   }
   if (faults.has('distrust')) during(0.05, 0.8, () => distrustOne(world));
-  for (const traits of setup.newcomers) during(0.02, 0.9, () => world.welcome(traits));
+  for (const _ of setup.newcomers) during(0.02, 0.9, () => world.welcomeNext());
   often('evictions', 4, () => evictOne(world));
   often('conflicts', 6, () => {
-    const [first, ...rest] = home.list();
-    if (first !== undefined) home.touch(random.pick([first, ...rest]).id);
+    const [first, ...rest] = store.objects.keys();
+    if (first !== undefined) store.touch(random.pick([first, ...rest]));
   });
   often('home-away', 2, () => {
-    if (home.away || !world.stormy) return;
-    home.away = true;
+    if (store.away || !world.stormy) return;
+    store.away = true;
     world.happened('home-away');
     world.log(() => 'the home is away');
     world.later(random.between(10 * second, 4 * minute), () => {
-      home.away = false;
+      store.away = false;
       world.log(() => 'the home is back');
     });
   });
@@ -65,6 +66,39 @@ export const troubles = (world: World): void => {
   }
 };
 
+/** The worst moment for anything is while a step is on its way to everybody. */
+export const worstMoment = (world: World, step: Transition['kind']): void => {
+  const { random, setup } = world;
+  if (!world.stormy) return;
+  const soon = (name: FaultName, chance: number, within: number, act: () => void): void => {
+    if (setup.faults.has(name) && random.chance(chance)) world.later(random.between(0, within), act);
+  };
+  soon('clock-jumps', 0.5, random.chance(0.5) ? 5 * second : minute, () => jumpClock(world));
+  soon('distrust', 0.3, minute, () => distrustOne(world));
+  soon('evictions', 0.4, 15 * second, () => evictOne(world));
+  // Above all for a newcomer: right after the CA is gone that an old cache would still issue from.
+  soon('newcomers', step === 'retire' ? 0.8 : 0.15, 30 * second, () => world.welcomeNext());
+  soon('edits', 0.5, 2 * minute, () => editOne(world));
+};
+
+/**
+ * Somebody puts back an older copy of a bundle: the CA that is on its way is gone from it, and our notes beside it still say
+ * that it is there.
+ */
+const editOne = (world: World): void => {
+  const { store, random } = world;
+  const next = store.state?.generations.find((item) => item.role === 'next')?.anchors[0].fingerprint;
+  if (!world.stormy || next === undefined) return;
+  const [first, ...rest] = [...store.managed].filter((id) => store.latest(id)?.anchors.includes(next));
+  if (first === undefined) return;
+  const id = random.pick([first, ...rest]);
+  const kept = store.latest(id)?.anchors.filter((item) => item !== next) ?? [];
+  const bundle = kept.map((item) => world.certificates.of(item).pem).join('');
+  world.happened('edits');
+  world.log(() => `somebody takes the new CA out of ${id}`);
+  store.overwrite(id, { ...store.object(id)?.data, 'ca.crt': bundle });
+};
+
 const evictOne = (world: World): void => {
   const [first, ...rest] = world.consumers.values();
   if (first === undefined) return;
@@ -74,25 +108,26 @@ const evictOne = (world: World): void => {
 
 /** Somebody wants a generation gone, whatever its role. */
 export const distrustOne = (world: World): void => {
-  const { home, random } = world;
-  const [first, ...rest] = home.authority?.generations.filter((item) => item.role !== 'distrusted') ?? [];
-  if (first === undefined || home.distrust.length > 0) return;
+  const { store, random } = world;
+  const [first, ...rest] = store.state?.generations.filter((item) => item.role !== 'distrusted') ?? [];
+  if (first === undefined || world.distrusted) return;
+  world.distrusted = true;
   const { number } = random.pick([first, ...rest]);
-  home.distrust = [...home.distrust, number];
+  store.ask({ distrust: number });
   world.log(() => `generation ${number} is to be distrusted`);
   world.notify();
 };
 
 /** The home's clock leaps, and within seconds whoever watches it knows. */
 export const jumpClock = (world: World): void => {
-  const { home, random } = world;
+  const { store, random } = world;
   // Ahead and back between two looks of a controller would leave no trace.
   if (!world.stormy || world.time() < world.lastJump + 30 * second) return;
   world.lastJump = world.time();
   // Never further than half an hour from the truth: certificates begin an hour back, and no more is promised.
-  home.offset = Math.round(random.between(-30 * minute, 30 * minute));
+  store.offset = Math.round(random.between(-30 * minute, 30 * minute));
   world.happened('clock-jumps');
-  world.log(() => `the home's clock jumps to ${Math.round(home.offset / 1000)} s off`);
+  world.log(() => `the home's clock jumps to ${Math.round(store.offset / 1000)} s off`);
   world.later(random.between(0, 5 * second), () => {
     for (const controller of world.controllers) controller.checkClock();
   });

@@ -9,4 +9,4 @@ export interface Share {
 }
 
 const { options, offset, step } = workerData as Share;
-parentPort?.postMessage(runSeeds(options, offset, step));
+parentPort?.postMessage(await runSeeds(options, offset, step));

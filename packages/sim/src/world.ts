@@ -1,19 +1,21 @@
-import type { Action, ConsumerSeen, Plan } from '@handover/core';
+import type { AuthorityState, Plan, Stamp } from '@handover/core';
+import type { ConsumerFound, Home, ObjectId } from '@handover/engine';
 import { hour, minute } from '@handover/material';
 import { Agenda } from './agenda.ts';
 import { Certificates } from './certificates.ts';
 import { Consumer, type Surroundings, type Traits } from './consumer.ts';
 import { Controller } from './controller.ts';
 import type { Faults } from './faults.ts';
-import { furnish, leafPolicy } from './furnish.ts';
-import type { Landing } from './home.ts';
-import { Home } from './home.ts';
+import { furnish } from './furnish.ts';
 import { type Broken, type Failure, Invariant } from './invariant.ts';
 import { Random } from './random.ts';
+import { bundleResource, isSecret, leafIdOf, leafResource } from './resources.ts';
 import { type Setup, setUp, type Wishes } from './setup.ts';
-import type { Listing, Stage } from './stage.ts';
+import type { Stage } from './stage.ts';
+import { type Content, conflict, Store } from './store.ts';
 import type { Strategy } from './strategies.ts';
-import { distrustOne, jumpClock, troubles } from './troubles.ts';
+import { transitionOf } from './transition-of.ts';
+import { troubles, worstMoment } from './troubles.ts';
 
 /** When every story begins; any instant would do. */
 export const BEGINNING = Date.UTC(2030, 0, 1);
@@ -22,6 +24,9 @@ export const BEGINNING = Date.UTC(2030, 0, 1);
 const PATIENCE = 12 * hour;
 /** Longer than `settle`, than the patience of the worlds that have some, and than a clock takes to catch up. */
 const RESTLESS = 3 * hour;
+/** More than the engine takes from one answer to its next question. */
+const TURNS = 30;
+const TOO_MANY_TURNS = 1_000_000;
 
 /** One seed's world: its clock, its home, its consumers and controllers, and what became of them. */
 export class World implements Surroundings, Stage {
@@ -30,7 +35,7 @@ export class World implements Surroundings, Stage {
   readonly random: Random;
   readonly strategy: Strategy;
   readonly certificates = new Certificates(10 * minute);
-  readonly home: Home;
+  readonly store: Store;
   readonly invariant: Invariant;
   readonly controllers: Controller[] = [];
   readonly consumers = new Map<string, Consumer>();
@@ -40,15 +45,23 @@ export class World implements Surroundings, Stage {
   readonly volumeLag: number;
   readonly pace: number;
   readonly gap: number;
+  readonly found: boolean;
+  readonly meddle: (home: Home) => Home;
   readonly #agenda = new Agenda();
   readonly #readers = new Map<string, Consumer[]>();
   #time = BEGINNING;
   #pending = 0;
   #changes = 0;
   #over = false;
-  #consumersSeen: readonly ConsumerSeen[] | undefined;
+  #consumersFound: readonly ConsumerFound[] | undefined;
+  #welcomed = 0;
+  #resumed = false;
+  #thrown: { readonly error: unknown } | undefined;
   /** Faults are still to come. */
   stormy = true;
+  faults: Faults;
+  /** Somebody has asked for a distrust: once is enough for a story. */
+  distrusted = false;
   lastJump = Number.NEGATIVE_INFINITY;
   rotations = 0;
   firstFailure: Failure | undefined;
@@ -56,7 +69,13 @@ export class World implements Surroundings, Stage {
   otherFailures = 0;
   blockedBy: readonly string[] = [];
 
-  constructor(seed: number, wishes: Wishes, strategy: Strategy, traced: boolean) {
+  constructor(
+    seed: number,
+    wishes: Wishes,
+    strategy: Strategy,
+    meddle: (home: Home) => Home,
+    traced: boolean,
+  ) {
     this.seed = seed;
     this.strategy = strategy;
     this.random = new Random(seed);
@@ -67,12 +86,15 @@ export class World implements Surroundings, Stage {
     this.pace = this.setup.pace;
     this.gap = this.setup.gap;
     this.lines = traced ? [] : undefined;
-    this.home = new Home(this.certificates, () => this.#time);
-    this.invariant = new Invariant(this.certificates, this.home, this.setup.policy.onBlocked, (broken) =>
+    this.meddle = meddle;
+    this.found = this.setup.policy.consumersFound;
+    this.faults = this.#faultsNow();
+    this.store = new Store(this.certificates, () => this.#time);
+    this.invariant = new Invariant(this.certificates, this.store, this.setup.policy.onBlocked, (broken) =>
       this.fail(broken),
     );
     furnish(this);
-    this.home.onWrite = (object, content) => {
+    this.store.onWrite = (object, content) => {
       for (const reader of this.#readers.get(object) ?? []) reader.written(object, content);
       this.notify();
     };
@@ -82,7 +104,7 @@ export class World implements Surroundings, Stage {
     return this.invariant.handshakes;
   }
 
-  get faults(): Faults {
+  #faultsNow(): Faults {
     const has = (name: Parameters<Setup['faults']['has']>[0]): boolean =>
       this.stormy && this.setup.faults.has(name);
     return {
@@ -95,14 +117,15 @@ export class World implements Surroundings, Stage {
     };
   }
 
-  run(): void {
+  async run(): Promise<void> {
     const first = new Controller('one', this);
     this.controllers.push(first);
     first.start();
     troubles(this);
     this.later(this.setup.window, () => {
       this.stormy = false;
-      this.home.away = false;
+      this.faults = this.#faultsNow();
+      this.store.away = false;
       this.log(() => 'faults are over');
     });
     const end = BEGINNING + this.setup.window + PATIENCE;
@@ -115,8 +138,30 @@ export class World implements Surroundings, Stage {
       }
       this.#time = entry.at;
       entry.act();
+      if (this.#resumed) await this.#settled();
+      if (this.#thrown !== undefined) throw this.#thrown.error;
       this.invariant.step(this.#time);
     }
+  }
+
+  /**
+   * Lets asynchronous code run on until it waits for its home again. Nothing else does it wait for, and promises are settled
+   * in the order in which they were made, so that a seed decides this too.
+   */
+  async #settled(): Promise<void> {
+    this.#resumed = false;
+    for (let turn = 0; turn < TURNS || this.controllers.some(({ computing }) => computing); turn++) {
+      if (turn > TOO_MANY_TURNS) throw new TypeError('a controller waits for what is not its home');
+      await undefined;
+    }
+  }
+
+  resumed(): void {
+    this.#resumed = true;
+  }
+
+  threw(error: unknown): void {
+    this.#thrown ??= { error };
   }
 
   time(): number {
@@ -159,43 +204,37 @@ export class World implements Surroundings, Stage {
     if (kind !== 'handshake') this.#over = true;
   }
 
-  /** Everything a controller can list, at this instant. */
-  listing(): Listing {
-    const { home, setup } = this;
-    this.#consumersSeen ??= [...this.consumers.values()]
+  consumersFound(): readonly ConsumerFound[] {
+    this.#consumersFound ??= [...this.consumers.values()]
       .filter((consumer) => consumer.traits.declared)
       .map((consumer) => consumer.seen());
-    return {
-      now: home.now,
-      objects: home.list(),
-      consumers: this.#consumersSeen,
-      policy: { ...setup.policy, leaves: home.leaves, bundles: home.bundles },
-      rotate: home.rotate,
-      distrust: home.distrust,
-      adoptable: home.adoptable,
-    };
+    return this.#consumersFound;
   }
 
   changes(): number {
-    return this.#changes + this.home.version;
+    return this.#changes + this.store.version;
   }
 
   consumersChanged(): void {
     this.#changes++;
-    this.#consumersSeen = undefined;
+    this.#consumersFound = undefined;
   }
 
-  stamp(id: string, seen: ConsumerSeen | undefined, action: Action & { kind: 'stamp' }): Landing {
+  stamp(id: string, expect: string, stamp: Stamp): void {
     const consumer = this.consumers.get(id);
-    if (consumer === undefined || consumer.workloadStamp !== seen?.workload?.stamp) return 'conflict';
-    consumer.stamp(action.stamp);
+    if (consumer === undefined) throw conflict(id);
+    consumer.stamp(expect, stamp);
+    this.log(() => `${id} is stamped ${JSON.stringify(stamp)}`);
     this.happened('rolled');
     this.notify();
-    return 'landed';
   }
 
-  swapped(before: Parameters<Stage['swapped']>[0], swap: Parameters<Stage['swapped']>[1]): void {
+  swapped(before: AuthorityState | undefined): void {
+    const { state } = this.store;
+    if (state === undefined) return;
+    const swap = transitionOf(before, state);
     const ours = this.strategy.name === 'phased' || this.strategy.name === 'instant';
+    this.log(() => `revision ${state.revision}: ${JSON.stringify(swap)}`);
     if (swap.kind === (ours ? 'retire' : 'activate')) this.rotations++;
     if (swap.kind === 'mint') {
       if (swap.adopts !== undefined) this.happened('adoption');
@@ -205,22 +244,24 @@ export class World implements Surroundings, Stage {
     }
     if (swap.kind === 'activate' && this.consumers.has('stranger')) this.happened('stranger');
     this.happened(swap.kind);
-    // The worst moment for a clock to leap, or for a change of mind, is while a step is on its way to everybody.
-    const { faults } = this.setup;
-    if (faults.has('clock-jumps') && this.random.chance(0.5))
-      this.later(this.random.between(0, this.random.chance(0.5) ? 5_000 : minute), () => jumpClock(this));
-    if (faults.has('distrust') && this.stormy && this.random.chance(0.3))
-      this.later(this.random.between(0, minute), () => distrustOne(this));
+    worstMoment(this, swap.kind);
     this.invariant.swapped(before, swap);
     for (const consumer of this.consumers.values()) consumer.probedAgain();
     this.notify();
   }
 
-  wrote(action: Parameters<Stage['wrote']>[0]): void {
-    const issues = action.kind === 'write-leaf' && action.issue !== undefined;
-    const moving = (this.home.authority?.generations.length ?? 0) > 1;
-    if (issues && moving && action.why === 'it is due for renewal') this.happened('renewal');
-    this.invariant.wrote(action.object);
+  wrote(object: ObjectId, before: Content | undefined): void {
+    const after = this.store.latest(object);
+    const moving = (this.store.state?.generations.length ?? 0) > 1;
+    const renewed = before?.issuer !== undefined && before.issuer === after?.issuer;
+    if (moving && renewed && before.chain?.[0] !== after?.chain?.[0]) this.happened('renewal');
+    this.log(() => {
+      const labels = (list: readonly string[]) =>
+        list.map((item) => this.certificates.label(item)).join(', ');
+      return `${object} is written: [${labels(after?.chain ?? [])}] trusts [${labels(after?.anchors ?? [])}] (write ${after?.order})`;
+    });
+    this.invariant.wrote(object);
+    this.invariant.noted(object);
   }
 
   /** A watch event for every controller: late, or lost. */
@@ -237,11 +278,11 @@ export class World implements Surroundings, Stage {
 
   idle(plan: Plan): void {
     if (!this.quiet()) return;
-    const state = this.home.authority;
+    const { state } = this.store;
     if (plan.blockedBy.length === 0) {
       if (plan.phase !== 'Stable') {
         this.fail({ ...NOBODY, kind: 'liveness', reason: `${plan.phase}, and nobody is named` });
-      } else if (this.home.rotate.some((id) => state?.ids.includes(id) !== true)) {
+      } else if (this.store.rotate.some((id) => state?.ids.includes(id) !== true)) {
         this.fail({ ...NOBODY, kind: 'liveness', reason: 'a rotation that was asked for never came' });
       }
       this.#over = true;
@@ -251,7 +292,7 @@ export class World implements Surroundings, Stage {
     // Something may still come to pass by itself; for those who cannot help it, not for ever: leaves are renewed again
     // and again.
     const waited = this.#time > BEGINNING + this.setup.window + RESTLESS;
-    const soon = plan.wakeAt !== undefined && plan.wakeAt < this.home.now + RESTLESS;
+    const soon = plan.wakeAt !== undefined && plan.wakeAt < this.store.now + RESTLESS;
     if (soon && (well.length > 0 || !waited)) return;
     this.#over = true;
     this.blockedBy = [...new Set(plan.blockedBy.map((blocker) => blocker.consumer))];
@@ -267,10 +308,10 @@ export class World implements Surroundings, Stage {
   /** Whether nothing but its owner could free it. */
   #mayBlock(id: string): boolean {
     const traits = this.consumers.get(id)?.traits;
-    if (traits === undefined) return id.startsWith('s-') && !this.#isPresented(id);
+    if (traits === undefined) return isSecret(id) && !this.#isPresented(id);
     if (traits.stuck !== undefined || (traits.reload === 'unknown' && this.setup.policy.consumersFound))
       return true;
-    const distrusting = this.home.authority?.generations.some((item) => item.role === 'distrusted') === true;
+    const distrusting = this.store.state?.generations.some((item) => item.role === 'distrusted') === true;
     return distrusting && traits.evidence === 'probed';
   }
 
@@ -278,22 +319,21 @@ export class World implements Surroundings, Stage {
     return (this.#readers.get(object) ?? []).some(({ traits }) => traits.declared);
   }
 
-  notIdempotent(action: Action): void {
-    const target = 'object' in action ? action.object : 'consumer' in action ? action.consumer : '';
-    this.fail({ ...NOBODY, kind: 'idempotence', reason: `${action.kind} ${target} is planned again` });
+  welcomeNext(): void {
+    const traits = this.setup.newcomers[this.#welcomed++];
+    if (traits !== undefined) this.welcome(traits);
   }
 
   /** A consumer that comes in the middle, with whatever it needs. */
   welcome(traits: Traits): void {
-    const { home } = this;
+    const { store } = this;
     for (const object of [...traits.presents, ...traits.verifies]) {
-      if (object.startsWith('s-')) {
-        if (home.leaves.some((leaf) => leaf.object === object)) continue;
-        home.leaves = [...home.leaves, leafPolicy(this.setup, object, home.now)];
+      if (store.managed.has(object)) continue;
+      if (isSecret(object)) {
+        store.askedAt.set(leafIdOf(object), store.now);
+        store.add({ leaf: leafResource(this.setup, object) });
         this.happened('new-leaves');
-      } else if (!home.bundles.some((bundle) => bundle.object === object)) {
-        home.bundles = [...home.bundles, { object, extra: [] }];
-      }
+      } else store.add({ bundle: bundleResource(object) });
     }
     this.enter(traits).appear();
     this.happened('newcomers');

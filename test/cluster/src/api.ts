@@ -1,3 +1,4 @@
+import type { Base } from './image/bases.ts';
 import type { CertificateFiles } from './pki.ts';
 
 export type Size = 'control-plane' | 'node';
@@ -11,6 +12,8 @@ export interface ClusterOptions {
   readonly scheduler?: boolean;
   readonly apiServerFlags?: readonly string[];
   readonly controllerManagerFlags?: readonly string[];
+  /** Fields of the KubeletConfiguration over the harness's own, e.g. `{ syncFrequency: '1s' }`. */
+  readonly kubelet?: Readonly<Record<string, unknown>>;
   /** Writes audit.log at this level; `cluster.audit()` reads it. Default: none. */
   readonly audit?: 'Metadata' | 'Request' | 'RequestResponse';
   /** With a name the cluster outlives this process: `cluster up`. */
@@ -32,7 +35,7 @@ export interface ApiServer {
   restartWith(serving: CertificateFiles): Promise<void>;
   /**
    * A new CA and a certificate from it, and a restart. `caFile` then holds the new CA, and the old one after it if
-   * `keepOld`. Components of the control plane are restarted too: they read their CA once.
+   * `keepOld`. Every other component is restarted too: they read their CA once.
    */
   rotateServingCa(options?: { readonly keepOld?: boolean }): Promise<void>;
 }
@@ -71,4 +74,39 @@ export interface Cluster {
   /** Ends every process and clears away. May be called twice. */
   stop(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface NodeImage {
+  /** `localhost/app:1`: nothing is ever pulled, so pods say `imagePullPolicy: Never`. */
+  readonly name: string;
+  /** Default `node`: the Node that runs this, with its libraries. */
+  readonly base?: Base;
+  /** Path in the image → file or folder of this machine. */
+  readonly files?: Readonly<Record<string, string>>;
+  readonly entrypoint?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly workingDirectory?: string;
+}
+
+/** The node of a cluster, and its network, which is the cluster's own: pods and node are not seen from the machine. */
+export interface TestNode {
+  readonly name: string;
+  /** Of the node, inside. */
+  readonly address: string;
+  /** Before a command line, runs it in the cluster's network, with the machine's files: `[...enter, 'curl', …]`. */
+  readonly enter: readonly string[];
+  /** Makes an image and loads it into containerd; gives its name. `localhost/busybox:1` is there from the start. */
+  loadImage(image: NodeImage): Promise<string>;
+  /** A port on this machine's loopback that leads to an address inside: `forward('10.244.0.12:8443')`. */
+  forward(target: string): Promise<number>;
+  /** Makes a port of this machine's loopback reachable inside, on loopback and on the node's address, by the same number. */
+  expose(port: number): Promise<void>;
+  /** The kubelet killed; pods go on. */
+  stopKubelet(): Promise<void>;
+  startKubelet(): Promise<void>;
+}
+
+export interface NodeCluster extends Cluster {
+  readonly size: 'node';
+  readonly node: TestNode;
 }

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { HandoverError } from '@handover/material';
 import { whileLocked } from './build-lock.ts';
@@ -56,6 +56,8 @@ export async function buildMissing(bin: string, binaries: readonly Binary[], say
     const list = missing();
     if (list.length === 0) return;
     mkdirSync(bin, { recursive: true });
+    // Of a build that was killed; nobody else builds now.
+    for (const name of readdirSync(bin)) if (name.startsWith('.')) rmSync(join(bin, name), { force: true });
     const begun = Date.now();
     say(`building ${list.length} binaries once, into ${bin}; cold this takes about 11 minutes on 2 cores`);
     for (const [index, binary] of list.entries()) {

@@ -1,67 +1,112 @@
-import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { HandoverError } from '@handover/material';
-import type { AuditEvent, Cluster, ClusterOptions } from './api.ts';
+import type { Cluster, ClusterOptions, NodeCluster, TestNode } from './api.ts';
+import { readAudit } from './audit.ts';
 import { findBinaries } from './binaries.ts';
 import { clearAwayOrphans } from './clear-away.ts';
 import type { Layout } from './components.ts';
-import { controlPlane } from './control-plane.ts';
+import { type ControlPlane, controlPlane } from './control-plane.ts';
 import { makeCredentials } from './credentials.ts';
-import { startKeeper } from './keeper-client.ts';
+import { type Keeper, startKeeper } from './keeper-client.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
+import { kubectlOf } from './kubectl.ts';
+import { NODE } from './node/configuration.ts';
+import { startNetwork } from './node/network.ts';
+import { makeNode } from './node/node.ts';
 import { type Binary, NEEDED } from './pins.ts';
 import { places } from './places.ts';
 import { reservePorts } from './ports.ts';
-
-const run = promisify(execFile);
-const MAX_OUTPUT = 64 * 1024 * 1024;
+import { installPackages, noNodeBecause } from './system-packages.ts';
 
 const neededFor = (options: ClusterOptions): readonly Binary[] => {
-  const size = options.size ?? 'control-plane';
+  if (options.size === 'node') return NEEDED.node;
   return [
-    ...NEEDED[size],
-    ...(options.controllerManager === true && size !== 'node' ? (['kube-controller-manager'] as const) : []),
-    ...(options.scheduler === true && size !== 'node' ? (['kube-scheduler'] as const) : []),
+    ...NEEDED['control-plane'],
+    ...(options.controllerManager === true ? (['kube-controller-manager'] as const) : []),
+    ...(options.scheduler === true ? (['kube-scheduler'] as const) : []),
   ];
 };
 
-const readAudit = (path: string): readonly AuditEvent[] => {
-  if (!existsSync(path)) return [];
-  const whole = readFileSync(path, 'utf8').split('\n').slice(0, -1);
-  return whole.map((line) => JSON.parse(line) as AuditEvent);
+interface Place {
+  readonly keeper: Keeper;
+  readonly directory: string;
+  readonly bin: string;
+  /** On this machine's loopback. */
+  readonly ports: readonly number[];
+  readonly url: string;
+  readonly options: ClusterOptions;
+}
+
+interface Started {
+  readonly plane: ControlPlane;
+  readonly layout: Layout;
+  readonly node?: TestNode;
+}
+
+const startOnLoopback = async ({ keeper, directory, bin, ports, url, options }: Place): Promise<Started> => {
+  const [apiPort = 0, etcdPort = 0, etcdPeerPort = 0] = ports;
+  const layout: Layout = {
+    directory,
+    bin,
+    bindAddress: '127.0.0.1',
+    advertiseAddress: '127.0.0.1',
+    apiPort,
+    etcdPort,
+    etcdPeerPort,
+    innerUrl: url,
+    credentials: makeCredentials(join(directory, 'pki')),
+    hasPods: false,
+  };
+  const plane = controlPlane({ keeper, layout, url, options, placed: (spec) => spec });
+  await plane.start();
+  return { plane, layout };
 };
 
-const feed = (command: string, args: readonly string[], input: string): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const child = spawn(command, args, { stdio: ['pipe', 'ignore', 'pipe'] });
-    let errors = '';
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      errors += text;
-    });
-    child.on('error', reject);
-    child.on('close', (code) =>
-      code === 0 ? resolve() : reject(new HandoverError('CLUSTER_APPLY', errors.trim())),
-    );
-    child.stdin.on('error', () => undefined); // it said why on standard error
-    child.stdin.end(input);
-  });
+/** Everything in a network of its own, so that a pod's traffic, its bridge and its rules are not the machine's. */
+const startWithNode = async ({ keeper, directory, bin, ports, url, options }: Place): Promise<Started> => {
+  const network = await startNetwork(keeper, directory);
+  const layout: Layout = {
+    directory,
+    bin,
+    bindAddress: '0.0.0.0',
+    advertiseAddress: NODE.address,
+    apiPort: NODE.apiPort,
+    etcdPort: NODE.etcdPort,
+    etcdPeerPort: NODE.etcdPeerPort,
+    innerUrl: `https://${NODE.address}:${NODE.apiPort}`,
+    credentials: makeCredentials(join(directory, 'pki'), NODE.address),
+    hasPods: true,
+  };
+  await network.forward(ports[0] ?? 0, `127.0.0.1:${NODE.apiPort}`);
+  const starting = makeNode({ keeper, network, layout, url, options });
+  const { placed } = network;
+  const plane = controlPlane({ keeper, layout, url, options, placed, restartNode: starting.restart });
+  await Promise.all([plane.start(), starting.startRuntime()]);
+  await starting.join();
+  return { plane, layout, node: starting.node };
+};
 
 /** A real Kubernetes, this process's own. It ends with this process, however that ends, unless it has a name. */
-export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
+export function startCluster(options: ClusterOptions & { readonly size: 'node' }): Promise<NodeCluster>;
+export function startCluster(options?: ClusterOptions): Promise<Cluster>;
+export async function startCluster(options: ClusterOptions = {}): Promise<Cluster | NodeCluster> {
   const where = places();
+  const size = options.size ?? 'control-plane';
   const say = options.say ?? ((line: string) => process.stderr.write(`cluster: ${line}\n`));
+  if (size === 'node') {
+    const reason = noNodeBecause();
+    if (reason !== undefined) throw new HandoverError('CLUSTER_NO_NODE', reason);
+    installPackages(say);
+  }
   await clearAwayOrphans(where.records);
   const bin = await findBinaries(where, neededFor(options), say);
   const id = randomBytes(4).toString('hex');
   const directory = join(where.clusters, id);
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const { ports, files } = await reservePorts(where.ports, 3);
-  const [apiPort = 0, etcdPort = 0, etcdPeerPort = 0] = ports;
-  const url = `https://127.0.0.1:${apiPort}`;
-  const size = options.size ?? 'control-plane';
+  const { ports, files } = await reservePorts(where.ports, size === 'node' ? 1 : 3);
+  const url = `https://127.0.0.1:${ports[0] ?? 0}`;
   const keeper = await startKeeper({
     recordPath: join(where.records, `${id}.json`),
     record: {
@@ -75,26 +120,12 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     },
   });
   try {
-    const credentials = makeCredentials(join(directory, 'pki'), undefined);
-    const layout: Layout = {
-      directory,
-      bin,
-      bindAddress: '127.0.0.1',
-      advertiseAddress: '127.0.0.1',
-      apiPort,
-      etcdPort,
-      etcdPeerPort,
-      innerUrl: url,
-      credentials,
-      keepEndpoints: false,
-    };
-    const plane = controlPlane({ keeper, layout, url, options, placed: (spec) => spec });
+    const place: Place = { keeper, directory, bin, ports, url, options };
+    const { plane, layout, node } = await (size === 'node' ? startWithNode(place) : startOnLoopback(place));
+    const { credentials } = layout;
     const { caFile, admin } = credentials;
     const kubeconfig = writeKubeconfig(join(directory, 'kubeconfig'), { url, caFile, user: admin });
-    await plane.start();
     if (options.name !== undefined) await keeper.leave();
-
-    const kubectlArgs = [`--kubeconfig=${kubeconfig}`, `--cache-dir=${join(directory, 'kubectl-cache')}`];
     const stop = (): Promise<void> => keeper.end();
     return {
       size,
@@ -105,18 +136,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       clientCert: admin.certFile,
       clientKey: admin.keyFile,
       apiServer: plane.apiServer,
-      kubectl: async (...args) => {
-        const { stdout } = await run(join(bin, 'kubectl'), [...kubectlArgs, ...args], {
-          maxBuffer: MAX_OUTPUT,
-        });
-        return stdout;
-      },
-      apply: (...objects) =>
-        feed(
-          join(bin, 'kubectl'),
-          [...kubectlArgs, 'apply', '--server-side', '--field-manager=test', '-f', '-'],
-          JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }),
-        ),
+      ...kubectlOf(join(bin, 'kubectl'), kubeconfig, join(directory, 'kubectl-cache')),
       kubeconfigFor: (commonName, organizations = []) =>
         credentials.kubeconfigFor(`user-${commonName.replaceAll(/[^a-zA-Z0-9.-]/g, '_')}`, url, {
           commonName,
@@ -125,6 +145,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       audit: () => readAudit(plane.auditLog),
       stop,
       [Symbol.asyncDispose]: stop,
+      ...(node === undefined ? {} : { node }),
     };
   } catch (error) {
     await keeper.end();

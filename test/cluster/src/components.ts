@@ -16,8 +16,8 @@ export interface Layout {
   /** Inside the cluster's own network, if it has one; the same as outside otherwise. */
   readonly innerUrl: string;
   readonly credentials: Credentials;
-  /** Whether Endpoints of the API server itself are kept: only pods use them, and a loopback address is refused there. */
-  readonly keepEndpoints: boolean;
+  /** Whether there are pods, which reach the API server by its Endpoints, and which it reaches by theirs. */
+  readonly hasPods: boolean;
 }
 
 const component = (
@@ -88,10 +88,11 @@ export const apiServer = (
     '--requestheader-username-headers=X-Remote-User',
     `--proxy-client-cert-file=${c.frontProxy.certFile}`,
     `--proxy-client-key-file=${c.frontProxy.keyFile}`,
-    // Straight to the Endpoints of a Service: without a node nothing routes its cluster address.
-    '--enable-aggregator-routing=true',
+    // With pods, straight to a Service's Endpoints. Those may not be on loopback, so without pods an aggregated API is
+    // reached through a Service of type ExternalName, `localhost`, which only the other way of routing knows.
+    `--enable-aggregator-routing=${layout.hasPods}`,
     '--allow-privileged=true',
-    `--endpoint-reconciler-type=${layout.keepEndpoints ? 'lease' : 'none'}`,
+    `--endpoint-reconciler-type=${layout.hasPods ? 'lease' : 'none'}`,
     `--feature-gates=${TRUST_BUNDLES.gates}`,
     `--runtime-config=${TRUST_BUNDLES.api}`,
     ...extraFlags,

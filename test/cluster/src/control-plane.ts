@@ -5,7 +5,7 @@ import { apiServer, controllerManager, etcd, type Layout, scheduler } from './co
 import type { Keeper } from './keeper-client.ts';
 import type { ProcessSpec } from './keeper-protocol.ts';
 import { type CertificateFiles, writeWhole } from './pki.ts';
-import { statusOf, until } from './ready.ts';
+import { isThere, until } from './ready.ts';
 
 export interface ControlPlane {
   readonly apiServer: ApiServer;
@@ -21,6 +21,8 @@ export interface ControlPlaneInput {
   readonly options: ClusterOptions;
   /** Puts a process into the cluster's network. */
   readonly placed: (spec: ProcessSpec) => ProcessSpec;
+  /** Restarts the clients of the API server that are not the control plane's: the node's. */
+  readonly restartNode?: () => Promise<void>;
 }
 
 const auditFlags = (directory: string, log: string, level: ClusterOptions['audit']): readonly string[] => {
@@ -32,7 +34,8 @@ const auditFlags = (directory: string, log: string, level: ClusterOptions['audit
   return [`--audit-policy-file=${policy}`, `--audit-log-path=${log}`, '--audit-log-mode=blocking-strict'];
 };
 
-export function controlPlane({ keeper, layout, url, options, placed }: ControlPlaneInput): ControlPlane {
+export function controlPlane(input: ControlPlaneInput): ControlPlane {
+  const { keeper, layout, url, options, placed, restartNode = async () => undefined } = input;
   const { directory, credentials } = layout;
   const auditLog = join(directory, 'audit.log');
   let flags = options.apiServerFlags ?? [];
@@ -44,9 +47,9 @@ export function controlPlane({ keeper, layout, url, options, placed }: ControlPl
   };
   const runs = (name: string) => (): boolean => keeper.pidOf(name) !== undefined;
   const isReady = async (): Promise<boolean> =>
-    (await statusOf(`${url}/readyz`, credentials.admin)) === 200 &&
+    (await isThere(`${url}/readyz`, credentials.admin)) &&
     // Made by a controller a moment after the server calls itself ready.
-    (await statusOf(`${url}/api/v1/namespaces/default`, credentials.admin)) === 200;
+    (await isThere(`${url}/api/v1/namespaces/default`, credentials.admin));
 
   const startApiServer: ApiServer['start'] = async (given = {}) => {
     flags = given.flags ?? flags;
@@ -63,8 +66,8 @@ export function controlPlane({ keeper, layout, url, options, placed }: ControlPl
     }
     if (options.scheduler ?? withNode) await launch(scheduler(layout));
   };
-  const accountsThere = async (): Promise<boolean> =>
-    (await statusOf(`${url}/api/v1/namespaces/default/serviceaccounts/default`, credentials.admin)) === 200;
+  const accountsThere = (): Promise<boolean> =>
+    isThere(`${url}/api/v1/namespaces/default/serviceaccounts/default`, credentials.admin);
 
   return {
     auditLog,
@@ -87,6 +90,7 @@ export function controlPlane({ keeper, layout, url, options, placed }: ControlPl
         const restarted = ['kube-controller-manager', 'kube-scheduler'].filter((name) => runs(name)());
         await Promise.all(restarted.map((name) => keeper.stop(name, 'SIGKILL')));
         if (restarted.length > 0) await startControllers();
+        await restartNode();
       },
     },
     start: async () => {

@@ -41,7 +41,7 @@ export interface Credentials {
   nextServing(): { readonly ca: TestCa; readonly leaf: CertificateFiles };
 }
 
-export function makeCredentials(directory: string, nodeAddress: string | undefined): Credentials {
+export function makeCredentials(directory: string, nodeAddress?: string): Credentials {
   let generation = 0;
   const ipAddresses = ['127.0.0.1', SERVICE_ADDRESS, ...(nodeAddress === undefined ? [] : [nodeAddress])];
   const nextServing = (): { ca: TestCa; leaf: CertificateFiles } => {

@@ -1,4 +1,14 @@
-export type { ApiServer, AuditEvent, Cluster, ClusterOptions, Size } from './api.ts';
+export type {
+  ApiServer,
+  AuditEvent,
+  Cluster,
+  ClusterOptions,
+  NodeCluster,
+  NodeImage,
+  Size,
+  TestNode,
+} from './api.ts';
 export { cainjectorVersion, findCainjector } from './cainjector.ts';
 export { startCluster } from './cluster.ts';
 export { type CertificateFiles, type LeafRequest, makeCa, type TestCa } from './pki.ts';
+export { noNodeBecause } from './system-packages.ts';

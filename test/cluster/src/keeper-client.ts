@@ -15,7 +15,12 @@ export interface Keeper {
   stop(name: string, signal: NodeJS.Signals): Promise<void>;
   /** Undefined when the process is not running. */
   pidOf(name: string): number | undefined;
-  remember(change: Partial<Pick<ClusterRecord, 'files' | 'cgroups' | 'url'>>): Promise<void>;
+  /** Has these cgroups removed in the end. */
+  remember(change: Pick<ClusterRecord, 'cgroups'>): Promise<void>;
+  /** Has these files removed in the end too. */
+  alsoRemove(files: readonly string[]): Promise<void>;
+  /** Has a process that somebody else started ended with the rest. */
+  adopt(name: string, pid: number): Promise<void>;
   /** Leaves the cluster running when this process ends. */
   leave(): Promise<void>;
   /** Ends every process, clears away, and ends the keeper. */
@@ -54,6 +59,7 @@ export async function startKeeper(given: KeeperArguments): Promise<Keeper> {
     },
   );
   let nextId = 1;
+  let files = given.record.files;
   const answer = (id: number): Promise<number | undefined> =>
     new Promise((resolve, reject) => {
       waiting.set(id, { resolve, reject });
@@ -100,8 +106,15 @@ export async function startKeeper(given: KeeperArguments): Promise<Keeper> {
       await ask({ op: 'stop', name, signal });
     },
     pidOf: (name) => running.get(name),
-    remember: async (change) => {
-      await ask({ op: 'record', change });
+    remember: async ({ cgroups }) => {
+      await ask({ op: 'record', change: { cgroups } });
+    },
+    alsoRemove: async (more) => {
+      files = [...files, ...more];
+      await ask({ op: 'record', change: { files } });
+    },
+    adopt: async (name, pid) => {
+      await ask({ op: 'adopt', name, pid });
     },
     leave: async () => {
       await ask({ op: 'stay' });

@@ -13,11 +13,12 @@ if (self === undefined) throw new Error('a process that cannot find itself');
 
 let record: ClusterRecord = { ...given, keeper: self, processes: [] };
 const children = new Map<string, { readonly child: ChildProcess; readonly id: ProcessId }>();
+const adopted: ClusterRecord['processes'][number][] = [];
 let staying = false;
 let ending: Promise<void> | undefined;
 
 const save = (change: Partial<ClusterRecord> = {}): void => {
-  const processes = [...children].map(([name, { id }]) => ({ name, ...id }));
+  const processes = [...[...children].map(([name, { id }]) => ({ name, ...id })), ...adopted];
   record = { ...record, ...change, processes };
   writeRecord(recordPath, record);
 };
@@ -79,6 +80,13 @@ const serve = async (request: Request): Promise<number | undefined> => {
     case 'record':
       save(request.change);
       return undefined;
+    case 'adopt': {
+      const id = identify(request.pid);
+      if (id === undefined) throw new Error(`${request.name} has ended`);
+      adopted.push({ name: request.name, ...id });
+      save();
+      return undefined;
+    }
     case 'stay':
       staying = true;
       return undefined;

@@ -13,6 +13,8 @@ export interface Places {
   readonly ports: string;
   /** envtest's directory: etcd, kube-apiserver, kubectl. */
   readonly assets: string | undefined;
+  /** In CI a test that cannot run is a failure, not a skip. */
+  readonly isCi: boolean;
 }
 
 export const places = (env: NodeJS.ProcessEnv = process.env): Places => {
@@ -24,6 +26,7 @@ export const places = (env: NodeJS.ProcessEnv = process.env): Places => {
     clusters: join(scratch, 'clusters'),
     ports: join(scratch, 'ports'),
     assets: env.KUBEBUILDER_ASSETS || undefined,
+    isCi: Boolean(env.CI),
   };
 };
 

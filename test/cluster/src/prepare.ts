@@ -9,13 +9,14 @@ const say = (line: string): void => {
   process.stdout.write(`${line}\n`);
 };
 
+const where = places();
 try {
   const reason = noNodeBecause();
   if (reason === undefined) installPackages(say);
-  else if (process.env.CI) throw new HandoverError('CLUSTER_NO_NODE', `${reason}; CI runs every test`);
+  else if (where.isCi) throw new HandoverError('CLUSTER_NO_NODE', `${reason}; CI runs every test`);
   else say(`tests of a whole node are skipped: ${reason}`);
-  say(`binaries: ${await findBinaries(places(), NEEDED['control-plane'], say)}`);
-  if (reason === undefined) await findBinaries(places(), NEEDED.node, say);
+  say(`binaries: ${await findBinaries(where, NEEDED['control-plane'], say)}`);
+  if (reason === undefined) await findBinaries(where, NEEDED.node, say);
 } catch (error) {
   const told = error instanceof HandoverError ? `${error.code}: ${error.message}` : String(error);
   process.stderr.write(`${told}\n`);

@@ -44,9 +44,15 @@ export async function until(condition: () => Promise<boolean>, waiting: Waiting)
   }
 }
 
-/** Status of a GET, undefined when no answer came. */
-export const statusOf = (url: string, client: CertificateFiles): Promise<number | undefined> =>
+export interface Answer {
+  readonly status: number | undefined;
+  readonly body: string;
+}
+
+/** A GET as this client. No status when no answer came. */
+export const ask = (url: string, client: CertificateFiles): Promise<Answer> =>
   new Promise((resolve) => {
+    const nothing = (): void => resolve({ status: undefined, body: '' });
     const asking = request(
       url,
       {
@@ -58,12 +64,18 @@ export const statusOf = (url: string, client: CertificateFiles): Promise<number 
         timeout: 5_000,
       },
       (response) => {
-        response.resume();
-        response.once('end', () => resolve(response.statusCode));
-        response.once('error', () => resolve(undefined));
+        let body = '';
+        response.setEncoding('utf8').on('data', (text: string) => {
+          body += text;
+        });
+        response.once('end', () => resolve({ status: response.statusCode, body }));
+        response.once('error', nothing);
       },
     );
     asking.once('timeout', () => asking.destroy());
-    asking.once('error', () => resolve(undefined));
+    asking.once('error', nothing);
     asking.end();
   });
+
+export const isThere = async (url: string, client: CertificateFiles): Promise<boolean> =>
+  (await ask(url, client)).status === 200;

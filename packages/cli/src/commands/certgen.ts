@@ -56,7 +56,7 @@ const asked = (
   flags: Flags,
 ): { resources: readonly Resource[] | undefined; randomSecrets: readonly RandomSecret[] } => {
   if (flags.preset !== undefined && flags.file !== undefined)
-    throw usageError('give --preset or -f, not both');
+    throw usageError('--preset and -f name resources both; give one of them');
   if (flags.preset !== undefined) return envoyGateway(flags.namespace ?? 'envoy-gateway-system');
   if (flags.file === undefined) return { resources: undefined, randomSecrets: [] };
   const documents = readYaml(fileText(flags.file), flags.file);
@@ -105,6 +105,7 @@ export const define: Define = (command, context) => {
       `
 One run for a Job or a script. Without --overwrite only what is missing is made. With it, each run takes the rotation as
 far as is safe by now. Secrets whose CA key nobody kept are taken over: trusted first, replaced later.
+In a directory no webhook is patched and no workload restarted: there is no API server that would hold either.
 
 Examples:
   $ handover certgen --preset envoy-gateway --home dir:/var/lib/certs

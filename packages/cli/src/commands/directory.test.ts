@@ -122,6 +122,56 @@ describe('A directory of one’s own', () => {
     ]);
   });
 
+  test('what is asked for and cannot be had in a directory is said by run, status and plan, and stops nothing', async () => {
+    await handover(['init', dir]);
+    const file = join(dir, 'handover.yaml');
+    const yaml = readFileSync(file, 'utf8')
+      .replace(
+        '  # Programs that can',
+        '  consumers: [{name: w, presents: true, verifies: true, leaf: wob, bundle: b}]\n  #',
+      )
+      .concat(`---
+apiVersion: handover.dev/v1alpha1
+kind: Leaf
+metadata: {name: lost}
+spec: {authority: nobody, dnsNames: [x]}
+---
+apiVersion: handover.dev/v1alpha1
+kind: TrustBundle
+metadata: {name: wide}
+spec:
+  sources: [{authority: default/internal}, {authority: far/away}]
+  targets:
+    - configMap: {name: wide}
+    - inject: {kind: APIService, name: v1.example.com}
+    - clusterTrustBundle: {name: wide}
+    - secret: {name: none, namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: far}}}
+`);
+    writeFileSync(file, yaml);
+    const remarks = [
+      'Leaf default/lost: spec.authority nobody is not declared, so that it is not issued; name one of: default/internal',
+      'Authority default/internal: spec.consumers[0].leaf wob is no Leaf of this authority, so that nobody asks what w presents; name one of: default/web',
+      'Authority default/internal: spec.consumers[0].bundle b is no TrustBundle with this authority, so that w counts as reading its own bundle; name one of: wide',
+      'TrustBundle wide: spec.sources[1].authority far/away is not declared and adds nothing; name one of: default/internal',
+      'TrustBundle wide: spec.targets[1].inject is left out: a directory has no such object; use configMap or secret, or a cluster',
+      'TrustBundle wide: spec.targets[2].clusterTrustBundle is left out: a directory has no such object; use configMap or secret, or a cluster',
+      'TrustBundle wide: spec.targets[3] is written nowhere: its namespaceSelector fits no namespace; name one of: default',
+    ];
+    const ran = await handover(['run', dir, '--once', '--json']);
+    expect(ran.code).toBe(0);
+    expect(JSON.parse(ran.stdout.split('\n')[0] ?? '')).toMatchObject({ event: 'loaded', remarks });
+    const again = await handover(['run', dir, '--once']);
+    expect(again.stdout).toContain(remarks[0]);
+    expect(again.stdout).toContain('\nand 2 more\n');
+    for (const command of ['status', 'plan']) {
+      const { stdout } = await handover([command, '--home', `dir:${dir}`]);
+      for (const remark of remarks) expect(stdout).toContain(`\n${remark}\n`);
+      const json = await handover([command, '--json', '--home', `dir:${dir}`]);
+      expect(JSON.parse(json.stdout).remarks).toEqual(remarks);
+    }
+    expect(existsSync(join(dir, 'out/default/configmaps/wide/ca.crt'))).toBe(true);
+  });
+
   test('verify shows every pair, now and next, and exits 1 when one fails', async () => {
     await begin();
     const good = await handover(['verify', '--home', `dir:${dir}`]);

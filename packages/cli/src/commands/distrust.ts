@@ -1,13 +1,13 @@
 import { authorityIn, verifyAuthority } from '@handover/engine';
 import { HandoverError } from '@handover/material';
 import type { Define } from '../context.ts';
-import { carryOut } from '../directory/carry-out.ts';
-import { authorityArgument, homeOption, homePath, openHome } from '../directory/open-home.ts';
+import { carryOut, type Progress } from '../directory/carry-out.ts';
+import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
 import { failingPairs } from '../directory/trust-table.ts';
 import { usageError } from '../error-line.ts';
+import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 
-interface Flags {
-  readonly home: string;
+interface Flags extends HomeFlags {
   readonly generation: number;
   readonly yes?: true;
   readonly json?: true;
@@ -21,7 +21,7 @@ const wholeNumber = (text: string): number => {
 };
 
 export const define: Define = (command, context) => {
-  homeOption(command)
+  homeOptions(command)
     .argument('<auth>', 'the authority: namespace/name')
     .requiredOption('--generation <n>', 'the generation that is no longer to be trusted', wholeNumber)
     .option('--yes', 'do it; without it only say who would fail')
@@ -36,51 +36,60 @@ Examples:
   $ handover distrust default/internal --generation 3 --home dir:/etc/handover
   $ handover distrust default/internal --generation 3 --yes --home dir:/etc/handover`,
     )
-    .action(async (auth: string, flags: Flags) => {
-      const home = openHome(homePath(flags.home), context);
-      const authority = authorityArgument(auth);
-      const catalogue = home.load();
-      authorityIn(catalogue, authority);
-      const { generation } = flags;
-      const state = (await home.authorities.load(authority))?.state;
-      const found = state?.generations.find(({ number }) => number === generation);
-      if (found === undefined) {
-        const there =
-          state?.generations.map(({ number, role }) => `${number} (${role})`).join(', ') ?? 'none';
-        throw new HandoverError(
-          'GENERATION_UNKNOWN',
-          `${authority} has no generation ${generation}; it has ${there}`,
-          { path: authority },
-        );
-      }
-      const already = found.role === 'distrusted';
-      const matrix = await verifyAuthority(home, catalogue, authority, { distrust: [generation] });
-      const failing = already ? [] : failingPairs(matrix);
-      if (flags.yes === true && !already) {
-        await home.requests.ask({ authority, distrust: generation }, context.now());
-        await carryOut(home, authority, context, {
-          ms: 30_000,
-          until: ({ record }) => {
-            const now = record?.state.generations.find(({ number }) => number === generation);
-            return now === undefined || now.role === 'distrusted';
-          },
-        });
-      }
-      const done = flags.yes === true || already;
-      if (flags.json === true) {
-        const pairs = matrix.pairs.filter(({ now, next }) => !now.ok || !next.ok);
-        context.stdout.write(
-          `${JSON.stringify({ authority, generation, done, wouldFail: already ? [] : pairs })}\n`,
-        );
-        return;
-      }
-      const lines = [
-        ...(failing.length === 0 ? ['nobody would fail'] : failing.slice(0, SHOWN)),
-        ...(failing.length > SHOWN ? [`and ${failing.length - SHOWN} more pairs`] : []),
-        done
-          ? `generation ${generation} of ${authority} is distrusted`
-          : 'nothing was done; say --yes to distrust it',
-      ];
-      context.stdout.write(`${lines.join('\n')}\n`);
-    });
+    .action((auth: string, flags: Flags) =>
+      withHome(flags, context, async ({ home, catalogue: load, view }) => {
+        const authority = authorityArgument(auth);
+        const catalogue = await load();
+        authorityIn(catalogue, authority);
+        const { generation } = flags;
+        const state = (await home.authorities.load(authority))?.state;
+        const found = state?.generations.find(({ number }) => number === generation);
+        if (found === undefined) {
+          const there =
+            state?.generations.map(({ number, role }) => `${number} (${role})`).join(', ') ?? 'none';
+          throw new HandoverError(
+            'GENERATION_UNKNOWN',
+            `${authority} has no generation ${generation}; it has ${there}`,
+            { path: authority },
+          );
+        }
+        const already = found.role === 'distrusted';
+        const matrix = await verifyAuthority(home, catalogue, authority, { distrust: [generation] });
+        const failing = already ? [] : failingPairs(matrix);
+        if (flags.yes === true && !already) {
+          const wait = {
+            ms: 30_000,
+            until: ({ record }: Progress) => {
+              const now = record?.state.generations.find(({ number }) => number === generation);
+              return now === undefined || now.role === 'distrusted';
+            },
+          };
+          if (view === undefined) {
+            const directory = openHome(homePath(flags.home), context);
+            await directory.requests.ask({ authority, distrust: generation }, context.now());
+            await carryOut(directory, authority, context, wait);
+          } else {
+            const { watchOperator } = await import('../kubernetes/carry-out.ts');
+            await view.ask(authority, { distrust: generation });
+            await watchOperator(view, authority, context, wait);
+          }
+        }
+        const done = flags.yes === true || already;
+        if (flags.json === true) {
+          const pairs = matrix.pairs.filter(({ now, next }) => !now.ok || !next.ok);
+          context.stdout.write(
+            `${JSON.stringify({ authority, generation, done, wouldFail: already ? [] : pairs })}\n`,
+          );
+          return;
+        }
+        const lines = [
+          ...(failing.length === 0 ? ['nobody would fail'] : failing.slice(0, SHOWN)),
+          ...(failing.length > SHOWN ? [`and ${failing.length - SHOWN} more pairs`] : []),
+          done
+            ? `generation ${generation} of ${authority} is distrusted`
+            : 'nothing was done; say --yes to distrust it',
+        ];
+        context.stdout.write(`${lines.join('\n')}\n`);
+      }),
+    );
 };

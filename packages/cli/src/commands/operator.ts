@@ -5,7 +5,8 @@ import { HandoverError } from '@handover/material';
 import { COMPAT, type Compat, Operator, resourcesOfFile, serveHealth } from '@handover/operator';
 import type { Define } from '../context.ts';
 import { usageError } from '../error-line.ts';
-import { connectKube, type KubeFlags, kubeOptions, ownNamespace } from '../kubernetes/connect.ts';
+import { connectKube, ownNamespace } from '../kubernetes/connect.ts';
+import { type KubeFlags, kubeOptions } from '../kubernetes/flags.ts';
 import { OperatorLog } from '../kubernetes/say-operator.ts';
 
 interface Flags extends KubeFlags {
@@ -18,6 +19,9 @@ interface Flags extends KubeFlags {
   readonly takeOver?: true;
   readonly healthAddress: string;
 }
+
+/** A request that hangs is given up after this (S0.5); a list comes in pages, each within it. */
+const REQUEST_MS = 10_000;
 
 export const define: Define = (command, context) => {
   kubeOptions(command)
@@ -62,7 +66,7 @@ Examples:
       const log = new OperatorLog((line) => context.stdout.write(line), context.now);
       const end = new AbortController();
       // The API server's own priority and fairness is the limit, as for every controller today: docs/decisions/0320.
-      const { kube } = await connectKube(flags, end.signal, { rate: false });
+      const { kube } = await connectKube(flags, end.signal, { rate: false, timeout: REQUEST_MS });
       const operator = new Operator({
         kube,
         namespace,

@@ -1,11 +1,12 @@
 import { explain, plan } from '@handover/core';
-import { authorityIn, observe } from '@handover/engine';
+import { authorityIn, observe, remarksOn } from '@handover/engine';
 import type { Define } from '../context.ts';
-import { authorityArgument, homeOption, homePath, openHome } from '../directory/open-home.ts';
+import { authorityArgument } from '../directory/open-home.ts';
+import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 import { printable } from '../printable.ts';
 
 export const define: Define = (command, context) => {
-  homeOption(command)
+  homeOptions(command)
     .argument('[auth]', 'one authority: namespace/name')
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -13,31 +14,37 @@ export const define: Define = (command, context) => {
       `
 Examples:
   $ handover plan --home dir:/etc/handover
-  $ handover plan default/internal --json --home dir:/etc/handover`,
+  $ handover plan default/internal --json --home dir:/etc/handover
+  $ handover plan --home kube`,
     )
-    .action(async (auth: string | undefined, flags: { home: string; json?: true }) => {
-      const home = openHome(homePath(flags.home), context);
-      const catalogue = home.load();
-      const ids = auth === undefined ? [...catalogue.authorities.keys()] : [authorityArgument(auth)];
-      const plans = [];
-      for (const id of ids) {
-        authorityIn(catalogue, id);
-        const { seen, duties, now } = await observe(home, catalogue, id);
-        plans.push({ authority: id, plan: plan(seen, duties.policy, now) });
-      }
-      if (flags.json === true) {
-        const documents = plans.map(({ authority, plan: { phase, actions, blockedBy, notes, wakeAt } }) => ({
-          authority,
-          phase,
-          actions,
-          blockedBy,
-          notes,
-          wakeAt: wakeAt === undefined ? null : new Date(wakeAt).toISOString(),
-        }));
-        context.stdout.write(`${JSON.stringify({ plans: documents })}\n`);
-        return;
-      }
-      for (const { authority, plan: made } of plans)
-        for (const line of explain(made)) context.stdout.write(`${printable(`${authority}: ${line}`)}\n`);
-    });
+    .action((auth: string | undefined, flags: HomeFlags & { json?: true }) =>
+      withHome(flags, context, async ({ home, catalogue: load, view }) => {
+        const catalogue = await load();
+        const ids = auth === undefined ? [...catalogue.authorities.keys()] : [authorityArgument(auth)];
+        const plans = [];
+        for (const id of ids) {
+          authorityIn(catalogue, id);
+          const { seen, duties, now } = await observe(home, catalogue, id);
+          plans.push({ authority: id, plan: plan(seen, duties.policy, now) });
+        }
+        const remarks = remarksOn(catalogue, view !== undefined);
+        if (flags.json === true) {
+          const documents = plans.map(
+            ({ authority, plan: { phase, actions, blockedBy, notes, wakeAt } }) => ({
+              authority,
+              phase,
+              actions,
+              blockedBy,
+              notes,
+              wakeAt: wakeAt === undefined ? null : new Date(wakeAt).toISOString(),
+            }),
+          );
+          context.stdout.write(`${JSON.stringify({ plans: documents, remarks })}\n`);
+          return;
+        }
+        for (const { authority, plan: made } of plans)
+          for (const line of explain(made)) context.stdout.write(`${printable(`${authority}: ${line}`)}\n`);
+        for (const remark of remarks) context.stdout.write(`${printable(remark)}\n`);
+      }),
+    );
 };

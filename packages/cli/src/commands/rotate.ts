@@ -1,13 +1,13 @@
 import { parseDuration } from '@handover/core';
 import { authorityIn } from '@handover/engine';
 import type { Duration } from '@handover/material';
-import type { Define } from '../context.ts';
-import { carryOut } from '../directory/carry-out.ts';
-import { authorityArgument, homeOption, homePath, openHome } from '../directory/open-home.ts';
+import type { Context, Define } from '../context.ts';
+import { carryOut, type Progress } from '../directory/carry-out.ts';
+import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
 import { usageError } from '../error-line.ts';
+import { type HomeFlags, homeOptions } from '../open-home.ts';
 
-interface Flags {
-  readonly home: string;
+interface Flags extends HomeFlags {
   readonly id?: string;
   readonly wait?: true;
   readonly timeout: Duration;
@@ -22,7 +22,7 @@ const durationArgument = (text: string): Duration => {
 };
 
 export const define: Define = (command, context) => {
-  homeOption(command)
+  homeOptions(command)
     .argument('<auth>', 'the authority: namespace/name')
     .option('--id <id>', 'name of this rotation: asking again with it never rotates twice')
     .option('--wait', 'stay until it is complete')
@@ -36,30 +36,26 @@ by now, and --wait stays until the old CA is gone from every bundle.
 
 Examples:
   $ handover rotate default/internal --wait --home dir:/etc/handover
-  $ handover rotate default/internal --id 2030-q1 --home dir:/etc/handover`,
+  $ handover rotate default/internal --id 2030-q1 --home dir:/etc/handover
+  $ handover rotate mesh/internal --wait --home kube`,
     )
     .action(async (auth: string, flags: Flags) => {
-      const home = openHome(homePath(flags.home), context);
       const authority = authorityArgument(auth);
-      authorityIn(home.load(), authority);
       const id = flags.id ?? `asked-${new Date(context.now()).toISOString().replace(/[-:.]/g, '')}`;
-      const known = (await home.authorities.load(authority))?.state.ids.includes(id) === true;
-      await home.files.makeDirectory(home.state, 0o700);
-      if (!known) await home.requests.ask({ authority, rotate: id }, context.now());
-      const { status, record, by } = await carryOut(
-        home,
-        authority,
-        context,
+      const wait =
         flags.wait === undefined
           ? undefined
           : {
               ms: flags.timeout,
-              until: ({ status, record }) =>
+              until: ({ status, record }: Progress) =>
                 record?.state.ids.includes(id) === true &&
                 status.phase === 'Stable' &&
                 status.blockedBy.length === 0,
-            },
-      );
+            };
+      const { status, record, by } =
+        flags.home === 'kube'
+          ? await onCluster(flags, context, authority, id, wait)
+          : await inDirectory(flags, context, authority, id, wait);
       const begun = record?.state.ids.includes(id) === true;
       const done = begun && status.phase === 'Stable';
       if (flags.json === true) {
@@ -69,14 +65,54 @@ Examples:
         );
         return;
       }
-      const who =
-        by === undefined
-          ? 'run `handover run`, or this command again with its id'
-          : `process ${by} carries it out`;
       context.stdout.write(
         done
           ? `rotation ${id} of ${authority} is complete\n`
-          : `rotation ${id} of ${authority} is ${begun ? status.phase : 'asked for'}; ${who}\n`,
+          : `rotation ${id} of ${authority} is ${begun ? status.phase : 'asked for'}; ${by}\n`,
       );
     });
+};
+
+type Wait = Parameters<typeof carryOut>[3];
+type Carried = Progress & { readonly by: string };
+
+const inDirectory = async (
+  flags: Flags,
+  context: Context,
+  authority: string,
+  id: string,
+  wait: Wait,
+): Promise<Carried> => {
+  const home = openHome(homePath(flags.home), context);
+  authorityIn(home.load(), authority);
+  const known = (await home.authorities.load(authority))?.state.ids.includes(id) === true;
+  await home.files.makeDirectory(home.state, 0o700);
+  if (!known) await home.requests.ask({ authority, rotate: id }, context.now());
+  const { by, ...progress } = await carryOut(home, authority, context, wait);
+  const who =
+    by === undefined
+      ? 'run `handover run`, or this command again with its id'
+      : `process ${by} carries it out`;
+  return { ...progress, by: who };
+};
+
+const onCluster = async (
+  flags: Flags,
+  context: Context,
+  authority: string,
+  id: string,
+  wait: Wait,
+): Promise<Carried> => {
+  const [{ openCluster }, { watchOperator }] = await Promise.all([
+    import('../kubernetes/open-cluster.ts'),
+    import('../kubernetes/carry-out.ts'),
+  ]);
+  const { view, close } = await openCluster(flags);
+  try {
+    const known = (await view.home.authorities.load(authority))?.state.ids.includes(id) === true;
+    if (!known) await view.ask(authority, { rotate: id });
+    return { ...(await watchOperator(view, authority, context, wait)), by: 'the operator carries it out' };
+  } finally {
+    close();
+  }
 };

@@ -1,11 +1,11 @@
 import { authorityIn, type Status, statusOf } from '@handover/engine';
 import type { Define } from '../context.ts';
-import { authorityArgument, homeOption, homePath, openHome } from '../directory/open-home.ts';
+import { authorityArgument } from '../directory/open-home.ts';
 import { pause } from '../directory/pause.ts';
 import { showStatus } from '../directory/show-status.ts';
+import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 
-interface Flags {
-  readonly home: string;
+interface Flags extends HomeFlags {
   readonly watch?: true;
   readonly json?: true;
 }
@@ -19,45 +19,47 @@ const withoutDue = (status: Status): object => ({
 });
 
 export const define: Define = (command, context) => {
-  homeOption(command)
+  homeOptions(command)
     .argument('[auth]', 'one authority: namespace/name')
     .option('--watch', 'go on, and show every change')
     .option('--json', 'print one JSON document (with --watch one per change)')
     .addHelpText(
       'after',
       `
-Reads only; works beside a running \`handover run\`.
+Reads only; works beside a running \`handover run\` or \`handover operator\`.
 
 Examples:
   $ handover status --home dir:/etc/handover
-  $ handover status default/internal --json --home dir:/etc/handover`,
+  $ handover status default/internal --json --home dir:/etc/handover
+  $ handover status --watch --home kube`,
     )
-    .action(async (auth: string | undefined, flags: Flags) => {
-      const home = openHome(homePath(flags.home), context);
-      const only = auth === undefined ? undefined : authorityArgument(auth);
-      const live = flags.watch === true && flags.json !== true && context.stdout.isTTY === true;
-      const look = async (): Promise<{ text: string; same: string }> => {
-        const catalogue = home.load();
-        if (only !== undefined) authorityIn(catalogue, only);
-        const { status } = await statusOf(home, catalogue, only);
-        const text =
-          flags.json === true
-            ? `${JSON.stringify(status)}\n`
-            : showStatus(status, context.colours, live ? context.now() : undefined);
-        // A moment that moves with the clock is no change; where it is counted down it is.
-        return { text, same: live ? text : JSON.stringify(withoutDue(status)) };
-      };
-      let shown = await look();
-      context.stdout.write(`${live ? CLEAR : ''}${shown.text}`);
-      if (flags.watch !== true) return;
-      const signal = context.untilStopped();
-      for (;;) {
-        await pause(EVERY_MS, signal);
-        if (signal.aborted) return;
-        const next = await look();
-        if (next.same === shown.same) continue;
-        shown = next;
+    .action((auth: string | undefined, flags: Flags) =>
+      withHome(flags, context, async (open) => {
+        const only = auth === undefined ? undefined : authorityArgument(auth);
+        const live = flags.watch === true && flags.json !== true && context.stdout.isTTY === true;
+        const look = async (): Promise<{ text: string; same: string }> => {
+          const catalogue = await open.catalogue();
+          if (only !== undefined) authorityIn(catalogue, only);
+          const { status } = await statusOf(open.home, catalogue, only);
+          const text =
+            flags.json === true
+              ? `${JSON.stringify(status)}\n`
+              : showStatus(status, context.colours, live ? open.now() : undefined);
+          // A moment that moves with the clock is no change; where it is counted down it is.
+          return { text, same: live ? text : JSON.stringify(withoutDue(status)) };
+        };
+        let shown = await look();
         context.stdout.write(`${live ? CLEAR : ''}${shown.text}`);
-      }
-    });
+        if (flags.watch !== true) return;
+        const signal = context.untilStopped();
+        for (;;) {
+          await pause(EVERY_MS, signal);
+          if (signal.aborted) return;
+          const next = await look();
+          if (next.same === shown.same) continue;
+          shown = next;
+          context.stdout.write(`${live ? CLEAR : ''}${shown.text}`);
+        }
+      }),
+    );
 };

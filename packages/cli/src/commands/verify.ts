@@ -1,12 +1,13 @@
 import { authorityIn, type TrustMatrix, verifyAuthority } from '@handover/engine';
 import type { Define } from '../context.ts';
-import { authorityArgument, homeOption, homePath, openHome } from '../directory/open-home.ts';
+import { authorityArgument } from '../directory/open-home.ts';
 import { failingPairs, trustTable } from '../directory/trust-table.ts';
+import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 
 const SHOWN = 20;
 
 export const define: Define = (command, context) => {
-  homeOption(command)
+  homeOptions(command)
     .argument('[auth]', 'one authority: namespace/name')
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -16,33 +17,35 @@ Checks what the files hold with the chain check that OpenSSL and Node make: ever
 against every bundle; as they are now, and after the next step, whichever of the two sides loads its new files later.
 Exit code 1 when one pair fails or would.
 
-Example:
-  $ handover verify default/internal --home dir:/etc/handover`,
+Examples:
+  $ handover verify default/internal --home dir:/etc/handover
+  $ handover verify --home kube`,
     )
-    .action(async (auth: string | undefined, flags: { home: string; json?: true }) => {
-      const home = openHome(homePath(flags.home), context);
-      const catalogue = home.load();
-      const ids = auth === undefined ? [...catalogue.authorities.keys()] : [authorityArgument(auth)];
-      const matrices: TrustMatrix[] = [];
-      for (const id of ids) {
-        authorityIn(catalogue, id);
-        matrices.push(await verifyAuthority(home, catalogue, id));
-      }
-      const failing = matrices.flatMap(failingPairs);
-      if (failing.length > 0) context.exitCode = 1;
-      if (flags.json === true) {
-        context.stdout.write(`${JSON.stringify({ ok: failing.length === 0, authorities: matrices })}\n`);
-        return;
-      }
-      for (const matrix of matrices) {
-        const lines = [
-          matrix.authority,
-          ...matrix.step.map((step) => `next: ${step}`),
-          ...trustTable(matrix),
-        ];
-        context.stdout.write(`${lines.join('\n')}\n`);
-      }
-      for (const line of failing.slice(0, SHOWN)) context.stdout.write(`${line}\n`);
-      if (failing.length > SHOWN) context.stdout.write(`and ${failing.length - SHOWN} more pairs\n`);
-    });
+    .action((auth: string | undefined, flags: HomeFlags & { json?: true }) =>
+      withHome(flags, context, async ({ home, catalogue: load }) => {
+        const catalogue = await load();
+        const ids = auth === undefined ? [...catalogue.authorities.keys()] : [authorityArgument(auth)];
+        const matrices: TrustMatrix[] = [];
+        for (const id of ids) {
+          authorityIn(catalogue, id);
+          matrices.push(await verifyAuthority(home, catalogue, id));
+        }
+        const failing = matrices.flatMap(failingPairs);
+        if (failing.length > 0) context.exitCode = 1;
+        if (flags.json === true) {
+          context.stdout.write(`${JSON.stringify({ ok: failing.length === 0, authorities: matrices })}\n`);
+          return;
+        }
+        for (const matrix of matrices) {
+          const lines = [
+            matrix.authority,
+            ...matrix.step.map((step) => `next: ${step}`),
+            ...trustTable(matrix),
+          ];
+          context.stdout.write(`${lines.join('\n')}\n`);
+        }
+        for (const line of failing.slice(0, SHOWN)) context.stdout.write(`${line}\n`);
+        if (failing.length > SHOWN) context.stdout.write(`and ${failing.length - SHOWN} more pairs\n`);
+      }),
+    );
 };

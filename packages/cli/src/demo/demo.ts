@@ -8,7 +8,8 @@ import { pause } from '../directory/pause.ts';
 import { Load } from './load.ts';
 import { servePage } from './page.ts';
 import { AUTHORITY, demoYaml, MEMBERS } from './resources.ts';
-import { Service } from './service.ts';
+import type { Running } from './service.ts';
+import { newService } from './threaded-service.ts';
 
 export interface Rotation {
   readonly rotation: number;
@@ -61,7 +62,7 @@ const rounded = (ms: number): number => Math.round(ms / 100) / 10;
 export async function demo(options: DemoOptions): Promise<DemoReport> {
   const directory = await mkdtemp(join(tmpdir(), 'handover-demo-'));
   const ending = new AbortController();
-  const services = new Map<string, Service>();
+  const services = new Map<string, Running>();
   const closers: (() => unknown)[] = [];
   const signal = AbortSignal.any([options.signal, ending.signal]);
   try {
@@ -69,14 +70,14 @@ export async function demo(options: DemoOptions): Promise<DemoReport> {
   } finally {
     ending.abort();
     for (const close of closers.reverse()) await close();
-    for (const service of services.values()) service.stop();
+    for (const service of services.values()) await service.stop();
     await rm(directory, { recursive: true, force: true });
   }
 }
 
 async function show(
   directory: string,
-  services: Map<string, Service>,
+  services: Map<string, Running>,
   closers: (() => unknown)[],
   signal: AbortSignal,
   ending: AbortController,
@@ -92,7 +93,7 @@ async function show(
   await passOnce(home, home.load(), () => {});
   for (const { name, manner } of MEMBERS) {
     const paced = manner.kind === 'slow' ? { ...manner, ms: manner.ms * pace } : manner;
-    const service = new Service(name, paced, `${home.out}/demo/secrets/${name}`);
+    const service = newService(name, paced, `${home.out}/demo/secrets/${name}`);
     services.set(name, service);
     await service.start();
   }

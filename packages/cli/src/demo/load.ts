@@ -1,6 +1,6 @@
-import type { Service } from './service.ts';
+import type { Running } from './service.ts';
 
-const WORKERS = 8;
+const WORKERS = 12;
 
 /** Handshakes in every direction, at a steady rate, until `signal`. */
 export class Load {
@@ -8,10 +8,10 @@ export class Load {
   failures = 0;
   /** The first few, by name. */
   readonly problems: string[] = [];
-  readonly #services: readonly Service[];
+  readonly #services: readonly Running[];
   readonly #perSecond: number;
 
-  constructor(services: readonly Service[], perSecond: number) {
+  constructor(services: readonly Running[], perSecond: number) {
     this.#services = services;
     this.#perSecond = perSecond;
   }

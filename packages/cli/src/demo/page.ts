@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { HandoverError } from '@handover/material';
-import type { Service } from './service.ts';
+import type { Running } from './service.ts';
 
 export interface View {
   readonly text: () => string;
@@ -13,7 +13,7 @@ const escaped = (text: string): string => text.replace(/[&<>]/g, (sign) => `&#${
 /** A plain page for people, and what the services and the authority tell each other; on the loopback address only. */
 export async function servePage(
   port: number,
-  services: ReadonlyMap<string, Service>,
+  services: ReadonlyMap<string, Running>,
   view: View,
 ): Promise<{ readonly server: Server; readonly port: number }> {
   const server = createServer((request, response) => {
@@ -28,9 +28,12 @@ export async function servePage(
     }
     if (request.method !== 'GET') return void response.writeHead(405).end();
     if (kind === 'services' && service !== undefined && verb === undefined) {
-      return void response
-        .writeHead(200, { 'content-type': 'application/json' })
-        .end(JSON.stringify(service.status(Date.now())));
+      service.status(Date.now()).then(
+        (status) =>
+          response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(status)),
+        () => response.writeHead(500).end(),
+      );
+      return;
     }
     if (kind === 'status.json') {
       return void response

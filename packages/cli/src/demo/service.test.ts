@@ -29,5 +29,5 @@ test('a service of the demo accepts the right name of the right CA, and nothing 
   expect(await client.call(misnamed)).toBe('not a certificate of elsewhere');
   expect(await client.call(stranger)).toBe('SELF_SIGNED_CERT_IN_CHAIN');
   expect(await stranger.call(right)).toBeDefined();
-  for (const other of called) other.stop();
+  for (const other of called) await other.stop();
 });

@@ -29,8 +29,25 @@ const LOOK_EVERY_MS = 50;
 const TIMEOUT_MS = 10_000;
 const DRAIN_MS = 2_000;
 
+/** Where a service can be called. */
+export interface Address {
+  readonly name: string;
+  readonly port: number;
+}
+
 /** An mTLS service of its own: it serves, and calls the others, with what it has loaded. */
-export class Service {
+export interface Running extends Address {
+  start(): Promise<void>;
+  restart(): Promise<void>;
+  /** One full mTLS handshake with another service, and a byte there and back; undefined when it went well. */
+  call(other: Address): Promise<string | undefined>;
+  /** What it has loaded, in the form of the runtime's status document. */
+  status(at: number): Promise<object>;
+  stop(): Promise<void>;
+}
+
+/** In this thread. */
+export class Service implements Running {
   readonly name: string;
   readonly manner: Manner;
   readonly #folder: string;
@@ -111,8 +128,7 @@ export class Service {
     return (this.#server?.address() as AddressInfo | null)?.port ?? 0;
   }
 
-  /** One full mTLS handshake with another service, and a byte there and back; undefined when it went well. */
-  call(other: Service): Promise<string | undefined> {
+  call(other: Address): Promise<string | undefined> {
     return new Promise((resolve) => {
       const socket: TLSSocket = connect({
         host: '127.0.0.1',
@@ -143,8 +159,7 @@ export class Service {
     });
   }
 
-  /** What it has loaded, in the form of the runtime's status document. */
-  status(at: number): object {
+  async status(at: number): Promise<object> {
     const anchors = parseCertificates(this.#loaded.pem.ca).certificates.map(({ fingerprint }) => fingerprint);
     const [leaf] = parseCertificates(this.#loaded.pem.cert).certificates;
     return {
@@ -162,7 +177,7 @@ export class Service {
     };
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     clearInterval(this.#watcher);
     clearTimeout(this.#pending);
     this.#server?.close();

@@ -1,5 +1,5 @@
 import { explain } from '@handover/core';
-import type { RunEvent } from '@handover/engine';
+import { type RunEvent, remarksOn } from '@handover/engine';
 import { HandoverError } from '@handover/material';
 import { printable } from '../printable.ts';
 
@@ -24,11 +24,13 @@ export class Speaker {
           [trustBundles.length, 'trust bundles'],
           [tlsProfiles.length, 'TLS profiles'],
         ] as const;
+        const remarks = remarksOn(event.catalogue, false);
         return [
           `read ${counts
             .filter(([count]) => count > 0)
             .map(([count, what]) => `${count} ${what}`)
             .join(', ')}`,
+          ...few(remarks),
         ];
       }
       case 'acted':
@@ -80,6 +82,7 @@ export const eventDocument = (event: RunEvent, at: number): object => {
         ...base,
         authorities: [...event.catalogue.authorities.keys()],
         leaves: event.catalogue.leaves.length,
+        remarks: remarksOn(event.catalogue, false),
       };
     case 'acted':
       return { ...base, authority: event.authority, phase: event.plan.phase, actions: event.actions };

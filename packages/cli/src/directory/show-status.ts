@@ -61,6 +61,7 @@ export const showStatus = (status: Status, colours: boolean, now?: Instant): str
       `TLS profile ${namespace}/${name}  ${type}${written ? '' : '  not written'}`,
       ...problems.map((problem) => `    ${problem}`),
     ]),
+    ...more(status.remarks, (remark) => remark),
   ];
   // Colour is the only escape of ours: names come from files that others wrote.
   return lines.map((line) => `${colours ? line : printable(line)}\n`).join('');

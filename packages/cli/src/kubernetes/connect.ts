@@ -1,27 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { type ConnectOptions, connect, type Kube, type KubeConfig, loadKubeConfig } from '@handover/kube';
-import type { Command } from 'commander';
-
-export interface KubeFlags {
-  readonly kubeconfig?: string;
-  readonly context?: string;
-}
-
-export const kubeOptions = (command: Command): Command =>
-  command
-    .option('--kubeconfig <file>', 'kubeconfig to use instead of KUBECONFIG or ~/.kube/config')
-    .option('--context <name>', 'context of the kubeconfig');
+import type { KubeFlags } from './flags.ts';
 
 export async function connectKube(
   flags: KubeFlags,
   signal: AbortSignal,
-  options: Pick<ConnectOptions, 'onRequest' | 'rate'> = {},
+  options: Omit<ConnectOptions, 'signal' | 'userAgent'> = {},
 ): Promise<{ readonly kube: Kube; readonly config: KubeConfig }> {
   const config = await loadKubeConfig({
     ...(flags.kubeconfig === undefined ? {} : { kubeconfig: flags.kubeconfig }),
     ...(flags.context === undefined ? {} : { context: flags.context }),
   });
-  const kube = connect(config, { signal, userAgent: 'handover', ...options });
+  const kube = connect(config, { ...options, signal, userAgent: 'handover' });
   return { kube, config };
 }
 

@@ -20,48 +20,69 @@ export class OperatorLog {
   }
 
   readonly on = (event: OperatorEvent): void => {
+    const said = this.#wordsFor(event);
+    if (said !== undefined)
+      this.#write(`${JSON.stringify({ at: new Date(this.#now()).toISOString(), ...said })}\n`);
+  };
+
+  #wordsFor(event: OperatorEvent): object | undefined {
     switch (event.kind) {
       case 'started':
-        return this.#say('info', 'started', { identity: event.identity });
+        return { level: 'info', event: 'started', identity: event.identity };
       case 'leading':
-        return this.#say('info', event.held ? 'leads' : 'no longer leads', {});
+        return { level: 'info', event: event.held ? 'leads' : 'no longer leads' };
       case 'acted':
         this.#last.delete(event.authority);
-        return this.#say('info', 'acted', {
+        return {
+          level: 'info',
+          event: 'acted',
           authority: event.authority,
           phase: event.plan.phase,
           actions: event.actions.length,
           did: explain({ ...event.plan, blockedBy: [] })
             .slice(0, 5)
             .map(printable),
-        });
-      case 'rested': {
-        const waits = event.plan.blockedBy.map(({ consumer, waitsFor }) =>
-          printable(`${consumer}: ${waitsFor}`),
-        );
-        const notes = event.plan.notes.map(({ object, message }) => printable(`${object}: ${message}`));
-        const text = JSON.stringify([event.plan.phase, waits, notes]);
-        if (this.#last.get(event.authority) === text) return;
-        this.#last.set(event.authority, text);
-        return this.#say('info', 'rests', {
+        };
+      case 'rested':
+        return this.#once(event.authority, {
+          level: 'info',
+          event: 'rests',
           authority: event.authority,
           phase: event.plan.phase,
-          waits: waits.slice(0, 5),
-          notes: notes.slice(0, 5),
+          waits: event.plan.blockedBy
+            .slice(0, 5)
+            .map(({ consumer, waitsFor }) => printable(`${consumer}: ${waitsFor}`)),
+          notes: event.plan.notes
+            .slice(0, 5)
+            .map(({ object, message }) => printable(`${object}: ${message}`)),
         });
-      }
       case 'repaired':
-        return this.#say('warn', 'repaired', { object: event.object, changedBy: printable(event.manager) });
+        return {
+          level: 'warn',
+          event: 'repaired',
+          object: event.object,
+          changedBy: printable(event.manager),
+        };
+      case 'obstructed':
+        return {
+          level: event.obstacles.length === 0 ? 'info' : 'warn',
+          event: 'obstructed',
+          authority: event.authority,
+          obstacles: event.obstacles.slice(0, 5).map(printable),
+        };
       case 'refused':
-        return this.#say('warn', 'not injected', { object: event.object, why: printable(event.why) });
+        return { level: 'warn', event: 'not injected', object: event.object, why: printable(event.why) };
       case 'failed':
-        return this.#say('error', 'failed', { what: event.what, ...codeOf(event.error) });
+        return { level: 'error', event: 'failed', what: event.what, ...codeOf(event.error) };
       default:
         return event satisfies never;
     }
-  };
+  }
 
-  #say(level: string, event: string, more: object): void {
-    this.#write(`${JSON.stringify({ at: new Date(this.#now()).toISOString(), level, event, ...more })}\n`);
+  #once(key: string, words: object): object | undefined {
+    const text = JSON.stringify(words);
+    if (this.#last.get(key) === text) return undefined;
+    this.#last.set(key, text);
+    return words;
   }
 }

@@ -10,6 +10,9 @@ export const fields = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
     error: (issue) => (issue.code === 'unrecognized_keys' ? Object.keys(shape).join(', ') : undefined),
   });
 
+/** Keyword beside a pattern that says it in words: whoever makes a CRD can put them into the API server's mouth. */
+export const FORM = 'x-handover-form';
+
 /**
  * Text of one form. The pattern also goes into the CRD. Each check ends the matter (`abort`): otherwise rules across fields
  * would run on text that was never parsed.
@@ -21,7 +24,8 @@ export const text = (pattern: RegExp, max: number, what: string, hint: string) =
         issue.input === undefined ? `is missing; ${hint}` : `${shown(issue.input)} is not ${what}; ${hint}`,
     })
     .max(max, { abort: true })
-    .regex(pattern, { abort: true });
+    .regex(pattern, { abort: true })
+    .meta({ [FORM]: `is not ${what}; ${hint}` });
 
 const unreachable = (what: string): never => {
   throw new HandoverError('RESOURCE_INVALID', `${what} passed its pattern but does not parse`);

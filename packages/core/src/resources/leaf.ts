@@ -4,6 +4,7 @@ import { dnsNameProblem, ipAddressProblem, uriProblem } from '../issue/alt-names
 import {
   durationField,
   exactlyOne,
+  FORM,
   fields,
   filePath,
   httpUrl,
@@ -17,7 +18,7 @@ import { shown } from './message.ts';
 import { frame, namespacedMetadata } from './metadata.ts';
 
 /** `form` is for the API server: as narrow as one expression can be. What passes it and is wrong gets a condition. */
-const names = (problem: (value: string) => string | undefined, max: number, form: RegExp) =>
+const names = (problem: (value: string) => string | undefined, max: number, form: RegExp, says: string) =>
   z
     .array(
       z
@@ -27,7 +28,7 @@ const names = (problem: (value: string) => string | undefined, max: number, form
         .refine((value) => problem(value) === undefined, {
           error: ({ input }) => `${shown(input)} ${problem(String(input)) ?? ''}`,
         })
-        .meta({ pattern: form.source }),
+        .meta({ pattern: form.source, [FORM]: says }),
     )
     .max(100)
     .default([]);
@@ -98,11 +99,24 @@ const spec = fields({
     .describe('Secret to write tls.crt, tls.key and ca.crt to. Default: <name>.'),
   key: keyField(),
   subject: subject.prefault({}),
-  dnsNames: names(dnsNameProblem, 253, DNS_FORM).describe(
-    'DNS names; a wildcard only as the whole first label.',
-  ),
-  ipAddresses: names(ipAddressProblem, 45, IP_FORM).describe('IPv4 and IPv6 addresses.'),
-  uris: names(uriProblem, 2048, URI_FORM).describe('URIs, such as SPIFFE ids.'),
+  dnsNames: names(
+    dnsNameProblem,
+    253,
+    DNS_FORM,
+    'is not a DNS name; write labels of letters, digits and hyphens with dots between them, * only as the first label',
+  ).describe('DNS names; a wildcard only as the whole first label.'),
+  ipAddresses: names(
+    ipAddressProblem,
+    45,
+    IP_FORM,
+    'is not an IPv4 or IPv6 address; write it like 10.0.0.1 or 2001:db8::1',
+  ).describe('IPv4 and IPv6 addresses.'),
+  uris: names(
+    uriProblem,
+    2048,
+    URI_FORM,
+    'is not an absolute URI; write it like spiffe://mesh/ns/default',
+  ).describe('URIs, such as SPIFFE ids.'),
   usages: z
     .array(z.enum(['server', 'client']))
     .min(1)

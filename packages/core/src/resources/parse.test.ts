@@ -504,6 +504,41 @@ test.each(KINDS)(
   },
 );
 
+test('a selector has at most 64 labels', () => {
+  const labels = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`l${i}`, 'x']));
+  const selecting = (count: number) =>
+    authority({ issueTo: { namespaceSelector: { matchLabels: labels(count) } } });
+  expect(refusal(selecting(64))).toBe('accepted');
+  expect(refusal(selecting(65))).toBe(
+    'a.yaml: Authority mesh: spec.issueTo.namespaceSelector.matchLabels: has the wrong length; at most 64 entries allowed',
+  );
+});
+
+describe('what the API server checks by form never refuses what the parser takes', () => {
+  const { properties } = z.toJSONSchema(resourceSchemas.Leaf, {
+    target: 'openapi-3.0',
+    io: 'input',
+    reused: 'inline',
+  }) as unknown as { properties: { spec: { properties: Record<string, { items: { pattern: string } }> } } };
+  const formOf = (field: string) => new RegExp(properties.spec.properties[field]?.items.pattern ?? '^$');
+  const from = (letters: string) =>
+    fc.string({ unit: fc.constantFrom(...letters), minLength: 1, maxLength: 24 });
+  test.each([
+    ['dnsNames', from('aZ0-_.*')],
+    ['ipAddresses', fc.oneof(from('0129.:'), from('0aF:'), fc.ipV4(), fc.ipV6())],
+    ['uris', fc.oneof(from("az:/?#[]@!$&'()*+,;=%"), fc.webUrl())],
+  ])('%s', (field, texts) => {
+    const form = formOf(field);
+    fc.assert(
+      fc.property(texts, (text) => {
+        if (refusal(leaf({ [field]: [text] })) === 'accepted') expect(text).toMatch(form);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
 test('every rule that joins fields reaches the API server too', () => {
   const ruled: string[] = [];
   const walk = (node: unknown, path: string): void => {

@@ -34,6 +34,8 @@ const source = exactlyOne(
           {
             rule: "!self.contains('RIVATE KEY')",
             message: 'holds a private key; take it out, and replace the key if others could read it',
+            // Forbidden rather than invalid: an invalid value is repeated in the answer.
+            reason: 'FieldValueForbidden',
           },
         ],
       })

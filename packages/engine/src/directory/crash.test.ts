@@ -6,7 +6,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { Directories, visible } from '../../test/directories.ts';
 import { faultyFiles, Killed } from '../../test/faulty-files.ts';
 import { accepts, MESH } from '../../test/world.ts';
-import { converge, observe, readYaml } from '../index.ts';
+import { converge, diskFiles, type Files, observe, readYaml } from '../index.ts';
+import { fileError } from './files.ts';
 
 const directories = new Directories();
 afterAll(() => directories.end());
@@ -17,9 +18,11 @@ const pass = async (path: string, files?: Parameters<typeof directories.home>[1]
   const home = directories.home(path, files);
   try {
     const lock = await home.lock();
-    const outcome = await converge(home, home.load(RESOURCES), MESH_ID);
-    await lock.release();
-    return outcome;
+    try {
+      return await converge(home, home.load(RESOURCES), MESH_ID);
+    } finally {
+      await lock.release();
+    }
   } catch (error) {
     bury(path);
     throw error;
@@ -97,38 +100,79 @@ describe('A process that is killed before any one of its file operations', () =>
       if (phase.name === 'the first install')
         await directories.home(base).requests.ask({ authority: MESH_ID, rotate: 'r1' }, directories.now);
       else directories.now = after(directories.now, 20 * second);
-    });
+    }, 120_000);
   }
 });
 
-describe('A disk that refuses a write', () => {
-  for (const [system, code] of [
-    ['ENOSPC', 'HOME_DISK_FULL'],
-    ['EROFS', 'HOME_READ_ONLY'],
-    ['EACCES', 'HOME_FORBIDDEN'],
-    ['EIO', 'HOME_IO_FAILED'],
-  ] as const) {
-    test(`with ${system} is a coded error, and the old files are whole`, async () => {
-      const path = directories.make();
+/** The operations of the port that change a disk; each is refused once, wherever it comes, under out/ as under state/. */
+const OPERATIONS = ['makeDirectory', 'create', 'symlink', 'link', 'rename', 'remove', 'sync'] as const;
+type Operation = (typeof OPERATIONS)[number];
+
+/** The disk, which refuses the `at`-th of these operations, as `diskFiles` would; and where that was. */
+const refusing = (operation: Operation, at: number, system: string) => {
+  let count = 0;
+  let refused: string | undefined;
+  const disk = diskFiles[operation] as (...args: unknown[]) => Promise<void>;
+  const files: Files = {
+    ...diskFiles,
+    [operation]: async (...args: unknown[]) => {
+      if (++count !== at) return disk(...args);
+      // The path that is written to: the second one where there are two.
+      const path = String(
+        operation === 'symlink' || operation === 'link' || operation === 'rename' ? args[1] : args[0],
+      );
+      refused = path;
+      const error = Object.assign(new Error(system), { code: system });
+      throw operation === 'link' ? error : fileError(error, 'write', path);
+    },
+  };
+  return { files, refused: () => refused };
+};
+
+const REFUSALS = [
+  ['ENOSPC', 'HOME_DISK_FULL'],
+  ['EROFS', 'HOME_READ_ONLY'],
+  ['EACCES', 'HOME_FORBIDDEN'],
+  ['EIO', 'HOME_IO_FAILED'],
+] as const;
+
+test('a disk that refuses one operation, whichever it is, is a coded error in one line, old files are whole, and the next run goes on', async () => {
+  const base = directories.make();
+  await pass(base);
+  await directories.home(base).requests.ask({ authority: MESH_ID, rotate: 'r1' }, directories.now);
+  const places = new Set<string>();
+  for (const operation of OPERATIONS) {
+    for (let at = 1; ; at++) {
+      const path = directories.copy(base);
+      const [system, code] = REFUSALS[at % REFUSALS.length] ?? REFUSALS[0];
+      const { files, refused } = refusing(operation, at, system);
+      const outcome = await pass(path, files).catch((error: unknown) => error);
+      const where = refused()
+        ?.slice(path.length + 1)
+        .replace(/\d{4,}\S*/, '');
+      if (where === undefined) break; // that was all of them
+      places.add(`${operation} ${where.split('/', 1)[0]}`);
+      expect(outcome, `${operation} ${at}: ${where}`).toMatchObject({ code, retry: 'later' });
+      expect((outcome as Error).message).not.toContain('\n');
+      invariant(path);
       await pass(path);
-      const before = visible(path);
-      await directories.home(path).requests.ask({ authority: MESH_ID, rotate: 'r1' }, directories.now);
-      const files = faultyFiles(Number.POSITIVE_INFINITY);
-      const create = files.create;
-      const full = {
-        ...files,
-        create: async (...args: Parameters<typeof create>) => {
-          if (args[0].includes('/out/')) {
-            const { fileError } = await import('./files.ts');
-            throw fileError(Object.assign(new Error(system), { code: system }), 'write', args[0]);
-          }
-          return create(...args);
-        },
-      };
-      await expect(pass(path, full)).rejects.toMatchObject({ code, retry: 'later' });
-      expect(visible(path)).toEqual(before);
-      await pass(path);
-      expect(await generations(path)).toEqual(['2 next', '1 current']);
-    });
+      invariant(path);
+      expect(await generations(path), `${operation} ${at}: ${where}`).toEqual(['2 next', '1 current']);
+      expect(new Set(visible(path).bundles.values()).size).toBe(1);
+    }
   }
-});
+  expect([...places].sort()).toEqual([
+    'create out',
+    'create state',
+    'link state',
+    'makeDirectory out',
+    'makeDirectory state',
+    'remove out',
+    'remove state',
+    'rename out',
+    'rename state',
+    'symlink out',
+    'sync out',
+    'sync state',
+  ]);
+}, 120_000);

@@ -1,5 +1,6 @@
-import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { chmod, chown, link, mkdir, open, rename, rm, symlink, unlink } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { HandoverError } from '@handover/material';
 
 export interface Ownership {
@@ -79,6 +80,24 @@ const orUndefined = <T>(path: string, read: () => T): T | undefined => {
 /** Bigger than any Secret may be; a stray log file or a device must not be read into memory. */
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
+/** Not mkdir's own `recursive`: on a read-only file system that says ENOENT, which would send people the wrong way. */
+const makePath = async (path: string, mode: number): Promise<void> => {
+  try {
+    await mkdir(path, mode);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const parent = dirname(path);
+    if (code === 'ENOENT' && parent !== path) {
+      await makePath(parent, mode);
+      return makePath(path, mode);
+    }
+    if (code !== 'EEXIST') throw error;
+    if (statSync(path).isDirectory()) return;
+    throw Object.assign(new Error(`${path} is not a directory`), { code: 'ENOTDIR' });
+  }
+  await chmod(path, mode); // whatever the umask was
+};
+
 /** The disk. Reads are synchronous: a home of 1,000 leaves is 5,000 small files, and a promise each would cost more. */
 export const diskFiles: Files = {
   read: (path) =>
@@ -102,10 +121,7 @@ export const diskFiles: Files = {
             : 'other';
       return { kind, mode: stat.mode & 0o7777, uid: stat.uid, mtimeMs: stat.mtimeMs };
     }),
-  makeDirectory: (path, mode) =>
-    tried('make', path, async () => {
-      if ((await mkdir(path, { recursive: true, mode })) !== undefined) await chmod(path, mode);
-    }),
+  makeDirectory: (path, mode) => tried('make', path, () => makePath(path, mode)),
   create: (path, content, { mode, uid, gid }) =>
     tried('write', path, async () => {
       const file = await open(path, 'wx', mode);

@@ -111,7 +111,9 @@ export class DirectoryHome implements Home {
     if (facts?.kind !== 'directory' && facts?.kind !== 'link') {
       throw new HandoverError(
         'HOME_MISSING',
-        `${this.path} is not a directory; make one with handover init ${this.path}`,
+        facts === undefined
+          ? `${this.path} does not exist; make one with handover init ${this.path}`
+          : `${this.path} is a file; name a directory`,
         { path: this.path },
       );
     }
@@ -148,7 +150,12 @@ export class DirectoryHome implements Home {
       await lock.release();
       throw error;
     }
-    return lock;
+    return {
+      release: async () => {
+        await this.objects.idle();
+        await lock.release();
+      },
+    };
   }
 
   /** A clock that is behind what was written here would make certificates that are not yet valid, or end them early. */

@@ -1,7 +1,7 @@
 import { readFileSync, utimesSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { HandoverError } from '@handover/material';
-import type { Files } from './files.ts';
+import { type Files, fileError } from './files.ts';
 
 interface Holder {
   readonly pid: number;
@@ -67,7 +67,7 @@ export async function takeLock(files: Files, directory: string): Promise<{ relea
         await files.link(mine, path);
         return held(files, path);
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw fileError(error, 'make', path);
       }
       const holder = parse(files.read(path));
       if (holder !== undefined && !isStale(files, path, holder)) throw heldBy(holder, path);

@@ -169,6 +169,14 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     );
   }
 
+  /** Nothing is being written any more. Writes go on side by side: when one has failed, others may still be under way. */
+  async idle(): Promise<void> {
+    do {
+      await Promise.allSettled(this.#busy.values());
+      await new Promise((next) => setImmediate(next)); // whoever waited for one of them may begin another
+    } while (this.#busy.size > 0);
+  }
+
   /** Removes what writes that were cut short left behind. */
   async sweep(): Promise<void> {
     const { files, root } = this.#options;

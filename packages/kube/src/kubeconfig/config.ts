@@ -18,7 +18,8 @@ export interface ExecConfig {
   readonly apiVersion: string;
   readonly command: string;
   readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
+  /** A function, so that the environment is not printed with the config. */
+  readonly env: () => Readonly<Record<string, string>>;
   readonly installHint?: string;
   /** What goes into `spec.cluster` of the plugin's input, when it asked for it. */
   readonly cluster?: Readonly<Record<string, unknown>>;
@@ -50,7 +51,7 @@ export interface KubeConfig {
   readonly context?: string;
   readonly tls: TlsConfig;
   readonly auth: AuthConfig;
-  /** http:, https: or socks5: */
-  readonly proxyUrl?: string;
+  /** http:, https: or socks5:, perhaps with a password. */
+  readonly proxyUrl?: Hidden;
   readonly impersonate?: Impersonation;
 }

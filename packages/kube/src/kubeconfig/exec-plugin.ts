@@ -40,7 +40,7 @@ function run(config: ExecConfig): Promise<string> {
       spec: { interactive: false, ...(config.cluster === undefined ? {} : { cluster: config.cluster }) },
     };
     const child = spawn(config.command, [...config.args], {
-      env: { ...config.env, KUBERNETES_EXEC_INFO: JSON.stringify(input) },
+      env: { ...config.env(), KUBERNETES_EXEC_INFO: JSON.stringify(input) },
       stdio: ['ignore', 'pipe', 'ignore'],
       timeout: config.timeout ?? TIMEOUT_MS,
       killSignal: 'SIGKILL',

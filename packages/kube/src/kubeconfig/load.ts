@@ -51,7 +51,7 @@ async function filesOf({ kubeconfig, env = process.env }: LoadOptions): Promise<
     if (text === undefined) {
       throw new HandoverError('KUBECONFIG_NOT_FOUND', `there is no ${path}; check --kubeconfig`, { path });
     }
-    return [parseKubeConfig(text, path)];
+    return [await parseKubeConfig(text, path)];
   }
   const listed = (env.KUBECONFIG ?? '').split(delimiter).filter((path) => path !== '');
   const home = env.HOME || homedir();
@@ -59,7 +59,7 @@ async function filesOf({ kubeconfig, env = process.env }: LoadOptions): Promise<
   const found: MergedConfig[] = [];
   for (const path of new Set(paths.map((one) => resolve(one)))) {
     const text = await read(path);
-    if (text !== undefined) found.push(parseKubeConfig(text, path));
+    if (text !== undefined) found.push(await parseKubeConfig(text, path));
   }
   return found;
 }

@@ -1,6 +1,5 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { HandoverError } from '@handover/material';
-import { parse } from 'yaml';
 
 export interface NamedCluster {
   readonly server?: string;
@@ -88,10 +87,13 @@ function entriesOf(document: Readonly<Record<string, unknown>>, list: string, in
 }
 
 /** Reads one file's text. YAML or JSON. */
-export function parseKubeConfig(text: string, path: string): MergedConfig {
+export async function parseKubeConfig(text: string, path: string): Promise<MergedConfig> {
+  // Loaded only here: in a pod nobody needs it, and it takes 7 MB.
+  const { parse } = await import('yaml');
   let document: unknown;
   try {
-    document = parse(text, { maxAliasCount: 100 });
+    // Its warnings would go to standard error with the line they are about, which may be a token.
+    document = parse(text, { maxAliasCount: 100, logLevel: 'error' });
   } catch (cause) {
     const at = (cause as { linePos?: readonly { line: number }[] }).linePos?.[0]?.line;
     // The parser's own message quotes the line, which may be a token.

@@ -86,7 +86,7 @@ function execOf(
     apiVersion,
     command,
     args: (exec.args ?? []).map(String),
-    env: own,
+    env: () => own,
     ...(exec.installHint ? { installHint: exec.installHint } : {}),
     ...(exec.provideClusterInfo === true ? { cluster: clusterInfo(cluster) } : {}),
   };
@@ -189,7 +189,7 @@ export function resolveConfig(merged: MergedConfig, wanted: string | undefined, 
     context: contextName,
     tls: tlsOf(cluster, user, clusterName),
     auth: authOf(user, cluster, userName, env),
-    ...(proxyUrl === undefined ? {} : { proxyUrl }),
+    ...(proxyUrl === undefined ? {} : { proxyUrl: new Hidden(proxyUrl) }),
     ...(impersonate === undefined ? {} : { impersonate }),
   };
 }

@@ -311,7 +311,8 @@ export class ApiStore {
   ): JsonObject {
     const { object: before } = stored;
     const old = before.metadata as JsonObject;
-    const given = (body.metadata ?? {}) as JsonObject;
+    const onlyStatus = by.subresource === 'status';
+    const given = (onlyStatus && served.custom ? old : (body.metadata ?? {})) as JsonObject;
     const fixed: JsonObject = {};
     for (const name of ['name', 'namespace', 'uid', 'creationTimestamp', 'generation', 'deletionTimestamp']) {
       if (old[name] !== undefined) fixed[name] = old[name];
@@ -320,8 +321,8 @@ export class ApiStore {
       fixed.deletionGracePeriodSeconds = old.deletionGracePeriodSeconds;
     const { status: newStatus, ...newRest } = body;
     const { status: oldStatus, metadata: _, ...oldRest } = before;
-    const status = by.subresource === 'status' || !served.hasStatus ? newStatus : oldStatus;
-    const rest = by.subresource === 'status' ? oldRest : newRest;
+    const status = onlyStatus || !served.hasStatus ? newStatus : oldStatus;
+    const rest = onlyStatus ? oldRest : newRest;
     let after = this.#normal({
       ...rest,
       apiVersion: apiVersionOf(served.kind),
@@ -329,7 +330,7 @@ export class ApiStore {
       metadata: { ...given, ...fixed },
       ...(status === undefined ? {} : { status }),
     });
-    if (served.generations && by.subresource !== 'status') {
+    if (served.generations && !onlyStatus) {
       const spec = ({ metadata, status: s, apiVersion, kind, ...more }: JsonObject): JsonObject => more;
       if (!sameJson(spec(before), spec(after))) {
         const generation = Number(old.generation ?? 0) + 1;

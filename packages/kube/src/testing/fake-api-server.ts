@@ -46,7 +46,7 @@ function bodyOf(request: IncomingMessage): Promise<string> {
 /** A small API server for tests, on a real socket of this machine: store, conflicts, watch, 410, faults on demand. */
 export class FakeApiServer {
   readonly faults = new Faults();
-  readonly store = new ApiStore();
+  #store = new ApiStore();
   /** The last requests, oldest first. */
   readonly requests: SeenRequest[] = [];
   readonly #sockets = new Set<Socket>();
@@ -68,6 +68,10 @@ export class FakeApiServer {
 
   get url(): string {
     return `${this.#options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${this.#port}`;
+  }
+
+  get store(): ApiStore {
+    return this.#store;
   }
 
   /** To connect with; a CA must be added when it speaks TLS. */
@@ -97,7 +101,7 @@ export class FakeApiServer {
 
   /** Adds a kind without a CustomResourceDefinition. */
   serve(kind: Kind, { status = true }: { readonly status?: boolean } = {}): void {
-    this.store.serve({ ...builtIn(kind), hasStatus: status, generations: true });
+    this.store.serve({ ...builtIn(kind), hasStatus: status, generations: true, strict: true, custom: true });
   }
 
   /** Also after `stop`, on the same port, with the same objects, perhaps with other certificates. */
@@ -156,6 +160,12 @@ export class FakeApiServer {
     this.store.compact();
     if (!tell) return;
     for (const watch of this.#watches) watch.fail(new ApiFailure(410, 'Expired', 'too old resource version'));
+  }
+
+  /** Empty again, with low versions, as etcd restored from an early copy; every connection is cut. */
+  restore(): void {
+    this.#store = new ApiStore();
+    this.cut();
   }
 
   bookmark(): void {

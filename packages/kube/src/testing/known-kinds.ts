@@ -10,6 +10,8 @@ export interface ServedKind {
   readonly generations: boolean;
   /** An update without resourceVersion is refused. */
   readonly strict: boolean;
+  /** Of a custom resource `/status` changes nothing but the status; of others also metadata. */
+  readonly custom: boolean;
 }
 
 const WITH_STATUS = new Set([
@@ -49,6 +51,7 @@ export const builtIn = (kind: known.Kind): ServedKind => ({
   hasStatus: WITH_STATUS.has(kind.plural),
   generations: WITH_GENERATION.has(kind.plural),
   strict: STRICT.has(kind.plural),
+  custom: false,
 });
 
 export const BUILT_IN: readonly ServedKind[] = [
@@ -122,5 +125,6 @@ export function kindsOfCrd(crd: JsonObject): readonly ServedKind[] {
       hasStatus: subresources?.status !== undefined,
       generations: true,
       strict: true,
+      custom: true,
     }));
 }

@@ -10,6 +10,7 @@ import {
 } from '@handover/engine';
 import { type Informer, type Kube, type Secret, secrets } from '@handover/kube';
 import { HandoverError } from '@handover/material';
+import { STATE_TYPE } from '../marks.ts';
 import { FIELD_MANAGER } from './record.ts';
 
 /** Marks the Secrets that hold authorities; they lie in the operator's own namespace and nowhere else. */
@@ -80,7 +81,7 @@ export class KubeAuthorities implements AuthorityStore {
     const body: Secret = {
       apiVersion: 'v1',
       kind: 'Secret',
-      type: 'handover.dev/authority',
+      type: STATE_TYPE,
       metadata: {
         ...(found === undefined ? { name: stateName(id), namespace } : found.metadata),
         labels: {

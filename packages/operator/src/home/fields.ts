@@ -24,6 +24,30 @@ export const fieldConsumers = (duties: Duties): readonly ConsumerFound[] =>
     ];
   });
 
+/**
+ * Readers that no pod shows: an ingress controller that takes the Secret from the API, a program outside the cluster. The owner
+ * says on the Leaf how they pick changes up, or that there are none.
+ */
+export const wordOfOwners = (duties: Duties): readonly ConsumerFound[] =>
+  [...duties.leaves].flatMap(([id, { metadata }]) => {
+    const hot = metadata.annotations['handover.dev/reload'] === 'hot';
+    if (!hot && metadata.annotations['handover.dev/used-by'] !== 'nobody') return [];
+    return [
+      {
+        id: `whoever reads ${id}`,
+        reload: 'hot' as const,
+        ownersWord: true,
+        blocks: true,
+        presents: [id],
+        verifies: [id],
+        stripsCross: false,
+        // One that shows nothing: it rests on settle.
+        instances: hot ? [{ uid: id, createdAt: undefined, ready: true, stamp: undefined, proofs: [] }] : [],
+        workload: undefined,
+      },
+    ];
+  });
+
 /** Several sources of evidence as one. */
 export const together = (...sources: readonly EvidenceSource[]): EvidenceSource => ({
   consumers: async (duties, record, now) =>

@@ -1,5 +1,6 @@
 import type { Kube } from '@handover/kube';
-import { type Held, heldOf, MANAGED_LABEL } from './held.ts';
+import { MANAGED_LABEL } from '../marks.ts';
+import { type Held, heldOf } from './held.ts';
 import { isLabelled, type Kinds } from './kinds.ts';
 import { keyOf, type Place, type Plural } from './place.ts';
 

@@ -1,12 +1,10 @@
 import type { KubeObject, ManagedFields } from '@handover/kube';
 import { type Instant, instant } from '@handover/material';
+import { MANAGED_LABEL } from '../marks.ts';
 import { keeperOf } from './keepers.ts';
 import { hasField, SHAPES, type Texts } from './parts.ts';
 import type { Plural } from './place.ts';
 import { type Entries, FIELD_MANAGER, RECORD, readEntries } from './record.ts';
-
-/** Marks what the operator keeps, so that it need not watch anything else. */
-export const MANAGED_LABEL = 'handover.dev/managed';
 
 /** All that is kept of an API object: never the schemas of a CRD, nor keys that are not ours to write. */
 export interface Held {
@@ -26,7 +24,7 @@ export interface Held {
   readonly owner: string | undefined;
   /** Another controller that keeps its caBundle. */
   readonly keeper: string | undefined;
-  /** Manager other than us that changed it last. */
+  /** Manager other than us that last set what is ours in it. */
   readonly lastForeign: string | undefined;
 }
 
@@ -43,7 +41,7 @@ const landedAt = (managed: readonly ManagedFields[]): Instant | undefined => {
   return Number.isFinite(latest) ? instant(latest) : undefined;
 };
 
-const lastForeign = (managed: readonly ManagedFields[]): string | undefined => {
+const latestOf = (managed: readonly ManagedFields[]): string | undefined => {
   let latest: ManagedFields | undefined;
   for (const entry of managed) {
     if (entry.manager === FIELD_MANAGER || entry.subresource !== undefined) continue;
@@ -52,13 +50,29 @@ const lastForeign = (managed: readonly ManagedFields[]): string | undefined => {
   return latest?.manager;
 };
 
+/** The name that a managed field of ours has in the API server's own account of who set what. */
+const MARKS: Readonly<Record<Plural, string>> = {
+  secrets: '"f:data"',
+  configmaps: '"f:data"',
+  clustertrustbundles: '"f:trustBundle"',
+  apiservices: '"f:caBundle"',
+  validatingwebhookconfigurations: '"f:caBundle"',
+  mutatingwebhookconfigurations: '"f:caBundle"',
+  customresourcedefinitions: '"f:caBundle"',
+};
+
+/** Whoever set what is ours, and not whoever edits beside it; who took it out is not on record, so then it is the last of all. */
+const lastForeign = (plural: Plural, managed: readonly ManagedFields[]): string | undefined =>
+  latestOf(managed.filter(({ fieldsV1 }) => JSON.stringify(fieldsV1 ?? {}).includes(MARKS[plural]))) ??
+  latestOf(managed);
+
 const ownerOf = ({ metadata }: KubeObject): string | undefined => {
   const { ownerReferences = [], annotations = {}, managedFields = [] } = metadata;
   const controller = ownerReferences.find((reference) => reference.controller === true) ?? ownerReferences[0];
   if (controller !== undefined) return `${controller.kind} ${controller.name}`;
   const certificate = annotations['cert-manager.io/certificate-name'];
   if (certificate !== undefined) return `cert-manager's Certificate ${certificate}`;
-  return lastForeign(managedFields);
+  return latestOf(managedFields);
 };
 
 export const heldOf = (plural: Plural, object: KubeObject): Held => {
@@ -79,6 +93,6 @@ export const heldOf = (plural: Plural, object: KubeObject): Held => {
     ),
     owner: ownerOf(object),
     keeper: keeperOf(object),
-    lastForeign: lastForeign(managedFields),
+    lastForeign: lastForeign(plural, managedFields),
   };
 };

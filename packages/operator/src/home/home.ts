@@ -11,11 +11,17 @@ import {
   type HomeFacts,
   type ObjectId,
   type ResourceReader,
+  WatchedClock,
 } from '@handover/engine';
 import { Informer, type Kube, type Secret, secrets } from '@handover/kube';
-import { duration, HandoverError, type Instant, second } from '@handover/material';
+import { after, duration, HandoverError, type Instant, second } from '@handover/material';
 import { type Register, type RegisterOptions, registerOf } from '../resources/catalogue.ts';
 import type { Declarations } from '../resources/declarations.ts';
+import { PodConsumers } from '../workloads/consumers.ts';
+import { Nudges } from '../workloads/nudge.ts';
+import type { Population } from '../workloads/population.ts';
+import { KubeRollouts } from '../workloads/rollouts.ts';
+import { Showing } from '../workloads/showing.ts';
 import {
   cachedAuthorities,
   KubeAuthorities,
@@ -24,7 +30,7 @@ import {
   STATE_LABEL,
   stateName,
 } from './authorities.ts';
-import { fieldConsumers, together } from './fields.ts';
+import { fieldConsumers, together, wordOfOwners } from './fields.ts';
 import { FreshLook, OneByOne, type Source } from './fresh.ts';
 import type { Held } from './held.ts';
 import type { Kinds } from './kinds.ts';
@@ -51,6 +57,11 @@ export interface KubeHomeOptions {
   readonly annotationsOf?: ShelfOptions['annotationsOf'];
   /** Whether consumers are found by looking at pods. */
   readonly consumersFound: boolean;
+  /** Live pods, and what makes them; undefined: this account may not see them. */
+  readonly population?: Population | undefined;
+  /** Whether pods are told when something they read was written. */
+  readonly nudge?: boolean;
+  /** All evidence there is, instead of what this home would look for. */
   readonly evidence?: EvidenceSource | undefined;
   readonly keys?: KeySource | undefined;
   /** Ends watches and reads. */
@@ -60,8 +71,13 @@ export interface KubeHomeOptions {
   readonly onChange: (plural: Plural, key: string, before: Held | undefined, after: Held | undefined) => void;
   readonly onState: (authority: AuthorityId | undefined) => void;
   readonly onRepair?: ((id: ObjectId, manager: string) => void) | undefined;
+  /** A watch that goes on by itself could not begin, or broke. */
+  readonly onTrouble?: ((what: string, error: Error) => void) | undefined;
+  readonly onNudgeFailed?: ((error: unknown) => void) | undefined;
 }
 
+/** An API server tells its time in whole seconds; with several of them, answers may come from any. */
+const CLOCK_TOLERANCE_MS = 5_000;
 /** The kubelet's cache can hand a file that is this old to a starting pod. */
 const CACHE_LAG = duration(10 * second);
 
@@ -77,12 +93,15 @@ export class KubeHome implements Home {
   readonly resources: ResourceReader;
   readonly cached: CachedView;
   readonly reloads = undefined;
+  readonly rollouts: KubeRollouts | undefined;
   readonly clock: Clock;
   readonly keys: KeySource;
   readonly random = (bytes: number): Uint8Array => randomBytes(bytes);
   readonly facts: HomeFacts;
   readonly #states: Informer<Secret> | undefined;
-  readonly #firstSight = new FirstSight();
+  readonly #firstSight: FirstSight;
+  readonly #showing: Showing;
+  readonly #declared: DeclaredConsumers;
   #look: Source;
   #register: Register | undefined;
 
@@ -90,7 +109,20 @@ export class KubeHome implements Home {
     this.#options = options;
     const { kube, kinds, signal, namespace } = options;
     this.keys = options.keys ?? generateKey;
-    this.clock = { now: () => this.#now(), steadySince: () => undefined };
+    // The API server's time is known to the second: what it has just dated may lie a little ahead of what we take for now.
+    this.#firstSight = new FirstSight({
+      now: () => after(this.#now(), 2 * second),
+      setBacks: () => this.clock.setBacks?.() ?? [],
+    });
+    const tools = { keys: this.keys, random: this.random };
+    this.#showing = new Showing(tools);
+    this.#declared = new DeclaredConsumers(tools);
+    const clock = new WatchedClock(
+      () => this.#serverTime(),
+      () => performance.now(),
+      { tolerance: CLOCK_TOLERANCE_MS },
+    );
+    this.clock = clock;
     this.mirror = new Mirror({
       kube,
       kinds,
@@ -98,10 +130,20 @@ export class KubeHome implements Home {
       namespaces: options.namespaces,
       signal,
       onChange: options.onChange,
+      onTrouble: options.onTrouble,
     });
     const named = new OneByOne({ kube, kinds, signal }, (plural) => this.#known(plural));
     this.overlay = new Overlay(this.mirror, named);
     this.#look = named;
+    const nudges =
+      options.population === undefined || options.nudge === false
+        ? undefined
+        : new Nudges(
+            kube,
+            options.population,
+            options.writeSignal ?? signal,
+            options.onNudgeFailed ?? (() => {}),
+          );
     this.shelf = new Shelf({
       kube,
       kinds,
@@ -113,14 +155,16 @@ export class KubeHome implements Home {
       annotationsOf: options.annotationsOf,
       isWhole: (id) => this.#register?.whole.has(id) ?? false,
       ...(options.onRepair === undefined ? {} : { onRepair: options.onRepair }),
+      onWritten: (place, digest) => nudges?.written(place, digest),
     });
     this.authorities = new KubeAuthorities({ kube, namespace, signal: options.writeSignal ?? signal });
     this.#states = options.wide.length === 0 ? undefined : this.#followStates();
-    const evidence = options.evidence ?? new DeclaredConsumers({ keys: this.keys, random: this.random });
-    const seen = this.#firstSight.of(
-      together({ consumers: async (duties) => fieldConsumers(duties) }, evidence),
-    );
-    this.evidence = seen;
+    const { population } = options;
+    this.rollouts =
+      population === undefined
+        ? undefined
+        : new KubeRollouts(kube, population, () => this.#now(), options.writeSignal ?? signal);
+    this.evidence = this.#seenBy(true);
     this.requests = new KubeRequests(async (id) => {
       const secret = await kube.get(secrets, { namespace, name: stateName(id) }, { signal });
       return secret?.metadata.annotations;
@@ -139,7 +183,7 @@ export class KubeHome implements Home {
               pending: async (id) =>
                 requestsIn(this.#states?.get(`${namespace}/${stateName(id)}`)?.metadata.annotations),
             },
-      evidence: seen,
+      evidence: this.#seenBy(false),
     };
     this.facts = {
       consumersFound: options.consumersFound,
@@ -147,6 +191,29 @@ export class KubeHome implements Home {
       trustNamespace: options.trustNamespace,
       askedAt: (leaf) => this.#askedAt(leaf),
     };
+  }
+
+  /** API fields, whoever an Authority declares, and whoever's pods read something of it. */
+  #seenBy(fresh: boolean): EvidenceSource {
+    const { population, evidence } = this.#options;
+    if (evidence !== undefined) return evidence;
+    const pods =
+      population === undefined
+        ? []
+        : [
+            new PodConsumers({
+              population,
+              showing: this.#showing,
+              fresh,
+              issued: (authority) =>
+                (fresh ? this.objects : this.cached.objects).issuedBy(authority, new Set()),
+              obstacle: (consumer) => this.rollouts?.obstacles.why(consumer, this.#now()),
+            }),
+          ];
+    const fields: EvidenceSource = {
+      consumers: async (duties) => [...fieldConsumers(duties), ...wordOfOwners(duties)],
+    };
+    return this.#firstSight.of(together(fields, this.#declared, ...pods));
   }
 
   #followStates(): Informer<Secret> {
@@ -168,6 +235,10 @@ export class KubeHome implements Home {
   }
 
   #now(): Instant {
+    return this.clock.now();
+  }
+
+  #serverTime(): Instant {
     const now = this.#options.kube.clock.now();
     if (now !== undefined) return now;
     throw new HandoverError('KUBE_UNAVAILABLE', 'the API server has not answered yet', { retry: 'later' });
@@ -175,7 +246,12 @@ export class KubeHome implements Home {
 
   async ready(): Promise<void> {
     const { declarations } = this.#options;
-    await Promise.all([this.mirror.ready, this.#states?.ready, declarations.ready]);
+    await Promise.all([
+      this.mirror.ready,
+      this.#states?.ready,
+      declarations.ready,
+      this.#options.population?.ready,
+    ]);
     await this.register();
   }
 
@@ -196,6 +272,12 @@ export class KubeHome implements Home {
 
   forget(): void {
     this.#register = undefined;
+  }
+
+  /** Where single objects are followed, the next look at each asks the API server: a few, and only those we can name. */
+  doubtWhatIsNamed(): void {
+    if (this.#options.wide.length > 0 || this.#register === undefined) return;
+    for (const place of this.#toFollow(this.#register)) this.overlay.doubt(place);
   }
 
   #toFollow({ sources, declared }: Register): readonly Place[] {

@@ -4,6 +4,7 @@ import {
   configMaps,
   customResourceDefinitions,
   type Kind,
+  type KubeReader,
   mutatingWebhookConfigurations,
   secrets,
   validatingWebhookConfigurations,
@@ -25,3 +26,10 @@ export const kindsWith = (trustBundleVersion: string): Kinds => ({
 
 /** Plurals of which only what carries our label is of interest. */
 export const isLabelled = (plural: Plural): boolean => plural === 'secrets' || plural === 'configmaps';
+
+/** Which version of ClusterTrustBundles there is; undefined: none. */
+export async function trustBundleVersion(kube: KubeReader, signal: AbortSignal): Promise<string | undefined> {
+  for (const version of ['v1', 'v1beta1', 'v1alpha1'])
+    if (await kube.serves('certificates.k8s.io', version, 'clustertrustbundles', { signal })) return version;
+  return undefined;
+}

@@ -1,6 +1,7 @@
 import { Informer, type Kube, type KubeObject } from '@handover/kube';
+import { MANAGED_LABEL } from '../marks.ts';
 import type { Source } from './fresh.ts';
-import { type Held, heldOf, MANAGED_LABEL } from './held.ts';
+import { type Held, heldOf } from './held.ts';
 import { isLabelled, type Kinds } from './kinds.ts';
 import { keyOf, type Place, type Plural } from './place.ts';
 
@@ -13,6 +14,7 @@ export interface MirrorOptions {
   readonly namespaces?: readonly string[] | undefined;
   readonly signal: AbortSignal;
   readonly onChange: (plural: Plural, key: string, before: Held | undefined, after: Held | undefined) => void;
+  readonly onTrouble?: ((what: string, error: Error) => void) | undefined;
 }
 
 /**
@@ -46,7 +48,7 @@ export class Mirror implements Source {
     signal: AbortSignal,
     part = '',
   ): Informer<KubeObject, Held> {
-    const { kube, kinds, onChange } = this.#options;
+    const { kube, kinds, onChange, onTrouble } = this.#options;
     const informer = new Informer<KubeObject, Held>(kube, kinds[plural], {
       signal,
       project: (object) => (part === '' ? heldOf(plural, object) : sourceOnly(heldOf(plural, object), part)),
@@ -57,6 +59,8 @@ export class Mirror implements Source {
     informer.on('changed', ({ key, before, after }) => {
       if (before?.version !== after?.version) onChange(plural, key, before, after);
     });
+    const what = `watch of ${plural}${name === undefined ? '' : ` ${keyOf({ namespace, name })}`}`;
+    informer.on('trouble', (error) => onTrouble?.(what, error));
     informer.start();
     return informer;
   }

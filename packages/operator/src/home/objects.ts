@@ -10,9 +10,10 @@ import {
 } from '@handover/engine';
 import type { Kube, KubeObject } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
+import { MANAGED_LABEL } from '../marks.ts';
 import { Contention } from './contention.ts';
 import type { Source } from './fresh.ts';
-import { type Held, heldOf, MANAGED_LABEL } from './held.ts';
+import { type Held, heldOf } from './held.ts';
 import type { Kinds } from './kinds.ts';
 import { Obstacles } from './obstacles.ts';
 import type { Overlay } from './overlay.ts';
@@ -38,6 +39,7 @@ export interface ShelfOptions {
   readonly isWhole?: ((id: ObjectId) => boolean) | undefined;
   /** Somebody else had changed it, and it is being put right. */
   readonly onRepair?: (id: ObjectId, manager: string) => void;
+  readonly onWritten?: (place: Place, digest: string) => void;
 }
 
 /** The derived objects on an API server: how they are written, and why some cannot be. */
@@ -118,7 +120,7 @@ export class Shelf {
   }
 
   async write(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void> {
-    const { cache, now } = this.#options;
+    const { cache, now, onWritten } = this.#options;
     const place = placeOf(id);
     const ended = cache.begin(place);
     try {
@@ -129,6 +131,7 @@ export class Shelf {
       this.obstacles.overcome(id);
       ended(written.version);
       await cache.wrote(expect, written);
+      onWritten?.(place, written.entries[place.part]?.record.digest ?? written.version);
     } catch (error) {
       if (!(error instanceof HandoverError)) throw error;
       if (OUTDATED.has(error.code)) {
@@ -179,11 +182,8 @@ export class Shelf {
     const held = await this.#atVersion(id, place, expect);
     const shape = SHAPES[plural];
     const before = held.entries[part];
-    if (before !== undefined && digestOf(shape.read(held.texts, part) ?? {}) !== before.record.digest) {
-      const manager = held.lastForeign ?? 'somebody';
-      this.contention.repaired(id, manager, now());
-      onRepair?.(id, manager);
-    }
+    const drifted =
+      before !== undefined && digestOf(shape.read(held.texts, part) ?? {}) !== before.record.digest;
     const at = now();
     const { data, record } = make(at);
     const entries: Entries = { ...held.entries, [part]: { record, at } };
@@ -214,6 +214,12 @@ export class Shelf {
         : // Apply cannot take away what others put there; null does.
           { merge: merge(body, { data: Object.fromEntries(strangers.map((key) => [key, null])) }), ...how },
     );
+    // Only what has landed counts: a write that lost a race undid nothing.
+    if (drifted) {
+      const manager = held.lastForeign ?? 'somebody';
+      this.contention.repaired(id, manager, now());
+      onRepair?.(id, manager);
+    }
     return heldOf(plural, applied);
   }
 

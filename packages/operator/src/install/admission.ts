@@ -1,4 +1,4 @@
-import { MANAGED_LABEL, NUDGE, STATE_TYPE, TEMPLATE_STAMPS } from './marks.ts';
+import { MANAGED_LABEL, NUDGE, STATE_TYPE, TEMPLATE_STAMPS } from '../marks.ts';
 
 /** A rule in CEL, and what the API server answers when it does not hold. */
 interface Rule {

@@ -45,6 +45,10 @@ export const deployment = ({ name, namespace, serviceAccount, image, args, label
             name: 'handover',
             image,
             args,
+            env: [
+              { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+              { name: 'POD_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } },
+            ],
             ports: [{ name: 'http', containerPort: HTTP_PORT }],
             startupProbe: { ...probe('/livez'), periodSeconds: 2, failureThreshold: 30 },
             livenessProbe: probe('/livez'),

@@ -1,7 +1,7 @@
 import { HandoverError } from '@handover/material';
 import { admissionPolicies } from './admission.ts';
 import { crds } from './crds.ts';
-import { deployment, disruptionBudget, metricsService } from './deployment.ts';
+import { deployment, disruptionBudget, HTTP_PORT, metricsService } from './deployment.ts';
 import { type Feature, type Grant, grantsFor } from './rules.ts';
 
 export const DEFAULT_NAMESPACE = 'handover-system';
@@ -129,6 +129,8 @@ export const pages = (given: InstallOptions): readonly Page[] => {
     labels,
     args: [
       'operator',
+      '--health-address',
+      `0.0.0.0:${HTTP_PORT}`,
       ...(namespaced === undefined ? [] : ['--namespaced', namespaced.join(',')]),
       ...(compat.length === 0 ? [] : ['--compat', compat.join(',')]),
     ],

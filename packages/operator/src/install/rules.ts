@@ -35,7 +35,7 @@ export const RIGHTS: readonly Row[] = [
     reach: 'watched',
     group: GROUP,
     resources: ours('Namespaced'),
-    verbs: LOOK,
+    verbs: ['list', 'watch'],
     why: 'what people ask for',
   },
   {
@@ -63,7 +63,7 @@ export const RIGHTS: readonly Row[] = [
     reach: 'watched',
     group: '',
     resources: ['pods'],
-    verbs: LOOK,
+    verbs: ['list', 'watch'],
     why: 'who mounts what; who has restarted',
   },
   {
@@ -77,14 +77,14 @@ export const RIGHTS: readonly Row[] = [
     reach: 'watched',
     group: 'apps',
     resources: ['deployments', 'statefulsets', 'daemonsets'],
-    verbs: [...LOOK, 'patch'],
+    verbs: ['list', 'watch', 'patch'],
     why: 'stamps on pod templates, which roll workloads that load files only at start',
   },
   {
     reach: 'watched',
     group: 'apps',
     resources: ['replicasets'],
-    verbs: ['get', 'list'],
+    verbs: ['list', 'watch'],
     why: 'from a pod to its Deployment',
   },
   {
@@ -106,7 +106,7 @@ export const RIGHTS: readonly Row[] = [
     reach: 'cluster',
     group: GROUP,
     resources: ours('Cluster'),
-    verbs: LOOK,
+    verbs: ['list', 'watch'],
     why: 'trust that crosses namespaces',
     without:
       'TrustBundles: nothing is spread across namespaces, and no source or target of theirs is looked at',
@@ -122,7 +122,7 @@ export const RIGHTS: readonly Row[] = [
     reach: 'cluster',
     group: '',
     resources: ['namespaces'],
-    verbs: LOOK,
+    verbs: ['list', 'watch'],
     why: 'namespaceSelector, of TrustBundles and of issueTo',
     without:
       'issueTo.namespaceSelector: labels of namespaces are not known, so an Authority issues to its own namespace only',
@@ -171,7 +171,7 @@ export const RIGHTS: readonly Row[] = [
     reach: 'own',
     group: '',
     resources: ['secrets'],
-    verbs: [...LOOK, 'create', 'update', 'delete'],
+    verbs: [...LOOK, 'create', 'update'],
     why: 'its own state, one Secret per authority, and the CA keys in it',
   },
   {
@@ -185,7 +185,7 @@ export const RIGHTS: readonly Row[] = [
     reach: 'own',
     group: 'coordination.k8s.io',
     resources: ['leases'],
-    verbs: ['get', 'update'],
+    verbs: [...LOOK, 'update'],
     names: [LEASE],
     why: 'one leader',
   },

@@ -68,6 +68,21 @@ test.each<[string, z.ZodType, string]>([
   expect(() => structural(inputSchema(schema), 'x')).toThrow(message);
 });
 
+test('a pattern becomes a rule in words, unless it would have to be tried in too many places', () => {
+  const text = () =>
+    z
+      .string()
+      .max(63)
+      .regex(/^[a-z]+$/)
+      .meta({ 'x-handover-form': 'is not a word; use letters' });
+  const list = (most: number) => z.array(text()).max(most).describe('x');
+  const rules = [{ rule: 'self.matches("^[a-z]+$")', message: 'is not a word; use letters' }];
+  const few = structural(inputSchema(list(100)), 'x').items;
+  expect(few).toEqual({ type: 'string', maxLength: 63, 'x-kubernetes-validations': rules });
+  const many = structural(inputSchema(list(100_000)), 'x').items;
+  expect(many).toEqual({ type: 'string', maxLength: 63, pattern: '^[a-z]+$' });
+});
+
 test('the same schemas give the same bytes', () => {
   expect(JSON.stringify(crds())).toBe(JSON.stringify(crds()));
 });

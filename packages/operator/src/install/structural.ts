@@ -35,7 +35,9 @@ const KEPT = [
   'x-kubernetes-validations',
   'required',
 ] as const;
-const HANDLED = [...KEPT, '$schema', 'properties', 'items', 'additionalProperties', 'default'] as const;
+/** Core's words for a pattern. */
+const FORM = 'x-handover-form';
+const HANDLED = [...KEPT, FORM, '$schema', 'properties', 'items', 'additionalProperties', 'default'] as const;
 
 const isMap = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -57,7 +59,34 @@ const described = (node: Json, path: string): string => {
   return typeof preset === 'object' ? description : `${description} Default: ${String(preset)}.`;
 };
 
-const structuralOf = (node: unknown, path: string, needsDescription: boolean): Structural => {
+const atMost = (max: unknown): number => (typeof max === 'number' ? max : Number.POSITIVE_INFINITY);
+
+/** Half of what the API server allows one rule to cost (StaticEstimatedCostLimit in apiextensions-apiserver). */
+const MOST_COST = 5_000_000;
+
+/**
+ * A pattern as a rule with a message: `should match '^([0-9]{1,9}y)?…'` helps nobody. Where a rule would cost too much, by the API
+ * server's own way of estimating (a tenth of the text in bytes, four to a character, times a quarter of the expression, for every
+ * place), the pattern stays.
+ */
+const worded = (node: Json, places: number): Json => {
+  const { pattern, maxLength, [FORM]: message, ...rest } = node;
+  if (typeof pattern !== 'string' || typeof message !== 'string' || typeof maxLength !== 'number')
+    return node;
+  const cost = Math.ceil((maxLength * 4) / 10) * Math.ceil(pattern.length / 4) * places;
+  if (cost > MOST_COST) return { ...rest, pattern, maxLength };
+  const rules = (node['x-kubernetes-validations'] ?? []) as readonly unknown[];
+  const rule = { rule: `self.matches(${JSON.stringify(pattern)})`, message };
+  return { ...rest, maxLength, 'x-kubernetes-validations': [rule, ...rules] };
+};
+
+const structuralOf = (
+  given: unknown,
+  path: string,
+  needsDescription: boolean,
+  places: number,
+): Structural => {
+  const node = isMap(given) ? worded(given, places) : given;
   if (!isMap(node)) return refuse(path, 'is not a schema');
   const { type } = node;
   if (typeof type !== 'string') return refuse(path, 'has no type');
@@ -70,7 +99,7 @@ const structuralOf = (node: unknown, path: string, needsDescription: boolean): S
   if (type === 'array') {
     // What nobody can merge by a key belongs to one applier.
     made['x-kubernetes-list-type'] ??= 'atomic';
-    made.items = structuralOf(node.items, `${path}[]`, false);
+    made.items = structuralOf(node.items, `${path}[]`, false, places * atMost(node.maxItems));
   }
   if (isMap(node.properties)) {
     // Beside properties the API server refuses it, and does the same by itself: it prunes, or says `unknown field`.
@@ -79,11 +108,12 @@ const structuralOf = (node: unknown, path: string, needsDescription: boolean): S
     made.properties = Object.fromEntries(
       Object.entries(node.properties).map(([name, child]) => [
         name,
-        structuralOf(child, `${path}.${name}`, true),
+        structuralOf(child, `${path}.${name}`, true, places),
       ]),
     );
   } else if (isMap(node.additionalProperties)) {
-    made.additionalProperties = structuralOf(node.additionalProperties, `${path}[*]`, false);
+    const inside = places * atMost(node.maxProperties);
+    made.additionalProperties = structuralOf(node.additionalProperties, `${path}[*]`, false, inside);
   }
   return made as Structural;
 };
@@ -93,4 +123,4 @@ export const inputSchema = (schema: z.ZodType): Json =>
   z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input', reused: 'inline' }) as Json;
 
 /** A structural schema from a JSON Schema, or a refusal that names the place. */
-export const structural = (node: unknown, path: string): Structural => structuralOf(node, path, true);
+export const structural = (node: unknown, path: string): Structural => structuralOf(node, path, true, 1);

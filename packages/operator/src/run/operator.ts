@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Action, Plan } from '@handover/core';
 import {
+  authorityRef,
   type Outcome,
   reconcile,
   reconcileProfile,
@@ -16,14 +17,18 @@ import { leafIdOf } from '../compat/service-ca.ts';
 import { errorsOf, ServiceErrors } from '../compat/service-errors.ts';
 import type { Held } from '../home/held.ts';
 import { KubeHome } from '../home/home.ts';
-import { kindsWith } from '../home/kinds.ts';
+import { kindsWith, trustBundleVersion } from '../home/kinds.ts';
 import { PLURALS, type Plural } from '../home/place.ts';
 import type { Compat } from '../install/index.ts';
 import { decisive, FIELD_PLURALS, gateOf, type Register } from '../resources/catalogue.ts';
 import { CustomResources, type Declarations } from '../resources/declarations.ts';
+import type { Declared } from '../resources/declared.ts';
 import { isSynthetic } from '../resources/injections.ts';
+import type { Pod } from '../workloads/pods.ts';
+import { Population } from '../workloads/population.ts';
 import { statusOfBundle, statusOfProfile } from './bundle-status.ts';
-import { find, invalidStatus, statusOfAuthority, statusOfLeaves } from './status.ts';
+import { SeenWriter } from './seen.ts';
+import { find, invalidStatus, obstaclesIn, statusOfAuthority, statusOfLeaves } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
 import { RESOURCES, WorkIndex, workOf } from './work.ts';
 
@@ -39,6 +44,8 @@ export type OperatorEvent =
     }
   | { readonly kind: 'rested'; readonly authority: string; readonly plan: Plan }
   | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }
+  /** What cannot be written now, and why; empty: everything can again. Said when it changes. */
+  | { readonly kind: 'obstructed'; readonly authority: string; readonly obstacles: readonly string[] }
   | { readonly kind: 'refused'; readonly object: string; readonly why: string }
   | {
       readonly kind: 'failed';
@@ -63,25 +70,37 @@ export interface OperatorOptions {
   readonly serviceCaAuthority?: string | undefined;
   /** Whether fields that another controller keeps become ours. Default: they are left alone and named. */
   readonly takeOver?: boolean | undefined;
+  /** False: nobody looks at pods; whoever reads an object rests on `settle`, by its owner's word. Default: true, unless resources are given. */
   readonly consumersFound?: boolean;
+  /** False: pods are not told when something they read was written. */
+  readonly nudge?: boolean;
   readonly leaseName?: string;
+  /** Milliseconds within which a change that no event told of is found, give or take a third. Default 30,000. */
+  readonly resync?: number;
+  /** Something that is followed changed, whoever leads. */
+  readonly onSeen?: (() => void) | undefined;
   readonly on: (event: OperatorEvent) => void;
   readonly signal: AbortSignal;
 }
 
-/** A change that no event told of is found within this, give or take a third. */
 const RESYNC_MS = 30_000;
 /** How often is looked again while somebody is waited for. */
 const ASK_AGAIN_MS = 2_000;
 const DEBOUNCE_MS = 20;
+const POD_DEBOUNCE_MS = 200;
 /** Lost races in a row on the same work that are tried again at once. */
 const MOST_RACES = 5;
 /** How long a write that has left may take once we are told to stop. */
 const LAST_WRITES_MS = 800;
+/** Whoever stops is gone by then, whether or not the lease could be given up. */
+const LAST_WORD_MS = 950;
+/** Others lead at most 12 s + one look of 1.65 s after a leader's last sign of life: within 15 s even if it dies just after one. */
+const LEASE = { duration: 12_000, renewWithin: 8_000, renew: 1_500 } as const;
 
 /** The Kubernetes home, kept for ever by whoever leads. */
 export class Operator {
   readonly #options: OperatorOptions;
+  readonly #resync: number;
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
   #home: KubeHome | undefined;
@@ -89,17 +108,27 @@ export class Operator {
   #index: WorkIndex | undefined;
   #queue: WorkQueue | undefined;
   #statuses: StatusWriter | undefined;
+  #seen: SeenWriter | undefined;
   #compat: Compatibility | undefined;
   #refusals: Refusals | undefined;
   #serviceErrors: ServiceErrors | undefined;
   readonly #done = new Set<string>();
   readonly #races = new Map<string, number>();
+  readonly #obstacles = new Map<string, readonly string[]>();
+  /** Authorities with a rotation under way. */
+  readonly #moving = new Set<string>();
   #running: Promise<void> | undefined;
   /** Ends writes that hang. */
   readonly #writes = new AbortController();
+  /** Whether anybody was ever seen to lead. */
+  #led = false;
+  /** What went wrong last with a watch or the Lease. */
+  #worry: string | undefined;
+  #lookDue = 0;
 
   constructor(options: OperatorOptions) {
     this.#options = options;
+    this.#resync = options.resync ?? RESYNC_MS;
     this.#signal = AbortSignal.any([options.signal, this.#stop.signal]);
     // Every watch listens to it.
     setMaxListeners(0, this.#signal);
@@ -107,10 +136,12 @@ export class Operator {
 
   /** What stands between now and ready, in words. */
   waitingFor(): readonly string[] {
-    if (this.#home === undefined) return ['the API server has not answered yet'];
+    const worry = this.#worry === undefined ? '' : `: ${this.#worry}`;
+    if (this.#home === undefined) return [`the API server has not answered yet${worry}`];
     if (!this.#home.synced || this.#index === undefined)
-      return ['the first look at the cluster is not over yet'];
-    if (this.#lease?.held !== true) return [];
+      return [`the first look at the cluster is not over yet${worry}`];
+    if (this.#lease?.held !== true)
+      return this.#led || this.#lease?.holder !== undefined ? [] : [`nobody leads yet${worry}`];
     return this.#index.keys
       .filter((key) => !this.#done.has(key))
       .map((key) => `${key} has not been put right yet`);
@@ -130,8 +161,10 @@ export class Operator {
     on({ kind: 'started', identity });
     const version = await this.#trustBundleVersion();
     if (this.#signal.aborted) return;
-    const lease = lead(kube, { namespace, name: this.#options.leaseName ?? 'handover', identity });
+    const name = this.#options.leaseName ?? 'handover';
+    const lease = lead(kube, { namespace, name, identity, ...LEASE });
     this.#lease = lease;
+    lease.on('trouble', (error) => this.#trouble(`Lease ${namespace}/${name}`, error));
     const released = this.#releaseAtEnd(lease);
     const home = this.#open(kube.fenced(lease), version);
     this.#home = home;
@@ -140,6 +173,7 @@ export class Operator {
     await Promise.race([home.ready(), released]);
     if (!this.#signal.aborted) {
       await this.#reindex();
+      this.#options.onSeen?.();
       lease.on('gained', () => this.#begin(home));
       if (lease.held) this.#begin(home);
     }
@@ -152,6 +186,7 @@ export class Operator {
     await new Promise<void>((resolve) => {
       const end = (): void => {
         setTimeout(() => this.#writes.abort(), LAST_WRITES_MS).unref();
+        setTimeout(resolve, LAST_WORD_MS).unref();
         void lease.release().then(resolve);
       };
       if (this.#signal.aborted) end();
@@ -163,20 +198,22 @@ export class Operator {
     this.#stop.abort();
   }
 
+  /** Goes on by itself; said, and shown by whoever is not ready. */
+  #trouble(what: string, error: unknown): void {
+    if (this.#signal.aborted) return;
+    this.#worry = `${what}: ${error instanceof Error ? error.message : String(error)}`;
+    this.#options.on({ kind: 'failed', what, error, retryAt: undefined });
+  }
+
   /** Which version of ClusterTrustBundles there is; asked until the API server answers. */
   async #trustBundleVersion(): Promise<string | undefined> {
-    const { kube, on } = this.#options;
+    const { kube } = this.#options;
     for (let wait = 200; !this.#signal.aborted; wait = Math.min(wait * 2, 10_000)) {
       try {
-        for (const version of ['v1', 'v1beta1', 'v1alpha1'])
-          if (
-            await kube.serves('certificates.k8s.io', version, 'clustertrustbundles', { signal: this.#signal })
-          )
-            return version;
-        return undefined;
+        return await trustBundleVersion(kube, this.#signal);
       } catch (error) {
         if (this.#signal.aborted) break;
-        on({ kind: 'failed', what: 'the API server', error, retryAt: undefined });
+        this.#trouble('the API server', error);
         await pause(wait * (0.5 + Math.random() / 2), this.#signal);
       }
     }
@@ -191,7 +228,6 @@ export class Operator {
       compat = [],
       serviceCaAuthority,
       takeOver = false,
-      consumersFound = true,
     } = this.#options;
     const given = this.#options.declarations;
     const declarations =
@@ -202,6 +238,17 @@ export class Operator {
         only: namespaces,
         onChange: () => this.#resourcesChanged(),
       });
+    const consumersFound = this.#options.consumersFound ?? given === undefined;
+    const population =
+      given === undefined && consumersFound
+        ? new Population({
+            kube,
+            namespaces,
+            signal: this.#signal,
+            onPod: (before, now) => this.#podChanged(before, now),
+            onWorkload: () => this.#lookSoon(this.#moving),
+          })
+        : undefined;
     const cluster = namespaces === undefined;
     const annotated = given === undefined && cluster;
     this.#compat = annotated
@@ -233,6 +280,8 @@ export class Operator {
       more: this.#compat?.more,
       annotationsOf: (id, record) => this.#compat?.annotationsOf(id, record),
       consumersFound,
+      population,
+      nudge: this.#options.nudge ?? true,
       signal: this.#signal,
       writeSignal: this.#writes.signal,
       onChange: (plural, key, before, now) => this.#objectChanged(plural, key, before, now),
@@ -240,8 +289,26 @@ export class Operator {
         if (authority !== undefined)
           for (const key of this.#index?.ofState(authority) ?? []) this.#queue?.add(key);
       },
+      onTrouble: (what, error) => this.#trouble(what, error),
       onRepair: (object, manager) => this.#options.on({ kind: 'repaired', object, manager }),
+      onNudgeFailed: (error) =>
+        this.#options.on({ kind: 'failed', what: 'nudging a pod', error, retryAt: undefined }),
     });
+  }
+
+  /** A pod that comes, goes, or becomes ready may be what a step waits for. */
+  #podChanged(before: Pod | undefined, now: Pod | undefined): void {
+    const { namespace, references } = now ?? before ?? { namespace: '', references: [] };
+    const work = references.flatMap(({ plural, name }) => [
+      ...(this.#index?.of(plural, plural === 'clustertrustbundles' ? name : `${namespace}/${name}`) ?? []),
+    ]);
+    this.#lookSoon(work.filter((key) => this.#moving.has(key)));
+  }
+
+  #lookSoon(keys: Iterable<string>): void {
+    if (this.#home === undefined || this.#queue === undefined) return;
+    const soon = after(this.#home.clock.now(), POD_DEBOUNCE_MS);
+    for (const key of keys) this.#queue.add(key, soon);
   }
 
   #resourcesChanged(): void {
@@ -253,6 +320,7 @@ export class Operator {
   }
 
   #objectChanged(plural: Plural, key: string, before: Held | undefined, now: Held | undefined): void {
+    this.#options.onSeen?.();
     this.#home?.overlay.unlessOurs(plural, key, now?.version, () => {
       for (const work of this.#index?.of(plural, key) ?? []) this.#queue?.add(work);
     });
@@ -276,18 +344,22 @@ export class Operator {
     const term = new AbortController();
     const signal = AbortSignal.any([this.#signal, term.signal]);
     this.#endTerm = () => term.abort();
+    this.#led = true;
     this.#done.clear();
-    this.#statuses = new StatusWriter(
-      this.#options.kube.fenced(this.#lease ?? NEVER),
-      signal,
-      (what, error) => this.#options.on({ kind: 'failed', what, error, retryAt: undefined }),
-    );
+    const fenced = this.#options.kube.fenced(this.#lease ?? NEVER);
+    const failed = (what: string, error: unknown): void =>
+      this.#options.on({ kind: 'failed', what, error, retryAt: undefined });
+    // Resources that somebody handed over have no status to write.
+    if (this.#options.declarations === undefined) {
+      this.#statuses = new StatusWriter(fenced, signal, failed);
+      this.#seen = new SeenWriter(fenced, this.#options.namespace, signal, failed);
+    }
     this.#refusals = new Refusals({
-      kube: this.#options.kube.fenced(this.#lease ?? NEVER),
+      kube: fenced,
       identity: this.#options.identity,
       signal,
       onRefusal: (object, why) => this.#options.on({ kind: 'refused', object, why }),
-      onError: (what, error) => this.#options.on({ kind: 'failed', what, error, retryAt: undefined }),
+      onError: failed,
     });
     this.#serviceErrors = new ServiceErrors({
       kube: this.#options.kube.fenced(this.#lease ?? NEVER),
@@ -344,7 +416,7 @@ export class Operator {
     for (const key of wanted) this.#queue?.add(key);
     const now = home.clock.now();
     for (const declared of register.declared) {
-      const problem = register.problems.get(declared.uid);
+      const problem = register.problems.get(declared.uid) ?? orphanhood(register, declared);
       if (problem !== undefined) this.#statuses?.put(declared, invalidStatus(declared, problem, now));
     }
     void this.#refusals?.tell(register.refusals, now);
@@ -366,7 +438,7 @@ export class Operator {
     const register = await home.register();
     const { catalogue } = register;
     const cached = throughCache(home, home.cached);
-    const resync = after(home.clock.now(), RESYNC_MS * (0.67 + Math.random() * 0.66));
+    const resync = after(home.clock.now(), this.#resync * (0.67 + Math.random() * 0.66));
     if (kind === 'TrustBundle') {
       const bundle = catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
       if (bundle === undefined) return undefined;
@@ -396,7 +468,10 @@ export class Operator {
       return resync;
     }
     if (!catalogue.authorities.has(id)) return undefined;
+    this.#lookForOneself(home);
     const outcome = await reconcile(home, catalogue, id);
+    if (outcome.plan.phase === 'Stable') this.#moving.delete(`Authority ${id}`);
+    else this.#moving.add(`Authority ${id}`);
     await this.#tell(home, register, id, outcome);
     const wishes = [
       outcome.again ?? resync,
@@ -407,10 +482,23 @@ export class Operator {
     return instant(Math.min(...wishes));
   }
 
+  /** A watch that has died unnoticed must not hide a drift: what can be named is asked for at each resync. */
+  #lookForOneself(home: KubeHome): void {
+    const now = home.clock.now();
+    if (now < this.#lookDue) return;
+    this.#lookDue = now + this.#resync * 0.6;
+    home.doubtWhatIsNamed();
+  }
+
   async #tell(home: KubeHome, register: Register, id: string, { sight, plan }: Outcome): Promise<void> {
     const { on } = this.#options;
     if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan });
     else on({ kind: 'rested', authority: id, plan });
+    const obstacles = obstaclesIn(sight);
+    const before = this.#obstacles.get(id) ?? [];
+    if (obstacles.join() !== before.join()) on({ kind: 'obstructed', authority: id, obstacles });
+    this.#obstacles.set(id, obstacles);
+    await this.#seen?.put(id, sight.seen.consumers, sight.now);
     const declared = find(register, 'Authority', id);
     // After a write the next pass, which follows at once, sees how things are.
     if (declared === undefined || plan.actions.length > 0) return;
@@ -430,6 +518,15 @@ export class Operator {
     }
   }
 }
+
+/** Why nobody will ever take care of a Leaf. */
+const orphanhood = ({ catalogue }: Register, { resource }: Declared): string | undefined => {
+  if (resource?.kind !== 'Leaf') return undefined;
+  const id = authorityRef(resource.spec.authority, resource.metadata.namespace);
+  return catalogue.authorities.has(id)
+    ? undefined
+    : `spec.authority: there is no Authority ${id}; make it, or name another`;
+};
 
 const NEVER = { term: undefined };
 

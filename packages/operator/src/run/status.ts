@@ -60,12 +60,14 @@ export const invalidStatus = (declared: Declared, problem: string, now: Instant)
   conditions: conditionsOf(declared, [verdict('Ready', false, 'Invalid', problem)], now),
 });
 
+/** What cannot be written now, and why. */
+export const obstaclesIn = ({ seen }: Sight): readonly string[] =>
+  seen.objects.flatMap(({ id, obstacle }) => (obstacle === undefined ? [] : [`${id}: ${obstacle}`]));
+
 /** Status of an Authority after a pass over it. */
 export const statusOfAuthority = (declared: Declared, sight: Sight, plan: Plan): AnyStatus => {
   const { phase, generations, bundleHash, consumers } = authorityStatus(sight, plan);
-  const obstacles = sight.seen.objects.flatMap(({ id, obstacle }) =>
-    obstacle === undefined ? [] : [`${id}: ${obstacle}`],
-  );
+  const obstacles = obstaclesIn(sight);
   const waiting = new Set(plan.blockedBy.map(({ consumer }) => consumer));
   const [first] = plan.blockedBy;
   const ready =

@@ -9,11 +9,12 @@ import type {
 } from '@handover/engine';
 import type { Instant } from '@handover/material';
 import { placeOf } from '../home/place.ts';
+import { TRUST_HASH } from '../marks.ts';
 import type { Pod } from './pods.ts';
 import type { Maker, Population } from './population.ts';
 import type { Showing } from './showing.ts';
 import { stampIn } from './stamps.ts';
-import { ROLLABLE, type Rollable, STAMP } from './workload.ts';
+import { ROLLABLE, type Rollable } from './workload.ts';
 
 /** What a pod reads of one authority. */
 interface Use {
@@ -157,7 +158,7 @@ export class PodConsumers implements EvidenceSource {
         workload === undefined
           ? undefined
           : {
-              stamp: stampIn(workload.annotations[STAMP], duties.id),
+              stamp: stampIn(workload.annotations[TRUST_HASH], duties.id),
               rolling: workload.rolling,
               ...(why === undefined ? {} : { obstacle: why }),
             },
@@ -174,6 +175,6 @@ const instanceOf = (
   uid,
   createdAt,
   ready,
-  stamp: stampIn(annotations[STAMP], authority),
+  stamp: stampIn(annotations[TRUST_HASH], authority),
   proofs,
 });

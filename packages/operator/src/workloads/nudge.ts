@@ -3,10 +3,10 @@ import { type Kube, pods as podKind } from '@handover/kube';
 import { HandoverError } from '@handover/material';
 import type { Place } from '../home/place.ts';
 import { FIELD_MANAGER } from '../home/record.ts';
+import { NUDGE } from '../marks.ts';
 import type { Pod } from './pods.ts';
 import type { Population } from './population.ts';
 
-const NUDGE = 'handover.dev/nudge';
 const EVERY_MS = 25;
 
 /**

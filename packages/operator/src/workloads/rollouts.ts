@@ -4,9 +4,10 @@ import type { Kube } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
 import { Obstacles } from '../home/obstacles.ts';
 import { FIELD_MANAGER } from '../home/record.ts';
+import { TRUST_HASH } from '../marks.ts';
 import { type Population, WORKLOAD_KINDS } from './population.ts';
 import { withStamp } from './stamps.ts';
-import { ROLLABLE, STAMP } from './workload.ts';
+import { ROLLABLE } from './workload.ts';
 
 const LOST: ReadonlySet<string> = new Set(['KUBE_CONFLICT', 'KUBE_NOT_FOUND']);
 const REFUSED: ReadonlySet<string> = new Set(['KUBE_FORBIDDEN', 'KUBE_INVALID']);
@@ -33,7 +34,7 @@ export class KubeRollouts implements Rollouts {
     const workload = kind === undefined ? undefined : this.#population.workload(kind, namespace, name);
     if (kind === undefined || workload?.version !== expect) throw changed(consumer);
     const annotations = {
-      [STAMP]: withStamp(workload.annotations[STAMP], authority, stamp),
+      [TRUST_HASH]: withStamp(workload.annotations[TRUST_HASH], authority, stamp),
       'kubectl.kubernetes.io/restartedAt': new Date(this.#now()).toISOString(),
     };
     try {

@@ -58,8 +58,6 @@ const isSettled = (kind: Rollable, { metadata, spec, status }: KubeObject): bool
   return settled && count(at(status, 'replicas')) <= wanted;
 };
 
-export const STAMP = 'handover.dev/trust-hash';
-
 export const workloadOf = (kind: Rollable, object: KubeObject): Workload => {
   const { metadata, spec } = object;
   const annotations = at(spec, 'template', 'metadata', 'annotations');

@@ -1,10 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { connect, type Kube, type RequestReport } from '@handover/kube';
+import { connect, type Kube, type KubeConfig, loadKubeConfig, type RequestReport } from '@handover/kube';
 import {
   allowed,
   type Compat,
   crds,
+  type InstallOptions,
+  installation,
   installedGrants,
   Operator,
   type OperatorEvent,
@@ -36,34 +38,53 @@ export const connectTo = (
   cluster: Cluster,
   signal: AbortSignal,
   onRequest?: (report: RequestReport) => void,
-): Kube =>
-  connect(
-    {
-      server: cluster.url,
-      namespace: 'default',
-      tls: {
-        ca: { file: cluster.caFile },
-        cert: { file: cluster.clientCert },
-        key: { file: cluster.clientKey },
-      },
-      auth: {},
+  config: KubeConfig = {
+    server: cluster.url,
+    namespace: 'default',
+    tls: {
+      ca: { file: cluster.caFile },
+      cert: { file: cluster.clientCert },
+      key: { file: cluster.clientKey },
     },
-    { signal, rate: false, ...(onRequest === undefined ? {} : { onRequest }) },
-  );
+    auth: {},
+  },
+): Kube => connect(config, { signal, rate: false, ...(onRequest === undefined ? {} : { onRequest }) });
 
-export async function setStage(options: { readonly crds?: boolean } = {}): Promise<Stage> {
-  const cluster = await startCluster({});
+export interface StageOptions {
+  readonly crds?: boolean;
+  readonly controllerManager?: boolean;
+  /** With everything that `handover install` gives, and operators that have no more rights than that. */
+  readonly installed?: Partial<InstallOptions>;
+}
+
+export async function setStage(options: StageOptions = {}): Promise<Stage> {
+  const cluster = await startCluster({ controllerManager: options.controllerManager ?? false });
   const end = new AbortController();
   const kube = connectTo(cluster, end.signal);
   const requests: (RequestReport & { readonly by: string })[] = [];
   const events: (OperatorEvent & { readonly by: string })[] = [];
   const running: Running[] = [];
   let files = 0;
-  if (options.crds !== false) {
-    await cluster.apply(...crds());
+  let account: KubeConfig | undefined;
+  if (options.installed !== undefined) {
+    const wanted = { namespace: 'handover-system', image: 'none', ...options.installed };
+    const all = installation(wanted).filter(({ kind }) => kind !== 'Deployment');
+    for (const object of all) await cluster.apply(object);
     await cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');
+    const groups = [
+      'system:serviceaccounts',
+      'system:serviceaccounts:handover-system',
+      'system:authenticated',
+    ];
+    const kubeconfig = await cluster.kubeconfigFor('system:serviceaccount:handover-system:handover', groups);
+    account = await loadKubeConfig({ kubeconfig });
+  } else {
+    if (options.crds !== false) {
+      await cluster.apply(...crds());
+      await cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');
+    }
+    await cluster.kubectl('create', 'namespace', 'handover-system');
   }
-  await cluster.kubectl('create', 'namespace', 'handover-system');
   return {
     cluster,
     kube,
@@ -73,7 +94,7 @@ export async function setStage(options: { readonly crds?: boolean } = {}): Promi
       const stop = new AbortController();
       const close = new AbortController();
       const operator = new Operator({
-        kube: connectTo(cluster, close.signal, (report) => requests.push({ ...report, by: name })),
+        kube: connectTo(cluster, close.signal, (report) => requests.push({ ...report, by: name }), account),
         namespace: 'handover-system',
         identity: name,
         on: (event) => events.push({ ...event, by: name }),

@@ -1,0 +1,30 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { Service } from './service.ts';
+import type { Answer, Asked, Given } from './threaded-service.ts';
+
+const { name, manner, folder } = workerData as Given;
+const service = new Service(name, manner, folder);
+
+const done = async (asked: Asked): Promise<unknown> => {
+  switch (asked.do) {
+    case 'start':
+      return service.start();
+    case 'restart':
+      return service.restart();
+    case 'call':
+      return service.call(asked.other);
+    case 'status':
+      return service.status(asked.at);
+    default:
+      return asked satisfies never;
+  }
+};
+
+parentPort?.on('message', (asked: Asked & { readonly id: number }) => {
+  const answer = (rest: Pick<Answer, 'result' | 'problem'>): void =>
+    parentPort?.postMessage({ id: asked.id, port: service.port, ...rest } satisfies Answer);
+  done(asked).then(
+    (result) => answer({ result }),
+    (error) => answer({ problem: error instanceof Error ? error.message : String(error) }),
+  );
+});

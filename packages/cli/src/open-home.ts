@@ -1,0 +1,60 @@
+import type { Catalogue, Home } from '@handover/engine';
+import type { Instant } from '@handover/material';
+import type { View } from '@handover/operator';
+import type { Command } from 'commander';
+import type { Context } from './context.ts';
+import { homePath, openHome } from './directory/open-home.ts';
+import { type KubeFlags, kubeOptions } from './kubernetes/flags.ts';
+
+export interface HomeFlags extends KubeFlags {
+  readonly home: string;
+  readonly operatorNamespace?: string;
+}
+
+/** `--home`, and what `--home kube` needs besides. */
+export const homeOptions = (command: Command): Command =>
+  kubeOptions(command.option('--home <home>', 'where the objects live: dir:PATH or kube', 'dir:.')).option(
+    '--operator-namespace <ns>',
+    'with --home kube: the namespace that handover operator runs in (default: handover-system)',
+  );
+
+/** A home for somebody who only looks. */
+export interface OpenHome {
+  readonly home: Home;
+  catalogue(): Promise<Catalogue>;
+  now(): Instant;
+  /** The cluster, where it is one. */
+  readonly view: View | undefined;
+  close(): void;
+}
+
+async function openAnyHome(flags: HomeFlags, context: Context): Promise<OpenHome> {
+  if (flags.home !== 'kube') {
+    const home = openHome(homePath(flags.home), context);
+    return { home, catalogue: async () => home.load(), now: context.now, view: undefined, close: () => {} };
+  }
+  // Read only when it is needed: most commands never see a cluster.
+  const { openCluster } = await import('./kubernetes/open-cluster.ts');
+  const { view, close } = await openCluster(flags);
+  return {
+    home: view.home,
+    catalogue: async () => (await view.register()).catalogue,
+    now: view.now,
+    view,
+    close,
+  };
+}
+
+/** Opens a home for the length of `use`: a cluster's watches would keep the process alive. */
+export async function withHome<T>(
+  flags: HomeFlags,
+  context: Context,
+  use: (open: OpenHome) => Promise<T>,
+): Promise<T> {
+  const open = await openAnyHome(flags, context);
+  try {
+    return await use(open);
+  } finally {
+    open.close();
+  }
+}

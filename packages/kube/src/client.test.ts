@@ -1,0 +1,258 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { codeOf, eventually } from '../test/eventually.ts';
+import { connect } from './client.ts';
+import { Hidden } from './hidden.ts';
+import { configMaps, secrets } from './kinds.ts';
+import type { Kube } from './kube.ts';
+import { type RequestReport, retryAfterOf } from './session.ts';
+import { FakeApiServer } from './testing/index.ts';
+
+let server: FakeApiServer;
+let stop: AbortController;
+let kube: Kube;
+const reports: RequestReport[] = [];
+beforeEach(async () => {
+  server = await FakeApiServer.start();
+  stop = new AbortController();
+  reports.length = 0;
+  kube = connect(server.config, {
+    signal: stop.signal,
+    rate: false,
+    userAgent: 'test/1',
+    onRequest: (report) => reports.push(report),
+  });
+});
+afterEach(async () => {
+  stop.abort();
+  await server.stop();
+});
+
+const which = { namespace: 'default', name: 'x' };
+const made = () => kube.create(configMaps, { metadata: which, data: { a: '1' } });
+
+describe('one request after another', () => {
+  test('goes over the same connections', async () => {
+    await made();
+    for (let i = 0; i < 50; i++) await kube.get(configMaps, which);
+    // undici may open a second one when the next request comes before the first has been put away.
+    expect(server.connections.made).toBeLessThanOrEqual(2);
+  });
+
+  test('at once, uses a bounded number of connections', async () => {
+    await made();
+    await Promise.all(Array.from({ length: 200 }, () => kube.get(configMaps, which)));
+    expect(server.connections.made).toBeLessThanOrEqual(32);
+  });
+
+  test('is told to whoever counts', async () => {
+    await made();
+    await kube.get(configMaps, { ...which, name: 'nobody' });
+    const [create, get] = reports;
+    expect(create).toMatchObject({
+      verb: 'create',
+      resource: 'configmaps',
+      namespace: 'default',
+      status: 201,
+    });
+    expect(get).toMatchObject({ verb: 'get', name: 'nobody', status: 404, group: '', version: 'v1' });
+    expect(get?.ms).toBeGreaterThan(0);
+    expect(server.requests.at(-1)?.headers['user-agent']).toBe('test/1');
+  });
+});
+
+describe('a server in trouble', () => {
+  test('429 and 503 with Retry-After are waited for and tried again, writes too', async () => {
+    for (const status of [429, 503]) {
+      server.faults.add({ status, headers: { 'retry-after': '0' }, times: 2 });
+    }
+    await made();
+    expect(server.requests).toHaveLength(5);
+    expect(reports.map(({ status }) => status)).toEqual([429, 429, 503, 503, 201]);
+  });
+
+  test('503 without Retry-After, and 500, are passed on', async () => {
+    server.faults.add({ status: 503 });
+    expect(await codeOf(kube.get(configMaps, which))).toBe('KUBE_UNAVAILABLE');
+    server.faults.add({ status: 500 });
+    expect(await codeOf(kube.get(configMaps, which))).toBe('KUBE_INTERNAL');
+    expect(server.requests).toHaveLength(2);
+  });
+
+  test('is not asked for ever', async () => {
+    server.faults.add({ status: 429, headers: { 'retry-after': '0' }, times: 100 });
+    expect(await codeOf(kube.get(configMaps, which))).toBe('KUBE_TOO_MANY_REQUESTS');
+    expect(server.requests).toHaveLength(6);
+    server.faults.clear();
+    server.faults.add({ status: 429, headers: { 'retry-after': '3600' } });
+    expect(await codeOf(kube.get(configMaps, which))).toBe('KUBE_TOO_MANY_REQUESTS');
+  });
+
+  test('Retry-After is seconds or a date', () => {
+    const of = (status: number, text?: string) =>
+      retryAfterOf({ status, headers: text === undefined ? {} : { 'retry-after': text } }, 0);
+    expect(of(429, '7')).toBe(7_000);
+    expect(of(503, 'Thu, 01 Jan 1970 00:00:09 GMT')).toBe(9_000);
+    expect(of(429)).toBe(1_000);
+    expect(of(503)).toBeUndefined();
+    expect(of(500, '7')).toBeUndefined();
+    expect(of(429, 'soon')).toBe(1_000);
+  });
+
+  test('a read is tried once more when its connection was cut; a write is not', async () => {
+    await made();
+    server.faults.add({ does: 'reset' });
+    expect((await kube.get(configMaps, which))?.data).toEqual({ a: '1' });
+    server.faults.add({ does: 'lose' });
+    const before = server.writes.length;
+    const patch = kube.patch(configMaps, which, { merge: { data: { a: '2' } } });
+    expect(await codeOf(patch)).toBe('KUBE_UNAVAILABLE');
+    expect(server.writes).toHaveLength(before + 1);
+  });
+
+  test('that does not answer is given up, by time or by signal, and its connection with it', async () => {
+    server.faults.add({ does: 'hang', times: 3 });
+    expect(await codeOf(kube.get(configMaps, which, { timeout: 50 }))).toBe('KUBE_TIMEOUT');
+    const own = new AbortController();
+    const asked = codeOf(kube.get(configMaps, which, { signal: own.signal }));
+    await eventually(() => server.requests.length === 2);
+    own.abort();
+    expect(await asked).toBe('KUBE_ABORTED');
+    expect(await codeOf(kube.get(configMaps, which, { signal: AbortSignal.abort() }))).toBe('KUBE_ABORTED');
+    expect(server.requests).toHaveLength(2);
+    // Both were cut; undici puts an idle one in the place of each.
+    await eventually(() => server.connections.made - server.connections.open >= 2);
+  });
+
+  test('that is not there is unavailable, and worth another try later', async () => {
+    await server.stop();
+    await expect(kube.get(configMaps, which)).rejects.toMatchObject({
+      code: 'KUBE_UNAVAILABLE',
+      retry: 'later',
+    });
+  });
+
+  test('that answers with something else than JSON is no API server', async () => {
+    const web = createServer((_, response) => response.end('<html>hello</html>'));
+    await new Promise<void>((resolve) => web.listen(0, '127.0.0.1', resolve));
+    const { port } = web.address() as AddressInfo;
+    const lost = connect({ ...server.config, server: `http://127.0.0.1:${port}` }, { signal: stop.signal });
+    expect(await codeOf(lost.get(configMaps, which))).toBe('KUBE_BAD_ANSWER');
+    expect(await codeOf(lost.list(configMaps))).toBe('KUBE_BAD_ANSWER');
+    stop.abort();
+    await new Promise((resolve) => web.close(resolve));
+  });
+
+  test('is not asked for paths of other servers', async () => {
+    expect(await codeOf(kube.raw('GET', '//elsewhere/'))).toBe('OPTION_INVALID');
+    expect(await codeOf(kube.raw('GET', 'http://elsewhere/'))).toBe('OPTION_INVALID');
+  });
+
+  test('an answer over the bound is refused before it is all in memory', async () => {
+    await kube.create(configMaps, { metadata: which, data: { a: 'x'.repeat(100_000) } });
+    const path = '/api/v1/namespaces/default/configmaps/x';
+    expect(await codeOf(kube.raw('GET', path, { maxBytes: 50_000 }))).toBe('KUBE_TOO_LARGE');
+    expect((await kube.raw('GET', path, { maxBytes: 200_000 })).status).toBe(200);
+  });
+
+  test('the end of the client ends what is under way, and leaves no connection', async () => {
+    server.faults.add({ does: 'hang' });
+    const asked = codeOf(kube.get(configMaps, which));
+    await eventually(() => server.requests.length === 1);
+    stop.abort();
+    expect(await asked).toBe('KUBE_ABORTED');
+    expect(await codeOf(kube.get(configMaps, which))).toBe('KUBE_ABORTED');
+    await eventually(() => server.connections.open === 0);
+  });
+});
+
+describe('the own rate', () => {
+  test('is kept, and a waiting request can be given up', async () => {
+    const slow = connect(server.config, { signal: stop.signal, rate: { perSecond: 0.001, burst: 2 } });
+    await slow.get(configMaps, which);
+    await slow.get(configMaps, which);
+    const own = new AbortController();
+    const third = codeOf(slow.get(configMaps, which, { signal: own.signal }));
+    own.abort();
+    expect(await third).toBe('KUBE_ABORTED');
+    expect(server.requests).toHaveLength(2);
+  });
+});
+
+describe('who we are', () => {
+  test('a refused token is an error that does not hold it', async () => {
+    await server.stop();
+    await server.start({ token: 'right' });
+    const wrong = { ...server.config, auth: { token: new Hidden('wrong-token-of-ours') } };
+    const refused = connect(wrong, { signal: stop.signal }).get(configMaps, which);
+    await expect(refused).rejects.toMatchObject({ code: 'KUBE_UNAUTHORIZED' });
+    await refused.catch((error: Error) =>
+      expect(`${error.message} ${JSON.stringify(error)}`).not.toContain('wrong-token'),
+    );
+    expect(await codeOf(connect(server.config, { signal: stop.signal }).get(configMaps, which))).toBe(
+      'no error',
+    );
+    expect(JSON.stringify(wrong)).not.toContain('wrong-token');
+  });
+
+  test('impersonates with every group', async () => {
+    const as = { user: 'jane', groups: ['a', 'b'], extra: { 'Scopes/x': ['1'] } };
+    await connect({ ...server.config, impersonate: as }, { signal: stop.signal }).get(configMaps, which);
+    expect(server.requests.at(-1)?.headers).toMatchObject({
+      'impersonate-user': 'jane',
+      'impersonate-group': 'a, b',
+      'impersonate-extra-scopes%2fx': '1',
+    });
+  });
+});
+
+describe('names and values', () => {
+  test('a name cannot leave its place in the path', async () => {
+    for (const name of ['..', 'a/b', '', '%2e']) {
+      expect(await codeOf(kube.get(configMaps, { namespace: 'default', name }))).toBe('KUBE_NAME_INVALID');
+      expect(await codeOf(kube.list(configMaps, { namespace: name }))).toBe('KUBE_NAME_INVALID');
+    }
+    expect(await codeOf(kube.get(configMaps, { name: 'x' }))).toBe('KUBE_NAME_INVALID');
+    expect(server.requests).toHaveLength(0);
+  });
+
+  test('what a Secret holds is not in an error about it', async () => {
+    server.faults.add({
+      status: 422,
+      reason: 'Invalid',
+      message: 'Secret "s" is invalid: data[x]: Invalid value: "c3VwZXItc2VjcmV0"',
+    });
+    const failing = kube.create(secrets, { metadata: { name: 's', namespace: 'default' } });
+    await failing.catch((error: Error) => expect(error.message).not.toContain('c3VwZXItc2VjcmV0'));
+    expect(await codeOf(failing)).toBe('KUBE_INVALID');
+  });
+});
+
+describe('lists', () => {
+  test('start over when their pages expire underway', async () => {
+    for (let i = 0; i < 5; i++)
+      await kube.create(configMaps, { metadata: { name: `a${i}`, namespace: 'default' } });
+    server.faults.add({ when: ({ query }) => query.has('continue'), status: 410, reason: 'Expired' });
+    const { items } = await kube.list(configMaps, { namespace: 'default', limit: 2 });
+    expect(items).toHaveLength(5);
+    server.faults.add({
+      when: ({ query }) => query.has('continue'),
+      status: 410,
+      reason: 'Expired',
+      times: 2,
+    });
+    expect(await codeOf(kube.list(configMaps, { namespace: 'default', limit: 2 }))).toBe('KUBE_GONE');
+  });
+
+  test('ask for smaller pages when one is too large', async () => {
+    for (let i = 0; i < 5; i++)
+      await kube.create(configMaps, { metadata: { name: `a${i}`, namespace: 'default' } });
+    server.faults.add({ when: ({ query }) => Number(query.get('limit')) > 1, status: 413, times: 10 });
+    const { items } = await kube.list(configMaps, { namespace: 'default', limit: 4 });
+    expect(items).toHaveLength(5);
+    expect(
+      server.requests.filter(({ query }) => query.has('limit')).map(({ query }) => query.get('limit')),
+    ).toEqual(['4', '2', '1', '1', '1', '1', '1']);
+  });
+});

@@ -1,0 +1,216 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { eventually } from '../test/eventually.ts';
+import { connect } from './client.ts';
+import { Informer, type InformerOptions } from './informer.ts';
+import { type ConfigMap, configMaps } from './kinds.ts';
+import type { Kube } from './kube.ts';
+import { FakeApiServer } from './testing/index.ts';
+
+let server: FakeApiServer;
+let stop: AbortController;
+let kube: Kube;
+beforeEach(async () => {
+  server = await FakeApiServer.start();
+  stop = new AbortController();
+  kube = connect(server.config, { signal: stop.signal, rate: false });
+});
+afterEach(async () => {
+  stop.abort();
+  await server.stop();
+});
+
+const namespace = 'default';
+const put = (name: string, x: string) =>
+  kube.patch(
+    configMaps,
+    { namespace, name },
+    { apply: { metadata: { name }, data: { x } }, fieldManager: 'f', force: true },
+  );
+
+const inform = (more: Partial<InformerOptions<ConfigMap, string>> = {}) => {
+  const informer = new Informer<ConfigMap, string>(kube, configMaps, {
+    namespace,
+    project: ({ data }) => data?.x,
+    signal: stop.signal,
+    ...more,
+  });
+  const seen: string[] = [];
+  informer.on('changed', ({ key, before, after }) =>
+    seen.push(`${key.split('/')[1]} ${before ?? ''}→${after ?? ''}`),
+  );
+  return { informer: informer.start(), seen };
+};
+const lists = () =>
+  server.requests.filter(
+    ({ method, path, watch, query }) =>
+      method === 'GET' && path.endsWith('configmaps') && (!watch || query.has('sendInitialEvents')),
+  );
+const watches = () => server.requests.filter(({ watch, query }) => watch && !query.has('sendInitialEvents'));
+
+describe.each(['stream', 'pages'] as const)('an informer that lists by %s', (mode) => {
+  test('resumes from where it was when the server ends the watch', async () => {
+    await put('a', '1');
+    const { informer, seen } = inform({ lists: mode });
+    await informer.ready;
+    await eventually(() => server.watches === 1);
+    await put('a', '2');
+    await eventually(() => seen.includes('a 1→2'));
+    server.endWatches();
+    await put('a', '3');
+    await eventually(() => seen.includes('a 2→3'));
+    expect(lists()).toHaveLength(1);
+    expect(informer.state).toMatchObject({ phase: 'watching', lists: 1, synced: true });
+  });
+
+  test('lists again when its version is gone, and tells what it missed', async () => {
+    for (const name of ['a', 'b', 'c']) await put(name, '1');
+    const { informer, seen } = inform({ lists: mode });
+    await informer.ready;
+    await server.stop();
+    const { store } = server;
+    const configs = store.kind('', 'v1', 'configmaps');
+    const by = { manager: 'm', subresource: '', dryRun: false };
+    store.delete(configs, { namespace, name: 'a' }, {}, false);
+    store.patch(configs, { namespace, name: 'b' }, (object) => ({ ...object, data: { x: '2' } }), by);
+    store.create(configs, { namespace, name: 'd' }, { metadata: { name: 'd' }, data: { x: '1' } }, by);
+    server.compact();
+    seen.length = 0;
+    await server.start();
+    await eventually(() => seen.length === 3);
+    expect(seen.sort()).toEqual(['a 1→', 'b 1→2', 'd →1']);
+    expect(informer.get(`${namespace}/c`)).toBe('1');
+    expect(informer.state.lists).toBe(2);
+  });
+
+  test('goes on after errors that end other informers', async () => {
+    await put('a', '1');
+    for (const status of [500, 403, 404])
+      server.faults.add({ when: ({ method }) => method === 'GET', status });
+    server.faults.add({ when: ({ method }) => method === 'GET', does: 'reset' });
+    const { informer } = inform({ lists: mode });
+    const troubles: string[] = [];
+    informer.on('trouble', (error) => troubles.push((error as { code?: string }).code ?? ''));
+    await eventually(() => informer.synced, 60_000);
+    expect(informer.list()).toEqual(['1']);
+    expect(troubles.length).toBeGreaterThanOrEqual(3);
+  }, 90_000);
+});
+
+describe('an informer', () => {
+  test('begins again when the connection has gone silent', async () => {
+    await put('a', '1');
+    const { informer, seen } = inform({ silence: 150 });
+    await informer.ready;
+    await eventually(() => server.watches === 1);
+    server.silence();
+    await put('a', '2');
+    await eventually(() => seen.includes('a 1→2'));
+    expect(informer.state.lastError).toMatchObject({ code: 'KUBE_WATCH_SILENT' });
+    expect(lists()).toHaveLength(1);
+  });
+
+  test('moves on with bookmarks, so that quiet kinds need no new list', async () => {
+    await put('a', '1');
+    const { informer, seen } = inform();
+    await informer.ready;
+    await kube.create(
+      { ...configMaps, plural: 'secrets', kind: 'Secret' },
+      { metadata: { name: 's', namespace } },
+    );
+    server.compact();
+    server.bookmark();
+    await eventually(() => informer.state.resourceVersion === server.store.version);
+    server.endWatches();
+    await put('a', '2');
+    await eventually(() => seen.includes('a 1→2'));
+    expect(lists()).toHaveLength(1);
+    expect(watches().length).toBeGreaterThanOrEqual(1);
+  });
+
+  test('asks for pages where there are no streaming lists, and remembers that', async () => {
+    await server.stop();
+    await server.start({ streamingLists: false });
+    await put('a', '1');
+    const { informer, seen } = inform();
+    await informer.ready;
+    server.compact({ tell: true });
+    await put('a', '2');
+    await eventually(() => seen.includes('a 1→2'));
+    expect(server.requests.filter(({ query }) => query.has('sendInitialEvents'))).toHaveLength(1);
+  });
+
+  test('lists again when the server knows less than it does', async () => {
+    await put('a', '1');
+    const { informer } = inform();
+    await informer.ready;
+    for (let i = 0; i < 5; i++) await put('a', `x${i}`);
+    await eventually(() => informer.get(`${namespace}/a`) === 'x4');
+    // Restored from a copy: fewer versions than the informer has seen, and other objects.
+    server.restore();
+    await put('b', '1');
+    await eventually(() => informer.keys().join() === `${namespace}/b`);
+    expect(informer.state.lists).toBe(2);
+  });
+
+  test('keeps only what is asked for', async () => {
+    await put('keep', 'long');
+    await put('drop', '');
+    const { informer, seen } = inform({
+      project: ({ data }) => data?.x || undefined,
+      indexes: { first: (x) => [x[0] ?? ''] },
+    });
+    await informer.ready;
+    expect(informer.keys()).toEqual([`${namespace}/keep`]);
+    expect(informer.by('first', 'l')).toEqual(['long']);
+    await put('keep', '');
+    await eventually(() => seen.includes('keep long→'));
+    expect(informer.keys()).toEqual([]);
+    expect(informer.by('first', 'l')).toEqual([]);
+    expect(() => informer.by('nothing', 'x')).toThrow('no index');
+  });
+
+  test('without a projection keeps the object but not its managed fields', async () => {
+    await put('a', '1');
+    const informer = new Informer(kube, configMaps, { namespace, signal: stop.signal }).start();
+    await informer.ready;
+    expect(informer.get(`${namespace}/a`)?.data).toEqual({ x: '1' });
+    expect(informer.get(`${namespace}/a`)?.metadata.managedFields).toBeUndefined();
+  });
+
+  test('tells everything again at a resync', async () => {
+    await put('a', '1');
+    const { seen, informer } = inform({ resync: 30 });
+    await informer.ready;
+    await eventually(() => seen.filter((one) => one === 'a 1→1').length >= 2);
+  });
+
+  test('a listener that throws does not stop it', async () => {
+    const uncaught: unknown[] = [];
+    const others = process.listeners('uncaughtException');
+    process.removeAllListeners('uncaughtException');
+    const listener = (error: unknown) => uncaught.push(error);
+    process.on('uncaughtException', listener);
+    const { informer, seen } = inform();
+    informer.on('changed', () => {
+      throw new Error('mine');
+    });
+    await informer.ready;
+    await put('a', '1');
+    await put('a', '2');
+    await eventually(() => seen.includes('a 1→2') && uncaught.length === 2);
+    process.off('uncaughtException', listener);
+    for (const other of others) process.on('uncaughtException', other);
+  });
+
+  test('stops when told, and whoever waits for it hears so', async () => {
+    server.faults.add({ does: 'hang', times: 10 });
+    const { informer } = inform();
+    const waiting = expect(informer.ready).rejects.toMatchObject({ code: 'KUBE_ABORTED' });
+    await eventually(() => server.requests.length === 1);
+    informer.stop();
+    await waiting;
+    expect(informer.state.phase).toBe('stopped');
+    stop.abort();
+    await eventually(() => server.connections.open === 0);
+  });
+});

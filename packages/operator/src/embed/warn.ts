@@ -1,0 +1,23 @@
+import { HandoverError } from '@handover/material';
+import type { OperatorEvent } from '../run/operator.ts';
+
+const AGAIN_MS = 60_000;
+
+/** Nobody listening must not mean that nobody is told: failures as warnings of the process, the same one once a minute. */
+export const warnOfFailures = (
+  warn: (message: string, code: string) => void = (message, code) =>
+    process.emitWarning(message, { type: 'HandoverWarning', code }),
+  now: () => number = () => performance.now(),
+): ((event: OperatorEvent) => void) => {
+  const said = new Map<string, number>();
+  return (event) => {
+    if (event.kind !== 'failed') return;
+    const { what, error } = event;
+    const code = error instanceof HandoverError ? error.code : 'INTERNAL';
+    const key = `${what} ${code}`;
+    const last = said.get(key);
+    if (last !== undefined && now() - last < AGAIN_MS) return;
+    said.set(key, now());
+    warn(`${what}: ${error instanceof Error ? error.message : String(error)}; trying again`, code);
+  };
+};

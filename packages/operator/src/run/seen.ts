@@ -1,0 +1,139 @@
+import type { AuthorityId, ConsumerFound, EvidenceSource } from '@handover/engine';
+import { type ConfigMap, configMaps, type Kube } from '@handover/kube';
+import { HandoverError, type Instant, instant } from '@handover/material';
+import { stateName } from '../home/authorities.ts';
+import { FIELD_MANAGER } from '../home/record.ts';
+
+/** The operator alone can ask pods; everybody else reads what it saw here, in its own namespace. No key is in it. */
+export const seenName = (authority: AuthorityId): string => stateName(authority).replace('authority', 'seen');
+const KEY = 'consumers.json';
+const INTERVAL_MS = 2_000;
+/** An object may have 1 MiB; what does not fit is left out from the end, and counted. */
+const MOST_BYTES = 900_000;
+
+interface Seen {
+  readonly authority: AuthorityId;
+  readonly at: string;
+  readonly leftOut: number;
+  readonly consumers: readonly ConsumerFound[];
+}
+
+/** Times of proofs move with every look: they alone are no news. */
+const newsIn = (consumers: readonly ConsumerFound[]): string =>
+  JSON.stringify(consumers, (key, value: unknown) =>
+    key === 'at' || key === 'workloadVersion' ? undefined : value,
+  );
+
+const textOf = (authority: AuthorityId, consumers: readonly ConsumerFound[], now: Instant): string => {
+  let kept = consumers.length;
+  for (;;) {
+    const seen: Seen = {
+      authority,
+      at: new Date(now).toISOString(),
+      leftOut: consumers.length - kept,
+      consumers: consumers.slice(0, kept),
+    };
+    const text = JSON.stringify(seen);
+    if (text.length <= MOST_BYTES || kept === 0) return text;
+    kept = Math.floor((kept * MOST_BYTES) / text.length / 1.1);
+  }
+};
+
+/** Publishes what was seen of the consumers of each authority: when it changed, and not more often than every two seconds. */
+export class SeenWriter {
+  readonly #kube: Kube;
+  readonly #namespace: string;
+  readonly #signal: AbortSignal;
+  readonly #onError: (what: string, error: unknown) => void;
+  readonly #written = new Map<AuthorityId, { readonly news: string; readonly at: number }>();
+
+  constructor(
+    kube: Kube,
+    namespace: string,
+    signal: AbortSignal,
+    onError: (what: string, error: unknown) => void,
+  ) {
+    this.#kube = kube;
+    this.#namespace = namespace;
+    this.#signal = signal;
+    this.#onError = onError;
+  }
+
+  async put(authority: AuthorityId, consumers: readonly ConsumerFound[], now: Instant): Promise<void> {
+    const news = newsIn(consumers);
+    const last = this.#written.get(authority);
+    if (last?.news === news || performance.now() - (last?.at ?? Number.NEGATIVE_INFINITY) < INTERVAL_MS)
+      return;
+    this.#written.set(authority, { news, at: performance.now() });
+    const name = seenName(authority);
+    try {
+      // After a restart the last one's words may still be true: then nothing is written.
+      if (
+        last === undefined &&
+        newsIn((await readSeen(this.#kube, this.#namespace, authority, this.#signal)) ?? []) === news
+      )
+        return;
+      await this.#kube.patch(
+        configMaps,
+        { namespace: this.#namespace, name },
+        {
+          apply: {
+            apiVersion: 'v1',
+            kind: 'ConfigMap',
+            metadata: {
+              name,
+              namespace: this.#namespace,
+              labels: { 'app.kubernetes.io/managed-by': 'handover' },
+            },
+            data: { [KEY]: textOf(authority, consumers, now) },
+          },
+          fieldManager: FIELD_MANAGER,
+          force: true,
+          signal: this.#signal,
+        },
+      );
+    } catch (error) {
+      this.#written.delete(authority);
+      if (!this.#signal.aborted) this.#onError(`what was seen of ${authority}`, error);
+    }
+  }
+}
+
+export async function readSeen(
+  kube: Kube,
+  namespace: string,
+  authority: AuthorityId,
+  signal: AbortSignal,
+): Promise<readonly ConsumerFound[] | undefined> {
+  const found: ConfigMap | undefined = await kube.get(
+    configMaps,
+    { namespace, name: seenName(authority) },
+    { signal },
+  );
+  const text = found?.data?.[KEY];
+  if (text === undefined) return undefined;
+  try {
+    const seen = JSON.parse(text) as Seen;
+    return seen.consumers.map((consumer) => ({
+      ...consumer,
+      instances: consumer.instances.map((instance) => ({
+        ...instance,
+        createdAt: instance.createdAt === undefined ? undefined : instant(instance.createdAt),
+      })),
+    }));
+  } catch (error) {
+    throw new HandoverError(
+      'SEEN_UNREADABLE',
+      `ConfigMap ${namespace}/${seenName(authority)} cannot be read; delete it, the operator writes it anew`,
+      {
+        path: seenName(authority),
+        cause: error,
+      },
+    );
+  }
+}
+
+/** Consumers as the operator last saw them, for whoever only looks. */
+export const seenEvidence = (kube: Kube, namespace: string, signal: AbortSignal): EvidenceSource => ({
+  consumers: async (duties) => (await readSeen(kube, namespace, duties.id, signal)) ?? [],
+});

@@ -1,0 +1,118 @@
+import { type AuthorityId, authorityIn, type Home, ROTATION_ID, throughCache } from '@handover/engine';
+import type { Kube } from '@handover/kube';
+import { HandoverError, type Instant } from '@handover/material';
+import { KubeHome } from '../home/home.ts';
+import { kindsWith, trustBundleVersion } from '../home/kinds.ts';
+import { PLURALS } from '../home/place.ts';
+import { FIELD_MANAGER } from '../home/record.ts';
+import type { Register } from '../resources/catalogue.ts';
+import { CustomResources } from '../resources/declarations.ts';
+import { ownWish } from '../resources/injections.ts';
+import { RESOURCE_KINDS } from '../resources/kinds.ts';
+import { seenEvidence } from './seen.ts';
+
+/** A cluster for somebody who looks and asks, and leaves the work to the operator. */
+export interface View {
+  readonly home: Home;
+  register(): Promise<Register>;
+  /** Writes on the Authority what is wanted of the operator. */
+  ask(
+    authority: AuthorityId,
+    wish: { readonly rotate: string } | { readonly distrust: number },
+  ): Promise<void>;
+  /** When the operator last said what it saw; undefined: never. */
+  now(): Instant;
+}
+
+export interface ViewOptions {
+  readonly kube: Kube;
+  /** The operator's namespace. */
+  readonly namespace: string;
+  readonly trustNamespace?: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+export async function openView({
+  kube,
+  namespace,
+  trustNamespace = namespace,
+  signal,
+}: ViewOptions): Promise<View> {
+  const version = await trustBundleVersion(kube, signal);
+  const { group, plural } = RESOURCE_KINDS.Authority;
+  if (!(await kube.serves(group, RESOURCE_KINDS.Authority.version, plural, { signal }))) {
+    throw new HandoverError(
+      'CRDS_MISSING',
+      'this cluster does not know Authorities; install them with handover install | kubectl apply -f -',
+    );
+  }
+  const home = new KubeHome({
+    kube,
+    kinds: kindsWith(version ?? 'v1'),
+    namespace,
+    trustNamespace,
+    declarations: new CustomResources({ kube, signal, onChange: () => home?.forget() }),
+    wide: PLURALS.filter((candidate) => candidate !== 'clustertrustbundles' || version !== undefined),
+    clusterTrustBundles: version !== undefined,
+    wishOf: ownWish,
+    takeOver: false,
+    consumersFound: true,
+    evidence: seenEvidence(kube, namespace, signal),
+    signal,
+    onChange: () => home?.forget(),
+    onState: () => {},
+  });
+  await home.ready();
+  return {
+    home: throughCache(home, home.cached),
+    register: () => home.register(),
+    now: () => home.clock.now(),
+    ask: async (authority, wish) => {
+      const { catalogue } = await home.register();
+      authorityIn(catalogue, authority);
+      if ('rotate' in wish && !ROTATION_ID.test(wish.rotate)) {
+        throw new HandoverError(
+          'ROTATION_ID_INVALID',
+          `${JSON.stringify(wish.rotate.slice(0, 130))} is no name for a rotation; use up to 128 letters, digits and -._:@+`,
+        );
+      }
+      await annotate(kube, authority, wish, signal);
+    },
+  };
+}
+
+const MOST_KEPT = 5;
+
+/** Adds to what is already asked for: a later wish must not push out one that nobody has taken up yet. */
+async function annotate(
+  kube: Kube,
+  authority: AuthorityId,
+  wish: { readonly rotate: string } | { readonly distrust: number },
+  signal: AbortSignal,
+): Promise<void> {
+  const [namespace = '', name = ''] = authority.split('/');
+  const [key, value] =
+    'rotate' in wish
+      ? ['handover.dev/rotate', wish.rotate]
+      : ['handover.dev/distrust', String(wish.distrust)];
+  for (let attempt = 0; ; attempt++) {
+    const found = await kube.get(RESOURCE_KINDS.Authority, { namespace, name }, { signal });
+    const known = (found?.metadata.annotations?.[key] ?? '').split(',').filter((item) => item !== '');
+    if (known.includes(value)) return;
+    const annotations = { [key]: [...known.slice(1 - MOST_KEPT), value].join(',') };
+    try {
+      await kube.patch(
+        RESOURCE_KINDS.Authority,
+        { namespace, name },
+        {
+          merge: { metadata: { resourceVersion: found?.metadata.resourceVersion, annotations } },
+          fieldManager: `${FIELD_MANAGER}-cli`,
+          signal,
+        },
+      );
+      return;
+    } catch (error) {
+      if (attempt === 4 || !(error instanceof HandoverError) || error.code !== 'KUBE_CONFLICT') throw error;
+    }
+  }
+}

@@ -1,0 +1,585 @@
+import { readFileSync } from 'node:fs';
+import { type Cluster, startCluster } from '@handover/test-cluster';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type InstallOptions, installation } from '../../src/install/install.ts';
+import { type Answer, eventually, type Json, type Requests, requestsTo } from './requests.ts';
+
+const OPERATOR = 'system:serviceaccount:handover-system:handover';
+const options: InstallOptions = { namespace: 'handover-system', image: 'handover:test' };
+
+let cluster: Cluster;
+let send: Requests;
+let close = () => {};
+
+/** Stands for a bundle in the tables below; the API server wants a real one, which there is only once the cluster runs. */
+const CA = 'YSByZWFsIENB';
+let realCa = '';
+const labels = { app: 'x' };
+const workload = (kind: string, more: Json = {}): Json => ({
+  apiVersion: 'apps/v1',
+  kind,
+  metadata: { name: 'web', namespace: 'shop', annotations: { 'example.com/owner': 'shop' } },
+  spec: {
+    selector: { matchLabels: labels },
+    template: {
+      metadata: { labels },
+      spec: { containers: [{ name: 'web', image: 'web:1', env: [{ name: 'A', value: 'b' }] }] },
+    },
+    ...more,
+  },
+});
+const hook = (kind: string): Json => ({
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind,
+  metadata: { name: 'hook' },
+  webhooks: ['a.example.com', 'b.example.com'].map((name) => ({
+    name,
+    admissionReviewVersions: ['v1'],
+    sideEffects: 'None',
+    failurePolicy: 'Ignore',
+    // Nothing in this cluster has this label: the webhooks see no request.
+    objectSelector: { matchLabels: { 'example.com/hooked': 'yes' } },
+    clientConfig: { service: { namespace: 'shop', name: 'hook' } },
+    rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] }],
+  })),
+});
+const OBJECTS: readonly Json[] = [
+  workload('Deployment', { replicas: 0 }),
+  workload('StatefulSet', { replicas: 0, serviceName: 'web' }),
+  workload('DaemonSet'),
+  {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web', namespace: 'shop', labels },
+    spec: { automountServiceAccountToken: false, containers: [{ name: 'web', image: 'web:1' }] },
+  },
+  { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'theirs', namespace: 'shop' }, data: { a: CA } },
+  {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'kubernetes.io/dockerconfigjson',
+    metadata: { name: 'pull', namespace: 'shop' },
+    data: { '.dockerconfigjson': Buffer.from('{"auths":{}}').toString('base64') },
+  },
+  { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'theirs', namespace: 'shop' }, data: { a: 'b' } },
+  hook('ValidatingWebhookConfiguration'),
+  hook('MutatingWebhookConfiguration'),
+  {
+    apiVersion: 'apiregistration.k8s.io/v1',
+    kind: 'APIService',
+    metadata: { name: 'v1.example.com' },
+    spec: {
+      group: 'example.com',
+      version: 'v1',
+      groupPriorityMinimum: 100,
+      versionPriority: 100,
+      service: { namespace: 'shop', name: 'api' },
+    },
+  },
+  {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'things.example.org' },
+    spec: {
+      group: 'example.org',
+      scope: 'Namespaced',
+      names: { kind: 'Thing', plural: 'things', singular: 'thing', listKind: 'ThingList' },
+      conversion: {
+        strategy: 'Webhook',
+        webhook: {
+          conversionReviewVersions: ['v1'],
+          clientConfig: { service: { namespace: 'shop', name: 'convert' } },
+        },
+      },
+      versions: ['v1', 'v2'].map((name) => ({
+        name,
+        served: true,
+        storage: name === 'v1',
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            properties: { spec: { type: 'object', properties: { size: { type: 'integer' } } } },
+          },
+        },
+      })),
+    },
+  },
+];
+
+beforeAll(async () => {
+  cluster = await startCluster({ controllerManager: true });
+  ({ send, close } = requestsTo(cluster));
+  realCa = readFileSync(cluster.caFile).toString('base64');
+  await cluster.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
+  await eventually(
+    () => send('GET', '/api/v1/namespaces/shop/serviceaccounts/default'),
+    ({ code }) => code === 200,
+  );
+  await cluster.apply(...OBJECTS);
+  await cluster.apply(...installation(options));
+});
+afterAll(async () => {
+  close();
+  await cluster?.stop();
+});
+
+const PATHS = {
+  deployment: '/apis/apps/v1/namespaces/shop/deployments/web',
+  statefulset: '/apis/apps/v1/namespaces/shop/statefulsets/web',
+  daemonset: '/apis/apps/v1/namespaces/shop/daemonsets/web',
+  pod: '/api/v1/namespaces/shop/pods/web/status',
+  secret: '/api/v1/namespaces/shop/secrets/theirs',
+  pull: '/api/v1/namespaces/shop/secrets/pull',
+  configmap: '/api/v1/namespaces/shop/configmaps/theirs',
+  validating: '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hook',
+  mutating: '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/hook',
+  apiservice: '/apis/apiregistration.k8s.io/v1/apiservices/v1.example.com',
+  crd: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.example.org',
+} as const;
+type Target = keyof typeof PATHS;
+
+const patch = (target: Target, body: unknown, as: string | undefined, type: 'merge' | 'json' | 'apply') =>
+  send('PATCH', PATHS[target], {
+    body: JSON.parse(JSON.stringify(body).replaceAll(CA, realCa)),
+    type,
+    as,
+    query: { dryRun: 'All', fieldManager: 'handover', ...(type === 'apply' ? { force: 'true' } : {}) },
+  });
+const denied = ({ message }: Answer): boolean => message.includes('ValidatingAdmissionPolicy');
+const annotated = (annotations: Json): Json => ({ metadata: { annotations } });
+const stamped = (annotations: Json): Json => ({ spec: { template: annotated(annotations) } });
+const ops = (...operations: readonly (readonly [string, string, unknown])[]) =>
+  operations.map(([op, path, value]) => ({ op, path, value }));
+
+// One for each policy: until each of them answers, nothing is shown by what goes through.
+const FORBIDDEN: readonly (readonly [string, Target, Json | readonly Json[], RegExp])[] = [
+  [
+    'a label of a pod',
+    'pod',
+    { metadata: { labels: { app: 'y' } } },
+    /handover-pods.*only annotations in the metadata of pods/,
+  ],
+  [
+    'another annotation of a pod',
+    'pod',
+    annotated({ 'example.com/a': 'b' }),
+    /may not change this annotation of pods/,
+  ],
+  [
+    'another annotation of ours on a pod',
+    'pod',
+    annotated({ 'handover.dev/probe': '1' }),
+    /may not change this annotation of pods/,
+  ],
+  ['the status of a pod', 'pod', { status: { phase: 'Failed' } }, /may change only annotations of pods/],
+  [
+    'a condition of a pod',
+    'pod',
+    { status: { conditions: [{ type: 'Ready', status: 'True' }] } },
+    /may change only annotations of pods/,
+  ],
+  [
+    'a finalizer on a pod',
+    'pod',
+    { metadata: { finalizers: ['example.com/x'] } },
+    /only annotations in the metadata of pods/,
+  ],
+  ...(['deployment', 'statefulset', 'daemonset'] as const).flatMap(
+    (target): readonly (readonly [string, Target, Json | readonly Json[], RegExp])[] => [
+      [
+        `what a ${target} runs`,
+        target,
+        ops(['replace', '/spec/template/spec/containers/0/image', 'evil:1']),
+        /handover-workloads.*only handover.dev\/trust-hash.*in the spec of workloads/,
+      ],
+      [
+        `the service account of a ${target}`,
+        target,
+        { spec: { template: { spec: { serviceAccountName: 'admin' } } } },
+        /in the spec of workloads/,
+      ],
+      [
+        `a label of the pods of a ${target}`,
+        target,
+        ops(['add', '/spec/template/metadata/labels/x', 'y']),
+        /in the spec of workloads/,
+      ],
+      [
+        `another annotation of the pods of a ${target}`,
+        target,
+        stamped({ 'example.com/a': 'b' }),
+        /in the spec of workloads/,
+      ],
+      [
+        `an owner for a ${target}`,
+        target,
+        { metadata: { finalizers: ['example.com/x'] } },
+        /only annotations in the metadata of workloads/,
+      ],
+      [
+        `an annotation of others on a ${target}`,
+        target,
+        annotated({ 'example.com/owner': 'me' }),
+        /may not change this annotation of workloads/,
+      ],
+      [
+        `an annotation of others taken from a ${target}`,
+        target,
+        annotated({ 'example.com/owner': null }),
+        /may not change this annotation of workloads/,
+      ],
+    ],
+  ),
+  ['how many replicas', 'deployment', { spec: { replicas: 5 } }, /in the spec of workloads/],
+  ['a field that was not there', 'deployment', { spec: { paused: true } }, /in the spec of workloads/],
+  [
+    'a Secret that does not say whose it is',
+    'secret',
+    { data: { a: 'eA==' } },
+    /handover-data.*label handover.dev\/managed: "true"/,
+  ],
+  [
+    'a ConfigMap that does not say whose it is',
+    'configmap',
+    { data: { a: 'x' } },
+    /handover-data.*label handover.dev\/managed/,
+  ],
+  [
+    'an owner for a ConfigMap',
+    'configmap',
+    { metadata: { labels: { 'handover.dev/managed': 'true' }, finalizers: ['example.com/x'] } },
+    /may not change owners or finalizers/,
+  ],
+  [
+    'a Secret of another type',
+    'pull',
+    { metadata: { labels: { 'handover.dev/managed': 'true' } } },
+    /handover-secrets.*only Secrets of type kubernetes.io\/tls and Opaque/,
+  ],
+  ...(['validating', 'mutating'] as const).flatMap(
+    (target): readonly (readonly [string, Target, Json | readonly Json[], RegExp])[] => [
+      [
+        `the policy of a ${target} webhook`,
+        target,
+        ops(['replace', '/webhooks/0/failurePolicy', 'Fail']),
+        /handover-webhooks.*only clientConfig.caBundle of webhooks/,
+      ],
+      [
+        `the address of a ${target} webhook`,
+        target,
+        ops(['replace', '/webhooks/1/clientConfig/service/name', 'evil']),
+        /only clientConfig.caBundle of webhooks/,
+      ],
+      [
+        `a ${target} webhook taken away`,
+        target,
+        [{ op: 'remove', path: '/webhooks/0' }],
+        /only clientConfig.caBundle of webhooks/,
+      ],
+      [
+        `the order of ${target} webhooks`,
+        target,
+        [{ op: 'move', from: '/webhooks/0', path: '/webhooks/1' }],
+        /only clientConfig.caBundle of webhooks/,
+      ],
+      [
+        `a label of a ${target} configuration`,
+        target,
+        { metadata: { labels: { a: 'b' } } },
+        /only annotations in the metadata of webhook configurations/,
+      ],
+    ],
+  ),
+  [
+    'the address of an APIService',
+    'apiservice',
+    { spec: { service: { name: 'evil' } } },
+    /handover-apiservices.*only spec.caBundle of APIServices/,
+  ],
+  [
+    'an APIService without a check',
+    'apiservice',
+    { spec: { insecureSkipTLSVerify: true } },
+    /only spec.caBundle of APIServices/,
+  ],
+  [
+    'the address of a conversion webhook',
+    'crd',
+    { spec: { conversion: { webhook: { clientConfig: { service: { name: 'evil' } } } } } },
+    /handover-crds.*only spec.conversion.webhook.clientConfig.caBundle/,
+  ],
+  [
+    'no conversion at all',
+    'crd',
+    { spec: { conversion: { strategy: 'None', webhook: null } } },
+    /only spec.conversion.webhook.clientConfig.caBundle/,
+  ],
+  [
+    'the schema of a CRD',
+    'crd',
+    ops(['add', '/spec/versions/0/schema/openAPIV3Schema/properties/x', { type: 'string' }]),
+    /only spec.conversion.webhook.clientConfig.caBundle/,
+  ],
+  [
+    'a version of a CRD',
+    'crd',
+    ops(['replace', '/spec/versions/1/served', false]),
+    /only spec.conversion.webhook.clientConfig.caBundle/,
+  ],
+  ...(
+    [
+      ['validating', 'webhook configurations'],
+      ['apiservice', 'APIServices'],
+      ['crd', 'CustomResourceDefinitions'],
+    ] as const
+  ).flatMap(([target, what]): readonly (readonly [string, Target, Json | readonly Json[], RegExp])[] => [
+    [
+      `a label of ${what}`,
+      target,
+      { metadata: { labels: { a: 'b' } } },
+      new RegExp(`in the metadata of ${what}`),
+    ],
+    [
+      `an annotation of others on ${what}`,
+      target,
+      annotated({ 'cert-manager.io/inject-ca-from': 'a/b' }),
+      new RegExp(`may not change this annotation of ${what}`),
+    ],
+  ]),
+];
+
+const typeOf = (body: unknown) => (Array.isArray(body) ? 'json' : 'merge');
+
+describe('the operator is refused, in words', () => {
+  test.each(FORBIDDEN)('%s', async (_, target, body, message) => {
+    // A policy is in force a moment after it was applied.
+    const answer = await eventually(() => patch(target, body, OPERATOR, typeOf(body)), denied);
+    expect(answer.message).toMatch(message);
+    expect(answer.code).toBe(403);
+  });
+
+  test.each([
+    [
+      'a token of a service account',
+      'kubernetes.io/service-account-token',
+      { 'kubernetes.io/service-account.name': 'default' },
+    ],
+    ['a bootstrap token', 'bootstrap.kubernetes.io/token', {}],
+    ['state of an authority, elsewhere', 'handover.dev/authority', {}],
+  ])('%s', async (_, type, annotations) => {
+    const { code, message } = await send('POST', '/api/v1/namespaces/shop/secrets', {
+      as: OPERATOR,
+      query: { dryRun: 'All' },
+      body: {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        type,
+        metadata: { name: 'token', labels: { 'handover.dev/managed': 'true' }, annotations },
+      },
+    });
+    expect(message).toMatch(/handover-secrets.*may write only Secrets of type/);
+    expect(code).toBe(403);
+  });
+
+  test('an owned Secret', async () => {
+    const { code, message } = await send('POST', '/api/v1/namespaces/shop/secrets', {
+      as: OPERATOR,
+      query: { dryRun: 'All' },
+      body: {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: {
+          name: 'owned',
+          labels: { 'handover.dev/managed': 'true' },
+          ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'theirs', uid: 'x' }],
+        },
+      },
+    });
+    expect({ code, message }).toMatchObject({
+      code: 403,
+      message: expect.stringContaining('owners or finalizers'),
+    });
+  });
+});
+
+describe('nobody else is held to it', () => {
+  // The API server itself refuses some of these, whoever asks.
+  test.each(FORBIDDEN)('%s', async (_, target, body) => {
+    expect(denied(await patch(target, body, undefined, typeOf(body)))).toBe(false);
+  });
+});
+
+const managed = { labels: { 'handover.dev/managed': 'true', 'app.kubernetes.io/managed-by': 'handover' } };
+const record = { annotations: { 'handover.dev/record': '{}' } };
+
+describe('the operator may do its work', () => {
+  test.each<[string, Target, Json | readonly Json[]]>([
+    ['nudge a pod', 'pod', annotated({ 'handover.dev/nudge': 'f00d' })],
+    ...(['deployment', 'statefulset', 'daemonset'] as const).flatMap((target): [string, Target, Json][] => [
+      [
+        `stamp a ${target}`,
+        target,
+        stamped({ 'handover.dev/trust-hash': '3.0', 'handover.dev/tls-profile-hash': 'x' }),
+      ],
+      [
+        `restart a ${target}`,
+        target,
+        stamped({ 'kubectl.kubernetes.io/restartedAt': '2030-01-01T00:00:00Z' }),
+      ],
+      [`leave a note on a ${target}`, target, annotated({ 'handover.dev/stamped': 'x' })],
+    ]),
+    ['adopt a Secret', 'secret', { metadata: { ...managed, ...record }, data: { 'ca.crt': CA } }],
+    ['adopt a ConfigMap', 'configmap', { metadata: { ...managed, ...record }, data: { 'ca.crt': 'x' } }],
+    ['give an APIService its bundle', 'apiservice', { metadata: record, spec: { caBundle: CA } }],
+    [
+      'give a conversion webhook its bundle',
+      'crd',
+      { metadata: record, spec: { conversion: { webhook: { clientConfig: { caBundle: CA } } } } },
+    ],
+    ...(['validating', 'mutating'] as const).map((target): [string, Target, readonly Json[]] => [
+      `give a ${target} webhook its bundle`,
+      target,
+      ops(
+        ['add', '/webhooks/1/clientConfig/caBundle', CA],
+        ['add', '/metadata/annotations', record.annotations],
+      ),
+    ]),
+  ])('%s', async (_, target, body) => {
+    expect(await patch(target, body, OPERATOR, typeOf(body))).toMatchObject({ message: '', code: 200 });
+  });
+
+  test.each(['validating', 'mutating'] as const)(
+    'give a %s webhook its bundle by server-side apply',
+    async (target) => {
+      const kind =
+        target === 'validating' ? 'ValidatingWebhookConfiguration' : 'MutatingWebhookConfiguration';
+      const body = {
+        apiVersion: 'admissionregistration.k8s.io/v1',
+        kind,
+        metadata: { name: 'hook', ...record },
+        webhooks: [{ name: 'a.example.com', clientConfig: { caBundle: CA } }],
+      };
+      expect(await patch(target, body, OPERATOR, 'apply')).toMatchObject({ message: '', code: 200 });
+    },
+  );
+
+  test('stamp twice, and take a stamp away again', async () => {
+    const really = (body: Json) => send('PATCH', PATHS.daemonset, { body, type: 'merge', as: OPERATOR });
+    for (const hash of ['1', '2', null]) {
+      expect(await really(stamped({ 'handover.dev/trust-hash': hash }))).toMatchObject({
+        message: '',
+        code: 200,
+      });
+    }
+  });
+
+  test.each([
+    ['a leaf', 'shop', 'kubernetes.io/tls', managed],
+    ['a bundle', 'shop', 'Opaque', managed],
+    ['its own state', 'handover-system', 'handover.dev/authority', {}],
+  ])('create %s', async (_, namespace, type, metadata) => {
+    const answer = await send('POST', `/api/v1/namespaces/${namespace}/secrets`, {
+      as: OPERATOR,
+      query: { dryRun: 'All' },
+      body: {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        type,
+        metadata: { name: 'new', ...metadata },
+        data: { 'tls.crt': '', 'tls.key': '' },
+      },
+    });
+    expect(answer).toMatchObject({ message: '', code: 201 });
+  });
+});
+
+test('a configuration of a hundred webhooks stays within the budget of CEL', async () => {
+  const webhooks = Array.from({ length: 100 }, (_, index) => ({
+    ...((hook('ValidatingWebhookConfiguration').webhooks as readonly Json[])[0] ?? {}),
+    name: `w${index}.example.com`,
+  }));
+  await cluster.apply({ ...hook('ValidatingWebhookConfiguration'), metadata: { name: 'large' }, webhooks });
+  const body = webhooks.map((_, index) => ({
+    op: 'add',
+    path: `/webhooks/${index}/clientConfig/caBundle`,
+    value: realCa,
+  }));
+  const answer = await send('PATCH', PATHS.validating.replace(/hook$/, 'large'), {
+    body,
+    type: 'json',
+    as: OPERATOR,
+  });
+  expect(answer).toMatchObject({ message: '', code: 200 });
+});
+
+test('a CRD of half a mebibyte stays within the budget of CEL', async () => {
+  const crd = OBJECTS.find(({ kind }) => kind === 'CustomResourceDefinition') ?? {};
+  const properties = Object.fromEntries(
+    Array.from({ length: 1000 }, (_, index) => [
+      `p${index}`,
+      { type: 'string', description: 'x'.repeat(200) },
+    ]),
+  );
+  const spec = crd.spec as { names: Json; versions: readonly Json[] };
+  await cluster.apply({
+    ...crd,
+    metadata: { name: 'larges.example.org' },
+    spec: {
+      ...spec,
+      names: { kind: 'Large', plural: 'larges', singular: 'large', listKind: 'LargeList' },
+      versions: spec.versions.map((version) => ({
+        ...version,
+        schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties } } } },
+      })),
+    },
+  });
+  const path = PATHS.crd.replace('things', 'larges');
+  const body = { spec: { conversion: { webhook: { clientConfig: { caBundle: realCa } } } } };
+  expect(await send('PATCH', path, { body, type: 'merge', as: OPERATOR })).toMatchObject({
+    message: '',
+    code: 200,
+  });
+});
+
+test('the API server finds nothing to warn about in the policies', async () => {
+  const { body } = await eventually(
+    () => send('GET', '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies'),
+    ({ body }) =>
+      (body.items as readonly Json[]).every(
+        ({ status }) => (status as Json).observedGeneration !== undefined,
+      ),
+  );
+  const warned = (body.items as readonly { metadata: Json; status: { typeChecking?: Json } }[])
+    .filter(({ status }) => status.typeChecking?.expressionWarnings !== undefined)
+    .map(({ metadata, status }) => [metadata.name, status.typeChecking]);
+  expect(warned).toEqual([]);
+});
+
+// Last, because it takes the policies apart. Nothing but annotations and one field of these can be changed at all today: their rule
+// about the rest is for what a later Kubernetes adds.
+const AHEAD_OF_ITS_TIME = /may change only annotations and (spec|webhooks) of/;
+const rules = installation(options)
+  .filter(({ kind }) => kind === 'ValidatingAdmissionPolicy')
+  .flatMap((policy) => {
+    const { validations } = policy.spec as { validations: readonly { message: string }[] };
+    return validations.map(({ message }, index) => [message, { policy, index }] as const);
+  })
+  .filter(([message]) => !AHEAD_OF_ITS_TIME.test(message));
+
+test.each(rules)('without this rule something would go through: %s', async (message, { policy, index }) => {
+  const spec = policy.spec as { validations: readonly Json[] };
+  const validations = spec.validations.filter((_, other) => other !== index);
+  const rest = validations.length === 0 ? [{ expression: 'true' }] : validations;
+  await cluster.apply({ ...policy, spec: { ...spec, validations: rest } });
+  const name = (policy.metadata as { name: string }).name;
+  const tries = FORBIDDEN.filter(([, , , says]) => says.test(`${name} ${message}`) || says.test(message));
+  expect(tries.length).toBeGreaterThan(0);
+  for (const [, target, body] of tries) {
+    await eventually(
+      () => patch(target, body, OPERATOR, typeOf(body)),
+      ({ message: said }) => !said.includes(message),
+    );
+  }
+  const [, target, body] = tries[0] ?? FORBIDDEN[0] ?? ['', 'pod' as const, {}];
+  expect(denied(await patch(target, body, OPERATOR, typeOf(body)))).toBe(false);
+});

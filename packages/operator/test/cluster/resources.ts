@@ -1,0 +1,387 @@
+import { API_VERSION } from '@handover/core';
+import type { Json } from './requests.ts';
+
+export const authority = (spec: unknown = {}, name = 'mesh'): Json => ({
+  apiVersion: API_VERSION,
+  kind: 'Authority',
+  metadata: { name },
+  spec,
+});
+export const leaf = (spec: Json = {}, name = 'envoy'): Json => ({
+  apiVersion: API_VERSION,
+  kind: 'Leaf',
+  metadata: { name },
+  spec: { authority: 'mesh', dnsNames: ['envoy'], ...spec },
+});
+export const bundle = (spec: Json = {}, name = 'all'): Json => ({
+  apiVersion: API_VERSION,
+  kind: 'TrustBundle',
+  metadata: { name },
+  spec: { sources: [{ authority: 'a/mesh' }], targets: [{ configMap: { name: 'trust' } }], ...spec },
+});
+export const profile = (spec: unknown = {}, name = 'tls'): Json => ({
+  apiVersion: API_VERSION,
+  kind: 'TLSProfile',
+  metadata: { name },
+  spec,
+});
+
+export const PEM = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
+const many = (count: number) => Array.from({ length: count }, (_, index) => `n${index}`);
+
+/** Good in both homes: every field of DESIGN §5 is in here. */
+export const GOOD: readonly (readonly [string, Json])[] = [
+  [
+    'an Authority with nothing but a name',
+    { apiVersion: API_VERSION, kind: 'Authority', metadata: { name: 'a' } },
+  ],
+  [
+    'an Authority with everything',
+    authority({
+      key: 'ECDSA-P256',
+      lifetime: '5y',
+      issueTo: {
+        namespaceSelector: {
+          matchLabels: { team: 'a' },
+          matchExpressions: [{ key: 'example.com/tier', operator: 'In', values: ['x', 'y'] }],
+        },
+        dnsNames: ['*.mesh.svc'],
+      },
+      rotation: {
+        at: '80%',
+        strategy: 'Phased',
+        settle: '3m',
+        onBlocked: 'Wait',
+        patience: '24h',
+        paused: false,
+        maxConcurrentRollouts: 3,
+      },
+      bundle: { configMapName: 'mesh-trust' },
+      consumers: [
+        {
+          name: 'db',
+          presents: true,
+          verifies: true,
+          leaf: 'db',
+          bundle: 'all',
+          probe: { address: '127.0.0.1:5432', mtls: true },
+          status: { socket: '/run/db.sock' },
+          reload: 'hot',
+        },
+        { name: 'lb', verifies: true, status: { url: 'http://127.0.0.1:9000/status' } },
+        { name: 'file', presents: true, status: { file: '/run/x' }, probe: { address: '[::1]:443' } },
+      ],
+    }),
+  ],
+  ['a schedule by time', authority({ lifetime: '18mo', rotation: { before: '30d', strategy: 'Instant' } })],
+  ['selectors that select everything', authority({ issueTo: { namespaceSelector: {} } })],
+  ['a Leaf', leaf()],
+  [
+    'a Leaf with everything',
+    leaf({
+      authority: 'envoy-system/mesh',
+      secretName: 'envoy',
+      key: 'RSA-4096',
+      subject: { commonName: 'Zürich', organizations: ['Example', '日本'] },
+      dnsNames: ['*.example.com', 'a_b.example', 'localhost'],
+      ipAddresses: ['127.0.0.1', '::1', '2001:db8::1', '::ffff:10.0.0.1', '255.255.255.255'],
+      uris: ['spiffe://mesh/ns/default'],
+      usages: ['server'],
+      lifetime: '1h30m',
+      renew: { at: '66%' },
+      reload: { command: ['nginx', '-s', 'reload'] },
+      files: { owner: 'postgres', group: '999', mode: '0600' },
+    }),
+  ],
+  [
+    'a Leaf of an organization alone, told by signal',
+    leaf({
+      dnsNames: [],
+      subject: { organizations: ['Example'] },
+      reload: { signal: { pidFile: '/run/a.pid', signal: 'SIGHUP' } },
+    }),
+  ],
+  ['a Leaf told over HTTP', leaf({ reload: { http: { url: 'http://127.0.0.1:1/reload?x=[1]' } } })],
+  [
+    'a TrustBundle with every source and target',
+    bundle({
+      sources: [
+        { authority: 'envoy-system/mesh' },
+        { secret: { name: 'company-root', key: 'ca.crt' } },
+        { configMap: { name: 'others' } },
+        { inline: PEM },
+      ],
+      targets: [
+        { configMap: { name: 'mesh-trust', key: 'ca.crt', namespaceSelector: {} } },
+        { secret: { name: 'mesh-trust', namespaceSelector: { matchLabels: { a: '' } } } },
+        { clusterTrustBundle: { name: 'example.com:mesh:all', signerName: 'example.com/mesh' } },
+        { clusterTrustBundle: { name: 'all' } },
+        { inject: { kind: 'APIService', name: 'v1alpha1.data.packaging.carvel.dev' } },
+        { inject: { kind: 'ValidatingWebhookConfiguration', name: 'hook', webhooks: ['a.example.com'] } },
+        { inject: { kind: 'MutatingWebhookConfiguration', name: 'hook' } },
+        { inject: { kind: 'CustomResourceDefinition', name: 'things.example.com' } },
+      ],
+    }),
+  ],
+  [
+    'a TLSProfile with nothing but a name',
+    { apiVersion: API_VERSION, kind: 'TLSProfile', metadata: { name: 'a' } },
+  ],
+  [
+    'a TLSProfile of OpenShift',
+    profile({ type: 'OpenShift', configMapName: 'tls-profile', workloadSelector: {} }),
+  ],
+  [
+    'a TLSProfile of its own',
+    profile({
+      type: 'Custom',
+      custom: { ciphers: ['ECDHE-RSA-AES128-GCM-SHA256'], minTLSVersion: 'VersionTLS12', groups: ['X25519'] },
+    }),
+  ],
+];
+
+const consumer = (more: Json): Json => authority({ consumers: [{ name: 'db', presents: true, ...more }] });
+const target = (given: Json): Json => bundle({ targets: [given] });
+
+/** Refused by the API server, by a message that holds this. All of them are refused by the parser too. */
+export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
+  ['an unknown field', authority({ rotaton: {} }), /unknown field "spec.rotaton"/],
+  [
+    'an unknown field deep inside',
+    authority({ bundle: { colour: 1 } }),
+    /unknown field "spec.bundle.colour"/,
+  ],
+  [
+    'a duration with a space',
+    authority({ rotation: { settle: '3 min' } }),
+    /spec.rotation.settle: .*is not a duration; write it like/,
+  ],
+  [
+    'a duration as a number',
+    authority({ rotation: { settle: 180 } }),
+    /spec.rotation.settle: .*must be of type string/,
+  ],
+  ['an empty duration', authority({ lifetime: '' }), /spec.lifetime: .*at least 2 chars/],
+  ['a percentage of 100', authority({ rotation: { at: '100%' } }), /spec.rotation.at: /],
+  [
+    'a word in another case',
+    authority({ rotation: { strategy: 'phased' } }),
+    /spec.rotation.strategy: Unsupported value: "phased": supported values: "Phased", "Instant"/,
+  ],
+  ['Ed25519', authority({ key: 'Ed25519' }), /spec.key: Unsupported value: "Ed25519"/],
+  [
+    'both at and before',
+    authority({ rotation: { at: '80%', before: '30d' } }),
+    /spec.rotation: .*has both at and before; give one of them/,
+  ],
+  [
+    'no rollouts',
+    authority({ rotation: { maxConcurrentRollouts: 0 } }),
+    /spec.rotation.maxConcurrentRollouts: .*greater than or equal to 1/,
+  ],
+  [
+    'half a rollout',
+    authority({ rotation: { maxConcurrentRollouts: 1.5 } }),
+    /spec.rotation.maxConcurrentRollouts: .*integer/,
+  ],
+  ['a string for a boolean', authority({ rotation: { paused: 'no' } }), /spec.rotation.paused: .*boolean/],
+  ['a list for a map', authority([]), /spec: /],
+  [
+    'an idle consumer',
+    authority({ consumers: [{ name: 'db' }] }),
+    /spec.consumers\[0\]: .*set presents: true, verifies: true or both/,
+  ],
+  [
+    'an idle consumer that says so',
+    authority({ consumers: [{ name: 'db', presents: false, verifies: false }] }),
+    /spec.consumers\[0\]: .*set presents: true/,
+  ],
+  [
+    'a consumer without a name',
+    authority({ consumers: [{ presents: true }] }),
+    /spec.consumers\[0\].name: Required/,
+  ],
+  [
+    'a consumer twice',
+    authority({
+      consumers: [
+        { name: 'db', presents: true },
+        { name: 'db', verifies: true },
+      ],
+    }),
+    /spec.consumers\[1\]: Duplicate value/,
+  ],
+  [
+    'a leaf nobody presents',
+    authority({ consumers: [{ name: 'db', verifies: true, leaf: 'db' }] }),
+    /spec.consumers\[0\].leaf: .*needs presents: true/,
+  ],
+  [
+    'a bundle nobody verifies with',
+    consumer({ bundle: 'all' }),
+    /spec.consumers\[0\].bundle: .*needs verifies: true/,
+  ],
+  [
+    'two status sources',
+    consumer({ status: { file: 'a', url: 'http://b/' } }),
+    /spec.consumers\[0\].status: .*give exactly one of file, socket, url/,
+  ],
+  ['no status source', consumer({ status: {} }), /spec.consumers\[0\].status: .*give exactly one/],
+  [
+    'a probe without a port',
+    consumer({ probe: { address: 'db' } }),
+    /spec.consumers\[0\].probe.address: .*host:port/,
+  ],
+  [
+    'a probe of port 65536',
+    consumer({ probe: { address: 'db:65536' } }),
+    /spec.consumers\[0\].probe.address: /,
+  ],
+  [
+    'too many consumers',
+    authority({ consumers: many(101).map((name) => ({ name, presents: true })) }),
+    /spec.consumers: Too many: 101: must have at most 100/,
+  ],
+  [
+    'too many labels',
+    authority({
+      issueTo: {
+        namespaceSelector: { matchLabels: Object.fromEntries(many(65).map((name) => [name, 'x'])) },
+      },
+    }),
+    /spec.issueTo.namespaceSelector.matchLabels: .*at most 64/,
+  ],
+  [
+    'a selector with an unknown operator',
+    authority({ issueTo: { namespaceSelector: { matchExpressions: [{ key: 'a', operator: 'Is' }] } } }),
+    /matchExpressions\[0\].operator: Unsupported value/,
+  ],
+  [
+    'a name too long for its default ConfigMap',
+    authority({}, 'a'.repeat(250)),
+    /spec.bundle.configMapName: .*would be too long/,
+  ],
+  ['a name in capitals', authority({}, 'Mesh'), /metadata.name: /],
+  ['a Leaf without an authority', { ...leaf(), spec: { dnsNames: ['a'] } }, /spec.authority: Required/],
+  ['a Leaf without a spec', { ...leaf(), spec: undefined }, /spec: Required/],
+  ['a Leaf of nobody', leaf({ dnsNames: [] }), /spec: .*names nobody; give dnsNames/],
+  ['an inner wildcard', leaf({ dnsNames: ['a', 'b.*.c'] }), /spec.dnsNames\[1\]: /],
+  ['a name with a trailing dot', leaf({ dnsNames: ['a.b.'] }), /spec.dnsNames\[0\]: /],
+  ['too many names', leaf({ dnsNames: many(101) }), /spec.dnsNames: Too many: 101/],
+  ['an incomplete IP address', leaf({ ipAddresses: ['1.2.3'] }), /spec.ipAddresses\[0\]: /],
+  ['an octal IP address', leaf({ ipAddresses: ['010.0.0.1'] }), /spec.ipAddresses\[0\]: /],
+  ['a relative URI', leaf({ uris: ['mesh/ns'] }), /spec.uris\[0\]: /],
+  ['no way to reload', leaf({ reload: {} }), /spec.reload: .*give exactly one of command, signal, http/],
+  [
+    'two ways to reload',
+    leaf({ reload: { command: ['a'], http: { url: 'http://a/' } } }),
+    /spec.reload: .*give exactly one/,
+  ],
+  [
+    'a short signal name',
+    leaf({ reload: { signal: { pidFile: '/run/a.pid', signal: 'HUP' } } }),
+    /spec.reload.signal.signal: Unsupported value: "HUP"/,
+  ],
+  ['a key for everybody', leaf({ files: { mode: '0644' } }), /spec.files.mode: /],
+  ['no usages', leaf({ usages: [] }), /spec.usages: .*at least 1/],
+  ['a subject with a line break', leaf({ subject: { commonName: 'a\nb' } }), /spec.subject.commonName: /],
+  ['a TrustBundle without targets', bundle({ targets: [] }), /spec.targets: .*at least 1/],
+  [
+    'a source of two kinds',
+    bundle({ sources: [{ authority: 'a/b', configMap: { name: 'b' } }] }),
+    /spec.sources\[0\]: .*give exactly one of authority, secret, configMap, inline/,
+  ],
+  ['a source of no kind', bundle({ sources: [{}] }), /spec.sources\[0\]: .*give exactly one/],
+  [
+    'a private key',
+    bundle({ sources: [{ inline: `${PEM}-----BEGIN PRIVATE KEY-----\nMIGH\n` }] }),
+    /spec.sources\[0\].inline: .*holds a private key; take it out/,
+  ],
+  [
+    'a target of two kinds',
+    target({ configMap: { name: 'a' }, secret: { name: 'a' } }),
+    /spec.targets\[0\]: .*give exactly one of configMap, secret, clusterTrustBundle, inject/,
+  ],
+  [
+    'webhooks of an APIService',
+    target({ inject: { kind: 'APIService', name: 'a', webhooks: ['b'] } }),
+    /spec.targets\[0\].inject.webhooks: .*only applies to webhook configurations; leave it out/,
+  ],
+  [
+    'a bundle named apart from its signer',
+    target({ clusterTrustBundle: { name: 'all', signerName: 'example.com/mesh' } }),
+    /spec.targets\[0\].clusterTrustBundle.name: .*must begin with its signerName/,
+  ],
+  [
+    'a bundle with a colon and no signer',
+    target({ clusterTrustBundle: { name: 'example.com:mesh:all' } }),
+    /spec.targets\[0\].clusterTrustBundle.name: .*without signerName it has no colon/,
+  ],
+  [
+    'a key outside its directory',
+    target({ configMap: { name: 'a', key: '../ca.crt' } }),
+    /spec.targets\[0\].configMap.key: /,
+  ],
+  [
+    'Custom without a body',
+    profile({ type: 'Custom' }),
+    /spec.custom: .*goes with type: Custom, and only with it/,
+  ],
+  ['a body without Custom', profile({ custom: { ciphers: ['a'] } }), /spec.custom: .*goes with type: Custom/],
+  ['an unknown profile', profile({ type: 'Bogus' }), /spec.type: Unsupported value: "Bogus"/],
+  [
+    'too many ciphers',
+    profile({ type: 'Custom', custom: { ciphers: many(65) } }),
+    /spec.custom.ciphers: Too many: 65/,
+  ],
+];
+
+/** Everything the parser says about a resource that the API server takes. */
+export const LEFT_OVER =
+  /is out of bounds; use |is not less than the lifetime|does not fit: a rotation|list it in ipAddresses|is not an IPv4 or IPv6 address|holds no certificate|matchLabels/;
+
+/** Taken by the API server and refused by the parser: the operator answers with a condition. This list is meant to be whole. */
+export const LEFT_TO_CONDITIONS: readonly (readonly [string, Json, RegExp])[] = [
+  [
+    'a lifetime below its bounds',
+    authority({ lifetime: '20s' }),
+    /spec.lifetime: "20s" is out of bounds; use 1m to 100y/,
+  ],
+  ['a lifetime beyond them', leaf({ lifetime: '999999999y' }), /spec.lifetime: .*out of bounds/],
+  [
+    'a settle beyond its bounds',
+    authority({ rotation: { settle: '1y' } }),
+    /spec.rotation.settle: .*out of bounds/,
+  ],
+  [
+    'a patience beyond its bounds',
+    authority({ rotation: { patience: '2y' } }),
+    /spec.rotation.patience: .*out of bounds/,
+  ],
+  [
+    'a schedule longer than life',
+    authority({ lifetime: '30d', rotation: { before: '30d' } }),
+    /spec.rotation.before: .*is not less than the lifetime/,
+  ],
+  ['a settle that does not fit', authority({ lifetime: '10m' }), /spec.rotation.settle: .*does not fit/],
+  [
+    'an IP address as a DNS name',
+    leaf({ dnsNames: ['10.0.0.1'] }),
+    /spec.dnsNames\[0\]: .*list it in ipAddresses/,
+  ],
+  [
+    'an IPv6 address with too many groups',
+    leaf({ ipAddresses: ['1:2:3:4:5:6:7:8:9'] }),
+    /spec.ipAddresses\[0\]: .*is not an IPv4 or IPv6 address/,
+  ],
+  [
+    'an inline text without a certificate',
+    bundle({ sources: [{ inline: 'hello' }] }),
+    /spec.sources\[0\].inline: holds no certificate/,
+  ],
+  [
+    'a label with a name too long',
+    authority({ issueTo: { namespaceSelector: { matchLabels: { ['a'.repeat(400)]: 'x' } } } }),
+    /spec.issueTo.namespaceSelector.matchLabels/,
+  ],
+];

@@ -1,0 +1,35 @@
+import { Follower } from './follower.ts';
+import { Identity } from './identity.ts';
+import { type IdentityLabel, type IdentityMaterial, readIdentity } from './identity-material.ts';
+import { type FollowOptions, resolveFollowOptions } from './options.ts';
+
+/** The three texts of a Secret of type kubernetes.io/tls. */
+export interface HeldPems {
+  readonly cert: string;
+  readonly key: string;
+  readonly ca: string;
+}
+
+/**
+ * An identity whose material somebody holds in memory, such as whoever watches a Secret: no key on a disk, and none is needed.
+ * After a change call `reload()`: what does not fit together is not taken, and the last good material stays in use.
+ */
+export async function openHeldIdentity(
+  name: string,
+  hold: () => HeldPems,
+  options: FollowOptions = {},
+): Promise<Identity> {
+  const files = { cert: `tls.crt of ${name}`, key: `tls.key of ${name}`, ca: `ca.crt of ${name}` };
+  const follower = new Follower<IdentityLabel, IdentityMaterial>({
+    files,
+    maxBytes: Number.POSITIVE_INFINITY,
+    read: () => {
+      const { cert, key, ca } = hold();
+      return { cert: Buffer.from(cert), key: Buffer.from(key), ca: Buffer.from(ca) };
+    },
+    load: (contents, now) => readIdentity(files, contents, now),
+    options: resolveFollowOptions(options),
+  });
+  await follower.start();
+  return new Identity(follower);
+}

@@ -1,0 +1,157 @@
+import { plan } from '@handover/core';
+import { type Home, type Planner, reconcile } from '@handover/engine';
+import { HandoverError } from '@handover/material';
+import { describe, expect, it } from 'vitest';
+import type { FaultName } from './faults.ts';
+import type { Failure } from './invariant.ts';
+import { runSeed } from './simulate.ts';
+
+/** Kinds of the first failure that worlds with this home show. */
+const failure = async (
+  meddle: (home: Home) => Home,
+  faults?: readonly FaultName[],
+  seeds = 400,
+): Promise<Failure['kind'] | undefined> => {
+  for (let seed = 1; seed <= seeds; seed++) {
+    const { firstFailure } = await runSeed(seed, { strategy: 'phased', faults }, { meddle });
+    if (firstFailure !== null) return firstFailure.kind;
+  }
+  return undefined;
+};
+
+/** Again, on whatever is there now. */
+const insist = async (act: () => Promise<void>): Promise<void> => {
+  for (;;) {
+    try {
+      return await act();
+    } catch (error) {
+      if (!(error instanceof HandoverError) || error.code !== 'CONFLICT') throw error;
+    }
+  }
+};
+
+const withObjects = (home: Home, other: Partial<Home['objects']>): Home => ({
+  ...home,
+  objects: {
+    read: (id) => home.objects.read(id),
+    issuedBy: (authority, known) => home.objects.issuedBy(authority, known),
+    write: (id, expected, make) => home.objects.write(id, expected, make),
+    ...other,
+  },
+});
+
+const withAuthorities = (home: Home, other: Partial<Home['authorities']>): Home => ({
+  ...home,
+  authorities: {
+    load: (id) => home.authorities.load(id),
+    swap: (id, expected, record) => home.authorities.swap(id, expected, record),
+    ...other,
+  },
+});
+
+const LATE = ['two-controllers', 'late-writes', 'second-rotation', 'crash'] as const;
+
+/** Worlds until one fails: slow on a machine that does other work as well. */
+const PATIENCE = 240_000;
+
+describe('the simulator sees through a home or an engine that', () => {
+  it(
+    'lets a write land on another version than it was decided on',
+    async () => {
+      const meddle = (home: Home): Home =>
+        withObjects(home, {
+          write: (id, _, make) =>
+            insist(async () => home.objects.write(id, (await home.objects.read(id))?.version, make)),
+        });
+      expect(await failure(meddle, LATE)).toBeDefined();
+    },
+    PATIENCE,
+  );
+
+  it(
+    'lets a swap land on another revision than it was decided on',
+    async () => {
+      const meddle = (home: Home): Home =>
+        withAuthorities(home, {
+          swap: (id, _, record) =>
+            insist(async () =>
+              home.authorities.swap(id, (await home.authorities.load(id))?.state.revision, record),
+            ),
+        });
+      expect(await failure(meddle, LATE)).toBeDefined();
+    },
+    PATIENCE,
+  );
+
+  it(
+    'stores the authority after what is derived from it',
+    async () => {
+      const writesOnly: Planner = (seen, policy, now) => {
+        const made = plan(seen, policy, now);
+        return { ...made, actions: made.actions.filter((action) => 'object' in action) };
+      };
+      const meddle = (home: Home): Home =>
+        withAuthorities(home, {
+          swap: async (id, expected, record) => {
+            const ahead = withAuthorities({ ...home, cached: undefined }, { load: async () => record });
+            const catalogue = await home.resources?.catalogue();
+            if (catalogue !== undefined) await reconcile(ahead, catalogue, id, writesOnly);
+            await home.authorities.swap(id, expected, record);
+          },
+        });
+      expect(await failure(meddle)).toBeDefined();
+    },
+    PATIENCE,
+  );
+
+  it(
+    'keeps the key of a generation that is gone',
+    async () => {
+      const meddle = (home: Home): Home => {
+        const keys = new Map();
+        return withAuthorities(home, {
+          swap: (id, expected, record) => {
+            for (const [number, key] of record.keys) keys.set(number, key);
+            return home.authorities.swap(id, expected, { ...record, keys: new Map(keys) });
+          },
+        });
+      };
+      expect(await failure(meddle)).toBe('key');
+    },
+    PATIENCE,
+  );
+
+  it(
+    'loses the key of a generation that is there',
+    async () => {
+      const meddle = (home: Home): Home =>
+        withAuthorities(home, {
+          swap: (id, expected, record) =>
+            home.authorities.swap(id, expected, { ...record, keys: new Map([...record.keys].slice(0, 1)) }),
+        });
+      expect(await failure(meddle)).toBe('key');
+    },
+    PATIENCE,
+  );
+
+  it(
+    'goes on counting how long a CA has been there after somebody has taken it out in between',
+    async () => {
+      const meddle = (home: Home): Home =>
+        withObjects(home, {
+          write: async (id, expected, make) => {
+            const before = (await home.objects.read(id))?.record?.anchors ?? [];
+            return home.objects.write(id, expected, (at) => {
+              const { data, record } = make(at);
+              const anchors = record.anchors.map(
+                (anchor) => before.find(({ fingerprint }) => fingerprint === anchor.fingerprint) ?? anchor,
+              );
+              return { data, record: { ...record, anchors } };
+            });
+          },
+        });
+      expect(await failure(meddle, ['edits'])).toBe('bundle');
+    },
+    PATIENCE,
+  );
+});

@@ -1,0 +1,87 @@
+import { API_VERSION, type Authority, type Leaf, parseResource, type TrustBundle } from '@handover/core';
+import { type AuthorityId, type Labels, type ObjectId, ownLabels } from '@handover/engine';
+import { duration } from '@handover/material';
+import type { Setup } from './setup.ts';
+
+/** The one authority of every world. */
+export const AUTHORITY: AuthorityId = 'sim/sim';
+const NAMESPACE = 'sim';
+/** Somebody else's namespace, to which trust is spread. */
+const ELSEWHERES = 'elsewhere';
+export const NAMESPACES: ReadonlyMap<string, Labels> = new Map(
+  [NAMESPACE, ELSEWHERES].map((name) => [name, ownLabels(name)]),
+);
+
+export const secretId = (name: string): ObjectId => `${NAMESPACE}/secrets/${name}`;
+/** An API field is one more place that a bundle is written to. */
+export const fieldId = (name: string): ObjectId => `${NAMESPACE}/configmaps/${name}/ca.crt`;
+export const isSecret = (id: ObjectId): boolean => id.startsWith(`${NAMESPACE}/secrets/`);
+/** The authority's own bundle, which whoever has no bundle of its own reads. */
+export const SHARED: ObjectId = `${NAMESPACE}/configmaps/trust/ca.crt`;
+export const ELSEWHERE: ObjectId = `${ELSEWHERES}/configmaps/trust/ca.crt`;
+
+const nameOf = (id: ObjectId): string => id.split('/')[2] ?? id;
+/** `namespace/name` of the Leaf that asks for a Secret. */
+export const leafIdOf = (secret: ObjectId): string => `${NAMESPACE}/${nameOf(secret)}`;
+
+interface Samples {
+  readonly authority: Authority;
+  readonly leaf: Leaf;
+}
+
+let samples: Samples | undefined;
+
+/** Read once, with every default filled in as for anybody else. */
+const sampled = (): Samples => {
+  if (samples !== undefined) return samples;
+  const read = (kind: string, spec: object) =>
+    parseResource({ apiVersion: API_VERSION, kind, metadata: { name: 'sim', namespace: NAMESPACE }, spec });
+  const authority = read('Authority', { bundle: { configMapName: 'trust' } });
+  const leaf = read('Leaf', { authority: 'sim', dnsNames: ['presenter.sim.svc'] });
+  if (authority.kind !== 'Authority' || leaf.kind !== 'Leaf') throw new TypeError('not what was asked for');
+  samples = { authority, leaf };
+  return samples;
+};
+
+export const authorityResource = ({ policy }: Setup): Authority => {
+  const { authority } = sampled();
+  const { settle, onBlocked, patience, paused, maxConcurrentRollouts, strategy, lifetime } = policy;
+  const rotation = { ...authority.spec.rotation, settle, onBlocked, patience, paused, strategy };
+  return {
+    ...authority,
+    spec: { ...authority.spec, lifetime, rotation: { ...rotation, maxConcurrentRollouts } },
+  };
+};
+
+export const leafResource = (setup: Setup, secret: ObjectId): Leaf => {
+  const { leaf } = sampled();
+  const name = nameOf(secret);
+  return {
+    ...leaf,
+    metadata: { ...leaf.metadata, name },
+    spec: { ...leaf.spec, secretName: name, lifetime: duration(setup.leafLifetime) },
+  };
+};
+
+/** One TrustBundle for each object that is not the authority's own. */
+export const bundleResource = (id: ObjectId): TrustBundle => {
+  const [namespace = '', , name = ''] = id.split('/');
+  const resource = parseResource({
+    apiVersion: API_VERSION,
+    kind: 'TrustBundle',
+    metadata: { name: `${namespace}-${name}` },
+    spec: {
+      sources: [{ authority: AUTHORITY }],
+      targets: [
+        {
+          configMap: {
+            name,
+            namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+          },
+        },
+      ],
+    },
+  });
+  if (resource.kind !== 'TrustBundle') throw new TypeError('not what was asked for');
+  return resource;
+};

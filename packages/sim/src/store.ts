@@ -1,0 +1,215 @@
+import type { AuthorityState, Leaf, TrustBundle } from '@handover/core';
+import {
+  type AuthorityRecord,
+  type Catalogue,
+  type Contents,
+  type ObjectId,
+  type StoredObject,
+  secretOf,
+  targetsOf,
+} from '@handover/engine';
+import { HandoverError, type Instant, instant } from '@handover/material';
+import type { Certificates } from './certificates.ts';
+import { AUTHORITY, NAMESPACES, SHARED } from './resources.ts';
+
+/** What a reader of an object gets, as of one write: what its bytes hold, whatever is said about them. */
+export interface Content {
+  /** True time of the write, and the date that the home's clock gave it. */
+  readonly at: number;
+  readonly date: Instant;
+  /** Grows with every write: a reader never goes back. */
+  readonly order: number;
+  /** Leaf first; undefined for a bundle without a leaf. */
+  readonly chain: readonly string[] | undefined;
+  readonly issuer: string | undefined;
+  readonly anchors: readonly string[];
+}
+
+interface Entry {
+  readonly stored: StoredObject;
+  readonly history: readonly Content[];
+}
+
+export const conflict = (path: string): HandoverError =>
+  new HandoverError('CONFLICT', `${path} changed meanwhile; look again`, { retry: 'now', path });
+
+/** What the home holds: objects by version, the authority by revision, resources, requests, and the clock that dates them. */
+export class Store {
+  readonly #certificates: Certificates;
+  readonly #time: () => number;
+  readonly #entries = new Map<ObjectId, Entry>();
+  #objects: ReadonlyMap<ObjectId, StoredObject> | undefined;
+  #catalogue: Catalogue | undefined;
+  #managed: ReadonlySet<ObjectId> | undefined;
+  #version = 0;
+  /** How far its clock is from the truth. */
+  offset = 0;
+  away = false;
+  authority: AuthorityRecord | undefined;
+  rotate: readonly string[] = [];
+  distrust: readonly number[] = [];
+  /** When each Leaf was asked for, if in the middle of the story. */
+  readonly askedAt = new Map<string, Instant>();
+  onWrite: (object: ObjectId, content: Content) => void = () => {};
+
+  constructor(certificates: Certificates, time: () => number) {
+    this.#certificates = certificates;
+    this.#time = time;
+  }
+
+  get now(): Instant {
+    return instant(Math.round(this.#time() + this.offset));
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  get state(): AuthorityState | undefined {
+    return this.authority?.state;
+  }
+
+  get catalogue(): Catalogue {
+    if (this.#catalogue === undefined) throw new TypeError('nothing has been asked for yet');
+    return this.#catalogue;
+  }
+
+  /** Everything that somebody asks for, from now on. */
+  declare(resources: Pick<Catalogue, 'authorities' | 'leaves' | 'trustBundles'>): void {
+    this.#catalogue = { ...resources, tlsProfiles: [], namespaces: NAMESPACES };
+    this.#managed = undefined;
+    this.#version++;
+  }
+
+  add({ leaf, bundle }: { readonly leaf?: Leaf; readonly bundle?: TrustBundle }): void {
+    const { authorities, leaves, trustBundles } = this.catalogue;
+    this.declare({
+      authorities,
+      leaves: leaf === undefined ? leaves : [...leaves, leaf],
+      trustBundles: bundle === undefined ? trustBundles : [...trustBundles, bundle],
+    });
+  }
+
+  /** Objects that somebody asks for. */
+  get managed(): ReadonlySet<ObjectId> {
+    if (this.#managed === undefined) {
+      const { leaves, trustBundles } = this.catalogue;
+      this.#managed = new Set([
+        SHARED,
+        ...leaves.map(secretOf),
+        ...trustBundles.flatMap((bundle) => targetsOf(bundle, this.catalogue)),
+      ]);
+    }
+    return this.#managed;
+  }
+
+  /** All objects at this instant. */
+  get objects(): ReadonlyMap<ObjectId, StoredObject> {
+    this.#objects ??= new Map([...this.#entries].map(([id, { stored }]) => [id, stored]));
+    return this.#objects;
+  }
+
+  object(id: ObjectId): StoredObject | undefined {
+    return this.#entries.get(id)?.stored;
+  }
+
+  revisionOf(id: ObjectId): number | undefined {
+    return this.object(id)?.record?.revisions[AUTHORITY];
+  }
+
+  /** Whether every object there is was made from this revision: the phase is Stable, or about to be said so. */
+  upToDate(revision: number): boolean {
+    for (const id of this.managed)
+      if (this.#entries.has(id) && (this.revisionOf(id) ?? 0) < revision) return false;
+    return true;
+  }
+
+  /** The content as it was at a true time: what a cache that old still gives. */
+  contentAt(id: ObjectId, at: number): Content | undefined {
+    const history = this.#entries.get(id)?.history ?? [];
+    let found: Content | undefined;
+    for (const content of history) if (content.at <= at) found = content;
+    return found;
+  }
+
+  latest(id: ObjectId): Content | undefined {
+    return this.#entries.get(id)?.history.at(-1);
+  }
+
+  /**
+   * Earliest date in the unbroken run of contents for which `holds` is true (the clock may have been set back within it);
+   * undefined: it is not true now.
+   */
+  runBegan(id: ObjectId, holds: (content: Content) => boolean): Instant | undefined {
+    const history = this.#entries.get(id)?.history ?? [];
+    let began: Instant | undefined;
+    for (let index = history.length - 1; index >= 0; index--) {
+      const content = history[index];
+      if (content === undefined || !holds(content)) break;
+      if (began === undefined || content.date < began) began = content.date;
+    }
+    return began;
+  }
+
+  swap(expect: number | undefined, record: AuthorityRecord): void {
+    if (this.state?.revision !== expect) throw conflict(AUTHORITY);
+    this.authority = record;
+    this.#version++;
+  }
+
+  write(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): void {
+    if (this.object(id)?.version !== expect) throw conflict(id);
+    this.#keep(id, make(this.now), this.#time());
+  }
+
+  /** What was there before the story begins. */
+  place(id: ObjectId, contents: Pick<StoredObject, 'data' | 'record'>): void {
+    this.#keep(id, contents, Number.NEGATIVE_INFINITY);
+  }
+
+  /** Somebody else writes the data, and leaves our notes beside it as they are. */
+  overwrite(id: ObjectId, data: StoredObject['data']): void {
+    this.#keep(id, { data, record: this.object(id)?.record }, this.#time());
+  }
+
+  /** Somebody edits what is not ours (a label): the version moves, the content stays. */
+  touch(id: ObjectId): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return;
+    this.#entries.set(id, { ...entry, stored: { ...entry.stored, version: `${++this.#version}` } });
+    this.#objects = undefined;
+  }
+
+  /** Somebody asks for a rotation by this id, or for a generation to be distrusted. */
+  ask(request: { readonly rotate?: string; readonly distrust?: number }): void {
+    if (request.rotate !== undefined) this.rotate = [...this.rotate, request.rotate];
+    if (request.distrust !== undefined) this.distrust = [...this.distrust, request.distrust];
+    this.#version++;
+  }
+
+  /** Lets go of requests that the state has taken up. */
+  settle(state: AuthorityState): void {
+    this.rotate = this.rotate.filter((id) => !state.ids.includes(id));
+    this.distrust = this.distrust.filter((number) =>
+      state.generations.some((item) => item.number === number && item.role !== 'distrusted'),
+    );
+  }
+
+  #keep(id: ObjectId, { data, record }: Pick<StoredObject, 'data' | 'record'>, at: number): void {
+    const chain = data['tls.crt'] === undefined ? undefined : this.#certificates.read(data['tls.crt']);
+    const content: Content = {
+      at,
+      date: this.now,
+      order: ++this.#version,
+      chain,
+      issuer: chain?.[0] === undefined ? undefined : this.#certificates.issuerOf(chain[0], data['tls.key']),
+      anchors: this.#certificates.read(data['ca.crt'] ?? ''),
+    };
+    this.#entries.set(id, {
+      stored: { version: `${this.#version}`, data, record },
+      history: [...(this.#entries.get(id)?.history ?? []), content],
+    });
+    this.#objects = undefined;
+    this.onWrite(id, content);
+  }
+}

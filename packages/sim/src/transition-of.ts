@@ -1,0 +1,38 @@
+import { type Anchor, type AuthorityState, type Transition, withRole } from '@handover/core';
+
+/** What happened between two states of the authority, read off them and not taken from whoever did it. */
+export const transitionOf = (before: AuthorityState | undefined, after: AuthorityState): Transition => {
+  const had = (number: number): boolean =>
+    before?.generations.some((generation) => generation.number === number) === true;
+  const current = withRole(after, 'current');
+  const moved = current?.number !== (before === undefined ? undefined : withRole(before, 'current')?.number);
+  const crossBy = after.crosses.find((cross) => cross.of === current?.number)?.by;
+  if (before !== undefined && after.distrusts > before.distrusts) {
+    const old = before.generations.filter((item) => item.role === 'distrusted').map((item) => item.number);
+    return {
+      kind: 'distrust',
+      generations: after.generations
+        .filter((item) => item.role === 'distrusted' && !old.includes(item.number))
+        .map((item) => item.number),
+      replacement:
+        moved && current !== undefined
+          ? { generation: current.number, minted: !had(current.number), crossBy }
+          : undefined,
+    };
+  }
+  const minted = after.generations.find((generation) => !had(generation.number));
+  if (minted !== undefined) {
+    const adopted = before === undefined && current?.hasKey === false ? current.anchors : undefined;
+    const adopts: readonly [Anchor, ...Anchor[]] | undefined = adopted;
+    const as = minted.role === 'current' ? 'current' : 'next';
+    const id = after.ids.find((item) => before?.ids.includes(item) !== true);
+    return { kind: 'mint', generation: minted.number, as, id, adopts };
+  }
+  if (moved && current !== undefined) return { kind: 'activate', generation: current.number, crossBy };
+  const gone = (before?.generations ?? []).filter(
+    (item) => !after.generations.some((other) => other.number === item.number),
+  );
+  const [first] = gone;
+  if (first !== undefined && first.role !== 'distrusted') return { kind: 'retire', generation: first.number };
+  return { kind: 'distrust-done', generations: gone.map((item) => item.number) };
+};

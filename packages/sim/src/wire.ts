@@ -1,0 +1,277 @@
+import {
+  type AuthorityRecord,
+  type CachedView,
+  type Catalogue,
+  type Clock,
+  type ConsumerFound,
+  type EvidenceSource,
+  FirstSight,
+  type Home,
+  idOf,
+  type ObjectId,
+  type StoredObject,
+} from '@handover/engine';
+import { duration, HandoverError, minute, second } from '@handover/material';
+import type { Stage } from './stage.ts';
+
+const away = (): HandoverError =>
+  new HandoverError('HOME_AWAY', 'the API server does not answer; try again', { retry: 'later' });
+const lost = (): HandoverError =>
+  new HandoverError('HOME_TIMEOUT', 'no answer came; it may have been done or not', { retry: 'later' });
+
+/** What a process has in memory of its home; every part is as old as it happens to be. */
+interface Memory {
+  readonly objects: ReadonlyMap<ObjectId, StoredObject>;
+  readonly consumers: readonly ConsumerFound[];
+  readonly authority: AuthorityRecord | undefined;
+  readonly catalogue: Catalogue;
+}
+
+/** One watch for each: authorities live in Secrets too. */
+const WATCHES: readonly (readonly (keyof Memory)[])[] = [
+  ['objects', 'authority'],
+  ['consumers'],
+  ['catalogue'],
+];
+
+/**
+ * The home as one process of a controller has it: each call is an event of the world, takes time, may fail, may be the last
+ * thing the process does; a write may land late, or without its answer.
+ */
+export class Wire {
+  readonly home: Home;
+  readonly #stage: Stage;
+  readonly #die: () => void;
+  readonly #resumed: () => void;
+  readonly #firstSight: FirstSight;
+  readonly #landings = new Set<() => void>();
+  #memory: Memory | undefined;
+  readonly #hanging = new Set<keyof Memory>();
+  #hangUntil = 0;
+  #cut = false;
+  /** Calls without an answer. */
+  pending = 0;
+  /** Everything is answered within the instant: nothing else in the world moves. */
+  immediate = false;
+
+  constructor(stage: Stage, clock: Clock, die: () => void, resumed: () => void) {
+    this.#stage = stage;
+    this.#die = die;
+    this.#resumed = resumed;
+    this.#firstSight = new FirstSight(clock);
+    this.home = stage.meddle(this.#homeWith(clock));
+  }
+
+  /** What informers have by now. Watches that hang, one or many at once, leave their parts as they were. */
+  refresh(): Catalogue {
+    const { store } = this.#stage;
+    const before = this.#memory;
+    this.#hang();
+    const part = <K extends keyof Memory>(key: K, now: Memory[K]): Memory[K] =>
+      before !== undefined && this.#hanging.has(key) ? before[key] : now;
+    this.#memory = {
+      objects: part('objects', store.objects),
+      consumers: part('consumers', this.#stage.consumersFound()),
+      authority: part('authority', store.authority),
+      catalogue: part('catalogue', store.catalogue),
+    };
+    return this.#memory.catalogue;
+  }
+
+  #hang(): void {
+    const { random, faults } = this.#stage;
+    const time = this.#stage.time();
+    if (this.immediate || !faults.staleReads || time >= this.#hangUntil) this.#hanging.clear();
+    if (this.immediate || !faults.staleReads) return;
+    if (this.#hanging.size === 0 && random.chance(0.1)) {
+      for (const parts of WATCHES) if (random.chance(0.5)) for (const part of parts) this.#hanging.add(part);
+      this.#hangUntil = time + random.between(0, random.chance(0.5) ? minute : 8 * minute);
+    }
+    if (this.#hanging.size > 0) this.#stage.happened('stale-reads');
+  }
+
+  /** The process is gone. What it had sent may still arrive. */
+  cut(): void {
+    const { faults, random } = this.#stage;
+    this.#cut = true;
+    for (const land of this.#landings) {
+      if (!faults.lateWrites || !random.chance(0.5)) continue;
+      this.#stage.happened('late-writes');
+      this.#arriveLate(land);
+    }
+    this.#landings.clear();
+  }
+
+  #arriveLate(land: () => void): void {
+    this.#stage.later(this.#stage.random.between(0, 3 * minute), () => {
+      if (this.#stage.store.away) return;
+      try {
+        land();
+      } catch (error) {
+        if (!(error instanceof HandoverError)) throw error;
+      }
+    });
+  }
+
+  #ask<T>(read: () => T): Promise<T> {
+    const { store, random } = this.#stage;
+    if (this.immediate) return store.away ? Promise.reject(away()) : Promise.resolve(read());
+    const pauses = this.#stage.faults.lateWrites && random.chance(0.004);
+    const wait = pauses ? this.#pause(second) : random.between(0, 10);
+    return this.#call((resolve, reject) => {
+      this.#stage.soon(wait, () => {
+        if (this.#cut) return;
+        if (this.#stage.faults.crash && random.chance(0.002)) {
+          this.#die();
+          return;
+        }
+        this.#answered();
+        if (store.away) reject(away());
+        else resolve(read());
+      });
+    });
+  }
+
+  #send(land: () => void): Promise<void> {
+    const { store, random } = this.#stage;
+    if (this.immediate) return store.away ? Promise.reject(away()) : new Promise((done) => done(land()));
+    const late = this.#stage.faults.lateWrites && random.chance(0.06);
+    if (late) this.#stage.happened('late-writes');
+    const wait = late ? this.#pause(5 * second) : random.between(0, this.#stage.gap);
+    this.#landings.add(land);
+    return this.#call((resolve, reject) => {
+      this.#stage.later(wait, () => {
+        if (this.#cut) return;
+        const { faults } = this.#stage;
+        if (faults.crash && random.chance(0.05)) {
+          this.#die();
+          return;
+        }
+        this.#landings.delete(land);
+        this.#answered();
+        if (store.away) {
+          reject(away());
+          return;
+        }
+        if (faults.lateWrites && random.chance(0.01)) {
+          this.#stage.happened('late-writes');
+          this.#arriveLate(land);
+          reject(lost());
+          return;
+        }
+        try {
+          land();
+        } catch (error) {
+          this.#stage.happened('conflicts');
+          reject(error);
+          return;
+        }
+        if (faults.crash && random.chance(0.05)) this.#die();
+        else if (faults.lateWrites && random.chance(0.01)) reject(lost());
+        else resolve();
+      });
+    });
+  }
+
+  /** Seconds or minutes; now and then, as of a machine that was put to sleep, long enough for others to end a rotation. */
+  #pause(least: number): number {
+    const { random } = this.#stage;
+    return random.chance(0.7) ? random.between(least, 4 * minute) : random.between(4 * minute, 15 * minute);
+  }
+
+  #call<T>(begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => void): Promise<T> {
+    this.pending++;
+    return new Promise(begin);
+  }
+
+  #answered(): void {
+    this.pending--;
+    this.#resumed();
+  }
+
+  #homeWith(clock: Clock): Home {
+    const { store, certificates, found } = this.#stage;
+    const consumers: EvidenceSource = {
+      consumers: () => this.#ask(() => this.#stage.consumersFound()),
+    };
+    return {
+      objects: {
+        read: (id) => this.#ask(() => store.object(id)),
+        issuedBy: (authority, known) => this.#ask(() => orphansIn(store.objects, authority, known)),
+        write: (id, expect, make) =>
+          this.#send(() => {
+            const before = store.latest(id);
+            store.write(id, expect, make);
+            this.#stage.wrote(id, before);
+          }),
+      },
+      authorities: {
+        load: () => this.#ask(() => store.authority),
+        swap: (_, expect, record) =>
+          this.#send(() => {
+            const before = store.state;
+            store.swap(expect, record);
+            this.#stage.swapped(before);
+          }),
+      },
+      requests: {
+        pending: () => this.#ask(() => ({ rotate: store.rotate, distrust: store.distrust })),
+        settle: (_, state) => this.#ask(() => store.settle(state)),
+      },
+      evidence: this.#firstSight.of(consumers),
+      reloads: undefined,
+      clock,
+      keys: () => {
+        throw new TypeError('the issuer makes the keys');
+      },
+      random: () => {
+        throw new TypeError('the issuer makes the serials');
+      },
+      facts: {
+        consumersFound: found,
+        cacheLag: duration(this.#stage.cacheLag),
+        trustNamespace: 'sim',
+        askedAt: (leaf) => store.askedAt.get(leaf),
+      },
+      rollouts: found
+        ? { stamp: (consumer, expect, stamp) => this.#send(() => this.#stage.stamp(consumer, expect, stamp)) }
+        : undefined,
+      cached: found ? this.#cached() : undefined,
+      resources: { catalogue: () => this.#ask(() => store.catalogue) },
+      issuer: {
+        ca: ({ generation, notBefore, notAfter }) =>
+          this.#ask(() => certificates.ca(generation, notBefore, notAfter)),
+        cross: ({ subject, by, notBefore, notAfter }) =>
+          this.#ask(() => certificates.cross(subject, by, notBefore, notAfter)),
+        leaf: ({ leaf, by, notBefore, notAfter }) =>
+          this.#ask(() => certificates.leaf(idOf(leaf), by, notBefore, notAfter)),
+      },
+    };
+  }
+
+  #cached(): CachedView {
+    const { store } = this.#stage;
+    const has = (): Memory => {
+      if (this.#memory === undefined) throw new TypeError('nothing is in memory yet');
+      return this.#memory;
+    };
+    return {
+      objects: {
+        read: async (id) => has().objects.get(id),
+        issuedBy: async (authority, known) => orphansIn(has().objects, authority, known),
+      },
+      authorities: { load: async () => has().authority },
+      requests: { pending: async () => ({ rotate: store.rotate, distrust: store.distrust }) },
+      evidence: this.#firstSight.of({ consumers: async () => has().consumers }),
+    };
+  }
+}
+
+const orphansIn = (
+  objects: ReadonlyMap<ObjectId, StoredObject>,
+  authority: string,
+  known: ReadonlySet<ObjectId>,
+): readonly ObjectId[] =>
+  [...objects]
+    .filter(([id, { record }]) => record?.issuedBy === authority && !known.has(id))
+    .map(([id]) => id);

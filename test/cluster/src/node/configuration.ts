@@ -1,0 +1,153 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { FEATURE_GATES } from '../components.ts';
+import type { Credentials } from '../credentials.ts';
+import { PAUSE } from '../image/bases.ts';
+
+export const NODE = {
+  name: 'test-node',
+  bridge: 'pods0',
+  /** The bridge's: of the node and, for pods, of their gateway. Seen in the cluster's own network only. */
+  address: '10.244.0.1',
+  range: '10.244.0.0/24',
+  firstPod: '10.244.0.10',
+  apiPort: 6443,
+  etcdPort: 2379,
+  etcdPeerPort: 2380,
+  kubeletPort: 10250,
+} as const;
+
+export interface NodeFiles {
+  readonly containerdConfig: string;
+  readonly containerdSocket: string;
+  readonly kubeletConfig: string;
+  readonly kubeletRoot: string;
+}
+
+interface Input {
+  readonly directory: string;
+  readonly bin: string;
+  readonly runc: string;
+  readonly cgroup: string;
+  readonly credentials: Credentials;
+  readonly kubelet: Readonly<Record<string, unknown>>;
+}
+
+const text = (value: string): string => JSON.stringify(value); // a TOML basic string, for paths without odd characters
+
+const containerdToml = ({ directory, bin, runc }: Input, socket: string): string => `version = 3
+root = ${text(join(directory, 'containerd'))}
+state = '/run/containerd'
+# These would write below /opt and /etc of the machine.
+disabled_plugins = ['io.containerd.internal.v1.opt', 'io.containerd.nri.v1.nri']
+[grpc]
+  address = ${text(socket)}
+[ttrpc]
+  address = '/run/containerd.ttrpc'
+[plugins.'io.containerd.cri.v1.images']
+  snapshotter = 'overlayfs'
+  [plugins.'io.containerd.cri.v1.images'.pinned_images]
+    sandbox = ${text(PAUSE)}
+[plugins.'io.containerd.cri.v1.runtime']
+  # Without CAP_SYS_RESOURCE a score below one's own is refused, and runc gives up with "EOF".
+  restrict_oom_score_adj = true
+  disable_apparmor = true
+  [plugins.'io.containerd.cri.v1.runtime'.containerd]
+    default_runtime_name = 'runc'
+    [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
+      runtime_type = 'io.containerd.runc.v2'
+      runtime_path = ${text(join(bin, 'containerd-shim-runc-v2'))}
+      [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
+        BinaryName = ${text(runc)}
+        SystemdCgroup = false
+  [plugins.'io.containerd.cri.v1.runtime'.cni]
+    bin_dirs = [${text(bin)}]
+    conf_dir = ${text(join(directory, 'cni'))}
+`;
+
+const cniNetwork = {
+  cniVersion: '1.0.0',
+  name: 'pods',
+  plugins: [
+    {
+      type: 'bridge',
+      bridge: NODE.bridge,
+      isGateway: false, // the bridge has its address already
+      ipMasq: false,
+      hairpinMode: true,
+      ipam: {
+        type: 'host-local',
+        dataDir: '/run/cni-addresses',
+        ranges: [[{ subnet: NODE.range, rangeStart: NODE.firstPod, gateway: NODE.address }]],
+        routes: [{ dst: '0.0.0.0/0', gw: NODE.address }],
+      },
+    },
+  ],
+} as const;
+
+const gates = (): Record<string, boolean> =>
+  Object.fromEntries(
+    FEATURE_GATES.split(',').map((gate) => [gate.split('=')[0] ?? '', gate.endsWith('=true')]),
+  );
+
+const kubeletConfiguration = ({ directory, cgroup, credentials, kubelet }: Input, socket: string): object => {
+  const serving = credentials.clientCa.issue('kubelet-serving', {
+    commonName: `system:node:${NODE.name}`,
+    organizations: ['system:nodes'],
+    usage: 'server',
+    dnsNames: [NODE.name],
+    ipAddresses: [NODE.address, '127.0.0.1'],
+  });
+  return {
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    kind: 'KubeletConfiguration',
+    failCgroupV1: false,
+    cgroupDriver: 'cgroupfs',
+    cgroupRoot: `/${cgroup}`,
+    containerRuntimeEndpoint: `unix://${socket}`,
+    authentication: {
+      anonymous: { enabled: false },
+      webhook: { enabled: true },
+      x509: { clientCAFile: credentials.clientCa.certFile },
+    },
+    authorization: { mode: 'Webhook' },
+    tlsCertFile: serving.certFile,
+    tlsPrivateKeyFile: serving.keyFile,
+    address: NODE.address,
+    port: NODE.kubeletPort,
+    healthzBindAddress: '127.0.0.1',
+    podLogsDir: join(directory, 'pod-logs'),
+    volumePluginDir: join(directory, 'volume-plugins'),
+    resolvConf: '',
+    clusterDomain: 'cluster.local',
+    // A test machine's disk is often nearly full.
+    evictionHard: { 'memory.available': '100Mi', 'nodefs.available': '1%', 'imagefs.available': '1%' },
+    imageGCHighThresholdPercent: 100,
+    makeIPTablesUtilChains: false,
+    failSwapOn: false,
+    featureGates: gates(),
+    ...kubelet,
+  };
+};
+
+export function writeNodeFiles(input: Input): NodeFiles {
+  const { directory } = input;
+  const containerdSocket = join(directory, 'containerd.sock');
+  for (const name of ['cni', 'kubelet', 'pod-logs']) mkdirSync(join(directory, name), { recursive: true });
+  const write = (name: string, content: string): string => {
+    const path = join(directory, name);
+    writeFileSync(path, content, { mode: 0o600 });
+    return path;
+  };
+  write('cni/10-pods.conflist', JSON.stringify(cniNetwork));
+  return {
+    containerdConfig: write('containerd.toml', containerdToml(input, containerdSocket)),
+    containerdSocket,
+    // JSON, which is YAML.
+    kubeletConfig: write(
+      'kubelet.yaml',
+      JSON.stringify(kubeletConfiguration(input, containerdSocket), null, 2),
+    ),
+    kubeletRoot: join(directory, 'kubelet'),
+  };
+}
