@@ -41,7 +41,7 @@ export const define: Define = (command, context) => {
     .option('--compat <names>', `honour the annotations of ${COMPAT.join(', ')} as well`, compatIn)
     .option(
       '--service-ca-authority <ns/name>',
-      'Authority that issues where service-ca would; with --compat service-ca',
+      'Authority that stands in for service-ca’s (default: service-ca in its own namespace)',
       authorityIn,
     )
     .option('--take-over', 'take over caBundle fields that another controller keeps (default: left alone)')
@@ -76,7 +76,7 @@ Examples:
         trustNamespace: flags.trustNamespace,
         declarations,
         compat: flags.compat,
-        serviceCaAuthority: flags.serviceCaAuthority,
+        serviceCaAuthority: flags.serviceCaAuthority ?? `${namespace}/service-ca`,
         takeOver: flags.takeOver,
         namespaces: flags.namespaced?.split(',').filter((name) => name !== ''),
         on: log.on,
@@ -111,10 +111,6 @@ const authorityIn = (text: string): string => {
 };
 
 const checkCompat = ({ compat = [], serviceCaAuthority, namespaced, file }: Flags): void => {
-  if (compat.includes('service-ca') && serviceCaAuthority === undefined)
-    throw usageError(
-      '--compat service-ca needs an Authority to issue from; add --service-ca-authority namespace/name',
-    );
   if (serviceCaAuthority !== undefined && !compat.includes('service-ca'))
     throw usageError('--service-ca-authority is of no use alone; add --compat service-ca');
   const annotated = compat.some((name) => name !== 'reloader');

@@ -12,7 +12,7 @@ export interface Contender {
 const FROM_SECRET = { 'cert-manager.io/inject-ca-from-secret': 'default/bench-ca' };
 
 export const contenders = (
-  cli: string,
+  cli: readonly string[],
   cainjector: string,
   version: string,
 ): Readonly<Record<Name, Contender>> => ({
@@ -21,7 +21,7 @@ export const contenders = (
     annotations: FROM_SECRET,
     command: (kubeconfig) => [
       process.execPath,
-      cli,
+      ...cli,
       'operator',
       '--kubeconfig',
       kubeconfig,
@@ -39,7 +39,7 @@ export const contenders = (
     annotations: { 'handover.dev/inject-ca-from': 'default/bench' },
     command: (kubeconfig) => [
       process.execPath,
-      cli,
+      ...cli,
       'operator',
       '--kubeconfig',
       kubeconfig,

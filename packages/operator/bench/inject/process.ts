@@ -4,6 +4,13 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 /** USER_HZ of every Linux that Node runs on: proc(5). */
 const TICKS = 100;
 
+/** Seconds of processor time of a process so far. */
+export const cpuOf = (pid: number | undefined): number => {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / TICKS;
+};
+
 /** A contender as the kernel sees it. */
 export class Watched {
   readonly #child: ChildProcess;
@@ -14,6 +21,7 @@ export class Watched {
     const file = openSync(log, 'a');
     this.#child = spawn(command, args, { stdio: ['ignore', file, file] });
     closeSync(file);
+    process.once('exit', () => this.#child.kill('SIGKILL'));
     this.#ended = new Promise((resolve) => {
       this.#child.on('close', (code) => {
         this.exited = true;
@@ -35,11 +43,8 @@ export class Watched {
     return this.#status('VmHWM');
   }
 
-  /** Seconds of processor time so far. */
   get cpu(): number {
-    const text = readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8');
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-    return (Number(fields[11]) + Number(fields[12])) / TICKS;
+    return cpuOf(this.#child.pid);
   }
 
   async stop(): Promise<void> {

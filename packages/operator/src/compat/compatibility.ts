@@ -1,12 +1,15 @@
 import type { TrustBundle } from '@handover/core';
-import { type Catalogue, throughCache } from '@handover/engine';
+import { type Catalogue, type ObjectId, type ObjectRecord, throughCache } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import type { KubeHome } from '../home/home.ts';
 import { placeOf } from '../home/place.ts';
 import type { Compat } from '../install/index.ts';
+import type { More } from '../resources/catalogue.ts';
 import { ownWish, type WishOf } from '../resources/injections.ts';
 import { cainjectorWish } from './cainjector.ts';
 import { ForeignBundles } from './foreign-bundle.ts';
+import { secretAnnotations, serviceCaWish } from './service-ca.ts';
+import { FollowedServices } from './services.ts';
 import { FollowedCainjectorWorld } from './world.ts';
 
 export interface CompatibilityOptions {
@@ -23,9 +26,12 @@ export interface CompatibilityOptions {
 export class Compatibility {
   readonly wishOf: WishOf;
   readonly ready: Promise<unknown>;
+  /** With service-ca's annotations. */
+  readonly services: FollowedServices | undefined;
+  readonly more: (() => More) | undefined;
   readonly #foreign = new ForeignBundles();
 
-  constructor({ kube, compat, takeOver, signal, onChange }: CompatibilityOptions) {
+  constructor({ kube, compat, serviceCaAuthority, takeOver, signal, onChange }: CompatibilityOptions) {
     const wishes: WishOf[] = [ownWish];
     const ready: Promise<unknown>[] = [];
     if (compat.includes('cainjector')) {
@@ -33,9 +39,26 @@ export class Compatibility {
       wishes.push(cainjectorWish(world));
       ready.push(world.ready);
     }
+    if (compat.includes('service-ca') && serviceCaAuthority !== undefined) {
+      const services = new FollowedServices({ kube, authority: serviceCaAuthority, signal, onChange });
+      wishes.push(serviceCaWish(serviceCaAuthority));
+      ready.push(services.ready);
+      this.services = services;
+      this.more = () => ({
+        ...services.leaves(),
+        configMaps: services.configMaps,
+        authority: serviceCaAuthority,
+      });
+    }
     this.wishOf = firstOf(wishes);
     this.ready = Promise.all(ready);
     this.ready.catch(() => {}); // whoever awaits it hears of it
+  }
+
+  /** What service-ca writes beside a certificate. */
+  annotationsOf(id: ObjectId, record: ObjectRecord): Readonly<Record<string, string>> | undefined {
+    const service = this.services?.behind(id);
+    return service === undefined ? undefined : secretAnnotations(service, record);
   }
 
   /** Keeps what was injected from a source in other hands. */

@@ -12,23 +12,23 @@ const certificate = (fingerprint: string, notBefore: number, notAfter: number): 
 const names = (certificates: readonly Certificate[]): string =>
   certificates.map(({ fingerprint }) => fingerprint).join(' ');
 
-const old = certificate('old', 900 * HOUR, 1_100 * HOUR);
-const fresh = certificate('fresh', 990 * HOUR, 1_200 * HOUR);
+const old = certificate('a-old', 900 * HOUR, 1_100 * HOUR);
+const fresh = certificate('z-fresh', 990 * HOUR, 1_200 * HOUR);
 const expired = certificate('expired', 800 * HOUR, 998 * HOUR);
 
 test('a new CA comes before the one that was put there earlier', () => {
-  expect(names(merged([fresh], [old], NOW))).toBe('fresh old');
+  expect(names(merged([fresh], [old], NOW))).toBe('z-fresh a-old');
 });
 
 test('what has expired leaves an hour late, from whichever side it came', () => {
-  expect(names(merged([fresh, expired], [], NOW))).toBe('fresh');
-  expect(names(merged([fresh], [expired], NOW))).toBe('fresh');
+  expect(names(merged([fresh, expired], [], NOW))).toBe('z-fresh');
+  expect(names(merged([fresh], [expired], NOW))).toBe('z-fresh');
   const justExpired = certificate('just', 900 * HOUR, 999.5 * HOUR);
-  expect(names(merged([fresh], [justExpired], NOW))).toBe('fresh just');
+  expect(names(merged([fresh], [justExpired], NOW))).toBe('z-fresh just');
 });
 
 test('the same certificate is there once', () => {
-  expect(names(merged([fresh, fresh], [fresh, old, old], NOW))).toBe('fresh old');
+  expect(names(merged([fresh, fresh], [fresh, old, old], NOW))).toBe('z-fresh a-old');
 });
 
 test('a source of nothing but expired CAs stays as it is: an empty bundle means the system’s roots', () => {

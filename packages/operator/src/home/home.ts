@@ -35,7 +35,7 @@ import { FreshLook, OneByOne, type Source } from './fresh.ts';
 import type { Held } from './held.ts';
 import type { Kinds } from './kinds.ts';
 import { Mirror } from './mirror.ts';
-import { Shelf } from './objects.ts';
+import { Shelf, type ShelfOptions } from './objects.ts';
 import { Overlay } from './overlay.ts';
 import { idOfPlace, isField, type Place, type Plural, placeOf, placesOf } from './place.ts';
 
@@ -52,6 +52,9 @@ export interface KubeHomeOptions {
   readonly clusterTrustBundles: boolean;
   readonly wishOf: RegisterOptions['wishOf'];
   readonly takeOver: boolean;
+  readonly more?: RegisterOptions['more'];
+  /** Annotations that an object carries beside our own. */
+  readonly annotationsOf?: ShelfOptions['annotationsOf'];
   /** Whether consumers are found by looking at pods. */
   readonly consumersFound: boolean;
   /** Live pods, and what makes them; undefined: this account may not see them. */
@@ -149,6 +152,8 @@ export class KubeHome implements Home {
       signal: options.writeSignal ?? signal,
       mayAdopt: (id) => this.#mayAdopt(id),
       signerOf: (id) => this.#register?.signers.get(id),
+      annotationsOf: options.annotationsOf,
+      isWhole: (id) => this.#register?.whole.has(id) ?? false,
       ...(options.onRepair === undefined ? {} : { onRepair: options.onRepair }),
       onWritten: (place, digest) => nudges?.written(place, digest),
     });
@@ -300,7 +305,7 @@ export class KubeHome implements Home {
     namespaces: RegisterOptions['namespaces'],
     source: Source,
   ): Promise<Register> {
-    const { trustNamespace, clusterTrustBundles, wishOf, takeOver } = this.#options;
+    const { trustNamespace, clusterTrustBundles, wishOf, takeOver, more } = this.#options;
     return registerOf(declared, {
       source,
       namespaces,
@@ -308,6 +313,7 @@ export class KubeHome implements Home {
       clusterTrustBundles,
       wishOf,
       takeOver,
+      more,
     });
   }
 

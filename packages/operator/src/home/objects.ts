@@ -4,6 +4,7 @@ import {
   digestOf,
   type ObjectId,
   type ObjectReader,
+  type ObjectRecord,
   type ObjectWriter,
   type StoredObject,
 } from '@handover/engine';
@@ -30,6 +31,12 @@ export interface ShelfOptions {
   /** Whether somebody said that an object which is not ours may become ours. */
   readonly mayAdopt: (id: ObjectId) => boolean;
   readonly signerOf: (id: ObjectId) => string | undefined;
+  /** Annotations that an object carries beside our own. */
+  readonly annotationsOf?:
+    | ((id: ObjectId, record: ObjectRecord) => Readonly<Record<string, string>> | undefined)
+    | undefined;
+  /** Whether an object is to hold nothing but what we put there, and is never made by us. */
+  readonly isWhole?: ((id: ObjectId) => boolean) | undefined;
   /** Somebody else had changed it, and it is being put right. */
   readonly onRepair?: (id: ObjectId, manager: string) => void;
   readonly onWritten?: (place: Place, digest: string) => void;
@@ -40,6 +47,7 @@ export class Shelf {
   readonly #options: ShelfOptions;
   readonly obstacles = new Obstacles();
   readonly contention = new Contention();
+  readonly #read = new WeakMap<Held, Map<string, Texts | undefined>>();
 
   constructor(options: ShelfOptions) {
     this.#options = options;
@@ -58,18 +66,41 @@ export class Shelf {
   }
 
   #stored(id: ObjectId, held: Held): StoredObject {
-    const { part, ...place } = placeOf(id);
+    const place = placeOf(id);
+    const { part } = place;
     const entry = held.entries[part];
-    const data = SHAPES[held.plural].read(held.texts, part);
+    const data = this.#data(held, part);
     const obstacle = this.#obstacle(id, held, data);
     // Without its label nobody would watch it: as good as changed.
-    const intact = held.labelled || isField({ ...place, part }) || held.plural === 'clustertrustbundles';
+    const watched = held.labelled || isField(place) || held.plural === 'clustertrustbundles';
+    const intact =
+      watched && this.#annotated(id, held, entry?.record) && this.#strangers(id, held).length === 0;
     return {
       version: held.version,
       data: data ?? {},
       record: entry === undefined ? undefined : intact ? entry.record : { ...entry.record, digest: '' },
       ...(obstacle === undefined ? {} : { obstacle }),
     };
+  }
+
+  /** The same texts for the same object, so that what is known about them need not be found out again. */
+  #data(held: Held, part: string): Texts | undefined {
+    const parts = this.#read.get(held) ?? new Map<string, Texts | undefined>();
+    this.#read.set(held, parts);
+    if (!parts.has(part)) parts.set(part, SHAPES[held.plural].read(held.texts, part));
+    return parts.get(part);
+  }
+
+  #annotated(id: ObjectId, held: Held, record: ObjectRecord | undefined): boolean {
+    const wanted = record === undefined ? undefined : this.#options.annotationsOf?.(id, record);
+    return Object.entries(wanted ?? {}).every(([name, value]) => held.annotations[name] === value);
+  }
+
+  /** Keys of others in an object that is to hold ours alone. */
+  #strangers(id: ObjectId, held: Held): readonly string[] {
+    if (isField(placeOf(id)) || this.#options.isWhole?.(id) !== true) return [];
+    const ours = new Set(SHAPES[held.plural].covers(held.texts, placeOf(id).part));
+    return Object.keys(held.texts).filter((name) => !ours.has(name));
   }
 
   #obstacle(id: ObjectId, held: Held, data: Texts | undefined): string | undefined {
@@ -85,19 +116,21 @@ export class Shelf {
       return `Contended: ${fight.manager} keeps changing it back; stop one of the two (next try at ${iso(fight.until)})`;
     }
     const foreign = held.entries[place.part] === undefined && Object.keys(data).length > 0 && !isField(place);
-    if (!foreign || mayAdopt(id)) return undefined;
+    if (!foreign || mayAdopt(id) || this.#options.isWhole?.(id) === true) return undefined;
     return `it exists and is kept by ${held.owner ?? 'somebody else'}; choose another name, remove it, or set handover.dev/adopt: "true" on what asks for it`;
   }
 
   async write(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void> {
     const { cache, now, onWritten } = this.#options;
     const place = placeOf(id);
+    const ended = cache.begin(place);
     try {
       const { written, on } =
         expect === undefined
           ? { written: await this.#create(id, place, make), on: undefined }
           : await this.#apply(id, place, expect, make);
       this.obstacles.overcome(id);
+      ended(written.version);
       await cache.wrote(expect, written);
       if (on !== expect) await cache.wrote(on, written);
       onWritten?.(place, written.entries[place.part]?.record.digest ?? written.version);
@@ -114,13 +147,16 @@ export class Shelf {
       if (REFUSED.has(error.code))
         this.obstacles.met(id, `the API server refuses it: ${error.message}`, now());
       throw error;
+    } finally {
+      ended(undefined);
     }
   }
 
   async #create(id: ObjectId, place: Place, make: (at: Instant) => Contents): Promise<Held> {
     const { kube, kinds, now, signal, signerOf } = this.#options;
     const { plural, namespace, name, part } = place;
-    if (isField(place)) throw new HandoverError('KUBE_NOT_FOUND', `${id} has gone`, { path: id });
+    if (isField(place) || this.#options.isWhole?.(id) === true)
+      throw new HandoverError('KUBE_NOT_FOUND', `${id} has gone`, { path: id });
     const at = now();
     const { data, record } = make(at);
     const shape = SHAPES[plural];
@@ -129,7 +165,7 @@ export class Shelf {
       metadata: {
         name,
         ...(namespace === undefined ? {} : { namespace }),
-        ...marks(place, { [part]: { record, at } }, record.labels),
+        ...marks(place, { [part]: { record, at } }, record.labels, this.#options.annotationsOf?.(id, record)),
       },
       ...(plural === 'secrets' ? { type: record.type ?? 'Opaque' } : {}),
       ...(signerName === undefined ? {} : { spec: { signerName } }),
@@ -188,17 +224,23 @@ export class Shelf {
       }
     }
     Object.assign(texts, shape.spread(held.texts, part, data));
+    const body = merge(shape.body(nonEmpty(id, texts)), {
+      metadata: {
+        name,
+        resourceVersion: version,
+        ...marks(place, entries, record.labels, this.#options.annotationsOf?.(id, record)),
+      },
+    });
+    const which = { name, ...(namespace === undefined ? {} : { namespace }) };
+    const strangers = this.#strangers(id, held);
+    const how = { fieldManager: FIELD_MANAGER, signal };
     const applied = await kube.patch(
       kinds[plural],
-      { name, ...(namespace === undefined ? {} : { namespace }) },
-      {
-        apply: merge(shape.body(nonEmpty(id, texts)), {
-          metadata: { name, resourceVersion: version, ...marks(place, entries, record.labels) },
-        }),
-        fieldManager: FIELD_MANAGER,
-        force: true,
-        signal,
-      },
+      which,
+      strangers.length === 0
+        ? { apply: body, force: true, ...how }
+        : // Apply cannot take away what others put there; null does.
+          { merge: merge(body, { data: Object.fromEntries(strangers.map((key) => [key, null])) }), ...how },
     );
     // Only what has landed counts: a write that lost a race undid nothing.
     if (drifted) {
@@ -264,11 +306,12 @@ const marks = (
   place: Place,
   entries: Entries,
   labels: Readonly<Record<string, string>> | undefined,
+  annotations: Readonly<Record<string, string>> | undefined,
 ): { labels?: Readonly<Record<string, string>>; annotations: Readonly<Record<string, string>> } => ({
   ...(isField(place)
     ? {}
     : { labels: { ...labels, 'app.kubernetes.io/managed-by': 'handover', [MANAGED_LABEL]: 'true' } }),
-  annotations: { [RECORD]: formatEntries(entries) },
+  annotations: { ...annotations, [RECORD]: formatEntries(entries) },
 });
 
 const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>

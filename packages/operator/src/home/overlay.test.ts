@@ -17,6 +17,7 @@ const held = (version: string): Held => ({
   injectable: true,
   annotations: {},
   owner: undefined,
+  keeper: undefined,
   lastForeign: undefined,
 });
 

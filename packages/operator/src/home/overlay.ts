@@ -16,6 +16,10 @@ export class Overlay implements Source {
   readonly #suspect = new Set<string>();
   readonly #strangers = new Set<string>();
 
+  /** Versions that our own writes made, and events that came while one was under way. */
+  readonly #ours = new Map<string, string>();
+  readonly #flying = new Map<string, { version: string | undefined; tell: () => void }[]>();
+
   constructor(cache: Source, server: Source) {
     this.#cache = cache;
     this.#server = server;
@@ -58,6 +62,29 @@ export class Overlay implements Source {
     if (cached?.version === answer.before) return answer.held;
     this.#answers.delete(name);
     return cached;
+  }
+
+  /** A write begins; the answer tells the version that it made, or undefined that there is none to tell. */
+  begin(place: Place): (version: string | undefined) => void {
+    const name = nameOf(place.plural, place);
+    if (this.#flying.has(name)) return () => {};
+    const waiting: { version: string | undefined; tell: () => void }[] = [];
+    this.#flying.set(name, waiting);
+    return (version) => {
+      if (this.#flying.get(name) !== waiting) return;
+      this.#flying.delete(name);
+      if (version !== undefined) this.#ours.set(name, version);
+      for (const event of waiting) if (version === undefined || event.version !== version) event.tell();
+    };
+  }
+
+  /** Calls `tell` unless the event was of our own making: then there is nothing new in it. */
+  unlessOurs(plural: Plural, key: string, version: string | undefined, tell: () => void): void {
+    const name = `${plural} ${key}`;
+    const waiting = this.#flying.get(name);
+    if (waiting !== undefined) waiting.push({ version, tell });
+    else if (version === undefined || this.#ours.get(name) !== version) tell();
+    if (version === undefined) this.#ours.delete(name);
   }
 
   /** The API server answered a write that was decided on version `before`. */

@@ -24,7 +24,20 @@ export interface Place {
   readonly part: string;
 }
 
+const places = new Map<ObjectId, Place>();
+const MOST_PLACES = 50_000;
+
+/** Asked for several times per object and look: kept, so that a look at thousands of objects does not take them apart again. */
 export const placeOf = (id: ObjectId): Place => {
+  const known = places.get(id);
+  if (known !== undefined) return known;
+  if (places.size >= MOST_PLACES) places.clear();
+  const place = placeIn(id);
+  places.set(id, place);
+  return place;
+};
+
+const placeIn = (id: ObjectId): Place => {
   const [namespace = '', plural = '', name = '', part = ''] = id.split('/');
   const known = PLURALS.find((candidate) => candidate === plural);
   if (known === undefined) throw new TypeError(`no place for ${id}`);

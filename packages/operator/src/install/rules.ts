@@ -98,9 +98,9 @@ export const RIGHTS: readonly Row[] = [
     reach: 'watched',
     group: '',
     resources: ['services'],
-    verbs: LOOK,
+    verbs: [...LOOK, 'patch'],
     feature: 'service-ca',
-    why: 'Services that ask for a serving certificate by annotation',
+    why: 'Services that ask for a serving certificate by annotation, and the annotation that says why one has none',
   },
   {
     reach: 'cluster',

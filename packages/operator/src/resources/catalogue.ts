@@ -11,6 +11,7 @@ import {
   conflictOf,
   type Injections,
   type Refusal,
+  syntheticBundle,
   type WishOf,
 } from './injections.ts';
 
@@ -34,6 +35,19 @@ export interface Register {
   /** Who asks for a bundle by annotation and does not get it. */
   readonly refusals: readonly Refusal[];
   readonly signers: ReadonlyMap<ObjectId, string>;
+  /** Objects that hold nothing but what we put there, and are never made by us. */
+  readonly whole: ReadonlySet<ObjectId>;
+  /** Why a Leaf that nobody declared is left out, by `namespace/name`. */
+  readonly leafProblems: ReadonlyMap<string, string>;
+}
+
+/** What is asked for by other means than resources and fields. */
+export interface More {
+  readonly leaves: readonly Leaf[];
+  readonly problems: ReadonlyMap<string, string>;
+  /** ConfigMaps that get an authority's bundle under a key, and hold nothing else. */
+  readonly configMaps: readonly Place[];
+  readonly authority: string;
 }
 
 export const FIELD_PLURALS: readonly Plural[] = [
@@ -53,6 +67,7 @@ export interface RegisterOptions {
   readonly wishOf: WishOf | undefined;
   /** Whether fields that another controller keeps become ours. */
   readonly takeOver: boolean;
+  readonly more?: (() => More) | undefined;
 }
 
 type Placement = { readonly id: ObjectId } | { readonly why: string };
@@ -113,6 +128,24 @@ export const sourcesOf = ({ spec }: TrustBundle, trustNamespace: string): readon
     ];
   });
 
+/** ConfigMaps that ask by annotation: only what is there is a target, nothing is made. */
+const bundleOfConfigMaps = async (
+  { configMaps, authority }: More,
+  { source }: RegisterOptions,
+  placements: Map<Target, ObjectId>,
+): Promise<readonly TrustBundle[]> => {
+  const targets: Target[] = [];
+  for (const place of configMaps) {
+    if ((await source.held(place)) === undefined) continue;
+    const target: Target = {};
+    placements.set(target, idOfPlace(place));
+    targets.push(target);
+  }
+  return targets.length === 0
+    ? []
+    : [syntheticBundle(`ConfigMaps, Authority ${authority}`, { authority }, targets)];
+};
+
 const NOTHING: Injections = { bundles: [], refusals: [], follow: [] };
 
 const injectionsOf = async (
@@ -152,11 +185,13 @@ export async function registerOf(declared: readonly Declared[], options: Registe
     if (resource !== undefined) uids.set(resource, uid);
     else if (problem !== undefined) problems.set(uid, problem);
   }
-  const own = [...uids.keys()];
+  const more = options.more?.();
+  const own = [...uids.keys(), ...(more?.leaves ?? [])];
   const bundles = own.filter((resource) => resource.kind === 'TrustBundle');
   const injections = await injectionsOf(own, bundles, options);
-  const all = [...bundles, ...injections.bundles];
   const placements = new Map<Target, ObjectId>();
+  const spread = more === undefined ? [] : await bundleOfConfigMaps(more, options, placements);
+  const all = [...bundles, ...injections.bundles];
   const absent = new Map<string, Absent[]>();
   const signers = new Map<ObjectId, string>();
   for (const bundle of all) {
@@ -174,12 +209,14 @@ export async function registerOf(declared: readonly Declared[], options: Registe
       }
     }
   }
-  const catalogue = catalogueOf([...own, ...injections.bundles], {
+  const leafProblems = new Map(more?.problems);
+  const catalogue = catalogueOf([...own, ...injections.bundles, ...spread], {
     namespaces: options.namespaces,
     place: (target) => placements.get(target),
     onConflict: (resource, problem) => {
       const uid = uids.get(resource);
       if (uid !== undefined) problems.set(uid, problem.message);
+      else if (resource.kind === 'Leaf') leafProblems.set(idOf(resource), problem.message);
     },
   });
   return {
@@ -188,7 +225,13 @@ export async function registerOf(declared: readonly Declared[], options: Registe
     problems,
     absent,
     signers,
-    sources: [...all.flatMap((bundle) => sourcesOf(bundle, options.trustNamespace)), ...injections.follow],
+    leafProblems,
+    whole: new Set(more?.configMaps.map(idOfPlace)),
+    sources: [
+      ...all.flatMap((bundle) => sourcesOf(bundle, options.trustNamespace)),
+      ...injections.follow,
+      ...(more?.configMaps ?? []),
+    ],
     gates: injections.follow,
     refusals: injections.refusals,
   };

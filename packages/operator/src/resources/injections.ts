@@ -111,22 +111,22 @@ export const bundlesByAnnotation = async (
 
 const PREFIX = 'annotations: ';
 
-/** It has a space, which no name that a person gives can have. */
 const nameOf = ({ authority, secret, configMap, inline }: InjectSource): string => {
-  if (authority !== undefined) return `${PREFIX}Authority ${authority}`;
-  if (secret !== undefined) return `${PREFIX}Secret ${secret.name} ${secret.key}`;
-  if (configMap !== undefined) return `${PREFIX}ConfigMap ${configMap.name} ${configMap.key}`;
-  return `${PREFIX}${inline === undefined ? 'nothing' : 'the API server'}`;
+  if (authority !== undefined) return `Authority ${authority}`;
+  if (secret !== undefined) return `Secret ${secret.name} ${secret.key}`;
+  if (configMap !== undefined) return `ConfigMap ${configMap.name} ${configMap.key}`;
+  return inline === undefined ? 'nothing' : 'the API server';
 };
 
-const syntheticBundle = (
+/** Its name has a space, which no name that a person gives can have. */
+export const syntheticBundle = (
   name: string,
   source: InjectSource,
   targets: readonly TrustBundle['spec']['targets'][number][],
 ): TrustBundle => ({
   apiVersion: 'handover.dev/v1alpha1',
   kind: 'TrustBundle',
-  metadata: { name, labels: {}, annotations: {} },
+  metadata: { name: `${PREFIX}${name}`, labels: {}, annotations: {} },
   spec: { sources: [source], targets },
 });
 

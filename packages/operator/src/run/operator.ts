@@ -13,6 +13,8 @@ import { type Kube, type LeaderLease, lead } from '@handover/kube';
 import { after, HandoverError, type Instant, instant } from '@handover/material';
 import { Compatibility } from '../compat/compatibility.ts';
 import { Refusals } from '../compat/refusals.ts';
+import { leafIdOf } from '../compat/service-ca.ts';
+import { errorsOf, ServiceErrors } from '../compat/service-errors.ts';
 import type { Held } from '../home/held.ts';
 import { KubeHome } from '../home/home.ts';
 import { kindsWith, trustBundleVersion } from '../home/kinds.ts';
@@ -109,6 +111,7 @@ export class Operator {
   #seen: SeenWriter | undefined;
   #compat: Compatibility | undefined;
   #refusals: Refusals | undefined;
+  #serviceErrors: ServiceErrors | undefined;
   readonly #done = new Set<string>();
   readonly #races = new Map<string, number>();
   readonly #obstacles = new Map<string, readonly string[]>();
@@ -166,8 +169,13 @@ export class Operator {
     const home = this.#open(kube.fenced(lease), version);
     this.#home = home;
     lease.on('lost', () => this.#end());
-    await Promise.race([this.#compat?.ready, released]);
-    await Promise.race([home.ready(), released]);
+    try {
+      await Promise.race([this.#compat?.ready, released]);
+      await Promise.race([home.ready(), released]);
+    } catch (error) {
+      // Watches that are told to stop say so.
+      if (!this.#signal.aborted) throw error;
+    }
     if (!this.#signal.aborted) {
       await this.#reindex();
       this.#options.onSeen?.();
@@ -274,6 +282,8 @@ export class Operator {
       clusterTrustBundles: trustBundleVersion !== undefined,
       wishOf: this.#compat?.wishOf,
       takeOver,
+      more: this.#compat?.more,
+      annotationsOf: (id, record) => this.#compat?.annotationsOf(id, record),
       consumersFound,
       population,
       nudge: this.#options.nudge ?? true,
@@ -316,7 +326,9 @@ export class Operator {
 
   #objectChanged(plural: Plural, key: string, before: Held | undefined, now: Held | undefined): void {
     this.#options.onSeen?.();
-    for (const work of this.#index?.of(plural, key) ?? []) this.#queue?.add(work);
+    this.#home?.overlay.unlessOurs(plural, key, now?.version, () => {
+      for (const work of this.#index?.of(plural, key) ?? []) this.#queue?.add(work);
+    });
     // What there is to inject may have changed with it.
     const gate = this.#index?.gate(plural, key);
     const changed = FIELD_PLURALS.includes(plural)
@@ -353,6 +365,11 @@ export class Operator {
       signal,
       onRefusal: (object, why) => this.#options.on({ kind: 'refused', object, why }),
       onError: failed,
+    });
+    this.#serviceErrors = new ServiceErrors({
+      kube: this.#options.kube.fenced(this.#lease ?? NEVER),
+      signal,
+      onError: (what, error) => this.#options.on({ kind: 'failed', what, error, retryAt: undefined }),
     });
     const queue = new WorkQueue({
       now: () => home.clock.now(),
@@ -408,6 +425,14 @@ export class Operator {
       if (problem !== undefined) this.#statuses?.put(declared, invalidStatus(declared, problem, now));
     }
     void this.#refusals?.tell(register.refusals, now);
+    const { serviceCaAuthority } = this.#options;
+    const services = this.#compat?.services;
+    if (services !== undefined && !register.catalogue.authorities.has(serviceCaAuthority ?? ''))
+      void this.#serviceErrors?.tell(
+        services.all(),
+        new Map(services.all().map((one) => [leafIdOf(one), `there is no Authority ${serviceCaAuthority}`])),
+        now,
+      );
     return undefined;
   }
 
@@ -484,6 +509,9 @@ export class Operator {
     if (declared === undefined || plan.actions.length > 0) return;
     this.#statuses?.put(declared, statusOfAuthority(declared, sight, plan));
     for (const [leaf, status] of statusOfLeaves(register, sight)) this.#statuses?.put(leaf, status);
+    const services = this.#compat?.services;
+    if (services !== undefined && id === this.#options.serviceCaAuthority)
+      await this.#serviceErrors?.tell(services.all(), errorsOf(register, sight), home.clock.now());
     await this.#tellBundles(home, register);
   }
 

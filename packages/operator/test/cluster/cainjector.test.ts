@@ -4,7 +4,7 @@ import { configMaps, kindOf, secrets } from '@handover/kube';
 import { makeCa } from '@handover/test-cluster';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bundlesOf, INJECTABLES, type Injectable } from './injectables.ts';
-import { resource, type Stage, setStage, until } from './stage.ts';
+import { beyondRights, resource, type Stage, setStage, until } from './stage.ts';
 
 // cert-manager's own end-to-end cases for cainjector, on the same four kinds, and what we promise beyond them.
 
@@ -305,4 +305,8 @@ test('nothing but the CA of a source is ever asked of Secrets that are not ours'
   const { items } = await stage.kube.list(secrets, { namespace: 'default' });
   const foreign = items.filter(({ metadata }) => metadata.labels?.['handover.dev/managed'] !== 'true');
   expect(foreign.filter(({ metadata }) => names.has(metadata.name ?? ''))).toEqual([]);
+});
+
+test('the roles that come with it allow all it did', () => {
+  expect([...new Set(beyondRights(stage, ['cainjector']))]).toEqual([]);
 });

@@ -2,9 +2,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, type Kube, type KubeConfig, loadKubeConfig, type RequestReport } from '@handover/kube';
 import {
+  allowed,
+  type Compat,
   crds,
   type InstallOptions,
   installation,
+  installedGrants,
   Operator,
   type OperatorEvent,
   type OperatorOptions,
@@ -170,4 +173,24 @@ export const condition = async (
   });
   const { conditions = [] } = (found?.status ?? {}) as { conditions?: readonly Condition[] };
   return conditions.find((candidate) => candidate.type === type);
+};
+
+/** Requests that the roles of an installation would not let through. */
+export const beyondRights = (stage: Stage, compat: readonly Compat[]): readonly string[] => {
+  const grants = installedGrants({ namespace: 'handover-system', image: 'handover', compat });
+  return (
+    stage.requests
+      // Everybody may discover; the Lease is the client's own affair, and works without its watch.
+      .filter(({ verb, resource: plural }) => verb !== 'discover' && plural !== 'leases')
+      .map(({ verb, group, resource: plural, subresource, namespace, name }) => ({
+        verb: verb === 'apply' ? 'patch' : verb,
+        group,
+        resource: plural,
+        subresource,
+        namespace: namespace === '' ? undefined : namespace,
+        name: name === '' ? undefined : name,
+      }))
+      .filter((request) => !allowed(grants, request))
+      .map((request) => JSON.stringify(request))
+  );
 };

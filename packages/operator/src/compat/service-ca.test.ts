@@ -1,0 +1,75 @@
+import type { ObjectRecord } from '@handover/engine';
+import type { KubeObject } from '@handover/kube';
+import { HandoverError, instant } from '@handover/material';
+import { expect, test } from 'vitest';
+import {
+  leafIdOf,
+  leafOf,
+  type ServiceSeen,
+  secretAnnotations,
+  serviceSeen,
+  wantsBundle,
+} from './service-ca.ts';
+
+const PREFIX = 'service.beta.openshift.io/';
+const service = (annotations: Readonly<Record<string, string>>, spec: object = {}): KubeObject => ({
+  metadata: { namespace: 'team', name: 'web', uid: 'u1', annotations },
+  spec,
+});
+const seen = (annotations: Readonly<Record<string, string>>, spec: object = {}): ServiceSeen => {
+  const found = serviceSeen(
+    service({ [`${PREFIX}serving-cert-secret-name`]: 'web-tls', ...annotations }, spec),
+  );
+  if (found === undefined) throw new Error('it asks for something');
+  return found;
+};
+
+test('of a Service that asks for nothing, nothing is kept', () => {
+  expect(serviceSeen(service({}))).toBeUndefined();
+  expect(serviceSeen(service({ [`${PREFIX}serving-cert-secret-name`]: '' }))).toBeUndefined();
+});
+
+test('names: the Service, and what is under it if it is headless', () => {
+  const own = ['web.team.svc', 'web.team.svc.cluster.local'];
+  expect(leafOf(seen({}, { clusterIP: '10.0.0.1' }), 'a/b').spec.dnsNames).toEqual(own);
+  expect(leafOf(seen({}, { clusterIP: 'None' }), 'a/b').spec.dnsNames).toEqual([
+    ...own,
+    ...own.map((name) => `*.${name}`),
+  ]);
+});
+
+test('its Leaf has a name that nobody else can have, and the names of the Service fit into a certificate however long', () => {
+  const leaf = leafOf({ ...seen({}), name: 'w'.repeat(63), namespace: 'n'.repeat(63) }, 'a/b');
+  expect(leaf.metadata.name).toBe(`service ${'w'.repeat(63)}`);
+  expect(leaf.spec.subject.commonName?.length).toBeLessThanOrEqual(64);
+  expect(leafIdOf(seen({}))).toBe('team/service web');
+});
+
+test('a Secret name that is none is refused, and does not crash anything', () => {
+  expect(() => leafOf({ ...seen({}), secretName: '../x' }, 'a/b')).toThrow(HandoverError);
+});
+
+test('a count of errors that somebody damaged counts as none', () => {
+  for (const damaged of ['x', '-3', '1e9999', '1.5', ''])
+    expect(seen({ [`${PREFIX}serving-cert-generation-error-num`]: damaged }).errors).toBe(0);
+  expect(seen({ [`${PREFIX}serving-cert-generation-error-num`]: '10' }).errors).toBe(10);
+});
+
+test('the Secret says whose certificate it holds and until when, to the second', () => {
+  const record = {
+    leaf: { notAfter: instant(Date.UTC(2030, 0, 2, 3, 4, 5, 678)) },
+  } as unknown as ObjectRecord;
+  expect(secretAnnotations(seen({}), record)).toEqual({
+    [`${PREFIX}originating-service-name`]: 'web',
+    [`${PREFIX}originating-service-uid`]: 'u1',
+    [`${PREFIX}expiry`]: '2030-01-02T03:04:05Z',
+  });
+});
+
+test('inject-cabundle is true in any case, and nothing else is', () => {
+  for (const yes of ['true', 'TRUE', 'True'])
+    expect(wantsBundle({ [`${PREFIX}inject-cabundle`]: yes })).toBe(true);
+  for (const no of ['yes', '1', ' true', ''])
+    expect(wantsBundle({ [`${PREFIX}inject-cabundle`]: no })).toBe(false);
+  expect(wantsBundle(undefined)).toBe(false);
+});

@@ -1,0 +1,104 @@
+import { API_VERSION, type Leaf, parseResource } from '@handover/core';
+import type { ObjectRecord } from '@handover/engine';
+import type { KubeObject } from '@handover/kube';
+import type { Instant } from '@handover/material';
+import type { WishOf } from '../resources/injections.ts';
+
+const PREFIX = 'service.beta.openshift.io/';
+const SECRET_NAME = `${PREFIX}serving-cert-secret-name`;
+const INJECT = `${PREFIX}inject-cabundle`;
+const ORIGIN_NAME = `${PREFIX}originating-service-name`;
+const ORIGIN_UID = `${PREFIX}originating-service-uid`;
+const EXPIRY = `${PREFIX}expiry`;
+export const ERROR = `${PREFIX}serving-cert-generation-error`;
+export const ERROR_NUM = `${PREFIX}serving-cert-generation-error-num`;
+/** Key under which a ConfigMap gets the bundle. */
+export const BUNDLE_KEY = 'service-ca.crt';
+/** So many failures, and a Service is left alone until somebody takes its error annotations away. */
+export const MOST_ERRORS = 10;
+
+/** All that is kept of a Service. */
+export interface ServiceSeen {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly secretName: string;
+  readonly headless: boolean;
+  readonly error: string | undefined;
+  readonly errors: number;
+}
+
+/** undefined: it asks for nothing. */
+export const serviceSeen = ({ metadata, spec }: KubeObject): ServiceSeen | undefined => {
+  const { namespace = '', name = '', uid = '', annotations = {} } = metadata;
+  const secretName = annotations[SECRET_NAME];
+  if (secretName === undefined || secretName === '') return undefined;
+  const errors = Number(annotations[ERROR_NUM] ?? 0);
+  return {
+    namespace,
+    name,
+    uid,
+    secretName,
+    headless: (spec as { clusterIP?: unknown } | undefined)?.clusterIP === 'None',
+    error: annotations[ERROR],
+    errors: Number.isInteger(errors) && errors > 0 ? errors : 0,
+  };
+};
+
+export const wantsBundle = (annotations: Readonly<Record<string, string>> | undefined): boolean =>
+  annotations?.[INJECT]?.toLowerCase() === 'true';
+
+/** Names that a Service goes by; its pods too, where they have names of their own. */
+const namesOf = ({ namespace, name, headless }: ServiceSeen): readonly string[] => {
+  const own = [`${name}.${namespace}.svc`, `${name}.${namespace}.svc.cluster.local`];
+  return headless ? [...own, ...own.map((dnsName) => `*.${dnsName}`)] : own;
+};
+
+/** A space: no Leaf that a person asks for can have this name. */
+const leafName = (name: string): string => `service ${name}`;
+export const leafIdOf = ({ namespace, name }: ServiceSeen): string => `${namespace}/${leafName(name)}`;
+
+/** The Leaf that a Service's annotation asks for. Throws RESOURCE_INVALID when it cannot be one. */
+export const leafOf = (service: ServiceSeen, authority: string): Leaf => {
+  const { namespace, name, secretName } = service;
+  const leaf = parseResource(
+    {
+      apiVersion: API_VERSION,
+      kind: 'Leaf',
+      metadata: { namespace, name },
+      spec: {
+        authority,
+        secretName,
+        subject: { commonName: `${name}.${namespace}.svc`.slice(0, 64) },
+        dnsNames: namesOf(service),
+        usages: ['server'],
+      },
+    },
+    `Service ${namespace}/${name}`,
+  ) as Leaf;
+  return { ...leaf, metadata: { ...leaf.metadata, name: leafName(name) } };
+};
+
+const rfc3339 = (at: Instant): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
+
+/** What service-ca writes beside the certificate, for whoever reads it. */
+export const secretAnnotations = (
+  { name, uid }: ServiceSeen,
+  { leaf }: ObjectRecord,
+): Readonly<Record<string, string>> => ({
+  [ORIGIN_NAME]: name,
+  [ORIGIN_UID]: uid,
+  ...(leaf === undefined ? {} : { [EXPIRY]: rfc3339(leaf.notAfter) }),
+});
+
+/** service-ca's annotation on fields: the bundle of the one authority that stands in for it. */
+export const serviceCaWish =
+  (authority: string): WishOf =>
+  async ({ annotations }, { hasAuthority }) => {
+    if (!wantsBundle(annotations)) return undefined;
+    return hasAuthority(authority)
+      ? { source: { authority } }
+      : {
+          refused: `${INJECT}: there is no Authority ${authority} (yet), which --service-ca-authority names`,
+        };
+  };
