@@ -54,7 +54,9 @@ export {
   SKEW,
   type Stamp,
   type StampAction,
+  type Standing,
   type Swap,
+  standings,
   type Transition,
   withRole,
 } from './plan/index.ts';

@@ -1,4 +1,4 @@
-import { explain, type ObjectSeen, type Plan, plan } from '@handover/core';
+import { type ConsumerSeen, explain, type ObjectSeen, type Plan, plan, standings } from '@handover/core';
 import { bundleOf, HandoverError, type Instant } from '@handover/material';
 import { type Catalogue, profileObjectOf, targetsOf } from './catalogue.ts';
 import { trustedOf } from './extras.ts';
@@ -50,10 +50,12 @@ export interface LeafStatus {
 export interface ConsumerStatus {
   readonly name: string;
   readonly kind: string;
-  /** The strongest evidence there is of what it has loaded; null: none, it rests on `settle`. */
+  /** What the belief rests on that it has loaded what it should, the weakest of it; null: nothing yet. */
   readonly evidence: string | null;
   readonly hash: string | null;
   readonly at: string | null;
+  /** What somebody should know of it: `trusts 1 until restarted`. */
+  readonly remark?: string;
 }
 
 export interface Status {
@@ -128,24 +130,40 @@ export const authorityStatus = (sight: Sight, made: Plan): AuthorityStatus => {
     bundleHash: trusted.length === 0 ? undefined : bundleOf(trusted).hash,
     blockedBy: made.blockedBy.slice(0, 50).map((blocker) => ({ ...blocker, since: iso(blocker.since) })),
     leaves: [...held, ...refused],
-    consumers: seen.consumers.map((consumer): ConsumerStatus => {
-      const proofs = consumer.instances
-        .flatMap((instance) => instance.proofs)
-        .filter(({ anchors, issuer }) => (anchors?.length ?? 0) > 0 || (issuer ?? 'unknown') !== 'unknown');
-      const best = proofs.find(({ by }) => by === 'acknowledged') ?? proofs[0];
-      const anchors = proofs.find((proof) => proof.complete === true)?.anchors;
-      return {
-        name: consumer.id,
-        kind: consumer.reload,
-        evidence: best?.by ?? null,
-        hash: anchors === undefined || anchors.length === 0 ? null : hashOf(sight, anchors),
-        at: best === undefined ? null : iso(best.at),
-      };
-    }),
+    consumers: consumersOf(sight),
     wakeAt: made.wakeAt === undefined ? null : iso(made.wakeAt),
     notes: made.notes.map(({ object, message }) => `${object}: ${message}`),
     next: explain(made),
   };
+};
+
+const consumersOf = (sight: Sight): readonly ConsumerStatus[] => {
+  const { seen, duties, now } = sight;
+  const standing = new Map(standings(seen, duties.policy, now).map((each) => [each.consumer, each]));
+  return seen.consumers.map((consumer): ConsumerStatus => {
+    const { by, at, trustsUntilRestarted: old } = standing.get(consumer.id) ?? {};
+    const shown = proofOf(consumer);
+    const since = at ?? (by === undefined || by === shown?.by ? shown?.at : undefined);
+    const anchors = consumer.instances
+      .flatMap(({ proofs }) => proofs)
+      .find(({ complete, anchors: all = [] }) => complete === true && all.length > 0)?.anchors;
+    return {
+      name: consumer.id,
+      kind: consumer.reload,
+      evidence: by ?? shown?.by ?? null,
+      hash: anchors === undefined ? null : hashOf(sight, anchors),
+      at: since === undefined ? null : iso(since),
+      ...(old === undefined ? {} : { remark: `trusts ${old} until restarted` }),
+    };
+  });
+};
+
+/** What it showed last, even if that is not yet what it should have. */
+const proofOf = ({ instances }: ConsumerSeen): { readonly by: string; readonly at: Instant } | undefined => {
+  const proofs = instances
+    .flatMap((instance) => instance.proofs)
+    .filter(({ anchors, issuer }) => (anchors?.length ?? 0) > 0 || (issuer ?? 'unknown') !== 'unknown');
+  return proofs.find(({ by }) => by === 'acknowledged') ?? proofs[0];
 };
 
 /** The hash of a set of CAs, if they are all known here; then it can be compared with `bundleHash`. */

@@ -20,6 +20,8 @@ interface Flags extends KubeFlags {
   readonly compat?: readonly Compat[];
   readonly serviceCaAuthority?: string;
   readonly takeOver?: true;
+  /** False with --no-nudge. */
+  readonly nudge: boolean;
   readonly healthAddress: string;
 }
 
@@ -45,6 +47,10 @@ export const define: Define = (command, context) => {
       authorityIn,
     )
     .option('--take-over', 'take over caBundle fields that another controller keeps (default: left alone)')
+    .option(
+      '--no-nudge',
+      'leave pods to their kubelet’s own time: changed files take a minute or more to arrive',
+    )
     .option('--health-address <host:port>', 'where /livez and /readyz are served', '127.0.0.1:8081')
     .addHelpText(
       'after',
@@ -78,6 +84,7 @@ Examples:
         compat: flags.compat,
         serviceCaAuthority: flags.serviceCaAuthority ?? `${namespace}/service-ca`,
         takeOver: flags.takeOver,
+        nudge: flags.nudge,
         namespaces: flags.namespaced?.split(',').filter((name) => name !== ''),
         on: log.on,
         signal,

@@ -43,8 +43,8 @@ const authorityLines = (
     ),
     ...more(
       consumers,
-      ({ name, evidence, at }) =>
-        `  consumer ${name}  ${evidence ?? 'no evidence; rests on settle'}${at === null ? '' : ` at ${at}`}`,
+      ({ name, evidence, at, remark }) =>
+        `  consumer ${name}  ${evidence ?? 'no evidence; rests on settle'}${at === null ? '' : ` at ${at}`}${remark === undefined ? '' : `; ${remark}`}`,
     ),
   ];
 };

@@ -26,6 +26,8 @@ export function makeCgroups(name: string): void {
       writeFileSync(join(path, 'cgroup.subtree_control'), offered.map((each) => `+${each}`).join(' '));
     }
     mkdirSync(own, { recursive: true });
+    // A group weighs as much as one process beside it: all pods of the node together would get the time of one.
+    if (version === 1 && existsSync(join(own, 'cpu.shares'))) writeFileSync(join(own, 'cpu.shares'), '10240');
     // In version 1 a cpuset begins empty and takes no process until it is told its processors and memory nodes.
     for (const file of ['cpuset.cpus', 'cpuset.mems']) {
       if (version === 1 && existsSync(join(path, file)))

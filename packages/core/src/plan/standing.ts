@@ -1,0 +1,93 @@
+import type { Instant } from '@handover/material';
+import { type AuthorityState, withRole } from './authority.ts';
+import { Clock } from './clock.ts';
+import { type EvidenceKind, type Finding, holds, serves, type World } from './evidence.ts';
+import { strictness } from './gates.ts';
+import type { ConsumerSeen, InstanceSeen, ObjectSeen, Observed } from './observed.ts';
+import type { Policy } from './policy.ts';
+
+/** What is believed of a consumer now, and why. */
+export interface Standing {
+  readonly consumer: string;
+  /** The weakest of what its objects rest on; undefined: for one of them there is no evidence. */
+  readonly by: EvidenceKind | undefined;
+  readonly at: Instant | undefined;
+  /** The generation that it goes on trusting until it is restarted, though no bundle holds it any more. */
+  readonly trustsUntilRestarted: number | undefined;
+}
+
+/** Strongest first. */
+const STRENGTH: readonly EvidenceKind[] = [
+  'acknowledged',
+  'probed',
+  'restarted',
+  'written',
+  'settled',
+  'cross',
+  'expired',
+  'outside',
+  'unused',
+];
+
+const weakestOf = (findings: readonly Finding[]): Pick<Standing, 'by' | 'at'> => {
+  let weakest: Pick<Standing, 'by' | 'at'> = { by: undefined, at: undefined };
+  for (const finding of findings) {
+    if (!finding.ok) return { by: undefined, at: undefined };
+    if (weakest.by === undefined || STRENGTH.indexOf(finding.by) > STRENGTH.indexOf(weakest.by))
+      weakest = { by: finding.by, at: finding.at };
+  }
+  return weakest;
+};
+
+/** The generation before the current one, when that has been retired and nothing else is under way. */
+const lastRetired = (state: AuthorityState): number | undefined => {
+  const [only, ...others] = state.generations;
+  // An authority without a rotation behind it has retired nothing.
+  if (only?.role !== 'current' || others.length > 0 || state.ids.length === 0) return undefined;
+  return state.crosses.find(({ of }) => of === only.number)?.by ?? only.number - 1;
+};
+
+/** Started from a bundle that has changed since: what has left it since then is still in that process. */
+const startedBefore = (world: World, instance: InstanceSeen, object: ObjectSeen): boolean => {
+  const held = new Set(object.anchors.map(({ fingerprint }) => fingerprint));
+  const shown = instance.proofs.filter(({ complete }) => complete === true);
+  if (shown.length > 0 && shown.every(({ anchors = [] }) => anchors.every((anchor) => held.has(anchor))))
+    return false;
+  return (
+    instance.createdAt === undefined ||
+    !world.clock.cameAfter(instance.createdAt, object.changedAt, world.policy.cacheLag)
+  );
+};
+
+const lingers = (world: World, { reload, verifies, instances }: ConsumerSeen): boolean =>
+  reload === 'restart' &&
+  verifies.some((id) => {
+    const object = world.objects.get(id);
+    return object !== undefined && instances.some((instance) => startedBefore(world, instance, object));
+  });
+
+/** How each consumer stands towards the newest generation it should hold and show. For people: no step rests on it. */
+export const standings = (seen: Observed, policy: Policy, now: Instant): readonly Standing[] => {
+  const state = seen.authority;
+  const current = state === undefined ? undefined : withRole(state, 'current');
+  if (state === undefined || current === undefined) return [];
+  const world: World = {
+    state,
+    policy,
+    clock: new Clock(now, seen.steadySince),
+    objects: new Map(seen.objects.map((object) => [object.id, object])),
+  };
+  const next = withRole(state, 'next');
+  const covered = next !== undefined && strictness(seen, current) === undefined;
+  const retired = lastRetired(state);
+  return seen.consumers.map((consumer) => ({
+    consumer: consumer.id,
+    ...weakestOf([
+      ...consumer.verifies.map((object) =>
+        holds(world, consumer, object, next ?? current, { settled: covered, cross: covered }),
+      ),
+      ...consumer.presents.map((object) => serves(world, consumer, object, current)),
+    ]),
+    trustsUntilRestarted: lingers(world, consumer) ? retired : undefined,
+  }));
+};

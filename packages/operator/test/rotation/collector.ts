@@ -1,0 +1,67 @@
+import type { Server } from 'node:http';
+import type { Target } from './pod/handshake.ts';
+import type { Failure, Report, Wishes } from './pod/tally.ts';
+
+export interface Totals {
+  readonly handshakes: number;
+  readonly failed: number;
+  /** Calls that were due and not made, because too many were under way. */
+  readonly skipped: number;
+  /** `from → to`. */
+  readonly directions: ReadonlyMap<string, { readonly ok: number; readonly failed: number }>;
+  readonly failures: readonly (Failure & { readonly from: string })[];
+}
+
+/** Where pods say how their calls went: the last word of a pod that has gone counts too. */
+export class Collector {
+  readonly #reports = new Map<string, Report>();
+  #wishes: Wishes = { go: false, tries: [] };
+
+  constructor(server: Server) {
+    server.on('request', (asked, response) => {
+      let text = '';
+      asked.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk;
+      });
+      asked.on('end', () => {
+        const report = JSON.parse(text) as Report;
+        this.#reports.set(report.pod, report);
+        response.setHeader('connection', 'close').end(JSON.stringify(this.#wishes));
+      });
+    });
+  }
+
+  totals(): Totals {
+    const directions = new Map<string, { ok: number; failed: number }>();
+    let skipped = 0;
+    const failures: (Failure & { from: string })[] = [];
+    for (const report of this.#reports.values()) {
+      skipped += report.skipped;
+      failures.push(...report.failures.map((failure) => ({ ...failure, from: report.pod })));
+      for (const [target, { ok, failed }] of Object.entries(report.counts)) {
+        const key = `${report.name} → ${target}`;
+        const before = directions.get(key) ?? { ok: 0, failed: 0 };
+        directions.set(key, { ok: before.ok + ok, failed: before.failed + failed });
+      }
+    }
+    const sum = (of: 'ok' | 'failed'): number =>
+      [...directions.values()].reduce((total, count) => total + count[of], 0);
+    return { handshakes: sum('ok') + sum('failed'), failed: sum('failed'), skipped, directions, failures };
+  }
+
+  /** From now on every pod calls, those that come later too. */
+  go(): void {
+    this.#wishes = { ...this.#wishes, go: true };
+  }
+
+  /** Asks every pod for one handshake. */
+  ask(target: Target & { readonly id: string }): void {
+    this.#wishes = { ...this.#wishes, tries: [...this.#wishes.tries, target] };
+  }
+
+  /** How it went; undefined: not known yet. */
+  tried(id: string, pod: string): string | undefined {
+    const verdict = this.#reports.get(pod)?.tried[id];
+    return verdict === 'under way' ? undefined : verdict;
+  }
+}

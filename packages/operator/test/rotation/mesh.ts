@@ -1,0 +1,192 @@
+import { resource } from '../cluster/stage.ts';
+import type { Target } from './pod/handshake.ts';
+import type { Manner } from './pod/material.ts';
+import { GROUP } from './pod/web.ts';
+
+export const NAMESPACE = 'mesh';
+export const AUTHORITY = 'mesh/mesh';
+export const WEBHOOK = 'mesh-check';
+export const API = `v1.${GROUP}`;
+
+/** One Deployment of the mesh. */
+export interface Member {
+  readonly name: string;
+  readonly manner: Manner;
+  readonly replicas: number;
+  /** How its owner says that it picks changes up; undefined: nothing is said. */
+  readonly reload?: 'hot' | 'restart';
+  readonly ack?: true;
+  readonly probe?: '8443' | '8443/mtls';
+  /** Mounted file by file, which no change ever reaches. */
+  readonly subPath?: true;
+  readonly web?: true;
+  readonly grpc?: 'server' | 'client';
+}
+
+export const MEMBERS: readonly Member[] = [
+  { name: 'hot', manner: 'hot', replicas: 2, ack: true },
+  { name: 'polling', manner: 'polling', replicas: 1, reload: 'hot', probe: '8443/mtls' },
+  { name: 'frozen', manner: 'frozen', replicas: 2, subPath: true },
+  { name: 'once', manner: 'frozen', replicas: 1, reload: 'restart' },
+  { name: 'grpc', manner: 'hot', replicas: 1, ack: true, grpc: 'server' },
+  { name: 'grpc-client', manner: 'hot', replicas: 1, ack: true, grpc: 'client' },
+  { name: 'webhook', manner: 'hot', replicas: 1, ack: true, web: true },
+  { name: 'api', manner: 'hot', replicas: 1, ack: true, web: true },
+];
+
+/** There is no DNS in the cluster: each Service has an address of its own choosing. */
+const addressOf = (name: string): string =>
+  `10.96.0.${20 + MEMBERS.findIndex((member) => member.name === name)}`;
+
+const targetOf = (name: string, port: number): Target => ({ name, address: `${addressOf(name)}:${port}` });
+
+const service = ({ name, web, grpc }: Member): object => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name, namespace: NAMESPACE },
+  spec: {
+    clusterIP: addressOf(name),
+    selector: { app: name },
+    ports: [
+      { name: 'mesh', port: 8443, targetPort: 8443 },
+      ...(web === true ? [{ name: 'api', port: 443, targetPort: 9443 }] : []),
+      ...(grpc === 'server' ? [{ name: 'grpc', port: 8444, targetPort: 8444 }] : []),
+    ],
+  },
+});
+
+const fieldOf = (fieldPath: string): object => ({ valueFrom: { fieldRef: { fieldPath } } });
+
+export interface MeshOptions {
+  readonly image: string;
+  readonly collector: string;
+  /** Calls per second of each pod. */
+  readonly rate: number;
+}
+
+export const deployment = (member: Member, { image, collector, rate }: MeshOptions): object => {
+  const { name, manner, replicas, reload, ack, probe, subPath, web, grpc } = member;
+  const setting = {
+    name,
+    manner,
+    rate,
+    collector,
+    ack: ack === true,
+    web: web === true,
+    targets: MEMBERS.filter((other) => other.name !== name).map((other) => targetOf(other.name, 8443)),
+    grpcServer: grpc === 'server',
+    ...(grpc === 'client' ? { grpcTarget: targetOf('grpc', 8444) } : {}),
+  };
+  const mounts =
+    subPath === true
+      ? ['tls.crt', 'tls.key', 'ca.crt'].map((file) => ({
+          name: 'tls',
+          mountPath: `/tls/${file}`,
+          subPath: file,
+        }))
+      : [{ name: 'tls', mountPath: '/tls' }];
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace: NAMESPACE },
+    spec: {
+      replicas,
+      selector: { matchLabels: { app: name } },
+      strategy: { rollingUpdate: { maxSurge: '100%', maxUnavailable: 0 } },
+      template: {
+        metadata: {
+          labels: { app: name },
+          annotations: {
+            ...(reload === undefined ? {} : { 'handover.dev/reload': reload }),
+            ...(ack === undefined ? {} : { 'handover.dev/ack-port': '8081' }),
+            ...(probe === undefined ? {} : { 'handover.dev/probe': probe }),
+          },
+        },
+        spec: {
+          automountServiceAccountToken: false,
+          enableServiceLinks: false,
+          terminationGracePeriodSeconds: 20,
+          containers: [
+            {
+              name: 'main',
+              image,
+              imagePullPolicy: 'Never',
+              env: [
+                { name: 'MESH', value: JSON.stringify(setting) },
+                { name: 'POD_NAME', ...fieldOf('metadata.name') },
+                { name: 'POD_UID', ...fieldOf('metadata.uid') },
+              ],
+              readinessProbe: { httpGet: { path: '/', port: 8080 }, periodSeconds: 1, timeoutSeconds: 5 },
+              // Until everybody has heard that it goes, it goes on.
+              lifecycle: { preStop: { sleep: { seconds: 3 } } },
+              resources: { requests: { cpu: '50m' } },
+              volumeMounts: mounts,
+            },
+          ],
+          volumes: [{ name: 'tls', secret: { secretName: name } }],
+        },
+      },
+    },
+  };
+};
+
+const clientConfig = { service: { name: 'webhook', namespace: NAMESPACE, path: '/check' } };
+
+/** What the API server verifies by, with a bundle from before the operator. */
+export const fields = (caBundle: string): readonly object[] => [
+  {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingWebhookConfiguration',
+    metadata: { name: WEBHOOK },
+    webhooks: [
+      {
+        name: 'check.mesh.example',
+        clientConfig: { ...clientConfig, caBundle },
+        objectSelector: { matchLabels: { checked: 'true' } },
+        rules: [{ operations: ['CREATE'], apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'] }],
+        admissionReviewVersions: ['v1'],
+        sideEffects: 'None',
+        timeoutSeconds: 30,
+      },
+    ],
+  },
+  {
+    apiVersion: 'apiregistration.k8s.io/v1',
+    kind: 'APIService',
+    metadata: { name: API },
+    spec: {
+      group: GROUP,
+      version: 'v1',
+      groupPriorityMinimum: 1000,
+      versionPriority: 15,
+      service: { name: 'api', namespace: NAMESPACE },
+      caBundle,
+    },
+  },
+];
+
+export const trustBundle = (): object =>
+  resource('TrustBundle', 'mesh', {
+    sources: [{ authority: AUTHORITY }],
+    targets: [
+      { inject: { kind: 'ValidatingWebhookConfiguration', name: WEBHOOK } },
+      { inject: { kind: 'APIService', name: API } },
+    ],
+  });
+
+export const leaf = ({ name }: Member, annotations: Readonly<Record<string, string>> = {}): object => {
+  const made = resource(
+    'Leaf',
+    name,
+    {
+      authority: 'mesh',
+      secretName: name,
+      dnsNames: [`${name}.${NAMESPACE}.svc`],
+      usages: ['server', 'client'],
+    },
+    NAMESPACE,
+  ) as { metadata: object };
+  return { ...made, metadata: { ...made.metadata, annotations } };
+};
+
+export const services = (): readonly object[] => MEMBERS.map(service);

@@ -1,0 +1,45 @@
+import { type ConnectionOptions, connect } from 'node:tls';
+
+export interface Target {
+  readonly name: string;
+  /** Address and port. */
+  readonly address: string;
+}
+
+/** `unreached`: no TCP connection came about, so that TLS had no say in it. */
+export type Verdict =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly kind: Kind; readonly why: string };
+export type Kind = 'handshake' | 'unreached';
+
+/** At a machine's busiest; a handshake takes a few milliseconds. */
+const TIMEOUT_MS = 30_000;
+
+/** One full handshake, nothing resumed, and a byte there and back: over TLS 1.3 only data shows that we were accepted. */
+export const handshake = ({ name, address }: Target, options: ConnectionOptions): Promise<Verdict> =>
+  new Promise((resolve) => {
+    const at = address.lastIndexOf(':');
+    const socket = connect({
+      ...options,
+      host: address.slice(0, at),
+      port: Number(address.slice(at + 1)),
+      servername: `${name}.mesh.svc`,
+    });
+    let reached = false;
+    const end = (verdict: Verdict): void => {
+      clearTimeout(timer);
+      socket.removeAllListeners();
+      socket.on('error', () => {});
+      socket.destroy();
+      resolve(verdict);
+    };
+    const failed = (why: string): void => end({ ok: false, kind: reached ? 'handshake' : 'unreached', why });
+    const timer = setTimeout(() => failed('timeout'), TIMEOUT_MS);
+    socket.on('connect', () => {
+      reached = true;
+    });
+    socket.on('secureConnect', () => socket.write('x'));
+    socket.on('data', () => end({ ok: true }));
+    socket.on('error', (error: NodeJS.ErrnoException) => failed(error.code ?? error.message));
+    socket.on('close', () => failed('closed'));
+  });

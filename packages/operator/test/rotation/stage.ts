@@ -1,0 +1,180 @@
+import { execFile, spawn } from 'node:child_process';
+import { createWriteStream, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Kube } from '@handover/kube';
+import { installation } from '@handover/operator';
+import { type NodeCluster, startCluster } from '@handover/test-cluster';
+import { build } from 'esbuild';
+import { connectTo } from '../cluster/stage.ts';
+import { Collector } from './collector.ts';
+import type { Target, Verdict } from './pod/handshake.ts';
+
+const run = promisify(execFile);
+const HANDOVER = fileURLToPath(new URL('../../../cli/bin/handover.js', import.meta.url));
+const API_INSIDE = 6443;
+
+/** A cluster with a node, our kinds and rights on it, the mesh's image, and a place where its pods report. */
+export interface RotationStage {
+  readonly cluster: NodeCluster;
+  readonly kube: Kube;
+  readonly image: string;
+  readonly collector: Collector;
+  /** Where pods find the collector. */
+  readonly collectorUrl: string;
+  /** `handover operator` as a process in the cluster's network, with the rights of its installation. */
+  startOperator(...flags: readonly string[]): RunningOperator;
+  /** `handover …`, as an administrator outside; its standard output. */
+  handover(...args: readonly string[]): Promise<string>;
+  /** One handshake with each, as a client with this certificate that believes whatever it is shown. */
+  tryFromInside(
+    targets: readonly Target[],
+    pair: { readonly cert: string; readonly key: string },
+  ): Promise<readonly Verdict[]>;
+  stop(): Promise<void>;
+}
+
+export interface LogLine {
+  readonly at: string;
+  readonly level: string;
+  readonly event: string;
+  readonly phase?: string;
+  readonly [more: string]: unknown;
+}
+
+export interface RunningOperator {
+  log(): readonly LogLine[];
+  stop(): Promise<void>;
+}
+
+const bundlePod = async (): Promise<string> => {
+  const folder = mkdtempSync(join(tmpdir(), 'handover-mesh-'));
+  await build({
+    entryPoints: ['main', 'try'].map((name) => fileURLToPath(new URL(`./pod/${name}.ts`, import.meta.url))),
+    outdir: folder,
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    conditions: ['source'],
+    // grpc-js is CommonJS and asks for node's own modules by require.
+    banner: {
+      js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom('/');",
+    },
+    logLevel: 'warning',
+  });
+  return folder;
+};
+
+export async function setRotationStage(): Promise<RotationStage> {
+  const cluster = await startCluster({ size: 'node' });
+  const end = new AbortController();
+  const kube = connectTo(cluster, end.signal);
+  const server = createServer();
+  const collector = new Collector(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await cluster.node.expose(port);
+  const programs = await bundlePod();
+  const image = await cluster.node.loadImage({
+    name: 'localhost/mesh:1',
+    files: { '/app': programs },
+    entrypoint: ['node', '/app/main.mjs'],
+  });
+  const all = installation({ namespace: 'handover-system', image: 'none' });
+  for (const object of all.filter(({ kind }) => kind !== 'Deployment')) await cluster.apply(object);
+  await cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=120s');
+  const operators: RunningOperator[] = [];
+  const account = insideKubeconfig(cluster);
+  let started = 0;
+  return {
+    cluster,
+    kube,
+    image,
+    collector,
+    collectorUrl: `http://${cluster.node.address}:${port}/`,
+    startOperator: (...flags) => {
+      const log = join(cluster.directory, `operator-${++started}.log`);
+      const operator = startOperator(cluster, account, log, flags);
+      operators.push(operator);
+      return operator;
+    },
+    handover: async (...args) => {
+      const { stdout } = await run(
+        process.execPath,
+        [HANDOVER, ...args, '--kubeconfig', cluster.kubeconfig],
+        {
+          maxBuffer: 64 * 1024 * 1024,
+        },
+      );
+      return stdout;
+    },
+    tryFromInside: async (targets, pair) => {
+      const [command = '', ...enter] = cluster.node.enter;
+      const wish = JSON.stringify({ targets, ...pair });
+      const { stdout } = await run(command, [...enter, process.execPath, join(programs, 'try.mjs'), wish]);
+      return JSON.parse(stdout) as readonly Verdict[];
+    },
+    stop: async () => {
+      await Promise.all(operators.map((operator) => operator.stop()));
+      end.abort();
+      server.closeAllConnections();
+      server.close();
+      await cluster.stop();
+    },
+  };
+}
+
+/** The account that the installation makes, for a process inside: the API server has another address there. */
+const insideKubeconfig = (cluster: NodeCluster): string => {
+  const groups = ['system:serviceaccounts', 'system:serviceaccounts:handover-system', 'system:authenticated'];
+  const outside = cluster.kubeconfigFor('system:serviceaccount:handover-system:handover', groups);
+  const path = join(cluster.directory, 'operator.kubeconfig');
+  const inside = `https://${cluster.node.address}:${API_INSIDE}`;
+  writeFileSync(path, readFileSync(outside, 'utf8').replaceAll(cluster.url, inside));
+  return path;
+};
+
+const startOperator = (
+  cluster: NodeCluster,
+  kubeconfig: string,
+  log: string,
+  flags: readonly string[],
+): RunningOperator => {
+  const [command = '', ...enter] = cluster.node.enter;
+  const child = spawn(
+    command,
+    [
+      ...enter,
+      ...['setpriv', '--pdeathsig', 'SIGKILL', '--', process.execPath, HANDOVER, 'operator'],
+      ...['--kubeconfig', kubeconfig, '--namespace', 'handover-system', ...flags],
+    ],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  const file = createWriteStream(log);
+  let text = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+    file.write(chunk);
+  });
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    file.write(chunk);
+  });
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  return {
+    log: () =>
+      text
+        .split('\n')
+        .filter((line) => line.startsWith('{'))
+        .map((line) => JSON.parse(line) as LogLine),
+    stop: async () => {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+};
