@@ -89,6 +89,14 @@ test('a doubt takes our own last answer with it', async () => {
   expect((await overlay.held(place))?.version).toBe('7');
 });
 
+test('a server that was restored from a backup is believed, against our own last answer', async () => {
+  const { overlay } = world();
+  await overlay.wrote('1', held('2'));
+  overlay.doubt(place);
+  expect((await overlay.held(place))?.version).toBe('1');
+  expect((await overlay.held(place))?.version).toBe('1');
+});
+
 test('what has gone from the server is gone', async () => {
   const { state, overlay } = world();
   state.server = undefined;

@@ -88,6 +88,7 @@ test('an annotation that is damaged, of another format or of somebody else count
     '{"format":1,"parts":7}',
   ])
     expect(readEntries(text, instant(1))).toEqual({});
+  expect(readEntries(JSON.stringify({ format: 2, parts: { '': entry(1) } }), undefined)).toEqual({});
   const half = JSON.stringify({ format: 1, parts: { good: entry(1), bad: { at: 'yesterday', record: {} } } });
   expect(Object.keys(readEntries(half, undefined))).toEqual(['good']);
 });
