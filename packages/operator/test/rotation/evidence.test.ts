@@ -6,7 +6,7 @@ import { AUTHORITY, deployment, leaf, type Member, NAMESPACE } from './mesh.ts';
 import { loadNginx, nginx } from './nginx.ts';
 import { type RotationStage, setRotationStage } from './stage.ts';
 
-// What pods show, one of each sort, without load.
+// What pods show, one of each sort, to the operator as it is installed: a Deployment with no rights but its own.
 let stage: RotationStage;
 const LONG = 600_000;
 /** It serves a status document of another pod: as if it had got that one's address. */
@@ -24,7 +24,7 @@ const status = async (): Promise<AuthorityStatus> => {
 
 beforeAll(async () => {
   stage = await setRotationStage();
-  stage.startOperator();
+  await stage.installOperator();
   await stage.cluster.kubectl('create', 'namespace', NAMESPACE);
   await stage.cluster.apply(
     resource('Authority', 'mesh', { rotation: { settle: '20s' } }, NAMESPACE),
