@@ -11,6 +11,8 @@ export interface Shown {
 interface Remembered {
   readonly shown: Shown;
   readonly revision: number;
+  /** CAs of the authority, those that it has retired meanwhile too. */
+  readonly ours: readonly string[];
   readonly at: Instant;
 }
 
@@ -34,6 +36,15 @@ const silence = (at: Instant): Proof => ({
   at,
 });
 
+const anchorsOf = ({ state }: AuthorityRecord): readonly string[] =>
+  state.generations.flatMap(({ anchors }) => anchors.map(({ fingerprint }) => fingerprint));
+
+/** It showed a CA that has been retired since: it has not loaded the newest bundle yet. */
+const isBehind = ({ shown, ours }: Remembered, now: readonly string[]): boolean =>
+  shown.proofs.some(({ anchors = [] }) =>
+    anchors.some((anchor) => ours.includes(anchor) && !now.includes(anchor)),
+  );
+
 /** What pods show of themselves: the runtime's status document, a real handshake. Bound to the pod's uid. */
 export class Showing {
   readonly #tools: ProbeTools;
@@ -51,11 +62,13 @@ export class Showing {
     if ((ack === undefined && probed === undefined) || pod.ip === undefined || !pod.running) return undefined;
     const key = `${pod.uid} ${record.state.generations[0]?.anchors[0].fingerprint ?? ''}`;
     const before = this.#known.get(key);
-    const moving = record.state.generations.length > 1;
+    const ours = anchorsOf(record);
+    const moving = record.state.generations.length > 1 || (before !== undefined && isBehind(before, ours));
     const wait = moving ? ASK_AGAIN_MS : REST_MS;
     if (before?.revision === record.state.revision && now < after(before.at, wait)) return before.shown;
     const shown = await this.#turn(() => this.#ask(pod, pod.ip ?? '', ack, probed, record, now));
-    this.#known.set(key, { shown, revision: record.state.revision, at: now });
+    const all = [...new Set([...ours, ...(before?.ours ?? [])])];
+    this.#known.set(key, { shown, revision: record.state.revision, ours: all, at: now });
     if (this.#known.size > 20_000) this.#known.clear();
     return shown;
   }

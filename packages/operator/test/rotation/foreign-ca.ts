@@ -20,7 +20,10 @@ export class ForeignCa {
   }
 
   /** A Secret as a script makes it. */
-  secret(name: string): object & { readonly stringData: Readonly<Record<string, string>> } {
+  secret(name: string): {
+    readonly stringData: Readonly<Record<string, string>>;
+    readonly [field: string]: unknown;
+  } {
     const key = generateKey('ECDSA-P256');
     const leaf = issueLeaf({
       issuer: this.#certificate,

@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { createWriteStream, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, createWriteStream, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,20 @@ import type { Target, Verdict } from './pod/handshake.ts';
 
 const run = promisify(execFile);
 const HANDOVER = fileURLToPath(new URL('../../../cli/bin/handover.js', import.meta.url));
+const CLI = fileURLToPath(new URL('../../../cli', import.meta.url));
 const API_INSIDE = 6443;
+const BUNDLED = {
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node20',
+  conditions: ['source'],
+  // CommonJS inside asks for node's own modules by require.
+  banner: {
+    js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom('/');",
+  },
+  logLevel: 'warning',
+} as const;
 
 /** A cluster with a node, our kinds and rights on it, the mesh's image, and a place where its pods report. */
 export interface RotationStage {
@@ -28,6 +41,8 @@ export interface RotationStage {
   readonly collectorUrl: string;
   /** `handover operator` as a process in the cluster's network, with the rights of its installation. */
   startOperator(...flags: readonly string[]): RunningOperator;
+  /** The Deployment of `handover install`, both replicas, and waits until they are ready. */
+  installOperator(): Promise<void>;
   /** `handover …`, as an administrator outside; its standard output. */
   handover(...args: readonly string[]): Promise<string>;
   /** One handshake with each, as a client with this certificate that believes whatever it is shown. */
@@ -51,22 +66,25 @@ export interface RunningOperator {
   stop(): Promise<void>;
 }
 
+/** `handover` as one file, with its package.json where it looks for it. */
+const bundleHandover = async (): Promise<string> => {
+  const folder = mkdtempSync(join(tmpdir(), 'handover-image-'));
+  await build({
+    stdin: { contents: "import { main } from './main.ts'; main();", resolveDir: join(CLI, 'src') },
+    outfile: join(folder, 'dist/main.mjs'),
+    ...BUNDLED,
+  });
+  copyFileSync(join(CLI, 'package.json'), join(folder, 'package.json'));
+  return folder;
+};
+
 const bundlePod = async (): Promise<string> => {
   const folder = mkdtempSync(join(tmpdir(), 'handover-mesh-'));
   await build({
     entryPoints: ['main', 'try'].map((name) => fileURLToPath(new URL(`./pod/${name}.ts`, import.meta.url))),
     outdir: folder,
     outExtension: { '.js': '.mjs' },
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20',
-    conditions: ['source'],
-    // grpc-js is CommonJS and asks for node's own modules by require.
-    banner: {
-      js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom('/');",
-    },
-    logLevel: 'warning',
+    ...BUNDLED,
   });
   return folder;
 };
@@ -103,6 +121,16 @@ export async function setRotationStage(): Promise<RotationStage> {
       const operator = startOperator(cluster, account, log, flags);
       operators.push(operator);
       return operator;
+    },
+    installOperator: async () => {
+      const own = await cluster.node.loadImage({
+        name: 'localhost/handover:1',
+        files: { '/handover': await bundleHandover() },
+        entrypoint: ['node', '/handover/dist/main.mjs'],
+      });
+      await cluster.apply(...installation({ namespace: 'handover-system', image: own }));
+      const what = ['rollout', 'status', 'deployment', '-n', 'handover-system', '--timeout=300s'];
+      await cluster.kubectl(...what);
     },
     handover: async (...args) => {
       const { stdout } = await run(

@@ -1,0 +1,74 @@
+import type { AuthorityStatus, Status } from '@handover/engine';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { resource, until } from '../cluster/stage.ts';
+import { isSettled, secretOf } from './looks.ts';
+import { AUTHORITY, deployment, leaf, type Member, NAMESPACE } from './mesh.ts';
+import { loadNginx, nginx } from './nginx.ts';
+import { type RotationStage, setRotationStage } from './stage.ts';
+
+// What pods show, one of each sort, to the operator as it is installed: a Deployment with no rights but its own.
+let stage: RotationStage;
+const LONG = 600_000;
+/** It serves a status document of another pod: as if it had got that one's address. */
+const LIAR: Member = { name: 'liar', manner: 'hot', replicas: 1, ack: true };
+/** Only its own owner's word says that it picks up what it is given; a probe sees the leaf that it serves. */
+const NGINX: Member = { name: 'nginx', manner: 'polling', replicas: 1 };
+const PLAIN: Member = { name: 'plain', manner: 'polling', replicas: 1, reload: 'hot', probe: '8443/mtls' };
+
+const status = async (): Promise<AuthorityStatus> => {
+  const told = await stage.handover('status', AUTHORITY, '--home', 'kube', '--json');
+  const [authority] = (JSON.parse(told) as Status).authorities;
+  if (authority === undefined) throw new Error('no status');
+  return authority;
+};
+
+beforeAll(async () => {
+  stage = await setRotationStage();
+  await stage.installOperator();
+  await stage.cluster.kubectl('create', 'namespace', NAMESPACE);
+  await stage.cluster.apply(
+    resource('Authority', 'mesh', { rotation: { settle: '20s' } }, NAMESPACE),
+    ...[LIAR, NGINX, PLAIN].map((member) => leaf(member)),
+  );
+  for (const { name } of [LIAR, NGINX, PLAIN])
+    await until(async () => (await secretOf(stage.kube, name)).cert !== '', `Secret ${name}`, LONG);
+}, LONG);
+afterAll(() => stage?.stop());
+
+test(
+  'a canary counts only beside a control, and a status document only from the pod that was asked',
+  async () => {
+    const image = await loadNginx(stage.cluster);
+    if (image === undefined) throw new Error('this needs nginx: install it');
+    const where = { image: stage.image, collector: stage.collectorUrl, rate: 1 };
+    const liar = deployment(LIAR, where) as {
+      spec: { template: { spec: { containers: { env: { name: string }[] }[] } } };
+    };
+    const [container] = liar.spec.template.spec.containers;
+    if (container !== undefined)
+      container.env = [
+        ...container.env.filter(({ name }) => name !== 'POD_UID'),
+        { name: 'POD_UID', value: 'somebody-else' } as { name: string },
+      ];
+    await stage.cluster.apply(liar, deployment(PLAIN, where), ...nginx(image));
+    await until(() => isSettled(stage.kube, [LIAR, NGINX, PLAIN]), 'three pods', LONG);
+    await stage.handover('rotate', AUTHORITY, '--home', 'kube', '--id', 'one');
+    const held = await until(
+      async () => {
+        const seen = await status();
+        const names = new Set(seen.blockedBy.map(({ consumer }) => consumer));
+        return seen.generations.length === 2 && names.size === 1 && names.has('Deployment mesh/liar')
+          ? seen
+          : undefined;
+      },
+      'only the liar to be waited for',
+      LONG,
+    );
+    const evidence = new Map(held.consumers.map(({ name, evidence: by }) => [name, by]));
+    expect(evidence.get('Deployment mesh/plain')).toBe('probed');
+    // nginx lets every handshake pass and refuses in HTTP: only the control shows that this proves nothing.
+    expect(evidence.get('Deployment mesh/nginx')).toBe('settled');
+    expect(evidence.get('Deployment mesh/liar')).toBeNull();
+  },
+  LONG,
+);
