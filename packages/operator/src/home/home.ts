@@ -41,6 +41,8 @@ import { idOfPlace, isField, type Place, type Plural, placeOf, placesOf } from '
 
 export interface KubeHomeOptions {
   readonly kube: Kube;
+  /** For API fields, whose repair must not wait behind other work. Default: `kube`. */
+  readonly swift?: Kube | undefined;
   readonly kinds: Kinds;
   /** The operator's own namespace, where authorities lie. */
   readonly namespace: string;
@@ -146,6 +148,7 @@ export class KubeHome implements Home {
           );
     this.shelf = new Shelf({
       kube,
+      swift: options.swift ?? kube,
       kinds,
       cache: this.overlay,
       now: () => this.#now(),

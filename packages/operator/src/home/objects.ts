@@ -22,8 +22,9 @@ import { idOfPlace, isField, type Place, placeOf } from './place.ts';
 import { type Entries, FIELD_MANAGER, formatEntries, RECORD } from './record.ts';
 
 export interface ShelfOptions {
-  /** Writes go through this client alone, which knows whether we still lead. */
+  /** Writes go through these clients alone, which know whether we still lead; the second is for API fields. */
   readonly kube: Kube;
+  readonly swift: Kube;
   readonly kinds: Kinds;
   readonly cache: Overlay;
   readonly now: () => Instant;
@@ -206,7 +207,8 @@ export class Shelf {
     version: string,
     make: (at: Instant) => Contents,
   ): Promise<Held> {
-    const { kube, kinds, now, signal, onRepair } = this.#options;
+    const { kinds, now, signal, onRepair } = this.#options;
+    const kube = isField(place) ? this.#options.swift : this.#options.kube;
     const { plural, namespace, name, part } = place;
     const shape = SHAPES[plural];
     const before = held.entries[part];

@@ -17,7 +17,7 @@ test.each<[string, ApiRequest, boolean, boolean]>([
   ['a Secret of a tenant it looks at', get('secrets', 'shop'), true, true],
   ['a Secret of another tenant', get('secrets', 'other'), true, false],
   ['all Secrets', { verb: 'list', group: '', resource: 'secrets' }, true, false],
-  ['a Secret deleted at home', get('secrets', 'hand', { verb: 'delete' }), true, true],
+  ['a Secret deleted at home', get('secrets', 'hand', { verb: 'delete' }), false, false],
   ['a Secret deleted elsewhere', get('secrets', 'shop', { verb: 'delete' }), false, false],
   ['a Secret replaced elsewhere', get('secrets', 'shop', { verb: 'update' }), false, false],
   ['a nudge', get('pods', 'shop', { verb: 'patch', subresource: 'status' }), true, true],
@@ -25,7 +25,7 @@ test.each<[string, ApiRequest, boolean, boolean]>([
   ['a shell in a pod', get('pods', 'shop', { verb: 'create', subresource: 'exec' }), false, false],
   ['the same name in another group', get('pods', 'shop', { group: 'metrics.k8s.io' }), false, false],
   ['a stamp', get('deployments', 'pay', { group: 'apps', verb: 'patch' }), true, true],
-  ['a namespace', get('namespaces', undefined), true, false],
+  ['all namespaces', { verb: 'list', group: '', resource: 'namespaces' }, true, false],
   ['its Lease', get('leases', 'hand', { group: 'coordination.k8s.io', name: 'handover' }), true, true],
   ['another Lease', get('leases', 'hand', { group: 'coordination.k8s.io', name: 'x' }), false, false],
   [
@@ -101,9 +101,12 @@ test('a right that nobody used is named, and only that', () => {
     resources.includes('replicasets'),
   );
   const request = { verb: 'list', group: 'apps', resource: 'replicasets', namespace: 'shop' };
-  expect(unused(grants, [])).toEqual(['get apps/replicasets everywhere', 'list apps/replicasets everywhere']);
-  expect(unused(grants, [request])).toEqual(['get apps/replicasets everywhere']);
-  expect(unused(grants, [request, { ...request, verb: 'get' }])).toEqual([]);
+  expect(unused(grants, [])).toEqual([
+    'list apps/replicasets everywhere',
+    'watch apps/replicasets everywhere',
+  ]);
+  expect(unused(grants, [request])).toEqual(['watch apps/replicasets everywhere']);
+  expect(unused(grants, [request, { ...request, verb: 'watch' }])).toEqual([]);
 });
 
 test('every right says why it is there', () => {

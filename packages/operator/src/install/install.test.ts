@@ -41,7 +41,7 @@ test('a namespaced installation has no role in the cluster, and says what does n
   expect(text).toMatch(/^# - injection into APIServices/m);
   expect(of(installation(narrow), 'Deployment')).toHaveProperty(
     ['spec', 'template', 'spec', 'containers', 0, 'args'],
-    ['operator', '--namespaced', 'pay,shop'],
+    ['operator', '--health-address', '0.0.0.0:8080', '--namespaced', 'pay,shop'],
   );
 });
 

@@ -56,6 +56,8 @@ export type OperatorEvent =
 
 export interface OperatorOptions {
   readonly kube: Kube;
+  /** A client without a rate limit, for API fields: their repair must not wait behind other work. Default: `kube`. */
+  readonly swift?: Kube | undefined;
   /** Its own namespace: the Lease and the authorities lie there. */
   readonly namespace: string;
   readonly identity: string;
@@ -166,7 +168,7 @@ export class Operator {
     this.#lease = lease;
     lease.on('trouble', (error) => this.#trouble(`Lease ${namespace}/${name}`, error));
     const released = this.#releaseAtEnd(lease);
-    const home = this.#open(kube.fenced(lease), version);
+    const home = this.#open(kube.fenced(lease), (this.#options.swift ?? kube).fenced(lease), version);
     this.#home = home;
     lease.on('lost', () => this.#end());
     try {
@@ -225,7 +227,7 @@ export class Operator {
     return undefined;
   }
 
-  #open(kube: Kube, trustBundleVersion: string | undefined): KubeHome {
+  #open(kube: Kube, swift: Kube, trustBundleVersion: string | undefined): KubeHome {
     const {
       namespace,
       trustNamespace = namespace,
@@ -273,6 +275,7 @@ export class Operator {
     );
     return new KubeHome({
       kube,
+      swift,
       kinds: kindsWith(trustBundleVersion ?? 'v1'),
       namespace,
       trustNamespace,
