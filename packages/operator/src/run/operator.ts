@@ -486,7 +486,11 @@ export class Operator {
       resync,
       home.shelf.obstacles.nextTry(home.clock.now()) ?? resync,
     ];
-    if (outcome.plan.blockedBy.length > 0) wishes.push(after(home.clock.now(), ASK_AGAIN_MS));
+    // Pods and workloads tell by events when they change; only who is asked has to be asked again.
+    const asked = outcome.sight.seen.consumers.some(({ instances }) =>
+      instances.some(({ proofs }) => proofs.length > 0),
+    );
+    if (asked && outcome.plan.blockedBy.length > 0) wishes.push(after(home.clock.now(), ASK_AGAIN_MS));
     return instant(Math.min(...wishes));
   }
 
