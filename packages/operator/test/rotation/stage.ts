@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import type { Kube } from '@handover/kube';
 import { installation } from '@handover/operator';
 import { type NodeCluster, startCluster } from '@handover/test-cluster';
-import { build } from 'esbuild';
+import { type BuildOptions, build } from 'esbuild';
 import { connectTo } from '../cluster/stage.ts';
 import { Collector } from './collector.ts';
 import type { Target, Verdict } from './pod/handshake.ts';
@@ -18,7 +18,7 @@ const run = promisify(execFile);
 const HANDOVER = fileURLToPath(new URL('../../../cli/bin/handover.js', import.meta.url));
 const CLI = fileURLToPath(new URL('../../../cli', import.meta.url));
 const API_INSIDE = 6443;
-const BUNDLED = {
+const BUNDLED: BuildOptions = {
   bundle: true,
   platform: 'node',
   format: 'esm',
@@ -29,7 +29,7 @@ const BUNDLED = {
     js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom('/');",
   },
   logLevel: 'warning',
-} as const;
+};
 
 /** A cluster with a node, our kinds and rights on it, the mesh's image, and a place where its pods report. */
 export interface RotationStage {
