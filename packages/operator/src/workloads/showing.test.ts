@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { generateKey, type Generation } from '@handover/core';
+import { type Generation, generateKey } from '@handover/core';
 import type { AuthorityRecord } from '@handover/engine';
 import { after, type Instant, instant } from '@handover/material';
 import { expect, onTestFinished, test } from 'vitest';
