@@ -46,6 +46,7 @@ export class SeenWriter {
   readonly #signal: AbortSignal;
   readonly #onError: (what: string, error: unknown) => void;
   readonly #written = new Map<AuthorityId, { readonly news: string; readonly at: number }>();
+  readonly #late = new Map<AuthorityId, NodeJS.Timeout>();
 
   constructor(
     kube: Kube,
@@ -62,8 +63,14 @@ export class SeenWriter {
   async put(authority: AuthorityId, consumers: readonly ConsumerFound[], now: Instant): Promise<void> {
     const news = newsIn(consumers);
     const last = this.#written.get(authority);
-    if (last?.news === news || performance.now() - (last?.at ?? Number.NEGATIVE_INFINITY) < INTERVAL_MS)
+    clearTimeout(this.#late.get(authority));
+    if (last?.news === news || this.#signal.aborted) return;
+    const wait = INTERVAL_MS - (performance.now() - (last?.at ?? Number.NEGATIVE_INFINITY));
+    if (wait > 0) {
+      // Once all is at rest the next look is half a minute away: what was seen last has to be told all the same.
+      this.#late.set(authority, setTimeout(() => void this.put(authority, consumers, now), wait).unref());
       return;
+    }
     this.#written.set(authority, { news, at: performance.now() });
     const name = seenName(authority);
     try {

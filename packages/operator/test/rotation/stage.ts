@@ -1,5 +1,12 @@
 import { execFile, spawn } from 'node:child_process';
-import { copyFileSync, createWriteStream, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  createWriteStream,
+  mkdtempSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -69,6 +76,7 @@ export interface RunningOperator {
 /** `handover` as one file, with its package.json where it looks for it. */
 const bundleHandover = async (): Promise<string> => {
   const folder = mkdtempSync(join(tmpdir(), 'handover-image-'));
+  chmodSync(folder, 0o755); // nobody in that image is root
   await build({
     stdin: { contents: "import { main } from './main.ts'; main();", resolveDir: join(CLI, 'src') },
     outfile: join(folder, 'dist/main.mjs'),
