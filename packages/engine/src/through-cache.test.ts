@@ -208,7 +208,7 @@ describe('A workload that reads its files only when it starts', () => {
       world.pass(30 * second);
       await reconcile(home, RESOURCES, ID);
     }
-    expect(stamped[0]).toMatchObject(['default/deployments/web', 'v7', { trust: 2, issuer: 2 }]);
+    expect(stamped[0]).toMatchObject(['default/deployments/web', 'v7', { trust: 2, issuer: 2 }, ID]);
   });
 
   test('is named where the home restarts nothing', async () => {

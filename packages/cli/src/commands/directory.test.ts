@@ -226,7 +226,7 @@ describe('Every mistake a person can make is one line that says what to do', () 
     [['run', '/nonexistent/x'], 1, 'HOME_MISSING: '],
     [['status', '--home', 'dir:/nonexistent/x'], 1, 'HOME_MISSING: '],
     [['status', '--home', 'dir:'], 2, 'USAGE: --home dir: is no home'],
-    [['status', '--home', 'kube'], 2, 'USAGE: --home kube is not in this build yet'],
+    [['status', '--home', 'kube', '--kubeconfig', '/nonexistent/x'], 1, 'KUBECONFIG_NOT_FOUND: '],
     [['rotate'], 2, "USAGE: missing required argument 'auth'"],
     [['rotate', 'a/b', '--timeout', 'soon'], 2, 'USAGE: --timeout soon is not a duration'],
     [['distrust', 'a/b', '--generation', 'x'], 2, 'USAGE: --generation x is not a generation'],

@@ -52,6 +52,7 @@ export const define: Define = (command, context) => {
       'leave pods to their kubelet’s own time: changed files take a minute or more to arrive',
     )
     .option('--health-address <host:port>', 'where /livez and /readyz are served', '127.0.0.1:8081')
+    .option('--json', 'its log is one JSON document per line in any case')
     .addHelpText(
       'after',
       `

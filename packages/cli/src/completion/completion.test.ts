@@ -50,6 +50,9 @@ describe('In bash, Tab offers', () => {
   test('the flags of the command, and the values that a flag or an argument may have', () => {
     expect(offered('handover rotate --')).toEqual([
       '--home',
+      '--kubeconfig',
+      '--context',
+      '--operator-namespace',
       '--id',
       '--wait',
       '--timeout',
