@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { issueCa, issueLeaf, type KeySource, type Proof } from '@handover/core';
 import {
   after,
@@ -81,13 +82,54 @@ export async function probe(
   const trust = checks ? await probeTrust(host, port, record, tools, now) : undefined;
   // Over TLS 1.2 a refusal ends the handshake before the chain can be looked at; whoever was accepted has seen it.
   const chain = first.chain.length > 0 ? first.chain : (trust?.chain ?? []);
-  const served = servedBy(chain, record);
+  const again = await lookAgain(host, port, target.mtls ? control : undefined, record);
+  const served = oldestOf(
+    [chain, ...again].flatMap((shown) => servedBy(shown, record) ?? []),
+    record,
+  );
   const proofs: Proof[] = [
     ...(served === undefined ? [] : [{ by: 'probed', at: now, ...served } as const]),
     ...(trust?.proof === undefined ? [] : [trust.proof]),
   ];
   return { proofs, stripsCross: strips(chain, record, served?.issuer) };
 }
+
+const MORE_LOOKS = 4;
+const BETWEEN_LOOKS_MS = 150;
+
+/**
+ * A server of several processes goes over to its new leaf one by one: nginx's old workers take connections for a moment after
+ * the new ones have begun (seen: five handshakes in a row, after a probe had met a new one). So while a rotation is under way
+ * one handshake is not enough.
+ */
+const lookAgain = async (
+  host: string,
+  port: number,
+  client: ClientCertificate | undefined,
+  { state }: AuthorityRecord,
+): Promise<readonly (readonly Certificate[])[]> => {
+  const chains: (readonly Certificate[])[] = [];
+  for (let look = 0; look < MORE_LOOKS && state.generations.length > 1; look++) {
+    await pause(BETWEEN_LOOKS_MS);
+    const result = await handshake(host, port, client);
+    if (result.kind !== 'unreachable' && result.chain.length > 0) chains.push(result.chain);
+  }
+  return chains;
+};
+
+/** Of all that it showed, the oldest counts; one that nobody knows is older than any. */
+const oldestOf = (
+  shown: readonly { readonly issuer: string; readonly leaf: string }[],
+  { state }: AuthorityRecord,
+): { readonly issuer: string; readonly leaf: string } | undefined => {
+  const age = ({ issuer }: { readonly issuer: string }): number => {
+    const index = state.generations.findIndex(({ anchors }) =>
+      anchors.some(({ fingerprint }) => fingerprint === issuer),
+    );
+    return index < 0 ? Number.POSITIVE_INFINITY : index;
+  };
+  return [...shown].sort((a, b) => age(b) - age(a))[0];
+};
 
 const servedBy = (
   chain: readonly Certificate[],
