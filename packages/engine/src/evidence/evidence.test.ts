@@ -318,3 +318,29 @@ describe('A reload hook', () => {
     server.close();
   });
 });
+
+test('a server that goes over to its new leaf one process at a time still serves the old one', async () => {
+  const home = homeWith('');
+  await pass(home);
+  const old = { cert: secret('a', 'tls.crt'), key: secret('a', 'tls.key') };
+  await home.requests.ask({ authority: MESH_ID, rotate: 'r' }, now);
+  for (let passes = 0; passes < 4 && secret('a', 'tls.crt') === old.cert; passes++) {
+    await pass(home);
+    later(30);
+  }
+  const renewed = { cert: secret('a', 'tls.crt'), key: secret('a', 'tls.key') };
+  expect(renewed.cert).not.toBe(old.cert);
+  const record = (await home.authorities.load(MESH_ID)) as AuthorityRecord;
+  expect(record.state.generations).toHaveLength(2);
+  const server = createServer(renewed);
+  servers.push(server);
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const issuerOf = async (): Promise<string | undefined> =>
+    (await probe({ address, mtls: false }, record, tools, now))?.proofs[0]?.issuer;
+  const [next, previous] = record.state.generations.map(({ anchors }) => anchors[0].fingerprint);
+  expect(await issuerOf()).toBe(next);
+  let connections = 0;
+  server.on('connection', () => server.setSecureContext(connections++ === 2 ? old : renewed));
+  expect(await issuerOf()).toBe(previous);
+});
