@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { connect, namespaces, pods, secrets } from '@handover/kube';
-import { crds, RESOURCE_KINDS } from '@handover/operator';
+import { crds, NODE_OPTIONS, RESOURCE_KINDS } from '@handover/operator';
 import { startCluster } from '@handover/test-cluster';
 
 const NAMESPACES = 1_000;
@@ -158,6 +158,8 @@ try {
     ],
     {
       stdio: ['ignore', 'ignore', 'inherit'],
+      // As the Deployment of `handover install` starts it.
+      env: { ...process.env, NODE_OPTIONS },
     },
   );
   try {

@@ -27,6 +27,7 @@ export {
   type LeafResourceStatus,
   type Manifest,
   MOST_NAMED,
+  NODE_OPTIONS,
   RIGHTS,
   SERVICE_ACCOUNT,
   statusSchemas,

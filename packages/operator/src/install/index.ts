@@ -1,6 +1,6 @@
 export { type ApiRequest, allowed, unused } from './allowed.ts';
 export { type CustomResourceDefinition, crds, GROUP, KIND_TABLE } from './crds.ts';
-export { HTTP_PORT } from './deployment.ts';
+export { HTTP_PORT, NODE_OPTIONS } from './deployment.ts';
 export {
   COMPAT,
   type Compat,
