@@ -103,3 +103,27 @@ test('what has gone from the server is gone', async () => {
   overlay.doubt(place);
   expect(await overlay.held(place)).toBeUndefined();
 });
+
+test('a write on what the server said, while the cache is behind, is remembered in its place', async () => {
+  const { state, overlay } = world();
+  state.server = held('2');
+  overlay.doubt(place);
+  expect((await overlay.held(place))?.version).toBe('2');
+  await overlay.wrote('2', held('3'));
+  expect((await overlay.held(place))?.version).toBe('3');
+  state.cached = held('3');
+  expect((await overlay.held(place))?.version).toBe('3');
+});
+
+test('what is there and not in the cache is asked for each time, until the cache has it or it is gone', async () => {
+  const { state, overlay } = world();
+  state.cached = undefined;
+  overlay.doubt(place);
+  expect((await overlay.held(place))?.version).toBe('1');
+  expect(overlay.isStranger(place)).toBe(true);
+  state.server = held('2');
+  expect((await overlay.held(place))?.version).toBe('2');
+  state.server = undefined;
+  expect(await overlay.held(place)).toBeUndefined();
+  expect(overlay.isStranger(place)).toBe(false);
+});

@@ -91,8 +91,13 @@ export class Overlay implements Source {
   async wrote(before: string | undefined, held: Held): Promise<void> {
     const cached = await this.#cache.held({ ...held, part: '' });
     this.#strangers.delete(nameOf(held.plural, held));
+    const name = nameOf(held.plural, held);
+    const answer = this.#answers.get(name);
     // The event may have come before the answer.
-    if (cached?.version === before) this.#answers.set(nameOf(held.plural, held), { before, held });
+    if (cached?.version === before) this.#answers.set(name, { before, held });
+    // It was decided on what the server had said, which the cache has not seen yet.
+    else if (answer?.held.version === before && cached?.version === answer?.before)
+      this.#answers.set(name, { before: answer?.before, held });
   }
 
   /** What the cache says about it has proved wrong. */
