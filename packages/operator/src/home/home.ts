@@ -131,7 +131,10 @@ export class KubeHome implements Home {
       wide: options.wide,
       namespaces: options.namespaces,
       signal,
-      onChange: options.onChange,
+      onChange: (plural, key, before, now) => {
+        this.overlay.moved(plural, key);
+        options.onChange(plural, key, before, now);
+      },
       onTrouble: options.onTrouble,
     });
     const named = new OneByOne({ kube, kinds, signal }, (plural) => this.#known(plural));

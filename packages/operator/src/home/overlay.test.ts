@@ -127,3 +127,12 @@ test('what is there and not in the cache is asked for each time, until the cache
   expect(await overlay.held(place)).toBeUndefined();
   expect(overlay.isStranger(place)).toBe(false);
 });
+
+test('a new object that is deleted before anybody looked again is gone', async () => {
+  const { state, overlay } = world();
+  state.cached = undefined;
+  await overlay.wrote(undefined, held('1'));
+  expect((await overlay.held(place))?.version).toBe('1');
+  overlay.moved('secrets', 'a/b');
+  expect(await overlay.held(place)).toBeUndefined();
+});

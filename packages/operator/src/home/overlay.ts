@@ -5,6 +5,15 @@ import { keyOf, type Place, type Plural } from './place.ts';
 const nameOf = (plural: Plural, place: Pick<Place, 'namespace' | 'name'>): string =>
   `${plural} ${keyOf(place)}`;
 
+interface Answer {
+  readonly before: string | undefined;
+  readonly held: Held;
+  /** How long a new object is believed in though the cache has not heard of it. */
+  readonly until: number;
+}
+
+const UNHEARD_MS = 10_000;
+
 /**
  * A cache with what we know better: the answers to our own writes, until the cache has moved on; and what a conflict showed
  * to be out of date, which is asked for anew. Otherwise the same write would be sent twice.
@@ -12,7 +21,7 @@ const nameOf = (plural: Plural, place: Pick<Place, 'namespace' | 'name'>): strin
 export class Overlay implements Source {
   readonly #cache: Source;
   readonly #server: Source;
-  readonly #answers = new Map<string, { readonly before: string | undefined; readonly held: Held }>();
+  readonly #answers = new Map<string, Answer>();
   readonly #suspect = new Set<string>();
   readonly #strangers = new Set<string>();
 
@@ -33,7 +42,7 @@ export class Overlay implements Source {
       if (held === undefined || cached !== undefined) this.#strangers.delete(name);
       else this.#strangers.add(name);
       if (held !== undefined && cached !== undefined && held.version !== cached.version)
-        this.#answers.set(name, { before: cached.version, held });
+        this.#answers.set(name, { before: cached.version, held, until: Number.POSITIVE_INFINITY });
       return held;
     }
     return this.#newer(name, cached);
@@ -59,7 +68,9 @@ export class Overlay implements Source {
   #newer(name: string, cached: Held | undefined): Held | undefined {
     const answer = this.#answers.get(name);
     if (answer === undefined) return cached;
-    if (cached?.version === answer.before) return answer.held;
+    // What was made and is still unheard of has gone again, before the watch could tell.
+    const forgotten = cached === undefined && performance.now() > answer.until;
+    if (cached?.version === answer.before && !forgotten) return answer.held;
     this.#answers.delete(name);
     return cached;
   }
@@ -87,6 +98,12 @@ export class Overlay implements Source {
     if (version === undefined) this.#ours.delete(name);
   }
 
+  /** The cache has heard of it: from now on it knows better whether something new is still there. */
+  moved(plural: Plural, key: string): void {
+    const name = `${plural} ${key}`;
+    if (this.#answers.get(name)?.before === undefined) this.#answers.delete(name);
+  }
+
   /** The API server answered a write that was decided on version `before`. */
   async wrote(before: string | undefined, held: Held): Promise<void> {
     const cached = await this.#cache.held({ ...held, part: '' });
@@ -94,10 +111,11 @@ export class Overlay implements Source {
     const name = nameOf(held.plural, held);
     const answer = this.#answers.get(name);
     // The event may have come before the answer.
-    if (cached?.version === before) this.#answers.set(name, { before, held });
+    if (cached?.version === before)
+      this.#answers.set(name, { before, held, until: performance.now() + UNHEARD_MS });
     // It was decided on what the server had said, which the cache has not seen yet.
     else if (answer?.held.version === before && cached?.version === answer?.before)
-      this.#answers.set(name, { before: answer?.before, held });
+      this.#answers.set(name, { before: answer?.before, held, until: Number.POSITIVE_INFINITY });
   }
 
   /** What the cache says about it has proved wrong. */

@@ -176,6 +176,13 @@ export const RIGHTS: readonly Row[] = [
   },
   {
     reach: 'own',
+    group: '',
+    resources: ['configmaps'],
+    verbs: ['get', 'create', 'patch'],
+    why: 'what it saw of consumers, for `handover status`',
+  },
+  {
+    reach: 'own',
     group: 'coordination.k8s.io',
     resources: ['leases'],
     verbs: ['create'],

@@ -224,6 +224,7 @@ const EXPECTED_IDLE = [
   /^patch apps\/(statefulsets|daemonsets) /, // as Deployments
   /^patch certificates.k8s.io\/clustertrustbundles /, // at the next rotation
   /^attest /, // asked by the API server itself
+  /^create configmaps in /, // apply does it
   / events.k8s.io\/events /, // when an injection is refused
 ];
 

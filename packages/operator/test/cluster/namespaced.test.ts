@@ -1,0 +1,29 @@
+import { secrets } from '@handover/kube';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { resource, type Stage, setStage, until } from './stage.ts';
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await setStage({ installed: { namespaced: ['default'] } });
+}, 300_000);
+afterAll(() => stage.stop());
+
+test('without any right in the cluster, the namespaces it may see are kept, and nothing is asked for that is refused', async () => {
+  const { operator } = stage.start('one', { namespaces: ['default'] });
+  const leaf = { authority: 'mesh', secretName: 'web', dnsNames: ['web.default.svc'] };
+  await stage.cluster.apply(resource('Authority', 'mesh'), resource('Leaf', 'web', leaf));
+  await stage.cluster.kubectl(
+    'wait',
+    '--for=condition=Ready',
+    'authority/mesh',
+    'leaf/web',
+    '--timeout=120s',
+  );
+  await until(async () => operator.waitingFor().length === 0, 'ready');
+  await stage.kube.delete(secrets, { namespace: 'default', name: 'web' });
+  await until(
+    () => stage.kube.get(secrets, { namespace: 'default', name: 'web' }),
+    'the Secret to come back',
+  );
+  expect(stage.requests.filter(({ status }) => status === 403)).toEqual([]);
+});
