@@ -10,6 +10,7 @@ import {
 } from '@handover/engine';
 import type { Kube, KubeObject } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
+import { isMap } from '../json.ts';
 import { MANAGED_LABEL } from '../marks.ts';
 import { Contention } from './contention.ts';
 import type { Source } from './fresh.ts';
@@ -315,9 +316,6 @@ const marks = (
     : { labels: { ...labels, 'app.kubernetes.io/managed-by': 'handover', [MANAGED_LABEL]: 'true' } }),
   annotations: { ...annotations, [RECORD]: formatEntries(entries) },
 });
-
-const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** `b` into `a`, maps inside maps. */
 const merge = (

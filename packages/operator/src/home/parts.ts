@@ -1,5 +1,6 @@
 import { readableCertificates } from '@handover/engine';
 import type { KubeObject } from '@handover/kube';
+import { isMap } from '../json.ts';
 import type { Plural } from './place.ts';
 
 /** Data of an object as the engine sees it: file names and texts. */
@@ -19,8 +20,6 @@ export interface Shape {
   body(texts: Texts): Readonly<Record<string, unknown>>;
 }
 
-const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const at = (value: unknown, ...path: readonly string[]): unknown =>
   path.reduce<unknown>((inner, name) => (isMap(inner) ? inner[name] : undefined), value);
 const decoded = (value: unknown): string =>

@@ -1,5 +1,6 @@
 import type { ObjectRecord } from '@handover/engine';
 import { after, type Instant, instant } from '@handover/material';
+import { isMap } from '../json.ts';
 
 export const RECORD = 'handover.dev/record';
 export const FIELD_MANAGER = 'handover';
@@ -13,9 +14,6 @@ export interface Entry {
 export type Entries = Readonly<Record<string, Entry>>;
 
 const FORMAT = 1;
-
-const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isEntry = (value: unknown): value is Entry =>
   isMap(value) &&

@@ -1,5 +1,6 @@
 import { HandoverError } from '@handover/material';
 import { z } from 'zod';
+import { isMap, type Json } from '../json.ts';
 
 /** A structural schema as CustomResourceDefinitions take it. */
 export interface Structural {
@@ -10,8 +11,6 @@ export interface Structural {
   readonly items?: Structural;
   readonly additionalProperties?: Structural;
 }
-
-type Json = Readonly<Record<string, unknown>>;
 
 // Unions hide types, references need a place to point to: neither is structural.
 const FORBIDDEN = ['anyOf', 'oneOf', 'allOf', 'not', '$ref', 'const', 'patternProperties'] as const;
@@ -38,9 +37,6 @@ const KEPT = [
 /** Core's words for a pattern. */
 const FORM = 'x-handover-form';
 const HANDLED = [...KEPT, FORM, '$schema', 'properties', 'items', 'additionalProperties', 'default'] as const;
-
-const isMap = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const refuse = (path: string, why: string): never => {
   throw new HandoverError('SCHEMA_NOT_STRUCTURAL', `${path}: ${why}; change the schema in core/resources`, {

@@ -1,5 +1,5 @@
 import type { TlsProfile, TrustBundle } from '@handover/core';
-import { type Home, readableCertificates, resolveProfile, targetsOf } from '@handover/engine';
+import { readableCertificates, resolveProfile, targetsOf } from '@handover/engine';
 import { bundleOf, HandoverError, type Instant } from '@handover/material';
 import type { KubeHome } from '../home/home.ts';
 import type { Register } from '../resources/catalogue.ts';
@@ -55,12 +55,7 @@ export const statusOfBundle = async (
   };
 };
 
-export const statusOfProfile = async (
-  home: Home,
-  declared: Declared,
-  profile: TlsProfile,
-  now: Instant,
-): Promise<AnyStatus> => {
+export const statusOfProfile = (declared: Declared, profile: TlsProfile, now: Instant): AnyStatus => {
   try {
     const { hash, warnings } = resolveProfile(profile);
     const problems = warnings.map(({ message }) => message);
@@ -85,7 +80,6 @@ export const statusOfProfile = async (
     };
   } catch (error) {
     if (!(error instanceof HandoverError)) throw error;
-    void home;
     return {
       ...(declared.status as object | undefined),
       observedGeneration: declared.generation,

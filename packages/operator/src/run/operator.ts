@@ -471,7 +471,7 @@ export class Operator {
       } finally {
         const declared = find(register, 'TLSProfile', id);
         if (declared !== undefined)
-          this.#statuses?.put(declared, await statusOfProfile(cached, declared, profile, home.clock.now()));
+          this.#statuses?.put(declared, statusOfProfile(declared, profile, home.clock.now()));
       }
       return resync;
     }

@@ -20,7 +20,7 @@ export interface View {
     authority: AuthorityId,
     wish: { readonly rotate: string } | { readonly distrust: number },
   ): Promise<void>;
-  /** When the operator last said what it saw; undefined: never. */
+  /** The API server's time. */
   now(): Instant;
 }
 

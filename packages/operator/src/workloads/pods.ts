@@ -1,5 +1,6 @@
 import type { KubeObject } from '@handover/kube';
 import { type Instant, instant } from '@handover/material';
+import { isMap, type Json } from '../json.ts';
 import { type Reference, referencesOf } from './references.ts';
 
 /** All that is kept of a pod. */
@@ -20,10 +21,6 @@ export interface Pod {
   /** Our own annotations. */
   readonly annotations: Readonly<Record<string, string>>;
 }
-
-type Json = Readonly<Record<string, unknown>>;
-const isMap = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isReady = (status: Json): boolean =>
   Array.isArray(status.conditions) &&

@@ -1,4 +1,5 @@
 import type { KubeObject } from '@handover/kube';
+import { isMap, type Json } from '../json.ts';
 
 /** An object that a pod reads, and how. */
 export interface Reference {
@@ -10,9 +11,6 @@ export interface Reference {
   readonly frozen: boolean;
 }
 
-type Json = Readonly<Record<string, unknown>>;
-const isMap = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isMap) : []);
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;

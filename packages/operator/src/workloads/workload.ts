@@ -1,4 +1,5 @@
 import type { KubeObject } from '@handover/kube';
+import { isMap } from '../json.ts';
 
 /** Kinds that can be rolled by a change of their pod template. */
 export const ROLLABLE = ['Deployment', 'StatefulSet', 'DaemonSet'] as const;
@@ -20,9 +21,6 @@ export interface Workload {
   readonly warning: string | undefined;
 }
 
-type Json = Readonly<Record<string, unknown>>;
-const isMap = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const at = (value: unknown, ...path: readonly string[]): unknown =>
   path.reduce<unknown>((inner, name) => (isMap(inner) ? inner[name] : undefined), value);
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
