@@ -99,6 +99,14 @@ const LAST_WORD_MS = 950;
 /** Others lead at most 12 s + one look of 1.65 s after a leader's last sign of life: within 15 s even if it dies just after one. */
 const LEASE = { duration: 12_000, renewWithin: 8_000, renew: 1_500 } as const;
 
+/** What came of one piece of work. */
+interface Passed {
+  readonly again: Instant | undefined;
+  /** Whether something was done, after which there may be more to do. */
+  readonly acted?: boolean;
+}
+const NOTHING: Passed = { again: undefined };
+
 /** The Kubernetes home, kept for ever by whoever leads. */
 export class Operator {
   readonly #options: OperatorOptions;
@@ -142,8 +150,10 @@ export class Operator {
     if (this.#home === undefined) return [`the API server has not answered yet${worry}`];
     if (!this.#home.synced || this.#index === undefined)
       return [`the first look at the cluster is not over yet${worry}`];
-    if (this.#lease?.held !== true)
-      return this.#led || this.#lease?.holder !== undefined ? [] : [`nobody leads yet${worry}`];
+    if (this.#lease?.held !== true) {
+      const another = this.#lease?.holder !== undefined && this.#lease.holder !== this.#options.identity;
+      return this.#led || another ? [] : [`nobody leads yet${worry}`];
+    }
     return this.#index.keys
       .filter((key) => !this.#done.has(key))
       .map((key) => `${key} has not been put right yet`);
@@ -398,10 +408,11 @@ export class Operator {
   async #work(home: KubeHome, key: string): Promise<Instant | undefined> {
     const work = workOf(key);
     try {
-      const again =
+      const { again, acted = false } =
         work.kind === 'resources' ? await this.#readResources(home) : await this.#pass(home, work);
       this.#races.delete(key);
-      if (work.kind !== 'resources') this.#done.add(key);
+      // A pass takes one step: only one that found nothing left to do has put everything right.
+      if (work.kind !== 'resources' && !acted) this.#done.add(key);
       return again;
     } catch (error) {
       const races = (this.#races.get(key) ?? 0) + 1;
@@ -415,10 +426,10 @@ export class Operator {
     }
   }
 
-  async #readResources(home: KubeHome): Promise<undefined> {
+  async #readResources(home: KubeHome): Promise<Passed> {
     const before = new Set(this.#index?.keys);
     const register = await this.#reindex();
-    if (register === undefined || this.#index === undefined) return undefined;
+    if (register === undefined || this.#index === undefined) return NOTHING;
     const wanted = new Set(this.#index.keys);
     for (const gone of before) if (!wanted.has(gone)) this.#queue?.drop(gone);
     for (const key of wanted) this.#queue?.add(key);
@@ -436,36 +447,36 @@ export class Operator {
         new Map(services.all().map((one) => [leafIdOf(one), `there is no Authority ${serviceCaAuthority}`])),
         now,
       );
-    return undefined;
+    return NOTHING;
   }
 
   async #pass(
     home: KubeHome,
     { kind, id }: { readonly kind: string; readonly id: string },
-  ): Promise<Instant | undefined> {
+  ): Promise<Passed> {
     const register = await home.register();
     const { catalogue } = register;
     const cached = throughCache(home, home.cached);
     const resync = after(home.clock.now(), this.#resync * (0.67 + Math.random() * 0.66));
     if (kind === 'TrustBundle') {
       const bundle = catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
-      if (bundle === undefined) return undefined;
+      if (bundle === undefined) return NOTHING;
       if (isSynthetic(bundle)) {
         await this.#compat?.keep(bundle, home, catalogue);
-        return resync;
+        return { again: resync };
       }
       try {
         await reconcileStaticBundle(cached, catalogue, bundle);
       } finally {
         await this.#tellBundles(home, register);
       }
-      return resync;
+      return { again: resync };
     }
     if (kind === 'TLSProfile') {
       const profile = catalogue.tlsProfiles.find(
         ({ metadata }) => `${metadata.namespace}/${metadata.name}` === id,
       );
-      if (profile === undefined) return undefined;
+      if (profile === undefined) return NOTHING;
       try {
         await reconcileProfile(cached, profile);
       } finally {
@@ -473,9 +484,9 @@ export class Operator {
         if (declared !== undefined)
           this.#statuses?.put(declared, statusOfProfile(declared, profile, home.clock.now()));
       }
-      return resync;
+      return { again: resync };
     }
-    if (!catalogue.authorities.has(id)) return undefined;
+    if (!catalogue.authorities.has(id)) return NOTHING;
     this.#lookForOneself(home);
     const outcome = await reconcile(home, catalogue, id);
     if (outcome.plan.phase === 'Stable') this.#moving.delete(`Authority ${id}`);
@@ -491,7 +502,7 @@ export class Operator {
       instances.some(({ proofs }) => proofs.length > 0),
     );
     if (asked && outcome.plan.blockedBy.length > 0) wishes.push(after(home.clock.now(), ASK_AGAIN_MS));
-    return instant(Math.min(...wishes));
+    return { again: instant(Math.min(...wishes)), acted: outcome.plan.actions.length > 0 };
   }
 
   /** A watch that has died unnoticed must not hide a drift: what can be named is asked for at each resync. */
