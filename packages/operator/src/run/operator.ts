@@ -450,10 +450,7 @@ export class Operator {
     return NOTHING;
   }
 
-  async #pass(
-    home: KubeHome,
-    { kind, id }: { readonly kind: string; readonly id: string },
-  ): Promise<Passed> {
+  async #pass(home: KubeHome, { kind, id }: { readonly kind: string; readonly id: string }): Promise<Passed> {
     const register = await home.register();
     const { catalogue } = register;
     const cached = throughCache(home, home.cached);
