@@ -6,6 +6,7 @@ import {
   reconcile,
   reconcileProfile,
   reconcileStaticBundle,
+  repair,
   throughCache,
   WorkQueue,
 } from '@handover/engine';
@@ -27,10 +28,11 @@ import { isSynthetic } from '../resources/injections.ts';
 import type { Pod } from '../workloads/pods.ts';
 import { Population } from '../workloads/population.ts';
 import { statusOfBundle, statusOfProfile } from './bundle-status.ts';
+import { Drifts } from './drifts.ts';
 import { SeenWriter } from './seen.ts';
 import { find, invalidStatus, obstaclesIn, statusOfAuthority, statusOfLeaves } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
-import { RESOURCES, WorkIndex, workOf } from './work.ts';
+import { driftKey, RESOURCES, WorkIndex, workKey, workOf } from './work.ts';
 
 /** What an operator has to say. */
 export type OperatorEvent =
@@ -89,6 +91,8 @@ const RESYNC_MS = 30_000;
 /** How often is looked again while somebody is waited for. */
 const ASK_AGAIN_MS = 2_000;
 const DEBOUNCE_MS = 20;
+/** How long after a drift was put right everything is looked at. */
+const AFTER_DRIFT_MS = 1_000;
 const POD_DEBOUNCE_MS = 200;
 /** Lost races in a row on the same work that are tried again at once. */
 const MOST_RACES = 5;
@@ -125,6 +129,7 @@ export class Operator {
   readonly #done = new Set<string>();
   readonly #races = new Map<string, number>();
   readonly #obstacles = new Map<string, readonly string[]>();
+  readonly #drifts = new Drifts();
   /** Authorities with a rotation under way. */
   readonly #moving = new Set<string>();
   #running: Promise<void> | undefined;
@@ -340,7 +345,8 @@ export class Operator {
   #objectChanged(plural: Plural, key: string, before: Held | undefined, now: Held | undefined): void {
     this.#options.onSeen?.();
     this.#home?.overlay.unlessOurs(plural, key, now?.version, () => {
-      for (const work of this.#index?.of(plural, key) ?? []) this.#queue?.add(work);
+      for (const work of this.#index?.of(plural, key) ?? [])
+        this.#queue?.add(this.#drifts.note(work, plural, key) ? driftKey(work) : work);
     });
     // What there is to inject may have changed with it.
     const gate = this.#index?.gate(plural, key);
@@ -408,6 +414,7 @@ export class Operator {
   async #work(home: KubeHome, key: string): Promise<Instant | undefined> {
     const work = workOf(key);
     try {
+      if (work.kind === 'Drift') return await this.#putRight(home, work.id);
       const { again, acted = false } =
         work.kind === 'resources' ? await this.#readResources(home) : await this.#pass(home, work);
       this.#races.delete(key);
@@ -460,6 +467,7 @@ export class Operator {
       if (bundle === undefined) return NOTHING;
       if (isSynthetic(bundle)) {
         await this.#compat?.keep(bundle, home, catalogue);
+        this.#drifts.bundleRests(workKey(kind, id), register, id);
         return { again: resync };
       }
       try {
@@ -488,6 +496,8 @@ export class Operator {
     const outcome = await reconcile(home, catalogue, id);
     if (outcome.plan.phase === 'Stable') this.#moving.delete(`Authority ${id}`);
     else this.#moving.add(`Authority ${id}`);
+    if (atRest(outcome.plan)) this.#drifts.authorityRests(workKey('Authority', id), register, outcome.sight);
+    else this.#drifts.moves(workKey('Authority', id));
     await this.#tell(home, register, id, outcome);
     const wishes = [
       outcome.again ?? resync,
@@ -500,6 +510,31 @@ export class Operator {
     );
     if (asked && outcome.plan.blockedBy.length > 0) wishes.push(after(home.clock.now(), ASK_AGAIN_MS));
     return { again: instant(Math.min(...wishes)), acted: outcome.plan.actions.length > 0 };
+  }
+
+  /** Single bundles under work that was at rest; whatever goes wrong, the work itself finds and tells. */
+  async #putRight(home: KubeHome, work: string): Promise<undefined> {
+    let right = false;
+    try {
+      right = await this.#repaired(home, work, await home.register());
+    } catch (error) {
+      if (!(error instanceof HandoverError)) throw error;
+    } finally {
+      this.#queue?.add(work, right ? after(home.clock.now(), AFTER_DRIFT_MS) : home.clock.now());
+    }
+    return undefined;
+  }
+
+  async #repaired(home: KubeHome, work: string, register: Register): Promise<boolean> {
+    const drift = this.#drifts.take(work, register);
+    if (drift === undefined) return false;
+    if (drift.sight !== undefined) return repair(home, drift.sight, drift.objects);
+    const bundle = register.catalogue.trustBundles.find(
+      ({ metadata }) => workKey('TrustBundle', metadata.name) === work,
+    );
+    if (bundle === undefined || this.#compat === undefined) return false;
+    await this.#compat.keep(bundle, home, register.catalogue, drift.objects);
+    return true;
   }
 
   /** A watch that has died unnoticed must not hide a drift: what can be named is asked for at each resync. */
@@ -538,6 +573,9 @@ export class Operator {
     }
   }
 }
+
+const atRest = ({ actions, blockedBy, phase }: Plan): boolean =>
+  actions.length === 0 && blockedBy.length === 0 && phase === 'Stable';
 
 /** Why nobody will ever take care of a Leaf. */
 const orphanhood = ({ catalogue }: Register, { resource }: Declared): string | undefined => {
