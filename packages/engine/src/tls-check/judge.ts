@@ -57,9 +57,10 @@ export function judgeTls(seen: readonly VersionSeen[], { profile, otherGroups }:
   const mismatches: Finding[] = [];
   const unknowns: Finding[] = [];
   const remarks: Finding[] = [];
-  const silent = seen.filter(({ outcome }) => outcome !== 'accepted' && outcome !== 'refused');
-  const closedAlways = seen.every(({ outcome, why }) => outcome === 'refused' && why === CLOSED);
-  if (silent.length === seen.length || closedAlways) {
+  const isAnswer = ({ outcome, why }: VersionSeen): boolean =>
+    outcome === 'accepted' || (outcome === 'refused' && why !== CLOSED);
+  // To close a connection is a way to refuse, but only of somebody who speaks TLS at all.
+  if (!seen.some(isAnswer)) {
     return { verdict: 'unchecked', mismatches, unknowns: [uncheckedBecause(seen)], remarks };
   }
   for (const { version, outcome, why = '', suites, groups, unfinished } of seen) {
