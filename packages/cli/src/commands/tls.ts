@@ -16,7 +16,7 @@ interface Flags extends KubeFlags {
   readonly servername?: string;
   readonly starttls?: StartTls;
   readonly timeout: Duration;
-  readonly home?: string;
+  readonly home?: 'kube';
   readonly json?: true;
 }
 
@@ -50,7 +50,7 @@ export const define: Define = (command, context) => {
         new Option('--starttls <protocol>', 'TLS begins inside another protocol').choices(['postgres']),
       )
       .option('--timeout <duration>', 'how long to wait for each answer', durationArgument, 5_000 as Duration)
-      .option('--home <home>', 'kube: check every ready pod behind a Service'),
+      .addOption(new Option('--home <home>', 'check every ready pod behind a Service').choices(['kube'])),
   )
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -103,8 +103,6 @@ const targetsOf = async (server: string, flags: Flags, context: Context): Promis
     if (server.includes('/')) throw usageError(`${server} is a Service: say --home kube, or give HOST:PORT`);
     return [{ ...hostAndPort(server), ...common }];
   }
-  if (flags.home !== 'kube')
-    throw usageError(`--home ${flags.home} has no Services; leave it out and give HOST:PORT`);
   const { serviceTargets } = await import('../kubernetes/service-targets.ts');
   const { targets, notReady, servername } = await serviceTargets(server, flags);
   if (notReady.length > 0) context.stderr.write(`not ready, and left out: ${notReady.join(', ')}\n`);
