@@ -8,7 +8,7 @@ import { caOf } from './material.ts';
 
 const ca = caOf(1);
 const key = generateKey('ECDSA-P256');
-const identity = {
+export const identity = {
   key: key.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
   cert: encodePem(
     'CERTIFICATE',
