@@ -145,6 +145,34 @@ describe('A server with a profile', () => {
   });
 });
 
+describe('A server that answers with what was not offered has refused it', () => {
+  test('a lower version', async () => {
+    const old = serving('Old');
+    const target = await servers.tls({ ...rsa, ...old, maxVersion: 'TLSv1' });
+    const { versions } = await check(target, measure('Old'));
+    expect(versions.map(({ outcome, why }) => why ?? outcome)).toEqual([
+      'accepted',
+      'chose TLS 1.0',
+      'chose TLS 1.0',
+      'protocol_version',
+    ]);
+  });
+
+  test('another suite, for ever', async () => {
+    const hello = Buffer.concat([
+      Buffer.from([0x03, 0x03]),
+      Buffer.alloc(32, 1),
+      Buffer.from([0, 0x13, 0x99, 0, 0, 6, 0, 43, 0, 2, 3, 4]),
+    ]);
+    const record = Buffer.from([22, 3, 3, 0, hello.length + 4, 2, 0, 0, hello.length]);
+    const target = await servers.tcp((socket) => {
+      socket.once('data', () => socket.end(Buffer.concat([record, hello])));
+    });
+    const { versions } = await check(target, measure('Modern'));
+    expect(versions[3]).toMatchObject({ outcome: 'refused', why: 'chose a suite that was not offered' });
+  });
+});
+
 describe('Groups', () => {
   const modern = { ...ecdsa, minVersion: 'TLSv1.3' } as const;
 
