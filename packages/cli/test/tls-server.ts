@@ -2,11 +2,12 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type TlsOptions } from 'node:tls';
 import { generateKey, issueLeaf } from '@handover/core';
-import { day, encodePem, instant } from '@handover/material';
-import { NOW } from './capture.ts';
+import { encodePem, instant } from '@handover/material';
 import { caOf } from './material.ts';
 
-const ca = caOf(1);
+/** Good in the tests' present, and in the real one, in which pods live. */
+const [FROM, TO] = [Date.UTC(2021, 0, 1), Date.UTC(2045, 0, 1)];
+const ca = caOf(1, FROM, TO);
 const key = generateKey('ECDSA-P256');
 export const identity = {
   key: key.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
@@ -22,8 +23,8 @@ export const identity = {
       ipAddresses: ['127.0.0.1'],
       uris: [],
       usages: ['server'],
-      notBefore: instant(NOW - day),
-      notAfter: instant(NOW + 90 * day),
+      notBefore: instant(FROM),
+      notAfter: instant(TO),
     }),
   ),
 };
