@@ -58,7 +58,8 @@ export const define: Define = (command, context) => {
       `
 Finds out which versions, suites and groups a server takes, by offering them: TLS 1.0 to 1.3, and over a hundred suites,
 whatever the OpenSSL of this machine has. Then one whole handshake as a client with that profile. Certificates are not
-judged here; a server that insists on one from its clients is checked all the same.
+judged here; a server that insists on one from its clients is checked all the same. Not tried: SSL 2 and 3, and suites with a
+pre-shared key or password.
 
 A mismatch: it accepts a version below the profile's minimum, or a suite that the profile does not list, or refuses a version
 that the profile has suites for. Groups beyond those of a named profile are a remark; beyond those that a --profile-file lists

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { OFFERABLE } from '@handover/engine';
+import { checkTls, OFFERABLE } from '@handover/engine';
 import { resolveTlsProfile } from '@handover/material';
 import { type NodeCluster, noNodeBecause, startCluster } from '@handover/test-cluster';
 import { build } from 'esbuild';
@@ -156,6 +156,26 @@ describe.skipIf(noNodeBecause() !== undefined)('Pods that take their TLS profile
   afterAll(async () => {
     await cluster?.stop();
     rmSync(folder, { recursive: true });
+  });
+
+  test('the API server, which is made with Go, is checked like any other, and asks for certificates', async () => {
+    const { hostname, port } = new URL(cluster.url);
+    const checked = await checkTls(
+      { host: hostname, port: Number(port) },
+      { profile: profileOf('Intermediate').profile, otherGroups: 'remark' },
+      { timeoutMs: 30_000 },
+    );
+    expect(checked.versions.map(({ outcome }) => outcome)).toEqual([
+      'refused',
+      'refused',
+      'accepted',
+      'accepted',
+    ]);
+    expect(checked.negotiated).toMatchObject({ kind: 'done', version: 'TLS 1.3' });
+    expect(checked.remarks.map(({ code }) => code)).toContain('CLIENT_CERTIFICATE');
+    expect(checked.unknowns).toEqual([]);
+    // no OpenSSL of a Node 20 has it, and still it is found
+    expect(checked.versions[3]?.groups).toContainEqual({ name: 'X25519MLKEM768', listed: true });
   });
 
   test('each ready pod behind a Service is checked, by name', async () => {
