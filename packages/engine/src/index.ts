@@ -72,6 +72,10 @@ export {
 } from './status.ts';
 export { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './stored-object.ts';
 export { throughCache } from './through-cache.ts';
+export { checkTls, type TlsCheck } from './tls-check/check.ts';
+export type { Finding, TlsYardstick } from './tls-check/judge.ts';
+export { OFFERABLE } from './tls-check/names.ts';
+export type { StartTls, TlsTarget } from './tls-check/offer.ts';
 export { type Answer, dryRun, type Pair, type TrustMatrix, verifyAuthority } from './verify.ts';
 export { WatchedClock } from './watched-clock.ts';
 export { type QueueOptions, WorkQueue } from './work-queue.ts';
