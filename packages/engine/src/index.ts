@@ -56,9 +56,9 @@ export type {
   StoredObject,
   Told,
 } from './ports.ts';
-export { envoyGateway, type Preset, type RandomSecret } from './preset.ts';
+export { type EnvoyGatewayOptions, envoyGateway, type Preset, type RandomSecret } from './preset.ts';
 export { localTlsSupport, reconcileProfile, resolveProfile } from './profile.ts';
-export { converge, type Outcome, type Planner, reconcile } from './reconcile.ts';
+export { converge, isConflict, type Outcome, type Planner, reconcile } from './reconcile.ts';
 export { remarksOn } from './remarks.ts';
 export { isStatic, reconcileStaticBundle } from './static-bundle.ts';
 export {
