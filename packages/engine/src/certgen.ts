@@ -4,7 +4,7 @@ import { act } from './act.ts';
 import type { Catalogue } from './catalogue.ts';
 import { observe, type Sight } from './observe.ts';
 import type { AuthorityId, Home, ObjectId } from './ports.ts';
-import { converge, isConflict } from './reconcile.ts';
+import { converge, isConflict, type Outcome } from './reconcile.ts';
 
 export interface CertgenOptions {
   /** Replace what is there: ask for a rotation, or go on with the one under way. */
@@ -42,20 +42,32 @@ export async function certgen(
   options: CertgenOptions,
 ): Promise<CertgenResult> {
   const replaces = options.overwrite || options.rotationId !== undefined;
-  const counted = countingWrites(home);
   // Whoever found nothing has asked for a first generation, even if another run was faster: not for a second one.
   const isFirst = (await home.authorities.load(id)) === undefined;
+  return throughRaces(home, (counted) =>
+    replaces
+      ? replace(counted, catalogue, id, options, isFirst)
+      : makeMissing(counted, catalogue, id, options.keeps ?? (() => false)),
+  );
+}
+
+/** Takes what is asked for or under way as far as evidence allows. */
+export const advance = (home: Home, catalogue: Catalogue, id: AuthorityId): Promise<CertgenResult> =>
+  throughRaces(home, async (counted) => resultOf(counted, await converge(counted, catalogue, id), undefined));
+
+type Done = Omit<CertgenResult, 'written'>;
+
+const throughRaces = async (home: Home, work: (home: Home) => Promise<Done>): Promise<CertgenResult> => {
+  const counted = countingWrites(home);
   for (let races = 0; ; races++) {
     try {
-      const done = replaces
-        ? await replace(counted.home, catalogue, id, options, isFirst)
-        : await makeMissing(counted.home, catalogue, id, options.keeps ?? (() => false));
+      const done = await work(counted.home);
       return { ...done, written: counted.count() };
     } catch (error) {
       if (races === MOST_RACES || !isConflict(error)) throw error;
     }
   }
-}
+};
 
 const replace = async (
   home: Home,
@@ -63,7 +75,7 @@ const replace = async (
   id: AuthorityId,
   options: CertgenOptions,
   isFirst: boolean,
-): Promise<Omit<CertgenResult, 'written'>> => {
+): Promise<Done> => {
   const before = await home.authorities.load(id);
   let rotation = options.rotationId;
   if (before === undefined) await begin(home, catalogue, id, rotation);
@@ -71,7 +83,7 @@ const replace = async (
     rotation ??= await unnamedRotation(home, catalogue, id, before.state);
     if (!before.state.ids.includes(rotation)) await options.ask(id, rotation);
   }
-  const { plan: last, sight } = await converge(home, catalogue, id);
+  const outcome = await converge(home, catalogue, id);
   const state = (await home.authorities.load(id))?.state;
   if (
     rotation !== undefined &&
@@ -79,6 +91,7 @@ const replace = async (
     !state.ids.includes(rotation) &&
     before !== undefined
   ) {
+    const last = outcome.plan;
     const [first] = last.blockedBy;
     throw new HandoverError(
       'ROTATION_WAITS',
@@ -86,8 +99,19 @@ const replace = async (
       { path: id, retry: 'later' },
     );
   }
+  return resultOf(home, outcome, rotation);
+};
+
+const resultOf = (home: Home, { plan: last, sight }: Outcome, rotation: string | undefined): Done => {
   const { phase, blockedBy, wakeAt } = last;
-  return { authority: id, phase, rotation, blockedBy, wakeAt, restartsDue: restartsDue(home, sight) };
+  return {
+    authority: sight.duties.id,
+    phase,
+    rotation,
+    blockedBy,
+    wakeAt,
+    restartsDue: restartsDue(home, sight),
+  };
 };
 
 /** A home tells its time to the second. */
@@ -163,7 +187,7 @@ const makeMissing = async (
   catalogue: Catalogue,
   id: AuthorityId,
   keeps: (object: ObjectId) => boolean,
-): Promise<Omit<CertgenResult, 'written'>> => {
+): Promise<Done> => {
   for (let passes = 0; ; passes++) {
     const sight = await observe(home, catalogue, id);
     const { duties, record, stored, seen, now } = sight;

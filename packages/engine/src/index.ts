@@ -15,7 +15,7 @@ export {
   type Target,
   targetsOf,
 } from './catalogue.ts';
-export { type CertgenOptions, type CertgenResult, certgen } from './certgen.ts';
+export { advance, type CertgenOptions, type CertgenResult, certgen } from './certgen.ts';
 export { diskFiles, type FileFacts, type Files, type Ownership } from './directory/files.ts';
 export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';
 export { ROTATION_ID } from './directory/requests.ts';

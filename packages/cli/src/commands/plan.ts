@@ -1,12 +1,13 @@
 import { explain, plan } from '@handover/core';
 import { authorityIn, observe, remarksOn } from '@handover/engine';
+import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
 import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 import { printable } from '../printable.ts';
 
 export const define: Define = (command, context) => {
-  homeOptions(command)
+  askedOptions(homeOptions(command))
     .argument('[auth]', 'one authority: namespace/name')
     .option('--json', 'print one JSON document')
     .addHelpText(
