@@ -18,7 +18,10 @@ export const askedOptions = (command: Command): Command =>
     .option('--namespace <ns>', 'namespace of the Secrets (default for the preset: envoy-gateway-system)')
     .addOption(new Option('--preset <name>', 'a known set of Secrets').choices(['envoy-gateway']))
     .option('-f, --file <file>', 'resources from this file')
-    .option('--disable-topology-injector', 'with the preset: leave the webhook of the topology injector alone');
+    .option(
+      '--disable-topology-injector',
+      'with the preset: leave the webhook of the topology injector alone',
+    );
 
 export interface Asked {
   /** Undefined: those of the home. */

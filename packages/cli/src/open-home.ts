@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import { type AskedFlags, askedResources } from './asked-resources.ts';
 import type { Context } from './context.ts';
 import { homePath, openHome } from './directory/open-home.ts';
+import { usageError } from './error-line.ts';
 import { type KubeFlags, kubeOptions } from './kubernetes/flags.ts';
 
 export interface HomeFlags extends KubeFlags, AskedFlags {
@@ -32,11 +33,13 @@ export interface OpenHome {
 }
 
 async function openAnyHome(flags: HomeFlags, context: Context): Promise<OpenHome> {
+  const { resources } = askedResources(flags);
   if (flags.home !== 'kube') {
+    if (resources !== undefined)
+      throw usageError('--preset and -f are for --home kube here; a directory has its own resources');
     const home = openHome(homePath(flags.home), context);
     return { home, catalogue: async () => home.load(), now: context.now, view: undefined, close: () => {} };
   }
-  const { resources } = askedResources(flags);
   if (resources !== undefined) {
     const { openCertgenHome } = await import('./kubernetes/certgen.ts');
     const certgen = await openCertgenHome(flags, resources, false);

@@ -19,7 +19,7 @@ Examples:
   $ handover plan --home kube`,
     )
     .action((auth: string | undefined, flags: HomeFlags & { json?: true }) =>
-      withHome(flags, context, async ({ home, catalogue: load, view }) => {
+      withHome(flags, context, async ({ home, catalogue: load }) => {
         const catalogue = await load();
         const ids = auth === undefined ? [...catalogue.authorities.keys()] : [authorityArgument(auth)];
         const plans = [];
@@ -28,7 +28,7 @@ Examples:
           const { seen, duties, now } = await observe(home, catalogue, id);
           plans.push({ authority: id, plan: plan(seen, duties.policy, now) });
         }
-        const remarks = remarksOn(catalogue, view !== undefined);
+        const remarks = remarksOn(catalogue, flags.home === 'kube');
         if (flags.json === true) {
           const documents = plans.map(
             ({ authority, plan: { phase, actions, blockedBy, notes, wakeAt } }) => ({

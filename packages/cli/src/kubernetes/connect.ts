@@ -29,5 +29,4 @@ export const podNamespace = (): string | undefined => {
 };
 
 /** Namespace of the operator: what is said, else the pod's own, else the usual one. */
-export const ownNamespace = (said: string | undefined): string =>
-  said ?? podNamespace() ?? 'handover-system';
+export const ownNamespace = (said: string | undefined): string => said ?? podNamespace() ?? 'handover-system';

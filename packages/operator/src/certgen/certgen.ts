@@ -139,11 +139,7 @@ const adopting = (resource: Resource): Resource =>
  * Two states of one authority, each in a namespace of its own, would issue against each other. Whoever keeps an object has said so
  * on it, in the same write.
  */
-const refuseWhatOthersKeep = async (
-  home: KubeHome,
-  places: readonly Place[],
-  own: string,
-): Promise<void> => {
+const refuseWhatOthersKeep = async (home: KubeHome, places: readonly Place[], own: string): Promise<void> => {
   const found = await Promise.all(places.map((place) => home.overlay.held(place)));
   for (const held of found) {
     if (held?.keptIn === undefined || held.keptIn === own || Object.keys(held.entries).length === 0) continue;

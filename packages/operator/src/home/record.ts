@@ -24,7 +24,7 @@ const isEntry = (value: unknown): value is Entry =>
   Array.isArray(value.record.anchors) &&
   isMap(value.record.revisions);
 
-const valueOf = (text: string | undefined): unknown => {
+const jsonIn = (text: string | undefined): unknown => {
   try {
     return text === undefined ? undefined : JSON.parse(text);
   } catch {
@@ -34,7 +34,7 @@ const valueOf = (text: string | undefined): unknown => {
 
 /** A damaged annotation counts as none: then the object is not ours, and is looked at with every doubt. */
 const parse = (text: string | undefined): Entries => {
-  const value = valueOf(text);
+  const value = jsonIn(text);
   if (!isMap(value) || value.format !== FORMAT || !isMap(value.parts)) return {};
   return Object.fromEntries(
     Object.entries(value.parts).flatMap(([part, entry]) => (isEntry(entry) ? [[part, entry] as const] : [])),
@@ -47,7 +47,7 @@ export const formatEntries = (entries: Entries, keptIn: string): string =>
 
 /** Where the state lies that an object was made from; undefined: it does not say. */
 export const keptIn = (text: string | undefined): string | undefined => {
-  const value = valueOf(text);
+  const value = jsonIn(text);
   return isMap(value) && typeof value.keptIn === 'string' ? value.keptIn : undefined;
 };
 

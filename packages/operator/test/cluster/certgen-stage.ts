@@ -90,7 +90,12 @@ export const resourcesFile = (
         ...(reload === 'restart' ? { 'handover.dev/used-by': 'nobody' } : {}),
       },
     },
-    spec: { authority: CA, secretName: name, dnsNames: [`${name}.${namespace}.svc`], usages: ['server', 'client'] },
+    spec: {
+      authority: CA,
+      secretName: name,
+      dnsNames: [`${name}.${namespace}.svc`],
+      usages: ['server', 'client'],
+    },
   });
   const all = [
     {
@@ -124,7 +129,9 @@ export const webhook = (namespace: string): object => ({
   webhooks: [
     {
       name: 'topology.webhook.gateway.envoyproxy.io',
-      clientConfig: { service: { name: 'envoy-gateway', namespace, path: '/inject-pod-topology', port: 9443 } },
+      clientConfig: {
+        service: { name: 'envoy-gateway', namespace, path: '/inject-pod-topology', port: 9443 },
+      },
       admissionReviewVersions: ['v1'],
       sideEffects: 'None',
       failurePolicy: 'Ignore',
@@ -150,9 +157,7 @@ export const reader = (
     template: {
       metadata: { labels: { app: name }, annotations: { 'example.com/keep': 'me', ...annotations } },
       spec: {
-        containers: [
-          { name: 'main', image: 'none', volumeMounts: [{ name: 'certs', mountPath: '/certs' }] },
-        ],
+        containers: [{ name: 'main', image: 'none', volumeMounts: [{ name: 'certs', mountPath: '/certs' }] }],
         volumes: [{ name: 'certs', secret: { secretName } }],
       },
     },
@@ -172,7 +177,11 @@ export const runPods = async (kube: Kube): Promise<void> => {
     await kube.patch(
       pods,
       { namespace: metadata.namespace, name: metadata.name ?? '', subresource: 'status' },
-      { merge: { status: { phase: 'Running', conditions, podIP: '127.0.0.1', podIPs: [{ ip: '127.0.0.1' }] } } },
+      {
+        merge: {
+          status: { phase: 'Running', conditions, podIP: '127.0.0.1', podIPs: [{ ip: '127.0.0.1' }] },
+        },
+      },
     );
   }
 };
@@ -203,7 +212,9 @@ export class Seen {
 
   /** Generations in a Secret's bundle, as they stand there. */
   async generations(name: string): Promise<readonly string[]> {
-    return (await this.certificates(name, 'ca.crt')).map(({ subject }) => / (\d+) [0-9a-f]{8}$/.exec(subject)?.[1] ?? subject);
+    return (await this.certificates(name, 'ca.crt')).map(
+      ({ subject }) => / (\d+) [0-9a-f]{8}$/.exec(subject)?.[1] ?? subject,
+    );
   }
 
   /** Versions of everything that certgen writes. */
@@ -235,7 +246,9 @@ export class Seen {
     return Buffer.from(hook?.webhooks?.[0]?.clientConfig.caBundle ?? '', 'base64').toString('utf8');
   }
 
-  async template(name: string): Promise<{ generation: number; annotations: Readonly<Record<string, string>> }> {
+  async template(
+    name: string,
+  ): Promise<{ generation: number; annotations: Readonly<Record<string, string>> }> {
     const found = await this.#kube.get(deployments, { namespace: this.namespace, name });
     const spec = found?.spec as
       | { template: { metadata: { annotations?: Readonly<Record<string, string>> } } }
@@ -248,7 +261,10 @@ export class Seen {
 
   /** Whether whoever reads `verifier` accepts whoever shows `presenter`, by the chain alone. */
   async accepts(verifier: string, presenter: string): Promise<boolean> {
-    return accepts(await this.certificates(verifier, 'ca.crt'), await this.certificates(presenter, 'tls.crt'));
+    return accepts(
+      await this.certificates(verifier, 'ca.crt'),
+      await this.certificates(presenter, 'tls.crt'),
+    );
   }
 
   /** Every pair of the three Secrets accepts each other. */
@@ -265,7 +281,10 @@ export const accepts = (anchors: readonly Certificate[], chain: readonly Certifi
 /** Secrets as upstream's certgen makes them: its CA's key is in none of them, and gone with this call. */
 export const upstreamSecrets = (namespace: string): readonly object[] => {
   const key = generateKey('ECDSA-P256');
-  const dates = { notBefore: after(instant(Date.now()), -hour), notAfter: after(instant(Date.now()), 365 * day) };
+  const dates = {
+    notBefore: after(instant(Date.now()), -hour),
+    notAfter: after(instant(Date.now()), 365 * day),
+  };
   const ca = issueCa({ name: 'envoy-gateway', generation: 1, key, serial: randomBytes(16), ...dates });
   return LEAVES.map((name) => {
     const own = generateKey('ECDSA-P256');
