@@ -1,10 +1,11 @@
 // S3 with `handover certgen --home kube`, as processes against a real API server and its controllers; docs/recipes/envoy-gateway.md.
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { configMaps, type Kube, mutatingWebhookConfigurations, secrets } from '@handover/kube';
-import { type ApiRequest, type Grant, unused } from '@handover/operator';
+import { type ApiRequest, crds, type Grant, Operator, unused } from '@handover/operator';
 import { type AuditEvent, type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import {
   accepts,
   buildCli,
@@ -552,13 +553,51 @@ test.concurrent('what is kept from another namespace is left to whoever keeps it
   });
 });
 
-test.concurrent('without resources, or with a webhook that is to be left alone, it says and does so', async () => {
+test.concurrent('without resources, without a namespace, or with a webhook that is to be left alone, it says and does so', async () => {
   expect(await certgen([])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('--preset envoy-gateway or -f FILE'),
+  });
+  expect(await certgen(preset('nowhere'))).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^KUBE_NOT_FOUND: .*namespaces "nowhere" not found/),
   });
   const namespace = 'no-webhook';
   const seen = await namespaceWithGateway(namespace);
   expect((await certgen(preset(namespace, '--disable-topology-injector'))).code).toBe(0);
   expect(await seen.caBundle()).toBe('');
+});
+
+test('an operator that is asked for the same Secrets takes them over, trust first; from then on certgen leaves them alone', async () => {
+  const namespace = 'handed';
+  const seen = await namespaceWithGateway(namespace);
+  const file = resourcesFile(namespace);
+  expect((await certgen(['-f', file])).code).toBe(0);
+  const before = await seen.certificates('envoy', 'tls.crt');
+  await cluster.apply(...crds());
+  await cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');
+  await cluster.kubectl('create', 'namespace', 'handover-system');
+  await cluster.apply(
+    ...parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as object),
+  );
+  const stop = new AbortController();
+  const operator = new Operator({
+    kube,
+    namespace: 'handover-system',
+    identity: 'operator',
+    on: () => {},
+    signal: stop.signal,
+  });
+  const ended = operator.run();
+  const taken = await until(async () => {
+    const bundle = await seen.certificates('envoy', 'ca.crt');
+    return bundle.length === 2 && { bundle, leaf: await seen.text('envoy', 'tls.crt') };
+  }, 'the operator’s CA beside the old one');
+  expect(accepts(taken.bundle, before)).toBe(true);
+  expect(await certgen(['-f', file, '--overwrite'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^CERTGEN_KEPT_ELSEWHERE: .* kept from namespace handover-system/),
+  });
+  stop.abort();
+  await ended;
 });
