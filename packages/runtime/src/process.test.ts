@@ -70,15 +70,13 @@ try {
 const api = () => ({ KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(blackHolePort) });
 
 describe('S1: startup without an API server', () => {
-  test('1: an API server that accepts and never answers, twelve restarts, twelve successes within 2 s, no call', async () => {
+  // How long it takes is measured in bench/startup.ts; one that waited for the API server would be killed here.
+  test('1: an API server that accepts and never answers, twelve restarts, twelve successes, no call', async () => {
     const profile = scope.volume({ 'profile.json': PROFILE });
-    const slowest: number[] = [];
     for (let restart = 0; restart < 12; restart++) {
       const ended = await run(dir, role, { args: ['serves', profile.path('profile.json')], env: api() });
       expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining('SERVED TLSv1.3') });
-      slowest.push(ended.ms);
     }
-    expect(Math.max(...slowest)).toBeLessThan(2_000);
     expect(calls).toBe(0);
   });
 

@@ -141,10 +141,13 @@ describe('handover tls check', () => {
     [['localhost:65536']],
     [['::1:443']],
     [['a b:1']],
+    [['xn--\u0000:1']],
     [['mesh/web']],
     [['x:1', '--profile', 'modern']],
     [['x:1', '--profile', 'Old', '--profile-file', 'y']],
     [['x:1', '--starttls', 'smtp']],
+    [['x:1', '--servername', 'a b']],
+    [['x:1', '--servername', 'a'.repeat(70_000)]],
     [['x:1', '--timeout', 'soon']],
     [['x:1', '--timeout', '1h']],
     [['x:1', '--home', 'dir:.']],
@@ -267,6 +270,9 @@ describe('handover tls check --home kube', () => {
     expect(code).toBe(0);
     expect(stdout.split('\n')[0]).toBe(`127.0.0.1:${port}, asked for web.example: match`);
     expect([...asked]).toEqual(['web.example']);
+    asked.clear();
+    await check('mesh/single', '--servername', 'bücher.example');
+    expect([...asked]).toEqual(['xn--bcher-kva.example']);
   });
 
   test.each([

@@ -1,3 +1,4 @@
+import { domainToASCII } from 'node:url';
 import { parseDuration } from '@handover/core';
 import { checkTls, type StartTls, type TlsCheck } from '@handover/engine';
 import { type Duration, HandoverError } from '@handover/material';
@@ -30,6 +31,14 @@ const durationArgument = (text: string): Duration => {
   return length;
 };
 
+/** As it goes over the wire: letters beyond ASCII have a spelling of their own there. */
+const servernameArgument = (text: string): string => {
+  const name = domainToASCII(text);
+  if (name === '' || name.length > 253)
+    throw usageError(`--servername ${text.slice(0, 64)} is no host name; write it like web.mesh.svc`);
+  return name;
+};
+
 export const define: Define = (command, context) => {
   kubeOptions(
     command
@@ -45,7 +54,11 @@ export const define: Define = (command, context) => {
           'a profile.json instead, as workloads get it; - for standard input',
         ).conflicts('profile'),
       )
-      .option('--servername <name>', 'name to ask for (SNI); default: the host, or SERVICE.NS.svc')
+      .option(
+        '--servername <name>',
+        'name to ask for (SNI); default: the host, or SERVICE.NS.svc',
+        servernameArgument,
+      )
       .addOption(
         new Option('--starttls <protocol>', 'TLS begins inside another protocol').choices(['postgres']),
       )
