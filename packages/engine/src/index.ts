@@ -60,6 +60,7 @@ export { type EnvoyGatewayOptions, envoyGateway, type Preset, type RandomSecret 
 export { localTlsSupport, reconcileProfile, resolveProfile } from './profile.ts';
 export { converge, isConflict, type Outcome, type Planner, reconcile } from './reconcile.ts';
 export { remarksOn } from './remarks.ts';
+export { repair } from './repair.ts';
 export { isStatic, reconcileStaticBundle } from './static-bundle.ts';
 export {
   type AuthorityStatus,
@@ -71,6 +72,10 @@ export {
 } from './status.ts';
 export { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './stored-object.ts';
 export { throughCache } from './through-cache.ts';
+export { checkTls, type TlsCheck } from './tls-check/check.ts';
+export type { Finding, TlsYardstick } from './tls-check/judge.ts';
+export { OFFERABLE } from './tls-check/names.ts';
+export type { StartTls, TlsTarget } from './tls-check/offer.ts';
 export { type Answer, dryRun, type Pair, type TrustMatrix, verifyAuthority } from './verify.ts';
 export { WatchedClock } from './watched-clock.ts';
 export { type QueueOptions, WorkQueue } from './work-queue.ts';
