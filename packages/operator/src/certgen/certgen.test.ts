@@ -66,11 +66,11 @@ const bundle = async (): Promise<string> => {
 const writes = (): number => server.requests.filter(({ method }) => method !== 'GET').length;
 
 /** A pod by itself that mounts a Secret and says nothing about itself. */
-const silentPod = (name: string, secretName: string): KubeObject =>
+const silentPod = (name: string, secretName: string, ownerReferences: readonly object[] = []): KubeObject =>
   ({
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name, namespace: NAMESPACE },
+    metadata: { name, namespace: NAMESPACE, ownerReferences },
     spec: {
       containers: [{ name: 'main', volumeMounts: [{ name: 'certs', mountPath: '/certs' }] }],
       volumes: [{ name: 'certs', secret: { secretName } }],
@@ -148,14 +148,17 @@ test('pods that say nothing are what the owner of the Leaf says; what they read 
   await run();
   await kube.create(pods, silentPod('proxy', 'envoy'));
   await kube.create(pods, silentPod('limit', 'envoy-rate-limit'));
-  await kube.create(pods, silentPod('stranger', 'something-else'));
+  const set = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'far', uid: 'u', controller: true };
+  await kube.create(pods, silentPod('stranger', 'something-else', [set]));
   const [result] = await run({ rotationId: 'x' });
   const waits = Object.fromEntries(
     (result?.blockedBy ?? []).map(({ consumer, waitsFor }) => [consumer, waitsFor]),
   );
   expect(waits[`Pod ${NAMESPACE}/proxy`]).toBe('it to load generation 2');
   expect(waits[`Pod ${NAMESPACE}/limit`]).toBe('it to restart with generation 2');
-  expect(waits[`Pod ${NAMESPACE}/stranger`]).toBeUndefined();
+  expect(Object.keys(waits).filter((consumer) => consumer.includes('far'))).toEqual([]);
+  // Nor is it asked who makes them.
+  expect(server.requests.filter(({ path }) => path.includes('/replicasets/'))).toEqual([]);
 });
 
 test('a rotation that was refused is not begun by a later run', async () => {

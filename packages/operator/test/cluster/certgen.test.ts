@@ -172,25 +172,30 @@ describe('with the rights of the recipe', () => {
       limit: await seen.template('envoy-ratelimit'),
       gateway: await seen.template('envoy-gateway'),
     };
-    const done = await certgen(preset(OWN, '--rotation-id', 'one'), mine);
+    const [, command = ''] = /\$ handover (certgen .*--rotation-id .*)\n/.exec(recipe) ?? [];
+    const args = command.split(' ').filter((word) => word !== '--wait');
+    const rotate = (): Promise<Ended> => start([...args, '--kubeconfig', mine]).ended;
+    const done = await rotate();
     expect(done.code).toBe(0);
-    expect(done.stdout).toContain(`${OWN}/${CA}: Activating, rotation one`);
+    expect(done.stdout).toContain(`${OWN}/${CA}: Activating, rotation 2030-01`);
     const limit = await seen.template('envoy-ratelimit');
     expect(limit.generation).toBe(templates.limit.generation + 1);
     expect(limit.annotations).toMatchObject({
       'example.com/keep': 'me',
       'kubectl.kubernetes.io/restartedAt': expect.any(String),
     });
-    await until(
-      async () => (await certgen(preset(OWN, '--rotation-id', 'one'), mine)).code === 0,
-      'the same again',
-    );
+    expect((await rotate()).code).toBe(0);
     expect(await seen.template('envoy-ratelimit')).toEqual(limit);
     expect(await seen.template('envoy-gateway')).toEqual(templates.gateway);
     expect(await seen.secret('envoy-oidc-hmac')).toEqual(hmac);
     expect(await seen.generations('envoy')).toEqual(['2', '1']);
     expect(await seen.caBundle()).toBe(await seen.text('envoy', 'ca.crt'));
     expect(await seen.allAccept()).toBe(true);
+    // Asked for by name.
+    const [, named = ''] = /`kubectl (delete secret [^`]*)`/.exec(recipe) ?? [];
+    await cluster.kubectl(...named.split(' '));
+    expect((await certgen(preset(OWN), mine)).stdout).toMatch(/^1 written\n/);
+    expect((await seen.secret('envoy-oidc-hmac')).data).not.toEqual(hmac.data);
   });
 
   test('nothing is granted that is not used, but for DaemonSets', () => {

@@ -178,9 +178,25 @@ test('6 and 11: Secrets without a kept CA key are taken over under load by a Job
     // The next one is told to stop while it waits.
     const second = await podOf('takeover');
     await until(async () => (await seen.certificates('envoy', 'ca.crt')).length === 2, 'trust', LONG);
-    const kill = ['node', '-e', "process.kill(1, 'SIGTERM')"];
-    await cluster.kubectl('exec', '-n', GATEWAY, second.metadata.name ?? '', '--', ...kill);
-    await until(async () => ((await jobStatus('takeover')).failed ?? 0) >= 2, 'two failed pods', LONG);
+    const told = [
+      'exec',
+      '-n',
+      GATEWAY,
+      second.metadata.name ?? '',
+      '--',
+      'node',
+      '-e',
+      "process.kill(1, 'SIGTERM')",
+    ];
+    await until(
+      async () => {
+        // The first process of a container hears no signal before it listens for it.
+        await cluster.kubectl(...told).catch(() => {});
+        return ((await jobStatus('takeover')).failed ?? 0) >= 2;
+      },
+      'two failed pods',
+      LONG,
+    );
     expect(await done('takeover')).toMatchObject({ succeeded: 1 });
   });
   expect(failed).toBe(0);
