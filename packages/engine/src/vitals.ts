@@ -15,6 +15,7 @@ export interface Vitals {
     readonly notAfter: Instant;
   }[];
   readonly leaves: readonly { readonly leaf: string; readonly notAfter: Instant | undefined }[];
+  /** Each consumer once, however many of its objects are waited for. */
   readonly blockers: readonly { readonly consumer: string; readonly since: Instant }[];
   /** Consumers by what the belief in them rests on; `none`: nothing yet. */
   readonly evidence: ReadonlyMap<string, number>;
@@ -31,6 +32,11 @@ export function vitalsOf(sight: Sight, { phase, blockedBy }: Plan): Vitals {
   const evidence = new Map<string, number>();
   for (const { by = 'none' } of standings(seen, duties.policy, now))
     evidence.set(by, (evidence.get(by) ?? 0) + 1);
+  const waitedFor = new Map<string, Instant>();
+  for (const { consumer, since } of blockedBy) {
+    const known = waitedFor.get(consumer);
+    if (known === undefined || since < known) waitedFor.set(consumer, since);
+  }
   return {
     phase,
     phaseSince: phaseSince(sight, phase),
@@ -46,7 +52,7 @@ export function vitalsOf(sight: Sight, { phase, blockedBy }: Plan): Vitals {
       })),
       ...duties.refused.map(({ leaf }) => ({ leaf, notAfter: undefined })),
     ],
-    blockers: blockedBy.map(({ consumer, since }) => ({ consumer, since })),
+    blockers: [...waitedFor].map(([consumer, since]) => ({ consumer, since })),
     evidence,
   };
 }

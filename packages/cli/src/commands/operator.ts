@@ -131,6 +131,7 @@ Examples:
         waitingFor: () => operator.waitingFor(),
         metrics: () => metrics.page(),
       });
+      log.info({ event: 'serving', url: `http://${host.includes(':') ? `[${host}]` : host}:${health.port}` });
       try {
         await operator.run();
       } finally {
