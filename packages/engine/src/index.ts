@@ -80,6 +80,6 @@ export {
 export { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './stored-object.ts';
 export { throughCache } from './through-cache.ts';
 export { type Answer, dryRun, type Pair, type TrustMatrix, verifyAuthority } from './verify.ts';
-export { type Vitals, vitalsOf } from './vitals.ts';
+export { type Validity, type Vitals, vitalsOf } from './vitals.ts';
 export { WatchedClock } from './watched-clock.ts';
 export { type QueueOptions, WorkQueue } from './work-queue.ts';

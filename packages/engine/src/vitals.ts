@@ -4,6 +4,11 @@ import type { Sight } from './observe.ts';
 import type { ObjectId } from './ports.ts';
 import { digestOf } from './stored-object.ts';
 
+export interface Validity {
+  readonly notBefore: Instant;
+  readonly notAfter: Instant;
+}
+
 /** How an authority is, in figures. Names and dates, no material: what was seen holds keys, and must not be handed around. */
 export interface Vitals {
   readonly phase: Phase;
@@ -12,9 +17,11 @@ export interface Vitals {
   readonly generations: readonly {
     readonly number: number;
     readonly role: string;
+    readonly notBefore: Instant;
     readonly notAfter: Instant;
   }[];
-  readonly leaves: readonly { readonly leaf: string; readonly notAfter: Instant | undefined }[];
+  /** `valid`: undefined while there is no certificate. */
+  readonly leaves: readonly { readonly leaf: string; readonly valid: Validity | undefined }[];
   /** Each consumer once, however many of its objects are waited for. */
   readonly blockers: readonly { readonly consumer: string; readonly since: Instant }[];
   /** Consumers by what the belief in them rests on; `none`: nothing yet. */
@@ -25,6 +32,10 @@ const phaseSince = ({ record }: Sight, phase: Phase): Instant | undefined => {
   const role = phase === 'Introducing' ? 'next' : phase === 'Activating' ? 'previous' : undefined;
   return record?.state.generations.find((generation) => generation.role === role)?.since;
 };
+
+/** Dates alone: nothing else of what was seen goes on from here. */
+const validity = (leaf: Validity | undefined): Validity | undefined =>
+  leaf === undefined ? undefined : { notBefore: leaf.notBefore, notAfter: leaf.notAfter };
 
 export function vitalsOf(sight: Sight, { phase, blockedBy }: Plan): Vitals {
   const { seen, duties, record, now } = sight;
@@ -43,14 +54,15 @@ export function vitalsOf(sight: Sight, { phase, blockedBy }: Plan): Vitals {
     generations: (record?.state.generations ?? []).map(({ number, role, anchors }) => ({
       number,
       role,
+      notBefore: anchors[0].notBefore,
       notAfter: anchors[0].notAfter,
     })),
     leaves: [
       ...[...duties.leaves].map(([secret, { metadata }]) => ({
         leaf: `${metadata.namespace}/${metadata.name}`,
-        notAfter: objects.get(secret)?.leaf?.notAfter,
+        valid: validity(objects.get(secret)?.leaf),
       })),
-      ...duties.refused.map(({ leaf }) => ({ leaf, notAfter: undefined })),
+      ...duties.refused.map(({ leaf }) => ({ leaf, valid: undefined })),
     ],
     blockers: [...waitedFor].map(([consumer, since]) => ({ consumer, since })),
     evidence,

@@ -1,5 +1,5 @@
 import type { Phase } from '@handover/core';
-import type { Vitals } from '@handover/engine';
+import type { Validity, Vitals } from '@handover/engine';
 import { Gauge, type Registry } from 'prom-client';
 import { METRICS, type MetricName } from './names.ts';
 
@@ -21,11 +21,6 @@ interface Known {
 type Labels = Readonly<Record<string, string>>;
 type Sample = readonly [labels: Labels, value: number];
 
-const split = (id: string): { readonly namespace: string; readonly name: string } => {
-  const [namespace = '', name = ''] = id.split('/');
-  return { namespace, name };
-};
-
 /** Gauges of authorities, made from what was last heard of each at the moment somebody scrapes. */
 export class AuthorityGauges {
   readonly #known = new Map<string, Known>();
@@ -46,8 +41,8 @@ export class AuthorityGauges {
         },
       });
     };
-    const each = (of: (known: Known, labels: Labels, id: string) => readonly Sample[]) => () =>
-      this.#all().flatMap(([id, known]) => of(known, split(id), id));
+    const each = (of: (known: Known, labels: Labels) => readonly Sample[]) => () =>
+      this.#all().flatMap(([authority, known]) => of(known, { authority }));
     gauge(
       'phase',
       each(({ vitals }, labels) =>
@@ -58,20 +53,25 @@ export class AuthorityGauges {
       'phaseSince',
       each(({ phaseSince }, labels) => [[labels, phaseSince / 1000]]),
     );
-    gauge(
-      'caExpiry',
-      each(({ vitals }, labels) =>
-        vitals.generations.map(({ number, role, notAfter }) => [
-          { ...labels, generation: String(number), role },
-          notAfter / 1000,
-        ]),
-      ),
-    );
-    gauge('leafExpiry', () => this.#leaves());
+    for (const [which, date] of [
+      ['caExpiry', 'notAfter'],
+      ['caStart', 'notBefore'],
+    ] as const)
+      gauge(
+        which,
+        each(({ vitals }, labels) =>
+          vitals.generations.map(({ number, role, [date]: at }) => [
+            { ...labels, generation: String(number), role },
+            at / 1000,
+          ]),
+        ),
+      );
+    gauge('leafExpiry', () => this.#leaves('notAfter'));
+    gauge('leafStart', () => this.#leaves('notBefore'));
     gauge(
       'leavesMissing',
       each(({ vitals }, labels) => [
-        [labels, vitals.leaves.filter(({ notAfter }) => notAfter === undefined).length],
+        [labels, vitals.leaves.filter(({ valid }) => valid === undefined).length],
       ]),
     );
     gauge(
@@ -132,14 +132,15 @@ export class AuthorityGauges {
     return [...this.#known].filter(([, { heardAt }]) => heardAt >= oldest);
   }
 
-  #leaves(): readonly Sample[] {
+  #leaves(date: keyof Validity): readonly Sample[] {
     return this.#all()
       .flatMap(([authority, { vitals }]) =>
-        vitals.leaves.flatMap(({ leaf, notAfter }) =>
-          notAfter === undefined ? [] : [[{ ...split(leaf), authority }, notAfter / 1000] as const],
+        vitals.leaves.flatMap(({ leaf, valid }) =>
+          valid === undefined ? [] : [{ labels: { leaf, authority }, valid }],
         ),
       )
-      .sort(([, a], [, b]) => a - b)
-      .slice(0, MOST_LEAVES);
+      .sort((a, b) => a.valid.notAfter - b.valid.notAfter)
+      .slice(0, MOST_LEAVES)
+      .map(({ labels, valid }) => [labels, valid[date] / 1000]);
   }
 }

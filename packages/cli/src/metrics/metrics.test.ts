@@ -10,7 +10,7 @@ const plan: Plan = { phase: 'Introducing', actions: [], blockedBy: [], notes: []
 const vitals: Vitals = {
   phase: 'Introducing',
   phaseSince: instant(START - 5_000),
-  generations: [{ number: 1, role: 'current', notAfter: instant(START + 10_000) }],
+  generations: [{ number: 1, role: 'current', notBefore: instant(START), notAfter: instant(START + 10_000) }],
   leaves: [],
   blockers: [],
   evidence: new Map(),
@@ -44,7 +44,7 @@ test('however many leaves and blockers there are, a page stays bounded, and has 
   const { metrics, page } = open();
   const leaves = Array.from({ length: 5_000 }, (_, index) => ({
     leaf: `ns/leaf-${index}`,
-    notAfter: instant(START + (5_000 - index) * 1_000),
+    valid: { notBefore: instant(START), notAfter: instant(START + (5_000 - index) * 1_000) },
   }));
   const blockers = Array.from({ length: 200 }, (_, index) => ({
     consumer: `pod-${index}`,
@@ -54,10 +54,11 @@ test('however many leaves and blockers there are, a page stays bounded, and has 
   const lines = await page();
   const shown = about(lines, 'handover_leaf_expiry_timestamp_seconds');
   expect(shown).toHaveLength(2_000);
-  expect(shown[0]).toContain('name="leaf-4999"');
+  expect(shown[0]).toContain('leaf="ns/leaf-4999"');
+  expect(about(lines, 'handover_leaf_not_before_timestamp_seconds')).toHaveLength(2_000);
   expect(about(lines, 'handover_blocking_consumer_since_timestamp_seconds')).toHaveLength(50);
   expect(about(lines, 'handover_blocked_consumers')).toEqual([
-    'handover_blocked_consumers{namespace="ns",name="mesh"} 200',
+    'handover_blocked_consumers{authority="ns/mesh"} 200',
   ]);
 });
 
@@ -68,7 +69,7 @@ test('an authority that is heard of no more leaves the page, and so does everyth
   metrics.on(rested('ns/new'));
   pass(300_000);
   expect(about(await page(), 'handover_blocked_consumers')).toEqual([
-    'handover_blocked_consumers{namespace="ns",name="new"} 0',
+    'handover_blocked_consumers{authority="ns/new"} 0',
   ]);
   metrics.on({ kind: 'leading', held: true });
   expect(about(await page(), 'handover_leading')).toEqual(['handover_leading 1']);

@@ -1,4 +1,8 @@
-/** Every metric of ours: its name, what it says, and its labels. Label values are words of a fixed set, or names of resources. */
+/**
+ * Every metric of ours: its name, what it says, and its labels. Label values are words of a fixed set, or
+ * resources as `namespace/name`. No label is called `namespace`: Prometheus gives every target of a cluster one of that name, and
+ * moves ours out of the way unless it is told not to.
+ */
 export const METRICS = {
   info: ['handover_info', 'Which version of handover this is.', ['version']],
   leading: [
@@ -9,44 +13,54 @@ export const METRICS = {
   phase: [
     'handover_authority_phase',
     'The phase of an Authority: 1 for the one it is in, 0 for the others.',
-    ['namespace', 'name', 'phase'],
+    ['authority', 'phase'],
   ],
   phaseSince: [
     'handover_authority_phase_since_timestamp_seconds',
     'When the phase began; Stable and Retiring: when this process first saw it.',
-    ['namespace', 'name'],
+    ['authority'],
   ],
   caExpiry: [
     'handover_ca_expiry_timestamp_seconds',
     'NotAfter of the CA of a generation.',
-    ['namespace', 'name', 'generation', 'role'],
+    ['authority', 'generation', 'role'],
+  ],
+  caStart: [
+    'handover_ca_not_before_timestamp_seconds',
+    'NotBefore of the CA of a generation.',
+    ['authority', 'generation', 'role'],
   ],
   leafExpiry: [
     'handover_leaf_expiry_timestamp_seconds',
     'NotAfter of the certificate of a Leaf. The 2,000 that end first.',
-    ['namespace', 'name', 'authority'],
+    ['leaf', 'authority'],
+  ],
+  leafStart: [
+    'handover_leaf_not_before_timestamp_seconds',
+    'NotBefore of the certificate of a Leaf. The 2,000 that end first.',
+    ['leaf', 'authority'],
   ],
   leavesMissing: [
     'handover_leaves_missing',
     'Leaves of an Authority that have no certificate.',
-    ['namespace', 'name'],
+    ['authority'],
   ],
   blocked: [
     'handover_blocked_consumers',
     'Consumers that the next step of a rotation waits for.',
-    ['namespace', 'name'],
+    ['authority'],
   ],
   blockingSince: [
     'handover_blocking_consumer_since_timestamp_seconds',
     'Since when a step has waited for this consumer. 50 per Authority at most.',
-    ['namespace', 'name', 'consumer'],
+    ['authority', 'consumer'],
   ],
   consumers: [
     'handover_consumers',
     'Consumers of an Authority, by what the belief rests on that they have loaded what they should.',
-    ['namespace', 'name', 'evidence'],
+    ['authority', 'evidence'],
   ],
-  obstacles: ['handover_obstacles', 'Objects that cannot be written now.', ['namespace', 'name']],
+  obstacles: ['handover_obstacles', 'Objects that cannot be written now.', ['authority']],
   decisions: ['handover_decisions_total', 'Actions taken, by kind.', ['action']],
   repairs: [
     'handover_drift_repairs_total',

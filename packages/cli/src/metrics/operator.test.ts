@@ -1,6 +1,4 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { configMaps, connect, type KubeObject, secrets } from '@handover/kube';
@@ -85,8 +83,8 @@ test('an operator’s rotation is seen in /metrics, and no key in anything that 
     );
   await scraped(
     /^handover_leading 1$/m,
-    /^handover_authority_phase\{namespace="default",name="mesh",phase="Stable"\} 1$/m,
-    /^handover_leaf_expiry_timestamp_seconds\{namespace="default",name="web",authority="default\/mesh"\} \d{10}/m,
+    /^handover_authority_phase\{authority="default\/mesh",phase="Stable"\} 1$/m,
+    /^handover_leaf_expiry_timestamp_seconds\{leaf="default\/web",authority="default\/mesh"\} \d{10}/m,
     /^handover_api_requests_total\{verb="create",resource="secrets",code="201"\} [1-9]/m,
     /^handover_api_requests_total\{verb="watch",resource="authorities",code="200"\} [1-9]/m,
     /^handover_api_request_duration_seconds_count\{verb="create"\} [1-9]/m,
@@ -104,9 +102,9 @@ test('an operator’s rotation is seen in /metrics, and no key in anything that 
     { merge: { metadata: { annotations: { 'handover.dev/rotate': 'q1' } } } },
   );
   await scraped(
-    /^handover_ca_expiry_timestamp_seconds\{namespace="default",name="mesh",generation="2",role="current"\} /m,
+    /^handover_ca_expiry_timestamp_seconds\{authority="default\/mesh",generation="2",role="current"\} /m,
     /^handover_decisions_total\{action="retire"\} 1$/m,
-    /^handover_authority_phase\{namespace="default",name="mesh",phase="Stable"\} 1$/m,
+    /^handover_authority_phase\{authority="default\/mesh",phase="Stable"\} 1$/m,
   );
   expect((await fetch(`${url}/readyz`)).status).toBe(200);
   expect(await live.stop()).toBe(0);

@@ -66,11 +66,11 @@ test('a rotation is seen in /metrics, and no key in anything that is said at tra
   );
   const rest = await scraped(
     url,
-    /^handover_authority_phase\{namespace="default",name="free",phase="Stable"\} 1$/m,
-    /^handover_authority_phase\{namespace="default",name="held",phase="Stable"\} 1$/m,
-    /^handover_ca_expiry_timestamp_seconds\{namespace="default",name="free",generation="1",role="current"\} \d{10}/m,
-    /^handover_leaf_expiry_timestamp_seconds\{namespace="default",name="web",authority="default\/free"\} \d{10}/m,
-    /^handover_leaves_missing\{namespace="default",name="free"\} 0$/m,
+    /^handover_authority_phase\{authority="default\/free",phase="Stable"\} 1$/m,
+    /^handover_authority_phase\{authority="default\/held",phase="Stable"\} 1$/m,
+    /^handover_ca_expiry_timestamp_seconds\{authority="default\/free",generation="1",role="current"\} \d{10}/m,
+    /^handover_leaf_expiry_timestamp_seconds\{leaf="default\/web",authority="default\/free"\} \d{10}/m,
+    /^handover_leaves_missing\{authority="default\/free"\} 0$/m,
     /^handover_leading 1$/m,
     /^handover_queue_depth \d+$/m,
     /^handover_queue_planned [1-9]/m,
@@ -79,7 +79,7 @@ test('a rotation is seen in /metrics, and no key in anything that is said at tra
     /^handover_probes_total\{how="probe",result="silent"\} [1-9]/m,
     /^handover_info\{version="\d+\.\d+\.\d+"\} 1$/m,
   );
-  expect(rest).toMatch(/^handover_blocked_consumers\{namespace="default",name="free"\} 0$/m);
+  expect(rest).toMatch(/^handover_blocked_consumers\{authority="default\/free"\} 0$/m);
 
   // Somebody edits a bundle; the request for a rotation makes the next look come at once.
   const bundle = join(dir, 'out/default/configmaps/held-trust/ca.crt');
@@ -92,19 +92,19 @@ test('a rotation is seen in /metrics, and no key in anything that is said at tra
   const moved = await scraped(
     url,
     /^handover_drift_repairs_total\{kind="configmaps"\} 1$/m,
-    /^handover_authority_phase\{namespace="default",name="held",phase="Introducing"\} 1$/m,
-    /^handover_authority_phase\{namespace="default",name="held",phase="Stable"\} 0$/m,
-    /^handover_blocked_consumers\{namespace="default",name="held"\} 1$/m,
-    /^handover_blocking_consumer_since_timestamp_seconds\{namespace="default",name="held",consumer="nobody"\} \d{10}/m,
-    /^handover_consumers\{namespace="default",name="held",evidence="none"\} 1$/m,
-    /^handover_ca_expiry_timestamp_seconds\{namespace="default",name="free",generation="2",role="current"\} /m,
+    /^handover_authority_phase\{authority="default\/held",phase="Introducing"\} 1$/m,
+    /^handover_authority_phase\{authority="default\/held",phase="Stable"\} 0$/m,
+    /^handover_blocked_consumers\{authority="default\/held"\} 1$/m,
+    /^handover_blocking_consumer_since_timestamp_seconds\{authority="default\/held",consumer="nobody"\} \d{10}/m,
+    /^handover_consumers\{authority="default\/held",evidence="none"\} 1$/m,
+    /^handover_ca_expiry_timestamp_seconds\{authority="default\/free",generation="2",role="current"\} /m,
     /^handover_decisions_total\{action="mint"\} 4$/m,
     /^handover_decisions_total\{action="activate"\} 1$/m,
     /^handover_decisions_total\{action="retire"\} 1$/m,
-    /^handover_authority_phase_since_timestamp_seconds\{namespace="default",name="held"\} \d{10}/m,
+    /^handover_authority_phase_since_timestamp_seconds\{authority="default\/held"\} \d{10}/m,
   );
   // The retired generation is no series any more.
-  await scraped(url, /^(?![\s\S]*name="free",generation="1")/);
+  await scraped(url, /^(?![\s\S]*authority="default\/free",generation="1")/);
   expect(readFileSync(bundle, 'utf8').startsWith(before.slice(0, 30))).toBe(true);
   expect(await live.stop()).toBe(0);
 
