@@ -129,6 +129,14 @@ test('a rotation is seen in /metrics, and no key in anything that is said at tra
   expect(keysIn(written, made.keys).length).toBeGreaterThan(0);
 });
 
+test('without --json a level only leaves lines out', async () => {
+  const dir = join(root, 'quiet');
+  await handover(['init', dir]);
+  const quiet = await handover(['run', dir, '--once', '--log-level', 'warn']);
+  expect(quiet).toEqual({ code: 0, stdout: '', stderr: '' });
+  expect((await handover(['run', dir, '--once'])).stdout).toContain('default/internal: Stable');
+});
+
 test('an address that is none, and one that is taken, are one line', async () => {
   const dir = join(root, 'taken');
   await handover(['init', dir]);
