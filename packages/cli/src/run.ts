@@ -1,14 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { COMMANDS } from './commands.ts';
 import type { Context } from './context.ts';
-
-const version = (): string => {
-  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-    version: string;
-  };
-  return version;
-};
+import { version } from './version.ts';
 
 const ENDS_WELL = ['commander.helpDisplayed', 'commander.version'];
 

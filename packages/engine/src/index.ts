@@ -24,11 +24,19 @@ export { type Listener, passOnce, type RunEvent, runDirectory, work, workOf } fr
 export { SteadyClock } from './directory/steady-clock.ts';
 export { DeclaredConsumers } from './evidence/consumers.ts';
 export { handshake } from './evidence/handshake.ts';
-export { type ProbeTools, probe } from './evidence/probe.ts';
+export { answerOf, type ProbeTools, probe } from './evidence/probe.ts';
 export { askStatus, readDocument } from './evidence/status-document.ts';
 export { FirstSight } from './first-sight.ts';
 export { localIssuer } from './issuer.ts';
 export { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
+export {
+  type Answered,
+  type Meters,
+  NO_METERS,
+  type Question,
+  type Telling,
+  type TellResult,
+} from './meters.ts';
 export { inParallel, observe, type Sight } from './observe.ts';
 export { authorityIn, type Duties, type Extras, policyFor, specOf } from './policy-for.ts';
 export type {
@@ -77,5 +85,6 @@ export type { Finding, TlsYardstick } from './tls-check/judge.ts';
 export { OFFERABLE } from './tls-check/names.ts';
 export type { StartTls, TlsTarget } from './tls-check/offer.ts';
 export { type Answer, dryRun, type Pair, type TrustMatrix, verifyAuthority } from './verify.ts';
+export { type Validity, type Vitals, vitalsOf } from './vitals.ts';
 export { WatchedClock } from './watched-clock.ts';
 export { type QueueOptions, WorkQueue } from './work-queue.ts';

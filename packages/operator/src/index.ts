@@ -44,6 +44,6 @@ export {
   resourcesOfFile,
 } from './resources/declarations.ts';
 export { RESOURCE_KINDS } from './resources/kinds.ts';
-export { type Health, serveHealth } from './run/health.ts';
+export { type Health, type MetricsPage, serveHealth } from './run/health.ts';
 export { Operator, type OperatorEvent, type OperatorOptions } from './run/operator.ts';
 export { openView, type View, type ViewOptions } from './run/view.ts';

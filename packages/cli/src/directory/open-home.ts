@@ -1,4 +1,4 @@
-import { type AuthorityId, DirectoryHome, diskFiles, SteadyClock } from '@handover/engine';
+import { type AuthorityId, DirectoryHome, diskFiles, type Meters, SteadyClock } from '@handover/engine';
 import type { Context } from '../context.ts';
 import { usageError } from '../error-line.ts';
 
@@ -8,9 +8,10 @@ export const homePath = (home: string): string => {
   throw usageError(`--home ${home} is no home; write dir:PATH, such as dir:/etc/handover, or kube`);
 };
 
-export const openHome = (path: string, context: Context): DirectoryHome =>
+export const openHome = (path: string, context: Context, meters?: Meters): DirectoryHome =>
   new DirectoryHome(path, {
     clock: new SteadyClock(diskFiles, `${path}/state`, context.now, context.sinceBoot),
+    meters,
   });
 
 /** `namespace/name`; a name alone is one of the namespace `default`. */

@@ -9,6 +9,7 @@ import {
   FirstSight,
   type Home,
   type HomeFacts,
+  type Meters,
   type ObjectId,
   type ResourceReader,
   WatchedClock,
@@ -70,6 +71,7 @@ export interface KubeHomeOptions {
   /** All evidence there is, instead of what this home would look for. */
   readonly evidence?: EvidenceSource | undefined;
   readonly keys?: KeySource | undefined;
+  readonly meters?: Meters | undefined;
   /** Ends watches and reads. */
   readonly signal: AbortSignal;
   /** Ends writes, which may outlast the reads by a moment: a write that is cut off may land all the same. */
@@ -120,7 +122,7 @@ export class KubeHome implements Home {
       now: () => after(this.#now(), 2 * second),
       setBacks: () => this.clock.setBacks?.() ?? [],
     });
-    const tools = { keys: this.keys, random: this.random };
+    const tools = { keys: this.keys, random: this.random, meters: options.meters };
     this.#showing = new Showing(tools);
     this.#declared = new DeclaredConsumers(tools);
     const clock = new WatchedClock(

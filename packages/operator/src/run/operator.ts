@@ -2,12 +2,15 @@ import { setMaxListeners } from 'node:events';
 import type { Action, Plan } from '@handover/core';
 import {
   authorityRef,
+  type Meters,
   type Outcome,
   reconcile,
   reconcileProfile,
   reconcileStaticBundle,
   repair,
   throughCache,
+  type Vitals,
+  vitalsOf,
   WorkQueue,
 } from '@handover/engine';
 import { type Kube, type LeaderLease, lead } from '@handover/kube';
@@ -44,7 +47,7 @@ export type OperatorEvent =
       readonly actions: readonly Action[];
       readonly plan: Plan;
     }
-  | { readonly kind: 'rested'; readonly authority: string; readonly plan: Plan }
+  | { readonly kind: 'rested'; readonly authority: string; readonly plan: Plan; readonly vitals: Vitals }
   | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }
   /** What cannot be written now, and why; empty: everything can again. Said when it changes. */
   | { readonly kind: 'obstructed'; readonly authority: string; readonly obstacles: readonly string[] }
@@ -83,6 +86,7 @@ export interface OperatorOptions {
   readonly resync?: number;
   /** Something that is followed changed, whoever leads. */
   readonly onSeen?: (() => void) | undefined;
+  readonly meters?: Meters | undefined;
   readonly on: (event: OperatorEvent) => void;
   readonly signal: AbortSignal;
 }
@@ -305,6 +309,7 @@ export class Operator {
       consumersFound,
       population,
       nudge: this.#options.nudge ?? true,
+      meters: this.#options.meters,
       signal: this.#signal,
       writeSignal: this.#writes.signal,
       onChange: (plural, key, before, now) => this.#objectChanged(plural, key, before, now),
@@ -397,6 +402,7 @@ export class Operator {
       work: (key) => this.#work(home, key),
     });
     this.#queue = queue;
+    this.#options.meters?.queue(() => ({ due: queue.due, planned: queue.size }));
     queue.add(RESOURCES);
     this.#options.on({ kind: 'leading', held: true });
     this.#running = queue.run(signal).finally(() => this.#statuses?.stop());
@@ -548,7 +554,7 @@ export class Operator {
   async #tell(home: KubeHome, register: Register, id: string, { sight, plan }: Outcome): Promise<void> {
     const { on } = this.#options;
     if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan });
-    else on({ kind: 'rested', authority: id, plan });
+    else on({ kind: 'rested', authority: id, plan, vitals: vitalsOf(sight, plan) });
     const obstacles = obstaclesIn(sight);
     const before = this.#obstacles.get(id) ?? [];
     if (obstacles.join() !== before.join()) on({ kind: 'obstructed', authority: id, obstacles });
