@@ -2,12 +2,13 @@ import type { Instant } from '@handover/material';
 import { type AuthorityState, type Generation, withRole } from './authority.ts';
 import { Clock } from './clock.ts';
 import type { World } from './evidence.ts';
+import { expiryNotes, rotationDueAt } from './expiry.ts';
 import { type Blocker, distrustGate, gateOne, gateTwo, type Mood, moodOf } from './gates.ts';
 import type { Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
 import { type StampAction, stampsFor } from './rollouts.ts';
 import { distrustOf, type Transition } from './transition.ts';
-import { type BundleWrite, type LeafWrite, type Note, SKEW, writesFor } from './writes.ts';
+import { type BundleWrite, type LeafWrite, type Note, writesFor } from './writes.ts';
 
 export type Phase = 'Stable' | 'Introducing' | 'Activating' | 'Retiring';
 
@@ -63,7 +64,7 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
   if (distrust !== undefined) return swap(distrust, 'somebody asked for it to be distrusted');
 
   const mood = moodOf(world, seen);
-  const notes: Note[] = moodNotes(world, mood);
+  const notes: Note[] = [...moodNotes(world, mood), ...expiryNotes(world)];
   const next = withRole(state, 'next');
   const current = withRole(state, 'current');
   const instantly = policy.strategy === 'Instant' && mood.strict === undefined && !policy.paused;
@@ -162,12 +163,9 @@ const rotationDue = (
   const id = `schedule-${current.number}${state.distrusts === 0 ? '' : `-${state.distrusts}`}`;
   if (state.ids.includes(id)) return undefined;
   if (!current.hasKey) return { id, why: `generation ${current.number} was adopted without its key` };
-  const { notBefore, notAfter } = current.anchors[0];
-  // Its first hour lies before it was made (clock skew): counted in, a CA of a few minutes would be due at once.
-  const begun = Math.min(notBefore + SKEW, notAfter);
-  const due =
-    'at' in policy.rotate ? begun + policy.rotate.at * (notAfter - begun) : notAfter - policy.rotate.before;
-  return clock.reached(due) ? { id, why: `generation ${current.number} is due by its schedule` } : undefined;
+  return clock.reached(rotationDueAt(current, policy))
+    ? { id, why: `generation ${current.number} is due by its schedule` }
+    : undefined;
 };
 
 /** The first generation; or, around CAs that are already in use, an adopted one and its successor. */
