@@ -29,4 +29,4 @@ export type { StampAction } from './rollouts.ts';
 export { covers, formatStamp, parseStamp, type Stamp } from './stamp.ts';
 export { type Standing, standings } from './standing.ts';
 export { applyTransition, distrustOf, type Made, type Transition } from './transition.ts';
-export { type BundleWrite, type LeafWrite, type Note } from './writes.ts';
+export type { BundleWrite, LeafWrite, Note } from './writes.ts';

@@ -18,7 +18,7 @@ import { errorsOf, ServiceErrors } from '../compat/service-errors.ts';
 import type { Held } from '../home/held.ts';
 import { KubeHome } from '../home/home.ts';
 import { kindsWith, trustBundleVersion } from '../home/kinds.ts';
-import { PLURALS, type Plural } from '../home/place.ts';
+import { keyOf, PLURALS, type Plural, placeOf } from '../home/place.ts';
 import type { Compat } from '../install/index.ts';
 import { decisive, FIELD_PLURALS, gateOf, type Register } from '../resources/catalogue.ts';
 import { CustomResources, type Declarations } from '../resources/declarations.ts';
@@ -30,6 +30,7 @@ import { statusOfBundle, statusOfProfile } from './bundle-status.ts';
 import { SeenWriter } from './seen.ts';
 import { find, invalidStatus, obstaclesIn, statusOfAuthority, statusOfLeaves } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
+import { Telling } from './telling.ts';
 import { RESOURCES, WorkIndex, workOf } from './work.ts';
 
 /** What an operator has to say. */
@@ -114,6 +115,7 @@ export class Operator {
   #compat: Compatibility | undefined;
   #refusals: Refusals | undefined;
   #serviceErrors: ServiceErrors | undefined;
+  #telling: Telling | undefined;
   readonly #done = new Set<string>();
   readonly #races = new Map<string, number>();
   readonly #obstacles = new Map<string, readonly string[]>();
@@ -290,6 +292,7 @@ export class Operator {
       consumersFound,
       population,
       nudge: this.#options.nudge ?? true,
+      reloader: compat.includes('reloader'),
       signal: this.#signal,
       writeSignal: this.#writes.signal,
       onChange: (plural, key, before, now) => this.#objectChanged(plural, key, before, now),
@@ -298,10 +301,19 @@ export class Operator {
           for (const key of this.#index?.ofState(authority) ?? []) this.#queue?.add(key);
       },
       onTrouble: (what, error) => this.#trouble(what, error),
-      onRepair: (object, manager) => this.#options.on({ kind: 'repaired', object, manager }),
+      onRepair: (object, manager) => this.#repaired(object, manager),
       onNudgeFailed: (error) =>
         this.#options.on({ kind: 'failed', what: 'nudging a pod', error, retryAt: undefined }),
     });
+  }
+
+  #repaired(object: string, manager: string): void {
+    this.#options.on({ kind: 'repaired', object, manager });
+    const place = placeOf(object);
+    const keepers = this.#index?.of(place.plural, keyOf(place)) ?? [];
+    void this.#home
+      ?.register()
+      .then((register) => this.#telling?.repaired(register, keepers, object, manager));
   }
 
   /** A pod that comes, goes, or becomes ready may be what a step waits for. */
@@ -361,6 +373,9 @@ export class Operator {
     if (this.#options.declarations === undefined) {
       this.#statuses = new StatusWriter(fenced, signal, failed);
       this.#seen = new SeenWriter(fenced, this.#options.namespace, signal, failed);
+      const { identity } = this.#options;
+      const now = (): Instant => home.clock.now();
+      this.#telling = new Telling({ kube: fenced, identity, now, signal, onError: failed });
     }
     this.#refusals = new Refusals({
       kube: fenced,
@@ -426,6 +441,7 @@ export class Operator {
     for (const declared of register.declared) {
       const problem = register.problems.get(declared.uid) ?? orphanhood(register, declared);
       if (problem !== undefined) this.#statuses?.put(declared, invalidStatus(declared, problem, now));
+      this.#telling?.invalid(declared, problem);
     }
     void this.#refusals?.tell(register.refusals, now);
     const { serviceCaAuthority } = this.#options;
@@ -502,8 +518,10 @@ export class Operator {
     home.doubtWhatIsNamed();
   }
 
-  async #tell(home: KubeHome, register: Register, id: string, { sight, plan }: Outcome): Promise<void> {
+  async #tell(home: KubeHome, register: Register, id: string, outcome: Outcome): Promise<void> {
     const { on } = this.#options;
+    const { sight, plan } = outcome;
+    this.#telling?.pass(register, id, outcome);
     if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan });
     else on({ kind: 'rested', authority: id, plan });
     const obstacles = obstaclesIn(sight);
@@ -525,8 +543,10 @@ export class Operator {
   async #tellBundles(home: KubeHome, register: Register): Promise<void> {
     for (const bundle of register.catalogue.trustBundles) {
       const declared = find(register, 'TrustBundle', bundle.metadata.name);
-      if (declared !== undefined)
-        this.#statuses?.put(declared, await statusOfBundle(home, register, declared, bundle));
+      if (declared === undefined) continue;
+      const status = await statusOfBundle(home, register, declared, bundle);
+      this.#statuses?.put(declared, status);
+      this.#telling?.bundle(declared, status);
     }
   }
 }
