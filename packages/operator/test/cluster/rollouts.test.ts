@@ -229,7 +229,7 @@ test.concurrent('who will be away or cannot be restarted is named before anythin
   // Their owners do it.
   await stage.cluster.kubectl('rollout', 'resume', 'deployment/paused');
   await stage.cluster.kubectl('delete', 'pod', 'ondelete-0', 'ondelete-1', 'partition-0', 'partition-1');
-  await stage.cluster.kubectl('delete', 'pod/bare', 'job/job', '--force', '--grace-period=0');
+  await stage.cluster.kubectl('delete', 'pod/bare', 'job/job', 'leaf/job', '--force', '--grace-period=0');
   await stage.cluster.apply(bare());
   await until(isStable(stage, 'named', 2), 'the rotation to end', 120_000);
   expect(kubelet.made('paused')).toBe(4);
@@ -280,7 +280,8 @@ test.concurrent('a leaf that its workload cannot reload is renewed and the workl
   await stage.cluster.apply(workload('brief'));
   await settled(['brief'], 2);
   const found = await stage.kube.get(RESOURCE_KINDS.Leaf, { namespace: 'default', name: 'brief' });
-  const ends = Date.parse((found?.status as { notAfter: string }).notAfter);
+  const { notAfter = '' } = (found?.status ?? {}) as { notAfter?: string };
+  const ends = Date.parse(notAfter);
   await until(
     async () =>
       (await templateOf(stage, deployments, 'brief'))[STAMP] !== undefined && kubelet.made('brief') >= 4,
