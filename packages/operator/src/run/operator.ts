@@ -435,7 +435,11 @@ export class Operator {
     const register = await this.#reindex();
     if (register === undefined || this.#index === undefined) return undefined;
     const wanted = new Set(this.#index.keys);
-    for (const gone of before) if (!wanted.has(gone)) this.#queue?.drop(gone);
+    for (const gone of before) {
+      if (wanted.has(gone)) continue;
+      this.#queue?.drop(gone);
+      this.#telling?.forget(gone.replace(/^Authority /, ''));
+    }
     for (const key of wanted) this.#queue?.add(key);
     const now = home.clock.now();
     for (const declared of register.declared) {

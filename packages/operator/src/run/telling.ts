@@ -36,6 +36,10 @@ export class Telling {
     }
   }
 
+  forget(authority: AuthorityId): void {
+    this.#happenings.forget(authority);
+  }
+
   /** A resource that nobody can make sense of; undefined: somebody can. */
   invalid(declared: Declared, problem: string | undefined): void {
     const { uid } = declared;
