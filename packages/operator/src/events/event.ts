@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { kindOf } from '@handover/kube';
 import type { Instant } from '@handover/material';
 
-export const events = kindOf('events.k8s.io/v1', 'events', 'Event');
+/** Of the old group: kubectl describe sorts by a time that Events of events.k8s.io/v1 may not have. */
+export const events = kindOf('v1', 'events', 'Event');
 
 /** What an Event is about. */
 export interface Regarding {
@@ -23,10 +24,11 @@ export interface Happening {
   readonly note: string;
 }
 
-/** The API server takes 1 KiB, in bytes. */
+const CONTROLLER = 'handover.dev/operator';
+/** As much as events.k8s.io takes, in bytes. */
 const MOST_BYTES = 1_024;
 
-export const microTime = (at: Instant): string => new Date(at).toISOString().replace('Z', '000Z');
+export const seconds = (at: Instant): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
 
 /** At most as many bytes as fit, cut between characters. */
 export const cut = (text: string, most = MOST_BYTES): string => {
@@ -52,13 +54,16 @@ export const eventOf = (
       namespace: namespaceOf(regarding),
       name: `${regarding.name.slice(0, 200)}.${id.slice(0, 16)}`,
     },
-    eventTime: microTime(now),
-    reportingController: 'handover.dev/operator',
+    firstTimestamp: seconds(now),
+    lastTimestamp: seconds(now),
+    count: 1,
+    source: { component: CONTROLLER },
+    reportingComponent: CONTROLLER,
     reportingInstance: identity.slice(0, 128),
     action,
     reason,
     type,
-    note: cut(note),
-    regarding: { ...rest, ...(namespace === undefined ? {} : { namespace }) },
+    message: cut(note),
+    involvedObject: { ...rest, ...(namespace === undefined ? {} : { namespace }) },
   };
 };

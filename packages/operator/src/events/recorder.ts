@@ -1,6 +1,6 @@
 import type { Kube } from '@handover/kube';
 import { HandoverError, type Instant, minute } from '@handover/material';
-import { eventOf, events, type Happening, microTime, namespaceOf, type Regarding } from './event.ts';
+import { eventOf, events, type Happening, namespaceOf, type Regarding, seconds } from './event.ts';
 
 export interface RecorderOptions {
   /** Writes only while this process leads. */
@@ -81,8 +81,8 @@ export class EventRecorder {
     const { kube, signal } = this.#options;
     const { name, namespace } = told;
     this.#queue(async () => {
-      const series = { count: told.count, lastObservedTime: microTime(now) };
-      await kube.patch(events, { namespace, name }, { merge: { series }, signal });
+      const merge = { count: told.count, lastTimestamp: seconds(now) };
+      await kube.patch(events, { namespace, name }, { merge, signal });
     });
   }
 

@@ -62,6 +62,10 @@ test('kubectl describe shows each step of a rotation, whom it waits for, and wha
   const waits = await notes('Authority', 'mesh', 'WaitingFor');
   expect(waits.some((note) => note.includes('Deployment default/silent ('))).toBe(true);
   expect(waits.length).toBeLessThanOrEqual(10);
+  // In the order in which it happened.
+  const order = ['GenerationMinted', 'GenerationActivated', 'RolloutStarted', 'RotationDone'];
+  const places = order.map((reason) => described.lastIndexOf(` ${reason} `));
+  expect(places).toEqual([...places].sort((a, b) => a - b));
   expect(await notes('Authority', 'mesh', 'GenerationMinted')).toHaveLength(2);
   expect(await notes('Authority', 'mesh', 'RolloutStarted')).toEqual([
     'Restarts Deployment default/env (generation 2 is there)',
@@ -72,7 +76,6 @@ test('refusals, what nobody can read, and repaired drift are told of what they a
   await stage.cluster.kubectl('create', 'namespace', 'elsewhere');
   await stage.cluster.apply(
     resource('Leaf', 'orphan', { authority: 'nobody', secretName: 'orphan', dnsNames: ['a.default.svc'] }),
-    resource('Leaf', 'refused', { authority: 'mesh', secretName: 'refused', dnsNames: ['a.other.svc'] }),
     resource('Authority', 'narrow', { issueTo: { dnsNames: ['*.narrow.svc'] } }),
     resource('Leaf', 'wrong', { authority: 'narrow', secretName: 'wrong', dnsNames: ['www.example.com'] }),
   );

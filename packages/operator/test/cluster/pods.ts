@@ -159,16 +159,15 @@ export interface EventSeen {
   readonly reason: string;
   readonly note: string;
   readonly regarding: { readonly kind: string; readonly name: string };
-  readonly series?: { readonly count: number };
+  readonly reportingController: string;
 }
 const events = kindOf('events.k8s.io/v1', 'events', 'Event');
 /** Events of the operator, oldest first. */
 export const eventsOf = async (stage: Stage, kind: string, name: string): Promise<readonly EventSeen[]> => {
   const { items } = await stage.kube.list(events, { namespace: 'default' });
-  return (items as unknown as readonly (EventSeen & { reportingController: string; eventTime: string })[])
-    .filter(
-      ({ regarding, reportingController }) =>
-        reportingController === 'handover.dev/operator' && regarding.kind === kind && regarding.name === name,
-    )
-    .sort((a, b) => (a.eventTime < b.eventTime ? -1 : 1));
+  const version = ({ metadata }: KubeObject): number => Number(metadata.resourceVersion);
+  return ([...items].sort((a, b) => version(a) - version(b)) as unknown as readonly EventSeen[]).filter(
+    ({ regarding, reportingController }) =>
+      reportingController === 'handover.dev/operator' && regarding.kind === kind && regarding.name === name,
+  );
 };
