@@ -1,6 +1,6 @@
-import type { Kube } from '@handover/kube';
+import { events, type Kube } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
-import { eventOf, events, namespaceOf } from '../events/event.ts';
+import { eventOf, namespaceOf } from '../events/event.ts';
 import { kindsWith } from '../home/kinds.ts';
 import type { Refusal } from '../resources/injections.ts';
 

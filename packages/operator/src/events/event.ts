@@ -1,9 +1,5 @@
 import { createHash } from 'node:crypto';
-import { kindOf } from '@handover/kube';
 import type { Instant } from '@handover/material';
-
-/** Of the old group: kubectl describe sorts by a time that Events of events.k8s.io/v1 may not have. */
-export const events = kindOf('v1', 'events', 'Event');
 
 /** What an Event is about. */
 export interface Regarding {
@@ -41,6 +37,7 @@ export const cut = (text: string, most = MOST_BYTES): string => {
 /** Events about what has no namespace lie in default: kubectl looks there. */
 export const namespaceOf = ({ namespace }: Pick<Regarding, 'namespace'>): string => namespace ?? 'default';
 
+/** Of core/v1: kubectl describe sorts by a time that Events of events.k8s.io/v1 may not have. */
 export const eventOf = (
   regarding: Regarding,
   { type, reason, action, note }: Happening,

@@ -1,8 +1,8 @@
-import { connect } from '@handover/kube';
+import { connect, events } from '@handover/kube';
 import { FakeApiServer } from '@handover/kube/testing';
 import { instant, minute } from '@handover/material';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { cut, events, type Happening } from './event.ts';
+import { cut, type Happening } from './event.ts';
 import { EventRecorder } from './recorder.ts';
 
 let server: FakeApiServer;

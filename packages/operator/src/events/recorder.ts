@@ -1,6 +1,6 @@
-import type { Kube } from '@handover/kube';
+import { events, type Kube } from '@handover/kube';
 import { HandoverError, type Instant, minute } from '@handover/material';
-import { eventOf, events, type Happening, namespaceOf, type Regarding, seconds } from './event.ts';
+import { eventOf, type Happening, namespaceOf, type Regarding, seconds } from './event.ts';
 
 export interface RecorderOptions {
   /** Writes only while this process leads. */

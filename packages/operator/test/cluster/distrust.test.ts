@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { configMaps, deployments, kindOf, secrets } from '@handover/kube';
+import { configMaps, deployments, secrets, validatingWebhookConfigurations } from '@handover/kube';
 import { parseBundle } from '@handover/material';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { authoritySeen, eventsOf, isStable, Kubelet, leaf, mounted, templateOf, workload } from './pods.ts';
@@ -35,11 +35,6 @@ const handover = async (...args: readonly string[]): Promise<{ code: number | nu
   return { code, text };
 };
 
-const webhooks = kindOf(
-  'admissionregistration.k8s.io/v1',
-  'validatingwebhookconfigurations',
-  'ValidatingWebhookConfiguration',
-);
 const decoded = (text: string | undefined): string => Buffer.from(text ?? '', 'base64').toString();
 
 /** Fingerprints in every bundle and field that the authority keeps. */
@@ -51,7 +46,7 @@ const bundles = async (leaves: readonly string[]): Promise<Readonly<Record<strin
   texts['mesh-trust'] = trust?.data?.['ca.crt'] ?? '';
   const spread = await stage.kube.get(configMaps, { namespace: 'elsewhere', name: 'spread' });
   texts.spread = spread?.data?.['ca.crt'] ?? '';
-  const found = (await stage.kube.get(webhooks, { name: 'check' })) as unknown as {
+  const found = (await stage.kube.get(validatingWebhookConfigurations, { name: 'check' })) as unknown as {
     webhooks: readonly { clientConfig: { caBundle?: string } }[];
   };
   texts.check = decoded(found.webhooks[0]?.clientConfig.caBundle);

@@ -15,7 +15,7 @@ afterAll(async () => {
   await stage.stop();
 });
 
-const clusterRoles = kindOf('rbac.authorization.k8s.io/v1', 'clusterroles', 'ClusterRole');
+const clusterRoles = kindOf('rbac.authorization.k8s.io/v1', 'clusterroles', 'ClusterRole', false);
 interface Rule {
   readonly resources: readonly string[];
   readonly verbs: readonly string[];
