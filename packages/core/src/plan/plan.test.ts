@@ -160,10 +160,32 @@ describe('a rotation', () => {
     expect(waits(story)).toEqual(['web: it to load generation 2']);
     story.pass(1);
     expect(story.plan()).toMatchObject({
-      actions: [{ kind: 'activate' }],
+      actions: [{ kind: 'activate', why: 'the deadline is over, though web did not confirm' }],
       notes: [{ code: 'DeadlinePassed' }],
     });
   });
+});
+
+test('a step says whom Proceed did not wait for, and that everybody confirmed only when they did', () => {
+  const story = new Story().set({ onBlocked: 'Proceed', patience: duration(hour) });
+  for (const id of ['a', 'b', 'c', 'd']) story.consumer(id);
+  story.run();
+  story.pass(day);
+  story.rotate = ['r'];
+  story.run();
+  for (const id of ['a', 'b', 'c', 'd']) story.acknowledge(id, { anchors: ['ca1'] });
+  expect(waits(story)).toHaveLength(4);
+  story.pass(hour);
+  expect(story.plan().actions).toMatchObject([
+    {
+      kind: 'activate',
+      why: 'patience is over and onBlocked is Proceed, though a, b, c and 1 more did not confirm',
+    },
+  ]);
+  story.acknowledgeAll();
+  expect(story.plan().actions).toMatchObject([
+    { kind: 'activate', why: 'every verifier holds generation 2' },
+  ]);
 });
 
 test('where X cannot help, gate 1 opens only when little is left of the old CA', () => {

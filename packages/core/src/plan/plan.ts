@@ -114,18 +114,23 @@ const nextStep = (world: World, seen: Observed, mood: Mood): Step | undefined =>
   const next = withRole(state, 'next');
   if (next !== undefined) {
     const blockedBy = gateOne(world, seen, next, mood);
+    const missing = blockedBy.length > 0 ? [] : gateOne(world, seen, next, calm(mood));
     return {
       transition: activation(next, current, clock),
-      why: `every verifier holds generation ${next.number}`,
+      why: opened(mood, missing) ?? `every verifier holds generation ${next.number}`,
       blockedBy,
     };
   }
   const previous = withRole(state, 'previous');
   if (previous !== undefined) {
+    const blockedBy = gateTwo(world, seen, current, mood);
+    const missing = blockedBy.length > 0 ? [] : gateTwo(world, seen, current, calm(mood));
     return {
       transition: { kind: 'retire', generation: previous.number },
-      why: `every presenter serves generation ${current.number} and every verifier holds it`,
-      blockedBy: gateTwo(world, seen, current, mood),
+      why:
+        opened(mood, missing) ??
+        `every presenter serves generation ${current.number} and every verifier holds it`,
+      blockedBy,
     };
   }
   const reason = rotationDue(world, seen, current);
@@ -141,6 +146,18 @@ const nextStep = (world: World, seen: Observed, mood: Mood): Step | undefined =>
     why: reason.why,
     blockedBy: [],
   };
+};
+
+/** As if there were no hurry: who is missing then, was not waited for. */
+const calm = (mood: Mood): Mood => ({ ...mood, late: false, impatient: false });
+
+/** Why a gate stands open although somebody is missing; undefined: nobody is. */
+const opened = (mood: Mood, missing: readonly Blocker[]): string | undefined => {
+  const names = [...new Set(missing.map(({ consumer }) => consumer))];
+  if (names.length === 0) return undefined;
+  const reason = mood.late ? 'the deadline is over' : 'patience is over and onBlocked is Proceed';
+  const more = names.length > 3 ? ` and ${names.length - 3} more` : '';
+  return `${reason}, though ${names.slice(0, 3).join(', ')}${more} did not confirm`;
 };
 
 const activation = (next: Generation, current: Generation, clock: Clock): Transition => ({

@@ -107,7 +107,7 @@ test('when patience is over it is said once, with what follows', () => {
   const scene = { phase: 'Activating', generations: 2, blockedBy: [blocker('a')] } as const;
   tell(scene);
   expect(tell({ ...scene, now: instant(T0 + hour) })).toEqual([
-    'PatienceOver: Patience is over, and onBlocked is Wait: a',
+    'PatienceOver: Activating: patience is over, and onBlocked is Wait: a',
   ]);
   expect(tell({ ...scene, now: instant(T0 + 2 * hour) })).toEqual([]);
 });

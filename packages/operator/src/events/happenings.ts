@@ -128,7 +128,7 @@ const waits = (memory: Memory, sight: Sight, plan: Plan): readonly Told[] => {
   if (over.length > 0 && !memory.impatient) {
     memory.impatient = true;
     const who = few([...new Set(over.map(({ consumer }) => consumer))], ', ');
-    const note = `Patience is over, and onBlocked is ${onBlocked}: ${who}`;
+    const note = `${plan.phase}: patience is over, and onBlocked is ${onBlocked}: ${who}`;
     told.push({ type: 'Warning', reason: 'PatienceOver', action: plan.phase, note });
   }
   return told;

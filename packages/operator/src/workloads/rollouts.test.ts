@@ -34,7 +34,8 @@ afterEach(async () => {
 
 const annotations = async (): Promise<unknown> => {
   const found = await connect(server.config, { signal: end.signal }).get(deployments, place);
-  return (found?.spec as { template: { metadata: { annotations: unknown } } }).template.metadata.annotations;
+  const spec = found?.spec as { template: { metadata: { annotations: unknown } } } | undefined;
+  return spec?.template.metadata.annotations;
 };
 
 test('a workload counts as rolling from the stamp on, until the watch shows what became of it', async () => {

@@ -78,12 +78,18 @@ test.concurrent('Proceed opens the first gate when patience is over, and never t
     'the new CA to sign',
     120_000,
   );
-  // Patience with the second gate is over, too.
+  const [activated] = (await eventsOf(stage, 'Authority', 'proceed')).filter(
+    ({ reason }) => reason === 'GenerationActivated',
+  );
+  expect(activated?.note).toContain(
+    'patience is over and onBlocked is Proceed, though Deployment default/proceed',
+  );
   await until(
     async () =>
-      (await eventsOf(stage, 'Authority', 'proceed')).filter(({ reason }) => reason === 'PatienceOver')
-        .length >= 2 || false,
-    'the second word',
+      (await eventsOf(stage, 'Authority', 'proceed')).some(
+        ({ reason, note }) => reason === 'PatienceOver' && note.startsWith('Activating'),
+      ),
+    'patience with the second gate to be over, too',
     120_000,
   );
   const { phase, generations = [] } = await authoritySeen(stage, 'proceed');
@@ -93,8 +99,9 @@ test.concurrent('Proceed opens the first gate when patience is over, and never t
 }, 300_000);
 
 test.concurrent('expiry beats Wait: a CA near its end is replaced, whoever is missing is restarted, and it is said loudly', async () => {
-  // Due after 32 s; 128 s are left then. Nothing settles, nobody shows anything, patience is long.
-  await silent('ends', { lifetime: '160s', rotation: { at: '20%', settle: '1h' } });
+  // Due after 32 s; 128 s are left then, and the deadline is 96 s later. Nothing settles before it, nobody shows anything,
+  // patience is long.
+  await silent('ends', { lifetime: '160s', rotation: { at: '20%', settle: '120s' } });
   await until(
     async () => (await conditionOf('ends', 'ExpiringSoon'))?.status === 'True',
     'a warning',
@@ -119,7 +126,7 @@ test.concurrent('expiry beats Wait: a CA near its end is replaced, whoever is mi
 
 test.concurrent('a CA that nobody may replace becomes critical, in status and in Events', async () => {
   await stage.cluster.apply(
-    resource('Authority', 'paused', { lifetime: '60s', rotation: { at: '50%', paused: true } }),
+    resource('Authority', 'paused', { lifetime: '60s', rotation: { at: '50%', settle: '5s', paused: true } }),
   );
   const critical = await until(
     async () => (await conditionOf('paused', 'Critical')) ?? false,
