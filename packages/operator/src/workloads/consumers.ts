@@ -11,6 +11,7 @@ import type { Instant } from '@handover/material';
 import { type ReloaderObject, reloaderRestarts } from '../compat/reloader.ts';
 import { placeOf } from '../home/place.ts';
 import { TRUST_HASH } from '../marks.ts';
+import { TAKE_OVER } from '../resources/injections.ts';
 import type { Pod } from './pods.ts';
 import type { Maker, Population } from './population.ts';
 import type { Showing } from './showing.ts';
@@ -217,8 +218,9 @@ export class PodConsumers implements EvidenceSource {
     const running = population.reloader();
     const said =
       workload?.words[RELOAD] ?? pods.find(([{ annotations }]) => annotations[RELOAD] !== undefined);
-    if (running === undefined || reloader?.takeOver === true || said !== undefined) return undefined;
-    return `Stakater's Reloader (Deployment ${running}) restarts it; stop that, or let Handover take over (--take-over)`;
+    const takenOver = reloader?.takeOver === true || workload?.words[TAKE_OVER] === 'true';
+    if (running === undefined || takenOver || said !== undefined) return undefined;
+    return `Stakater's Reloader (Deployment ${running}) restarts it; stop that, or let Handover take over with ${TAKE_OVER}: "true" on it`;
   }
 }
 

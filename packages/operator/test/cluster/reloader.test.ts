@@ -111,6 +111,10 @@ test('while Reloader itself runs its workloads are left to it, and it is said so
     "Deployment default/auto: Stakater's Reloader (Deployment default/reloader) restarts it",
   );
   expect(kubelet.made('auto')).toBe(4);
+  // One of them is taken over.
+  await stage.cluster.kubectl('annotate', 'deployment/named', 'handover.dev/take-over=true');
+  await until(async () => kubelet.made('named') === 6, 'the restart of what was taken over', 120_000);
+  expect(kubelet.made('auto')).toBe(4);
   // It is gone: then they are ours.
   await stage.cluster.kubectl('delete', 'deployment/reloader');
   await until(async () => kubelet.made('auto') === 6, 'the restart', 120_000);
