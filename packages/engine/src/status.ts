@@ -1,4 +1,12 @@
-import { type ConsumerSeen, explain, type ObjectSeen, type Plan, plan, standings } from '@handover/core';
+import {
+  type Closeness,
+  type ConsumerSeen,
+  explain,
+  type ObjectSeen,
+  type Plan,
+  plan,
+  standings,
+} from '@handover/core';
 import { bundleOf, HandoverError, type Instant } from '@handover/material';
 import { type Catalogue, profileObjectOf, targetsOf } from './catalogue.ts';
 import { trustedOf } from './extras.ts';
@@ -29,6 +37,8 @@ export interface AuthorityStatus {
   readonly consumers: readonly ConsumerStatus[];
   /** When the planner looks again even if nothing changes; null: no such moment is known. */
   readonly wakeAt: string | null;
+  /** How close a CA in use is to its end without being replaced; null: not close. */
+  readonly expiring: Closeness | null;
   /** What stands in the way of something, in sentences. */
   readonly notes: readonly string[];
   /** What would be done now, in sentences. */
@@ -87,6 +97,10 @@ const issuerNumber = (sight: Sight, object: ObjectSeen | undefined): number | nu
     anchors.some(({ fingerprint }) => fingerprint === object?.leaf?.issuer),
   )?.number ?? null;
 
+/** The most urgent word about the end of a CA. */
+export const expiringIn = ({ notes }: Pick<Plan, 'notes'>): Closeness | null =>
+  (['Critical', 'ExpiringSoon'] as const).find((level) => notes.some(({ code }) => code === level)) ?? null;
+
 /** One authority as people and programs are shown it. */
 export const authorityStatus = (sight: Sight, made: Plan): AuthorityStatus => {
   const { duties, record, seen } = sight;
@@ -132,6 +146,7 @@ export const authorityStatus = (sight: Sight, made: Plan): AuthorityStatus => {
     leaves: [...held, ...refused],
     consumers: consumersOf(sight),
     wakeAt: made.wakeAt === undefined ? null : iso(made.wakeAt),
+    expiring: expiringIn(made),
     notes: made.notes.map(({ object, message }) => `${object}: ${message}`),
     next: explain(made),
   };
@@ -179,11 +194,15 @@ export async function statusOf(
   only?: AuthorityId,
 ): Promise<{ readonly status: Status; readonly wakeAt: Instant | undefined }> {
   const authorities: AuthorityStatus[] = [];
+  const expiring: string[] = [];
   let wakeAt: Instant | undefined;
   for (const id of only === undefined ? catalogue.authorities.keys() : [only]) {
     const sight = await observe(home, catalogue, id);
     const made = plan(sight.seen, sight.duties.policy, sight.now);
     authorities.push(authorityStatus(sight, made));
+    for (const { code, object, message } of made.notes)
+      if (code === 'Critical' || code === 'ExpiringSoon')
+        expiring.push(`${code}: Authority ${id}: ${object} ${message}`);
     if (made.wakeAt !== undefined && (wakeAt === undefined || made.wakeAt < wakeAt)) wakeAt = made.wakeAt;
   }
   const trustBundles = await Promise.all(
@@ -214,6 +233,6 @@ export async function statusOf(
       }
     }),
   );
-  const remarks = remarksOn(catalogue, home.facts.consumersFound);
+  const remarks = [...expiring, ...remarksOn(catalogue, home.facts.consumersFound)];
   return { status: { authorities, trustBundles, tlsProfiles, remarks }, wakeAt };
 }

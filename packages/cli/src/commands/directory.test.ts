@@ -50,6 +50,20 @@ describe('A directory of one’s own', () => {
     expect(stdout).not.toContain('PRIVATE');
   });
 
+  test('status warns of a CA that nobody replaces, and then says that it is critical', async () => {
+    await begin();
+    const { notBefore, notAfter } = (await statusAt(0)).generations[0];
+    const life = (Date.parse(notAfter) - Date.parse(notBefore)) / 1000;
+    const shown = (share: number) => handover(['status', '--home', `dir:${dir}`], at(share * life));
+    expect((await shown(0.85)).stdout).not.toContain('Expiring');
+    expect((await statusAt(0.85 * life)).expiring).toBeNull();
+    expect((await shown(0.91)).stdout).toMatch(/^default\/internal {2}Stable {2}ExpiringSoon\n/);
+    const late = await shown(0.99);
+    expect(late.stdout).toMatch(/^default\/internal {2}Stable {2}Critical\n/);
+    expect(late.stdout).toContain('\nCritical: Authority default/internal: generation 1 ends at ');
+    expect((await statusAt(0.99 * life)).expiring).toBe('Critical');
+  });
+
   test('rotate advances what is allowed at each call, and the same id never rotates twice', async () => {
     await begin();
     const rotate = (seconds: number, id = 'q1') =>

@@ -1,4 +1,4 @@
-import { type AuthorityId, advance, authorityIn, verifyAuthority } from '@handover/engine';
+import { type AuthorityId, advance, authorityIn, statusOf, verifyAuthority } from '@handover/engine';
 import { HandoverError } from '@handover/material';
 import { askedOptions } from '../asked-resources.ts';
 import type { Context, Define } from '../context.ts';
@@ -8,6 +8,7 @@ import { pause } from '../directory/pause.ts';
 import { failingPairs } from '../directory/trust-table.ts';
 import { usageError } from '../error-line.ts';
 import { type HomeFlags, homeOptions, type OpenHome, withHome } from '../open-home.ts';
+import { printable } from '../printable.ts';
 
 interface Flags extends HomeFlags {
   readonly generation: number;
@@ -16,6 +17,21 @@ interface Flags extends HomeFlags {
 }
 
 const SHOWN = 20;
+/** How a consumer comes by its new files. */
+const COMES_BY: Readonly<Record<string, string>> = {
+  hot: 'which loads them by itself',
+  restart: 'which loads them when it is restarted',
+  unknown: 'of which nobody knows when it loads them',
+  field: 'which the API server reads',
+};
+const whoFails = (
+  consumers: readonly { readonly name: string; readonly kind: string }[],
+): readonly string[] => [
+  ...consumers
+    .slice(0, SHOWN)
+    .map(({ name, kind }) => printable(`until it has the new files: ${name}, ${COMES_BY[kind] ?? kind}`)),
+  ...(consumers.length > SHOWN ? [`and ${consumers.length - SHOWN} more consumers`] : []),
+];
 const wholeNumber = (text: string): number => {
   if (!/^\d{1,9}$/.test(text))
     throw usageError(`--generation ${text} is not a generation; see handover status`);
@@ -70,6 +86,8 @@ Examples:
         const already = found.role === 'distrusted';
         const matrix = await verifyAuthority(home, catalogue, authority, { distrust: [generation] });
         const failing = already ? [] : failingPairs(matrix);
+        const { status } = await statusOf(home, catalogue, authority);
+        const consumers = (status.authorities[0]?.consumers ?? []).map(({ name, kind }) => ({ name, kind }));
         if (flags.yes === true && !already) {
           const wait = {
             ms: 30_000,
@@ -95,13 +113,14 @@ Examples:
         if (flags.json === true) {
           const pairs = matrix.pairs.filter(({ now, next }) => !now.ok || !next.ok);
           context.stdout.write(
-            `${JSON.stringify({ authority, generation, done, wouldFail: already ? [] : pairs })}\n`,
+            `${JSON.stringify({ authority, generation, done, wouldFail: already ? [] : pairs, consumers })}\n`,
           );
           return;
         }
         const lines = [
           ...(failing.length === 0 ? ['nobody would fail'] : failing.slice(0, SHOWN)),
           ...(failing.length > SHOWN ? [`and ${failing.length - SHOWN} more pairs`] : []),
+          ...(failing.length === 0 ? [] : whoFails(consumers)),
           done
             ? `generation ${generation} of ${authority} is distrusted`
             : 'nothing was done; say --yes to distrust it',

@@ -53,7 +53,10 @@ export const define: Define = (command, context) => {
       'Authority that stands in for service-ca’s (default: service-ca in its own namespace)',
       authorityIn,
     )
-    .option('--take-over', 'take over caBundle fields that another controller keeps (default: left alone)')
+    .option(
+      '--take-over',
+      'take over caBundle fields and workloads that another controller keeps (default: left alone)',
+    )
     .option(
       '--no-nudge',
       'leave pods to their kubelet’s own time: changed files take a minute or more to arrive',

@@ -24,10 +24,12 @@ const authorityLines = (
   colours: boolean,
   now: Instant | undefined,
 ): readonly string[] => {
-  const { phase, generations, blockedBy, leaves, consumers, notes } = authority;
+  const { phase, generations, blockedBy, leaves, consumers, notes, expiring } = authority;
   const short = (text: string | null | undefined): string => text?.slice(0, 12) ?? '-';
   return [
-    `${authority.namespace}/${authority.name}  ${paint(phase, phase === 'Stable' ? 32 : 33, colours)}`,
+    `${authority.namespace}/${authority.name}  ${paint(phase, phase === 'Stable' ? 32 : 33, colours)}${
+      expiring === null ? '' : `  ${paint(expiring, expiring === 'Critical' ? 31 : 33, colours)}`
+    }`,
     ...generations.map(
       ({ generation, role, fingerprint, notAfter }) =>
         `  generation ${generation}  ${role}  ${short(fingerprint)}  until ${notAfter}`,

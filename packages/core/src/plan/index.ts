@@ -10,6 +10,7 @@ export {
 } from './authority.ts';
 export { type Desired, desired } from './desired.ts';
 export type { EvidenceKind, Finding } from './evidence.ts';
+export { type Closeness, closeness, renewalDueAt, rotationDueAt, SKEW } from './expiry.ts';
 export { explain } from './explain.ts';
 export type { Blocker } from './gates.ts';
 export type {
@@ -28,4 +29,4 @@ export type { StampAction } from './rollouts.ts';
 export { covers, formatStamp, parseStamp, type Stamp } from './stamp.ts';
 export { type Standing, standings } from './standing.ts';
 export { applyTransition, distrustOf, type Made, type Transition } from './transition.ts';
-export { type BundleWrite, type LeafWrite, type Note, SKEW } from './writes.ts';
+export type { BundleWrite, LeafWrite, Note } from './writes.ts';

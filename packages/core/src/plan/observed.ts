@@ -89,7 +89,16 @@ export interface ConsumerSeen {
   readonly instances: readonly InstanceSeen[];
   /** How to roll it; undefined when nothing can. */
   readonly workload:
-    | { readonly stamp: Stamp | undefined; readonly rolling: boolean; readonly obstacle?: string }
+    | {
+        readonly stamp: Stamp | undefined;
+        readonly rolling: boolean;
+        /** Why a stamp would roll nothing. */
+        readonly obstacle?: string;
+        /** Why its rollout does not come to an end: then it takes up no place in a wave. */
+        readonly failing?: string;
+        /** What somebody should know before it is rolled. */
+        readonly warning?: string;
+      }
     | undefined;
 }
 

@@ -160,10 +160,32 @@ describe('a rotation', () => {
     expect(waits(story)).toEqual(['web: it to load generation 2']);
     story.pass(1);
     expect(story.plan()).toMatchObject({
-      actions: [{ kind: 'activate' }],
+      actions: [{ kind: 'activate', why: 'the deadline is over, though web did not confirm' }],
       notes: [{ code: 'DeadlinePassed' }],
     });
   });
+});
+
+test('a step says whom Proceed did not wait for, and that everybody confirmed only when they did', () => {
+  const story = new Story().set({ onBlocked: 'Proceed', patience: duration(hour) });
+  for (const id of ['a', 'b', 'c', 'd']) story.consumer(id);
+  story.run();
+  story.pass(day);
+  story.rotate = ['r'];
+  story.run();
+  for (const id of ['a', 'b', 'c', 'd']) story.acknowledge(id, { anchors: ['ca1'] });
+  expect(waits(story)).toHaveLength(4);
+  story.pass(hour);
+  expect(story.plan().actions).toMatchObject([
+    {
+      kind: 'activate',
+      why: 'patience is over and onBlocked is Proceed, though a, b, c and 1 more did not confirm',
+    },
+  ]);
+  story.acknowledgeAll();
+  expect(story.plan().actions).toMatchObject([
+    { kind: 'activate', why: 'every verifier holds generation 2' },
+  ]);
 });
 
 test('where X cannot help, gate 1 opens only when little is left of the old CA', () => {
@@ -364,6 +386,66 @@ describe('restart-only workloads', () => {
     expect(waits(story)[0]).toBe('a: a-1 to restart with a leaf of generation 2');
   });
 
+  const known = (story: Story, id: string, change: object): void => {
+    story.consumers = story.consumers.map((one) =>
+      one.id === id
+        ? {
+            ...one,
+            workload: { stamp: one.workload?.stamp, rolling: one.workload?.rolling ?? false, ...change },
+          }
+        : one,
+    );
+  };
+
+  test('that will be away, or that nothing can restart, are named before the first of them is rolled', () => {
+    const story = new Story().leaf('web');
+    for (const id of ['a', 'b']) pods(story, id, 2);
+    story.consumer('hot', { verifies: ['web'] });
+    known(story, 'a', { warning: 'it is away' });
+    known(story, 'b', { obstacle: 'it is paused' });
+    story.run();
+    expect(story.plan().notes).toEqual([]);
+    story.pass(day);
+    story.rotate = ['r'];
+    story.run();
+    expect(story.plan().phase).toBe('Introducing');
+    const notes = [
+      { code: 'AwayWhileRestarting', object: 'a', message: 'it is away' },
+      { code: 'CannotRestart', object: 'b', message: 'it is paused' },
+    ];
+    expect(story.plan()).toMatchObject({ actions: [], notes });
+    story.acknowledgeAll().run();
+    expect(story.plan()).toMatchObject({ phase: 'Activating', actions: [], notes });
+    story.pass(10_000);
+    expect(story.plan()).toMatchObject({ actions: [{ kind: 'stamp', consumer: 'a' }], notes });
+    story.run();
+    rolled(story, 'a');
+    expect(story.plan().notes).toMatchObject([{ code: 'CannotRestart', object: 'b' }]);
+  });
+
+  test('one whose rollout fails is named, and keeps no place that others wait for', () => {
+    const story = activated().pass(10_000);
+    story.run();
+    expect(story.plan().actions).toEqual([]);
+    known(story, 'a', { failing: 'no progress' });
+    expect(story.plan()).toMatchObject({
+      actions: [{ kind: 'stamp', consumer: 'c' }],
+      notes: [{ code: 'RolloutFailing', object: 'a', message: 'no progress' }],
+    });
+    story.run();
+    for (const id of ['b', 'c']) rolled(story, id);
+    story.pass(day);
+    expect(waits(story)[0]).toMatch(/^a: a-\d to restart/);
+  });
+
+  test('one whose rollout fails for reasons of its own is nobody’s business here', () => {
+    const story = new Story().leaf('web');
+    pods(story, 'a', 1);
+    known(story, 'a', { failing: 'no progress' });
+    story.run();
+    expect(story.plan().notes).toEqual([]);
+  });
+
   test('are rolled after a renewal, in good time before their leaf ends', () => {
     const story = new Story().leaf('web', duration(30 * day));
     pods(story, 'a', 1);
@@ -400,7 +482,10 @@ describe('objects', () => {
     expect(story.held('trust')).toBe('ca1');
     story.set({ paused: true });
     story.now = instant(T0 + LIFETIME + day);
-    expect(story.plan()).toMatchObject({ actions: [], notes: [{ code: 'Degraded', object: 'trust' }] });
+    expect(story.plan()).toMatchObject({
+      actions: [],
+      notes: [{ code: 'Critical' }, { code: 'Degraded', object: 'trust' }],
+    });
   });
 
   test('one that is ahead of the authority stops every write and is named', () => {

@@ -2,12 +2,13 @@ import type { Instant } from '@handover/material';
 import { type AuthorityState, type Generation, withRole } from './authority.ts';
 import { Clock } from './clock.ts';
 import type { World } from './evidence.ts';
+import { expiryNotes, rotationDueAt } from './expiry.ts';
 import { type Blocker, distrustGate, gateOne, gateTwo, type Mood, moodOf } from './gates.ts';
 import type { Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
 import { type StampAction, stampsFor } from './rollouts.ts';
 import { distrustOf, type Transition } from './transition.ts';
-import { type BundleWrite, type LeafWrite, type Note, SKEW, writesFor } from './writes.ts';
+import { type BundleWrite, type LeafWrite, type Note, writesFor } from './writes.ts';
 
 export type Phase = 'Stable' | 'Introducing' | 'Activating' | 'Retiring';
 
@@ -63,7 +64,7 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
   if (distrust !== undefined) return swap(distrust, 'somebody asked for it to be distrusted');
 
   const mood = moodOf(world, seen);
-  const notes: Note[] = moodNotes(world, mood);
+  const notes: Note[] = [...moodNotes(world, mood), ...expiryNotes(world)];
   const next = withRole(state, 'next');
   const current = withRole(state, 'current');
   const instantly = policy.strategy === 'Instant' && mood.strict === undefined && !policy.paused;
@@ -113,18 +114,23 @@ const nextStep = (world: World, seen: Observed, mood: Mood): Step | undefined =>
   const next = withRole(state, 'next');
   if (next !== undefined) {
     const blockedBy = gateOne(world, seen, next, mood);
+    const missing = blockedBy.length > 0 ? [] : gateOne(world, seen, next, calm(mood));
     return {
       transition: activation(next, current, clock),
-      why: `every verifier holds generation ${next.number}`,
+      why: opened(mood, missing) ?? `every verifier holds generation ${next.number}`,
       blockedBy,
     };
   }
   const previous = withRole(state, 'previous');
   if (previous !== undefined) {
+    const blockedBy = gateTwo(world, seen, current, mood);
+    const missing = blockedBy.length > 0 ? [] : gateTwo(world, seen, current, calm(mood));
     return {
       transition: { kind: 'retire', generation: previous.number },
-      why: `every presenter serves generation ${current.number} and every verifier holds it`,
-      blockedBy: gateTwo(world, seen, current, mood),
+      why:
+        opened(mood, missing) ??
+        `every presenter serves generation ${current.number} and every verifier holds it`,
+      blockedBy,
     };
   }
   const reason = rotationDue(world, seen, current);
@@ -140,6 +146,18 @@ const nextStep = (world: World, seen: Observed, mood: Mood): Step | undefined =>
     why: reason.why,
     blockedBy: [],
   };
+};
+
+/** As if there were no hurry: who is missing then, was not waited for. */
+const calm = (mood: Mood): Mood => ({ ...mood, late: false, impatient: false });
+
+/** Why a gate stands open although somebody is missing; undefined: nobody is. */
+const opened = (mood: Mood, missing: readonly Blocker[]): string | undefined => {
+  const names = [...new Set(missing.map(({ consumer }) => consumer))];
+  if (names.length === 0) return undefined;
+  const reason = mood.late ? 'the deadline is over' : 'patience is over and onBlocked is Proceed';
+  const more = names.length > 3 ? ` and ${names.length - 3} more` : '';
+  return `${reason}, though ${names.slice(0, 3).join(', ')}${more} did not confirm`;
 };
 
 const activation = (next: Generation, current: Generation, clock: Clock): Transition => ({
@@ -162,12 +180,9 @@ const rotationDue = (
   const id = `schedule-${current.number}${state.distrusts === 0 ? '' : `-${state.distrusts}`}`;
   if (state.ids.includes(id)) return undefined;
   if (!current.hasKey) return { id, why: `generation ${current.number} was adopted without its key` };
-  const { notBefore, notAfter } = current.anchors[0];
-  // Its first hour lies before it was made (clock skew): counted in, a CA of a few minutes would be due at once.
-  const begun = Math.min(notBefore + SKEW, notAfter);
-  const due =
-    'at' in policy.rotate ? begun + policy.rotate.at * (notAfter - begun) : notAfter - policy.rotate.before;
-  return clock.reached(due) ? { id, why: `generation ${current.number} is due by its schedule` } : undefined;
+  return clock.reached(rotationDueAt(current, policy))
+    ? { id, why: `generation ${current.number} is due by its schedule` }
+    : undefined;
 };
 
 /** The first generation; or, around CAs that are already in use, an adopted one and its successor. */

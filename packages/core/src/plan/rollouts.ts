@@ -22,23 +22,49 @@ export const stampsFor = (
   const notes: Note[] = [];
   let room =
     world.policy.maxConcurrentRollouts -
-    seen.consumers.filter((consumer) => consumer.workload?.rolling === true).length;
+    seen.consumers.filter(({ workload }) => workload?.rolling === true && workload.failing === undefined)
+      .length;
   for (const consumer of seen.consumers) {
+    const { id, workload } = consumer;
+    const note = (code: Note['code'], message: string): unknown => notes.push({ code, object: id, message });
+    if (workload?.failing !== undefined && isOurs(world, consumer)) note('RolloutFailing', workload.failing);
     const roll = rollFor(world, consumer, mood);
-    if (roll === undefined) continue;
-    const obstacle =
-      consumer.workload === undefined ? 'nothing can restart it but its owner' : consumer.workload.obstacle;
-    if (obstacle !== undefined) notes.push({ code: 'CannotRestart', object: consumer.id, message: obstacle });
-    else if (room-- > 0) stamps.push({ kind: 'stamp', consumer: consumer.id, ...roll });
+    if (roll === undefined && !isAhead(world, consumer)) continue;
+    const obstacle = workload === undefined ? 'nothing can restart it but its owner' : workload.obstacle;
+    if (obstacle !== undefined) {
+      note('CannotRestart', obstacle);
+      continue;
+    }
+    if (workload?.warning !== undefined) note('AwayWhileRestarting', workload.warning);
+    if (roll?.ripe === true && room-- > 0)
+      stamps.push({ kind: 'stamp', consumer: id, stamp: roll.stamp, why: roll.why });
   }
   return { stamps, notes };
 };
 
-const rollFor = (
-  world: World,
-  consumer: ConsumerSeen,
-  mood: Mood,
-): { stamp: Stamp; why: string } | undefined => {
+/** Whether a rollout of it may be our doing. */
+const isOurs = ({ state }: World, { workload, instances }: ConsumerSeen): boolean => {
+  const stamp = workload?.stamp;
+  return (
+    state.generations.length > 1 ||
+    (stamp !== undefined && instances.some((instance) => !covers(instance.stamp, stamp)))
+  );
+};
+
+/** It will have to be restarted once the new CA signs: whoever should know hears of it before. */
+const isAhead = ({ state }: World, { reload, workload }: ConsumerSeen): boolean => {
+  const next = withRole(state, 'next');
+  return reload === 'restart' && next !== undefined && (workload?.stamp?.trust ?? 0) < next.number;
+};
+
+interface Roll {
+  readonly stamp: Stamp;
+  readonly why: string;
+  /** False: it is due, and caches may still hold the old files. */
+  readonly ripe: boolean;
+}
+
+const rollFor = (world: World, consumer: ConsumerSeen, mood: Mood): Roll | undefined => {
   const { state, policy, objects, clock } = world;
   const current = withRole(state, 'current');
   const next = withRole(state, 'next');
@@ -81,19 +107,19 @@ const rollFor = (
     ...read.map((object) => heldSince(object, trust)),
     ...(withRole(state, 'distrusted') === undefined ? [] : read.map((object) => object?.changedAt)),
   ];
+  const why = moving
+    ? `it reads its files only when it starts, and generation ${trust.number} is there`
+    : 'its leaf was renewed';
   // A pod that starts within cacheLag of a write may still get the old files: stamp when that is over.
-  if (writes.some((write) => write === undefined || !clock.aged(write, policy.cacheLag))) return undefined;
+  if (writes.some((write) => write === undefined || !clock.aged(write, policy.cacheLag)))
+    return { stamp, why, ripe: false };
   const last = Math.max(...writes.map((write) => write ?? 0));
   const upToDate = (instance: InstanceSeen): boolean =>
     covers(instance.stamp, stamp) ||
     (instance.createdAt !== undefined && clock.cameAfter(instance.createdAt, last, policy.cacheLag)) ||
     (consumer.reload !== 'restart' &&
       proves(consumer, instance, trust.anchors[0].fingerprint, current.anchors[0].fingerprint));
-  if (consumer.instances.every(upToDate)) return undefined;
-  const why = moving
-    ? `it reads its files only when it starts, and generation ${trust.number} is there`
-    : 'its leaf was renewed';
-  return { stamp, why };
+  return consumer.instances.every(upToDate) ? undefined : { stamp, why, ripe: true };
 };
 
 const proves = (consumer: ConsumerSeen, instance: InstanceSeen, trusted: string, issuer: string): boolean =>

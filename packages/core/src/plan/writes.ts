@@ -1,7 +1,8 @@
-import { hour, type Instant, instant } from '@handover/material';
+import { type Instant, instant } from '@handover/material';
 import { withRole } from './authority.ts';
 import { bundleAt, desired, EXPIRY_GRACE } from './desired.ts';
 import { othersExpire, type World } from './evidence.ts';
+import { renewalDueAt, SKEW } from './expiry.ts';
 import type { ObjectSeen } from './observed.ts';
 import type { LeafPolicy } from './policy.ts';
 
@@ -37,13 +38,19 @@ export interface LeafWrite extends Write {
 
 /** Said when an object is left as it is because what it should hold cannot be. */
 export interface Note {
-  readonly code: 'Degraded' | 'CannotIssue' | 'InstantBecamePhased' | 'DeadlinePassed' | 'CannotRestart';
+  readonly code:
+    | 'Degraded'
+    | 'CannotIssue'
+    | 'InstantBecamePhased'
+    | 'DeadlinePassed'
+    | 'ExpiringSoon'
+    | 'Critical'
+    | 'CannotRestart'
+    | 'RolloutFailing'
+    | 'AwayWhileRestarting';
   readonly object: string;
   readonly message: string;
 }
-
-/** Certificates begin an hour back, because a peer's clock may be behind ours. */
-export const SKEW = hour;
 
 const same = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((item, index) => item === b[index]);
@@ -161,9 +168,8 @@ const issueFor = (
     }
     if (!current.hasKey) return undefined; // adopted as it is: renewing is what the rotation to come is for
     if (held.spec !== leaf.spec) return 'what was asked for changed';
-    const begun = held.notBefore + SKEW;
     // Never to the NotAfter it already has: a CA near its end cannot give a longer life.
-    const due = clock.reached(begun + leaf.renewAt * (held.notAfter - begun)) && notAfter > held.notAfter;
+    const due = clock.reached(renewalDueAt(held, leaf.renewAt)) && notAfter > held.notAfter;
     return due ? 'it is due for renewal' : undefined;
   })();
   if (wanted === undefined || !current.hasKey || clock.reached(ca.notAfter))

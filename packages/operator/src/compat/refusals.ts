@@ -1,14 +1,12 @@
-import { createHash } from 'node:crypto';
-import { type Kube, kindOf } from '@handover/kube';
+import { events, type Kube } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
+import { eventOf, namespaceOf } from '../events/event.ts';
 import { kindsWith } from '../home/kinds.ts';
 import type { Refusal } from '../resources/injections.ts';
 
-const events = kindOf('events.k8s.io/v1', 'events', 'Event');
 /** An API server forgets events after an hour. */
 const AGAIN_MS = 50 * 60_000;
 const MOST_TOLD = 5_000;
-const LONGEST_NOTE = 1_000;
 
 export interface RefusalsOptions {
   readonly kube: Kube;
@@ -20,7 +18,6 @@ export interface RefusalsOptions {
 
 const kinds = kindsWith('v1');
 const keyOf = ({ held }: Refusal): string => `${held.plural}/${held.name}`;
-const microTime = (at: Instant): string => new Date(at).toISOString().replace('Z', '000Z');
 
 /** Says why something is not injected: once in the log, and as an Event that `kubectl describe` shows beside the object. */
 export class Refusals {
@@ -50,31 +47,17 @@ export class Refusals {
   async #write({ held, why }: Refusal, now: Instant): Promise<void> {
     const { kube, identity, signal, onError } = this.#options;
     const { group, version, kind } = kinds[held.plural];
-    const id = createHash('sha256').update(`${held.uid} ${why} ${now}`).digest('hex').slice(0, 16);
-    // Events about what has no namespace lie in default: kubectl looks there.
-    const namespace = held.namespace ?? 'default';
+    const regarding = {
+      apiVersion: group === '' ? version : `${group}/${version}`,
+      kind,
+      namespace: held.namespace,
+      name: held.name,
+      uid: held.uid,
+    };
+    const happening = { type: 'Warning', reason: 'NotInjected', action: 'Inject', note: why } as const;
     try {
-      await kube.create(
-        events,
-        {
-          metadata: { namespace, name: `${held.name.slice(0, 200)}.${id}` },
-          eventTime: microTime(now),
-          reportingController: 'handover.dev/operator',
-          reportingInstance: identity.slice(0, 128),
-          action: 'Inject',
-          reason: 'NotInjected',
-          type: 'Warning',
-          note: why.slice(0, LONGEST_NOTE),
-          regarding: {
-            apiVersion: group === '' ? version : `${group}/${version}`,
-            kind,
-            name: held.name,
-            uid: held.uid,
-            ...(held.namespace === undefined ? {} : { namespace }),
-          },
-        },
-        { namespace, signal },
-      );
+      const namespace = namespaceOf(regarding);
+      await kube.create(events, eventOf(regarding, happening, identity, now), { namespace, signal });
     } catch (error) {
       // The log has said it; an Event is a courtesy.
       if (!(error instanceof HandoverError)) throw error;

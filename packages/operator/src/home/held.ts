@@ -30,7 +30,7 @@ export interface Held {
   readonly lastForeign: string | undefined;
 }
 
-const SPEAKING = /^(handover\.dev|cert-manager\.io|service\.beta\.openshift\.io)\//;
+const SPEAKING = /^(handover\.dev|cert-manager\.io|service\.beta\.openshift\.io|reloader\.stakater\.com)\//;
 
 const timeOf = ({ time }: ManagedFields): number => (time === undefined ? Number.NaN : Date.parse(time));
 

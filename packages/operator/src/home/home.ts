@@ -18,7 +18,7 @@ import { Informer, type Kube, type Secret, secrets } from '@handover/kube';
 import { after, duration, HandoverError, type Instant, second } from '@handover/material';
 import { type Register, type RegisterOptions, registerOf } from '../resources/catalogue.ts';
 import type { Declarations } from '../resources/declarations.ts';
-import { PodConsumers } from '../workloads/consumers.ts';
+import { PodConsumers, type ReloaderCompat } from '../workloads/consumers.ts';
 import { Nudges } from '../workloads/nudge.ts';
 import type { Residents } from '../workloads/population.ts';
 import { KubeRollouts } from '../workloads/rollouts.ts';
@@ -68,6 +68,8 @@ export interface KubeHomeOptions {
   readonly wordOf?: ((id: ObjectId) => string | undefined) | undefined;
   /** Whether pods are told when something they read was written. */
   readonly nudge?: boolean;
+  /** Whether the annotations of Stakater's Reloader count as a word of the owner. */
+  readonly reloader?: boolean;
   /** All evidence there is, instead of what this home would look for. */
   readonly evidence?: EvidenceSource | undefined;
   readonly keys?: KeySource | undefined;
@@ -222,12 +224,22 @@ export class KubeHome implements Home {
               issued: (authority) =>
                 (fresh ? this.objects : this.cached.objects).issuedBy(authority, new Set()),
               obstacle: (consumer) => this.rollouts?.obstacles.why(consumer, this.#now()),
+              isUnderWay: (consumer, version) => this.rollouts?.isUnderWay(consumer, version) ?? false,
+              reloader: this.#options.reloader === true ? this.#reloaderCompat() : undefined,
             }),
           ];
     const fields: EvidenceSource = {
       consumers: async (duties) => [...fieldConsumers(duties), ...wordOfOwners(duties)],
     };
     return this.#firstSight.of(together(fields, this.#declared, ...pods));
+  }
+
+  #reloaderCompat(): ReloaderCompat {
+    return {
+      takeOver: this.#options.takeOver,
+      annotationsOf: async (plural, namespace, name) =>
+        (await this.overlay.held({ plural, namespace, name, part: '' }))?.annotations ?? {},
+    };
   }
 
   #followStates(): Informer<Secret> {

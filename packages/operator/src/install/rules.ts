@@ -89,7 +89,7 @@ export const RIGHTS: readonly Row[] = [
   },
   {
     reach: 'watched',
-    group: 'events.k8s.io',
+    group: '',
     resources: ['events'],
     verbs: ['create', 'patch'],
     why: 'what happened, for kubectl describe',

@@ -22,7 +22,7 @@ import { errorsOf, ServiceErrors } from '../compat/service-errors.ts';
 import type { Held } from '../home/held.ts';
 import { KubeHome } from '../home/home.ts';
 import { kindsWith, trustBundleVersion } from '../home/kinds.ts';
-import { PLURALS, type Plural } from '../home/place.ts';
+import { keyOf, PLURALS, type Plural, placeOf } from '../home/place.ts';
 import type { Compat } from '../install/index.ts';
 import { decisive, FIELD_PLURALS, gateOf, type Register } from '../resources/catalogue.ts';
 import { CustomResources, type Declarations } from '../resources/declarations.ts';
@@ -35,6 +35,7 @@ import { Drifts } from './drifts.ts';
 import { SeenWriter } from './seen.ts';
 import { find, invalidStatus, obstaclesIn, statusOfAuthority, statusOfLeaves } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
+import { Telling } from './telling.ts';
 import { driftKey, RESOURCES, WorkIndex, workKey, workOf } from './work.ts';
 
 /** What an operator has to say. */
@@ -130,6 +131,7 @@ export class Operator {
   #compat: Compatibility | undefined;
   #refusals: Refusals | undefined;
   #serviceErrors: ServiceErrors | undefined;
+  #telling: Telling | undefined;
   readonly #done = new Set<string>();
   readonly #races = new Map<string, number>();
   readonly #obstacles = new Map<string, readonly string[]>();
@@ -310,6 +312,7 @@ export class Operator {
       population,
       nudge: this.#options.nudge ?? true,
       meters: this.#options.meters,
+      reloader: compat.includes('reloader'),
       signal: this.#signal,
       writeSignal: this.#writes.signal,
       onChange: (plural, key, before, now) => this.#objectChanged(plural, key, before, now),
@@ -318,10 +321,19 @@ export class Operator {
           for (const key of this.#index?.ofState(authority) ?? []) this.#queue?.add(key);
       },
       onTrouble: (what, error) => this.#trouble(what, error),
-      onRepair: (object, manager) => this.#options.on({ kind: 'repaired', object, manager }),
+      onRepair: (object, manager) => this.#repaired(object, manager),
       onNudgeFailed: (error) =>
         this.#options.on({ kind: 'failed', what: 'nudging a pod', error, retryAt: undefined }),
     });
+  }
+
+  #repaired(object: string, manager: string): void {
+    this.#options.on({ kind: 'repaired', object, manager });
+    const place = placeOf(object);
+    const keepers = this.#index?.of(place.plural, keyOf(place)) ?? [];
+    void this.#home
+      ?.register()
+      .then((register) => this.#telling?.repaired(register, keepers, object, manager));
   }
 
   /** A pod that comes, goes, or becomes ready may be what a step waits for. */
@@ -382,6 +394,9 @@ export class Operator {
     if (this.#options.declarations === undefined) {
       this.#statuses = new StatusWriter(fenced, signal, failed);
       this.#seen = new SeenWriter(fenced, this.#options.namespace, signal, failed);
+      const { identity } = this.#options;
+      const now = (): Instant => home.clock.now();
+      this.#telling = new Telling({ kube: fenced, identity, now, signal, onError: failed });
     }
     this.#refusals = new Refusals({
       kube: fenced,
@@ -444,12 +459,17 @@ export class Operator {
     const register = await this.#reindex();
     if (register === undefined || this.#index === undefined) return NOTHING;
     const wanted = new Set(this.#index.keys);
-    for (const gone of before) if (!wanted.has(gone)) this.#queue?.drop(gone);
+    for (const gone of before) {
+      if (wanted.has(gone)) continue;
+      this.#queue?.drop(gone);
+      this.#telling?.forget(gone.replace(/^Authority /, ''));
+    }
     for (const key of wanted) this.#queue?.add(key);
     const now = home.clock.now();
     for (const declared of register.declared) {
       const problem = register.problems.get(declared.uid) ?? orphanhood(register, declared);
       if (problem !== undefined) this.#statuses?.put(declared, invalidStatus(declared, problem, now));
+      this.#telling?.invalid(declared, problem);
     }
     void this.#refusals?.tell(register.refusals, now);
     const { serviceCaAuthority } = this.#options;
@@ -522,7 +542,7 @@ export class Operator {
   async #putRight(home: KubeHome, work: string): Promise<undefined> {
     let right = false;
     try {
-      right = await this.#repaired(home, work, await home.register());
+      right = await this.#rightAlone(home, work, await home.register());
     } catch (error) {
       if (!(error instanceof HandoverError)) throw error;
     } finally {
@@ -531,7 +551,7 @@ export class Operator {
     return undefined;
   }
 
-  async #repaired(home: KubeHome, work: string, register: Register): Promise<boolean> {
+  async #rightAlone(home: KubeHome, work: string, register: Register): Promise<boolean> {
     const drift = this.#drifts.take(work, register);
     if (drift === undefined) return false;
     if (drift.sight !== undefined) return repair(home, drift.sight, drift.objects);
@@ -551,8 +571,10 @@ export class Operator {
     home.doubtWhatIsNamed();
   }
 
-  async #tell(home: KubeHome, register: Register, id: string, { sight, plan }: Outcome): Promise<void> {
+  async #tell(home: KubeHome, register: Register, id: string, outcome: Outcome): Promise<void> {
     const { on } = this.#options;
+    const { sight, plan } = outcome;
+    this.#telling?.pass(register, id, outcome);
     if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan });
     else on({ kind: 'rested', authority: id, plan, vitals: vitalsOf(sight, plan) });
     const obstacles = obstaclesIn(sight);
@@ -574,8 +596,10 @@ export class Operator {
   async #tellBundles(home: KubeHome, register: Register): Promise<void> {
     for (const bundle of register.catalogue.trustBundles) {
       const declared = find(register, 'TrustBundle', bundle.metadata.name);
-      if (declared !== undefined)
-        this.#statuses?.put(declared, await statusOfBundle(home, register, declared, bundle));
+      if (declared === undefined) continue;
+      const status = await statusOfBundle(home, register, declared, bundle);
+      this.#statuses?.put(declared, status);
+      this.#telling?.bundle(declared, status);
     }
   }
 }

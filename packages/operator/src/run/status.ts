@@ -1,6 +1,6 @@
-import type { Plan } from '@handover/core';
+import { closeness, type LeafSeen, type Note, type Plan, renewalDueAt } from '@handover/core';
 import { authorityStatus, idOf, type Sight } from '@handover/engine';
-import { after, type Instant, instant } from '@handover/material';
+import { type Instant, instant } from '@handover/material';
 import type {
   AuthorityResourceStatus,
   Condition,
@@ -54,6 +54,37 @@ const contended = (obstacles: readonly string[]): readonly Verdict[] => {
     : [verdict('Contended', true, 'ForeignManager', fights.slice(0, 3).join('; '))];
 };
 
+/** Conditions of their own; everything else is a reason to be Degraded. */
+const OWN_CONDITION: Readonly<Partial<Record<Note['code'], string>>> = {
+  AwayWhileRestarting: 'WillInterrupt',
+  ExpiringSoon: 'ExpiringSoon',
+  Critical: 'Critical',
+};
+
+const saying = (type: string, notes: readonly Note[]): readonly Verdict[] => {
+  const [first] = notes;
+  if (first === undefined) return [];
+  const reasons = new Set(notes.map(({ code }) => code));
+  const lines = notes.slice(0, 3).map(({ object, message }) => `${object}: ${message}`);
+  const more = notes.length > 3 ? `; and ${notes.length - 3} more` : '';
+  const reason = reasons.size > 1 ? 'SeveralReasons' : first.code;
+  return [verdict(type, true, reason, `${lines.join('; ')}${more}`)];
+};
+
+const notedIn = (notes: readonly Note[]): readonly Verdict[] => {
+  const of = (type: string): readonly Note[] => notes.filter(({ code }) => OWN_CONDITION[code] === type);
+  return [
+    ...saying(
+      'Degraded',
+      notes.filter(({ code }) => OWN_CONDITION[code] === undefined),
+    ),
+    ...saying('WillInterrupt', of('WillInterrupt')),
+    // What is critical was expiring before, and still is.
+    ...saying('ExpiringSoon', [...of('Critical'), ...of('ExpiringSoon')]),
+    ...saying('Critical', of('Critical')),
+  ];
+};
+
 export const invalidStatus = (declared: Declared, problem: string, now: Instant): AnyStatus => ({
   ...(declared.status as object | undefined),
   observedGeneration: declared.generation,
@@ -95,9 +126,6 @@ export const statusOfAuthority = (declared: Declared, sight: Sight, plan: Plan):
           'WaitingForEvidence',
           `${first.consumer} is waited for: ${first.waitsFor}${waiting.size > 1 ? `; and ${waiting.size - 1} more` : ''}`,
         );
-  const notes = plan.notes.map(({ object, message }) => `${object}: ${message}`);
-  const warned =
-    notes.length === 0 ? [] : [verdict('Degraded', true, 'SeeMessage', notes.slice(0, 3).join('; '))];
   return {
     phase: phase as 'Stable',
     observedGeneration: declared.generation,
@@ -117,8 +145,23 @@ export const statusOfAuthority = (declared: Declared, sight: Sight, plan: Plan):
       ready: consumers.filter(({ name }) => !waiting.has(name)).length,
       waiting: consumers.filter(({ name }) => waiting.has(name)).length,
     },
-    conditions: conditionsOf(declared, [ready, blocked, ...contended(obstacles), ...warned], sight.now),
+    conditions: conditionsOf(
+      declared,
+      [ready, blocked, ...contended(obstacles), ...notedIn(plan.notes)],
+      sight.now,
+    ),
   };
+};
+
+/** A leaf that should have been renewed long ago. */
+const endOf = (held: LeafSeen | undefined, renewAt: number, now: Instant): readonly Verdict[] => {
+  if (held === undefined) return [];
+  const level = closeness(renewalDueAt(held, renewAt), held.notAfter, now);
+  const message = `it ends at ${iso(held.notAfter)} and has not been renewed`;
+  return [
+    ...(level === undefined ? [] : [verdict('ExpiringSoon', true, 'NotRenewed', message)]),
+    ...(level === 'Critical' ? [verdict('Critical', true, 'NotRenewed', message)] : []),
+  ];
 };
 
 /** Status of each Leaf of an authority after a pass over it. */
@@ -159,11 +202,9 @@ export const statusOfLeaves = (register: Register, sight: Sight): ReadonlyMap<De
             fingerprint: held.fingerprint,
             notBefore: iso(held.notBefore),
             notAfter: iso(held.notAfter),
-            renewAt: iso(
-              after(held.notBefore, Math.round(leaf.spec.renew.at * (held.notAfter - held.notBefore))),
-            ),
+            renewAt: iso(instant(Math.round(renewalDueAt(held, leaf.spec.renew.at)))),
           }),
-      conditions: conditionsOf(declared, [ready], sight.now),
+      conditions: conditionsOf(declared, [ready, ...endOf(held, leaf.spec.renew.at, sight.now)], sight.now),
     });
   }
   for (const { leaf, why } of sight.duties.refused) {

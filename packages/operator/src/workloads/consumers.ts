@@ -8,13 +8,15 @@ import type {
   ObjectId,
 } from '@handover/engine';
 import type { Instant } from '@handover/material';
+import { type ReloaderObject, reloaderRestarts } from '../compat/reloader.ts';
 import { placeOf } from '../home/place.ts';
 import { TRUST_HASH } from '../marks.ts';
+import { TAKE_OVER } from '../resources/injections.ts';
 import type { Pod } from './pods.ts';
 import type { Maker, Residents } from './population.ts';
 import type { Showing } from './showing.ts';
 import { stampIn } from './stamps.ts';
-import { ROLLABLE, type Rollable } from './workload.ts';
+import { ROLLABLE, type Rollable, type Workload } from './workload.ts';
 
 /** What a pod reads of one authority. */
 interface Use {
@@ -41,6 +43,7 @@ const managedBy = (duties: Duties, issued: readonly ObjectId[]): Managed => {
   return found;
 };
 
+const RELOAD = 'handover.dev/reload';
 const LEAF_KEYS = ['tls.crt', 'tls.key'];
 
 const useOf = ({ namespace, references }: Pod, managed: Managed): Use | undefined => {
@@ -61,19 +64,35 @@ const useOf = ({ namespace, references }: Pod, managed: Managed): Use | undefine
   return presents.size + verifies.size === 0 ? undefined : { presents, verifies, frozen };
 };
 
-/** What its owner says, or else the owner of what it reads; never against what can be seen. */
+/** What its owner says, on the pods or else on what makes them, or else the owner of what it reads; never against what can be seen. */
 const reloadOf = (
   pods: readonly (readonly [Pod, Use])[],
+  workload: Workload | undefined,
+  byReloader: boolean,
   wordOf: (id: ObjectId) => string | undefined,
 ): Reload => {
   if (pods.some(([, { frozen }]) => frozen)) return 'restart';
   const said = pods.flatMap(([{ annotations }, { presents, verifies }]) => {
-    const own = annotations['handover.dev/reload'];
-    return own === undefined ? [...presents, ...verifies].map(wordOf) : [own];
+    const own = annotations[RELOAD] ?? workload?.words[RELOAD];
+    if (own !== undefined || byReloader) return [own];
+    return [...presents, ...verifies].map(wordOf);
   });
   if (said.includes('restart')) return 'restart';
-  return said.length > 0 && said.every((word) => word === 'hot') ? 'hot' : 'unknown';
+  if (said.length > 0 && said.every((word) => word === 'hot')) return 'hot';
+  return byReloader ? 'restart' : 'unknown';
 };
+
+/** Reloader's annotations, where somebody wants them honoured. */
+export interface ReloaderCompat {
+  /** Annotations of a Secret or ConfigMap. */
+  readonly annotationsOf: (
+    plural: ReloaderObject['plural'],
+    namespace: string,
+    name: string,
+  ) => Promise<Readonly<Record<string, string>>>;
+  /** Whether workloads become ours though Reloader itself is there. */
+  readonly takeOver: boolean;
+}
 
 export interface PodConsumerOptions {
   readonly population: Residents;
@@ -86,6 +105,9 @@ export interface PodConsumerOptions {
   readonly wordOf: (id: ObjectId) => string | undefined;
   /** Why a workload could not be rolled. */
   readonly obstacle: (consumer: string) => string | undefined;
+  /** Whether a workload was stamped at this version. */
+  readonly isUnderWay: (consumer: string, version: string) => boolean;
+  readonly reloader?: ReloaderCompat | undefined;
 }
 
 /** Consumers found, not declared: whoever's live pods read an object of the authority, in whatever way. */
@@ -142,17 +164,20 @@ export class PodConsumers implements EvidenceSource {
     record: AuthorityRecord | undefined,
     now: Instant,
   ): Promise<ConsumerFound> {
-    const { population, showing, obstacle, wordOf } = this.#options;
+    const { population, showing, obstacle, isUnderWay, wordOf } = this.#options;
     const kind = ROLLABLE.find((candidate): candidate is Rollable => candidate === maker.kind);
     const workload = kind === undefined ? undefined : population.workload(kind, namespace, maker.name);
-    const reload = reloadOf(pods, wordOf);
+    const byReloader = await this.#restartedByReloader(pods, workload);
+    const reload = reloadOf(pods, workload, byReloader, wordOf);
     const seen = await Promise.all(
       pods.map(async ([pod]) => ({
         pod,
         shown: record === undefined ? undefined : await showing.of(pod, record, now),
       })),
     );
-    const why = workload?.obstacle ?? obstacle(id);
+    const why =
+      workload?.obstacle ?? obstacle(id) ?? (byReloader ? this.#otherOwner(pods, workload) : undefined);
+    const failing = workload === undefined ? undefined : population.progress.failing(workload);
     return {
       id,
       reload,
@@ -167,11 +192,42 @@ export class PodConsumers implements EvidenceSource {
           ? undefined
           : {
               stamp: stampIn(workload.annotations[TRUST_HASH], duties.id),
-              rolling: workload.rolling,
+              rolling: workload.rolling || isUnderWay(id, workload.version),
               ...(why === undefined ? {} : { obstacle: why }),
+              ...(failing === undefined ? {} : { failing }),
+              ...(workload.warning === undefined ? {} : { warning: workload.warning }),
             },
       workloadVersion: workload?.version,
     };
+  }
+
+  /** Whether Reloader's annotations ask for a restart when something of ours that the pods read changes. */
+  async #restartedByReloader(
+    pods: readonly (readonly [Pod, Use])[],
+    workload: Workload | undefined,
+  ): Promise<boolean> {
+    const { reloader } = this.#options;
+    if (reloader === undefined) return false;
+    for (const [{ namespace, annotations }, { presents, verifies }] of pods) {
+      for (const id of new Set([...presents, ...verifies])) {
+        const { plural, name } = placeOf(id);
+        if (plural !== 'secrets' && plural !== 'configmaps') continue;
+        const object = { plural, name, annotations: await reloader.annotationsOf(plural, namespace, name) };
+        if (reloaderRestarts(workload?.words ?? {}, annotations, object)) return true;
+      }
+    }
+    return false;
+  }
+
+  /** One owner: what Reloader restarts we leave to it, unless our own annotation says otherwise. */
+  #otherOwner(pods: readonly (readonly [Pod, Use])[], workload: Workload | undefined): string | undefined {
+    const { population, reloader } = this.#options;
+    const running = population.reloader();
+    const said =
+      workload?.words[RELOAD] ?? pods.find(([{ annotations }]) => annotations[RELOAD] !== undefined);
+    const takenOver = reloader?.takeOver === true || workload?.words[TAKE_OVER] === 'true';
+    if (running === undefined || takenOver || said !== undefined) return undefined;
+    return `Stakater's Reloader (Deployment ${running}) restarts it; stop that, or let Handover take over with ${TAKE_OVER}: "true" on it`;
   }
 }
 

@@ -2,6 +2,7 @@ import { type Kind, type Kube, pods as podKind, replicaSets } from '@handover/ku
 import { keyOf, type Place } from '../home/place.ts';
 import { type Pod, podOf } from './pods.ts';
 import { type Maker, type Residents, WORKLOAD_KINDS } from './population.ts';
+import { Progress } from './progress.ts';
 import { ROLLABLE, type Rollable, type Workload, workloadOf } from './workload.ts';
 
 export interface ListedOptions {
@@ -23,6 +24,7 @@ export class ListedPopulation implements Residents {
   #makers: ReadonlyMap<string, Maker> = new Map();
   #workloads: ReadonlyMap<string, Workload> = new Map();
   readonly ready = Promise.resolve();
+  readonly progress = new Progress(() => performance.now());
 
   constructor(options: ListedOptions) {
     this.#options = options;
@@ -75,7 +77,10 @@ export class ListedPopulation implements Residents {
         return maker.kind === kind ? [{ namespace: pod.namespace, name: maker.name }] : [];
       });
       const some = await this.#each(made, WORKLOAD_KINDS[kind], (object) => workloadOf(kind, object));
-      for (const [key, workload] of some) found.set(`${kind} ${key}`, workload);
+      for (const [key, workload] of some) {
+        this.progress.seen(workload);
+        found.set(`${kind} ${key}`, workload);
+      }
     }
     return found;
   }
@@ -100,6 +105,11 @@ export class ListedPopulation implements Residents {
 
   workload(kind: Rollable, namespace: string, name: string): Workload | undefined {
     return this.#workloads.get(`${kind} ${keyOf({ namespace, name })}`);
+  }
+
+  /** Nobody's annotations but ours count for whoever runs once. */
+  reloader(): undefined {
+    return undefined;
   }
 
   /** Deployment, StatefulSet … behind a pod, or the pod itself. */

@@ -10,6 +10,7 @@ import {
   statefulSets,
 } from '@handover/kube';
 import { type Pod, podOf } from './pods.ts';
+import { Progress } from './progress.ts';
 import { ROLLABLE, type Rollable, type Workload, workloadOf } from './workload.ts';
 
 export const WORKLOAD_KINDS: Readonly<Record<Rollable, Kind>> = {
@@ -25,7 +26,10 @@ export interface Maker {
 }
 
 /** Pods and what makes them, however they came to be known. */
-export type Residents = Pick<Population, 'ready' | 'pods' | 'freshPods' | 'workload' | 'makerOf'>;
+export type Residents = Pick<
+  Population,
+  'ready' | 'pods' | 'freshPods' | 'workload' | 'makerOf' | 'progress' | 'reloader'
+>;
 
 export interface PopulationOptions {
   readonly kube: Kube;
@@ -42,6 +46,7 @@ export class Population {
   readonly #pods: readonly Informer<KubeObject, Pod>[];
   readonly #workloads: ReadonlyMap<Rollable, readonly Informer<KubeObject, Workload>[]>;
   readonly #replicaSets: readonly Informer<KubeObject, Maker>[];
+  readonly progress = new Progress(() => performance.now());
 
   constructor(options: PopulationOptions) {
     this.#options = options;
@@ -61,6 +66,8 @@ export class Population {
           {},
           (before, after) => {
             const changed = after ?? before;
+            if (after !== undefined) this.progress.seen(after);
+            else if (before !== undefined) this.progress.gone(before);
             if (changed !== undefined) onWorkload(changed);
           },
         ),
@@ -119,6 +126,14 @@ export class Population {
       if (found !== undefined) return found;
     }
     return undefined;
+  }
+
+  /** Stakater's Reloader, where it is at work. */
+  reloader(): string | undefined {
+    const found = (this.#workloads.get('Deployment') ?? [])
+      .flatMap((informer) => informer.list())
+      .find(({ reloader }) => reloader);
+    return found === undefined ? undefined : `${found.namespace}/${found.name}`;
   }
 
   /** Deployment, StatefulSet … behind a pod, or the pod itself. */

@@ -10,7 +10,6 @@ import { withStamp } from './stamps.ts';
 import { ROLLABLE } from './workload.ts';
 
 const LOST: ReadonlySet<string> = new Set(['KUBE_CONFLICT', 'KUBE_NOT_FOUND']);
-const REFUSED: ReadonlySet<string> = new Set(['KUBE_FORBIDDEN', 'KUBE_INVALID']);
 
 /** Rolls restart-only workloads by a stamp on their pod template, as `kubectl rollout restart` does. */
 export class KubeRollouts implements Rollouts {
@@ -19,12 +18,21 @@ export class KubeRollouts implements Rollouts {
   readonly #now: () => Instant;
   readonly #signal: AbortSignal;
   readonly obstacles = new Obstacles();
+  /** Versions that were stamped, until the watch shows what became of them. */
+  readonly #stamped = new Map<string, string>();
 
   constructor(kube: Kube, population: Residents, now: () => Instant, signal: AbortSignal) {
     this.#kube = kube;
     this.#population = population;
     this.#now = now;
     this.#signal = signal;
+  }
+
+  /** Whether a workload was stamped at this version: it rolls, whatever the watch still says. */
+  isUnderWay(consumer: string, version: string): boolean {
+    if (this.#stamped.get(consumer) === version) return true;
+    this.#stamped.delete(consumer);
+    return false;
   }
 
   async stamp(consumer: string, expect: string, stamp: Stamp, authority: AuthorityId): Promise<void> {
@@ -47,11 +55,13 @@ export class KubeRollouts implements Rollouts {
           signal: this.#signal,
         },
       );
+      this.#stamped.set(consumer, expect);
       this.obstacles.overcome(consumer);
     } catch (error) {
       if (!(error instanceof HandoverError)) throw error;
       if (LOST.has(error.code)) throw changed(consumer, error);
-      if (REFUSED.has(error.code))
+      // Forbidden, or refused by an admission policy: the same answer every time, and no reason to stop everything else.
+      if (error.retry === 'never')
         this.obstacles.met(consumer, `the API server refuses to restart it: ${error.message}`, this.#now());
       throw error;
     }

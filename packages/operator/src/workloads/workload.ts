@@ -1,5 +1,6 @@
 import type { KubeObject } from '@handover/kube';
-import { isMap } from '../json.ts';
+import { isReloaderImage } from '../compat/reloader.ts';
+import { isMap, type Json } from '../json.ts';
 
 /** Kinds that can be rolled by a change of their pod template. */
 export const ROLLABLE = ['Deployment', 'StatefulSet', 'DaemonSet'] as const;
@@ -13,30 +14,59 @@ export interface Workload {
   readonly version: string;
   /** Our annotations of its pod template. */
   readonly annotations: Readonly<Record<string, string>>;
+  /** Annotations of its own that say how it is restarted: ours, and Reloader's. */
+  readonly words: Readonly<Record<string, string>>;
   /** Whether a rollout is under way. */
   readonly rolling: boolean;
+  /** How far it has come, in a text: the same text, no progress. */
+  readonly progress: string;
   /** Why a stamp would roll nothing. */
   readonly obstacle: string | undefined;
+  /** Why its rollout does not come to an end, in its controller's words. */
+  readonly failing: string | undefined;
   /** What somebody should know before it is rolled. */
   readonly warning: string | undefined;
+  /** Whether it is Stakater's Reloader, and at work. */
+  readonly reloader: boolean;
 }
 
 const at = (value: unknown, ...path: readonly string[]): unknown =>
   path.reduce<unknown>((inner, name) => (isMap(inner) ? inner[name] : undefined), value);
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
+const maps = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isMap) : []);
+const replicasOf = (spec: unknown): number => {
+  const replicas = at(spec, 'replicas');
+  return typeof replicas === 'number' ? replicas : 1;
+};
 
 const obstacleOf = (kind: Rollable, spec: unknown): string | undefined => {
   if (at(spec, 'paused') === true) return 'its rollout is paused; resume it, or restart it by hand';
-  if (kind !== 'Deployment' && at(spec, 'updateStrategy', 'type') === 'OnDelete')
+  if (kind === 'Deployment') return undefined;
+  if (at(spec, 'updateStrategy', 'type') === 'OnDelete')
     return 'its updateStrategy is OnDelete; delete its pods by hand';
+  const partition = count(at(spec, 'updateStrategy', 'rollingUpdate', 'partition'));
+  if (kind === 'StatefulSet' && partition > 0)
+    return `its updateStrategy leaves the first ${partition} pods as they are (partition); set it to 0, or delete them by hand`;
   return undefined;
 };
 
 const warningOf = (kind: Rollable, spec: unknown): string | undefined => {
   if (kind === 'Deployment' && at(spec, 'strategy', 'type') === 'Recreate')
     return 'its strategy is Recreate: it is away while it restarts';
-  if (kind !== 'DaemonSet' && at(spec, 'replicas') === 1 && kind === 'StatefulSet')
-    return 'it has one replica: it is away while it restarts';
+  if (kind === 'DaemonSet' || replicasOf(spec) !== 1) return undefined;
+  const surge = at(spec, 'strategy', 'rollingUpdate', 'maxSurge');
+  return kind === 'StatefulSet' || surge === 0 || surge === '0%'
+    ? 'it has one replica: it is away while it restarts'
+    : 'it has one replica: nothing else serves while its pod is replaced';
+};
+
+/** Deployments say it themselves; for the others see `Progress`. */
+const failingOf = (status: unknown): string | undefined => {
+  for (const { type, status: is, reason, message } of maps(at(status, 'conditions'))) {
+    const stuck = type === 'Progressing' && is === 'False' && reason === 'ProgressDeadlineExceeded';
+    if (stuck || (type === 'ReplicaFailure' && is === 'True'))
+      return `its rollout fails: ${typeof message === 'string' && message !== '' ? message : String(reason)}`;
+  }
   return undefined;
 };
 
@@ -49,29 +79,50 @@ const isSettled = (kind: Rollable, { metadata, spec, status }: KubeObject): bool
       count(at(status, 'updatedNumberScheduled')) >= wanted && count(at(status, 'numberAvailable')) >= wanted
     );
   }
-  const replicas = at(spec, 'replicas');
-  const wanted = typeof replicas === 'number' ? replicas : 1;
+  const wanted = replicasOf(spec);
   const settled =
     count(at(status, 'updatedReplicas')) >= wanted && count(at(status, 'availableReplicas')) >= wanted;
   return settled && count(at(status, 'replicas')) <= wanted;
 };
 
+const progressOf = ({ metadata, status }: KubeObject): string =>
+  JSON.stringify([
+    metadata.generation,
+    ...(isMap(status) ? Object.values(status).filter((value) => typeof value === 'number') : []),
+  ]);
+
+const SPEAKING = /^handover\.dev\/|(^|\.)reloader\.stakater\.com\//;
+const texts = (value: unknown, keep: (name: string) => boolean): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(isMap(value) ? value : {}).filter(
+      (entry): entry is [string, string] => keep(entry[0]) && typeof entry[1] === 'string',
+    ),
+  );
+
+const isReloader = ({ spec, status }: KubeObject): boolean =>
+  count(at(status, 'readyReplicas')) > 0 &&
+  maps(at(spec, 'template', 'spec', 'containers')).some(
+    ({ image }) => typeof image === 'string' && isReloaderImage(image),
+  );
+
 export const workloadOf = (kind: Rollable, object: KubeObject): Workload => {
-  const { metadata, spec } = object;
-  const annotations = at(spec, 'template', 'metadata', 'annotations');
+  const { metadata, spec, status } = object;
+  const obstacle = obstacleOf(kind, spec);
   return {
     kind,
     namespace: metadata.namespace ?? '',
     name: metadata.name ?? '',
     version: metadata.resourceVersion ?? '',
-    annotations: Object.fromEntries(
-      Object.entries(isMap(annotations) ? annotations : {}).filter(
-        (entry): entry is [string, string] =>
-          entry[0].startsWith('handover.dev/') && typeof entry[1] === 'string',
-      ),
+    annotations: texts(at(spec, 'template', 'metadata', 'annotations'), (name) =>
+      name.startsWith('handover.dev/'),
     ),
-    rolling: !isSettled(kind, object),
-    obstacle: obstacleOf(kind, spec),
+    words: texts(metadata.annotations, (name) => SPEAKING.test(name)),
+    // What does not roll by itself is never at its end, and must not keep others waiting.
+    rolling: obstacle === undefined && !isSettled(kind, object),
+    progress: progressOf(object),
+    obstacle,
+    failing: failingOf(status),
     warning: warningOf(kind, spec),
+    reloader: isReloader(object),
   };
 };

@@ -2,6 +2,7 @@ import { Informer, type Kube } from '@handover/kube';
 import type { Cluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { caBundle, FIELDS, installPackaging, NAMESPACE, OLD_POD, spoil } from './packaging.ts';
+import { eventsOf } from './pods.ts';
 import { condition, resource, type Stage, setStage, until } from './stage.ts';
 
 let stage: Stage;
@@ -56,6 +57,11 @@ test('a manager that changes the field back at once each time is named, left alo
   expect((await condition(stage, 'Authority', 'packaging', 'Contended', NAMESPACE))?.message).toContain(
     'old-pod',
   );
+  const told = (await eventsOf(stage, 'TrustBundle', 'packaging')).filter(
+    ({ reason }) => reason === 'Contended',
+  );
+  expect(told).toHaveLength(1);
+  expect(told[0]).toMatchObject({ type: 'Warning', note: expect.stringContaining('old-pod') });
   const truce = Date.parse(/next try at ([^)]+)/.exec(named.message)?.[1] ?? '');
 
   // Not one more while the truce lasts.

@@ -1,0 +1,59 @@
+import { hour, type Instant } from '@handover/material';
+import type { Generation } from './authority.ts';
+import type { World } from './evidence.ts';
+import type { Policy } from './policy.ts';
+import type { Note } from './writes.ts';
+
+/** Certificates begin an hour back, because a peer's clock may be behind ours. */
+export const SKEW = hour;
+
+export type Closeness = 'ExpiringSoon' | 'Critical';
+
+/**
+ * Shares of the time between the moment something should have been replaced and its end. Between the two lies the moment at
+ * which a covered rotation stops waiting (0.75, see gates.ts): first a warning, then the way out, then an alarm.
+ */
+const SHARES = { ExpiringSoon: 0.5, Critical: 0.9 } as const satisfies Record<Closeness, number>;
+
+/** How close to its end something is that should have been replaced at `due`; undefined: not close. */
+export const closeness = (due: number, end: Instant, now: Instant): Closeness | undefined => {
+  const reached = (share: number): boolean => now >= due + share * Math.max(0, end - due);
+  if (reached(SHARES.Critical)) return 'Critical';
+  return reached(SHARES.ExpiringSoon) ? 'ExpiringSoon' : undefined;
+};
+
+/** When the schedule replaces a CA. */
+export const rotationDueAt = ({ anchors: [ca] }: Generation, { rotate }: Pick<Policy, 'rotate'>): number => {
+  // Its first hour lies before it was made (clock skew): counted in, a CA of a few minutes would be due at once.
+  const begun = Math.min(ca.notBefore + SKEW, ca.notAfter);
+  return 'at' in rotate ? begun + rotate.at * (ca.notAfter - begun) : ca.notAfter - rotate.before;
+};
+
+/** When a leaf is renewed. */
+export const renewalDueAt = (
+  leaf: { readonly notBefore: Instant; readonly notAfter: Instant },
+  share: number,
+): number => {
+  const begun = leaf.notBefore + SKEW;
+  return begun + share * (leaf.notAfter - begun);
+};
+
+/** CAs that are in use, close to their end and not replaced yet: said loudly, because all that rests on them ends with them. */
+export const expiryNotes = ({ state, policy, clock }: World): readonly Note[] =>
+  state.generations.flatMap((generation): readonly Note[] => {
+    const { role, number, anchors } = generation;
+    if (role !== 'current' && role !== 'previous') return [];
+    const end = anchors[0].notAfter;
+    const code = closeness(rotationDueAt(generation, policy), end, clock.now);
+    if (code === undefined) return [];
+    const over = clock.now >= end;
+    const use = role === 'current' ? 'it still signs' : 'its leaves may still be in use';
+    const why = policy.paused ? 'rotation.paused keeps it from being replaced' : 'see who is waited for';
+    return [
+      {
+        code,
+        object: `generation ${number}`,
+        message: `${over ? 'ended' : 'ends'} at ${new Date(end).toISOString()} and ${use}; ${why}`,
+      },
+    ];
+  });

@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+import type { Instant } from '@handover/material';
+
+/** What an Event is about. */
+export interface Regarding {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string | undefined;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** Something that happened, as `kubectl describe` shows it. */
+export interface Happening {
+  readonly type: 'Normal' | 'Warning';
+  /** One word for machines. */
+  readonly reason: string;
+  /** What was being done. */
+  readonly action: string;
+  readonly note: string;
+}
+
+const CONTROLLER = 'handover.dev/operator';
+/** As much as events.k8s.io takes, in bytes. */
+const MOST_BYTES = 1_024;
+
+export const seconds = (at: Instant): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
+
+/** At most as many bytes as fit, cut between characters. */
+export const cut = (text: string, most = MOST_BYTES): string => {
+  if (Buffer.byteLength(text) <= most) return text;
+  let kept = text.slice(0, most - 3);
+  while (Buffer.byteLength(kept) > most - 3) kept = kept.slice(0, -1);
+  return `${kept}…`;
+};
+
+/** Events about what has no namespace lie in default: kubectl looks there. */
+export const namespaceOf = ({ namespace }: Pick<Regarding, 'namespace'>): string => namespace ?? 'default';
+
+/** Of core/v1: kubectl describe sorts by a time that Events of events.k8s.io/v1 may not have. */
+export const eventOf = (
+  regarding: Regarding,
+  { type, reason, action, note }: Happening,
+  identity: string,
+  now: Instant,
+) => {
+  const id = createHash('sha256').update(`${regarding.uid} ${reason} ${note} ${now}`).digest('hex');
+  const { namespace, ...rest } = regarding;
+  return {
+    metadata: {
+      namespace: namespaceOf(regarding),
+      name: `${regarding.name.slice(0, 200)}.${id.slice(0, 16)}`,
+    },
+    firstTimestamp: seconds(now),
+    lastTimestamp: seconds(now),
+    count: 1,
+    source: { component: CONTROLLER },
+    reportingComponent: CONTROLLER,
+    reportingInstance: identity.slice(0, 128),
+    action,
+    reason,
+    type,
+    message: cut(note),
+    involvedObject: { ...rest, ...(namespace === undefined ? {} : { namespace }) },
+  };
+};

@@ -1,0 +1,173 @@
+import type { Blocker, ConsumerSeen, Note, Plan, Stamp } from '@handover/core';
+import type { Outcome } from '@handover/engine';
+import { hour, type Instant, instant, minute } from '@handover/material';
+import { expect, test } from 'vitest';
+import { Happenings } from './happenings.ts';
+
+const T0 = instant(Date.UTC(2030, 0, 1));
+
+interface Scene extends Partial<Plan> {
+  readonly now?: Instant;
+  readonly revision?: number;
+  readonly generations?: number;
+  readonly consumers?: readonly Partial<ConsumerSeen>[];
+  readonly obstacles?: Readonly<Record<string, string>>;
+  readonly refused?: readonly { readonly leaf: string; readonly why: string }[];
+}
+
+/** Only what is looked at. */
+const outcome = (scene: Scene): Pick<Outcome, 'sight' | 'plan'> =>
+  ({
+    plan: { phase: 'Stable', actions: [], blockedBy: [], notes: [], wakeAt: undefined, ...scene },
+    sight: {
+      now: scene.now ?? T0,
+      record: {
+        state: {
+          revision: scene.revision ?? 1,
+          generations: Array.from({ length: scene.generations ?? 1 }, (_, index) => ({ number: 2 - index })),
+        },
+      },
+      duties: {
+        leaves: new Map(),
+        refused: scene.refused ?? [],
+        policy: { patience: hour, onBlocked: 'Wait' },
+      },
+      seen: {
+        consumers: scene.consumers ?? [],
+        objects: Object.entries(scene.obstacles ?? {}).map(([id, obstacle]) => ({ id, obstacle })),
+      },
+    },
+  }) as unknown as Pick<Outcome, 'sight' | 'plan'>;
+
+const teller = () => {
+  const happenings = new Happenings();
+  return (scene: Scene): string[] =>
+    happenings
+      .after('shop/mesh', outcome(scene))
+      .map(({ reason, note, leaf }) => `${reason}${leaf === undefined ? '' : ` on ${leaf}`}: ${note}`);
+};
+const blocker = (consumer: string, waitsFor = 'it to load generation 2'): Blocker => ({
+  consumer,
+  waitsFor,
+  since: T0,
+});
+
+test('each step is told, and the end', () => {
+  const tell = teller();
+  const swap = { expect: 1, revision: 2, why: 'it is time' };
+  const mint = { ...swap, kind: 'mint', generation: 2, as: 'next', id: 'x', adopts: undefined } as const;
+  expect(tell({ actions: [mint] })[0]).toMatch(/^GenerationMinted: Create generation 2 .*because it is time/);
+  const activate = { ...swap, kind: 'activate', generation: 2, crossBy: 1 } as const;
+  expect(tell({ actions: [activate], generations: 2 })[0]).toMatch(/^GenerationActivated: /);
+  const retire = { ...swap, kind: 'retire', generation: 1 } as const;
+  expect(tell({ actions: [retire], generations: 2 })[0]).toMatch(/^GenerationRetired: /);
+  expect(tell({ phase: 'Retiring' })).toEqual([]);
+  expect(tell({})).toEqual(['RotationDone: Generation 2 is the only one, and everything holds it.']);
+  expect(tell({})).toEqual([]);
+  const distrust = { ...swap, kind: 'distrust', generations: [1], replacement: undefined } as const;
+  expect(tell({ actions: [distrust] })[0]).toMatch(/^GenerationDistrusted: /);
+  const done = { ...swap, kind: 'distrust-done', generations: [1] } as const;
+  expect(tell({ actions: [done], generations: 2 })[0]).toMatch(/^DistrustDone: /);
+});
+
+test('a first install is no rotation that ends', () => {
+  expect(teller()({})).toEqual([]);
+});
+
+test('who is waited for is named when it begins, once for each step, and not at every look', () => {
+  const tell = teller();
+  const phase = 'Introducing';
+  const waiting = [blocker('a'), blocker('a', 'something else'), blocker('b')];
+  expect(tell({ phase, generations: 2, blockedBy: waiting })).toEqual([
+    'WaitingFor: Introducing: waits for a (something else); b (it to load generation 2)',
+  ]);
+  expect(tell({ phase, generations: 2, blockedBy: [blocker('a', 'another pod'), blocker('b')] })).toEqual([]);
+  expect(tell({ phase, generations: 2, blockedBy: [blocker('c'), blocker('b')] })).toEqual([
+    'WaitingFor: Introducing: waits for c (it to load generation 2)',
+  ]);
+  expect(tell({ phase: 'Activating', revision: 2, generations: 2, blockedBy: [blocker('a')] })).toEqual([
+    'WaitingFor: Activating: waits for a (it to load generation 2)',
+  ]);
+});
+
+test('thousands who come and go make no more than five Events a step, of ten names each', () => {
+  const tell = teller();
+  const told: string[] = [];
+  for (let look = 0; look < 100; look++) {
+    const blockedBy = Array.from({ length: 50 }, (_, index) => blocker(`pod-${look}-${index}`));
+    told.push(...tell({ phase: 'Activating', generations: 2, blockedBy }));
+  }
+  expect(told).toHaveLength(5);
+  expect(told[0]?.match(/pod-/g)).toHaveLength(10);
+  expect(told[0]).toContain('and 40 more, see status');
+});
+
+test('when patience is over it is said once, with what follows', () => {
+  const tell = teller();
+  const scene = { phase: 'Activating', generations: 2, blockedBy: [blocker('a')] } as const;
+  tell(scene);
+  expect(tell({ ...scene, now: instant(T0 + hour) })).toEqual([
+    'PatienceOver: Activating: patience is over, and onBlocked is Wait: a',
+  ]);
+  expect(tell({ ...scene, now: instant(T0 + 2 * hour) })).toEqual([]);
+});
+
+const note = (code: Note['code'], object: string): Note => ({ code, object, message: 'so' });
+
+test('what begins to be wrong is told together, and again only after it was right in between', () => {
+  const tell = teller();
+  const both = [note('CannotRestart', 'a'), note('CannotRestart', 'b')];
+  expect(tell({ notes: both })).toEqual(['CannotRestart: a: so; b: so']);
+  expect(tell({ notes: both, now: instant(T0 + 2 * hour) })).toEqual([]);
+  expect(tell({ notes: [note('CannotRestart', 'b')] })).toEqual([]);
+  expect(tell({ notes: both })).toEqual(['CannotRestart: a: so']);
+});
+
+test('a CA near its end is said again before an API server forgets it', () => {
+  const tell = teller();
+  const notes = [note('Critical', 'generation 1')];
+  expect(tell({ notes })).toEqual(['Critical: generation 1: so']);
+  expect(tell({ notes, now: instant(T0 + 49 * minute) })).toEqual([]);
+  expect(tell({ notes, now: instant(T0 + 50 * minute) })).toEqual(['Critical: generation 1: so']);
+});
+
+test('a fight is told when it begins, whatever time its next try has', () => {
+  const tell = teller();
+  expect(tell({ obstacles: { x: 'Contended: old-pod keeps it (next try at 1)', y: 'forbidden' } })).toEqual([
+    'Contended: x: old-pod keeps it (next try at 1)',
+    'CannotWrite: y: forbidden',
+  ]);
+  expect(tell({ obstacles: { x: 'Contended: old-pod keeps it (next try at 2)', y: 'forbidden' } })).toEqual(
+    [],
+  );
+});
+
+test('a refusal is told of the Leaf that is refused', () => {
+  expect(teller()({ refused: [{ leaf: 'other/web', why: 'not allowed' }] })).toEqual([
+    'Refused on other/web: Leaf other/web: not allowed',
+  ]);
+});
+
+test('a rollout is told when it starts and when it has ended', () => {
+  const tell = teller();
+  const stamp: Stamp = { trust: 2, distrusts: 0 };
+  const consumer = (own: Stamp | undefined, rolling: boolean, pods: Stamp | undefined) => ({
+    consumers: [
+      {
+        id: 'Deployment shop/web',
+        workload: { stamp: own, rolling, warning: 'it is away' },
+        instances: [{ uid: '1', createdAt: T0, ready: true, stamp: pods, proofs: [] }],
+      },
+    ],
+  });
+  expect(tell(consumer(undefined, false, undefined))).toEqual([]);
+  expect(tell(consumer(stamp, true, undefined))).toEqual([
+    'RolloutStarted: Restarts Deployment shop/web (generation 2 is there; beware: it is away)',
+  ]);
+  expect(tell(consumer(stamp, true, stamp))).toEqual([]);
+  expect(tell(consumer(stamp, false, undefined))).toEqual([]);
+  expect(tell(consumer(stamp, false, stamp))).toEqual(['RolloutEnded: Restarted: Deployment shop/web']);
+  expect(tell(consumer(stamp, false, stamp))).toEqual([]);
+  // Whoever begins to lead in the middle does not take an old stamp for a new one.
+  expect(teller()(consumer(stamp, false, stamp))).toEqual([]);
+});

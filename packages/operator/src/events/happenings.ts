@@ -1,0 +1,240 @@
+import {
+  type Action,
+  closeness,
+  covers,
+  explain,
+  formatStamp,
+  type Note,
+  type Plan,
+  renewalDueAt,
+  type Stamp,
+} from '@handover/core';
+import { type AuthorityId, idOf, type Outcome, type Sight } from '@handover/engine';
+import { after, type Instant, minute } from '@handover/material';
+import type { Happening } from './event.ts';
+
+/** About the Authority itself, or about one of its Leaves (`namespace/name`). */
+export interface Told extends Happening {
+  readonly leaf?: string;
+}
+
+/** How many names one Event has room for. */
+const MOST_NAMED = 10;
+/** Events that say whom a step waits for; who comes later is in the status. */
+const MOST_WAITS = 5;
+/** An API server forgets Events after an hour, and these must not be forgotten. */
+const AGAIN_MS = 50 * minute;
+const LASTING: ReadonlySet<string> = new Set(['ExpiringSoon', 'Critical', 'Contended', 'Refused']);
+
+interface Memory {
+  /** Whether a rotation or a distrust was seen to be under way. */
+  moving: boolean;
+  revision: number;
+  readonly named: Set<string>;
+  waits: number;
+  impatient: boolean;
+  /** What was said and still holds, by code and object. */
+  readonly said: Map<string, Instant>;
+  readonly stamps: Map<string, Stamp | undefined>;
+  /** Rollouts that have not come to an end yet. */
+  readonly rolling: Map<string, Stamp>;
+}
+
+const newMemory = (): Memory => ({
+  moving: false,
+  revision: -1,
+  named: new Set(),
+  waits: 0,
+  impatient: false,
+  said: new Map(),
+  stamps: new Map(),
+  rolling: new Map(),
+});
+
+const REASONS = {
+  mint: ['Normal', 'GenerationMinted', 'Mint'],
+  activate: ['Normal', 'GenerationActivated', 'Activate'],
+  retire: ['Normal', 'GenerationRetired', 'Retire'],
+  distrust: ['Warning', 'GenerationDistrusted', 'Distrust'],
+  'distrust-done': ['Normal', 'DistrustDone', 'Distrust'],
+} as const satisfies Partial<Record<Action['kind'], readonly [Happening['type'], string, string]>>;
+
+const stepOf = (plan: Plan, action: Action): readonly Told[] => {
+  if (action.kind === 'write-bundle' || action.kind === 'write-leaf' || action.kind === 'stamp') return [];
+  const [type, reason, step] = REASONS[action.kind];
+  const [sentence = ''] = explain({ ...plan, actions: [action], blockedBy: [], notes: [] });
+  return [{ type, reason, action: step, note: sentence }];
+};
+
+const few = (items: readonly string[], join = '; '): string =>
+  items.length <= MOST_NAMED
+    ? items.join(join)
+    : `${items.slice(0, MOST_NAMED).join(join)}${join}and ${items.length - MOST_NAMED} more, see status`;
+
+const WARNINGS: Readonly<Partial<Record<Note['code'], Happening['type']>>> = {
+  AwayWhileRestarting: 'Normal',
+  InstantBecamePhased: 'Normal',
+};
+
+/** What is worth an Event in what a pass over an authority saw and did. Each thing is said when it begins, not at every look. */
+export class Happenings {
+  readonly #memories = new Map<AuthorityId, Memory>();
+
+  /** What a pass tells; whoever tells it does so at once. */
+  after(id: AuthorityId, { sight, plan }: Pick<Outcome, 'sight' | 'plan'>): readonly Told[] {
+    const memory = this.#memories.get(id) ?? newMemory();
+    this.#memories.set(id, memory);
+    const told = [...plan.actions.flatMap((action) => stepOf(plan, action)), ...rollouts(memory, sight)];
+    const generations = sight.record?.state.generations ?? [];
+    if (generations.length > 1) memory.moving = true;
+    // A plan that acts has not looked at what comes after: who blocks is known when it rests.
+    if (plan.actions.length > 0) return told;
+    if (memory.moving && plan.phase === 'Stable' && generations.length === 1) {
+      memory.moving = false;
+      const note = `Generation ${generations[0]?.number} is the only one, and everything holds it.`;
+      told.push({ type: 'Normal', reason: 'RotationDone', action: 'Rotate', note });
+    }
+    return [...told, ...waits(memory, sight, plan), ...worries(memory, sight, plan)];
+  }
+
+  forget(id: AuthorityId): void {
+    this.#memories.delete(id);
+  }
+}
+
+const waits = (memory: Memory, sight: Sight, plan: Plan): readonly Told[] => {
+  const revision = sight.record?.state.revision ?? 0;
+  if (memory.revision !== revision) {
+    memory.revision = revision;
+    memory.named.clear();
+    memory.waits = 0;
+    memory.impatient = false;
+  }
+  const told: Told[] = [];
+  const blockers = new Map(plan.blockedBy.map((blocker) => [blocker.consumer, blocker]));
+  const fresh = [...blockers.values()].filter(({ consumer }) => !memory.named.has(consumer));
+  for (const { consumer } of fresh) memory.named.add(consumer);
+  if (fresh.length > 0 && memory.waits++ < MOST_WAITS) {
+    const who = few(fresh.map(({ consumer, waitsFor }) => `${consumer} (${waitsFor})`));
+    told.push({
+      type: 'Normal',
+      reason: 'WaitingFor',
+      action: plan.phase,
+      note: `${plan.phase}: waits for ${who}`,
+    });
+  }
+  const { patience, onBlocked } = sight.duties.policy;
+  const over = plan.blockedBy.filter(({ since }) => sight.now >= after(since, patience));
+  if (over.length > 0 && !memory.impatient) {
+    memory.impatient = true;
+    const who = few([...new Set(over.map(({ consumer }) => consumer))], ', ');
+    const note = `${plan.phase}: patience is over, and onBlocked is ${onBlocked}: ${who}`;
+    told.push({ type: 'Warning', reason: 'PatienceOver', action: plan.phase, note });
+  }
+  return told;
+};
+
+interface Worry {
+  readonly code: string;
+  readonly object: string;
+  readonly message: string;
+  readonly leaf?: string;
+}
+
+const worriesIn = (sight: Sight, plan: Plan): readonly Worry[] => [
+  ...plan.notes,
+  ...sight.seen.objects.flatMap(({ id: object, obstacle }): readonly Worry[] =>
+    obstacle === undefined
+      ? []
+      : [
+          {
+            code: obstacle.startsWith('Contended') ? 'Contended' : 'CannotWrite',
+            object,
+            message: obstacle.replace(/^Contended: /, ''),
+          },
+        ],
+  ),
+  ...sight.duties.refused.map(({ leaf, why }) => ({
+    code: 'Refused',
+    object: `Leaf ${leaf}`,
+    message: why,
+    leaf,
+  })),
+  ...leafWorries(sight),
+];
+
+const leafWorries = ({ duties, seen, now }: Sight): readonly Worry[] =>
+  seen.objects.flatMap(({ id, leaf: held }): readonly Worry[] => {
+    const leaf = duties.leaves.get(id);
+    if (leaf === undefined || held === undefined) return [];
+    const code = closeness(renewalDueAt(held, leaf.spec.renew.at), held.notAfter, now);
+    const message = `its certificate ends at ${new Date(held.notAfter).toISOString()} and has not been renewed`;
+    return code === undefined ? [] : [{ code, object: `Secret ${id}`, message, leaf: idOf(leaf) }];
+  });
+
+/** What began to be wrong; of one kind together in one Event. */
+const worries = (memory: Memory, sight: Sight, plan: Plan): readonly Told[] => {
+  const groups = new Map<string, Worry[]>();
+  const holding = new Set<string>();
+  for (const worry of worriesIn(sight, plan)) {
+    const key = `${worry.code} ${worry.object}`;
+    holding.add(key);
+    const before = memory.said.get(key);
+    const due = before === undefined || (LASTING.has(worry.code) && sight.now >= after(before, AGAIN_MS));
+    if (!due) continue;
+    memory.said.set(key, sight.now);
+    const group = `${worry.code} ${worry.leaf ?? ''}`;
+    groups.set(group, [...(groups.get(group) ?? []), worry]);
+  }
+  for (const key of memory.said.keys()) if (!holding.has(key)) memory.said.delete(key);
+  return [...groups.values()].flatMap((group): readonly Told[] => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const { code, leaf } = first;
+    return [
+      {
+        type: WARNINGS[code as Note['code']] ?? 'Warning',
+        reason: code,
+        action: 'Observe',
+        note: few(group.map(({ object, message }) => `${object}: ${message}`)),
+        ...(leaf === undefined ? {} : { leaf }),
+      },
+    ];
+  });
+};
+
+const reasonFor = (before: Stamp | undefined, now: Stamp): string => {
+  if ((before?.distrusts ?? 0) < now.distrusts) return 'a CA is distrusted';
+  if ((before?.trust ?? 0) < now.trust) return `generation ${now.trust} is there`;
+  return 'its leaf was renewed';
+};
+
+/** Read off the stamps themselves, so that one of several that failed does not hide the others. */
+const rollouts = (memory: Memory, { seen }: Sight): readonly Told[] => {
+  const started: string[] = [];
+  const ended: string[] = [];
+  for (const { id, workload, instances } of seen.consumers) {
+    if (workload === undefined) continue;
+    const { stamp, rolling, warning } = workload;
+    const known = memory.stamps.has(id);
+    const before = memory.stamps.get(id);
+    memory.stamps.set(id, stamp);
+    if (stamp === undefined) continue;
+    if (known && (before === undefined || formatStamp(before) !== formatStamp(stamp))) {
+      memory.rolling.set(id, stamp);
+      started.push(
+        `${id} (${reasonFor(before, stamp)}${warning === undefined ? '' : `; beware: ${warning}`})`,
+      );
+    }
+    const awaited = memory.rolling.get(id);
+    if (awaited === undefined || rolling || !instances.every((one) => covers(one.stamp, awaited))) continue;
+    memory.rolling.delete(id);
+    ended.push(id);
+  }
+  return [
+    ...(started.length === 0 ? [] : [rollout('RolloutStarted', `Restarts ${few(started)}`)]),
+    ...(ended.length === 0 ? [] : [rollout('RolloutEnded', `Restarted: ${few(ended, ', ')}`)]),
+  ];
+};
+
+const rollout = (reason: string, note: string): Told => ({ type: 'Normal', reason, action: 'Restart', note });

@@ -1,0 +1,73 @@
+import { connect, deployments } from '@handover/kube';
+import { FakeApiServer } from '@handover/kube/testing';
+import { instant } from '@handover/material';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Population } from './population.ts';
+import { KubeRollouts } from './rollouts.ts';
+import { workloadOf } from './workload.ts';
+
+let server: FakeApiServer;
+let end: AbortController;
+let rollouts: KubeRollouts;
+let version = '';
+const place = { namespace: 'default', name: 'web' };
+const CONSUMER = 'Deployment default/web';
+const stamp = { trust: 2, distrusts: 0 };
+
+beforeEach(async () => {
+  server = await FakeApiServer.start();
+  end = new AbortController();
+  const kube = connect(server.config, { signal: end.signal });
+  const metadata = { ...place };
+  const template = { metadata: { annotations: { 'example.com/keep': 'me' } } };
+  const made = await kube.create(deployments, { metadata, spec: { template } }, { namespace: 'default' });
+  version = made.metadata.resourceVersion ?? '';
+  // What a watch that is behind still shows.
+  const behind = workloadOf('Deployment', made);
+  const population = { workload: () => behind } as unknown as Population;
+  rollouts = new KubeRollouts(kube, population, () => instant(Date.UTC(2030, 0, 1)), end.signal);
+});
+afterEach(async () => {
+  end.abort();
+  await server.stop();
+});
+
+const annotations = async (): Promise<unknown> => {
+  const found = await connect(server.config, { signal: end.signal }).get(deployments, place);
+  const spec = found?.spec as { template: { metadata: { annotations: unknown } } } | undefined;
+  return spec?.template.metadata.annotations;
+};
+
+test('a workload counts as rolling from the stamp on, until the watch shows what became of it', async () => {
+  expect(rollouts.isUnderWay(CONSUMER, version)).toBe(false);
+  await rollouts.stamp(CONSUMER, version, stamp, 'default/mesh');
+  expect(await annotations()).toEqual({
+    'example.com/keep': 'me',
+    'handover.dev/trust-hash': 'default/mesh=2.0',
+    'kubectl.kubernetes.io/restartedAt': '2030-01-01T00:00:00.000Z',
+  });
+  expect(rollouts.isUnderWay(CONSUMER, version)).toBe(true);
+  expect(rollouts.isUnderWay(CONSUMER, `${version}0`)).toBe(false);
+  expect(rollouts.isUnderWay(CONSUMER, version)).toBe(false);
+});
+
+test('a stamp on what has changed meanwhile does not land', async () => {
+  await rollouts.stamp(CONSUMER, version, stamp, 'default/mesh');
+  await expect(rollouts.stamp(CONSUMER, version, { trust: 3, distrusts: 0 }, 'default/mesh')).rejects.toThrow(
+    'changed meanwhile',
+  );
+  expect(await annotations()).toMatchObject({ 'handover.dev/trust-hash': 'default/mesh=2.0' });
+});
+
+test.each([
+  [403, 'Forbidden'],
+  [422, 'Invalid'],
+  [400, 'BadRequest'],
+])('refused with %i it is an obstacle, and tried again later', async (status, reason) => {
+  server.faults.add({ status, reason, message: 'no' });
+  await expect(rollouts.stamp(CONSUMER, version, stamp, 'default/mesh')).rejects.toThrow();
+  const now = instant(Date.UTC(2030, 0, 1));
+  expect(rollouts.obstacles.why(CONSUMER, now)).toContain('the API server refuses to restart it');
+  expect(rollouts.obstacles.why(CONSUMER, instant(now + 5_000))).toBeUndefined();
+  expect(rollouts.isUnderWay(CONSUMER, version)).toBe(false);
+});
