@@ -30,6 +30,15 @@ export { FirstSight } from './first-sight.ts';
 export { localIssuer } from './issuer.ts';
 export { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
 export { inParallel, observe, type Sight } from './observe.ts';
+export { filesUnder, PLATFORM_KEYS } from './part-files.ts';
+export {
+  environmentOf,
+  keepPlatformFacts,
+  PLATFORM_LABEL,
+  type PlatformFacts,
+  platformObjectIn,
+  toldOfPlatform,
+} from './platform.ts';
 export { authorityIn, type Duties, type Extras, policyFor, specOf } from './policy-for.ts';
 export type {
   AuthorityId,
@@ -38,6 +47,7 @@ export type {
   AuthorityStore,
   CachedView,
   Clock,
+  ClusterProfile,
   ConsumerFound,
   Contents,
   Credential,
@@ -49,6 +59,7 @@ export type {
   ObjectReader,
   ObjectRecord,
   ObjectWriter,
+  ProfilePlatform,
   ReloadHooks,
   RequestSource,
   ResourceReader,
@@ -57,7 +68,13 @@ export type {
   Told,
 } from './ports.ts';
 export { envoyGateway, type Preset, type RandomSecret } from './preset.ts';
-export { localTlsSupport, reconcileProfile, resolveProfile } from './profile.ts';
+export {
+  keepProfile,
+  localTlsSupport,
+  type ProfileOutcome,
+  reconcileProfile,
+  resolveProfile,
+} from './profile.ts';
 export { converge, type Outcome, type Planner, reconcile } from './reconcile.ts';
 export { remarksOn } from './remarks.ts';
 export { isStatic, reconcileStaticBundle } from './static-bundle.ts';

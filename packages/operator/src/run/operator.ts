@@ -1,12 +1,17 @@
 import { setMaxListeners } from 'node:events';
-import type { Action, Plan } from '@handover/core';
+import type { Action, Plan, ProfileAction, TlsProfile } from '@handover/core';
 import {
   authorityRef,
+  type Home,
+  idOf,
+  keepPlatformFacts,
   type Outcome,
+  type PlatformFacts,
   reconcile,
   reconcileProfile,
   reconcileStaticBundle,
   throughCache,
+  toldOfPlatform,
   WorkQueue,
 } from '@handover/engine';
 import { type Kube, type LeaderLease, lead } from '@handover/kube';
@@ -18,6 +23,7 @@ import { errorsOf, ServiceErrors } from '../compat/service-errors.ts';
 import type { Held } from '../home/held.ts';
 import { KubeHome } from '../home/home.ts';
 import { kindsWith, trustBundleVersion } from '../home/kinds.ts';
+import { OpenShiftProfile } from '../home/openshift.ts';
 import { PLURALS, type Plural } from '../home/place.ts';
 import type { Compat } from '../install/index.ts';
 import { decisive, FIELD_PLURALS, gateOf, type Register } from '../resources/catalogue.ts';
@@ -26,11 +32,13 @@ import type { Declared } from '../resources/declared.ts';
 import { isSynthetic } from '../resources/injections.ts';
 import type { Pod } from '../workloads/pods.ts';
 import { Population } from '../workloads/population.ts';
-import { statusOfBundle, statusOfProfile } from './bundle-status.ts';
+import { statusOfBundle } from './bundle-status.ts';
+import { readPlatform } from './platform.ts';
+import { statusOfProfile } from './profile-status.ts';
 import { SeenWriter } from './seen.ts';
 import { find, invalidStatus, obstaclesIn, statusOfAuthority, statusOfLeaves } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
-import { RESOURCES, WorkIndex, workOf } from './work.ts';
+import { PLATFORM, RESOURCES, WorkIndex, workKey, workOf } from './work.ts';
 
 /** What an operator has to say. */
 export type OperatorEvent =
@@ -43,6 +51,7 @@ export type OperatorEvent =
       readonly plan: Plan;
     }
   | { readonly kind: 'rested'; readonly authority: string; readonly plan: Plan }
+  | { readonly kind: 'profiled'; readonly profile: string; readonly actions: readonly ProfileAction[] }
   | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }
   /** What cannot be written now, and why; empty: everything can again. Said when it changes. */
   | { readonly kind: 'obstructed'; readonly authority: string; readonly obstacles: readonly string[] }
@@ -89,6 +98,8 @@ const RESYNC_MS = 30_000;
 /** How often is looked again while somebody is waited for. */
 const ASK_AGAIN_MS = 2_000;
 const DEBOUNCE_MS = 20;
+/** How long facts about the platform are believed. */
+const PLATFORM_MS = 300_000;
 const POD_DEBOUNCE_MS = 200;
 /** Lost races in a row on the same work that are tried again at once. */
 const MOST_RACES = 5;
@@ -127,6 +138,7 @@ export class Operator {
   readonly #obstacles = new Map<string, readonly string[]>();
   /** Authorities with a rotation under way. */
   readonly #moving = new Set<string>();
+  #platform: { readonly facts: PlatformFacts; readonly until: number } | undefined;
   #running: Promise<void> | undefined;
   /** Ends writes that hang. */
   readonly #writes = new AbortController();
@@ -278,6 +290,7 @@ export class Operator {
           onChange: () => this.#resourcesChanged(),
         })
       : undefined;
+    const openShift = new OpenShiftProfile(kube, this.#signal, () => void this.#platformProfileChanged());
     const wide = PLURALS.filter((plural) =>
       plural === 'clustertrustbundles'
         ? cluster && trustBundleVersion !== undefined
@@ -294,6 +307,7 @@ export class Operator {
       namespaces,
       clusterTrustBundles: trustBundleVersion !== undefined,
       wishOf: this.#compat?.wishOf,
+      clusterProfile: () => openShift.read(),
       takeOver,
       more: this.#compat?.more,
       annotationsOf: (id, record) => this.#compat?.annotationsOf(id, record),
@@ -321,6 +335,12 @@ export class Operator {
       ...(this.#index?.of(plural, plural === 'clustertrustbundles' ? name : `${namespace}/${name}`) ?? []),
     ]);
     this.#lookSoon(work.filter((key) => this.#moving.has(key)));
+  }
+
+  async #platformProfileChanged(): Promise<void> {
+    const register = await this.#home?.register().catch(() => undefined);
+    for (const profile of register?.catalogue.tlsProfiles ?? [])
+      if (profile.spec.type === 'OpenShift') this.#queue?.add(workKey('TLSProfile', idOf(profile)));
   }
 
   #lookSoon(keys: Iterable<string>): void {
@@ -353,7 +373,12 @@ export class Operator {
   async #reindex(): Promise<Register | undefined> {
     const register = await this.#home?.register();
     if (register !== undefined)
-      this.#index = new WorkIndex(register, this.#options.trustNamespace ?? this.#options.namespace);
+      this.#index = new WorkIndex(
+        register,
+        this.#options.trustNamespace ?? this.#options.namespace,
+        // Who hands resources over has given rights to those objects and no others.
+        this.#options.declarations === undefined,
+      );
     return register;
   }
 
@@ -417,7 +442,7 @@ export class Operator {
     } catch (error) {
       const races = (this.#races.get(key) ?? 0) + 1;
       // Somebody else was faster: no failure, look again.
-      if (error instanceof HandoverError && error.code === 'CONFLICT' && races <= MOST_RACES) {
+      if (isConflict(error) && races <= MOST_RACES) {
         this.#races.set(key, races);
         return home.clock.now();
       }
@@ -474,15 +499,10 @@ export class Operator {
         ({ metadata }) => `${metadata.namespace}/${metadata.name}` === id,
       );
       if (profile === undefined) return NOTHING;
-      try {
-        await reconcileProfile(cached, profile);
-      } finally {
-        const declared = find(register, 'TLSProfile', id);
-        if (declared !== undefined)
-          this.#statuses?.put(declared, statusOfProfile(declared, profile, home.clock.now()));
-      }
-      return { again: resync };
+      const again = await this.#keepProfile(home, cached, id, profile);
+      return { ...again, again: instant(Math.min(again.again ?? resync, resync)) };
     }
+    if (kind === PLATFORM) return this.#keepPlatform(home, cached, toldOfPlatform(catalogue), resync);
     if (!catalogue.authorities.has(id)) return NOTHING;
     this.#lookForOneself(home);
     const outcome = await reconcile(home, catalogue, id);
@@ -500,6 +520,52 @@ export class Operator {
     );
     if (asked && outcome.plan.blockedBy.length > 0) wishes.push(after(home.clock.now(), ASK_AGAIN_MS));
     return { again: instant(Math.min(...wishes)), acted: outcome.plan.actions.length > 0 };
+  }
+
+  async #keepProfile(home: KubeHome, cached: Home, id: string, profile: TlsProfile): Promise<Passed> {
+    const key = workKey('TLSProfile', id);
+    const outcome = await reconcileProfile(cached, profile);
+    const { actions, waiting, wakeAt } = outcome.plan;
+    const acted = actions.length > 0;
+    if (acted) this.#options.on({ kind: 'profiled', profile: id, actions });
+    if (acted || waiting.length > 0) this.#moving.add(key);
+    else this.#moving.delete(key);
+    const declared = home.declared('TLSProfile', id);
+    if (declared !== undefined)
+      this.#statuses?.put(declared, statusOfProfile(declared, outcome, home.clock.now()));
+    return { again: acted ? home.clock.now() : wakeAt, acted };
+  }
+
+  /** Facts that nobody can be told now are no reason not to do everything else: here nothing throws but a lost race. */
+  async #keepPlatform(
+    home: KubeHome,
+    cached: Home,
+    namespaces: readonly string[],
+    resync: Instant,
+  ): Promise<Passed> {
+    const { kube, on } = this.#options;
+    try {
+      if (this.#platform === undefined || performance.now() > this.#platform.until)
+        this.#platform = {
+          facts: await readPlatform(kube, this.#signal),
+          until: performance.now() + PLATFORM_MS,
+        };
+    } catch (error) {
+      if (!this.#signal.aborted) on({ kind: 'failed', what: PLATFORM, error, retryAt: resync });
+    }
+    const facts = this.#platform?.facts;
+    let lost: unknown;
+    if (facts === undefined) return { again: after(home.clock.now(), ASK_AGAIN_MS) };
+    for (const namespace of namespaces) {
+      try {
+        await keepPlatformFacts(cached, namespace, facts);
+      } catch (error) {
+        if (isConflict(error)) lost = error;
+        else on({ kind: 'failed', what: `${PLATFORM} facts in ${namespace}`, error, retryAt: resync });
+      }
+    }
+    if (lost !== undefined) throw lost;
+    return { again: instant(Math.min(resync, home.clock.now() + PLATFORM_MS)) };
   }
 
   /** A watch that has died unnoticed must not hide a drift: what can be named is asked for at each resync. */
@@ -547,6 +613,8 @@ const orphanhood = ({ catalogue }: Register, { resource }: Declared): string | u
     ? undefined
     : `spec.authority: there is no Authority ${id}; make it, or name another`;
 };
+
+const isConflict = (error: unknown): boolean => error instanceof HandoverError && error.code === 'CONFLICT';
 
 const NEVER = { term: undefined };
 

@@ -118,6 +118,14 @@ export class Population {
     return undefined;
   }
 
+  /** Everything that can be rolled in one namespace. */
+  workloadsIn(namespace: string): readonly Workload[] {
+    return [...this.#workloads.values()]
+      .flat()
+      .flatMap((informer) => informer.list())
+      .filter((workload) => workload.namespace === namespace);
+  }
+
   /** Deployment, StatefulSet … behind a pod, or the pod itself. */
   makerOf({ namespace, name, owner }: Pod): Maker {
     if (owner === undefined) return { kind: 'Pod', name };

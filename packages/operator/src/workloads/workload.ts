@@ -1,4 +1,5 @@
 import type { KubeObject } from '@handover/kube';
+import { type Instant, instant } from '@handover/material';
 import { isMap } from '../json.ts';
 
 /** Kinds that can be rolled by a change of their pod template. */
@@ -11,6 +12,9 @@ export interface Workload {
   readonly namespace: string;
   readonly name: string;
   readonly version: string;
+  readonly createdAt: Instant;
+  /** Labels of its pod template. */
+  readonly labels: Readonly<Record<string, string>>;
   /** Our annotations of its pod template. */
   readonly annotations: Readonly<Record<string, string>>;
   /** Whether a rollout is under way. */
@@ -56,19 +60,24 @@ const isSettled = (kind: Rollable, { metadata, spec, status }: KubeObject): bool
   return settled && count(at(status, 'replicas')) <= wanted;
 };
 
+const textsOf = (value: unknown, wanted: (name: string) => boolean): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(isMap(value) ? value : {}).filter(
+      (entry): entry is [string, string] => wanted(entry[0]) && typeof entry[1] === 'string',
+    ),
+  );
+
 export const workloadOf = (kind: Rollable, object: KubeObject): Workload => {
   const { metadata, spec } = object;
-  const annotations = at(spec, 'template', 'metadata', 'annotations');
   return {
     kind,
     namespace: metadata.namespace ?? '',
     name: metadata.name ?? '',
     version: metadata.resourceVersion ?? '',
-    annotations: Object.fromEntries(
-      Object.entries(isMap(annotations) ? annotations : {}).filter(
-        (entry): entry is [string, string] =>
-          entry[0].startsWith('handover.dev/') && typeof entry[1] === 'string',
-      ),
+    createdAt: instant(Date.parse(metadata.creationTimestamp ?? '') || 0),
+    labels: textsOf(at(spec, 'template', 'metadata', 'labels'), () => true),
+    annotations: textsOf(at(spec, 'template', 'metadata', 'annotations'), (name) =>
+      name.startsWith('handover.dev/'),
     ),
     rolling: !isSettled(kind, object),
     obstacle: obstacleOf(kind, spec),
