@@ -96,7 +96,9 @@ const rollouts = (
   const waiting: { consumer: string; waitsFor: string }[] = [];
   const notes: { object: string; message: string }[] = [];
   const wait = (consumer: string, waitsFor: string): void => void waiting.push({ consumer, waitsFor });
-  let room = maxConcurrentRollouts - workloads.filter(({ rolling }) => rolling).length;
+  // Who does not come up with the new profile keeps its place: a bad one stops there.
+  const under = workloads.filter(({ stamp, rolling }) => rolling && stamp === held.hash);
+  let room = maxConcurrentRollouts - under.length;
   for (const workload of workloads) {
     const { id, stamp, takenBy, obstacle } = workload;
     if (workload.reload === 'hot') continue;
