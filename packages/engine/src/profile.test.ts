@@ -128,6 +128,19 @@ describe('A TLSProfile', () => {
     expect(stamps).toHaveLength(1);
   });
 
+  test('that was put right before everybody was rolled still rolls them', async () => {
+    await reconcileProfile(home(), INTERMEDIATE);
+    await reconcileProfile(home(), MODERN);
+    const { record, data } = await world.object(ID);
+    if (record === undefined) throw new Error('no record');
+    world.objects.put(ID, { data: { ...data, 'nginx.conf': 'x' }, record });
+    for (let pass = 0; pass < 3; pass++) {
+      await reconcileProfile(home(), MODERN);
+      world.now = instant(world.now + 3_600_000);
+    }
+    expect(stamps).toHaveLength(1);
+  });
+
   test('whose object was deleted while it changed still rolls who runs with the old one', async () => {
     const { hash } = await reconcileProfile(home(), INTERMEDIATE);
     remembered = hash;

@@ -50,6 +50,13 @@ describe('Files for other programs', () => {
     expect(JSON.parse(files['node.json'])).toMatchObject({ maxVersion: 'TLSv1.2' });
   });
 
+  it('leave out what an older OpenSSL would refuse the whole list for', () => {
+    const newest = { ...support, groups: [...support.groups, 'X25519MLKEM768'] };
+    const files = tlsProfileFiles(resolveTlsProfile({ type: 'Modern' }, newest));
+    for (const name of ['nginx.conf', 'openssl.cnf', 'node.json', 'envoy.yaml'] as const)
+      expect(files[name]).not.toContain('MLKEM');
+  });
+
   it.each(['ALL', 'HIGH', '-AES128-SHA'])('never hand OpenSSL the keyword %s', (word) => {
     const files = filesOf('Custom', { custom: { ciphers: ['ECDHE-RSA-AES128-GCM-SHA256', word] } });
     for (const name of ['nginx.conf', 'openssl.cnf', 'node.json', 'envoy.yaml'] as const)
