@@ -77,6 +77,7 @@ export {
 } from './profile.ts';
 export { converge, type Outcome, type Planner, reconcile } from './reconcile.ts';
 export { remarksOn } from './remarks.ts';
+export { repair } from './repair.ts';
 export { isStatic, reconcileStaticBundle } from './static-bundle.ts';
 export {
   type AuthorityStatus,

@@ -4,12 +4,11 @@ import {
   authorityRef,
   type Home,
   idOf,
-  keepPlatformFacts,
   type Outcome,
-  type PlatformFacts,
   reconcile,
   reconcileProfile,
   reconcileStaticBundle,
+  repair,
   throughCache,
   toldOfPlatform,
   WorkQueue,
@@ -33,12 +32,13 @@ import { isSynthetic } from '../resources/injections.ts';
 import type { Pod } from '../workloads/pods.ts';
 import { Population } from '../workloads/population.ts';
 import { statusOfBundle } from './bundle-status.ts';
-import { readPlatform } from './platform.ts';
+import { Drifts } from './drifts.ts';
+import { PlatformKeeper } from './platform.ts';
 import { statusOfProfile } from './profile-status.ts';
 import { SeenWriter } from './seen.ts';
 import { find, invalidStatus, obstaclesIn, statusOfAuthority, statusOfLeaves } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
-import { PLATFORM, RESOURCES, WorkIndex, workKey, workOf } from './work.ts';
+import { driftKey, PLATFORM, RESOURCES, WorkIndex, workKey, workOf } from './work.ts';
 
 /** What an operator has to say. */
 export type OperatorEvent =
@@ -98,8 +98,8 @@ const RESYNC_MS = 30_000;
 /** How often is looked again while somebody is waited for. */
 const ASK_AGAIN_MS = 2_000;
 const DEBOUNCE_MS = 20;
-/** How long facts about the platform are believed. */
-const PLATFORM_MS = 300_000;
+/** How long after a drift was put right everything is looked at. */
+const AFTER_DRIFT_MS = 1_000;
 const POD_DEBOUNCE_MS = 200;
 /** Lost races in a row on the same work that are tried again at once. */
 const MOST_RACES = 5;
@@ -136,9 +136,10 @@ export class Operator {
   readonly #done = new Set<string>();
   readonly #races = new Map<string, number>();
   readonly #obstacles = new Map<string, readonly string[]>();
+  readonly #drifts = new Drifts();
   /** Authorities with a rotation under way. */
   readonly #moving = new Set<string>();
-  #platform: { readonly facts: PlatformFacts; readonly until: number } | undefined;
+  readonly #platform: PlatformKeeper;
   #running: Promise<void> | undefined;
   /** Ends writes that hang. */
   readonly #writes = new AbortController();
@@ -152,6 +153,9 @@ export class Operator {
     this.#options = options;
     this.#resync = options.resync ?? RESYNC_MS;
     this.#signal = AbortSignal.any([options.signal, this.#stop.signal]);
+    this.#platform = new PlatformKeeper(options.kube, this.#signal, (what, error) =>
+      options.on({ kind: 'failed', what, error, retryAt: undefined }),
+    );
     // Every watch listens to it.
     setMaxListeners(0, this.#signal);
   }
@@ -360,7 +364,8 @@ export class Operator {
   #objectChanged(plural: Plural, key: string, before: Held | undefined, now: Held | undefined): void {
     this.#options.onSeen?.();
     this.#home?.overlay.unlessOurs(plural, key, now?.version, () => {
-      for (const work of this.#index?.of(plural, key) ?? []) this.#queue?.add(work);
+      for (const work of this.#index?.of(plural, key) ?? [])
+        this.#queue?.add(this.#drifts.note(work, plural, key) ? driftKey(work) : work);
     });
     // What there is to inject may have changed with it.
     const gate = this.#index?.gate(plural, key);
@@ -433,6 +438,7 @@ export class Operator {
   async #work(home: KubeHome, key: string): Promise<Instant | undefined> {
     const work = workOf(key);
     try {
+      if (work.kind === 'Drift') return await this.#putRight(home, work.id);
       const { again, acted = false } =
         work.kind === 'resources' ? await this.#readResources(home) : await this.#pass(home, work);
       this.#races.delete(key);
@@ -485,6 +491,7 @@ export class Operator {
       if (bundle === undefined) return NOTHING;
       if (isSynthetic(bundle)) {
         await this.#compat?.keep(bundle, home, catalogue);
+        this.#drifts.bundleRests(workKey(kind, id), register, id);
         return { again: resync };
       }
       try {
@@ -502,12 +509,15 @@ export class Operator {
       const again = await this.#keepProfile(home, cached, id, profile);
       return { ...again, again: instant(Math.min(again.again ?? resync, resync)) };
     }
-    if (kind === PLATFORM) return this.#keepPlatform(home, cached, toldOfPlatform(catalogue), resync);
+    if (kind === PLATFORM)
+      return { again: await this.#platform.keep(cached, toldOfPlatform(catalogue), resync) };
     if (!catalogue.authorities.has(id)) return NOTHING;
     this.#lookForOneself(home);
     const outcome = await reconcile(home, catalogue, id);
     if (outcome.plan.phase === 'Stable') this.#moving.delete(`Authority ${id}`);
     else this.#moving.add(`Authority ${id}`);
+    if (atRest(outcome.plan)) this.#drifts.authorityRests(workKey('Authority', id), register, outcome.sight);
+    else this.#drifts.moves(workKey('Authority', id));
     await this.#tell(home, register, id, outcome);
     const wishes = [
       outcome.again ?? resync,
@@ -536,36 +546,29 @@ export class Operator {
     return { again: acted ? home.clock.now() : wakeAt, acted };
   }
 
-  /** Facts that nobody can be told now are no reason not to do everything else: here nothing throws but a lost race. */
-  async #keepPlatform(
-    home: KubeHome,
-    cached: Home,
-    namespaces: readonly string[],
-    resync: Instant,
-  ): Promise<Passed> {
-    const { kube, on } = this.#options;
+  /** Single bundles under work that was at rest; whatever goes wrong, the work itself finds and tells. */
+  async #putRight(home: KubeHome, work: string): Promise<undefined> {
+    let right = false;
     try {
-      if (this.#platform === undefined || performance.now() > this.#platform.until)
-        this.#platform = {
-          facts: await readPlatform(kube, this.#signal),
-          until: performance.now() + PLATFORM_MS,
-        };
+      right = await this.#repaired(home, work, await home.register());
     } catch (error) {
-      if (!this.#signal.aborted) on({ kind: 'failed', what: PLATFORM, error, retryAt: resync });
+      if (!(error instanceof HandoverError)) throw error;
+    } finally {
+      this.#queue?.add(work, right ? after(home.clock.now(), AFTER_DRIFT_MS) : home.clock.now());
     }
-    const facts = this.#platform?.facts;
-    let lost: unknown;
-    if (facts === undefined) return { again: after(home.clock.now(), ASK_AGAIN_MS) };
-    for (const namespace of namespaces) {
-      try {
-        await keepPlatformFacts(cached, namespace, facts);
-      } catch (error) {
-        if (isConflict(error)) lost = error;
-        else on({ kind: 'failed', what: `${PLATFORM} facts in ${namespace}`, error, retryAt: resync });
-      }
-    }
-    if (lost !== undefined) throw lost;
-    return { again: instant(Math.min(resync, home.clock.now() + PLATFORM_MS)) };
+    return undefined;
+  }
+
+  async #repaired(home: KubeHome, work: string, register: Register): Promise<boolean> {
+    const drift = this.#drifts.take(work, register);
+    if (drift === undefined) return false;
+    if (drift.sight !== undefined) return repair(home, drift.sight, drift.objects);
+    const bundle = register.catalogue.trustBundles.find(
+      ({ metadata }) => workKey('TrustBundle', metadata.name) === work,
+    );
+    if (bundle === undefined || this.#compat === undefined) return false;
+    await this.#compat.keep(bundle, home, register.catalogue, drift.objects);
+    return true;
   }
 
   /** A watch that has died unnoticed must not hide a drift: what can be named is asked for at each resync. */
@@ -604,6 +607,9 @@ export class Operator {
     }
   }
 }
+
+const atRest = ({ actions, blockedBy, phase }: Plan): boolean =>
+  actions.length === 0 && blockedBy.length === 0 && phase === 'Stable';
 
 /** Why nobody will ever take care of a Leaf. */
 const orphanhood = ({ catalogue }: Register, { resource }: Declared): string | undefined => {

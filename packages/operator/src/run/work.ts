@@ -16,6 +16,8 @@ import { type Register, sourcesOf } from '../resources/catalogue.ts';
 /** What one pass is about. */
 export type Work =
   | { readonly kind: 'Authority' | 'TrustBundle' | 'TLSProfile' | 'platform'; readonly id: string }
+  /** Single bundles of other work. */
+  | { readonly kind: 'Drift'; readonly id: string }
   | { readonly kind: 'resources' };
 
 export const RESOURCES = 'resources';
@@ -24,11 +26,14 @@ export const PLATFORM = 'platform';
 export const workKey = (kind: 'Authority' | 'TrustBundle' | 'TLSProfile', id: string): string =>
   `${kind} ${id}`;
 
+/** Work on what has drifted under other work, which is named by its key. */
+export const driftKey = (work: string): string => `Drift ${work}`;
+
 export const workOf = (key: string): Work => {
   if (key === RESOURCES) return { kind: 'resources' };
   if (key === PLATFORM) return { kind: 'platform', id: '' };
   const [kind = ''] = key.split(' ', 1);
-  if (kind !== 'Authority' && kind !== 'TrustBundle' && kind !== 'TLSProfile')
+  if (kind !== 'Authority' && kind !== 'TrustBundle' && kind !== 'TLSProfile' && kind !== 'Drift')
     throw new TypeError(`no such work: ${key}`);
   return { kind, id: key.slice(kind.length + 1) };
 };
