@@ -84,6 +84,12 @@ describe('A workload', () => {
     expect(stamped(seen([workload({ stamp: 'old', pods: [], createdAt: LATER })]))).toHaveLength(1);
   });
 
+  test('that is hot and has a stamp from before is named, not rolled', () => {
+    const { actions, notes } = planProfile(seen([workload({ reload: 'hot', stamp: 'old' })]), POLICY, LATER);
+    expect([actions, notes.length]).toEqual([[], 1]);
+    expect(planProfile(seen([workload({ reload: 'hot', stamp: 'new' })]), POLICY, LATER).notes).toEqual([]);
+  });
+
   test('that is hot is never rolled', () => {
     expect(stamped(seen([workload({ reload: 'hot' }), workload({ reload: 'hot', stamp: 'old' })]))).toEqual(
       [],

@@ -69,6 +69,8 @@ export interface ProfilePlan {
 
 const NOTHING: ProfilePlan = { actions: [], waiting: [], notes: [], wakeAt: undefined };
 
+const OLD_STAMP = 'it is hot, and its template still has a handover.dev/tls-profile-hash; take that off';
+
 /** What to do about one TLSProfile now. What cannot be honoured changes nothing, and what was written before is rolled out to its end. */
 export const planProfile = (seen: ProfileSeen, policy: ProfilePolicy, now: Instant): ProfilePlan => {
   const { wanted, held, written } = seen;
@@ -101,8 +103,10 @@ const rollouts = (
   let room = maxConcurrentRollouts - under.length;
   for (const workload of workloads) {
     const { id, stamp, takenBy, obstacle } = workload;
-    if (workload.reload === 'hot') continue;
-    if (takenBy !== undefined) {
+    if (workload.reload === 'hot') {
+      // Its next pod would compare the two; and to change a template is to restart it.
+      if (stamp !== undefined && stamp !== held.hash) notes.push({ object: id, message: OLD_STAMP });
+    } else if (takenBy !== undefined) {
       notes.push({ object: id, message: `TLSProfile ${takenBy} selects it too, and was there first` });
     } else if (stamp === held.hash) {
       if (workload.rolling) wait(id, 'its pods are being replaced');
