@@ -140,7 +140,7 @@ describe('A TLSProfile of type OpenShift', () => {
     await says('named', 'Ready', 'True', 'Written');
     expect(await configMap()).toBeUndefined();
     expect((await profileIn('old-profile')).minTLSVersion).toBe('VersionTLS10');
-    expect(operator.operator.waitingFor()).toEqual([]);
+    await until(async () => operator.operator.waitingFor().length === 0, 'it to be ready');
   });
 
   test('whose cluster says nothing is Intermediate: 9 ciphers, TLS 1.2, and restarts nobody', async () => {

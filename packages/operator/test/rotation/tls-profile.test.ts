@@ -208,7 +208,8 @@ test(
         return []; // it is starting
       }
     };
-    const first = (await starts()).length;
+    const first = await until(async () => (await starts()).length || false, 'its first start');
+    expect(first).toBe(1);
     for (let restart = 1; restart <= RESTARTS; restart++) {
       await ask('/exit').catch(() => undefined);
       await until(async () => (await starts()).length === first + restart, `start ${restart}`, LONG);
