@@ -15,7 +15,7 @@ export {
   type Target,
   targetsOf,
 } from './catalogue.ts';
-export { type CertgenOptions, type CertgenResult, certgen } from './certgen.ts';
+export { advance, type CertgenOptions, type CertgenResult, certgen } from './certgen.ts';
 export { diskFiles, type FileFacts, type Files, type Ownership } from './directory/files.ts';
 export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';
 export { ROTATION_ID } from './directory/requests.ts';
@@ -24,11 +24,19 @@ export { type Listener, passOnce, type RunEvent, runDirectory, work, workOf } fr
 export { SteadyClock } from './directory/steady-clock.ts';
 export { DeclaredConsumers } from './evidence/consumers.ts';
 export { handshake } from './evidence/handshake.ts';
-export { type ProbeTools, probe } from './evidence/probe.ts';
+export { answerOf, type ProbeTools, probe } from './evidence/probe.ts';
 export { askStatus, readDocument } from './evidence/status-document.ts';
 export { FirstSight } from './first-sight.ts';
 export { localIssuer } from './issuer.ts';
 export { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
+export {
+  type Answered,
+  type Meters,
+  NO_METERS,
+  type Question,
+  type Telling,
+  type TellResult,
+} from './meters.ts';
 export { inParallel, observe, type Sight } from './observe.ts';
 export { filesUnder, PLATFORM_KEYS } from './part-files.ts';
 export {
@@ -67,7 +75,7 @@ export type {
   StoredObject,
   Told,
 } from './ports.ts';
-export { envoyGateway, type Preset, type RandomSecret } from './preset.ts';
+export { type EnvoyGatewayOptions, envoyGateway, type Preset, type RandomSecret } from './preset.ts';
 export {
   keepProfile,
   localTlsSupport,
@@ -75,7 +83,7 @@ export {
   reconcileProfile,
   resolveProfile,
 } from './profile.ts';
-export { converge, type Outcome, type Planner, reconcile } from './reconcile.ts';
+export { converge, isConflict, type Outcome, type Planner, reconcile } from './reconcile.ts';
 export { remarksOn } from './remarks.ts';
 export { repair } from './repair.ts';
 export { isStatic, reconcileStaticBundle } from './static-bundle.ts';
@@ -89,6 +97,11 @@ export {
 } from './status.ts';
 export { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './stored-object.ts';
 export { throughCache } from './through-cache.ts';
+export { checkTls, type TlsCheck } from './tls-check/check.ts';
+export type { Finding, TlsYardstick } from './tls-check/judge.ts';
+export { OFFERABLE } from './tls-check/names.ts';
+export type { StartTls, TlsTarget } from './tls-check/offer.ts';
 export { type Answer, dryRun, type Pair, type TrustMatrix, verifyAuthority } from './verify.ts';
+export { type Validity, type Vitals, vitalsOf } from './vitals.ts';
 export { WatchedClock } from './watched-clock.ts';
 export { type QueueOptions, WorkQueue } from './work-queue.ts';

@@ -41,6 +41,14 @@ export class WorkQueue {
     this.#failures.delete(key);
   }
 
+  /** How many keys are due now. */
+  get due(): number {
+    const now = this.#options.now();
+    let due = 0;
+    for (const at of this.#due.values()) if (at <= now) due++;
+    return due;
+  }
+
   get size(): number {
     return this.#due.size;
   }

@@ -2,6 +2,7 @@ import { openToken, type Token } from '@handover/runtime';
 import type { AuthConfig, Impersonation } from './kubeconfig/config.ts';
 import { ExecPlugin } from './kubeconfig/exec-plugin.ts';
 import type { LiveTls } from './live-tls.ts';
+import { type OnReload, reportReloads } from './reload-report.ts';
 
 const impersonationHeaders = (as: Impersonation | undefined): Record<string, string> => {
   if (as === undefined) return {};
@@ -44,8 +45,10 @@ export class Credentials {
     tls: LiveTls,
     impersonate: Impersonation | undefined,
     signal: AbortSignal,
+    onReload?: OnReload,
   ): Promise<Credentials> {
     const token = auth.tokenFile === undefined ? undefined : await openToken(auth.tokenFile, { signal });
+    if (token !== undefined) reportReloads(token, 'token', onReload);
     return new Credentials(auth, token, tls, impersonate);
   }
 

@@ -52,6 +52,7 @@ export {
   type OwnerReference,
 } from './object.ts';
 export type { Rate } from './rate-limit.ts';
+export type { ReloadReport } from './reload-report.ts';
 export type {
   CallOptions,
   CreateOptions,

@@ -3,6 +3,7 @@ import { createSecureContext, type SecureContext } from 'node:tls';
 import { HandoverError, parseBundle } from '@handover/material';
 import { type Identity, openIdentity, openTrust, type Trust } from '@handover/runtime';
 import type { PemSource, TlsConfig } from './kubeconfig/config.ts';
+import { type OnReload, reportReloads } from './reload-report.ts';
 
 export interface TlsGeneration {
   readonly number: number;
@@ -65,7 +66,12 @@ export class LiveTls {
     if (identity !== undefined && 'tlsOptions' in identity) identity.on('reloaded', () => this.#swap());
   }
 
-  static async open(tls: TlsConfig, signal: AbortSignal, swapped: () => void): Promise<LiveTls> {
+  static async open(
+    tls: TlsConfig,
+    signal: AbortSignal,
+    swapped: () => void,
+    onReload?: OnReload,
+  ): Promise<LiveTls> {
     const { ca } = tls;
     const trust =
       ca === undefined || tls.verify === false
@@ -73,7 +79,10 @@ export class LiveTls {
         : 'file' in ca
           ? await openTrust(ca.file, { signal })
           : parseBundle(Buffer.from(ca.pem.reveal()), 'certificate-authority-data').pem;
-    return new LiveTls(trust, await identityOf(tls, signal), swapped);
+    const identity = await identityOf(tls, signal);
+    if (trust !== undefined && typeof trust !== 'string') reportReloads(trust, 'ca', onReload);
+    if (identity !== undefined && 'tlsOptions' in identity) reportReloads(identity, 'identity', onReload);
+    return new LiveTls(trust, identity, swapped);
   }
 
   get current(): TlsGeneration {

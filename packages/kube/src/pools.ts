@@ -3,6 +3,7 @@ import { type Dispatcher, Pool } from 'undici';
 import { connectorOf } from './connector.ts';
 import type { KubeConfig } from './kubeconfig/config.ts';
 import { LiveTls } from './live-tls.ts';
+import type { OnReload } from './reload-report.ts';
 
 /** Requests that are not watches share this many connections. */
 const CONNECTIONS = 32;
@@ -30,12 +31,13 @@ export class Pools {
     this.#current = make();
   }
 
-  static async open(config: KubeConfig, signal: AbortSignal): Promise<Pools> {
+  static async open(config: KubeConfig, signal: AbortSignal, onReload?: OnReload): Promise<Pools> {
     const server = new URL(config.server);
     let pools: Pools | undefined;
-    const tls = await LiveTls.open(config.tls, signal, () => {
+    const swapped = (): void => {
       if (pools !== undefined) pools.#swap();
-    });
+    };
+    const tls = await LiveTls.open(config.tls, signal, swapped, onReload);
     const make = (): Generation => {
       const sockets = new Set<Socket>();
       const connect = connectorOf({

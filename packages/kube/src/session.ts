@@ -6,6 +6,7 @@ import { type ExchangeOptions, exchange, type HttpAnswer } from './exchange.ts';
 import type { KubeConfig } from './kubeconfig/config.ts';
 import { Pools } from './pools.ts';
 import { type Rate, RateLimit } from './rate-limit.ts';
+import type { OnReload } from './reload-report.ts';
 import { anyOf, wait } from './wait.ts';
 
 /** What a request was, once it has been answered or has failed: for metrics and logs. */
@@ -53,6 +54,8 @@ export interface ConnectOptions {
   /** Milliseconds for one try of one request. Default 30,000. */
   readonly timeout?: number;
   readonly onRequest?: (report: RequestReport) => void;
+  /** Told when the CA, the client certificate or the token was read anew from its file, and when that failed. */
+  readonly onReload?: OnReload;
 }
 
 const DEFAULT_RATE: Rate = { perSecond: 50, burst: 100 };
@@ -223,9 +226,15 @@ export class Session {
   }
 
   async #make(): Promise<Opened> {
-    const pools = await Pools.open(this.config, this.signal);
+    const pools = await Pools.open(this.config, this.signal, this.#options.onReload);
     const { auth, impersonate } = this.config;
-    const credentials = await Credentials.open(auth, pools.tls, impersonate, this.signal);
+    const credentials = await Credentials.open(
+      auth,
+      pools.tls,
+      impersonate,
+      this.signal,
+      this.#options.onReload,
+    );
     this.#opened = { pools, credentials };
     if (this.signal.aborted) pools.destroy();
     return this.#opened;

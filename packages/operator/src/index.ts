@@ -1,3 +1,4 @@
+export { type CertgenHome, type CertgenHomeOptions, openCertgen } from './certgen/certgen.ts';
 export { type EmbedOptions, embed, type Own } from './embed/embed.ts';
 export type { EmbedAuthority, EmbedInjection, EmbedLeaf, EmbedSpec } from './embed/resources.ts';
 export { type Held, heldOf } from './home/held.ts';
@@ -43,6 +44,6 @@ export {
   resourcesOfFile,
 } from './resources/declarations.ts';
 export { RESOURCE_KINDS } from './resources/kinds.ts';
-export { type Health, serveHealth } from './run/health.ts';
+export { type Health, type MetricsPage, serveHealth } from './run/health.ts';
 export { Operator, type OperatorEvent, type OperatorOptions } from './run/operator.ts';
 export { openView, type View, type ViewOptions } from './run/view.ts';

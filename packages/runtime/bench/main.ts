@@ -6,6 +6,7 @@ import { handshakes } from './handshakes.ts';
 import { importCost } from './import-cost.ts';
 import { kube } from './kube.ts';
 import { soak } from './soak.ts';
+import { startup } from './startup.ts';
 import { swaps } from './swaps.ts';
 
 const { values } = parseArgs({
@@ -18,6 +19,7 @@ const { values } = parseArgs({
 
 const PARTS: Readonly<Record<string, () => Promise<Figure[]> | Figure[]>> = {
   import: importCost,
+  startup,
   handshakes,
   swaps,
   kube,

@@ -44,7 +44,7 @@ import { createServer } from 'node:https';
 import { connect } from 'node:tls';
 import { readFileSync } from 'node:fs';
 const [, , kind, profilePath, lastKnownGood] = process.argv;
-const openShift = process.env.IS_OPENSHIFT === 'true';
+const openShift = runtime.isOpenShift();
 try {
   const server = createServer((request, response) => response.end('ok'));
   let profile;
@@ -70,15 +70,13 @@ try {
 const api = () => ({ KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(blackHolePort) });
 
 describe('S1: startup without an API server', () => {
-  test('1: an API server that accepts and never answers, twelve restarts, twelve successes within 2 s, no call', async () => {
+  // How long it takes is measured in bench/startup.ts; one that waited for the API server would be killed here.
+  test('1: an API server that accepts and never answers, twelve restarts, twelve successes, no call', async () => {
     const profile = scope.volume({ 'profile.json': PROFILE });
-    const slowest: number[] = [];
     for (let restart = 0; restart < 12; restart++) {
       const ended = await run(dir, role, { args: ['serves', profile.path('profile.json')], env: api() });
       expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining('SERVED TLSv1.3') });
-      slowest.push(ended.ms);
     }
-    expect(Math.max(...slowest)).toBeLessThan(2_000);
     expect(calls).toBe(0);
   });
 
@@ -103,13 +101,20 @@ describe('S1: startup without an API server', () => {
     expect(without.stdout).not.toContain('LISTENING');
     const withCopy = await run(dir, role, { args });
     expect(withCopy).toMatchObject({ code: 0, stdout: expect.stringContaining('SERVED TLSv1.3') });
-    expect(withCopy.stderr).toContain('last good');
+    expect(withCopy.stderr).toContain(`started with its copy ${copy}`);
+    rmSync(profile.path('profile.json'));
+    const absent = await run(dir, role, { args });
+    expect(absent).toMatchObject({ code: 0, stdout: expect.stringContaining('SERVED TLSv1.3') });
+    expect(absent.stderr).toContain(`(FILE_MISSING); started with its copy ${copy}`);
   });
 
   test.each([
     ['true', true],
     ['True', false],
+    ['TRUE', false],
     ['1', false],
+    ['true ', false],
+    ['', false],
     [undefined, false],
   ])('3: IS_OPENSHIFT=%s means %s', async (value, openShift) => {
     const env = value === undefined ? {} : { IS_OPENSHIFT: value };

@@ -29,7 +29,6 @@ export interface Ended {
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
-  readonly ms: number;
 }
 
 /** Runs a script in a process of its own. One that hangs is killed by its own id, and says so by its signal. */
@@ -40,7 +39,6 @@ export function run(
 ): Promise<Ended> {
   const file = join(dir, `script-${Math.random().toString(36).slice(2)}.${ext}`);
   writeFileSync(file, script);
-  const from = performance.now();
   const child = spawn(process.execPath, [...flags, file, ...args], {
     env: { PATH: process.env.PATH, ...env },
     timeout: 20_000,
@@ -56,8 +54,6 @@ export function run(
   });
   return new Promise((resolve, reject) => {
     child.once('error', reject);
-    child.once('close', (code, signal) =>
-      resolve({ code, signal, stdout, stderr, ms: performance.now() - from }),
-    );
+    child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
   });
 }

@@ -1,13 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import type { ReloadReport, RequestReport } from '@handover/kube';
 import { HandoverError } from '@handover/material';
 import { COMPAT, type Compat, Operator, resourcesOfFile, serveHealth } from '@handover/operator';
+import { addressIn } from '../address.ts';
 import type { Define } from '../context.ts';
 import { usageError } from '../error-line.ts';
 import { connectKube, ownNamespace } from '../kubernetes/connect.ts';
 import { type KubeFlags, kubeOptions } from '../kubernetes/flags.ts';
 import { OperatorLog } from '../kubernetes/say-operator.ts';
+import { createLog, type Level, levelIn } from '../log.ts';
+import { logMeters, logReload, logRequest, together } from '../log-meters.ts';
+import { Metrics } from '../metrics/metrics.ts';
+import { version } from '../version.ts';
 
 /** What one operator may ask of an API server; its fields are apart, so that a repair never waits behind other work. */
 const RATE = { perSecond: 45, burst: 100 };
@@ -23,6 +29,7 @@ interface Flags extends KubeFlags {
   /** False with --no-nudge. */
   readonly nudge: boolean;
   readonly healthAddress: string;
+  readonly logLevel: Level;
 }
 
 /** A request that hangs is given up after this (S0.5); a list comes in pages, each within it. */
@@ -51,7 +58,8 @@ export const define: Define = (command, context) => {
       '--no-nudge',
       'leave pods to their kubelet’s own time: changed files take a minute or more to arrive',
     )
-    .option('--health-address <host:port>', 'where /livez and /readyz are served', '127.0.0.1:8081')
+    .option('--health-address <host:port>', 'where /livez, /readyz and /metrics are served', '127.0.0.1:8081')
+    .option('--log-level <level>', 'trace, debug, info, warn or error', levelIn, 'info')
     .option('--json', 'its log is one JSON document per line in any case')
     .addHelpText(
       'after',
@@ -72,11 +80,32 @@ Examples:
       const signal = context.untilStopped();
       const namespace = ownNamespace(flags.namespace);
       const declarations = flags.file === undefined ? undefined : readFile(flags.file);
-      const [host, port] = addressOf(flags.healthAddress);
-      const log = new OperatorLog((line) => context.stdout.write(line), context.now);
+      const { host, port } = addressIn('--health-address', flags.healthAddress, {
+        host: '0.0.0.0',
+        example: '127.0.0.1:8081',
+      });
+      const log = createLog({
+        level: flags.logLevel,
+        write: (line) => context.stdout.write(line),
+        now: context.now,
+      });
+      const said = new OperatorLog(log);
+      const metrics = new Metrics({ version: version(), now: context.now });
+      const [traceRequest, sayReload] = [logRequest(log), logReload(log)];
+      const reports = {
+        timeout: REQUEST_MS,
+        onRequest: (report: RequestReport): void => {
+          metrics.onRequest(report);
+          traceRequest(report);
+        },
+        onReload: (report: ReloadReport): void => {
+          metrics.onReload(report);
+          sayReload(report);
+        },
+      };
       const end = new AbortController();
-      const { kube } = await connectKube(flags, end.signal, { rate: RATE, timeout: REQUEST_MS });
-      const { kube: swift } = await connectKube(flags, end.signal, { rate: false, timeout: REQUEST_MS });
+      const { kube } = await connectKube(flags, end.signal, { ...reports, rate: RATE });
+      const { kube: swift } = await connectKube(flags, end.signal, { ...reports, rate: false });
       const operator = new Operator({
         kube,
         swift,
@@ -89,10 +118,20 @@ Examples:
         takeOver: flags.takeOver,
         nudge: flags.nudge,
         namespaces: flags.namespaced?.split(',').filter((name) => name !== ''),
-        on: log.on,
+        meters: together(metrics.meters, logMeters(log)),
+        on: (event) => {
+          metrics.on(event);
+          said.on(event);
+        },
         signal,
       });
-      const health = await serveHealth({ host, port, waitingFor: () => operator.waitingFor() });
+      const health = await serveHealth({
+        host,
+        port,
+        waitingFor: () => operator.waitingFor(),
+        metrics: () => metrics.page(),
+      });
+      log.info({ event: 'serving', url: `http://${host.includes(':') ? `[${host}]` : host}:${health.port}` });
       try {
         await operator.run();
       } finally {
@@ -149,12 +188,4 @@ const readFile = (path: string): ReturnType<typeof resourcesOfFile> => {
       { path },
     );
   }
-};
-
-const addressOf = (text: string): readonly [string, number] => {
-  const found = /^(.*):(\d{1,5})$/.exec(text);
-  const port = Number(found?.[2]);
-  if (found === null || port > 65_535)
-    throw usageError(`--health-address ${text} is no address; write host:port, such as 127.0.0.1:8081`);
-  return [found[1] === '' ? '0.0.0.0' : (found[1] ?? ''), port];
 };

@@ -1,15 +1,38 @@
-import { passOnce, type RunEvent, runDirectory } from '@handover/engine';
-import type { Define } from '../context.ts';
+import { type Meters, passOnce, type RunEvent, runDirectory } from '@handover/engine';
+import { addressIn } from '../address.ts';
+import type { Context, Define } from '../context.ts';
 import { openHome } from '../directory/open-home.ts';
-import { eventDocument, Speaker } from '../directory/say-event.ts';
+import { eventDocument, levelOf, Speaker } from '../directory/say-event.ts';
 import { WaitsBelow } from '../directory/waits-below.ts';
+import { createLog, type Level, levelIn, withoutKeys } from '../log.ts';
+import { logMeters, together } from '../log-meters.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { MetricsServer } from '../metrics/serve.ts';
+import { version } from '../version.ts';
 
 const EVERY_MS = 1_000;
+
+interface Flags {
+  readonly once?: true;
+  readonly json?: true;
+  readonly metricsAddress?: string;
+  readonly logLevel: Level;
+}
 
 export const define: Define = (command, context) => {
   command
     .argument('<dir>', 'directory with the resources in *.yaml')
     .option('--once', 'one pass until there is nothing to do now, then end')
+    .option(
+      '--metrics-address <host:port>',
+      'serve /metrics there, such as 127.0.0.1:9464 (default: nowhere)',
+    )
+    .option(
+      '--log-level <level>',
+      'trace, debug, info, warn or error; trace and debug need --json',
+      levelIn,
+      'info',
+    )
     .option('--json', 'print one JSON document per event')
     .addHelpText(
       'after',
@@ -20,26 +43,55 @@ authorities are in DIR/state, readable by you alone. One process at a time; it m
 
 Examples:
   $ handover run /etc/handover
+  $ handover run /etc/handover --metrics-address 127.0.0.1:9464
   $ handover run /etc/handover --once`,
     )
-    .action(async (dir: string, flags: { once?: true; json?: true }) => {
-      const home = openHome(dir, context);
+    .action(async (dir: string, flags: Flags) => {
+      const metrics = await openMetrics(flags, context);
+      const log = createLog({
+        level: flags.logLevel,
+        write: (line) => context.stdout.write(line),
+        now: context.now,
+      });
+      const counted: readonly Meters[] = metrics === undefined ? [] : [metrics.meters];
+      const home = openHome(dir, context, together(...counted, ...(flags.json ? [logMeters(log)] : [])));
       home.check();
       const speaker = new Speaker();
       const live = flags.once !== true && flags.json !== true && context.stdout.isTTY === true;
       const waits = new WaitsBelow(context);
-      const on = (event: RunEvent): void => {
+      const say = (event: RunEvent): void => {
         if (flags.json === true) {
-          context.stdout.write(`${JSON.stringify(eventDocument(event, context.now()))}\n`);
+          log[levelOf(event)](eventDocument(event));
+          if (event.kind === 'acted')
+            for (const { kind, why, ...rest } of event.actions)
+              log.debug({
+                event: 'decided',
+                authority: event.authority,
+                action: kind,
+                ...('object' in rest ? { object: rest.object } : {}),
+                why,
+              });
           return;
         }
-        const lines = speaker.lines(event);
+        const lines = log.isLevelEnabled(levelOf(event)) ? speaker.lines(event) : [];
         if (lines.length > 0) waits.clear();
-        for (const line of lines) context.stdout.write(`${line}\n`);
+        for (const line of lines) context.stdout.write(`${withoutKeys(line)}\n`);
         if (live) waits.heard(event);
+      };
+      const on = (event: RunEvent): void => {
+        metrics?.on(event);
+        say(event);
       };
       const catalogue = home.load();
       const lock = await home.lock();
+      const server = await serve(flags, metrics).catch(async (error: unknown) => {
+        await lock.release();
+        throw error;
+      });
+      if (server !== undefined) {
+        if (flags.json === true) log.info({ event: 'serving', url: server.url });
+        else context.stdout.write(`metrics on ${server.url}\n`);
+      }
       const tick = live ? setInterval(() => waits.show(), EVERY_MS) : undefined;
       try {
         if (flags.once === true) {
@@ -51,7 +103,28 @@ Examples:
       } finally {
         clearInterval(tick);
         waits.clear();
+        await server?.close();
         await lock.release();
       }
     });
 };
+
+/** prom-client is loaded only by whoever wants metrics. */
+const openMetrics = async ({ metricsAddress }: Flags, { now }: Context): Promise<Metrics | undefined> => {
+  if (metricsAddress === undefined) return undefined;
+  metricsAt(metricsAddress);
+  const { Metrics } = await import('../metrics/metrics.ts');
+  return new Metrics({ version: version(), now });
+};
+
+const serve = async (
+  { metricsAddress }: Flags,
+  metrics: Metrics | undefined,
+): Promise<MetricsServer | undefined> => {
+  if (metricsAddress === undefined || metrics === undefined) return undefined;
+  const { serveMetrics } = await import('../metrics/serve.ts');
+  return serveMetrics(metrics, metricsAt(metricsAddress));
+};
+
+const metricsAt = (text: string): ReturnType<typeof addressIn> =>
+  addressIn('--metrics-address', text, { host: '127.0.0.1', example: '127.0.0.1:9464' });

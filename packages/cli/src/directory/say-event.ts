@@ -73,9 +73,13 @@ const few = (lines: readonly string[]): readonly string[] => {
   return lines.length > MOST_LINES ? [...shown, `and ${lines.length - MOST_LINES} more`] : shown;
 };
 
-/** The same for programs, one JSON document per line. */
-export const eventDocument = (event: RunEvent, at: number): object => {
-  const base = { at: new Date(at).toISOString(), event: event.kind };
+/** How much it matters. */
+export const levelOf = ({ kind }: RunEvent): 'info' | 'warn' | 'error' =>
+  kind === 'failed' ? 'error' : kind === 'untold' ? 'warn' : 'info';
+
+/** The same for programs, one JSON document per line; the log adds level and time. */
+export const eventDocument = (event: RunEvent): object => {
+  const base = { event: event.kind };
   switch (event.kind) {
     case 'loaded':
       return {

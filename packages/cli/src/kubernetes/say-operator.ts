@@ -1,6 +1,8 @@
 import { explain, type ProfileAction } from '@handover/core';
 import { HandoverError } from '@handover/material';
 import type { OperatorEvent } from '@handover/operator';
+import type { Logger } from 'pino';
+import type { Level } from '../log.ts';
 import { printable } from '../printable.ts';
 
 const codeOf = (error: unknown): { code: string; message: string } =>
@@ -13,24 +15,36 @@ const saidOf = (action: ProfileAction): string =>
     ? `writes profile ${action.hash.slice(0, 12)}: ${action.why}`
     : `rolls ${action.consumer}: ${action.why}`;
 
-/** One JSON document per thing that happened, for a cluster's log. A plan that only waits is said once. */
+interface Words {
+  readonly level: Level;
+  readonly event: string;
+  readonly [detail: string]: unknown;
+}
+
+/** One line per thing that happened, for a cluster's log. A plan that only waits is said once, and at `debug` each time. */
 export class OperatorLog {
-  readonly #write: (line: string) => void;
-  readonly #now: () => number;
+  readonly #log: Logger;
   readonly #last = new Map<string, string>();
 
-  constructor(write: (line: string) => void, now: () => number) {
-    this.#write = write;
-    this.#now = now;
+  constructor(log: Logger) {
+    this.#log = log;
   }
 
   readonly on = (event: OperatorEvent): void => {
-    const said = this.#wordsFor(event);
-    if (said !== undefined)
-      this.#write(`${JSON.stringify({ at: new Date(this.#now()).toISOString(), ...said })}\n`);
+    const { level, ...said } = this.#wordsFor(event);
+    this.#log[level](said);
+    if (event.kind !== 'acted') return;
+    for (const { kind: action, why, ...rest } of event.actions)
+      this.#log.debug({
+        event: 'decided',
+        authority: event.authority,
+        action,
+        ...('object' in rest ? { object: rest.object } : {}),
+        why,
+      });
   };
 
-  #wordsFor(event: OperatorEvent): object | undefined {
+  #wordsFor(event: OperatorEvent): Words {
     switch (event.kind) {
       case 'started':
         return { level: 'info', event: 'started', identity: event.identity };
@@ -91,9 +105,9 @@ export class OperatorLog {
     }
   }
 
-  #once(key: string, words: object): object | undefined {
+  #once(key: string, words: Words): Words {
     const text = JSON.stringify(words);
-    if (this.#last.get(key) === text) return undefined;
+    if (this.#last.get(key) === text) return { ...words, level: 'debug' };
     this.#last.set(key, text);
     return words;
   }

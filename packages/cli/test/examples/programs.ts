@@ -30,6 +30,7 @@ const PROGRAMS = {
   postgresql,
   systemd: () => onPath('systemd-analyze'),
   'docker-compose': () => onPath('docker-compose'),
+  prometheus: () => onPath('promtool'),
 } as const satisfies Record<string, () => string | undefined>;
 
 type Package = keyof typeof PROGRAMS;

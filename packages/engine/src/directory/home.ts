@@ -4,6 +4,7 @@ import { generateKey, type KeySource, type Leaf, type Resource } from '@handover
 import { duration, HandoverError, type Instant } from '@handover/material';
 import { type Catalogue, catalogueOf, secretOf } from '../catalogue.ts';
 import { DeclaredConsumers } from '../evidence/consumers.ts';
+import { type Meters, NO_METERS } from '../meters.ts';
 import type { Clock, EvidenceSource, Home, HomeFacts, ObjectId, ReloadHooks } from '../ports.ts';
 import { accountNumber } from './accounts.ts';
 import { DirectoryAuthorities } from './authorities.ts';
@@ -23,6 +24,7 @@ export interface DirectoryOptions {
   readonly evidence?: EvidenceSource;
   readonly reloads?: ReloadHooks;
   readonly trustNamespace?: string;
+  readonly meters?: Meters | undefined;
   /** The user we run as; undefined: do not look at who owns what. */
   readonly uid?: number | undefined;
 }
@@ -40,6 +42,7 @@ export class DirectoryHome implements Home {
   readonly keys: KeySource;
   readonly random = (bytes: number): Uint8Array => randomBytes(bytes);
   readonly facts: HomeFacts;
+  readonly meters: Meters;
   readonly #uid: number | undefined;
   #ownership: ReadonlyMap<ObjectId, Leaf['spec']['files']> = new Map();
 
@@ -48,7 +51,10 @@ export class DirectoryHome implements Home {
     this.files = options.files ?? diskFiles;
     this.clock = options.clock ?? new SteadyClock(this.files, this.state);
     this.keys = options.keys ?? generateKey;
-    this.evidence = options.evidence ?? new DeclaredConsumers({ keys: this.keys, random: this.random });
+    const { meters = NO_METERS } = options;
+    this.meters = meters;
+    this.evidence =
+      options.evidence ?? new DeclaredConsumers({ keys: this.keys, random: this.random, meters });
     this.#uid = 'uid' in options ? options.uid : process.getuid?.();
     this.facts = {
       consumersFound: false,
@@ -65,7 +71,7 @@ export class DirectoryHome implements Home {
     this.requests = new DirectoryRequests(this.files, `${this.state}/requests`);
     this.reloads =
       options.reloads ??
-      new DirectoryReloads(this.files, `${this.state}/reloads`, this.path, () => this.clock.now());
+      new DirectoryReloads(this.files, `${this.state}/reloads`, this.path, () => this.clock.now(), meters);
   }
 
   get out(): string {

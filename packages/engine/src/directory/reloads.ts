@@ -3,6 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Leaf, ObjectSeen } from '@handover/core';
 import { HandoverError, type Instant } from '@handover/material';
+import { type Meters, NO_METERS, type TellResult } from '../meters.ts';
 import type { ObjectId, ReloadHooks, Told } from '../ports.ts';
 import { type Files, replaceFile } from './files.ts';
 
@@ -11,10 +12,20 @@ type Reload = NonNullable<Leaf['spec']['reload']>;
 const TIMEOUT_MS = 30_000;
 const MAX_OUTPUT = 500;
 
-const failed = (what: string, why: string): HandoverError =>
+interface Failure {
+  readonly result: TellResult;
+}
+
+const failed = (what: string, why: string, result: TellResult): HandoverError =>
   new HandoverError('RELOAD_FAILED', `${what}: ${why}; the files are in place, it is tried again`, {
     retry: 'later',
+    cause: { result } satisfies Failure,
   });
+
+const resultOf = (error: unknown): TellResult =>
+  error instanceof HandoverError && error.code === 'RELOAD_FAILED'
+    ? (error.cause as Failure).result
+    : 'other';
 
 /** argv, no shell: nothing in it is ever interpreted. */
 const runCommand = ([program = '', ...args]: readonly string[], cwd: string): Promise<void> =>
@@ -25,12 +36,15 @@ const runCommand = ([program = '', ...args]: readonly string[], cwd: string): Pr
       if (errors.length < MAX_OUTPUT) errors += chunk.toString('utf8');
     });
     child.on('error', (error: NodeJS.ErrnoException) =>
-      reject(failed(program, error.code ?? 'cannot be run')),
+      reject(failed(program, error.code ?? 'cannot be run', 'cannot_run')),
     );
     child.on('close', (code, signal) => {
       const last = errors.trim().split('\n').at(-1)?.slice(0, MAX_OUTPUT) ?? '';
       if (code === 0) resolve();
-      else reject(failed(program, `ended with ${code ?? signal}${last === '' ? '' : `, saying "${last}"`}`));
+      else {
+        const said = last === '' ? '' : `, saying "${last}"`;
+        reject(failed(program, `ended with ${code ?? signal}${said}`, 'exit_code'));
+      }
     });
   });
 
@@ -40,11 +54,12 @@ const sendSignal = (files: Files, { pidFile, signal }: NonNullable<Reload['signa
     .toString('latin1')
     .trim()
     .split('\n', 1);
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw failed(pidFile, 'holds no pid');
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw failed(pidFile, 'holds no pid', 'no_process');
   try {
     process.kill(Number(text), signal);
   } catch (error) {
-    throw failed(`process ${text}`, (error as NodeJS.ErrnoException).code ?? 'cannot be signalled');
+    const { code = 'cannot be signalled' } = error as NodeJS.ErrnoException;
+    throw failed(`process ${text}`, code, 'no_process');
   }
 };
 
@@ -57,10 +72,14 @@ const post = (url: string): Promise<void> =>
         response.resume();
         const code = response.statusCode ?? 0;
         if (code >= 200 && code < 300) resolve();
-        else reject(failed(url, `answers ${code}`));
+        else reject(failed(url, `answers ${code}`, 'refused'));
       },
     );
-    ask.on('error', (error: NodeJS.ErrnoException) => reject(failed(url, error.code ?? error.name))).end();
+    ask
+      .on('error', (error: NodeJS.ErrnoException) =>
+        reject(failed(url, error.code ?? error.name, 'unreachable')),
+      )
+      .end();
   });
 
 /** Tells programs that their files changed, and remembers since when each has known what. */
@@ -69,12 +88,14 @@ export class DirectoryReloads implements ReloadHooks {
   readonly #root: string;
   readonly #cwd: string;
   readonly #now: () => Instant;
+  readonly #meters: Meters;
 
-  constructor(files: Files, root: string, cwd: string, now: () => Instant) {
+  constructor(files: Files, root: string, cwd: string, now: () => Instant, meters: Meters = NO_METERS) {
     this.#files = files;
     this.#root = root;
     this.#cwd = cwd;
     this.#now = now;
+    this.#meters = meters;
   }
 
   #name(id: ObjectId): string {
@@ -95,9 +116,14 @@ export class DirectoryReloads implements ReloadHooks {
   async tell(id: ObjectId, leaf: Leaf, seen: ObjectSeen): Promise<void> {
     const { reload } = leaf.spec;
     if (reload === undefined) return;
-    if (reload.command !== undefined) await runCommand(reload.command, this.#cwd);
-    else if (reload.signal !== undefined) sendSignal(this.#files, reload.signal);
-    else if (reload.http !== undefined) await post(reload.http.url);
+    const how = reload.command !== undefined ? 'command' : reload.signal !== undefined ? 'signal' : 'http';
+    try {
+      await this.#tellBy(reload);
+      this.#meters.told(how, 'done');
+    } catch (error) {
+      this.#meters.told(how, resultOf(error));
+      throw error;
+    }
     const before = await this.told(id);
     const now = this.#now();
     const issuer = seen.leaf?.issuer;
@@ -117,5 +143,11 @@ export class DirectoryReloads implements ReloadHooks {
     };
     await this.#files.makeDirectory(this.#root, 0o700);
     await replaceFile(this.#files, this.#root, this.#name(id), `${JSON.stringify(told)}\n`, 0o600);
+  }
+
+  async #tellBy({ command, signal, http }: Reload): Promise<void> {
+    if (command !== undefined) await runCommand(command, this.#cwd);
+    else if (signal !== undefined) sendSignal(this.#files, signal);
+    else if (http !== undefined) await post(http.url);
   }
 }

@@ -3,10 +3,11 @@ import type { Action, Plan } from '@handover/core';
 import { after, HandoverError, type Instant } from '@handover/material';
 import type { Catalogue } from '../catalogue.ts';
 import { idOf } from '../catalogue.ts';
-import type { AuthorityId } from '../ports.ts';
+import type { AuthorityId, ObjectId } from '../ports.ts';
 import { keepProfile } from '../profile.ts';
 import { type Outcome, reconcile } from '../reconcile.ts';
 import { isStatic, reconcileStaticBundle } from '../static-bundle.ts';
+import { driftedIn, type Vitals, vitalsOf } from '../vitals.ts';
 import { WorkQueue } from '../work-queue.ts';
 import type { DirectoryHome } from './home.ts';
 import { rememberResources } from './resources.ts';
@@ -19,8 +20,15 @@ export type RunEvent =
       readonly authority: AuthorityId;
       readonly actions: readonly Action[];
       readonly plan: Plan;
+      /** Of what was written: what somebody else had changed. */
+      readonly repaired: readonly ObjectId[];
     }
-  | { readonly kind: 'rested'; readonly authority: AuthorityId; readonly plan: Plan }
+  | {
+      readonly kind: 'rested';
+      readonly authority: AuthorityId;
+      readonly plan: Plan;
+      readonly vitals: Vitals;
+    }
   | { readonly kind: 'untold'; readonly authority: AuthorityId; readonly programs: readonly string[] }
   | {
       readonly kind: 'failed';
@@ -69,8 +77,10 @@ export async function work(
   if (home.clock instanceof SteadyClock) await home.clock.save();
   const outcome = await reconcile(home, catalogue, id);
   const { plan, untold, sight } = outcome;
-  if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan });
-  else on({ kind: 'rested', authority: id, plan });
+  if (plan.actions.length > 0) {
+    const repaired = driftedIn(sight, plan);
+    on({ kind: 'acted', authority: id, actions: plan.actions, plan, repaired });
+  } else on({ kind: 'rested', authority: id, plan, vitals: vitalsOf(sight, plan) });
   if (untold.length > 0) on({ kind: 'untold', authority: id, programs: untold });
   const busy = plan.actions.length > 0;
   return { busy, again: Math.min(againFor(outcome, sight.now), backstop) as Instant };
@@ -131,6 +141,7 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
       }
     },
   });
+  home.meters.queue(() => ({ due: queue.due, planned: queue.size }));
   for (const key of workOf(catalogue)) queue.add(key);
   await home.files.makeDirectory(`${home.state}/requests`, 0o700);
   const watchers = [

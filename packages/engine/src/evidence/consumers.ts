@@ -3,7 +3,7 @@ import type { Instant } from '@handover/material';
 import { authorityRef, ownBundleOf, secretOf } from '../catalogue.ts';
 import type { Duties } from '../policy-for.ts';
 import type { AuthorityRecord, EvidenceSource, ObjectId } from '../ports.ts';
-import { type ProbeTools, probe } from './probe.ts';
+import { answerOf, type ProbeTools, probe } from './probe.ts';
 import { askStatus } from './status-document.ts';
 
 type Declared = Duties['authority']['spec']['consumers'][number];
@@ -81,6 +81,7 @@ export class DeclaredConsumers implements EvidenceSource {
     let stripsCross = false;
     if (record !== undefined && consumer.status !== undefined) {
       const said = await askStatus(consumer.status, record, now);
+      this.#tools.meters?.asked('status', said === undefined ? 'silent' : 'shown');
       if (said !== undefined) {
         proofs.push(said.proof);
         uid = `${consumer.name}#${said.pid}`;
@@ -88,6 +89,7 @@ export class DeclaredConsumers implements EvidenceSource {
     }
     if (record !== undefined && consumer.probe !== undefined) {
       const shown = await probe(consumer.probe, record, this.#tools, now);
+      this.#tools.meters?.asked('probe', answerOf(shown));
       proofs.push(...(shown?.proofs ?? []));
       stripsCross = shown?.stripsCross ?? false;
       // It answers, and cannot show what it trusts: that rests on its owner's word.

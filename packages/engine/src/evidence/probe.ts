@@ -10,12 +10,14 @@ import {
   PrivateKey,
   parseCertificate,
 } from '@handover/material';
+import type { Answered, Meters } from '../meters.ts';
 import type { AuthorityRecord } from '../ports.ts';
 import { type ClientCertificate, handshake } from './handshake.ts';
 
 export interface ProbeTools {
   readonly keys: KeySource;
   readonly random: (bytes: number) => Uint8Array;
+  readonly meters?: Meters | undefined;
 }
 
 export interface ProbeTarget {
@@ -27,6 +29,13 @@ export interface ProbeResult {
   readonly proofs: readonly Proof[];
   readonly stripsCross: boolean;
 }
+
+/** In one word, for whoever counts. */
+export const answerOf = (result: ProbeResult | undefined): Answered => {
+  if (result === undefined) return 'silent';
+  if (result.stripsCross) return 'strips_cross';
+  return result.proofs.length === 0 ? 'vague' : 'shown';
+};
 
 const split = (address: string): { host: string; port: number } => {
   const at = address.lastIndexOf(':');

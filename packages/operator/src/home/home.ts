@@ -10,6 +10,7 @@ import {
   type Home,
   type HomeFacts,
   idOf,
+  type Meters,
   type ObjectId,
   type ProfilePlatform,
   type ResourceReader,
@@ -23,7 +24,7 @@ import type { Declarations } from '../resources/declarations.ts';
 import type { Declared } from '../resources/declared.ts';
 import { PodConsumers } from '../workloads/consumers.ts';
 import { Nudges } from '../workloads/nudge.ts';
-import type { Population } from '../workloads/population.ts';
+import type { Residents } from '../workloads/population.ts';
 import { KubeRollouts } from '../workloads/rollouts.ts';
 import { selectedBy } from '../workloads/selected.ts';
 import { Showing } from '../workloads/showing.ts';
@@ -41,6 +42,7 @@ import type { Held } from './held.ts';
 import type { Kinds } from './kinds.ts';
 import { Mirror } from './mirror.ts';
 import { Shelf, type ShelfOptions } from './objects.ts';
+import { readOpenShiftProfile } from './openshift.ts';
 import { Overlay } from './overlay.ts';
 import { idOfPlace, isField, type Place, type Plural, placeOf, placesOf } from './place.ts';
 
@@ -55,6 +57,8 @@ export interface KubeHomeOptions {
   readonly declarations: Declarations;
   /** Kinds that are watched whole; none: this account may see only what it can name. */
   readonly wide: readonly Plural[];
+  /** Whether nothing is watched at all: every look asks, for whoever is gone in a moment. Default: false. */
+  readonly once?: boolean | undefined;
   readonly namespaces?: readonly string[] | undefined;
   readonly clusterTrustBundles: boolean;
   readonly wishOf: RegisterOptions['wishOf'];
@@ -65,14 +69,17 @@ export interface KubeHomeOptions {
   /** Whether consumers are found by looking at pods. */
   readonly consumersFound: boolean;
   /** Live pods, and what makes them; undefined: this account may not see them. */
-  readonly population?: Population | undefined;
+  readonly population?: Residents | undefined;
+  /** What the owner of an object says of readers whose pods do not say how they pick changes up. */
+  readonly wordOf?: ((id: ObjectId) => string | undefined) | undefined;
   /** Whether pods are told when something they read was written. */
   readonly nudge?: boolean;
-  /** What the platform asks for in matters of TLS. */
-  readonly clusterProfile: ProfilePlatform['cluster'];
+  /** What the platform asks for in matters of TLS. Default: it is asked each time. */
+  readonly clusterProfile?: ProfilePlatform['cluster'];
   /** All evidence there is, instead of what this home would look for. */
   readonly evidence?: EvidenceSource | undefined;
   readonly keys?: KeySource | undefined;
+  readonly meters?: Meters | undefined;
   /** Ends watches and reads. */
   readonly signal: AbortSignal;
   /** Ends writes, which may outlast the reads by a moment: a write that is cut off may land all the same. */
@@ -124,7 +131,7 @@ export class KubeHome implements Home {
       now: () => after(this.#now(), 2 * second),
       setBacks: () => this.clock.setBacks?.() ?? [],
     });
-    const tools = { keys: this.keys, random: this.random };
+    const tools = { keys: this.keys, random: this.random, meters: options.meters };
     this.#showing = new Showing(tools);
     this.#declared = new DeclaredConsumers(tools);
     const clock = new WatchedClock(
@@ -146,7 +153,7 @@ export class KubeHome implements Home {
       onTrouble: options.onTrouble,
     });
     const named = new OneByOne({ kube, kinds, signal }, (plural) => this.#known(plural));
-    this.overlay = new Overlay(this.mirror, named);
+    this.overlay = new Overlay(options.once === true ? named : this.mirror, named);
     this.#look = named;
     const nudges =
       options.population === undefined || options.nudge === false
@@ -161,6 +168,7 @@ export class KubeHome implements Home {
       kube,
       swift: options.swift ?? kube,
       kinds,
+      namespace,
       cache: this.overlay,
       now: () => this.#now(),
       signal: options.writeSignal ?? signal,
@@ -179,7 +187,7 @@ export class KubeHome implements Home {
         ? undefined
         : new KubeRollouts(kube, population, () => this.#now(), options.writeSignal ?? signal);
     this.profiles = {
-      cluster: options.clusterProfile,
+      cluster: options.clusterProfile ?? (() => readOpenShiftProfile(kube, signal)),
       workloads: (profile) =>
         population === undefined
           ? []
@@ -220,7 +228,7 @@ export class KubeHome implements Home {
 
   /** API fields, whoever an Authority declares, and whoever's pods read something of it. */
   #seenBy(fresh: boolean): EvidenceSource {
-    const { population, evidence } = this.#options;
+    const { population, evidence, wordOf = () => undefined } = this.#options;
     if (evidence !== undefined) return evidence;
     const pods =
       population === undefined
@@ -230,6 +238,7 @@ export class KubeHome implements Home {
               population,
               showing: this.#showing,
               fresh,
+              wordOf,
               issued: (authority) =>
                 (fresh ? this.objects : this.cached.objects).issuedBy(authority, new Set()),
               obstacle: (consumer) => this.rollouts?.obstacles.why(consumer, this.#now()),
@@ -290,7 +299,7 @@ export class KubeHome implements Home {
     const { declarations } = this.#options;
     // Single objects have to be followed before they can be found.
     const first = await this.#registerOf(declarations.all(), declarations.namespaces(), this.overlay);
-    await this.mirror.follow(this.#toFollow(first));
+    if (this.#options.once !== true) await this.mirror.follow(this.#toFollow(first));
     this.#register = await this.#registerOf(declarations.all(), declarations.namespaces(), this.overlay);
     return this.#register;
   }

@@ -12,14 +12,31 @@ export interface HealthOptions {
   readonly port: number;
   /** What is not ready yet, in words; empty: everything is. */
   readonly waitingFor: () => readonly string[];
+  /** What `/metrics` answers; undefined: there is no such page. */
+  readonly metrics?: (() => Promise<MetricsPage>) | undefined;
 }
 
-/** `/livez`: this process answers. `/readyz`: it has seen, and put right, everything once. */
-export async function serveHealth({ host, port, waitingFor }: HealthOptions): Promise<Health> {
+export interface MetricsPage {
+  readonly contentType: string;
+  readonly body: string;
+}
+
+/** `/livez`: this process answers. `/readyz`: it has seen, and put right, everything once. `/metrics`: what is counted. */
+export async function serveHealth({ host, port, waitingFor, metrics }: HealthOptions): Promise<Health> {
   const server: Server = createServer(
     { requestTimeout: 5_000, headersTimeout: 5_000 },
     (request, response) => {
       const [path] = (request.url ?? '').split('?', 1);
+      if (path === '/metrics' && metrics !== undefined) {
+        void metrics().then(
+          ({ contentType, body }) => {
+            response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-store' });
+            response.end(body);
+          },
+          () => response.writeHead(500).end(),
+        );
+        return;
+      }
       const missing = path === '/readyz' ? waitingFor() : [];
       const known = path === '/livez' || path === '/readyz';
       const status = !known ? 404 : missing.length > 0 ? 503 : 200;

@@ -4,6 +4,7 @@ import {
   authorityRef,
   type Home,
   idOf,
+  type Meters,
   type Outcome,
   reconcile,
   reconcileProfile,
@@ -11,6 +12,8 @@ import {
   repair,
   throughCache,
   toldOfPlatform,
+  type Vitals,
+  vitalsOf,
   WorkQueue,
 } from '@handover/engine';
 import { type Kube, type LeaderLease, lead } from '@handover/kube';
@@ -50,7 +53,7 @@ export type OperatorEvent =
       readonly actions: readonly Action[];
       readonly plan: Plan;
     }
-  | { readonly kind: 'rested'; readonly authority: string; readonly plan: Plan }
+  | { readonly kind: 'rested'; readonly authority: string; readonly plan: Plan; readonly vitals: Vitals }
   | { readonly kind: 'profiled'; readonly profile: string; readonly actions: readonly ProfileAction[] }
   | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }
   /** What cannot be written now, and why; empty: everything can again. Said when it changes. */
@@ -90,6 +93,7 @@ export interface OperatorOptions {
   readonly resync?: number;
   /** Something that is followed changed, whoever leads. */
   readonly onSeen?: (() => void) | undefined;
+  readonly meters?: Meters | undefined;
   readonly on: (event: OperatorEvent) => void;
   readonly signal: AbortSignal;
 }
@@ -318,6 +322,7 @@ export class Operator {
       consumersFound,
       population,
       nudge: this.#options.nudge ?? true,
+      meters: this.#options.meters,
       signal: this.#signal,
       writeSignal: this.#writes.signal,
       onChange: (plural, key, before, now) => this.#objectChanged(plural, key, before, now),
@@ -421,6 +426,7 @@ export class Operator {
       work: (key) => this.#work(home, key),
     });
     this.#queue = queue;
+    this.#options.meters?.queue(() => ({ due: queue.due, planned: queue.size }));
     queue.add(RESOURCES);
     this.#options.on({ kind: 'leading', held: true });
     this.#running = queue.run(signal).finally(() => this.#statuses?.stop());
@@ -582,7 +588,7 @@ export class Operator {
   async #tell(home: KubeHome, register: Register, id: string, { sight, plan }: Outcome): Promise<void> {
     const { on } = this.#options;
     if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan });
-    else on({ kind: 'rested', authority: id, plan });
+    else on({ kind: 'rested', authority: id, plan, vitals: vitalsOf(sight, plan) });
     const obstacles = obstaclesIn(sight);
     const before = this.#obstacles.get(id) ?? [];
     if (obstacles.join() !== before.join()) on({ kind: 'obstructed', authority: id, obstacles });

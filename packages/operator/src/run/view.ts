@@ -3,7 +3,6 @@ import type { Kube } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
 import { KubeHome } from '../home/home.ts';
 import { kindsWith, trustBundleVersion } from '../home/kinds.ts';
-import { readOpenShiftProfile } from '../home/openshift.ts';
 import { PLURALS } from '../home/place.ts';
 import { FIELD_MANAGER } from '../home/record.ts';
 import type { Register } from '../resources/catalogue.ts';
@@ -56,7 +55,6 @@ export async function openView({
     wide: PLURALS.filter((candidate) => candidate !== 'clustertrustbundles' || version !== undefined),
     clusterTrustBundles: version !== undefined,
     wishOf: ownWish,
-    clusterProfile: () => readOpenShiftProfile(kube, signal),
     takeOver: false,
     consumersFound: true,
     evidence: seenEvidence(kube, namespace, signal),

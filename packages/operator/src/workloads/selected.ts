@@ -3,7 +3,7 @@ import { idOf, profileObjectOf, selects } from '@handover/engine';
 import { placeOf } from '../home/place.ts';
 import { TLS_PROFILE_HASH } from '../marks.ts';
 import type { Pod } from './pods.ts';
-import type { Population } from './population.ts';
+import type { Residents } from './population.ts';
 import type { Workload } from './workload.ts';
 
 export type SelectedWorkload = ProfileWorkload & { readonly version: string };
@@ -30,7 +30,7 @@ const reloadOf = (workload: Workload, pods: readonly Pod[], configMap: string): 
 export const selectedBy = (
   profile: TlsProfile,
   oldestFirst: readonly TlsProfile[],
-  population: Population,
+  population: Residents,
   obstacle: (consumer: string) => string | undefined,
 ): readonly SelectedWorkload[] => {
   const { namespace } = profile.metadata;

@@ -1,5 +1,5 @@
 import type { Proof } from '@handover/core';
-import { type AuthorityRecord, askStatus, type ProbeTools, probe } from '@handover/engine';
+import { type AuthorityRecord, answerOf, askStatus, type ProbeTools, probe } from '@handover/engine';
 import { after, type Instant } from '@handover/material';
 import type { Pod } from './pods.ts';
 
@@ -86,6 +86,7 @@ export class Showing {
     let stripsCross = false;
     if (ack !== undefined) {
       const said = await askStatus({ url: `http://${host}:${ack}/` }, record, now);
+      this.#tools.meters?.asked('status', said?.podUid === pod.uid ? 'shown' : 'silent');
       // An address is handed on when a pod ends: only its uid says whose answer it is.
       if (said?.podUid === pod.uid) proofs.push(said.proof);
     }
@@ -96,6 +97,7 @@ export class Showing {
         this.#tools,
         now,
       );
+      this.#tools.meters?.asked('probe', answerOf(result));
       proofs.push(...(result?.proofs ?? []));
       stripsCross = result?.stripsCross ?? false;
       if (result !== undefined && proofs.length === 0) proofs.push({ by: 'probed', at: now });

@@ -73,8 +73,8 @@ const replicas = new Set<Replica>();
  * Another version beside this one: `HANDOVER_OLDER=CHECKOUT` (built) `HANDOVER_SECONDS=300 npm run test:cluster -- embed -t S0.8`.
  * By default both replicas are of this version, and it takes as long as 1,000 handshakes do.
  */
-const OLDER = process.env['HANDOVER_OLDER'];
-const LEAST_MS = Number(process.env['HANDOVER_SECONDS'] ?? '0') * 1_000;
+const OLDER = process.env.HANDOVER_OLDER;
+const LEAST_MS = Number(process.env.HANDOVER_SECONDS ?? '0') * 1_000;
 const olderEmbed = async (): Promise<typeof embed> => {
   if (OLDER === undefined) return embed;
   const built: { embed: typeof embed } = await import(join(OLDER, 'packages/operator/dist/index.js'));

@@ -1,0 +1,39 @@
+import { type Logger, pino } from 'pino';
+import { usageError } from './error-line.ts';
+
+export const LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
+export type Level = (typeof LEVELS)[number];
+
+/** For `--log-level`. */
+export const levelIn = (text: string): Level => {
+  const known = LEVELS.find((level) => level === text);
+  if (known !== undefined) return known;
+  throw usageError(`--log-level ${text.slice(0, 80)} is no level; use ${LEVELS.join(', ')}`);
+};
+
+const KEY_BLOCK =
+  /-----BEGIN [A-Z ]*PRIVATE KEY-----(?:(?!-----END )[^"])*(?:-----END [A-Z ]*PRIVATE KEY-----)?/g;
+
+/**
+ * The last guard, in case somebody one day logs what holds a key. The first is that nothing which does is handed to a log: keys
+ * live in `PrivateKey`, and events carry names, dates and reasons.
+ */
+export const withoutKeys = (text: string): string => text.replace(KEY_BLOCK, '[private key]');
+
+export interface LogOptions {
+  readonly level: Level;
+  readonly write: (line: string) => unknown;
+  readonly now: () => number;
+}
+
+/** One JSON document per line: `level`, `at`, `event`, and what belongs to it. */
+export const createLog = ({ level, write, now }: LogOptions): Logger =>
+  pino(
+    {
+      level,
+      base: null,
+      timestamp: () => `,"at":"${new Date(now()).toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    { write: (line: string) => void write(withoutKeys(line)) },
+  );

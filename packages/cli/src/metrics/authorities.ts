@@ -1,0 +1,146 @@
+import type { Phase } from '@handover/core';
+import type { Validity, Vitals } from '@handover/engine';
+import { Gauge, type Registry } from 'prom-client';
+import { METRICS, type MetricName } from './names.ts';
+
+const PHASES = ['Stable', 'Introducing', 'Activating', 'Retiring'] as const satisfies readonly Phase[];
+/** A scrape must stay small however many Leaves there are: those that end first are the ones to know about. */
+const MOST_LEAVES = 2_000;
+const MOST_BLOCKERS = 50;
+const MOST_AUTHORITIES = 1_000;
+/** Each is looked at every half minute at least; who was not for this long is gone. */
+const FORGET_MS = 600_000;
+
+interface Known {
+  readonly vitals: Vitals;
+  readonly phaseSince: number;
+  readonly heardAt: number;
+  readonly obstacles: number;
+}
+
+type Labels = Readonly<Record<string, string>>;
+type Sample = readonly [labels: Labels, value: number];
+
+/** Gauges of authorities, made from what was last heard of each at the moment somebody scrapes. */
+export class AuthorityGauges {
+  readonly #known = new Map<string, Known>();
+  readonly #now: () => number;
+
+  constructor(register: Registry, now: () => number) {
+    this.#now = now;
+    const gauge = (which: MetricName, samples: () => Iterable<Sample>): void => {
+      const [name, help, labelNames] = METRICS[which];
+      new Gauge({
+        name,
+        help,
+        labelNames,
+        registers: [register],
+        collect() {
+          this.reset();
+          for (const [labels, value] of samples()) this.set(labels, value);
+        },
+      });
+    };
+    const each = (of: (known: Known, labels: Labels) => readonly Sample[]) => () =>
+      this.#all().flatMap(([authority, known]) => of(known, { authority }));
+    gauge(
+      'phase',
+      each(({ vitals }, labels) =>
+        PHASES.map((phase) => [{ ...labels, phase }, vitals.phase === phase ? 1 : 0]),
+      ),
+    );
+    gauge(
+      'phaseSince',
+      each(({ phaseSince }, labels) => [[labels, phaseSince / 1000]]),
+    );
+    for (const [which, date] of [
+      ['caExpiry', 'notAfter'],
+      ['caStart', 'notBefore'],
+    ] as const)
+      gauge(
+        which,
+        each(({ vitals }, labels) =>
+          vitals.generations.map(({ number, role, [date]: at }) => [
+            { ...labels, generation: String(number), role },
+            at / 1000,
+          ]),
+        ),
+      );
+    gauge('leafExpiry', () => this.#leaves('notAfter'));
+    gauge('leafStart', () => this.#leaves('notBefore'));
+    gauge(
+      'leavesMissing',
+      each(({ vitals }, labels) => [
+        [labels, vitals.leaves.filter(({ valid }) => valid === undefined).length],
+      ]),
+    );
+    gauge(
+      'blocked',
+      each(({ vitals }, labels) => [[labels, vitals.blockers.length]]),
+    );
+    gauge(
+      'blockingSince',
+      each(({ vitals }, labels) =>
+        vitals.blockers
+          .slice(0, MOST_BLOCKERS)
+          .map(({ consumer, since }) => [{ ...labels, consumer }, since / 1000]),
+      ),
+    );
+    gauge(
+      'consumers',
+      each(({ vitals }, labels) =>
+        [...vitals.evidence].map(([evidence, count]) => [{ ...labels, evidence }, count]),
+      ),
+    );
+    gauge(
+      'obstacles',
+      each(({ obstacles }, labels) => [[labels, obstacles]]),
+    );
+  }
+
+  heard(id: string, vitals: Vitals): void {
+    const before = this.#known.get(id);
+    if (before === undefined && this.#known.size >= MOST_AUTHORITIES) return;
+    const now = this.#now();
+    const same = before?.vitals.phase === vitals.phase ? before.phaseSince : now;
+    this.#known.set(id, {
+      vitals,
+      phaseSince: vitals.phaseSince ?? same,
+      heardAt: now,
+      obstacles: before?.obstacles ?? 0,
+    });
+  }
+
+  /** Between acting and the next rest only the phase is known. */
+  moved(id: string, phase: Phase): void {
+    const before = this.#known.get(id);
+    if (before === undefined || before.vitals.phase === phase) return;
+    this.heard(id, { ...before.vitals, phase, phaseSince: undefined });
+  }
+
+  obstructed(id: string, obstacles: number): void {
+    const before = this.#known.get(id);
+    if (before !== undefined) this.#known.set(id, { ...before, obstacles });
+  }
+
+  keepOnly(ids: ReadonlySet<string>): void {
+    for (const id of this.#known.keys()) if (!ids.has(id)) this.#known.delete(id);
+  }
+
+  #all(): readonly (readonly [string, Known])[] {
+    const oldest = this.#now() - FORGET_MS;
+    return [...this.#known].filter(([, { heardAt }]) => heardAt >= oldest);
+  }
+
+  #leaves(date: keyof Validity): readonly Sample[] {
+    return this.#all()
+      .flatMap(([authority, { vitals }]) =>
+        vitals.leaves.flatMap(({ leaf, valid }) =>
+          valid === undefined ? [] : [{ labels: { leaf, authority }, valid }],
+        ),
+      )
+      .sort((a, b) => a.valid.notAfter - b.valid.notAfter)
+      .slice(0, MOST_LEAVES)
+      .map(({ labels, valid }) => [labels, valid[date] / 1000]);
+  }
+}

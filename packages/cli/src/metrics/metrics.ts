@@ -1,0 +1,150 @@
+import type { Meters, RunEvent } from '@handover/engine';
+import type { ReloadReport, RequestReport } from '@handover/kube';
+import { HandoverError } from '@handover/material';
+import type { OperatorEvent } from '@handover/operator';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { AuthorityGauges } from './authorities.ts';
+import { METRICS, type MetricName } from './names.ts';
+
+export interface MetricsOptions {
+  readonly version: string;
+  readonly now: () => number;
+}
+
+/** The last part but one of an object's id, or its first: what kind it is. */
+const KINDS = [
+  'secrets',
+  'configmaps',
+  'clustertrustbundles',
+  'apiservices',
+  'customresourcedefinitions',
+  'mutatingwebhookconfigurations',
+  'validatingwebhookconfigurations',
+] as const;
+const kindOf = (object: string): string => {
+  const parts = object.toLowerCase().split('/');
+  return KINDS.find((kind) => parts.includes(kind)) ?? 'other';
+};
+
+/** Ours are constants of the code; anything else must not become a label of its own. */
+const codeOf = (error: unknown): string => (error instanceof HandoverError ? error.code : 'INTERNAL');
+
+const counter = (register: Registry, which: MetricName): Counter => {
+  const [name, help, labelNames] = METRICS[which];
+  return new Counter({ name, help, labelNames, registers: [register] });
+};
+
+/** Everything that is counted in one process. The only place that knows prom-client (docs/decisions/0901). */
+export class Metrics {
+  readonly #register = new Registry();
+  readonly #authorities: AuthorityGauges;
+  readonly #decisions: Counter;
+  readonly #repairs: Counter;
+  readonly #reloads: Counter;
+  readonly #probes: Counter;
+  readonly #failures: Counter;
+  readonly #requests: Counter;
+  readonly #requestSeconds: Histogram;
+  readonly #leading: Gauge;
+  #queue: () => { readonly due: number; readonly planned: number } = () => ({ due: 0, planned: 0 });
+
+  constructor({ version, now }: MetricsOptions) {
+    const register = this.#register;
+    this.#authorities = new AuthorityGauges(register, now);
+    this.#decisions = counter(register, 'decisions');
+    this.#repairs = counter(register, 'repairs');
+    this.#reloads = counter(register, 'reloads');
+    this.#probes = counter(register, 'probes');
+    this.#failures = counter(register, 'failures');
+    this.#requests = counter(register, 'requests');
+    const [name, help, labelNames] = METRICS.requestSeconds;
+    const buckets = [0.005, 0.025, 0.1, 0.5, 1, 2.5, 10];
+    this.#requestSeconds = new Histogram({ name, help, labelNames, buckets, registers: [register] });
+    this.#leading = this.#gauge('leading');
+    this.#gauge('info').set({ version }, 1);
+    this.#gauge('queueDepth', () => this.#queue().due);
+    this.#gauge('queuePlanned', () => this.#queue().planned);
+    collectDefaultMetrics({ register });
+  }
+
+  #gauge(which: MetricName, value?: () => number): Gauge {
+    const [name, help, labelNames] = METRICS[which];
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: [this.#register],
+      ...(value === undefined ? {} : { collect: () => gauge.set(value()) }),
+    });
+    return gauge;
+  }
+
+  readonly meters: Meters = {
+    asked: (how, result) => this.#probes.inc({ how, result }),
+    told: (how, result) =>
+      this.#reloads.inc({
+        what: `hook_${how}`,
+        result: result === 'done' ? 'done' : 'failed',
+        reason: result,
+      }),
+    queue: (depth) => {
+      this.#queue = depth;
+    },
+  };
+
+  readonly onRequest = ({ verb, resource, status, ms }: RequestReport): void => {
+    this.#requests.inc({ verb, resource, code: status === 0 ? 'none' : String(status) });
+    this.#requestSeconds.observe({ verb }, ms / 1000);
+  };
+
+  readonly onReload = ({ what, reason, error }: ReloadReport): void =>
+    this.#reloads.inc({ what, result: error === undefined ? 'done' : 'failed', reason });
+
+  readonly on = (event: RunEvent | OperatorEvent): void => {
+    switch (event.kind) {
+      case 'loaded':
+        this.#leading.set(1);
+        this.#authorities.keepOnly(new Set(event.catalogue.authorities.keys()));
+        return;
+      case 'leading':
+        this.#leading.set(event.held ? 1 : 0);
+        // Whoever does not lead does not know how things are.
+        if (!event.held) this.#authorities.keepOnly(new Set());
+        return;
+      case 'acted':
+        for (const { kind } of event.actions) this.#decisions.inc({ action: kind });
+        if ('repaired' in event) for (const object of event.repaired) this.#repaired(object);
+        this.#authorities.moved(event.authority, event.plan.phase);
+        return;
+      case 'profiled':
+        for (const { kind } of event.actions) this.#decisions.inc({ action: kind });
+        return;
+      case 'rested':
+        this.#authorities.heard(event.authority, event.vitals);
+        return;
+      case 'repaired':
+        this.#repaired(event.object);
+        return;
+      case 'obstructed':
+        this.#authorities.obstructed(event.authority, event.obstacles.length);
+        return;
+      case 'failed':
+        this.#failures.inc({ code: codeOf(event.error) });
+        return;
+      case 'started':
+      case 'refused':
+      case 'untold':
+        return;
+      default:
+        event satisfies never;
+    }
+  };
+
+  #repaired(object: string): void {
+    this.#repairs.inc({ kind: kindOf(object) });
+  }
+
+  async page(): Promise<{ readonly contentType: string; readonly body: string }> {
+    return { contentType: this.#register.contentType, body: await this.#register.metrics() };
+  }
+}

@@ -1,0 +1,92 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { grafanaDashboard, prometheusRule, questionsOf } from '../../test/monitoring.ts';
+import { Metrics } from './metrics.ts';
+import { METRICS } from './names.ts';
+
+const alerts = prometheusRule().spec.groups.flatMap(({ rules }) => rules);
+const asked = [...alerts.map(({ expr }) => expr), ...questionsOf(grafanaDashboard())];
+
+/** Names of metrics in a question: words that no bracket, quote or equals sign makes a label or a function. */
+const namesIn = (text: string): readonly string[] =>
+  text.replace(/"[^"]*"/g, '""').match(/\b(?:handover|process|nodejs)_[a-z0-9_]+\b/g) ?? [];
+
+test('every metric that an alert or a panel asks for is one that /metrics has', async () => {
+  const { body } = await new Metrics({ version: '1.2.3', now: Date.now }).page();
+  const served = new Set([...body.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
+  const wanted = new Set(asked.flatMap(namesIn));
+  expect(wanted.size).toBeGreaterThan(15);
+  const unknown = [...wanted].filter(
+    (name) => !served.has(name) && !served.has(name.replace(/_(bucket|sum|count)$/, '')),
+  );
+  expect(unknown).toEqual([]);
+});
+
+test('every metric of ours is asked for by a panel or an alert', () => {
+  const wanted = asked.join(' ');
+  expect(Object.values(METRICS).filter(([name]) => !wanted.includes(name))).toEqual([]);
+});
+
+test('every label that is asked for is one that some metric of ours has', () => {
+  const ours = new Set<string>(Object.values(METRICS).flatMap(([, , labels]) => labels));
+  // What Prometheus adds, and what a histogram has.
+  for (const label of ['instance', 'pod', 'le']) ours.add(label);
+  const legends = grafanaDashboard().panels.flatMap(({ targets = [] }) =>
+    targets.flatMap(({ legendFormat }) => [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)]),
+  );
+  const texts = alerts.flatMap(({ annotations }) =>
+    Object.values(annotations).flatMap((text) => [...text.matchAll(/\$labels\.(\w+)/g)]),
+  );
+  const groupings = asked
+    .flatMap((expr) => [...expr.matchAll(/\b(?:by|on) \(([^)]*)\)/g)])
+    .flatMap(([, list = '']) => list.split(', '));
+  const selectors = asked.flatMap((expr) => [...expr.matchAll(/[{ ](\w+)(?:=~|!=|!~|=)"/g)]);
+  const names = [...legends, ...texts, ...selectors].map(([, name]) => name ?? '').concat(groupings);
+  expect(names.length).toBeGreaterThan(30);
+  expect(names.filter((name) => !ours.has(name))).toEqual([]);
+});
+
+test('the rule is a PrometheusRule whose alerts say what happened and what to do', () => {
+  expect(prometheusRule()).toMatchObject({ apiVersion: 'monitoring.coreos.com/v1', kind: 'PrometheusRule' });
+  expect(new Set(alerts.map(({ alert }) => alert)).size).toBe(alerts.length);
+  for (const { alert, labels, annotations } of alerts) {
+    expect(alert).toMatch(/^Handover[A-Z][A-Za-z]+$/);
+    expect(['warning', 'critical']).toContain(labels.severity);
+    expect(Object.keys(annotations)).toEqual(['summary', 'description']);
+  }
+});
+
+test('panels of the dashboard have ids and places of their own', () => {
+  const { panels, uid, schemaVersion } = grafanaDashboard();
+  expect({ uid, schemaVersion }).toEqual({ uid: 'handover', schemaVersion: 39 });
+  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+  const taken = new Set<string>();
+  for (const { title, gridPos } of panels) {
+    expect(gridPos.x + gridPos.w, title).toBeLessThanOrEqual(24);
+    for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++)
+      for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {
+        expect(taken.has(`${x} ${y}`), title).toBe(false);
+        taken.add(`${x} ${y}`);
+      }
+  }
+});
+
+test('the recipe lists every metric', () => {
+  const file = new URL('../../../../docs/recipes/monitoring.md', import.meta.url);
+  const rows = Object.values(METRICS).map(([name, help, labels]) => [
+    `\`${name}\``,
+    labels.map((label) => `\`${label}\``).join(', '),
+    help,
+  ]);
+  const all = [['metric', 'labels', 'says'], ...rows];
+  const width = (column: number): number => Math.max(...all.map((row) => row[column]?.length ?? 0));
+  const line = (row: readonly string[]): string =>
+    `| ${row.map((cell, column) => cell.padEnd(width(column))).join(' | ')} |`;
+  const dashes = [0, 1, 2].map((column) => '-'.repeat(width(column)));
+  const table = [line(all[0] ?? []), line(dashes), ...rows.map(line)].join('\n');
+  const text = readFileSync(file, 'utf8');
+  const wanted = text.replace(/(<!-- metrics: [^\n]*\n)[\s\S]*?(<!-- end -->)/, `$1\n${table}\n\n$2`);
+  if (process.env.UPDATE_DOCS === '1') writeFileSync(file, wanted);
+  expect(readFileSync(file, 'utf8')).toBe(wanted);
+  expect(wanted).toContain('handover_queue_depth');
+});

@@ -1,0 +1,127 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { configMaps, connect, type KubeObject, secrets } from '@handover/kube';
+import { FakeApiServer } from '@handover/kube/testing';
+import { RESOURCE_KINDS } from '@handover/operator';
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
+import { keysIn, keysMade } from '../../test/keys-made.ts';
+import { goOn } from '../../test/live.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'handover-operator-metrics-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const resource = (kind: 'Authority' | 'Leaf', name: string, spec: object): KubeObject =>
+  ({
+    apiVersion: 'handover.dev/v1alpha1',
+    kind,
+    metadata: { name, namespace: 'default' },
+    spec,
+  }) as KubeObject;
+
+test('an operator’s rotation is seen in /metrics, and no key in anything that it says at trace level', async () => {
+  const made = keysMade();
+  onTestFinished(() => made.end());
+  const server = await FakeApiServer.start();
+  onTestFinished(() => server.stop());
+  for (const kind of Object.values(RESOURCE_KINDS)) server.serve(kind);
+  const end = new AbortController();
+  onTestFinished(() => end.abort());
+  const kube = connect(server.config, { signal: end.signal });
+  const kubeconfig = join(root, 'kubeconfig');
+  writeFileSync(
+    kubeconfig,
+    JSON.stringify({
+      clusters: [{ name: 'x', cluster: { server: server.url } }],
+      contexts: [{ name: 'x', context: { cluster: 'x', user: 'x' } }],
+      users: [{ name: 'x', user: {} }],
+      'current-context': 'x',
+    }),
+  );
+  await kube.create(
+    RESOURCE_KINDS.Authority,
+    resource('Authority', 'mesh', {
+      rotation: { settle: '0s' },
+      consumers: [{ name: 'web', presents: true, verifies: true, leaf: 'web', reload: 'hot' }],
+    }),
+  );
+  await kube.create(
+    RESOURCE_KINDS.Leaf,
+    resource('Leaf', 'web', {
+      authority: 'mesh',
+      secretName: 'web',
+      dnsNames: ['web.default.svc'],
+      usages: ['server'],
+    }),
+  );
+  const live = goOn([
+    'operator',
+    '--kubeconfig',
+    kubeconfig,
+    '--namespace',
+    'default',
+    '--health-address',
+    '127.0.0.1:0',
+    '--log-level',
+    'trace',
+  ]);
+  const url = await vi.waitFor(
+    () => /"event":"serving","url":"([^"]+)"/.exec(live.said())?.[1] ?? expect.fail(live.said()),
+    { timeout: 60_000 },
+  );
+  let page = '';
+  const scraped = (...wanted: readonly RegExp[]): Promise<void> =>
+    vi.waitFor(
+      async () => {
+        page = (await (await fetch(`${url}/metrics`)).text())
+          .split('\n')
+          .filter((line) => line.startsWith('handover_'))
+          .join('\n');
+        for (const each of wanted) expect(page, live.said().slice(-2_000)).toMatch(each);
+      },
+      { timeout: 90_000, interval: 100 },
+    );
+  await scraped(
+    /^handover_leading 1$/m,
+    /^handover_authority_phase\{authority="default\/mesh",phase="Stable"\} 1$/m,
+    /^handover_leaf_expiry_timestamp_seconds\{leaf="default\/web",authority="default\/mesh"\} \d{10}/m,
+    /^handover_api_requests_total\{verb="create",resource="secrets",code="201"\} [1-9]/m,
+    /^handover_api_requests_total\{verb="watch",resource="authorities",code="200"\} [1-9]/m,
+    /^handover_api_request_duration_seconds_count\{verb="create"\} [1-9]/m,
+    /^handover_queue_planned [1-9]/m,
+  );
+  const bundle = { namespace: 'default', name: 'mesh-trust' };
+  await kube.patch(configMaps, bundle, {
+    merge: { data: { 'ca.crt': 'not ours' } },
+    fieldManager: 'somebody',
+  });
+  await scraped(/^handover_drift_repairs_total\{kind="configmaps"\} 1$/m);
+  await kube.patch(
+    RESOURCE_KINDS.Authority,
+    { namespace: 'default', name: 'mesh' },
+    { merge: { metadata: { annotations: { 'handover.dev/rotate': 'q1' } } } },
+  );
+  await scraped(
+    /^handover_ca_expiry_timestamp_seconds\{authority="default\/mesh",generation="2",role="current"\} /m,
+    /^handover_decisions_total\{action="retire"\} 1$/m,
+    /^handover_authority_phase\{authority="default\/mesh",phase="Stable"\} 1$/m,
+  );
+  expect((await fetch(`${url}/readyz`)).status).toBe(200);
+  expect(await live.stop()).toBe(0);
+
+  const lines = live
+    .said()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  for (const event of ['request', 'decided', 'acted', 'repaired', 'rests'])
+    expect(lines.map((line) => line.event)).toContain(event);
+  expect(lines.find(({ event, action }) => event === 'decided' && action === 'retire').why).toMatch(/\w/);
+  // Two CAs and two leaves at least.
+  expect(made.keys.length).toBeGreaterThan(3);
+  expect(keysIn(live.said() + page, made.keys)).toEqual([]);
+  expect(live.said() + page).not.toMatch(/PRIVATE/);
+  const stored = await kube.get(secrets, { namespace: 'default', name: 'web' });
+  const key = Buffer.from(stored?.data?.['tls.key'] ?? '', 'base64').toString();
+  expect(keysIn(key, made.keys).length).toBeGreaterThan(0);
+}, 240_000);

@@ -1,0 +1,61 @@
+import crypto, { type KeyObject } from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
+
+const generate = crypto.generateKeyPairSync;
+
+/** From here on every private key that this process makes, whoever makes it. `end` puts things back. */
+export const keysMade = (): { readonly keys: readonly KeyObject[]; end(): void } => {
+  const keys: KeyObject[] = [];
+  crypto.generateKeyPairSync = ((...args: Parameters<typeof generate>) => {
+    const pair = generate(...args) as unknown as { readonly privateKey: KeyObject };
+    keys.push(pair.privateKey);
+    return pair;
+  }) as typeof generate;
+  syncBuiltinESMExports();
+  return {
+    keys,
+    end: () => {
+      crypto.generateKeyPairSync = generate;
+      syncBuiltinESMExports();
+    },
+  };
+};
+
+/** Without line ends, real or escaped, and without what people put between bytes. */
+const squeezed = (text: string): string => text.replace(/\\[nr]|[\s:,]/g, '');
+
+const secretOf = (key: KeyObject): Buffer => {
+  const { d = '' } = key.export({ format: 'jwk' });
+  return Buffer.from(d, 'base64url');
+};
+
+/** Ways in which a key is found in a text: as PEM or DER, or the secret number alone, in any of the usual alphabets. */
+const tracesOf = (key: KeyObject): readonly string[] => {
+  const der = key.export({ type: 'pkcs8', format: 'der' });
+  const secret = secretOf(key);
+  // The middle of it: a text that holds the whole holds that, however its ends are written.
+  const middle = secret.subarray(3, 24);
+  const alphabets = ['hex', 'base64', 'base64url'] as const;
+  return [
+    ...alphabets.map((alphabet) => squeezed(der.toString(alphabet)).slice(0, 60)),
+    ...alphabets.map((alphabet) => secret.toString(alphabet).slice(0, 32)),
+    secret.toString('hex').toUpperCase().slice(0, 32),
+    // As an array of numbers, the way JSON writes bytes; commas are squeezed out on both sides.
+    [...middle].join(''),
+    // Where in DER the secret begins decides on its letters in base64: all three.
+    ...[0, 1, 2].map((shift) => {
+      const text = Buffer.concat([Buffer.alloc(shift), secret]).toString('base64');
+      return text.slice(4, 4 + 28);
+    }),
+  ];
+};
+
+/** Those of `keys` that can be read in `text`. */
+export const keysIn = (text: string, keys: readonly KeyObject[]): readonly string[] => {
+  const all = squeezed(text);
+  return keys.flatMap((key, index) =>
+    tracesOf(key)
+      .filter((trace) => all.includes(trace))
+      .map((trace) => `key ${index} (${key.asymmetricKeyType}) as ${trace.slice(0, 8)}…`),
+  );
+};

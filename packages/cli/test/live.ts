@@ -1,0 +1,37 @@
+import { uptime } from 'node:os';
+import { instant } from '@handover/material';
+import { onTestFinished } from 'vitest';
+import { run } from '../src/run.ts';
+
+export interface Live {
+  /** Everything it has written until now, to either stream. */
+  said(): string;
+  stop(): Promise<number>;
+}
+
+/** A command that goes on until it is stopped, in this process, by the real clock. */
+export const goOn = (args: readonly string[]): Live => {
+  const stopping = new AbortController();
+  let said = '';
+  const stream = {
+    write: (text: string) => {
+      said += text;
+    },
+  };
+  const ended = run(args, {
+    stdin: (async function* () {})(),
+    stdout: stream,
+    stderr: stream,
+    colours: false,
+    now: () => instant(Date.now()),
+    sinceBoot: () => uptime() * 1000,
+    untilStopped: () => stopping.signal,
+    exitCode: 0,
+  });
+  const stop = (): Promise<number> => {
+    stopping.abort();
+    return ended;
+  };
+  onTestFinished(async () => void (await stop()));
+  return { said: () => said, stop };
+};

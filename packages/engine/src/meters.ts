@@ -1,0 +1,28 @@
+/** How a consumer was asked what it has loaded. */
+export type Question = 'status' | 'probe';
+/** `silent`: nobody answered. `vague`: it answered, and showed nothing of ours. `strips_cross`: it serves a leaf without its X. */
+export type Answered = 'shown' | 'vague' | 'strips_cross' | 'silent';
+/** How a program is told that its files changed. */
+export type Telling = 'command' | 'signal' | 'http';
+export type TellResult =
+  | 'done'
+  | 'cannot_run'
+  | 'exit_code'
+  | 'no_process'
+  | 'refused'
+  | 'unreachable'
+  | 'other';
+
+/**
+ * What is counted while it happens, for whoever shows it. Every argument is one of a few words: no name, no message and no
+ * material, so that what is counted can neither grow without bound nor give anything away.
+ */
+export interface Meters {
+  asked(how: Question, answer: Answered): void;
+  told(how: Telling, result: TellResult): void;
+  /** Work that is due now, and all that is planned. Handed over once; asked whenever somebody looks. */
+  queue(depth: () => { readonly due: number; readonly planned: number }): void;
+}
+
+/** For whoever counts nothing. */
+export const NO_METERS: Meters = { asked: () => {}, told: () => {}, queue: () => {} };

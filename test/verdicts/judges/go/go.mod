@@ -1,0 +1,3 @@
+module handover.dev/verdicts
+
+go 1.26

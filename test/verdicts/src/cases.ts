@@ -1,0 +1,127 @@
+import type { JudgeName } from './judges.ts';
+import type { Token } from './world.ts';
+
+export interface Case {
+  /** A leaf first, then what its presenter sends with it. */
+  readonly chain: readonly Token[];
+  readonly bundle: readonly Token[];
+  readonly accepted: boolean;
+  /** Judges known to say the opposite, and why they do. */
+  readonly except?: Partial<Record<JudgeName, string>>;
+}
+
+export interface Group {
+  readonly title: string;
+  readonly cases: readonly Case[];
+}
+
+type Members = readonly Token[];
+const accepted = (chain: Members, ...bundles: readonly Members[]): Case[] =>
+  bundles.map((bundle) => ({ chain, bundle, accepted: true }));
+const refused = (chain: Members, ...bundles: readonly Members[]): Case[] =>
+  bundles.map((bundle) => ({ chain, bundle, accepted: false }));
+
+const NO_DATES =
+  'An anchor is a name and a key to it; the dates of the anchor itself are not looked at, as RFC 5280 §6.1.1 (d) allows. With Handover nothing hangs on it: a leaf and an X end no later than the CA that signed them.';
+const LOOKS_ON =
+  'It does not stop at the expired anchor: it looks on, and finds the other path, through X. OpenSSL, and so Node and Handover, takes the anchor that fits first and keeps to it. That is why an expired CA is left out of a bundle.';
+const LAST_ONLY =
+  'It puts the chain in order and then looks for an anchor at its far end only: one that issued the last certificate, or has the name and key of it. An anchor in the middle is found only if the very certificate is in the chain, and X32 is not CA 3. So one X is always safe, and a second one only while the bundle holds a CA at the far end. The same in a handshake with `gnutls-cli`. Handover sends up to three: from the second rotation on, a GnuTLS verifier that holds the newest CA alone refuses its leaves.';
+
+const but = (
+  [chain, bundle]: readonly [Members, Members],
+  verdict: 'accepted' | 'refused',
+  except: NonNullable<Case['except']>,
+): Case => ({ chain, bundle, accepted: verdict === 'accepted', except });
+
+/** What a rotation leads through, and what goes wrong around it. */
+export const GROUPS: readonly Group[] = [
+  {
+    title: 'Before the switch: leaves of the old CA',
+    cases: [...accepted(['leaf 1'], ['1'], ['2', '1']), ...refused(['leaf 1'], ['2'])],
+  },
+  {
+    title: 'After the switch: leaves of the new CA carry X',
+    cases: [
+      ...accepted(['leaf 2', 'X21'], ['1'], ['2'], ['2', '1'], ['1', '2']),
+      ...refused(['leaf 2', 'X21'], ['3'], ['stranger']),
+    ],
+  },
+  {
+    title: 'X is absent',
+    cases: [...refused(['leaf 2'], ['1']), ...accepted(['leaf 2'], ['2'], ['2', '1'])],
+  },
+  {
+    title: 'X has expired',
+    cases: [
+      ...refused(['leaf 2', 'X21†'], ['1']),
+      ...accepted(['leaf 2', 'X21†'], ['2'], ['2', '1'], ['1', '2']),
+    ],
+  },
+  {
+    title: 'Two rotations in a row',
+    cases: [
+      ...accepted(['leaf 3', 'X32', 'X21'], ['1'], ['2']),
+      but([['leaf 3', 'X32', 'X21'], ['3']], 'accepted', { gnutls: LAST_ONLY }),
+      ...accepted(['leaf 3', 'X32', 'X21'], ['2', '1'], ['3', '2'], ['3', '2', '1']),
+      ...accepted(['leaf 3', 'X21', 'X32'], ['1']),
+      ...accepted(['leaf 3', 'X32'], ['2'], ['3'], ['3', '2']),
+      ...refused(['leaf 3', 'X32'], ['1']),
+      ...refused(['leaf 3', 'X21'], ['1'], ['2']),
+      ...accepted(['leaf 3', 'X21'], ['3', '2']),
+      ...accepted(['leaf 3', 'X32', 'X21†'], ['2'], ['2', '1'], ['3', '2']),
+      ...refused(['leaf 3', 'X32', 'X21†'], ['1']),
+      but([['leaf 3', 'X32†', 'X21'], ['3']], 'accepted', { gnutls: LAST_ONLY }),
+      but(
+        [
+          ['leaf 3', 'X32†', 'X21'],
+          ['3', '2'],
+        ],
+        'accepted',
+        { gnutls: LAST_ONLY },
+      ),
+      ...accepted(['leaf 3', 'X32†'], ['3'], ['3', '2']),
+      ...refused(['leaf 3', 'X32†', 'X21'], ['1'], ['2'], ['2', '1']),
+    ],
+  },
+  {
+    title: 'The old CA has expired, and what it signed with it',
+    cases: [
+      ...accepted(['leaf 2', 'X2(1†)'], ['2', '1†'], ['1†', '2'], ['2']),
+      ...refused(['leaf 2', 'X2(1†)'], ['1†']),
+      ...accepted(['leaf 2'], ['2', '1†']),
+      ...refused(['leaf 2'], ['1†']),
+      ...refused(['leaf 1†'], ['1†'], ['2', '1†']),
+    ],
+  },
+  {
+    title: 'An anchor whose own dates have ended while what it signed has not',
+    cases: [
+      but([['leaf 1'], ['1‡']], 'refused', { java: NO_DATES, webpki: NO_DATES }),
+      but([['leaf 2', 'X21'], ['1‡']], 'refused', { java: NO_DATES, webpki: NO_DATES }),
+      but([['leaf 2', 'X21'], ['2‡']], 'refused', { java: NO_DATES, webpki: NO_DATES }),
+      ...accepted(['leaf 2', 'X21'], ['2', '1‡']),
+      but(
+        [
+          ['leaf 2', 'X21'],
+          ['2‡', '1'],
+        ],
+        'refused',
+        {
+          go: LOOKS_ON,
+          gnutls: LOOKS_ON,
+          java: NO_DATES,
+          webpki: NO_DATES,
+        },
+      ),
+    ],
+  },
+  {
+    title: 'Leaves that are wrong themselves',
+    cases: [
+      ...refused(['leaf 2†', 'X21'], ['2'], ['2', '1']),
+      ...refused(['early leaf 2', 'X21'], ['2'], ['2', '1']),
+      ...refused(['leaf of a stranger', 'X21'], ['1'], ['2'], ['2', '1']),
+    ],
+  },
+];

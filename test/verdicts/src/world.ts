@@ -1,0 +1,124 @@
+import { randomBytes } from 'node:crypto';
+import { generateKey, issueCa, issueCross, issueLeaf, type KeyAlgorithm, type KeyPair } from '@handover/core';
+import { type Certificate, day, hour, type Instant, instant, parseCertificate } from '@handover/material';
+
+/** Which keys generations 1, 2 and 3 and their leaves have. */
+export const KEYS = {
+  ECDSA: ['ECDSA-P256', 'ECDSA-P256', 'ECDSA-P256'],
+  RSA: ['RSA-2048', 'RSA-2048', 'RSA-2048'],
+  'RSA, then ECDSA': ['RSA-2048', 'ECDSA-P384', 'ECDSA-P256'],
+} as const satisfies Record<string, readonly [KeyAlgorithm, KeyAlgorithm, KeyAlgorithm]>;
+
+/**
+ * What a case may name. `†` expired yesterday as we issue: whatever it signed ended with it. `‡` has the name and the key of
+ * the plain one and an end of its own, yesterday: the same CA issued anew, which we never do and others do.
+ */
+export type Token =
+  | '1'
+  | '2'
+  | '3'
+  | '1†'
+  | '1‡'
+  | '2‡'
+  | 'leaf 1'
+  | 'leaf 2'
+  | 'leaf 3'
+  | 'leaf 1†'
+  | 'leaf 2†'
+  | 'early leaf 2'
+  | 'X21'
+  | 'X32'
+  | 'X21†'
+  | 'X32†'
+  | 'X2(1†)'
+  | 'stranger'
+  | 'leaf of a stranger';
+
+export interface World {
+  readonly certificates: Readonly<Record<Token, Certificate>>;
+  /** By the leaf's token. */
+  readonly leafKeys: ReadonlyMap<Token, KeyPair>;
+}
+
+interface Ca {
+  readonly certificate: Certificate;
+  readonly key: KeyPair;
+}
+
+/** One authority of three generations and all that is left of it, issued by the code that `handover run` issues with. */
+export function makeWorld(algorithms: (typeof KEYS)[keyof typeof KEYS], now: Instant): World {
+  const [first, second, third] = algorithms;
+  const start = instant(now - 30 * day);
+  const end = instant(now + 365 * day);
+  const yesterday = instant(now - day);
+  const serial = (): Uint8Array => randomBytes(16);
+  const ca = (name: string, generation: number, key: KeyPair, notAfter: Instant = end): Ca => ({
+    key,
+    certificate: parseCertificate(
+      issueCa({ name, generation, key, serial: serial(), notBefore: start, notAfter }),
+    ),
+  });
+  const cross = (subject: Ca, issuer: Ca, notAfter: Instant = end): Certificate =>
+    parseCertificate(
+      issueCross({
+        subject: subject.certificate,
+        issuer: issuer.certificate,
+        issuerKey: issuer.key.privateKey,
+        serial: serial(),
+        notBefore: start,
+        notAfter,
+      }),
+    );
+  const leafKeys = new Map<Token, KeyPair>();
+  const leaf = (token: Token, issuer: Ca, algorithm: KeyAlgorithm, dates: Dates = {}): Certificate => {
+    const key = generateKey(algorithm);
+    leafKeys.set(token, key);
+    return parseCertificate(
+      issueLeaf({
+        issuer: issuer.certificate,
+        issuerKey: issuer.key.privateKey,
+        publicKey: key.publicKey,
+        serial: serial(),
+        subject: { commonName: 'peer' },
+        dnsNames: ['peer.mesh.svc'],
+        ipAddresses: [],
+        uris: [],
+        usages: ['server', 'client'],
+        notBefore: dates.notBefore ?? instant(now - 2 * day),
+        notAfter: dates.notAfter ?? instant(now + 90 * day),
+      }),
+    );
+  };
+  const one = ca('mesh', 1, generateKey(first));
+  const two = ca('mesh', 2, generateKey(second));
+  const three = ca('mesh', 3, generateKey(third));
+  const spent = ca('mesh', 1, generateKey(first), yesterday);
+  const stranger = ca('mesh', 2, generateKey(second));
+  const certificates = {
+    '1': one.certificate,
+    '2': two.certificate,
+    '3': three.certificate,
+    '1†': spent.certificate,
+    '1‡': ca('mesh', 1, one.key, yesterday).certificate,
+    '2‡': ca('mesh', 2, two.key, yesterday).certificate,
+    'leaf 1': leaf('leaf 1', one, first),
+    'leaf 2': leaf('leaf 2', two, second),
+    'leaf 3': leaf('leaf 3', three, third),
+    'leaf 1†': leaf('leaf 1†', spent, first),
+    'leaf 2†': leaf('leaf 2†', two, second, { notAfter: instant(now - hour) }),
+    'early leaf 2': leaf('early leaf 2', two, second, { notBefore: instant(now + day) }),
+    X21: cross(two, one),
+    X32: cross(three, two),
+    'X21†': cross(two, one, yesterday),
+    'X32†': cross(three, two, yesterday),
+    'X2(1†)': cross(two, spent),
+    stranger: stranger.certificate,
+    'leaf of a stranger': leaf('leaf of a stranger', stranger, second),
+  } as const satisfies Record<Token, Certificate>;
+  return { certificates, leafKeys };
+}
+
+interface Dates {
+  readonly notBefore?: Instant;
+  readonly notAfter?: Instant;
+}
