@@ -65,6 +65,15 @@ export {
   withRole,
 } from './plan/index.ts';
 export {
+  type ProfileAction,
+  type ProfileHeld,
+  type ProfilePlan,
+  type ProfilePolicy,
+  type ProfileSeen,
+  type ProfileWorkload,
+  planProfile,
+} from './profile/index.ts';
+export {
   API_VERSION,
   type Authority,
   type Fraction,

@@ -1,5 +1,5 @@
 import type { Authority, Leaf, Resource, TlsProfile, TrustBundle } from '@handover/core';
-import { HandoverError } from '@handover/material';
+import { HandoverError, TLS_PROFILE_FILES } from '@handover/material';
 import type { AuthorityId, ObjectId } from './ports.ts';
 
 /** The resources of one home, by kind. */
@@ -138,7 +138,7 @@ const objectsOf = (
     case 'Authority':
       return [ownBundleOf(resource)];
     case 'TLSProfile':
-      return [profileObjectOf(resource)];
+      return TLS_PROFILE_FILES.map((file) => `${folderOf(profileObjectOf(resource))}/${file}`);
     case 'TrustBundle':
       return targetsOf(resource, around);
     default:

@@ -38,6 +38,15 @@ export {
   type TellResult,
 } from './meters.ts';
 export { inParallel, observe, type Sight } from './observe.ts';
+export { filesUnder, PLATFORM_KEYS } from './part-files.ts';
+export {
+  environmentOf,
+  keepPlatformFacts,
+  PLATFORM_LABEL,
+  type PlatformFacts,
+  platformObjectIn,
+  toldOfPlatform,
+} from './platform.ts';
 export { authorityIn, type Duties, type Extras, policyFor, specOf } from './policy-for.ts';
 export type {
   AuthorityId,
@@ -46,6 +55,7 @@ export type {
   AuthorityStore,
   CachedView,
   Clock,
+  ClusterProfile,
   ConsumerFound,
   Contents,
   Credential,
@@ -57,6 +67,7 @@ export type {
   ObjectReader,
   ObjectRecord,
   ObjectWriter,
+  ProfilePlatform,
   ReloadHooks,
   RequestSource,
   ResourceReader,
@@ -65,7 +76,13 @@ export type {
   Told,
 } from './ports.ts';
 export { type EnvoyGatewayOptions, envoyGateway, type Preset, type RandomSecret } from './preset.ts';
-export { localTlsSupport, reconcileProfile, resolveProfile } from './profile.ts';
+export {
+  keepProfile,
+  localTlsSupport,
+  type ProfileOutcome,
+  reconcileProfile,
+  resolveProfile,
+} from './profile.ts';
 export { converge, isConflict, type Outcome, type Planner, reconcile } from './reconcile.ts';
 export { remarksOn } from './remarks.ts';
 export { repair } from './repair.ts';

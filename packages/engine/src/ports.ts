@@ -6,9 +6,18 @@ import type {
   Leaf,
   LeafSeen,
   ObjectSeen,
+  ProfileWorkload,
   Stamp,
+  TlsProfile,
 } from '@handover/core';
-import type { Certificate, Duration, Instant, PrivateKey } from '@handover/material';
+import type {
+  Certificate,
+  Duration,
+  HandoverError,
+  Instant,
+  PrivateKey,
+  resolveTlsProfile,
+} from '@handover/material';
 import type { Catalogue } from './catalogue.ts';
 import type { Duties } from './policy-for.ts';
 
@@ -40,6 +49,8 @@ export interface ObjectRecord {
   /** Kubernetes' type of a Secret, where somebody cares. */
   readonly type?: string | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
+  /** For a TLS profile: hash of its first file, and whether there ever was another in its place. */
+  readonly profile?: { readonly hash: string; readonly replacedOne: boolean } | undefined;
 }
 
 export interface Contents {
@@ -105,6 +116,22 @@ export interface EvidenceSource {
 export interface Rollouts {
   /** Lands only on version `expect` of the consumer's workload, else `CONFLICT`: docs/decisions/0006 §4. */
   stamp(consumer: string, expect: string, stamp: Stamp, authority: AuthorityId): Promise<void>;
+}
+
+/** What the platform itself asks for in matters of TLS; `missing`: why that is not known. */
+export type ClusterProfile =
+  | { readonly found: Parameters<typeof resolveTlsProfile>[0] }
+  | { readonly missing: HandoverError };
+
+/** All that a TLSProfile needs of a platform beside its object. */
+export interface ProfilePlatform {
+  cluster(): Promise<ClusterProfile>;
+  /** Workloads that it selects, each with the version that was seen. */
+  workloads(profile: TlsProfile): readonly (ProfileWorkload & { readonly version: string })[];
+  /** Lands only on version `expect` of the workload, else `CONFLICT`. */
+  stamp(consumer: string, expect: string, hash: string): Promise<void>;
+  /** Hash of what was written last, as far as anybody remembers it who is not the object itself. */
+  remembered(profile: TlsProfile): string | undefined;
 }
 
 /** A certificate and its private key. */
@@ -185,6 +212,8 @@ export interface Home {
   readonly facts: HomeFacts;
   /** Undefined: this home restarts nothing. */
   readonly rollouts?: Rollouts | undefined;
+  /** Undefined: no platform, nobody to roll. */
+  readonly profiles?: ProfilePlatform | undefined;
   /** Undefined: every look is uncached. */
   readonly cached?: CachedView | undefined;
   /** Undefined: the catalogue that a caller hands in is as fresh as any. */

@@ -1,7 +1,7 @@
 import { parseCertificates, second } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { accepts, catalogue, MESH, World } from '../test/world.ts';
-import { converge, reconcile, reconcileProfile, reconcileStaticBundle } from './index.ts';
+import { converge, reconcile, reconcileStaticBundle } from './index.ts';
 
 const OBJECTS = ['default/secrets/a', 'default/secrets/b', 'default/configmaps/mesh-trust/ca.crt'];
 let world: World;
@@ -237,32 +237,5 @@ spec:
     expect(await reconcileStaticBundle(world.home, resources, bundle)).toBe(true);
     expect(await reconcileStaticBundle(world.home, resources, bundle)).toBe(false);
     expect((await world.object('far/configmaps/both/ca.crt')).data['ca.crt']).toBe(root);
-  });
-});
-
-describe('A TLSProfile', () => {
-  const profile = (spec: string) => {
-    const [found] = catalogue(
-      `{apiVersion: handover.dev/v1alpha1, kind: TLSProfile, metadata: {name: p}, spec: ${spec}}`,
-    ).tlsProfiles;
-    if (found === undefined) throw new Error('no profile');
-    return found;
-  };
-
-  test('becomes a file, is restored after an edit, and is not written twice', async () => {
-    expect(await reconcileProfile(world.home, profile('{type: Modern}'))).toBe(true);
-    expect(await reconcileProfile(world.home, profile('{type: Modern}'))).toBe(false);
-    const { data } = await world.object('default/configmaps/p/profile.json');
-    expect(JSON.parse(data['profile.json'] ?? '')).toMatchObject({ minTLSVersion: 'VersionTLS13' });
-    world.objects.put('default/configmaps/p/profile.json', { data: { 'profile.json': '{}' } });
-    expect(await reconcileProfile(world.home, profile('{type: Modern}'))).toBe(true);
-  });
-
-  test('that cannot be honoured leaves the file as it is', async () => {
-    await reconcileProfile(world.home, profile('{type: Modern}'));
-    const before = await world.object('default/configmaps/p/profile.json');
-    for (const bad of ['{type: OpenShift}', '{type: Custom, custom: {ciphers: [NONSENSE]}}'])
-      expect(() => reconcileProfile(world.home, profile(bad))).toThrow(/TLS profile|TLSProfile/);
-    expect(await world.object('default/configmaps/p/profile.json')).toEqual(before);
   });
 });

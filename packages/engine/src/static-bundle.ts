@@ -2,8 +2,8 @@ import type { TrustBundle } from '@handover/core';
 import { bundleOf, HandoverError } from '@handover/material';
 import { type Catalogue, targetsOf } from './catalogue.ts';
 import { extrasOf } from './extras.ts';
+import { keepFiles } from './keep-files.ts';
 import type { Home } from './ports.ts';
-import { keepFile } from './profile.ts';
 import { bundleKeyOf } from './stored-object.ts';
 
 /** TrustBundles without an authority have no rotation: their sources are simply copied. */
@@ -28,7 +28,7 @@ export async function reconcileStaticBundle(
   const failures: HandoverError[] = [];
   for (const id of targetsOf(bundle, catalogue)) {
     try {
-      wrote = (await keepFile(home, id, bundleKeyOf(id), pem)) || wrote;
+      wrote = (await keepFiles(home, id, { [bundleKeyOf(id)]: pem })) || wrote;
     } catch (error) {
       // A target that cannot be written does not hold up the others.
       if (!(error instanceof HandoverError)) throw error;

@@ -223,7 +223,8 @@ export async function statusOf(
       const { namespace, name } = profile.metadata;
       const base = { namespace, name, type: profile.spec.type };
       try {
-        const { hash, json, warnings } = resolveProfile(profile);
+        const cluster = profile.spec.type === 'OpenShift' ? await home.profiles?.cluster() : undefined;
+        const { hash, json, warnings } = resolveProfile(profile, cluster);
         const stored = await home.objects.read(profileObjectOf(profile));
         const written = stored?.data['profile.json'] === json;
         return { ...base, hash, written, problems: warnings.map(({ message }) => message) };

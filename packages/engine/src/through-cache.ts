@@ -23,6 +23,7 @@ export const throughCache = (home: Home, cached: CachedView): Home => ({
   random: home.random,
   facts: home.facts,
   rollouts: home.rollouts,
+  profiles: home.profiles,
   issuer: home.issuer,
 });
 

@@ -9,6 +9,7 @@ export type { Name } from './name.ts';
 export { encodePem, type Junk, MAX_PEM_BYTES, type PemBlock, parsePem } from './pem.ts';
 export type { Purpose } from './purpose.ts';
 export { after, type Duration, day, duration, hour, type Instant, instant, minute, second } from './time.ts';
+export { TLS_PROFILE_FILES, tlsProfileFiles } from './tls-files.ts';
 export {
   goCipherNames,
   type NodeTlsOptions,
@@ -21,4 +22,10 @@ export {
   type TlsProfileWarning,
   type TlsSupport,
 } from './tls-profile.ts';
-export { type NodeTlsVersion, TLS_VERSIONS, TLS13_SUITES, type TlsVersion } from './tls-tables.ts';
+export {
+  type NodeTlsVersion,
+  OFTEN_MISSING,
+  TLS_VERSIONS,
+  TLS13_SUITES,
+  type TlsVersion,
+} from './tls-tables.ts';

@@ -44,6 +44,8 @@ export interface ResolvedTlsProfile {
 export interface TlsSupport {
   readonly ciphers: readonly string[];
   readonly groups: readonly string[];
+  /** Names that others have, for whoever only hands a profile on: that they are missing here is nothing to warn of. */
+  readonly elsewhere?: readonly string[] | undefined;
 }
 
 interface CustomProfile {
@@ -60,7 +62,7 @@ const VERSION_NAMES = Object.keys(TLS_VERSIONS) as readonly TlsVersion[];
 const MAX_NAMES = 200;
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 
-const groupName = (name: string): string => {
+export const groupName = (name: string): string => {
   const lower = name.toLowerCase();
   const known = GROUP_NAMES.find((aliases) => aliases.some((alias) => alias.toLowerCase() === lower));
   return known === undefined ? lower : known[0];
@@ -137,6 +139,8 @@ function resolve(wanted: TlsProfile, support: TlsSupport): ResolvedTlsProfile {
   const warn = (code: string, message: string): void => void warnings.push({ code, message });
   const knownCiphers = new Set(support.ciphers.map((name) => name.toLowerCase()));
   const knownGroups = new Set(support.groups.map(groupName));
+  const elsewhere = new Set((support.elsewhere ?? []).map((name) => name.toLowerCase()));
+  const strange = (name: string): boolean => !elsewhere.has(name.toLowerCase());
 
   let { minTLSVersion } = wanted;
   if (minTLSVersion !== 'VersionTLS13' && wanted.ciphers.length > 0 && wanted.ciphers.every(isTls13Suite)) {
@@ -158,8 +162,9 @@ function resolve(wanted: TlsProfile, support: TlsSupport): ResolvedTlsProfile {
         : `TLS profile lists no supported cipher below TLS 1.3 with minimum ${minTLSVersion}; add one, or raise the minimum`,
     );
   }
-  if (missing.length > 0)
-    warn('TLS_PROFILE_CIPHERS_UNSUPPORTED', `ciphers not supported here: ${missing.join(', ')}`);
+  const strangeCiphers = missing.filter(strange);
+  if (strangeCiphers.length > 0)
+    warn('TLS_PROFILE_CIPHERS_UNSUPPORTED', `ciphers not supported here: ${strangeCiphers.join(', ')}`);
 
   const groups = wanted.groups.filter((name) => knownGroups.has(groupName(name)));
   const missingGroups = wanted.groups.filter((name) => !knownGroups.has(groupName(name)));
@@ -168,8 +173,9 @@ function resolve(wanted: TlsProfile, support: TlsSupport): ResolvedTlsProfile {
       'TLS_PROFILE_NO_GROUP',
       `TLS profile lists no supported group (${missingGroups.join(', ')}); add one`,
     );
-  if (missingGroups.length > 0) {
-    warn('TLS_PROFILE_GROUPS_UNSUPPORTED', `groups not supported here: ${missingGroups.join(', ')}`);
+  const strangeGroups = missingGroups.filter(strange);
+  if (strangeGroups.length > 0) {
+    warn('TLS_PROFILE_GROUPS_UNSUPPORTED', `groups not supported here: ${strangeGroups.join(', ')}`);
   }
 
   const json = JSON.stringify({ ciphers: wanted.ciphers, minTLSVersion, groups: wanted.groups });
@@ -242,7 +248,7 @@ export function nodeTlsOptions(profile: TlsProfile): NodeTlsOptions {
   return profile.ciphers.some(isTls13Suite) ? options : { ...options, maxVersion: 'TLSv1.2' };
 }
 
-const openSslGroup = (name: string): string => {
+export const openSslGroup = (name: string): string => {
   const canonical = groupName(name);
   return GROUP_NAMES.find(([ours]) => ours === canonical)?.[1] ?? name;
 };

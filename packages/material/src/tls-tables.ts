@@ -81,3 +81,39 @@ export const GROUP_NAMES: readonly (readonly [string, string, ...string[]])[] = 
   ['secp384r1', 'P-384'],
   ['secp521r1', 'P-521'],
 ];
+
+/** Groups with ML-KEM in them, unknown to OpenSSL before 3.5; where one is unknown, the whole list is refused. */
+export const HYBRID_GROUPS: readonly string[] = ['X25519MLKEM768', 'SecP256r1MLKEM768', 'SecP384r1MLKEM1024'];
+
+/** What profiles name and today's OpenSSL often lacks: single DES is out of most builds, ML-KEM not yet in all. */
+export const OFTEN_MISSING: readonly string[] = [...HYBRID_GROUPS, 'DES-CBC3-SHA'];
+
+/** Our names → the constants of Go's crypto/tls. */
+export const GO_GROUPS: Readonly<Record<string, string>> = {
+  x25519mlkem768: 'X25519MLKEM768',
+  secp256r1mlkem768: 'SecP256r1MLKEM768',
+  secp384r1mlkem1024: 'SecP384r1MLKEM1024',
+  x25519: 'X25519',
+  secp256r1: 'CurveP256',
+  secp384r1: 'CurveP384',
+  secp521r1: 'CurveP521',
+};
+
+/** Suites below TLS 1.3 that Envoy's BoringSSL has, under OpenSSL's names. It refuses a whole list for one that it has not. */
+export const BORING_CIPHERS: readonly string[] = [
+  ...['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'CHACHA20-POLY1305', 'AES128-SHA', 'AES256-SHA'].flatMap(
+    both,
+  ),
+  'AES128-GCM-SHA256',
+  'AES256-GCM-SHA384',
+  'AES128-SHA',
+  'AES256-SHA',
+];
+
+/** Our names → those of BoringSSL. */
+export const BORING_GROUPS: Readonly<Record<string, string>> = {
+  x25519: 'X25519',
+  secp256r1: 'P-256',
+  secp384r1: 'P-384',
+  secp521r1: 'P-521',
+};

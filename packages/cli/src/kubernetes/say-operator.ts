@@ -1,4 +1,4 @@
-import { explain } from '@handover/core';
+import { explain, type ProfileAction } from '@handover/core';
 import { HandoverError } from '@handover/material';
 import type { OperatorEvent } from '@handover/operator';
 import type { Logger } from 'pino';
@@ -9,6 +9,11 @@ const codeOf = (error: unknown): { code: string; message: string } =>
   error instanceof HandoverError
     ? { code: error.code, message: error.message }
     : { code: 'INTERNAL', message: error instanceof Error ? error.message : String(error) };
+
+const saidOf = (action: ProfileAction): string =>
+  action.kind === 'write-profile'
+    ? `writes profile ${action.hash.slice(0, 12)}: ${action.why}`
+    : `rolls ${action.consumer}: ${action.why}`;
 
 interface Words {
   readonly level: Level;
@@ -70,6 +75,13 @@ export class OperatorLog {
             .slice(0, 5)
             .map(({ object, message }) => printable(`${object}: ${message}`)),
         });
+      case 'profiled':
+        return {
+          level: 'info',
+          event: 'acted',
+          tlsProfile: event.profile,
+          did: event.actions.slice(0, 5).map((action) => printable(saidOf(action))),
+        };
       case 'repaired':
         return {
           level: 'warn',

@@ -116,6 +116,9 @@ export class Metrics {
         if ('repaired' in event) for (const object of event.repaired) this.#repaired(object);
         this.#authorities.moved(event.authority, event.plan.phase);
         return;
+      case 'profiled':
+        for (const { kind } of event.actions) this.#decisions.inc({ action: kind });
+        return;
       case 'rested':
         this.#authorities.heard(event.authority, event.vitals);
         return;

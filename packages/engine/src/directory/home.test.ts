@@ -112,6 +112,52 @@ describe('What the directory home writes', () => {
   });
 });
 
+describe('A TLSProfile in a directory', () => {
+  const TRUST = `
+---
+apiVersion: handover.dev/v1alpha1
+kind: TrustBundle
+metadata: {name: both}
+spec: {sources: [{authority: default/mesh}], targets: [{configMap: {name: p, namespaceSelector: {}}}]}`;
+  const yaml = (type: string) =>
+    `{apiVersion: handover.dev/v1alpha1, kind: TLSProfile, metadata: {name: p}, spec: {type: ${type}}}`;
+  const passOver = async (path: string): Promise<void> => {
+    const home = directories.home(path);
+    const lock = await home.lock();
+    try {
+      await passOnce(home, home.load(), () => {});
+    } finally {
+      await lock.release();
+    }
+  };
+
+  test('is files, put right one by one, beside a bundle that keeps its own', async () => {
+    const path = directories.make(`${MESH}${TRUST}\n---\n${yaml('Modern')}`);
+    const folder = join(path, 'out/default/configmaps/p');
+    await passOver(path);
+    const names = readdirSync(folder).filter((name) => !name.startsWith('..'));
+    expect(names.sort()).toEqual(
+      ['ca.crt', 'envoy.yaml', 'go.json', 'nginx.conf', 'node.json', 'openssl.cnf', 'profile.json'].sort(),
+    );
+    const before = names.map((name) => readFileSync(join(folder, name), 'utf8'));
+    writeFileSync(join(folder, 'nginx.conf'), 'ssl_protocols TLSv1;');
+    await passOver(path);
+    expect(names.map((name) => readFileSync(join(folder, name), 'utf8'))).toEqual(before);
+  });
+
+  test('that follows OpenShift is refused by name, and the last one stays', async () => {
+    const path = directories.make(yaml('Modern'));
+    await passOver(path);
+    writeFileSync(join(path, 'mesh.yaml'), yaml('OpenShift'));
+    expect(await codeOf(() => passOver(path))).toMatch(/^TLS_PROFILE_NOT_HERE: .*name a profile/);
+    const home = directories.home(path);
+    const { status } = await statusOf(home, home.load());
+    expect(status.tlsProfiles[0]).toMatchObject({ type: 'OpenShift', hash: null, written: false });
+    const kept = readFileSync(join(path, 'out/default/configmaps/p/profile.json'), 'utf8');
+    expect(kept).toContain('VersionTLS13');
+  });
+});
+
 describe('One process at a time', () => {
   test('the second is refused and told the pid of the first', async () => {
     const path = directories.make();

@@ -1,4 +1,5 @@
 import { HandoverError, type Instant } from '@handover/material';
+import { filesUnder } from '../part-files.ts';
 import type {
   AuthorityId,
   Contents,
@@ -80,9 +81,8 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   }
 
   #objectIn(volume: Volume, id: ObjectId, key: string): StoredObject | undefined {
-    const text = volume.data[key];
-    if (key !== '' && text === undefined) return undefined;
-    const data = key === '' ? volume.data : { [key]: text ?? '' };
+    const data = key === '' ? volume.data : only(volume.data, filesUnder(key));
+    if (key !== '' && Object.keys(data).length === 0) return undefined;
     const entry = entriesOf(volume.record)[key];
     if (entry === undefined)
       return { data, record: undefined, version: `plain-${digestOf(data).slice(0, 16)}` };
@@ -160,7 +160,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
           [key]: { version, ownership: describe(ownership), record },
         };
         return {
-          data: key === '' ? data : { ...volume?.data, ...data },
+          data: key === '' ? data : { ...without(volume?.data ?? {}, filesUnder(key)), ...data },
           record: `${JSON.stringify({ format: FORMAT, objects })}\n`,
         };
       },
@@ -189,5 +189,12 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     }
   }
 }
+
+type Texts = Readonly<Record<string, string>>;
+
+const only = (data: Texts, names: readonly string[]): Texts =>
+  Object.fromEntries(Object.entries(data).filter(([name]) => names.includes(name)));
+const without = (data: Texts, names: readonly string[]): Texts =>
+  Object.fromEntries(Object.entries(data).filter(([name]) => !names.includes(name)));
 
 const describe = ({ mode, uid, gid }: Ownership): string => `${mode.toString(8)} ${uid ?? '-'} ${gid ?? '-'}`;

@@ -4,7 +4,7 @@ import { after, HandoverError, type Instant } from '@handover/material';
 import type { Catalogue } from '../catalogue.ts';
 import { idOf } from '../catalogue.ts';
 import type { AuthorityId, ObjectId } from '../ports.ts';
-import { reconcileProfile } from '../profile.ts';
+import { keepProfile } from '../profile.ts';
 import { type Outcome, reconcile } from '../reconcile.ts';
 import { isStatic, reconcileStaticBundle } from '../static-bundle.ts';
 import { driftedIn, type Vitals, vitalsOf } from '../vitals.ts';
@@ -65,7 +65,7 @@ export async function work(
   const backstop = after(home.clock.now(), BACKSTOP_MS);
   if (kind === 'TLSProfile') {
     const profile = catalogue.tlsProfiles.find((candidate) => idOf(candidate) === id);
-    if (profile !== undefined) await reconcileProfile(home, profile);
+    if (profile !== undefined) await keepProfile(home, profile);
     return { again: backstop, busy: false };
   }
   if (kind === 'TrustBundle') {

@@ -9,19 +9,24 @@ import {
   FirstSight,
   type Home,
   type HomeFacts,
+  idOf,
   type Meters,
   type ObjectId,
+  type ProfilePlatform,
   type ResourceReader,
   WatchedClock,
 } from '@handover/engine';
 import { Informer, type Kube, type Secret, secrets } from '@handover/kube';
 import { after, duration, HandoverError, type Instant, second } from '@handover/material';
+import { isMap } from '../json.ts';
 import { type Register, type RegisterOptions, registerOf } from '../resources/catalogue.ts';
 import type { Declarations } from '../resources/declarations.ts';
+import type { Declared } from '../resources/declared.ts';
 import { PodConsumers, type ReloaderCompat } from '../workloads/consumers.ts';
 import { Nudges } from '../workloads/nudge.ts';
 import type { Residents } from '../workloads/population.ts';
 import { KubeRollouts } from '../workloads/rollouts.ts';
+import { selectedBy } from '../workloads/selected.ts';
 import { Showing } from '../workloads/showing.ts';
 import {
   cachedAuthorities,
@@ -37,6 +42,7 @@ import type { Held } from './held.ts';
 import type { Kinds } from './kinds.ts';
 import { Mirror } from './mirror.ts';
 import { Shelf, type ShelfOptions } from './objects.ts';
+import { readOpenShiftProfile } from './openshift.ts';
 import { Overlay } from './overlay.ts';
 import { idOfPlace, isField, type Place, type Plural, placeOf, placesOf } from './place.ts';
 
@@ -70,6 +76,8 @@ export interface KubeHomeOptions {
   readonly nudge?: boolean;
   /** Whether the annotations of Stakater's Reloader count as a word of the owner. */
   readonly reloader?: boolean;
+  /** What the platform asks for in matters of TLS. Default: it is asked each time. */
+  readonly clusterProfile?: ProfilePlatform['cluster'];
   /** All evidence there is, instead of what this home would look for. */
   readonly evidence?: EvidenceSource | undefined;
   readonly keys?: KeySource | undefined;
@@ -104,6 +112,7 @@ export class KubeHome implements Home {
   readonly cached: CachedView;
   readonly reloads = undefined;
   readonly rollouts: KubeRollouts | undefined;
+  readonly profiles: ProfilePlatform;
   readonly clock: Clock;
   readonly keys: KeySource;
   readonly random = (bytes: number): Uint8Array => randomBytes(bytes);
@@ -179,6 +188,17 @@ export class KubeHome implements Home {
       population === undefined
         ? undefined
         : new KubeRollouts(kube, population, () => this.#now(), options.writeSignal ?? signal);
+    this.profiles = {
+      cluster: options.clusterProfile ?? (() => readOpenShiftProfile(kube, signal)),
+      workloads: (profile) =>
+        population === undefined
+          ? []
+          : selectedBy(profile, this.#register?.catalogue.tlsProfiles ?? [], population, (consumer) =>
+              this.rollouts?.obstacles.why(consumer, this.#now()),
+            ),
+      stamp: async (consumer, expect, hash) => this.rollouts?.stampProfile(consumer, expect, hash),
+      remembered: (profile) => this.#remembered(idOf(profile)),
+    };
     this.evidence = this.#seenBy(true);
     this.requests = new KubeRequests(async (id) => {
       const secret = await kube.get(secrets, { namespace, name: stateName(id) }, { signal });
@@ -376,6 +396,19 @@ export class KubeHome implements Home {
       ({ kind, namespace, name }) => kind === 'Leaf' && `${namespace}/${name}` === leaf,
     );
     return found === undefined || found.createdAt === 0 ? undefined : found.createdAt;
+  }
+
+  /** A resource with its status as it was seen last: the register does not change with that. */
+  declared(kind: string, id: string): Declared | undefined {
+    return this.#options.declarations
+      .all()
+      .find((declared) => declared.kind === kind && `${declared.namespace}/${declared.name}` === id);
+  }
+
+  /** What the status of a TLSProfile says was written. */
+  #remembered(profile: string): string | undefined {
+    const { status } = this.declared('TLSProfile', profile) ?? {};
+    return isMap(status) && typeof status.hash === 'string' ? status.hash : undefined;
   }
 
   /** Whoever asks for an object may say that it is theirs already. */

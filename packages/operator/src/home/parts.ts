@@ -1,4 +1,4 @@
-import { readableCertificates } from '@handover/engine';
+import { filesUnder, readableCertificates } from '@handover/engine';
 import type { KubeObject } from '@handover/kube';
 import { isMap } from '../json.ts';
 import type { Plural } from './place.ts';
@@ -30,9 +30,10 @@ const mapText = (texts: Texts, change: (text: string) => string): Texts =>
 
 const LEAF_FILES = ['tls.crt', 'tls.key', 'ca.crt'] as const;
 
-/** A Secret or a ConfigMap: part '' is a Leaf's Secret whole, any other a key of its own. */
+/** A Secret or a ConfigMap: part '' is a Leaf's Secret whole, any other a key, or the first of several that go together. */
 const dataShape = (decode: (value: unknown) => string, encode: (text: string) => string): Shape => {
-  const covers = (_texts: Texts, part: string): readonly string[] => (part === '' ? LEAF_FILES : [part]);
+  const covers = (_texts: Texts, part: string): readonly string[] =>
+    part === '' ? LEAF_FILES : filesUnder(part);
   return {
     texts: ({ data }) =>
       Object.fromEntries(

@@ -91,6 +91,13 @@ test('signers, OpenShift and services only where somebody asked for them', () =>
     signers: ['example.com/mesh'],
   });
   for (const resource of ['signers', 'apiservers', 'services']) expect(resources(asked)).toContain(resource);
+  const cluster = { group: 'config.openshift.io', name: 'cluster' };
+  expect(allowed(asked, { verb: 'watch', resource: 'apiservers', ...cluster })).toBe(true);
+  expect(allowed(asked, { verb: 'watch', resource: 'apiservers', ...cluster, name: 'other' })).toBe(false);
+  expect(allowed(asked, { verb: 'patch', resource: 'apiservers', ...cluster })).toBe(false);
+  expect(allowed(asked, { verb: 'get', resource: 'clusterversions', ...cluster, name: 'version' })).toBe(
+    true,
+  );
   const signer = { verb: 'attest', group: 'certificates.k8s.io', resource: 'signers' };
   expect(allowed(asked, { ...signer, name: 'example.com/mesh' })).toBe(true);
   expect(allowed(asked, { ...signer, name: 'kubernetes.io/kube-apiserver-serving' })).toBe(false);

@@ -1,6 +1,6 @@
-import type { TlsProfile, TrustBundle } from '@handover/core';
-import { readableCertificates, resolveProfile, targetsOf } from '@handover/engine';
-import { bundleOf, HandoverError, type Instant } from '@handover/material';
+import type { TrustBundle } from '@handover/core';
+import { readableCertificates, targetsOf } from '@handover/engine';
+import { bundleOf } from '@handover/material';
 import type { KubeHome } from '../home/home.ts';
 import type { Register } from '../resources/catalogue.ts';
 import type { Declared } from '../resources/declared.ts';
@@ -53,37 +53,4 @@ export const statusOfBundle = async (
     failing: failing.slice(0, MOST_NAMED).map(({ target, why }) => ({ target, why: why.slice(0, 1_000) })),
     conditions: conditionsOf(declared, verdicts, home.clock.now()),
   };
-};
-
-export const statusOfProfile = (declared: Declared, profile: TlsProfile, now: Instant): AnyStatus => {
-  try {
-    const { hash, warnings } = resolveProfile(profile);
-    const problems = warnings.map(({ message }) => message);
-    const reason = problems.length === 0 ? 'Honored' : 'TLSProfileNotFullyHonored';
-    return {
-      type: profile.spec.type,
-      hash,
-      problems,
-      observedGeneration: declared.generation,
-      conditions: conditionsOf(
-        declared,
-        [
-          verdict(
-            'Ready',
-            true,
-            reason,
-            problems.length === 0 ? 'the profile is written whole' : problems.join('; '),
-          ),
-        ],
-        now,
-      ),
-    };
-  } catch (error) {
-    if (!(error instanceof HandoverError)) throw error;
-    return {
-      ...(declared.status as object | undefined),
-      observedGeneration: declared.generation,
-      conditions: conditionsOf(declared, [verdict('Ready', false, 'TLSProfileRefused', error.message)], now),
-    };
-  }
 };

@@ -1,7 +1,9 @@
 import { setMaxListeners } from 'node:events';
-import type { Action, Plan } from '@handover/core';
+import type { Action, Plan, ProfileAction, TlsProfile } from '@handover/core';
 import {
   authorityRef,
+  type Home,
+  idOf,
   type Meters,
   type Outcome,
   reconcile,
@@ -9,6 +11,7 @@ import {
   reconcileStaticBundle,
   repair,
   throughCache,
+  toldOfPlatform,
   type Vitals,
   vitalsOf,
   WorkQueue,
@@ -22,6 +25,7 @@ import { errorsOf, ServiceErrors } from '../compat/service-errors.ts';
 import type { Held } from '../home/held.ts';
 import { KubeHome } from '../home/home.ts';
 import { kindsWith, trustBundleVersion } from '../home/kinds.ts';
+import { OpenShiftProfile } from '../home/openshift.ts';
 import { keyOf, PLURALS, type Plural, placeOf } from '../home/place.ts';
 import type { Compat } from '../install/index.ts';
 import { decisive, FIELD_PLURALS, gateOf, type Register } from '../resources/catalogue.ts';
@@ -30,13 +34,15 @@ import type { Declared } from '../resources/declared.ts';
 import { isSynthetic } from '../resources/injections.ts';
 import type { Pod } from '../workloads/pods.ts';
 import { Population } from '../workloads/population.ts';
-import { statusOfBundle, statusOfProfile } from './bundle-status.ts';
+import { statusOfBundle } from './bundle-status.ts';
 import { Drifts } from './drifts.ts';
+import { PlatformKeeper } from './platform.ts';
+import { statusOfProfile } from './profile-status.ts';
 import { SeenWriter } from './seen.ts';
 import { find, invalidStatus, obstaclesIn, statusOfAuthority, statusOfLeaves } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
 import { Telling } from './telling.ts';
-import { driftKey, RESOURCES, WorkIndex, workKey, workOf } from './work.ts';
+import { driftKey, PLATFORM, RESOURCES, WorkIndex, workKey, workOf } from './work.ts';
 
 /** What an operator has to say. */
 export type OperatorEvent =
@@ -49,6 +55,7 @@ export type OperatorEvent =
       readonly plan: Plan;
     }
   | { readonly kind: 'rested'; readonly authority: string; readonly plan: Plan; readonly vitals: Vitals }
+  | { readonly kind: 'profiled'; readonly profile: string; readonly actions: readonly ProfileAction[] }
   | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }
   /** What cannot be written now, and why; empty: everything can again. Said when it changes. */
   | { readonly kind: 'obstructed'; readonly authority: string; readonly obstacles: readonly string[] }
@@ -138,6 +145,7 @@ export class Operator {
   readonly #drifts = new Drifts();
   /** Authorities with a rotation under way. */
   readonly #moving = new Set<string>();
+  readonly #platform: PlatformKeeper;
   #running: Promise<void> | undefined;
   /** Ends writes that hang. */
   readonly #writes = new AbortController();
@@ -151,6 +159,9 @@ export class Operator {
     this.#options = options;
     this.#resync = options.resync ?? RESYNC_MS;
     this.#signal = AbortSignal.any([options.signal, this.#stop.signal]);
+    this.#platform = new PlatformKeeper(options.kube, this.#signal, (what, error) =>
+      options.on({ kind: 'failed', what, error, retryAt: undefined }),
+    );
     // Every watch listens to it.
     setMaxListeners(0, this.#signal);
   }
@@ -289,6 +300,7 @@ export class Operator {
           onChange: () => this.#resourcesChanged(),
         })
       : undefined;
+    const openShift = new OpenShiftProfile(kube, this.#signal, () => void this.#platformProfileChanged());
     const wide = PLURALS.filter((plural) =>
       plural === 'clustertrustbundles'
         ? cluster && trustBundleVersion !== undefined
@@ -305,6 +317,7 @@ export class Operator {
       namespaces,
       clusterTrustBundles: trustBundleVersion !== undefined,
       wishOf: this.#compat?.wishOf,
+      clusterProfile: () => openShift.read(),
       takeOver,
       more: this.#compat?.more,
       annotationsOf: (id, record) => this.#compat?.annotationsOf(id, record),
@@ -345,6 +358,12 @@ export class Operator {
     this.#lookSoon(work.filter((key) => this.#moving.has(key)));
   }
 
+  async #platformProfileChanged(): Promise<void> {
+    const register = await this.#home?.register().catch(() => undefined);
+    for (const profile of register?.catalogue.tlsProfiles ?? [])
+      if (profile.spec.type === 'OpenShift') this.#queue?.add(workKey('TLSProfile', idOf(profile)));
+  }
+
   #lookSoon(keys: Iterable<string>): void {
     if (this.#home === undefined || this.#queue === undefined) return;
     const soon = after(this.#home.clock.now(), POD_DEBOUNCE_MS);
@@ -376,7 +395,12 @@ export class Operator {
   async #reindex(): Promise<Register | undefined> {
     const register = await this.#home?.register();
     if (register !== undefined)
-      this.#index = new WorkIndex(register, this.#options.trustNamespace ?? this.#options.namespace);
+      this.#index = new WorkIndex(
+        register,
+        this.#options.trustNamespace ?? this.#options.namespace,
+        // Who hands resources over has given rights to those objects and no others.
+        this.#options.declarations === undefined,
+      );
     return register;
   }
 
@@ -445,7 +469,7 @@ export class Operator {
     } catch (error) {
       const races = (this.#races.get(key) ?? 0) + 1;
       // Somebody else was faster: no failure, look again.
-      if (error instanceof HandoverError && error.code === 'CONFLICT' && races <= MOST_RACES) {
+      if (isConflict(error) && races <= MOST_RACES) {
         this.#races.set(key, races);
         return home.clock.now();
       }
@@ -508,15 +532,11 @@ export class Operator {
         ({ metadata }) => `${metadata.namespace}/${metadata.name}` === id,
       );
       if (profile === undefined) return NOTHING;
-      try {
-        await reconcileProfile(cached, profile);
-      } finally {
-        const declared = find(register, 'TLSProfile', id);
-        if (declared !== undefined)
-          this.#statuses?.put(declared, statusOfProfile(declared, profile, home.clock.now()));
-      }
-      return { again: resync };
+      const again = await this.#keepProfile(home, cached, id, profile);
+      return { ...again, again: instant(Math.min(again.again ?? resync, resync)) };
     }
+    if (kind === PLATFORM)
+      return { again: await this.#platform.keep(cached, toldOfPlatform(catalogue), resync) };
     if (!catalogue.authorities.has(id)) return NOTHING;
     this.#lookForOneself(home);
     const outcome = await reconcile(home, catalogue, id);
@@ -536,6 +556,20 @@ export class Operator {
     );
     if (asked && outcome.plan.blockedBy.length > 0) wishes.push(after(home.clock.now(), ASK_AGAIN_MS));
     return { again: instant(Math.min(...wishes)), acted: outcome.plan.actions.length > 0 };
+  }
+
+  async #keepProfile(home: KubeHome, cached: Home, id: string, profile: TlsProfile): Promise<Passed> {
+    const key = workKey('TLSProfile', id);
+    const outcome = await reconcileProfile(cached, profile);
+    const { actions, waiting, wakeAt } = outcome.plan;
+    const acted = actions.length > 0;
+    if (acted) this.#options.on({ kind: 'profiled', profile: id, actions });
+    if (acted || waiting.length > 0) this.#moving.add(key);
+    else this.#moving.delete(key);
+    const declared = home.declared('TLSProfile', id);
+    if (declared !== undefined)
+      this.#statuses?.put(declared, statusOfProfile(declared, outcome, home.clock.now()));
+    return { again: acted ? home.clock.now() : wakeAt, acted };
   }
 
   /** Single bundles under work that was at rest; whatever goes wrong, the work itself finds and tells. */
@@ -615,6 +649,8 @@ const orphanhood = ({ catalogue }: Register, { resource }: Declared): string | u
     ? undefined
     : `spec.authority: there is no Authority ${id}; make it, or name another`;
 };
+
+const isConflict = (error: unknown): boolean => error instanceof HandoverError && error.code === 'CONFLICT';
 
 const NEVER = { term: undefined };
 

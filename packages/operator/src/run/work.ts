@@ -4,21 +4,25 @@ import {
   idOf,
   isStatic,
   ownBundleOf,
+  platformObjectIn,
   profileObjectOf,
   secretOf,
   targetsOf,
+  toldOfPlatform,
 } from '@handover/engine';
 import { keyOf, type Place, placeOf } from '../home/place.ts';
 import { type Register, sourcesOf } from '../resources/catalogue.ts';
 
 /** What one pass is about. */
 export type Work =
-  | { readonly kind: 'Authority' | 'TrustBundle' | 'TLSProfile'; readonly id: string }
+  | { readonly kind: 'Authority' | 'TrustBundle' | 'TLSProfile' | 'platform'; readonly id: string }
   /** Single bundles of other work. */
   | { readonly kind: 'Drift'; readonly id: string }
   | { readonly kind: 'resources' };
 
 export const RESOURCES = 'resources';
+/** Facts about the platform, wherever somebody wants to know them. */
+export const PLATFORM = 'platform';
 export const workKey = (kind: 'Authority' | 'TrustBundle' | 'TLSProfile', id: string): string =>
   `${kind} ${id}`;
 
@@ -27,6 +31,7 @@ export const driftKey = (work: string): string => `Drift ${work}`;
 
 export const workOf = (key: string): Work => {
   if (key === RESOURCES) return { kind: 'resources' };
+  if (key === PLATFORM) return { kind: 'platform', id: '' };
   const [kind = ''] = key.split(' ', 1);
   if (kind !== 'Authority' && kind !== 'TrustBundle' && kind !== 'TLSProfile' && kind !== 'Drift')
     throw new TypeError(`no such work: ${key}`);
@@ -55,7 +60,8 @@ export class WorkIndex {
 
   readonly #gates: ReadonlyMap<string, string>;
 
-  constructor({ catalogue, gates }: Register, trustNamespace: string) {
+  /** `platform`: whether facts about it are kept at all. */
+  constructor({ catalogue, gates }: Register, trustNamespace: string, platform: boolean) {
     this.#gates = new Map(gates.map((gate) => [placeKey(gate), gate.part]));
     const { authorities, leaves, trustBundles, tlsProfiles } = catalogue;
     const touches = (place: Pick<Place, 'plural' | 'namespace' | 'name'>, key: string): void => {
@@ -68,6 +74,8 @@ export class WorkIndex {
       const authority = authorityRef(leaf.spec.authority, leaf.metadata.namespace);
       touches(placeOf(secretOf(leaf)), workKey('Authority', authority));
     }
+    const told = platform ? toldOfPlatform(catalogue) : [];
+    for (const namespace of told) touches(placeOf(platformObjectIn(namespace)), PLATFORM);
     for (const profile of tlsProfiles)
       touches(placeOf(profileObjectOf(profile)), workKey('TLSProfile', idOf(profile)));
     for (const bundle of trustBundles) {
@@ -82,6 +90,7 @@ export class WorkIndex {
       }
     }
     this.keys = [
+      ...(told.length === 0 ? [] : [PLATFORM]),
       ...tlsProfiles.map((profile) => workKey('TLSProfile', idOf(profile))),
       ...trustBundles.filter(isStatic).map(({ metadata }) => workKey('TrustBundle', metadata.name)),
       ...[...authorities.keys()].map((id) => workKey('Authority', id)),

@@ -112,6 +112,10 @@ export class ListedPopulation implements Residents {
     return undefined;
   }
 
+  workloadsIn(namespace: string): readonly Workload[] {
+    return [...this.#workloads.values()].filter((workload) => workload.namespace === namespace);
+  }
+
   /** Deployment, StatefulSet … behind a pod, or the pod itself. */
   makerOf({ namespace, name, owner }: Pod): Maker {
     if (owner === undefined) return { kind: 'Pod', name };

@@ -28,7 +28,7 @@ export interface Maker {
 /** Pods and what makes them, however they came to be known. */
 export type Residents = Pick<
   Population,
-  'ready' | 'pods' | 'freshPods' | 'workload' | 'makerOf' | 'progress' | 'reloader'
+  'ready' | 'pods' | 'freshPods' | 'workload' | 'workloadsIn' | 'makerOf' | 'progress' | 'reloader'
 >;
 
 export interface PopulationOptions {
@@ -134,6 +134,14 @@ export class Population {
       .flatMap((informer) => informer.list())
       .find(({ reloader }) => reloader);
     return found === undefined ? undefined : `${found.namespace}/${found.name}`;
+  }
+
+  /** Everything that can be rolled in one namespace. */
+  workloadsIn(namespace: string): readonly Workload[] {
+    return [...this.#workloads.values()]
+      .flat()
+      .flatMap((informer) => informer.list())
+      .filter((workload) => workload.namespace === namespace);
   }
 
   /** Deployment, StatefulSet … behind a pod, or the pod itself. */

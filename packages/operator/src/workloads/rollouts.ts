@@ -4,10 +4,10 @@ import type { Kube } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
 import { Obstacles } from '../home/obstacles.ts';
 import { FIELD_MANAGER } from '../home/record.ts';
-import { TRUST_HASH } from '../marks.ts';
+import { TLS_PROFILE_HASH, TRUST_HASH } from '../marks.ts';
 import { type Residents, WORKLOAD_KINDS } from './population.ts';
 import { withStamp } from './stamps.ts';
-import { ROLLABLE } from './workload.ts';
+import { ROLLABLE, type Workload } from './workload.ts';
 
 const LOST: ReadonlySet<string> = new Set(['KUBE_CONFLICT', 'KUBE_NOT_FOUND']);
 
@@ -35,14 +35,29 @@ export class KubeRollouts implements Rollouts {
     return false;
   }
 
-  async stamp(consumer: string, expect: string, stamp: Stamp, authority: AuthorityId): Promise<void> {
+  stamp(consumer: string, expect: string, stamp: Stamp, authority: AuthorityId): Promise<void> {
+    return this.#annotate(consumer, expect, ({ annotations }) => ({
+      [TRUST_HASH]: withStamp(annotations[TRUST_HASH], authority, stamp),
+    }));
+  }
+
+  /** The same for a TLS profile, whose stamp is its hash. */
+  stampProfile(consumer: string, expect: string, hash: string): Promise<void> {
+    return this.#annotate(consumer, expect, () => ({ [TLS_PROFILE_HASH]: hash }));
+  }
+
+  async #annotate(
+    consumer: string,
+    expect: string,
+    stamps: (workload: Workload) => Readonly<Record<string, string>>,
+  ): Promise<void> {
     const [kindName = '', path = ''] = consumer.split(' ');
     const [namespace = '', name = ''] = path.split('/');
     const kind = ROLLABLE.find((candidate) => candidate === kindName);
     const workload = kind === undefined ? undefined : this.#population.workload(kind, namespace, name);
     if (kind === undefined || workload?.version !== expect) throw changed(consumer);
     const annotations = {
-      [TRUST_HASH]: withStamp(workload.annotations[TRUST_HASH], authority, stamp),
+      ...stamps(workload),
       'kubectl.kubernetes.io/restartedAt': new Date(this.#now()).toISOString(),
     };
     try {

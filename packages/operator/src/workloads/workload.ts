@@ -1,4 +1,5 @@
 import type { KubeObject } from '@handover/kube';
+import { type Instant, instant } from '@handover/material';
 import { isReloaderImage } from '../compat/reloader.ts';
 import { isMap, type Json } from '../json.ts';
 
@@ -12,6 +13,9 @@ export interface Workload {
   readonly namespace: string;
   readonly name: string;
   readonly version: string;
+  readonly createdAt: Instant;
+  /** Labels of its pod template. */
+  readonly labels: Readonly<Record<string, string>>;
   /** Our annotations of its pod template. */
   readonly annotations: Readonly<Record<string, string>>;
   /** Annotations of its own that say how it is restarted: ours, and Reloader's. */
@@ -113,6 +117,8 @@ export const workloadOf = (kind: Rollable, object: KubeObject): Workload => {
     namespace: metadata.namespace ?? '',
     name: metadata.name ?? '',
     version: metadata.resourceVersion ?? '',
+    createdAt: instant(Date.parse(metadata.creationTimestamp ?? '') || 0),
+    labels: texts(at(spec, 'template', 'metadata', 'labels'), () => true),
     annotations: texts(at(spec, 'template', 'metadata', 'annotations'), (name) =>
       name.startsWith('handover.dev/'),
     ),

@@ -1,42 +1,23 @@
 import { apiServices, deployments, pods, secrets } from '@handover/kube';
 import { type ApiRequest, allowed, grantsFor, RESOURCE_KINDS, unused } from '@handover/operator';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { playKubelet } from './played-kubelet.ts';
 import { resource, type Stage, setStage, until } from './stage.ts';
 
 // Pods that no node runs: the API server and its controllers are real, and this test plays the kubelet.
 let stage: Stage;
-let kubelet: NodeJS.Timeout;
-const seenPods = new Map<string, string>();
+let kubelet: ReturnType<typeof playKubelet>;
 const SIGNERS = ['example.com/mesh'];
 
 beforeAll(async () => {
   stage = await setStage({ controllerManager: true, installed: { signers: SIGNERS } });
   stage.start('one');
-  kubelet = setInterval(() => void runPods().catch(() => {}), 300);
+  kubelet = playKubelet(stage.kube);
 }, 300_000);
 afterAll(async () => {
-  clearInterval(kubelet);
+  kubelet.stop();
   await stage.stop();
 });
-
-async function runPods(): Promise<void> {
-  const { items } = await stage.kube.list(pods, { namespace: 'default' });
-  for (const { metadata, status } of items) {
-    seenPods.set(metadata.uid ?? '', metadata.name ?? '');
-    if ((status as { phase?: string } | undefined)?.phase === 'Running') continue;
-    const now = new Date().toISOString();
-    const conditions = ['Ready', 'ContainersReady', 'PodScheduled', 'Initialized'].map((type) => ({
-      type,
-      status: 'True',
-      lastTransitionTime: now,
-    }));
-    await stage.kube.patch(
-      pods,
-      { namespace: 'default', name: metadata.name ?? '', subresource: 'status' },
-      { merge: { status: { phase: 'Running', conditions } } },
-    );
-  }
-}
 
 const deployment = (
   name: string,
@@ -128,9 +109,9 @@ test('a rotation waits for pods that show nothing and names them, rolls a restar
   expect(await stampOf('silent')).toBeUndefined();
   await stage.cluster.kubectl('rollout', 'restart', 'deployment/silent');
   await until(isStable(2), 'the rotation to end', 180_000);
-  const restarts = [...seenPods.values()].filter((name) => name.startsWith('frozen-')).length;
+  const restarts = [...kubelet.seen.values()].filter((name) => name.startsWith('frozen-')).length;
   expect(restarts).toBe(4);
-  expect([...seenPods.values()].filter((name) => name.startsWith('hot-'))).toHaveLength(2);
+  expect([...kubelet.seen.values()].filter((name) => name.startsWith('hot-'))).toHaveLength(2);
 }, 600_000);
 
 test('every other kind of target is kept with the rights of the installation, and drift repaired', async () => {

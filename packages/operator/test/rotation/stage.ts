@@ -89,7 +89,9 @@ export const bundleHandover = async (): Promise<string> => {
 export const bundlePod = async (): Promise<string> => {
   const folder = mkdtempSync(join(tmpdir(), 'handover-mesh-'));
   await build({
-    entryPoints: ['main', 'try'].map((name) => fileURLToPath(new URL(`./pod/${name}.ts`, import.meta.url))),
+    entryPoints: ['main', 'profile', 'try'].map((name) =>
+      fileURLToPath(new URL(`./pod/${name}.ts`, import.meta.url)),
+    ),
     outdir: folder,
     outExtension: { '.js': '.mjs' },
     ...BUNDLED,
@@ -97,8 +99,11 @@ export const bundlePod = async (): Promise<string> => {
   return folder;
 };
 
-export async function setRotationStage(): Promise<RotationStage> {
-  const cluster = await startCluster({ size: 'node' });
+/** `kubelet`: fields of its configuration over the harness's own. */
+export async function setRotationStage(
+  kubelet: Readonly<Record<string, unknown>> = {},
+): Promise<RotationStage> {
+  const cluster = await startCluster({ size: 'node', kubelet });
   const end = new AbortController();
   const kube = connectTo(cluster, end.signal);
   const server = createServer();

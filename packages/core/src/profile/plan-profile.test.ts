@@ -1,0 +1,172 @@
+import { duration, type Instant, instant } from '@handover/material';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type ProfileSeen, type ProfileWorkload, planProfile } from './index.ts';
+
+const CHANGED = instant(1_000_000);
+const LAG = 10_000;
+const LATER = instant(CHANGED + LAG + 1);
+const POLICY = { cacheLag: duration(LAG), maxConcurrentRollouts: 2 };
+
+const workload = (more: Partial<ProfileWorkload> = {}): ProfileWorkload => ({
+  id: 'Deployment shop/web',
+  reload: 'unknown',
+  stamp: undefined,
+  createdAt: instant(0),
+  pods: [instant(0)],
+  rolling: false,
+  ...more,
+});
+const seen = (workloads: readonly ProfileWorkload[], more: Partial<ProfileSeen> = {}): ProfileSeen => ({
+  wanted: 'new',
+  held: { hash: 'new', intact: true, changedAt: CHANGED, replacedOne: true },
+  written: true,
+  workloads,
+  ...more,
+});
+const stamped = (world: ProfileSeen, now: Instant = LATER): readonly string[] =>
+  planProfile(world, POLICY, now).actions.flatMap((action) =>
+    action.kind === 'stamp-profile' ? [`${action.consumer} ${action.hash}`] : [],
+  );
+
+describe('A profile', () => {
+  test('that is not written yet is written, and nothing else is done', () => {
+    const world = seen([workload({ stamp: 'old' })], { written: false });
+    expect(planProfile(world, POLICY, LATER).actions.map(({ kind }) => kind)).toEqual(['write-profile']);
+  });
+
+  test('that cannot be written stamps nobody', () => {
+    const world = seen([workload({ stamp: 'old' })], { written: false, obstacle: 'not ours' });
+    expect(planProfile(world, POLICY, LATER).actions).toEqual([]);
+  });
+
+  test('that is refused changes nothing, and what was written before is rolled out to its end', () => {
+    const refused = { wanted: undefined, written: false };
+    expect(stamped(seen([workload({ stamp: 'new' })], refused))).toEqual([]);
+    expect(stamped(seen([workload({ stamp: 'old' })], refused))).toEqual(['Deployment shop/web new']);
+  });
+
+  test('that is refused while somebody has changed the old one restarts nobody into that', () => {
+    const held = { hash: 'new', intact: false, changedAt: CHANGED, replacedOne: true };
+    const world = seen([workload({ stamp: 'old' })], { wanted: undefined, written: false, held });
+    expect(planProfile(world, POLICY, LATER).actions).toEqual([]);
+  });
+});
+
+describe('A workload', () => {
+  test('that runs with an older profile is stamped', () => {
+    expect(stamped(seen([workload()]))).toEqual(['Deployment shop/web new']);
+    expect(stamped(seen([workload({ stamp: 'old' })]))).toEqual(['Deployment shop/web new']);
+  });
+
+  test('is not stamped while kubelets may still hand out the old file, and that ends by itself', () => {
+    const world = seen([workload({ stamp: 'old' })]);
+    const { actions, waiting, wakeAt } = planProfile(world, POLICY, instant(CHANGED + LAG - 1));
+    expect(actions).toEqual([]);
+    expect(waiting).toHaveLength(1);
+    expect(wakeAt).toBe(CHANGED + LAG);
+  });
+
+  test('is not restarted by the first profile there ever was', () => {
+    const held = { hash: 'new', intact: true, changedAt: CHANGED, replacedOne: false };
+    expect(stamped(seen([workload()], { held }))).toEqual([]);
+  });
+
+  test('that came after the change is not restarted; one of whose pods one came before is', () => {
+    const after = instant(CHANGED + LAG + 1);
+    expect(stamped(seen([workload({ pods: [after] })]))).toEqual([]);
+    expect(stamped(seen([workload({ pods: [after, CHANGED] })]))).toHaveLength(1);
+    expect(stamped(seen([workload({ pods: [], createdAt: after })]))).toEqual([]);
+    expect(stamped(seen([workload({ pods: [] })]))).toHaveLength(1);
+  });
+
+  test('without pods that carries an old stamp gets the new one: its next pod compares the two', () => {
+    expect(stamped(seen([workload({ stamp: 'old', pods: [], createdAt: LATER })]))).toHaveLength(1);
+  });
+
+  test('that is hot and has a stamp from before is named, not rolled', () => {
+    const { actions, notes } = planProfile(seen([workload({ reload: 'hot', stamp: 'old' })]), POLICY, LATER);
+    expect([actions, notes.length]).toEqual([[], 1]);
+    expect(planProfile(seen([workload({ reload: 'hot', stamp: 'new' })]), POLICY, LATER).notes).toEqual([]);
+  });
+
+  test('that is hot is never rolled', () => {
+    expect(stamped(seen([workload({ reload: 'hot' }), workload({ reload: 'hot', stamp: 'old' })]))).toEqual(
+      [],
+    );
+  });
+
+  test('that another profile selected first is left to that one, and named', () => {
+    const world = seen([workload({ stamp: 'old', takenBy: 'shop/first' })]);
+    const { actions, notes } = planProfile(world, POLICY, LATER);
+    expect(actions).toEqual([]);
+    expect(notes[0]?.message).toContain('shop/first');
+  });
+
+  test('that cannot be rolled is named and waited for', () => {
+    const world = seen([workload({ stamp: 'old', obstacle: 'its rollout is paused' })]);
+    const { actions, waiting, notes } = planProfile(world, POLICY, LATER);
+    expect(actions).toEqual([]);
+    expect([waiting[0]?.waitsFor, notes[0]?.message]).toEqual(Array(2).fill('its rollout is paused'));
+  });
+});
+
+test('workloads are rolled a few at a time', () => {
+  const all = [1, 2, 3, 4].map((n) => workload({ id: `Deployment shop/${n}`, stamp: 'old' }));
+  expect(stamped(seen(all))).toHaveLength(2);
+  const [first, ...rest] = all;
+  if (first === undefined) throw new Error('no workload');
+  expect(stamped(seen([{ ...first, stamp: 'new', rolling: true }, ...rest]))).toHaveLength(1);
+  // Rolling for reasons of its own.
+  expect(stamped(seen([{ ...first, rolling: true }, ...rest]))).toHaveLength(2);
+});
+
+test('whatever is seen: a write and a stamp never go together, and a plan carried out leaves nothing to do', () => {
+  const time = fc.integer({ min: 0, max: 2_000_000 }).map(instant);
+  const some = fc.record({
+    id: fc.string({ minLength: 1, maxLength: 4 }),
+    reload: fc.constantFrom('hot', 'restart', 'unknown' as const),
+    stamp: fc.constantFrom(undefined, 'old', 'new'),
+    createdAt: time,
+    pods: fc.array(time, { maxLength: 3 }),
+    rolling: fc.boolean(),
+    obstacle: fc.constantFrom(undefined, 'paused'),
+  });
+  const held = fc.option(
+    fc.record({
+      hash: fc.constantFrom('old', 'new'),
+      intact: fc.boolean(),
+      changedAt: time,
+      replacedOne: fc.boolean(),
+    }),
+    { nil: undefined },
+  );
+  const worlds = fc.record({
+    wanted: fc.constantFrom(undefined, 'old', 'new'),
+    held,
+    written: fc.boolean(),
+    workloads: fc.uniqueArray(some, { selector: ({ id }) => id, maxLength: 6 }),
+  });
+  fc.assert(
+    fc.property(worlds, time, (world, now) => {
+      const { actions } = planProfile(world, POLICY, now);
+      const stamps = actions.flatMap((action) => (action.kind === 'stamp-profile' ? [action] : []));
+      const writes = actions.length - stamps.length;
+      expect(writes === 0 || (writes === 1 && stamps.length === 0)).toBe(true);
+      for (const { consumer, hash } of stamps) {
+        expect(hash).toBe(world.held?.hash);
+        expect(world.workloads.find(({ id }) => id === consumer)?.reload).not.toBe('hot');
+      }
+      if (writes > 0) return;
+      const workloads = world.workloads.map((one) => {
+        const stamp = stamps.find(({ consumer }) => consumer === one.id)?.hash;
+        return stamp === undefined ? one : { ...one, stamp };
+      });
+      const again = planProfile({ ...world, workloads }, { ...POLICY, maxConcurrentRollouts: 99 }, now);
+      const twice = again.actions.filter((action) =>
+        stamps.some(({ consumer }) => 'consumer' in action && action.consumer === consumer),
+      );
+      expect(twice).toEqual([]);
+    }),
+  );
+});

@@ -1,0 +1,30 @@
+import { HandoverError } from '@handover/material';
+import { expect, test } from 'vitest';
+import { askedBy, unreadable } from './openshift.ts';
+
+const apiServer = (spec: unknown) => askedBy({ metadata: { name: 'cluster' }, spec });
+
+test('an APIServer that says nothing of TLS asks for nothing', () => {
+  for (const spec of [undefined, {}, { tlsSecurityProfile: null }, { audit: {} }])
+    expect(apiServer(spec)).toEqual({});
+});
+
+test('type and body are taken as they are, and an empty body is no body', () => {
+  expect(apiServer({ tlsSecurityProfile: { type: 'Modern', modern: {} } })).toEqual({ type: 'Modern' });
+  expect(apiServer({ tlsSecurityProfile: { type: 'Custom', custom: null } })).toEqual({ type: 'Custom' });
+  expect(
+    apiServer({
+      tlsSecurityProfile: { type: 'Custom', custom: { ciphers: ['A', 7], minTLSVersion: 'VersionTLS12' } },
+    }),
+  ).toEqual({ type: 'Custom', custom: { ciphers: ['A', '7'], minTLSVersion: 'VersionTLS12' } });
+});
+
+test.each([
+  ['KUBE_NOT_FOUND', 'TLS_PROFILE_SOURCE_MISSING'],
+  ['KUBE_FORBIDDEN', 'TLS_PROFILE_SOURCE_FORBIDDEN'],
+  ['KUBE_UNAVAILABLE', 'TLS_PROFILE_SOURCE_UNAVAILABLE'],
+])('%s is said as %s, to be tried again', (code, expected) => {
+  expect(unreadable(new HandoverError(code, 'no'))).toMatchObject({
+    missing: { code: expected, retry: 'later' },
+  });
+});

@@ -1,0 +1,88 @@
+import type { ProfilePlan } from '@handover/core';
+import type { ProfileOutcome } from '@handover/engine';
+import { HandoverError, type Instant, type ResolvedTlsProfile } from '@handover/material';
+import type { TlsProfileResourceStatus } from '../install/status-types.ts';
+import type { Declared } from '../resources/declared.ts';
+import { type AnyStatus, conditionsOf, MOST_NAMED, verdict } from './status.ts';
+
+/** Why a profile is not honoured, for machines; whatever else: it is refused for what it asks. */
+const REASONS: Readonly<Record<string, string>> = {
+  TLS_PROFILE_SOURCE_MISSING: 'SourceMissing',
+  TLS_PROFILE_SOURCE_FORBIDDEN: 'SourceForbidden',
+  TLS_PROFILE_SOURCE_UNAVAILABLE: 'SourceUnavailable',
+};
+
+const readyOf = ({ resolved, obstacle }: ProfileOutcome) => {
+  if (resolved instanceof HandoverError)
+    return verdict(
+      'Ready',
+      false,
+      REASONS[resolved.code] ?? 'TLSProfileRefused',
+      `${resolved.code}: ${resolved.message}; what was written before stays`,
+    );
+  if (obstacle !== undefined)
+    return verdict(
+      'Ready',
+      false,
+      obstacle.startsWith('Contended') ? 'Contended' : 'ConfigMapNotOurs',
+      obstacle,
+    );
+  return verdict('Ready', true, 'Written', 'the profile is written');
+};
+
+const degradedOf = ({ resolved }: ProfileOutcome) => {
+  if (resolved instanceof HandoverError)
+    return verdict('Degraded', true, REASONS[resolved.code] ?? 'TLSProfileRefused', resolved.message);
+  const problems = resolved.warnings.map(({ message }) => message);
+  return problems.length === 0
+    ? verdict('Degraded', false, 'Honored', 'all of it can be honoured')
+    : verdict('Degraded', true, 'TLSProfileNotFullyHonored', problems.join('; '));
+};
+
+const rolledOutOf = ({ waiting, notes, actions }: ProfilePlan) => {
+  const [first] = waiting;
+  const more = waiting.length > 1 ? `; and ${waiting.length - 1} more` : '';
+  if (first !== undefined)
+    return verdict('RolledOut', false, 'Waiting', `${first.consumer}: ${first.waitsFor}${more}`);
+  if (actions.length > 0) return verdict('RolledOut', false, 'Rolling', 'pods are being replaced');
+  const [note] = notes;
+  return verdict(
+    'RolledOut',
+    true,
+    'NobodyWaitedFor',
+    note === undefined ? 'nobody has to be restarted for it' : `${note.object}: ${note.message}`,
+  );
+};
+
+/** What is in force: of a profile that is refused, what was written before it. */
+const inForce = (
+  declared: Declared,
+  { resolved, hash }: ProfileOutcome,
+): Pick<TlsProfileResourceStatus, 'type' | 'hash' | 'minTLSVersion'> => {
+  const { type, minTLSVersion } = (declared.status ?? {}) as TlsProfileResourceStatus;
+  const { profile, hash: wanted } =
+    resolved instanceof HandoverError ? ({} as Partial<ResolvedTlsProfile>) : resolved;
+  const now = wanted !== undefined && wanted === hash ? profile : undefined;
+  return {
+    ...given('type', now?.type ?? type),
+    ...given('hash', hash ?? (declared.status as TlsProfileResourceStatus | undefined)?.hash),
+    ...given('minTLSVersion', now?.minTLSVersion ?? minTLSVersion),
+  };
+};
+
+const given = <Name extends string>(name: Name, value: string | undefined): Partial<Record<Name, string>> =>
+  value === undefined ? {} : ({ [name]: value } as Record<Name, string>);
+
+export const statusOfProfile = (declared: Declared, outcome: ProfileOutcome, now: Instant): AnyStatus => {
+  const { resolved, plan } = outcome;
+  const problems =
+    resolved instanceof HandoverError
+      ? [resolved.message]
+      : resolved.warnings.map(({ message }) => message.slice(0, 1_000));
+  return {
+    ...inForce(declared, outcome),
+    problems: problems.slice(0, MOST_NAMED),
+    observedGeneration: declared.generation,
+    conditions: conditionsOf(declared, [readyOf(outcome), degradedOf(outcome), rolledOutOf(plan)], now),
+  };
+};

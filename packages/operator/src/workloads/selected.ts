@@ -1,0 +1,62 @@
+import type { ProfileWorkload, Reload, TlsProfile } from '@handover/core';
+import { idOf, profileObjectOf, selects } from '@handover/engine';
+import { placeOf } from '../home/place.ts';
+import { TLS_PROFILE_HASH } from '../marks.ts';
+import type { Pod } from './pods.ts';
+import type { Residents } from './population.ts';
+import type { Workload } from './workload.ts';
+
+export type SelectedWorkload = ProfileWorkload & { readonly version: string };
+
+const nameOf = ({ kind, namespace, name }: Pick<Workload, 'kind' | 'namespace' | 'name'>): string =>
+  `${kind} ${namespace}/${name}`;
+
+const isSelected = ({ metadata, spec }: TlsProfile, { namespace, labels }: Workload): boolean =>
+  spec.workloadSelector !== undefined &&
+  metadata.namespace === namespace &&
+  selects(spec.workloadSelector, labels);
+
+/** What its owner says of it; never against what can be seen. */
+const reloadOf = (workload: Workload, pods: readonly Pod[], configMap: string): Reload => {
+  const copied = pods.some(({ references }) =>
+    references.some(({ plural, name, frozen }) => plural === 'configmaps' && name === configMap && frozen),
+  );
+  const said = workload.annotations['handover.dev/reload'];
+  if (copied || said === 'restart') return 'restart';
+  return said === 'hot' ? 'hot' : 'unknown';
+};
+
+/** Workloads whose pod templates a TLSProfile selects. One that several select belongs to the oldest of them: it has one stamp. */
+export const selectedBy = (
+  profile: TlsProfile,
+  oldestFirst: readonly TlsProfile[],
+  population: Residents,
+  obstacle: (consumer: string) => string | undefined,
+): readonly SelectedWorkload[] => {
+  const { namespace } = profile.metadata;
+  const selected = population.workloadsIn(namespace).filter((workload) => isSelected(profile, workload));
+  if (selected.length === 0) return [];
+  const pods = new Map<string, Pod[]>();
+  for (const pod of population.pods()) {
+    if (pod.namespace !== namespace || pod.ended) continue;
+    const maker = population.makerOf(pod);
+    const id = `${maker.kind} ${namespace}/${maker.name}`;
+    pods.set(id, [...(pods.get(id) ?? []), pod]);
+  }
+  return selected.map((workload) => {
+    const id = nameOf(workload);
+    const own = pods.get(id) ?? [];
+    const first = oldestFirst.find((candidate) => isSelected(candidate, workload));
+    return {
+      id,
+      version: workload.version,
+      reload: reloadOf(workload, own, placeOf(profileObjectOf(profile)).name),
+      stamp: workload.annotations[TLS_PROFILE_HASH],
+      createdAt: workload.createdAt,
+      pods: own.map(({ createdAt }) => createdAt),
+      rolling: workload.rolling,
+      obstacle: workload.obstacle ?? obstacle(id),
+      takenBy: first === undefined || idOf(first) === idOf(profile) ? undefined : idOf(first),
+    };
+  });
+};

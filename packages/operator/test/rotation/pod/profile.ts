@@ -1,0 +1,28 @@
+import { appendFileSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:tls';
+import { openIdentity, openTlsProfile } from '@handover/runtime';
+
+// A server with a TLS profile. It asks nobody for anything: its files are all it has. `hot` follows them, `once` reads them.
+const FILES = { cert: '/tls/tls.crt', key: '/tls/tls.key' };
+const STARTS = '/state/starts';
+const profile = await openTlsProfile('/profile/profile.json');
+const hot = process.env.MANNER === 'hot';
+const server = createTlsServer(
+  hot ? {} : { cert: readFileSync(FILES.cert), key: readFileSync(FILES.key), ...profile.tlsOptions() },
+  (socket) => {
+    socket.on('error', () => {});
+    socket.once('data', (data) => socket.end(data));
+  },
+);
+server.on('tlsClientError', () => {}); // whoever called counts it
+if (hot) (await openIdentity(FILES)).serve(server, { profile });
+await new Promise<void>((resolve) => server.listen(8443, resolve));
+// Since the process began; kept in a volume that outlives the container.
+appendFileSync(STARTS, `${Math.round(performance.now())} ${process.env.IS_OPENSHIFT}\n`);
+createServer((request, response) => {
+  if (request.url === '/starts') response.end(readFileSync(STARTS));
+  else if (request.url === '/exit') response.end('gone', () => process.exit(1));
+  else response.end(profile.hash);
+}).listen(8080);
+process.once('SIGTERM', () => process.exit(0));
