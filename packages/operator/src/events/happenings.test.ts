@@ -131,6 +131,23 @@ test('a CA near its end is said again before an API server forgets it', () => {
   expect(tell({ notes, now: instant(T0 + 50 * minute) })).toEqual(['Critical: generation 1: so']);
 });
 
+test('a deadline is told with the step that it brings about', () => {
+  const tell = teller();
+  const activate = {
+    kind: 'activate',
+    generation: 2,
+    crossBy: 1,
+    expect: 1,
+    revision: 2,
+    why: 'so',
+  } as const;
+  const notes = [note('DeadlinePassed', 'rotation'), note('CannotRestart', 'a')];
+  expect(tell({ actions: [activate], notes, generations: 2 }).map((text) => text.split(':')[0])).toEqual([
+    'GenerationActivated',
+    'DeadlinePassed',
+  ]);
+});
+
 test('a fight is told when it begins, whatever time its next try has', () => {
   const tell = teller();
   expect(tell({ obstacles: { x: 'Contended: old-pod keeps it (next try at 1)', y: 'forbidden' } })).toEqual([

@@ -26,6 +26,9 @@ const MOST_WAITS = 5;
 const AGAIN_MS = 50 * minute;
 const LASTING: ReadonlySet<string> = new Set(['ExpiringSoon', 'Critical', 'Contended', 'Refused']);
 
+/** True of a plan that acts as well: the step that a deadline brings about is taken at once. */
+const LOUD: ReadonlySet<string> = new Set(['DeadlinePassed', 'ExpiringSoon', 'Critical']);
+
 interface Memory {
   /** Whether a rotation or a distrust was seen to be under way. */
   moving: boolean;
@@ -88,7 +91,15 @@ export class Happenings {
     const generations = sight.record?.state.generations ?? [];
     if (generations.length > 1) memory.moving = true;
     // A plan that acts has not looked at what comes after: who blocks is known when it rests.
-    if (plan.actions.length > 0) return told;
+    if (plan.actions.length > 0)
+      return [
+        ...told,
+        ...begun(
+          memory,
+          sight.now,
+          plan.notes.filter(({ code }) => LOUD.has(code)),
+        ),
+      ];
     if (memory.moving && plan.phase === 'Stable' && generations.length === 1) {
       memory.moving = false;
       const note = `Generation ${generations[0]?.number} is the only one, and everything holds it.`;
@@ -172,21 +183,27 @@ const leafWorries = ({ duties, seen, now }: Sight): readonly Worry[] =>
     return code === undefined ? [] : [{ code, object: `Secret ${id}`, message, leaf: idOf(leaf) }];
   });
 
-/** What began to be wrong; of one kind together in one Event. */
+const keyOf = ({ code, object }: Worry): string => `${code} ${object}`;
+
 const worries = (memory: Memory, sight: Sight, plan: Plan): readonly Told[] => {
+  const all = worriesIn(sight, plan);
+  const holding = new Set(all.map(keyOf));
+  const told = begun(memory, sight.now, all);
+  for (const key of memory.said.keys()) if (!holding.has(key)) memory.said.delete(key);
+  return told;
+};
+
+/** What began to be wrong; of one kind together in one Event. */
+const begun = (memory: Memory, now: Instant, all: readonly Worry[]): readonly Told[] => {
   const groups = new Map<string, Worry[]>();
-  const holding = new Set<string>();
-  for (const worry of worriesIn(sight, plan)) {
-    const key = `${worry.code} ${worry.object}`;
-    holding.add(key);
-    const before = memory.said.get(key);
-    const due = before === undefined || (LASTING.has(worry.code) && sight.now >= after(before, AGAIN_MS));
+  for (const worry of all) {
+    const before = memory.said.get(keyOf(worry));
+    const due = before === undefined || (LASTING.has(worry.code) && now >= after(before, AGAIN_MS));
     if (!due) continue;
-    memory.said.set(key, sight.now);
+    memory.said.set(keyOf(worry), now);
     const group = `${worry.code} ${worry.leaf ?? ''}`;
     groups.set(group, [...(groups.get(group) ?? []), worry]);
   }
-  for (const key of memory.said.keys()) if (!holding.has(key)) memory.said.delete(key);
   return [...groups.values()].flatMap((group): readonly Told[] => {
     const [first] = group;
     if (first === undefined) return [];
