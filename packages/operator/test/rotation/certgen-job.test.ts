@@ -123,6 +123,13 @@ const during = async (
     say(`  ${JSON.stringify(failure)}`);
   return { failed, handshakes };
 };
+const isHeardByAll = async (): Promise<boolean> => {
+  const { directions } = collector.totals();
+  return (
+    directions.size === PARTS.length * (PARTS.length - 1) &&
+    [...directions.values()].every(({ ok }) => ok > 0)
+  );
+};
 const isReady = async (): Promise<boolean> => {
   const { items } = await kube.list(podKind, { namespace: GATEWAY, labelSelector: 'app' });
   const ready = items.filter(({ status }) =>
@@ -156,6 +163,8 @@ test('6 and 11: Secrets without a kept CA key are taken over under load by a Job
   });
   await until(isReady, 'every part to be ready', LONG);
   collector.go();
+  // A Service leads nowhere for a moment after its first pod is ready.
+  await until(isHeardByAll, 'a call that got through in every direction', LONG);
   const atRest = await during('at rest', () => pause(5_000));
   expect(atRest).toMatchObject({ failed: 0 });
   expect(atRest.handshakes).toBeGreaterThan(100);
