@@ -66,11 +66,23 @@ export {
   authorityStatus,
   type ConsumerStatus,
   type LeafStatus,
+  restOfStatus,
   type Status,
   statusOf,
 } from './status.ts';
 export { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './stored-object.ts';
 export { throughCache } from './through-cache.ts';
-export { type Answer, dryRun, type Pair, type TrustMatrix, verifyAuthority } from './verify.ts';
+export {
+  type Answer,
+  answer,
+  certificatesKey,
+  dryRun,
+  type Material,
+  materialIn,
+  type Pair,
+  type TrustMatrix,
+  type Verdicts,
+  verifyAuthority,
+} from './verify.ts';
 export { WatchedClock } from './watched-clock.ts';
 export { type QueueOptions, WorkQueue } from './work-queue.ts';

@@ -186,6 +186,14 @@ export async function statusOf(
     authorities.push(authorityStatus(sight, made));
     if (made.wakeAt !== undefined && (wakeAt === undefined || made.wakeAt < wakeAt)) wakeAt = made.wakeAt;
   }
+  return { status: { authorities, ...(await restOfStatus(home, catalogue)) }, wakeAt };
+}
+
+/** What belongs to no authority. */
+export async function restOfStatus(
+  home: Home,
+  catalogue: Catalogue,
+): Promise<Pick<Status, 'trustBundles' | 'tlsProfiles' | 'remarks'>> {
   const trustBundles = await Promise.all(
     catalogue.trustBundles.map(async (bundle) => ({
       name: bundle.metadata.name,
@@ -215,5 +223,5 @@ export async function statusOf(
     }),
   );
   const remarks = remarksOn(catalogue, home.facts.consumersFound);
-  return { status: { authorities, trustBundles, tlsProfiles, remarks }, wakeAt };
+  return { trustBundles, tlsProfiles, remarks };
 }

@@ -1,10 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { Board, type Dashboard, serveDashboard } from '@handover/dashboard';
 import { HandoverError } from '@handover/material';
 import { COMPAT, type Compat, Operator, resourcesOfFile, serveHealth } from '@handover/operator';
+import { Option } from 'commander';
+import { listenAddress } from '../address.ts';
 import type { Define } from '../context.ts';
 import { usageError } from '../error-line.ts';
+import { noteOf, restOf, tellBoardOf } from '../kubernetes/board.ts';
 import { connectKube, ownNamespace } from '../kubernetes/connect.ts';
 import { type KubeFlags, kubeOptions } from '../kubernetes/flags.ts';
 import { OperatorLog } from '../kubernetes/say-operator.ts';
@@ -22,8 +26,12 @@ interface Flags extends KubeFlags {
   readonly takeOver?: true;
   /** False with --no-nudge. */
   readonly nudge: boolean;
-  readonly healthAddress: string;
+  readonly healthAddress: readonly [string, number];
+  readonly dashboardAddress: readonly [string, number];
 }
+
+/** In a cluster it is reached by `kubectl port-forward`, which comes from the pod's own loopback. */
+const DASHBOARD: readonly [string, number] = ['127.0.0.1', 8082];
 
 /** A request that hangs is given up after this (S0.5); a list comes in pages, each within it. */
 const REQUEST_MS = 10_000;
@@ -51,7 +59,16 @@ export const define: Define = (command, context) => {
       '--no-nudge',
       'leave pods to their kubelet’s own time: changed files take a minute or more to arrive',
     )
-    .option('--health-address <host:port>', 'where /livez and /readyz are served', '127.0.0.1:8081')
+    .addOption(
+      new Option('--health-address <host:port>', 'where /livez and /readyz are served')
+        .argParser(listenAddress('--health-address', '0.0.0.0'))
+        .default(['127.0.0.1', 8081], '127.0.0.1:8081'),
+    )
+    .addOption(
+      new Option('--dashboard-address <host:port>', 'where a page that shows all this is served')
+        .argParser(listenAddress('--dashboard-address', '127.0.0.1'))
+        .default(DASHBOARD, DASHBOARD.join(':')),
+    )
     .option('--json', 'its log is one JSON document per line in any case')
     .addHelpText(
       'after',
@@ -64,6 +81,7 @@ handover.dev/take-over: "true" or --take-over is given.
 
 Examples:
   $ handover operator --health-address 0.0.0.0:8081
+  $ kubectl -n handover-system port-forward deploy/handover 8082   # then open http://127.0.0.1:8082
   $ handover operator --compat cainjector,service-ca --service-ca-authority handover-system/service-ca
   $ handover operator -f webhook.yaml --namespace my-webhook`,
     )
@@ -72,12 +90,19 @@ Examples:
       const signal = context.untilStopped();
       const namespace = ownNamespace(flags.namespace);
       const declarations = flags.file === undefined ? undefined : readFile(flags.file);
-      const [host, port] = addressOf(flags.healthAddress);
+      const [host, port] = flags.healthAddress;
       const log = new OperatorLog((line) => context.stdout.write(line), context.now);
       const end = new AbortController();
       const { kube } = await connectKube(flags, end.signal, { rate: RATE, timeout: REQUEST_MS });
       const { kube: swift } = await connectKube(flags, end.signal, { rate: false, timeout: REQUEST_MS });
-      const operator = new Operator({
+      const board: Board = new Board({
+        title: namespace,
+        now: context.now,
+        rest: () => restOf(operator, board),
+        repairsTold: true,
+        note: () => noteOf(operator),
+      });
+      const operator: Operator = new Operator({
         kube,
         swift,
         namespace,
@@ -89,17 +114,38 @@ Examples:
         takeOver: flags.takeOver,
         nudge: flags.nudge,
         namespaces: flags.namespaced?.split(',').filter((name) => name !== ''),
-        on: log.on,
+        on: (event) => {
+          log.on(event);
+          tellBoardOf(board, event);
+        },
         signal,
       });
       const health = await serveHealth({ host, port, waitingFor: () => operator.waitingFor() });
+      const dashboard = await openDashboard(board, flags.dashboardAddress, log);
       try {
         await operator.run();
       } finally {
+        await dashboard?.close();
         await health.close();
         end.abort();
       }
     });
+};
+
+/** Its usual port may be taken by another operator on the same machine: that is no reason not to work. One that was asked for is. */
+const openDashboard = async (
+  board: Board,
+  address: readonly [string, number],
+  log: OperatorLog,
+): Promise<Dashboard | undefined> => {
+  const [host, port] = address;
+  try {
+    return await serveDashboard({ board, host, port });
+  } catch (error) {
+    if (address !== DASHBOARD) throw error;
+    log.on({ kind: 'failed', what: 'the dashboard', error, retryAt: undefined });
+    return undefined;
+  }
 };
 
 const compatIn = (text: string): readonly Compat[] =>
@@ -149,12 +195,4 @@ const readFile = (path: string): ReturnType<typeof resourcesOfFile> => {
       { path },
     );
   }
-};
-
-const addressOf = (text: string): readonly [string, number] => {
-  const found = /^(.*):(\d{1,5})$/.exec(text);
-  const port = Number(found?.[2]);
-  if (found === null || port > 65_535)
-    throw usageError(`--health-address ${text} is no address; write host:port, such as 127.0.0.1:8081`);
-  return [found[1] === '' ? '0.0.0.0' : (found[1] ?? ''), port];
 };

@@ -3,6 +3,7 @@ import type { Action, Plan } from '@handover/core';
 import { after, HandoverError, type Instant } from '@handover/material';
 import type { Catalogue } from '../catalogue.ts';
 import { idOf } from '../catalogue.ts';
+import type { Sight } from '../observe.ts';
 import type { AuthorityId } from '../ports.ts';
 import { reconcileProfile } from '../profile.ts';
 import { type Outcome, reconcile } from '../reconcile.ts';
@@ -19,8 +20,15 @@ export type RunEvent =
       readonly authority: AuthorityId;
       readonly actions: readonly Action[];
       readonly plan: Plan;
+      /** What the plan was made on, private keys included: for whoever shows it, not for a log. */
+      readonly sight: Sight;
     }
-  | { readonly kind: 'rested'; readonly authority: AuthorityId; readonly plan: Plan }
+  | {
+      readonly kind: 'rested';
+      readonly authority: AuthorityId;
+      readonly plan: Plan;
+      readonly sight: Sight;
+    }
   | { readonly kind: 'untold'; readonly authority: AuthorityId; readonly programs: readonly string[] }
   | {
       readonly kind: 'failed';
@@ -69,8 +77,8 @@ export async function work(
   if (home.clock instanceof SteadyClock) await home.clock.save();
   const outcome = await reconcile(home, catalogue, id);
   const { plan, untold, sight } = outcome;
-  if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan });
-  else on({ kind: 'rested', authority: id, plan });
+  if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan, sight });
+  else on({ kind: 'rested', authority: id, plan, sight });
   if (untold.length > 0) on({ kind: 'untold', authority: id, programs: untold });
   const busy = plan.actions.length > 0;
   return { busy, again: Math.min(againFor(outcome, sight.now), backstop) as Instant };

@@ -6,6 +6,7 @@ import {
   reconcile,
   reconcileProfile,
   reconcileStaticBundle,
+  type Sight,
   throughCache,
   WorkQueue,
 } from '@handover/engine';
@@ -41,8 +42,10 @@ export type OperatorEvent =
       readonly authority: string;
       readonly actions: readonly Action[];
       readonly plan: Plan;
+      /** What the plan was made on, private keys included: for whoever shows it, not for a log. */
+      readonly sight: Sight;
     }
-  | { readonly kind: 'rested'; readonly authority: string; readonly plan: Plan }
+  | { readonly kind: 'rested'; readonly authority: string; readonly plan: Plan; readonly sight: Sight }
   | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }
   /** What cannot be written now, and why; empty: everything can again. Said when it changes. */
   | { readonly kind: 'obstructed'; readonly authority: string; readonly obstacles: readonly string[] }
@@ -147,6 +150,15 @@ export class Operator {
     return this.#index.keys
       .filter((key) => !this.#done.has(key))
       .map((key) => `${key} has not been put right yet`);
+  }
+
+  get leads(): boolean {
+    return this.#queue !== undefined;
+  }
+
+  /** Identity of whoever leads, as far as it is known here. */
+  get leader(): string | undefined {
+    return this.#lease?.holder;
   }
 
   get home(): KubeHome | undefined {
@@ -504,8 +516,8 @@ export class Operator {
 
   async #tell(home: KubeHome, register: Register, id: string, { sight, plan }: Outcome): Promise<void> {
     const { on } = this.#options;
-    if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan });
-    else on({ kind: 'rested', authority: id, plan });
+    if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan, sight });
+    else on({ kind: 'rested', authority: id, plan, sight });
     const obstacles = obstaclesIn(sight);
     const before = this.#obstacles.get(id) ?? [];
     if (obstacles.join() !== before.join()) on({ kind: 'obstructed', authority: id, obstacles });

@@ -1,0 +1,34 @@
+// Makes dist/page-files.js: the page as one module of texts, so that it travels with whatever bundles or packs the server.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { build } from 'esbuild';
+
+const here = (path) => new URL(path, import.meta.url);
+const { outputFiles } = await build({
+  entryPoints: [here('./main.tsx').pathname],
+  bundle: true,
+  minify: true,
+  write: false,
+  outdir: 'page',
+  format: 'esm',
+  target: ['chrome109', 'firefox115', 'safari16'],
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  legalComments: 'inline',
+  loader: { '.css': 'css' },
+});
+const built = (extension) => {
+  const file = outputFiles.find(({ path }) => path.endsWith(extension));
+  if (file === undefined) throw new Error(`esbuild made no ${extension}`);
+  return file.text;
+};
+const files = {
+  '/': { type: 'text/html; charset=utf-8', body: readFileSync(here('./index.html'), 'utf8') },
+  '/page.js': { type: 'text/javascript; charset=utf-8', body: built('.js') },
+  '/page.css': { type: 'text/css; charset=utf-8', body: built('.css') },
+  '/icon.svg': { type: 'image/svg+xml', body: readFileSync(here('./icon.svg'), 'utf8') },
+};
+mkdirSync(here('../dist/'), { recursive: true });
+writeFileSync(
+  here('../dist/page-files.js'),
+  `export const FILES = ${JSON.stringify(files, undefined, 1)};\n`,
+);
