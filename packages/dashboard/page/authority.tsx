@@ -75,7 +75,9 @@ export const Authority = ({ part, now }: { part: AuthorityPart; now: number }) =
         </p>
         <p class="detail">
           {detail}
-          {due > 1_000 && <span class="quiet"> Looks again by itself in {lengthOf(due)} at the latest.</span>}
+          {due > 1_000 && due < 600_000 && (
+            <span class="quiet"> In {lengthOf(due)} it looks again, even if nobody stirs.</span>
+          )}
         </p>
       </div>
       <Track part={part} />

@@ -10,14 +10,16 @@ const HEIGHT = 450;
 const MANY = 40;
 
 const KIND: Readonly<Record<string, string>> = {
-  hot: 'reloads by itself',
-  restart: 'reads at start only',
+  hot: 'by itself',
+  restart: 'at start only',
   field: 'API field',
   unknown: '',
 };
 
 const evidenceOf = ({ waitsFor, evidence, remark }: Row): string =>
-  waitsFor.length > 0 ? `waits for ${waitsFor[0]}` : (remark ?? evidence ?? 'nothing shown yet');
+  waitsFor.length > 0
+    ? `has ${(waitsFor[0] ?? '').replace(/^it /, '')}`
+    : (remark ?? evidence ?? 'nothing shown yet');
 
 /** Stands for rows that are out of sight. */
 const Gap = ({ rows }: { rows: number }) => (

@@ -64,7 +64,7 @@ export const Grid = ({ trust }: { trust: TrustGrid }) => {
         </span>
       </h2>
       <Scroll labelledBy="trust">
-        <table class="grid">
+        <table class={Math.max(rows.length, columns.length) > 9 ? 'grid' : 'grid few'}>
           <thead>
             <tr>
               <td class="corner">

@@ -3,7 +3,7 @@ import type { LogEntry } from '../src/document.ts';
 import { momentOf } from '../src/view/words.ts';
 import { Scroll } from './scroll.tsx';
 
-const NAME = { step: 'step', write: 'wrote', roll: 'rolled', repair: 'repaired', failure: 'failed' } as const;
+const NAME = { step: 'step', write: 'write', roll: 'roll', repair: 'repair', failure: 'failure' } as const;
 const FEW = 10;
 
 export const Log = ({ entries, now }: { entries: readonly LogEntry[]; now: number }) => {

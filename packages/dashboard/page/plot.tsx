@@ -7,6 +7,12 @@ import { counted } from '../src/view/words.ts';
 const HEIGHT = 168;
 const BANDS = { Introducing: '--band-1', Activating: '--band-2', Retiring: '--band-3' } as const;
 
+const two = (value: number): string => String(value).padStart(2, '0');
+const timeOf = (second: number): string => {
+  const date = new Date(second * 1000);
+  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+};
+
 const colour = (name: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -38,10 +44,10 @@ const optionsFor = (width: number, figures: () => Figures): uPlot.Options => {
     height: HEIGHT,
     legend: { show: false },
     cursor: { show: false },
-    padding: [8, 4, 0, 0],
+    padding: [8, 22, 0, 0],
     scales: { y: { range: (_plot, _min, max) => [0, Math.max(10, max * 1.15)] } },
     axes: [
-      { ...axis, grid: { show: false } },
+      { ...axis, grid: { show: false }, size: 26, space: 90, values: (_plot, ticks) => ticks.map(timeOf) },
       { ...axis, size: 38 },
     ],
     series: [

@@ -78,6 +78,9 @@ export class HistoryKeeper {
     const open = [...this.#open.values()].map(
       ({ generation, role, from, known }): Span => ({ generation, role, from: iso(from), to: null, known }),
     );
-    return { watchedSince: iso(this.#watchedSince), spans: [...this.#closed, ...open] };
+    return {
+      watchedSince: iso(this.#watchedSince),
+      spans: [...this.#closed, ...open].sort((a, b) => Date.parse(a.from) - Date.parse(b.from)),
+    };
   }
 }

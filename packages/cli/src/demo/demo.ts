@@ -117,7 +117,7 @@ async function show(
   const control = await serveControl(services);
   closers.push(() => new Promise((closed) => control.server.close(closed).closeAllConnections()));
   const board = new Board({
-    title: 'Handover demo',
+    title: 'a demonstration on this machine',
     now: Date.now,
     rest: () => restOfStatus(home, home.load()),
   });

@@ -36,10 +36,9 @@ export const counted = (value: number): string => String(value).replace(/\B(?=(?
 
 /** `demo/secrets/gateway` is called gateway by people; the whole name stays beside it. */
 export const shortName = (name: string): string => {
-  const [, , secret, key] = name.split('/');
-  if (/^[^/]+\/(?:secrets|configmaps)\//.test(name)) return secret ?? key ?? name;
   const whoever = /^whoever reads (.*)$/.exec(name)?.[1];
-  return whoever === undefined ? name : `whoever reads ${shortName(whoever)}`;
+  if (whoever !== undefined) return `whoever reads ${shortName(whoever)}`;
+  return /^[^/]+\/(?:secrets|configmaps)\/([^/]+)/.exec(name)?.[1] ?? name;
 };
 
 /** `a, b and 3 more`. */
