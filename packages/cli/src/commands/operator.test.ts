@@ -38,6 +38,7 @@ test.each([
   ],
   ['no such kubeconfig', ['-f', good, '--kubeconfig', '/nonexistent'], 1, 'KUBECONFIG_NOT_FOUND'],
   ['no address', ['-f', good, '--health-address', 'here'], 2, 'USAGE'],
+  ['no address of a page', ['-f', good, '--dashboard-address', '70000'], 2, 'USAGE'],
 ] as const)('%s is one line', async (_what, flags, code, says) => {
   const ran = await handover(['operator', ...flags]);
   expect(ran).toMatchObject({ code, stdout: '' });

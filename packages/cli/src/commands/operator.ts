@@ -121,8 +121,9 @@ Examples:
         signal,
       });
       const health = await serveHealth({ host, port, waitingFor: () => operator.waitingFor() });
-      const dashboard = await openDashboard(board, flags.dashboardAddress, log);
+      let dashboard: Dashboard | undefined;
       try {
+        dashboard = await openDashboard(board, flags.dashboardAddress, log);
         await operator.run();
       } finally {
         await dashboard?.close();
@@ -140,10 +141,12 @@ const openDashboard = async (
 ): Promise<Dashboard | undefined> => {
   const [host, port] = address;
   try {
-    return await serveDashboard({ board, host, port });
+    const dashboard = await serveDashboard({ board, host, port });
+    log.say({ level: 'info', event: 'dashboard', url: dashboard.url });
+    return dashboard;
   } catch (error) {
-    if (address !== DASHBOARD) throw error;
-    log.on({ kind: 'failed', what: 'the dashboard', error, retryAt: undefined });
+    if (address !== DASHBOARD || !(error instanceof HandoverError)) throw error;
+    log.say({ level: 'warn', event: 'no dashboard', why: error.message });
     return undefined;
   }
 };

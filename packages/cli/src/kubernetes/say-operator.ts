@@ -21,9 +21,12 @@ export class OperatorLog {
 
   readonly on = (event: OperatorEvent): void => {
     const said = this.#wordsFor(event);
-    if (said !== undefined)
-      this.#write(`${JSON.stringify({ at: new Date(this.#now()).toISOString(), ...said })}\n`);
+    if (said !== undefined) this.say(said);
   };
+
+  say(words: object): void {
+    this.#write(`${JSON.stringify({ at: new Date(this.#now()).toISOString(), ...words })}\n`);
+  }
 
   #wordsFor(event: OperatorEvent): object | undefined {
     switch (event.kind) {
