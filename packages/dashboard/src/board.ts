@@ -41,7 +41,6 @@ export type PartName = Exclude<keyof Parts, 'authority'> | `authority/${string}`
 
 const MOST_LOG = 100;
 const MOST_SECONDS = 600;
-const MOST_NAMED = 200;
 /** Verdicts are kept by fingerprint; time passes, so that they are asked for anew after this. */
 const VERDICTS_MS = 600_000;
 const REST_EVERY_MS = 10_000;
@@ -210,7 +209,7 @@ export class Board {
       status: authorityStatus(sight, plan),
       trust: trustGrid(sight, plan, standing, materialIn(sight), this.#verdicts),
       history: this.#histories.get(authority)?.history() ?? { watchedSince: '', spans: [] },
-      awaited: awaited.slice(0, MOST_NAMED),
+      awaited,
       blockers: plan.blockedBy.length,
     };
   }

@@ -29,10 +29,15 @@ test('a thousand consumers: evidence arrives by and by, the list is scrolled and
   await page.waitForSelector('.cell');
   const paint = await firstPaint(page);
   const loading = (await longTasks(page)).length;
+  const worded: number[] = [];
   fleet.rotate.push('r1');
   for (let shown = 0; shown <= 1_000; shown += 100) {
     await fleet.load(fleet.names.slice(0, shown));
     await fleet.settle();
+    const began = performance.now();
+    const part = await fleet.board.part(`authority/${AUTHORITY}`);
+    worded.push(Math.round(performance.now() - began));
+    expect(JSON.stringify(part).length).toBeLessThan(1_000_000);
     if (shown === 1_000) break;
     await page.waitForFunction(
       (count) => document.querySelector('.gate')?.textContent?.includes(`${count} of 1000`),
@@ -50,7 +55,7 @@ test('a thousand consumers: evidence arrives by and by, the list is scrolled and
   await page.waitForFunction(() => document.querySelectorAll('.consumers tbody tr').length === 1);
   const tasks = (await longTasks(page)).map(Math.round);
   console.log(
-    `1,000 consumers: first paint ${Math.round(paint)} ms; long tasks: ${loading} while loading, ${tasks.length - loading} over 12 updates, each of them ${tasks.slice(loading).join(', ') || '-'} ms`,
+    `1,000 consumers: first paint ${Math.round(paint)} ms; long tasks: ${loading} while loading, ${tasks.length - loading} over 12 updates, each of them ${tasks.slice(loading).join(', ') || '-'} ms; server: ${worded.join(', ')} ms to put a look into words`,
   );
   expect(misdeeds).toEqual({ said: [], requests: [] });
   await page.context().close();

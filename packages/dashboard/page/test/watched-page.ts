@@ -19,6 +19,8 @@ export const openPage = async (
 ): Promise<WatchedPage> => {
   const context = await browser.newContext(options);
   const page = await context.newPage();
+  // A busy machine is no reason to fail.
+  page.setDefaultTimeout(120_000);
   const misdeeds: Misdeeds = { said: [], requests: [] };
   page.on('console', (message) => misdeeds.said.push(`${message.type()}: ${message.text()}`));
   page.on('pageerror', (error) => misdeeds.said.push(`error: ${error.message}`));
