@@ -47,7 +47,7 @@ export const tellBoardOf = (board: Board, event: OperatorEvent): void => {
     case 'started':
       return;
     case 'repaired':
-      board.repaired(event.object, event.manager);
+      board.repaired(event.object, `${event.manager} had changed it`);
       return;
     default:
       event satisfies never;

@@ -110,6 +110,7 @@ test('a rotation is watched on the page from its beginning to its end', async ()
   expect(in_('Activating').flatMap(({ waiting }) => waiting)).toContain('orders');
   // Nothing was ever refused, and in the end all is green.
   expect(moments.flatMap(({ now }) => now)).not.toContain('fails');
+  expect(moments.at(-1)?.waiting).toEqual([]);
   expect(new Set(moments.at(-1)?.now)).toEqual(new Set(['ok']));
   expect(await page.textContent('[data-tally="failures"]')).toBe('0');
   expect(Number((await page.textContent('[data-tally="handshakes"]'))?.replace(/\D/g, ''))).toBeGreaterThan(
