@@ -1,7 +1,15 @@
 // Makes dist/page-files.js: the page as one module of texts, so that it travels with whatever bundles or packs the server.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
 
+const require = createRequire(import.meta.url);
+// What is bundled keeps its licence with it.
+const licence = (name) => {
+  const text = readFileSync(join(dirname(require.resolve(`${name}/package.json`)), 'LICENSE'), 'utf8');
+  return `${name}\n\n${text.trim()}`;
+};
 const here = (path) => new URL(path, import.meta.url);
 const { outputFiles } = await build({
   entryPoints: [here('./main.tsx').pathname],
@@ -13,7 +21,8 @@ const { outputFiles } = await build({
   target: ['chrome109', 'firefox115', 'safari16'],
   jsx: 'automatic',
   jsxImportSource: 'preact',
-  legalComments: 'inline',
+  legalComments: 'none',
+  banner: { js: `/*\n${['preact', 'uplot'].map(licence).join('\n\n')}\n*/` },
   loader: { '.css': 'css' },
 });
 const built = (extension) => {
