@@ -60,6 +60,7 @@ export { envoyGateway, type Preset, type RandomSecret } from './preset.ts';
 export { localTlsSupport, reconcileProfile, resolveProfile } from './profile.ts';
 export { converge, type Outcome, type Planner, reconcile } from './reconcile.ts';
 export { remarksOn } from './remarks.ts';
+export { repair } from './repair.ts';
 export { isStatic, reconcileStaticBundle } from './static-bundle.ts';
 export {
   type AuthorityStatus,

@@ -49,7 +49,7 @@ const sinceTold = (seen: ObjectSeen, told: Told | undefined, now: Instant): Obje
 };
 
 /** Own CAs first, as the planner names them; in the file those of authorities listed earlier come before. */
-const inPlannersOrder = (seen: ObjectSeen, extras: readonly Certificate[]): ObjectSeen => {
+export const inPlannersOrder = (seen: ObjectSeen, extras: readonly Certificate[]): ObjectSeen => {
   if (extras.length === 0) return seen;
   const foreign = new Set(extras.map(({ fingerprint }) => fingerprint));
   const own = seen.anchors.filter(({ fingerprint }) => !foreign.has(fingerprint));

@@ -163,7 +163,7 @@ export function connectorOf(options: ConnectorOptions): buildConnector.connector
       .finally(() => clearTimeout(timer))
       .then(
         (socket) => {
-          socket.setNoDelay(true).setKeepAlive(true, 30_000);
+          socket.setNoDelay(true).setKeepAlive(true, 10_000);
           options.connected(socket);
           done(null, socket);
         },

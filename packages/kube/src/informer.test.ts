@@ -62,6 +62,18 @@ describe.each(['stream', 'pages'] as const)('an informer that lists by %s', (mod
     expect(informer.state).toMatchObject({ phase: 'watching', lists: 1, synced: true });
   });
 
+  test('opens short watches after the list when it is told to, from where it was, and lists once', async () => {
+    await put('a', '1');
+    const { informer, seen } = inform({ lists: mode, lifetime: 1 });
+    await informer.ready;
+    await eventually(() => watches().length >= 1);
+    expect(watches()[0]?.query.get('timeoutSeconds')).toBe('1');
+    server.endWatches();
+    await put('a', '2');
+    await eventually(() => seen.includes('a 1→2'));
+    expect(lists()).toHaveLength(1);
+  });
+
   test('lists again when its version is gone, and tells what it missed', async () => {
     for (const name of ['a', 'b', 'c']) await put(name, '1');
     const { informer, seen } = inform({ lists: mode });

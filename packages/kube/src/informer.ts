@@ -25,6 +25,11 @@ export interface InformerOptions<O extends KubeObject, T> {
   readonly resync?: number | undefined;
   /** Milliseconds without a byte after which the connection counts as dead. Default 150,000. */
   readonly silence?: number | undefined;
+  /**
+   * Seconds, give or take a third, after which a watch is opened anew from where it was. With a `silence` a little longer, a
+   * connection over which nothing comes any more is found out that soon. Default: 300 to 600.
+   */
+  readonly lifetime?: number | undefined;
   /** Default `stream`; falls back to `pages` where the server has no streaming lists. */
   readonly lists?: 'stream' | 'pages' | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -56,6 +61,7 @@ interface InformerEvents<T> {
 const BARREN_MS = 1_000;
 /** Silence in the middle of a streaming list after which pages are tried instead. */
 const STREAM_MS = 30_000;
+const LISTED = new Error('the list is whole');
 const INITIAL_END = 'k8s.io/initial-events-end';
 
 function withoutManagedFields<O extends KubeObject>(object: O): O {
@@ -228,6 +234,8 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
         clearTimeout(timer);
         this.#replace(fresh, event.object.metadata.resourceVersion ?? '');
         fresh = undefined;
+        // A list takes as long as it takes; the watches after it are kept short.
+        if (this.#options.lifetime !== undefined) own.abort(LISTED);
       } else if (event.type === 'DELETED') fresh.delete(keyOf(event.object));
       else this.#collect(fresh, event.object);
     };
@@ -239,6 +247,9 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
         seen,
         this.#watchOptions(own.signal),
       );
+    } catch (error) {
+      if (own.signal.reason !== LISTED || signal.aborted) throw error;
+      return;
     } finally {
       clearTimeout(timer);
       own.done();
@@ -256,9 +267,16 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
         events++;
         this.#take(event);
       },
-      this.#watchOptions(signal),
+      { ...this.#watchOptions(signal), lifetime: this.#lifetime() },
     );
     this.#input({ is: 'ended', barren: events === 0 && performance.now() - began < BARREN_MS });
+  }
+
+  #lifetime(): number | undefined {
+    const { lifetime } = this.#options;
+    return lifetime === undefined
+      ? undefined
+      : Math.max(1, Math.round(lifetime * (2 / 3 + (Math.random() * 2) / 3)));
   }
 
   #which() {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
+import { NODE_OPTIONS } from '@handover/operator';
 
 /** USER_HZ of every Linux that Node runs on: proc(5). */
 const TICKS = 100;
@@ -19,7 +20,9 @@ export class Watched {
 
   constructor([command, ...args]: readonly [string, ...string[]], log: string) {
     const file = openSync(log, 'a');
-    this.#child = spawn(command, args, { stdio: ['ignore', file, file] });
+    // As the installation starts it; nothing to a program that is not Node's.
+    const env = { ...process.env, NODE_OPTIONS };
+    this.#child = spawn(command, args, { stdio: ['ignore', file, file], env });
     closeSync(file);
     process.once('exit', () => this.#child.kill('SIGKILL'));
     this.#ended = new Promise((resolve) => {

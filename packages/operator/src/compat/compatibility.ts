@@ -1,5 +1,5 @@
 import type { TrustBundle } from '@handover/core';
-import { type Catalogue, type ObjectId, type ObjectRecord, throughCache } from '@handover/engine';
+import { type Catalogue, type ObjectId, type ObjectRecord, targetsOf, throughCache } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import type { KubeHome } from '../home/home.ts';
 import { placeOf } from '../home/place.ts';
@@ -61,11 +61,16 @@ export class Compatibility {
     return service === undefined ? undefined : secretAnnotations(service, record);
   }
 
-  /** Keeps what was injected from a source in other hands. */
-  async keep(bundle: TrustBundle, home: KubeHome, catalogue: Catalogue): Promise<void> {
+  /** Keeps what was injected from a source in other hands: everywhere, or in `objects` alone. */
+  async keep(
+    bundle: TrustBundle,
+    home: KubeHome,
+    catalogue: Catalogue,
+    objects: readonly ObjectId[] = targetsOf(bundle, catalogue),
+  ): Promise<void> {
     await this.#foreign.keep(bundle, {
+      objects,
       home: throughCache(home, home.cached),
-      catalogue,
       held: (place) => home.overlay.held(place),
       inherited: async (id) => (await home.overlay.held(placeOf(id)))?.keeper !== undefined,
     });

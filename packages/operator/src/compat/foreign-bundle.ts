@@ -1,14 +1,12 @@
 import type { TrustBundle } from '@handover/core';
 import {
   bundleKeyOf,
-  type Catalogue,
   digestOf,
   type Home,
   inParallel,
   type ObjectId,
   readableCertificates,
   type StoredObject,
-  targetsOf,
 } from '@handover/engine';
 import { type Certificate, HandoverError, type Instant } from '@handover/material';
 import type { Held } from '../home/held.ts';
@@ -22,7 +20,7 @@ const MOST_KNOWN = 1_000;
 
 export interface ForeignOptions {
   readonly home: Home;
-  readonly catalogue: Catalogue;
+  readonly objects: readonly ObjectId[];
   readonly held: (place: Place) => Promise<Held | undefined>;
   /** Whether a field was another controller's and is being taken over: what it holds came from the same source. */
   readonly inherited: (id: ObjectId) => Promise<boolean>;
@@ -37,13 +35,13 @@ export class ForeignBundles {
 
   /** How many fields had to be written. */
   async keep(bundle: TrustBundle, options: ForeignOptions): Promise<number> {
-    const { home, catalogue, inherited } = options;
+    const { home, objects, inherited } = options;
     const source = await sourceOf(bundle, options);
     this.#remember(source);
     const now = home.clock.now();
     const failures: HandoverError[] = [];
     let writes = 0;
-    await inParallel(targetsOf(bundle, catalogue), CONCURRENT_WRITES, async (id) => {
+    await inParallel(objects, CONCURRENT_WRITES, async (id) => {
       try {
         if (await this.#keepOne(home, id, source, now, inherited)) writes++;
       } catch (error) {

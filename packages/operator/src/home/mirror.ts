@@ -18,6 +18,12 @@ export interface MirrorOptions {
 }
 
 /**
+ * A field is put right within a moment of an event, and within 42 s when events have silently stopped coming: the API server ends
+ * each of these watches after 33 s at most, so that one which has said nothing for longer is dead.
+ */
+const SHORT_WATCH = { lifetime: 25, silence: 42_000 };
+
+/**
  * What the API server holds, followed by watches: whole kinds where we may see them, and single objects by name: sources in
  * other hands, or all there is for an account whose rights end at names.
  */
@@ -55,6 +61,7 @@ export class Mirror implements Source {
       ...(namespace === undefined ? {} : { namespace }),
       ...(name === undefined ? {} : { fieldSelector: `metadata.name=${name}` }),
       ...(name === undefined && isLabelled(plural) ? { labelSelector: `${MANAGED_LABEL}=true` } : {}),
+      ...(isLabelled(plural) ? {} : SHORT_WATCH),
     });
     informer.on('changed', ({ key, before, after }) => {
       if (before?.version !== after?.version) onChange(plural, key, before, after);

@@ -50,6 +50,11 @@ export class Shelf {
   readonly obstacles = new Obstacles();
   readonly contention = new Contention();
   readonly #read = new WeakMap<Held, Map<string, Texts | undefined>>();
+  /** The same answer for the same object, by which the engine knows that it has seen it before. */
+  readonly #known = new WeakMap<
+    Held,
+    Map<ObjectId, { readonly intact: boolean; readonly stored: StoredObject }>
+  >();
 
   constructor(options: ShelfOptions) {
     this.#options = options;
@@ -77,12 +82,16 @@ export class Shelf {
     const watched = held.labelled || isField(place) || held.plural === 'clustertrustbundles';
     const intact =
       watched && this.#annotated(id, held, entry?.record) && this.#strangers(id, held).length === 0;
-    return {
+    const known = this.#known.get(held)?.get(id);
+    if (known?.intact === intact && known.stored.obstacle === obstacle) return known.stored;
+    const stored = {
       version: held.version,
       data: data ?? {},
       record: entry === undefined ? undefined : intact ? entry.record : { ...entry.record, digest: '' },
       ...(obstacle === undefined ? {} : { obstacle }),
     };
+    this.#known.set(held, (this.#known.get(held) ?? new Map()).set(id, { intact, stored }));
+    return stored;
   }
 
   /** The same texts for the same object, so that what is known about them need not be found out again. */

@@ -6,6 +6,7 @@ import {
   reconcile,
   reconcileProfile,
   reconcileStaticBundle,
+  repair,
   type Sight,
   throughCache,
   WorkQueue,
@@ -28,10 +29,11 @@ import { isSynthetic } from '../resources/injections.ts';
 import type { Pod } from '../workloads/pods.ts';
 import { Population } from '../workloads/population.ts';
 import { statusOfBundle, statusOfProfile } from './bundle-status.ts';
+import { Drifts } from './drifts.ts';
 import { SeenWriter } from './seen.ts';
 import { find, invalidStatus, obstaclesIn, statusOfAuthority, statusOfLeaves } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
-import { RESOURCES, WorkIndex, workOf } from './work.ts';
+import { driftKey, RESOURCES, WorkIndex, workKey, workOf } from './work.ts';
 
 /** What an operator has to say. */
 export type OperatorEvent =
@@ -92,6 +94,8 @@ const RESYNC_MS = 30_000;
 /** How often is looked again while somebody is waited for. */
 const ASK_AGAIN_MS = 2_000;
 const DEBOUNCE_MS = 20;
+/** How long after a drift was put right everything is looked at. */
+const AFTER_DRIFT_MS = 1_000;
 const POD_DEBOUNCE_MS = 200;
 /** Lost races in a row on the same work that are tried again at once. */
 const MOST_RACES = 5;
@@ -101,6 +105,14 @@ const LAST_WRITES_MS = 800;
 const LAST_WORD_MS = 950;
 /** Others lead at most 12 s + one look of 1.65 s after a leader's last sign of life: within 15 s even if it dies just after one. */
 const LEASE = { duration: 12_000, renewWithin: 8_000, renew: 1_500 } as const;
+
+/** What came of one piece of work. */
+interface Passed {
+  readonly again: Instant | undefined;
+  /** Whether something was done, after which there may be more to do. */
+  readonly acted?: boolean;
+}
+const NOTHING: Passed = { again: undefined };
 
 /** The Kubernetes home, kept for ever by whoever leads. */
 export class Operator {
@@ -120,6 +132,7 @@ export class Operator {
   readonly #done = new Set<string>();
   readonly #races = new Map<string, number>();
   readonly #obstacles = new Map<string, readonly string[]>();
+  readonly #drifts = new Drifts();
   /** Authorities with a rotation under way. */
   readonly #moving = new Set<string>();
   #running: Promise<void> | undefined;
@@ -145,8 +158,10 @@ export class Operator {
     if (this.#home === undefined) return [`the API server has not answered yet${worry}`];
     if (!this.#home.synced || this.#index === undefined)
       return [`the first look at the cluster is not over yet${worry}`];
-    if (this.#lease?.held !== true)
-      return this.#led || this.#lease?.holder !== undefined ? [] : [`nobody leads yet${worry}`];
+    if (this.#lease?.held !== true) {
+      const another = this.#lease?.holder !== undefined && this.#lease.holder !== this.#options.identity;
+      return this.#led || another ? [] : [`nobody leads yet${worry}`];
+    }
     return this.#index.keys
       .filter((key) => !this.#done.has(key))
       .map((key) => `${key} has not been put right yet`);
@@ -342,7 +357,8 @@ export class Operator {
   #objectChanged(plural: Plural, key: string, before: Held | undefined, now: Held | undefined): void {
     this.#options.onSeen?.();
     this.#home?.overlay.unlessOurs(plural, key, now?.version, () => {
-      for (const work of this.#index?.of(plural, key) ?? []) this.#queue?.add(work);
+      for (const work of this.#index?.of(plural, key) ?? [])
+        this.#queue?.add(this.#drifts.note(work, plural, key) ? driftKey(work) : work);
     });
     // What there is to inject may have changed with it.
     const gate = this.#index?.gate(plural, key);
@@ -410,10 +426,12 @@ export class Operator {
   async #work(home: KubeHome, key: string): Promise<Instant | undefined> {
     const work = workOf(key);
     try {
-      const again =
+      if (work.kind === 'Drift') return await this.#putRight(home, work.id);
+      const { again, acted = false } =
         work.kind === 'resources' ? await this.#readResources(home) : await this.#pass(home, work);
       this.#races.delete(key);
-      if (work.kind !== 'resources') this.#done.add(key);
+      // A pass takes one step: only one that found nothing left to do has put everything right.
+      if (work.kind !== 'resources' && !acted) this.#done.add(key);
       return again;
     } catch (error) {
       const races = (this.#races.get(key) ?? 0) + 1;
@@ -427,10 +445,10 @@ export class Operator {
     }
   }
 
-  async #readResources(home: KubeHome): Promise<undefined> {
+  async #readResources(home: KubeHome): Promise<Passed> {
     const before = new Set(this.#index?.keys);
     const register = await this.#reindex();
-    if (register === undefined || this.#index === undefined) return undefined;
+    if (register === undefined || this.#index === undefined) return NOTHING;
     const wanted = new Set(this.#index.keys);
     for (const gone of before) if (!wanted.has(gone)) this.#queue?.drop(gone);
     for (const key of wanted) this.#queue?.add(key);
@@ -448,36 +466,34 @@ export class Operator {
         new Map(services.all().map((one) => [leafIdOf(one), `there is no Authority ${serviceCaAuthority}`])),
         now,
       );
-    return undefined;
+    return NOTHING;
   }
 
-  async #pass(
-    home: KubeHome,
-    { kind, id }: { readonly kind: string; readonly id: string },
-  ): Promise<Instant | undefined> {
+  async #pass(home: KubeHome, { kind, id }: { readonly kind: string; readonly id: string }): Promise<Passed> {
     const register = await home.register();
     const { catalogue } = register;
     const cached = throughCache(home, home.cached);
     const resync = after(home.clock.now(), this.#resync * (0.67 + Math.random() * 0.66));
     if (kind === 'TrustBundle') {
       const bundle = catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
-      if (bundle === undefined) return undefined;
+      if (bundle === undefined) return NOTHING;
       if (isSynthetic(bundle)) {
         await this.#compat?.keep(bundle, home, catalogue);
-        return resync;
+        this.#drifts.bundleRests(workKey(kind, id), register, id);
+        return { again: resync };
       }
       try {
         await reconcileStaticBundle(cached, catalogue, bundle);
       } finally {
         await this.#tellBundles(home, register);
       }
-      return resync;
+      return { again: resync };
     }
     if (kind === 'TLSProfile') {
       const profile = catalogue.tlsProfiles.find(
         ({ metadata }) => `${metadata.namespace}/${metadata.name}` === id,
       );
-      if (profile === undefined) return undefined;
+      if (profile === undefined) return NOTHING;
       try {
         await reconcileProfile(cached, profile);
       } finally {
@@ -485,13 +501,15 @@ export class Operator {
         if (declared !== undefined)
           this.#statuses?.put(declared, statusOfProfile(declared, profile, home.clock.now()));
       }
-      return resync;
+      return { again: resync };
     }
-    if (!catalogue.authorities.has(id)) return undefined;
+    if (!catalogue.authorities.has(id)) return NOTHING;
     this.#lookForOneself(home);
     const outcome = await reconcile(home, catalogue, id);
     if (outcome.plan.phase === 'Stable') this.#moving.delete(`Authority ${id}`);
     else this.#moving.add(`Authority ${id}`);
+    if (atRest(outcome.plan)) this.#drifts.authorityRests(workKey('Authority', id), register, outcome.sight);
+    else this.#drifts.moves(workKey('Authority', id));
     await this.#tell(home, register, id, outcome);
     const wishes = [
       outcome.again ?? resync,
@@ -503,7 +521,32 @@ export class Operator {
       instances.some(({ proofs }) => proofs.length > 0),
     );
     if (asked && outcome.plan.blockedBy.length > 0) wishes.push(after(home.clock.now(), ASK_AGAIN_MS));
-    return instant(Math.min(...wishes));
+    return { again: instant(Math.min(...wishes)), acted: outcome.plan.actions.length > 0 };
+  }
+
+  /** Single bundles under work that was at rest; whatever goes wrong, the work itself finds and tells. */
+  async #putRight(home: KubeHome, work: string): Promise<undefined> {
+    let right = false;
+    try {
+      right = await this.#repaired(home, work, await home.register());
+    } catch (error) {
+      if (!(error instanceof HandoverError)) throw error;
+    } finally {
+      this.#queue?.add(work, right ? after(home.clock.now(), AFTER_DRIFT_MS) : home.clock.now());
+    }
+    return undefined;
+  }
+
+  async #repaired(home: KubeHome, work: string, register: Register): Promise<boolean> {
+    const drift = this.#drifts.take(work, register);
+    if (drift === undefined) return false;
+    if (drift.sight !== undefined) return repair(home, drift.sight, drift.objects);
+    const bundle = register.catalogue.trustBundles.find(
+      ({ metadata }) => workKey('TrustBundle', metadata.name) === work,
+    );
+    if (bundle === undefined || this.#compat === undefined) return false;
+    await this.#compat.keep(bundle, home, register.catalogue, drift.objects);
+    return true;
   }
 
   /** A watch that has died unnoticed must not hide a drift: what can be named is asked for at each resync. */
@@ -542,6 +585,9 @@ export class Operator {
     }
   }
 }
+
+const atRest = ({ actions, blockedBy, phase }: Plan): boolean =>
+  actions.length === 0 && blockedBy.length === 0 && phase === 'Stable';
 
 /** Why nobody will ever take care of a Leaf. */
 const orphanhood = ({ catalogue }: Register, { resource }: Declared): string | undefined => {

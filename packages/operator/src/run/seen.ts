@@ -2,6 +2,7 @@ import type { AuthorityId, ConsumerFound, EvidenceSource } from '@handover/engin
 import { type ConfigMap, configMaps, type Kube } from '@handover/kube';
 import { HandoverError, type Instant, instant } from '@handover/material';
 import { stateName } from '../home/authorities.ts';
+import { fieldConsumers } from '../home/fields.ts';
 import { FIELD_MANAGER } from '../home/record.ts';
 
 /** The operator alone can ask pods; everybody else reads what it saw here, in its own namespace. No key is in it. */
@@ -60,7 +61,8 @@ export class SeenWriter {
     this.#onError = onError;
   }
 
-  async put(authority: AuthorityId, consumers: readonly ConsumerFound[], now: Instant): Promise<void> {
+  async put(authority: AuthorityId, all: readonly ConsumerFound[], now: Instant): Promise<void> {
+    const consumers = all.filter(({ reload }) => reload !== 'field');
     const news = newsIn(consumers);
     const last = this.#written.get(authority);
     clearTimeout(this.#late.get(authority));
@@ -140,7 +142,12 @@ export async function readSeen(
   }
 }
 
-/** Consumers as the operator last saw them, for whoever only looks. */
+/** Consumers as the operator last saw them, for whoever only looks. API fields are there for everybody to see. */
 export const seenEvidence = (kube: Kube, namespace: string, signal: AbortSignal): EvidenceSource => ({
-  consumers: async (duties) => (await readSeen(kube, namespace, duties.id, signal)) ?? [],
+  consumers: async (duties) => [
+    ...fieldConsumers(duties),
+    ...((await readSeen(kube, namespace, duties.id, signal)) ?? []).filter(
+      ({ reload }) => reload !== 'field',
+    ),
+  ],
 });

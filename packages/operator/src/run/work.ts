@@ -14,16 +14,21 @@ import { type Register, sourcesOf } from '../resources/catalogue.ts';
 /** What one pass is about. */
 export type Work =
   | { readonly kind: 'Authority' | 'TrustBundle' | 'TLSProfile'; readonly id: string }
+  /** Single bundles of other work. */
+  | { readonly kind: 'Drift'; readonly id: string }
   | { readonly kind: 'resources' };
 
 export const RESOURCES = 'resources';
 export const workKey = (kind: 'Authority' | 'TrustBundle' | 'TLSProfile', id: string): string =>
   `${kind} ${id}`;
 
+/** Work on what has drifted under other work, which is named by its key. */
+export const driftKey = (work: string): string => `Drift ${work}`;
+
 export const workOf = (key: string): Work => {
   if (key === RESOURCES) return { kind: 'resources' };
   const [kind = ''] = key.split(' ', 1);
-  if (kind !== 'Authority' && kind !== 'TrustBundle' && kind !== 'TLSProfile')
+  if (kind !== 'Authority' && kind !== 'TrustBundle' && kind !== 'TLSProfile' && kind !== 'Drift')
     throw new TypeError(`no such work: ${key}`);
   return { kind, id: key.slice(kind.length + 1) };
 };

@@ -7,15 +7,17 @@ import {
   validatingWebhookConfigurations,
 } from '@handover/kube';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { resource, type Stage, setStage, until } from './stage.ts';
+import { Relay } from './relay.ts';
+import { type Running, resource, type Stage, setStage, until } from './stage.ts';
 
 const API = 'v1alpha1.data.example.com';
 let stage: Stage;
+let one: Running;
 let bundle: string;
 
 beforeAll(async () => {
   stage = await setStage();
-  stage.start('one');
+  one = stage.start('one');
   await stage.cluster.apply(
     resource('Authority', 'mesh'),
     resource('TrustBundle', 'webhooks', {
@@ -117,3 +119,41 @@ test('a patched caBundle is put right by exactly one write, and the neighbouring
     .filter(({ verb, resource: kind }) => kind === 'apiservices' && !['get', 'list', 'watch'].includes(verb));
   expect(writes).toHaveLength(1);
 });
+
+test('a watch over which nothing comes any more does not hide a drift: it is opened anew before long', async () => {
+  await one.stop();
+  const relay = await Relay.start(stage.cluster);
+  const end = new AbortController();
+  let muted = 0;
+  stage.start('two', { kube: relay.connect(end.signal) });
+  await until(
+    async () => relay.log.some(({ path }) => path.includes('/validatingwebhookconfigurations')),
+    'a watch',
+  );
+  relay.fate = ({ watch, path, query }) => {
+    const mute =
+      watch &&
+      path.endsWith('/validatingwebhookconfigurations') &&
+      !query.includes('sendInitialEvents') &&
+      ++muted === 1;
+    return mute ? 'mute' : 'pass';
+  };
+  await until(async () => muted === 1, 'the watch that will say nothing', 90_000);
+  await stage.cluster.kubectl(
+    ...['patch', 'validatingwebhookconfiguration', 'check', '--type=json', '-p'],
+    JSON.stringify([{ op: 'replace', path: '/webhooks/0/clientConfig/caBundle', value: 'Cg==' }]),
+  );
+  const began = performance.now();
+  await until(
+    async () =>
+      (await at(validatingWebhookConfigurations, 'check', 'webhooks.0.clientConfig.caBundle')) === bundle,
+    'the repair',
+    100_000,
+  );
+  console.log(
+    `put right ${Math.round((performance.now() - began) / 1_000)} s after the drift, by a watch that was mute`,
+  );
+  expect(muted).toBeGreaterThan(1);
+  end.abort();
+  await relay.stop();
+}, 240_000);

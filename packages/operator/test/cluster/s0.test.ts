@@ -18,7 +18,7 @@ import {
   PLACEHOLDER,
   spoil,
 } from './packaging.ts';
-import { type Fate, Relay } from './relay.ts';
+import { type Fate, isWrite, Relay } from './relay.ts';
 import { connectTo, until } from './stage.ts';
 
 const NEVER = 3_600_000;
@@ -279,6 +279,28 @@ test('S0.6 not ready before the first sync, ready after it', async () => {
   await until(async () => (await ask('/readyz'))[0] === 200, 'ready');
   expect(await caBundle(kube, 'APIService')).toMatch(/^LS0t/);
   await health.close();
+});
+
+test('S0.6 from nothing: not ready while the field is still another one', async () => {
+  for (const { metadata } of (await kube.list(secrets, { namespace: NAMESPACE })).items)
+    await kube.delete(secrets, { namespace: NAMESPACE, name: metadata.name ?? '' });
+  const before = await caBundle(kube, 'APIService');
+  let open: () => void = () => {};
+  const hold = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const isRepair = (request: { method: string; path: string }): boolean =>
+    isWrite(request) && request.path.includes('/apiservices');
+  relay.fate = (request) => (isRepair(request) ? { hold } : 'pass');
+  const since = relay.log.length;
+  const one = start();
+  await until(async () => relay.log.slice(since).some(isRepair), 'the write that is held up');
+  expect(one.operator.waitingFor()).toEqual([expect.stringContaining('has not been put right yet')]);
+  open();
+  await isReady(one);
+  const after = await caBundle(kube, 'APIService');
+  expect(after).toMatch(/^LS0t/);
+  expect(after).not.toBe(before);
 });
 
 test('S0.7 an API server that answers 503 for 20 s at boot is asked again, ever more slowly', async () => {

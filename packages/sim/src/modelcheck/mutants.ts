@@ -210,6 +210,13 @@ export const mutants: readonly Mutant[] = [
     worlds: ['an API field as verifier, instant'],
   },
   {
+    name: 'X vouches to an API field also for a presenter that strips it',
+    file: 'evidence.js',
+    from: 'return admits.cross || clock.aged(since, FIELD_LAG)',
+    to: 'return true',
+    worlds: ['an API field as verifier of a presenter that strips the cross-certificate'],
+  },
+  {
     name: 'an old leaf counts as expired before its end',
     file: 'evidence.js',
     from: 'return world.clock.reached(end + EXPIRY_GRACE) ?',

@@ -66,6 +66,11 @@ export const worlds: readonly World[] = [
     natures: { webhook: hot('sa'), field: { reload: 'field', verifies: 'trust' } },
     bundles: ['trust'],
   }),
+  worldOf('an API field as verifier of a presenter that strips the cross-certificate', {
+    natures: { webhook: { ...hot('sa'), stripsCross: true }, field: { reload: 'field', verifies: 'trust' } },
+    bundles: ['trust'],
+    policy: { cacheLag: duration(0) },
+  }),
   worldOf('an unknown verifier that never reloads, through three rotations', {
     timeless: true,
     natures: {

@@ -1,0 +1,71 @@
+import { isStatic, type ObjectId, type Sight, targetsOf } from '@handover/engine';
+import { keyOf, placeOf } from '../home/place.ts';
+import type { Register } from '../resources/catalogue.ts';
+
+/** As things were when there was last nothing to do. */
+interface Rest {
+  readonly register: Register;
+  readonly objects: ReadonlyMap<string, readonly ObjectId[]>;
+  /** Undefined for what has no authority. */
+  readonly sight: Sight | undefined;
+}
+
+const byPlace = (ids: Iterable<ObjectId>): ReadonlyMap<string, readonly ObjectId[]> => {
+  const found = new Map<string, ObjectId[]>();
+  for (const id of ids) {
+    const place = placeOf(id);
+    const key = `${place.plural} ${keyOf(place)}`;
+    found.set(key, [...(found.get(key) ?? []), id]);
+  }
+  return found;
+};
+
+/**
+ * Bundles that somebody changed under work that was at rest. Each can be put right by itself: what one drift costs does not grow
+ * with the number of bundles.
+ */
+export class Drifts {
+  readonly #rests = new Map<string, Rest>();
+  readonly #drifted = new Map<string, Set<ObjectId>>();
+
+  /** An authority had nothing to do. */
+  authorityRests(work: string, register: Register, sight: Sight): void {
+    const before = this.#rests.get(work);
+    const objects = before?.register === register ? before.objects : byPlace(sight.duties.bundles.keys());
+    this.#rests.set(work, { register, objects, sight });
+  }
+
+  /** A bundle in other hands had nothing to do. */
+  bundleRests(work: string, register: Register, name: string): void {
+    if (this.#rests.get(work)?.register === register) return;
+    const bundle = register.catalogue.trustBundles.find(({ metadata }) => metadata.name === name);
+    if (bundle === undefined || !isStatic(bundle)) return;
+    const objects = byPlace(targetsOf(bundle, register.catalogue));
+    this.#rests.set(work, { register, objects, sight: undefined });
+  }
+
+  moves(work: string): void {
+    this.#rests.delete(work);
+  }
+
+  /** Notes a change; false: it has to be looked at with everything around it. */
+  note(work: string, plural: string, key: string): boolean {
+    const objects = this.#rests.get(work)?.objects.get(`${plural} ${key}`);
+    if (objects === undefined) return false;
+    const known = this.#drifted.get(work) ?? new Set();
+    for (const id of objects) known.add(id);
+    this.#drifted.set(work, known);
+    return true;
+  }
+
+  /** What has drifted since the last call, if `register` still holds. */
+  take(
+    work: string,
+    register: Register,
+  ): { readonly objects: readonly ObjectId[]; readonly sight: Sight | undefined } | undefined {
+    const objects = [...(this.#drifted.get(work) ?? [])];
+    this.#drifted.delete(work);
+    const rest = this.#rests.get(work);
+    return rest?.register === register ? { objects, sight: rest.sight } : undefined;
+  }
+}
