@@ -1,5 +1,5 @@
 import { type Action, explain, type Plan, standings } from '@handover/core';
-import { authorityStatus, materialIn, type Sight, type Verdicts } from '@handover/engine';
+import { authorityStatus, type Sight, type Verdicts } from '@handover/engine';
 import { HandoverError } from '@handover/material';
 import type {
   About,
@@ -13,6 +13,7 @@ import type {
   Rest,
 } from './document.ts';
 import { HistoryKeeper } from './history.ts';
+import { readMaterial } from './read-material.ts';
 import { repairsIn } from './repairs.ts';
 import { trustGrid } from './trust-grid.ts';
 
@@ -49,7 +50,7 @@ const EMPTY: Rest = { trustBundles: [], tlsProfiles: [], remarks: [] };
 
 interface Last {
   readonly pass: Pass;
-  part?: AuthorityPart;
+  part?: Promise<AuthorityPart>;
 }
 
 /** What there is to show. It is told by whoever does the work, asks nobody, and remembers within bounds. */
@@ -182,19 +183,22 @@ export class Board {
     };
   }
 
-  #authority(id: string): AuthorityPart | undefined {
+  #authority(id: string): Promise<AuthorityPart> | undefined {
     const last = this.#last.get(id);
     if (last === undefined) return undefined;
     last.part ??= this.#partOf(last.pass);
     return last.part;
   }
 
-  #partOf({ authority, plan, sight }: Pass): AuthorityPart {
+  async #partOf({ authority, plan, sight }: Pass): Promise<AuthorityPart> {
     const now = this.#options.now();
     if (now >= this.#verdictsUntil) {
       this.#verdicts = new Map();
       this.#verdictsUntil = now + VERDICTS_MS;
     }
+    const history = this.#histories.get(authority)?.history() ?? { watchedSince: '', spans: [] };
+    const verdicts = this.#verdicts;
+    const material = await readMaterial(sight, verdicts);
     const standing = standings(sight.seen, sight.duties.policy, sight.now);
     const awaited = standing
       .filter(({ lacks }) => lacks.length > 0)
@@ -207,8 +211,8 @@ export class Board {
     return {
       id: authority,
       status: authorityStatus(sight, plan),
-      trust: trustGrid(sight, plan, standing, materialIn(sight), this.#verdicts),
-      history: this.#histories.get(authority)?.history() ?? { watchedSince: '', spans: [] },
+      trust: trustGrid(sight, plan, standing, material, verdicts),
+      history,
       awaited,
       blockers: plan.blockedBy.length,
     };
@@ -255,14 +259,14 @@ export class Board {
       case 'rest':
         return { event: 'rest', data: await this.#freshRest() };
       default: {
-        const data = this.#authority(name.slice('authority/'.length));
+        const data = await this.#authority(name.slice('authority/'.length));
         return data === undefined ? undefined : { event: 'authority', data };
       }
     }
   }
 
   async document(): Promise<BoardDocument> {
-    const parts = [...this.#last.keys()].sort().flatMap((id) => this.#authority(id) ?? []);
+    const parts = await Promise.all([...this.#last.keys()].sort().flatMap((id) => this.#authority(id) ?? []));
     return {
       authorities: parts.map(({ status }) => status),
       ...(await this.#freshRest()),

@@ -140,6 +140,16 @@ export const authorityStatus = (sight: Sight, made: Plan): AuthorityStatus => {
 const consumersOf = (sight: Sight): readonly ConsumerStatus[] => {
   const { seen, duties, now } = sight;
   const standing = new Map(standings(seen, duties.policy, now).map((each) => [each.consumer, each]));
+  // Most of a thousand hold the same.
+  const hashes = new Map<string, string | null>();
+  const hashed = (anchors: readonly string[]): string | null => {
+    const key = anchors.join();
+    const known = hashes.get(key);
+    if (known !== undefined) return known;
+    const hash = hashOf(sight, anchors);
+    hashes.set(key, hash);
+    return hash;
+  };
   return seen.consumers.map((consumer): ConsumerStatus => {
     const { by, at, trustsUntilRestarted: old } = standing.get(consumer.id) ?? {};
     const shown = proofOf(consumer);
@@ -151,7 +161,7 @@ const consumersOf = (sight: Sight): readonly ConsumerStatus[] => {
       name: consumer.id,
       kind: consumer.reload,
       evidence: by ?? shown?.by ?? null,
-      hash: anchors === undefined ? null : hashOf(sight, anchors),
+      hash: anchors === undefined ? null : hashed(anchors),
       at: since === undefined ? null : iso(since),
       ...(old === undefined ? {} : { remark: `trusts ${old} until restarted` }),
     };
