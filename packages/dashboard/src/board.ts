@@ -45,6 +45,7 @@ const MOST_SECONDS = 600;
 /** Verdicts are kept by fingerprint; time passes, so that they are asked for anew after this. */
 const VERDICTS_MS = 600_000;
 const REST_EVERY_MS = 10_000;
+const WATCHED_MS = 10_000;
 
 const EMPTY: Rest = { trustBundles: [], tlsProfiles: [], remarks: [] };
 
@@ -69,6 +70,7 @@ export class Board {
   #figures: Figures | undefined;
   #rest: Rest = EMPTY;
   #restDue = 0;
+  #askedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: BoardOptions) {
     this.#options = options;
@@ -79,6 +81,11 @@ export class Board {
   onChange(listener: (part: PartName) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /** Whether somebody looks, or did a moment ago. */
+  get watched(): boolean {
+    return this.#listeners.size > 0 || this.#options.now() - this.#askedAt < WATCHED_MS;
   }
 
   #changed(part: PartName): void {
@@ -266,6 +273,7 @@ export class Board {
   }
 
   async document(): Promise<BoardDocument> {
+    this.#askedAt = this.#options.now();
     const parts = await Promise.all([...this.#last.keys()].sort().flatMap((id) => this.#authority(id) ?? []));
     return {
       authorities: parts.map(({ status }) => status),

@@ -8,7 +8,7 @@ import { Option } from 'commander';
 import { listenAddress } from '../address.ts';
 import type { Define } from '../context.ts';
 import { usageError } from '../error-line.ts';
-import { noteOf, restOf, tellBoardOf } from '../kubernetes/board.ts';
+import { followLeader, noteOf, restOf, tellBoardOf } from '../kubernetes/board.ts';
 import { connectKube, ownNamespace } from '../kubernetes/connect.ts';
 import { type KubeFlags, kubeOptions } from '../kubernetes/flags.ts';
 import { OperatorLog } from '../kubernetes/say-operator.ts';
@@ -124,6 +124,7 @@ Examples:
       let dashboard: Dashboard | undefined;
       try {
         dashboard = await openDashboard(board, flags.dashboardAddress, log);
+        void followLeader(operator, board, AbortSignal.any([signal, end.signal]));
         await operator.run();
       } finally {
         await dashboard?.close();

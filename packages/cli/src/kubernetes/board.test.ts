@@ -1,8 +1,10 @@
 import { Board } from '@handover/dashboard';
+import { connect, namespaces } from '@handover/kube';
+import { FakeApiServer } from '@handover/kube/testing';
 import { HandoverError } from '@handover/material';
-import type { Operator } from '@handover/operator';
-import { expect, test } from 'vitest';
-import { noteOf, tellBoardOf } from './board.ts';
+import { Operator, RESOURCE_KINDS } from '@handover/operator';
+import { expect, onTestFinished, test } from 'vitest';
+import { followLeader, noteOf, tellBoardOf } from './board.ts';
 
 const replica = (leads: boolean, leader?: string): Operator => ({ leads, leader }) as Operator;
 
@@ -31,4 +33,64 @@ test('what an operator repaired, was refused or failed at is on the board, with 
     ['failure', 'CRD y', 'NOT_INJECTED: cainjector keeps it'],
     ['repair', 'APIService v1.x', 'an-installer had changed it'],
   ]);
+});
+
+test('of two replicas the one that leads shows what it does, and the other what that one wrote down', async () => {
+  const server = await FakeApiServer.start();
+  for (const kind of Object.values(RESOURCE_KINDS)) server.serve(kind);
+  const end = new AbortController();
+  const client = () => connect(server.config, { signal: end.signal });
+  const replica = (identity: string) => {
+    const board: Board = new Board({
+      title: identity,
+      now: Date.now,
+      repairsTold: true,
+      note: () => noteOf(operator),
+    });
+    const operator: Operator = new Operator({
+      kube: client(),
+      namespace: 'handover-system',
+      identity,
+      on: (event) => tellBoardOf(board, event),
+      signal: end.signal,
+    });
+    return { board, operator, running: operator.run() };
+  };
+  const kube = client();
+  for (const name of ['handover-system', 'shop'])
+    await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  const first = replica('first');
+  await expect.poll(() => first.operator.leads, { timeout: 60_000 }).toBe(true);
+  const second = replica('second');
+  onTestFinished(async () => {
+    end.abort();
+    await Promise.all([first.running, second.running]);
+    await server.stop();
+  });
+  void followLeader(second.operator, second.board, end.signal, 100);
+  const apiVersion = 'handover.dev/v1alpha1';
+  await kube.create(RESOURCE_KINDS.Authority, {
+    apiVersion,
+    kind: 'Authority',
+    metadata: { name: 'mesh', namespace: 'shop' },
+    spec: {},
+  } as never);
+  await kube.create(RESOURCE_KINDS.Leaf, {
+    apiVersion,
+    kind: 'Leaf',
+    metadata: { name: 'gateway', namespace: 'shop' },
+    spec: { authority: 'mesh', secretName: 'gateway', dnsNames: ['gateway.shop.svc'] },
+  } as never);
+  const shown = async ({ board }: { board: Board }) => {
+    const { authorities, about } = await board.document();
+    return { phase: authorities[0]?.phase, leaf: authorities[0]?.leaves[0]?.generation, note: about.note };
+  };
+  await expect
+    .poll(() => shown(first), { timeout: 60_000 })
+    .toEqual({ phase: 'Stable', leaf: 1, note: null });
+  await expect
+    .poll(() => shown(second), { timeout: 60_000 })
+    .toEqual({ phase: 'Stable', leaf: 1, note: expect.stringMatching(/^first leads/) });
+  // Whoever only looks on writes nothing.
+  expect((await second.board.document()).log).toEqual([]);
 });

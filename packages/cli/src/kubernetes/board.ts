@@ -2,6 +2,7 @@ import type { Board, Rest } from '@handover/dashboard';
 import { restOfStatus, throughCache } from '@handover/engine';
 import { HandoverError } from '@handover/material';
 import type { Operator, OperatorEvent } from '@handover/operator';
+import { pause } from '../directory/pause.ts';
 
 const NOTHING: Rest = { trustBundles: [], tlsProfiles: [], remarks: [] };
 
@@ -14,12 +15,34 @@ export const restOf = async (operator: Operator, board: Board): Promise<Rest> =>
   return restOfStatus(throughCache(home, home.cached), catalogue);
 };
 
-/** Only the leader looks at consumers, so that only its page is live. */
+const ASIDE_EVERY_MS = 2_000;
+
+/** While another leads and somebody looks at this page: what the leader last wrote down. Ends with `signal`. */
+export const followLeader = async (
+  operator: Operator,
+  board: Board,
+  signal: AbortSignal,
+  every: number = ASIDE_EVERY_MS,
+): Promise<void> => {
+  while (!signal.aborted) {
+    await pause(every, signal);
+    if (signal.aborted || operator.leads || !board.watched) continue;
+    try {
+      for (const look of await operator.lookAside())
+        if (!operator.leads) board.saw({ ...look, acted: false });
+      board.noteChanged();
+    } catch (error) {
+      if (!signal.aborted) board.failed('looking at what the leader wrote', error);
+    }
+  }
+};
+
+/** Only the leader asks consumers, and only it knows what it did. */
 export const noteOf = ({ leads, leader }: Operator): string | undefined => {
   if (leads) return;
   return leader === undefined
     ? 'Nobody leads yet: this page begins when somebody does.'
-    : `This replica does not lead, and knows nothing newer than what is below. Look at the one that does: ${leader}`;
+    : `${leader} leads, not this replica: evidence is what the leader last wrote down, and its log is its own.`;
 };
 
 /** Shows what an operator has to say. */

@@ -1,8 +1,9 @@
 import { setMaxListeners } from 'node:events';
-import type { Action, Plan } from '@handover/core';
+import { type Action, type Plan, plan } from '@handover/core';
 import {
   authorityRef,
   type Outcome,
+  observe,
   reconcile,
   reconcileProfile,
   reconcileStaticBundle,
@@ -30,7 +31,7 @@ import type { Pod } from '../workloads/pods.ts';
 import { Population } from '../workloads/population.ts';
 import { statusOfBundle, statusOfProfile } from './bundle-status.ts';
 import { Drifts } from './drifts.ts';
-import { SeenWriter } from './seen.ts';
+import { SeenWriter, seenEvidence } from './seen.ts';
 import { find, invalidStatus, obstaclesIn, statusOfAuthority, statusOfLeaves } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
 import { driftKey, RESOURCES, WorkIndex, workKey, workOf } from './work.ts';
@@ -174,6 +175,27 @@ export class Operator {
   /** Identity of whoever leads, as far as it is known here. */
   get leader(): string | undefined {
     return this.#lease?.holder;
+  }
+
+  /**
+   * How every authority stands, for whoever does not lead: out of what is followed anyway, and what the leader last wrote down
+   * about consumers. Nobody is probed, nothing is written.
+   */
+  async lookAside(): Promise<
+    readonly { readonly authority: string; readonly plan: Plan; readonly sight: Sight }[]
+  > {
+    const home = this.#home;
+    if (home === undefined || !home.synced) return [];
+    const { catalogue } = await home.register();
+    const { kube, namespace } = this.#options;
+    const evidence = seenEvidence(kube, namespace, this.#signal);
+    const aside = { ...throughCache(home, home.cached), evidence };
+    const looks = [];
+    for (const authority of catalogue.authorities.keys()) {
+      const sight = await observe(aside, catalogue, authority);
+      looks.push({ authority, sight, plan: plan(sight.seen, sight.duties.policy, sight.now) });
+    }
+    return looks;
   }
 
   get home(): KubeHome | undefined {
