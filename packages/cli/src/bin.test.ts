@@ -43,6 +43,31 @@ test('a failure is exit 1, wrong usage exit 2, one line each on stderr', () => {
   });
 });
 
+test('as a plugin of kubectl it looks at a cluster, and has the commands that are about one', () => {
+  const plugin = (...args: readonly string[]) =>
+    spawnSync(process.execPath, [path('../bin/kubectl-handover.js'), ...args], {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH, KUBECONFIG: '/nonexistent/config' },
+    });
+  const { status, stdout } = plugin('--help');
+  expect(status).toBe(0);
+  expect(stdout).toContain('Usage: kubectl handover ');
+  expect(stdout.match(/^ {2}[a-z]+/gm)).toEqual(['  status', '  rotate', '  plan', '  verify', '  distrust']);
+  for (const args of [['status'], ['verify', 'mesh/internal'], ['rotate', 'mesh/internal', '--json']]) {
+    expect(plugin(...args)).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^KUBECONFIG_[A-Z_]+: .*\n$/),
+    });
+  }
+  expect(plugin('status', '--home', 'dir:/nonexistent')).toMatchObject({
+    stderr: expect.not.stringContaining('KUBECONFIG'),
+  });
+  expect(plugin('demo')).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining("unknown command 'demo'"),
+  });
+});
+
 test('a simulation in threads gives the same report as one in a single thread', async () => {
   const { status, stdout } = handover('simulate', '--strategy', 'replace', '--seeds', '50', '--json');
   expect(status).toBe(1);

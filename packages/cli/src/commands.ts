@@ -53,6 +53,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'what is in PEM files: chain, dates, names, key ids, fingerprints, and what looks wrong',
     load: () => import('./commands/inspect.ts'),
   },
+  tls: {
+    summary: 'what a server really negotiates, against a TLS profile: `handover tls check`',
+    load: () => import('./commands/tls.ts'),
+  },
   simulate: {
     summary: 'rotate a fleet in virtual time and count the handshakes that fail',
     load: () => import('./commands/simulate.ts'),

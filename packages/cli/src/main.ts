@@ -1,9 +1,9 @@
 import { uptime } from 'node:os';
 import type { Instant } from '@handover/material';
-import { run } from './run.ts';
+import { type Program, run } from './run.ts';
 
 /** The process around {@link run}: its streams, its signals, its exit code. */
-export const main = (): void => {
+export const main = (name: Program = 'handover'): void => {
   const { stdin, stdout, stderr, env } = process;
   // Whoever reads us may stop (`| head`). That is no error of ours, and nobody is left to tell.
   for (const stream of [stdout, stderr]) {
@@ -31,7 +31,7 @@ export const main = (): void => {
     },
     exitCode: 0 as const,
   };
-  run(process.argv.slice(2), context).then((code) => {
+  run(process.argv.slice(2), context, name).then((code) => {
     // Not process.exit: what was written to a pipe must still get out.
     process.exitCode = code;
   });

@@ -1,12 +1,14 @@
 import type { Catalogue, Home } from '@handover/engine';
 import type { Instant } from '@handover/material';
-import type { View } from '@handover/operator';
+import type { CertgenHome, View } from '@handover/operator';
 import type { Command } from 'commander';
+import { type AskedFlags, askedResources } from './asked-resources.ts';
 import type { Context } from './context.ts';
 import { homePath, openHome } from './directory/open-home.ts';
+import { usageError } from './error-line.ts';
 import { type KubeFlags, kubeOptions } from './kubernetes/flags.ts';
 
-export interface HomeFlags extends KubeFlags {
+export interface HomeFlags extends KubeFlags, AskedFlags {
   readonly home: string;
   readonly operatorNamespace?: string;
 }
@@ -23,15 +25,26 @@ export interface OpenHome {
   readonly home: Home;
   catalogue(): Promise<Catalogue>;
   now(): Instant;
-  /** The cluster, where it is one. */
+  /** The cluster, where an operator keeps it. */
   readonly view: View | undefined;
+  /** The cluster, where certgen keeps what is asked for and no operator does. */
+  readonly certgen?: CertgenHome | undefined;
   close(): void;
 }
 
 async function openAnyHome(flags: HomeFlags, context: Context): Promise<OpenHome> {
+  const { resources } = askedResources(flags);
   if (flags.home !== 'kube') {
+    if (resources !== undefined)
+      throw usageError('--preset and -f are for --home kube here; a directory has its own resources');
     const home = openHome(homePath(flags.home), context);
     return { home, catalogue: async () => home.load(), now: context.now, view: undefined, close: () => {} };
+  }
+  if (resources !== undefined) {
+    const { openCertgenHome } = await import('./kubernetes/certgen.ts');
+    const certgen = await openCertgenHome(flags, resources, false);
+    const { home, catalogue, close } = certgen;
+    return { home, catalogue, now: () => home.clock.now(), view: undefined, certgen, close };
   }
   // Read only when it is needed: most commands never see a cluster.
   const { openCluster } = await import('./kubernetes/open-cluster.ts');

@@ -16,35 +16,53 @@ const ENDS_WELL = ['commander.helpDisplayed', 'commander.version'];
 const withoutHelpCommand = ([first, ...rest]: readonly string[]): readonly string[] =>
   first === 'help' ? [...rest, '--help'] : first === undefined ? [] : [first, ...rest];
 
+const namesHome = (arg: string): boolean => arg === '--home' || arg.startsWith('--home=');
+
 /** The first word that is not an option: the command that is meant. */
 const wordIn = (args: readonly string[]): string | undefined => args.find((arg) => !arg.startsWith('-'));
 
+/** Under which name it was started: by itself, or as a plugin of kubectl, which looks at a cluster. */
+export type Program = 'handover' | 'kubectl handover';
+
+const ABOUT_A_CLUSTER: readonly string[] = ['status', 'verify', 'rotate', 'plan', 'distrust'];
+const EXAMPLES: Readonly<Record<Program, string>> = {
+  handover: 'handover simulate --strategy phased --seeds 200',
+  'kubectl handover': 'kubectl handover rotate mesh/internal --wait',
+};
+
 /** One run of `handover`, arguments without the program's name. Never throws; answers with the exit code. */
-export const run = async (given: readonly string[], context: Context): Promise<number> => {
-  const args = withoutHelpCommand(given);
-  const word = wordIn(args);
-  const called = word !== undefined && Object.hasOwn(COMMANDS, word) ? word : undefined;
+export const run = async (
+  given: readonly string[],
+  context: Context,
+  name: Program = 'handover',
+): Promise<number> => {
+  const asked = withoutHelpCommand(given);
+  const word = wordIn(asked);
+  const commands = Object.entries(COMMANDS).filter(
+    ([command]) => name === 'handover' || ABOUT_A_CLUSTER.includes(command),
+  );
+  const entry = commands.find(([command]) => command === word);
+  const called = entry?.[0];
+  const home = name === 'handover' || called === undefined || asked.some(namesHome) ? [] : ['--home', 'kube'];
+  const args = [...asked.slice(0, 1), ...home, ...asked.slice(1)];
   try {
-    const program = new Command('handover')
+    const program = new Command(name)
       .description('Certificate and trust rotation without a failed handshake.')
       .version(version(), '-V, --version', 'print the version')
       .helpOption('-h, --help', 'print help')
       .helpCommand(false)
       .addHelpText(
         'after',
-        '\nExit codes: 0 well, 1 failure, 2 wrong usage.\n\nExample:\n  $ handover simulate --strategy phased --seeds 200',
+        `\nExit codes: 0 well, 1 failure, 2 wrong usage.\n\nExample:\n  $ ${EXAMPLES[name]}`,
       )
       .exitOverride()
       .configureOutput({
         writeOut: (text) => void context.stdout.write(text),
         writeErr: () => {}, // endingOf says it in one line
       });
-    for (const [name, { summary }] of Object.entries(COMMANDS)) program.command(name).description(summary);
-    if (called !== undefined) {
-      const command = program.commands.find((candidate) => candidate.name() === called);
-      const entry = COMMANDS[called];
-      if (command !== undefined && entry !== undefined) (await entry.load()).define(command, context);
-    }
+    for (const [command, { summary }] of commands) program.command(command).description(summary);
+    const command = program.commands.find((candidate) => candidate.name() === called);
+    if (command !== undefined && entry !== undefined) (await entry[1].load()).define(command, context);
     if (args.length === 0) {
       context.stderr.write(program.helpInformation());
       return 2;

@@ -1,18 +1,20 @@
 import { type AuthorityState, type Blocker, phaseOf, plan, withRole } from '@handover/core';
-import { HandoverError, type Instant } from '@handover/material';
+import { after, HandoverError, type Instant, second } from '@handover/material';
 import { act } from './act.ts';
 import type { Catalogue } from './catalogue.ts';
-import { observe } from './observe.ts';
-import type { AuthorityId, Home } from './ports.ts';
-import { converge } from './reconcile.ts';
+import { observe, type Sight } from './observe.ts';
+import type { AuthorityId, Home, ObjectId } from './ports.ts';
+import { converge, isConflict, type Outcome } from './reconcile.ts';
 
 export interface CertgenOptions {
   /** Replace what is there: ask for a rotation, or go on with the one under way. */
   readonly overwrite: boolean;
   /** Name of the rotation: the same one never rotates twice, so a Job that is retried goes on. */
   readonly rotationId?: string | undefined;
-  /** Records that a rotation is asked for, durably. */
+  /** Records that a rotation is asked for. */
   readonly ask: (authority: AuthorityId, id: string) => Promise<void>;
+  /** Objects that every run puts right, also one that only makes what is missing. Default: none. */
+  readonly keeps?: ((object: ObjectId) => boolean) | undefined;
 }
 
 export interface CertgenResult {
@@ -25,7 +27,12 @@ export interface CertgenResult {
   readonly blockedBy: readonly Blocker[];
   /** When a further run may get further even if nothing changes. */
   readonly wakeAt: Instant | undefined;
+  /** Whether workloads will be restarted as soon as no cache can hand them the old files: whoever ends before that leaves them. */
+  readonly restartsDue: boolean;
 }
+
+/** Two runs at once overtake each other; each time one of them has got further. */
+const MOST_RACES = 20;
 
 /** One run for one authority: makes what is missing, and with `overwrite` advances a rotation as far as evidence allows. */
 export async function certgen(
@@ -35,16 +42,48 @@ export async function certgen(
   options: CertgenOptions,
 ): Promise<CertgenResult> {
   const replaces = options.overwrite || options.rotationId !== undefined;
-  if (!replaces) return makeMissing(home, catalogue, id);
+  // Whoever found nothing has asked for a first generation, even if another run was faster: not for a second one.
+  const isFirst = (await home.authorities.load(id)) === undefined;
+  return throughRaces(home, (counted) =>
+    replaces
+      ? replace(counted, catalogue, id, options, isFirst)
+      : makeMissing(counted, catalogue, id, options.keeps ?? (() => false)),
+  );
+}
+
+/** Takes what is asked for or under way as far as evidence allows. */
+export const advance = (home: Home, catalogue: Catalogue, id: AuthorityId): Promise<CertgenResult> =>
+  throughRaces(home, async (counted) => resultOf(counted, await converge(counted, catalogue, id), undefined));
+
+type Done = Omit<CertgenResult, 'written'>;
+
+const throughRaces = async (home: Home, work: (home: Home) => Promise<Done>): Promise<CertgenResult> => {
   const counted = countingWrites(home);
+  for (let races = 0; ; races++) {
+    try {
+      const done = await work(counted.home);
+      return { ...done, written: counted.count() };
+    } catch (error) {
+      if (races === MOST_RACES || !isConflict(error)) throw error;
+    }
+  }
+};
+
+const replace = async (
+  home: Home,
+  catalogue: Catalogue,
+  id: AuthorityId,
+  options: CertgenOptions,
+  isFirst: boolean,
+): Promise<Done> => {
   const before = await home.authorities.load(id);
   let rotation = options.rotationId;
   if (before === undefined) await begin(home, catalogue, id, rotation);
-  else {
-    rotation ??= await unnamedRotation(counted.home, catalogue, id, before.state);
+  else if (!isFirst || rotation !== undefined) {
+    rotation ??= await unnamedRotation(home, catalogue, id, before.state);
     if (!before.state.ids.includes(rotation)) await options.ask(id, rotation);
   }
-  const { plan: last } = await converge(counted.home, catalogue, id);
+  const outcome = await converge(home, catalogue, id);
   const state = (await home.authorities.load(id))?.state;
   if (
     rotation !== undefined &&
@@ -52,6 +91,7 @@ export async function certgen(
     !state.ids.includes(rotation) &&
     before !== undefined
   ) {
+    const last = outcome.plan;
     const [first] = last.blockedBy;
     throw new HandoverError(
       'ROTATION_WAITS',
@@ -59,9 +99,29 @@ export async function certgen(
       { path: id, retry: 'later' },
     );
   }
+  return resultOf(home, outcome, rotation);
+};
+
+const resultOf = (home: Home, { plan: last, sight }: Outcome, rotation: string | undefined): Done => {
   const { phase, blockedBy, wakeAt } = last;
-  return { authority: id, phase, written: counted.count(), rotation, blockedBy, wakeAt };
-}
+  return {
+    authority: sight.duties.id,
+    phase,
+    rotation,
+    blockedBy,
+    wakeAt,
+    restartsDue: restartsDue(home, sight),
+  };
+};
+
+/** A home tells its time to the second. */
+const WHOLE_SECOND = 2 * second;
+
+/** Asks the planner: would anything be restarted now, had what was written been there for long enough? */
+const restartsDue = ({ facts }: Home, { seen, duties, now }: Sight): boolean => {
+  const settled = after(now, facts.cacheLag + WHOLE_SECOND);
+  return plan(seen, duties.policy, settled).actions.some(({ kind }) => kind === 'stamp');
+};
 
 /** Without a name: the rotation under way if it cannot end now, so that a retried Job goes on; else one of this generation. */
 const unnamedRotation = async (
@@ -94,15 +154,15 @@ const begin = async (
 
 const countingWrites = (home: Home): { home: Home; count: () => number } => {
   let count = 0;
-  const { objects } = home;
   return {
     count: () => count,
     home: {
       objects: {
-        read: (id) => objects.read(id),
-        issuedBy: (...args) => objects.issuedBy(...args),
+        // Asked for each time: a home may look at another copy of the world from one look to the next.
+        read: (id) => home.objects.read(id),
+        issuedBy: (...args) => home.objects.issuedBy(...args),
         write: async (...args) => {
-          await objects.write(...args);
+          await home.objects.write(...args);
           count++;
         },
       },
@@ -122,14 +182,25 @@ const countingWrites = (home: Home): { home: Home; count: () => number } => {
 };
 
 /** Without `overwrite` nothing that exists is touched, whatever its age: the rule of Envoy Gateway's own certgen. */
-const makeMissing = async (home: Home, catalogue: Catalogue, id: AuthorityId): Promise<CertgenResult> => {
-  let written = 0;
+const makeMissing = async (
+  home: Home,
+  catalogue: Catalogue,
+  id: AuthorityId,
+  keeps: (object: ObjectId) => boolean,
+): Promise<Done> => {
   for (let passes = 0; ; passes++) {
     const sight = await observe(home, catalogue, id);
     const { duties, record, stored, seen, now } = sight;
     const missing = [...duties.leaves.keys()].filter((object) => !stored.has(object));
     const phase = phaseOf(record?.state, seen, duties.policy);
-    const result = { authority: id, phase, written, rotation: undefined, blockedBy: [], wakeAt: undefined };
+    const result = {
+      authority: id,
+      phase,
+      rotation: undefined,
+      blockedBy: [],
+      wakeAt: undefined,
+      restartsDue: false,
+    };
     if (record === undefined && seen.adoptable.length > 0) {
       if (missing.length === 0) return result;
       throw new HandoverError(
@@ -139,12 +210,9 @@ const makeMissing = async (home: Home, catalogue: Catalogue, id: AuthorityId): P
       );
     }
     const actions = plan(seen, duties.policy, now).actions.filter((action) =>
-      'object' in action ? action.expect === undefined : record === undefined,
+      'object' in action ? action.expect === undefined || keeps(action.object) : record === undefined,
     );
     if (actions.length === 0 || passes === 8) return result;
-    for (const action of actions) {
-      await act(home, sight, action);
-      if ('object' in action) written++;
-    }
+    for (const action of actions) await act(home, sight, action);
   }
 };

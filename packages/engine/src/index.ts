@@ -15,7 +15,7 @@ export {
   type Target,
   targetsOf,
 } from './catalogue.ts';
-export { type CertgenOptions, type CertgenResult, certgen } from './certgen.ts';
+export { advance, type CertgenOptions, type CertgenResult, certgen } from './certgen.ts';
 export { diskFiles, type FileFacts, type Files, type Ownership } from './directory/files.ts';
 export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';
 export { ROTATION_ID } from './directory/requests.ts';
@@ -56,9 +56,9 @@ export type {
   StoredObject,
   Told,
 } from './ports.ts';
-export { envoyGateway, type Preset, type RandomSecret } from './preset.ts';
+export { type EnvoyGatewayOptions, envoyGateway, type Preset, type RandomSecret } from './preset.ts';
 export { localTlsSupport, reconcileProfile, resolveProfile } from './profile.ts';
-export { converge, type Outcome, type Planner, reconcile } from './reconcile.ts';
+export { converge, isConflict, type Outcome, type Planner, reconcile } from './reconcile.ts';
 export { remarksOn } from './remarks.ts';
 export { repair } from './repair.ts';
 export { isStatic, reconcileStaticBundle } from './static-bundle.ts';
@@ -73,6 +73,10 @@ export {
 } from './status.ts';
 export { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './stored-object.ts';
 export { throughCache } from './through-cache.ts';
+export { checkTls, type TlsCheck } from './tls-check/check.ts';
+export type { Finding, TlsYardstick } from './tls-check/judge.ts';
+export { OFFERABLE } from './tls-check/names.ts';
+export type { StartTls, TlsTarget } from './tls-check/offer.ts';
 export {
   type Answer,
   answer,

@@ -5,6 +5,7 @@ export interface RandomSecret {
   readonly object: string;
   readonly key: string;
   readonly bytes: number;
+  readonly labels: Readonly<Record<string, string>>;
 }
 
 export interface Preset {
@@ -14,10 +15,15 @@ export interface Preset {
 
 const LABELS = { 'control-plane': 'envoy-gateway' };
 
-const leaf = (namespace: string, name: string, dnsNames: readonly string[]) => ({
+const leaf = (
+  namespace: string,
+  name: string,
+  dnsNames: readonly string[],
+  annotations: Readonly<Record<string, string>>,
+) => ({
   apiVersion: API_VERSION,
   kind: 'Leaf',
-  metadata: { name, namespace, labels: LABELS },
+  metadata: { name, namespace, labels: LABELS, annotations },
   spec: {
     authority: 'envoy-gateway-ca',
     secretName: name,
@@ -28,8 +34,42 @@ const leaf = (namespace: string, name: string, dnsNames: readonly string[]) => (
   },
 });
 
-/** The Secrets of Envoy Gateway's own certgen: same names, keys, types and SANs (its PR 8534 and the code around it). */
-export const envoyGateway = (namespace: string, domain = 'cluster.local'): Preset => {
+const injector = (namespace: string) => ({
+  apiVersion: API_VERSION,
+  kind: 'TrustBundle',
+  metadata: { name: `envoy-gateway-ca.${namespace}` },
+  spec: {
+    sources: [{ authority: `${namespace}/envoy-gateway-ca` }],
+    targets: [
+      {
+        inject: {
+          kind: 'MutatingWebhookConfiguration',
+          name: `envoy-gateway-topology-injector.${namespace}`,
+        },
+      },
+    ],
+  },
+});
+
+/** Envoy follows its files; Envoy Gateway reads them anew at each handshake (its crypto.LoadTLSConfig). */
+const FOLLOWS = { 'handover.dev/reload': 'hot' };
+/** Rate Limit reads its CA once, when it starts (issue 4891). Nobody reads its Secret but its pods. */
+const READS_ONCE = { 'handover.dev/reload': 'restart', 'handover.dev/used-by': 'nobody' };
+
+export interface EnvoyGatewayOptions {
+  readonly domain?: string | undefined;
+  /** Whether the topology injector's webhook is kept, too. Default: true. */
+  readonly topologyInjector?: boolean | undefined;
+}
+
+/**
+ * The Secrets of Envoy Gateway's own certgen: same names, keys, types and SANs (its PR 8534 and the code around it), and the
+ * webhook that it patches.
+ */
+export const envoyGateway = (
+  namespace: string,
+  { domain = 'cluster.local', topologyInjector = true }: EnvoyGatewayOptions = {},
+): Preset => {
   const name = 'envoy-gateway';
   const values = [
     {
@@ -39,17 +79,20 @@ export const envoyGateway = (namespace: string, domain = 'cluster.local'): Prese
       // A Job cannot wait between two writes: X carries the new CA to whoever has not loaded it yet.
       spec: { rotation: { strategy: 'Instant', settle: '3m' } },
     },
-    leaf(namespace, name, [
+    leaf(
+      namespace,
       name,
-      `${name}.${namespace}`,
-      `${name}.${namespace}.svc`,
-      `${name}.${namespace}.svc.${domain}`,
-    ]),
-    leaf(namespace, 'envoy', [`*.${namespace}`]),
-    leaf(namespace, 'envoy-rate-limit', [`*.${namespace}`]),
+      [name, `${name}.${namespace}`, `${name}.${namespace}.svc`, `${name}.${namespace}.svc.${domain}`],
+      FOLLOWS,
+    ),
+    leaf(namespace, 'envoy', [`*.${namespace}`], FOLLOWS),
+    leaf(namespace, 'envoy-rate-limit', [`*.${namespace}`], READS_ONCE),
+    ...(topologyInjector ? [injector(namespace)] : []),
   ];
   return {
     resources: parseResources(values.map((value) => ({ value, where: 'preset envoy-gateway' }))),
-    randomSecrets: [{ object: `${namespace}/secrets/envoy-oidc-hmac`, key: 'hmac-secret', bytes: 32 }],
+    randomSecrets: [
+      { object: `${namespace}/secrets/envoy-oidc-hmac`, key: 'hmac-secret', bytes: 32, labels: LABELS },
+    ],
   };
 };

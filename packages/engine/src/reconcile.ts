@@ -40,7 +40,8 @@ async function decide(
 }
 
 /** Somebody else was faster: what to do about the rest is seen at the next look, which follows at once. */
-const isConflict = (error: unknown): boolean => error instanceof HandoverError && error.code === 'CONFLICT';
+export const isConflict = (error: unknown): boolean =>
+  error instanceof HandoverError && error.code === 'CONFLICT';
 
 /** Read, plan, act on each, say when to come back. */
 export async function reconcile(

@@ -1,3 +1,4 @@
+export { type CertgenHome, type CertgenHomeOptions, openCertgen } from './certgen/certgen.ts';
 export { type EmbedOptions, embed, type Own } from './embed/embed.ts';
 export type { EmbedAuthority, EmbedInjection, EmbedLeaf, EmbedSpec } from './embed/resources.ts';
 export { type Held, heldOf } from './home/held.ts';

@@ -44,7 +44,7 @@ import { createServer } from 'node:https';
 import { connect } from 'node:tls';
 import { readFileSync } from 'node:fs';
 const [, , kind, profilePath, lastKnownGood] = process.argv;
-const openShift = process.env.IS_OPENSHIFT === 'true';
+const openShift = runtime.isOpenShift();
 try {
   const server = createServer((request, response) => response.end('ok'));
   let profile;
@@ -103,13 +103,20 @@ describe('S1: startup without an API server', () => {
     expect(without.stdout).not.toContain('LISTENING');
     const withCopy = await run(dir, role, { args });
     expect(withCopy).toMatchObject({ code: 0, stdout: expect.stringContaining('SERVED TLSv1.3') });
-    expect(withCopy.stderr).toContain('last good');
+    expect(withCopy.stderr).toContain(`started with its copy ${copy}`);
+    rmSync(profile.path('profile.json'));
+    const absent = await run(dir, role, { args });
+    expect(absent).toMatchObject({ code: 0, stdout: expect.stringContaining('SERVED TLSv1.3') });
+    expect(absent.stderr).toContain(`(FILE_MISSING); started with its copy ${copy}`);
   });
 
   test.each([
     ['true', true],
     ['True', false],
+    ['TRUE', false],
     ['1', false],
+    ['true ', false],
+    ['', false],
     [undefined, false],
   ])('3: IS_OPENSHIFT=%s means %s', async (value, openShift) => {
     const env = value === undefined ? {} : { IS_OPENSHIFT: value };

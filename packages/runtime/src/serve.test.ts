@@ -1,10 +1,10 @@
 import { connect as connectHttp2, createSecureServer } from 'node:http2';
-import { createServer as createHttpsServer } from 'node:https';
-import { createSecureContext, createServer as createTlsServer, type Server, type TLSSocket } from 'node:tls';
+import { createSecureContext, createServer as createTlsServer } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { echo, echoClient, grpcServer } from '../test/adapters.ts';
 import { files, next, Scope } from '../test/fixture.ts';
 import { type Leaf, MockCa } from '../test/mock-ca.ts';
+import { hello, KINDS } from '../test/servers.ts';
 import { eventually, listen, ok, readByte, UNKNOWN_AUTHORITY, wordsOf } from '../test/world.ts';
 import { credentials } from './grpc.ts';
 
@@ -18,18 +18,6 @@ beforeEach(() => {
 afterEach(() => scope.end());
 
 const mtls = { requestCert: true, rejectUnauthorized: true };
-const hello = (socket: TLSSocket) => {
-  socket.on('error', () => undefined);
-  socket.write('!');
-};
-
-/** Every kind of server speaks first, so that a client can read a byte. */
-const KINDS: readonly [string, (options: object) => Server][] = [
-  ['tls', (options) => createTlsServer(options, hello)],
-  ['https', (options) => createHttpsServer(options).on('secureConnection', hello)],
-  ['http2', (options) => createSecureServer({ ...options, allowHTTP1: true }).on('secureConnection', hello)],
-];
-
 describe.each(KINDS)('S2.12: a %s server', (_kind, create) => {
   test('shows its new certificate to new connections, in the same process', async () => {
     const volume = scope.volume(files(one.leaf(), one));

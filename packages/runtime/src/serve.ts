@@ -32,7 +32,7 @@ export function serve(
       cert: pems.cert,
       key: pems.key,
       ...(ca === undefined ? {} : { ca }),
-      ticketKeys: ticketKeysFor(secret, pems.ca),
+      ticketKeys: ticketKeysFor(secret, pems.ca, profile?.hash),
     });
   };
   const applyOrKeep = () => {

@@ -4,12 +4,19 @@ import { createHash, hkdfSync } from 'node:crypto';
 export const TICKET_KEY_BYTES = 48;
 
 /**
- * Ticket keys for one set of client CAs. A ticket says "this client was verified"; with other CAs it must not be
- * believed, or a removed CA comes back in. Derived, so that replicas that share `ticketKeys` go on sharing tickets.
+ * Ticket keys for one set of client CAs and one TLS profile. A ticket says "this client was verified" and "this suite is
+ * spoken"; with others neither must be believed, or a removed CA comes back in, and a removed suite too: OpenSSL resumes with
+ * a ticket's suite whatever the server's list says by now (tried on 3.0). Derived, so that replicas that share `ticketKeys` go
+ * on sharing tickets.
  */
-export function ticketKeysFor(secret: Uint8Array, clientCa: string | undefined): Buffer {
+export function ticketKeysFor(
+  secret: Uint8Array,
+  clientCa: string | undefined,
+  profileHash?: string,
+): Buffer {
   const clientCaHash = createHash('sha256')
     .update(clientCa ?? '')
     .digest('hex');
-  return Buffer.from(hkdfSync('sha256', secret, '', `handover tickets ${clientCaHash}`, TICKET_KEY_BYTES));
+  const purpose = `handover tickets ${clientCaHash}${profileHash === undefined ? '' : ` ${profileHash}`}`;
+  return Buffer.from(hkdfSync('sha256', secret, '', purpose, TICKET_KEY_BYTES));
 }

@@ -1,9 +1,10 @@
+import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { createServer, type TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { files, next, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
-import { eventually, listen, ok, readByte } from '../test/world.ts';
+import { KINDS } from '../test/servers.ts';
+import { eventually, listen, ok, readByte, wordsOf } from '../test/world.ts';
 import { openTlsProfile } from './index.ts';
 
 const INTERMEDIATE = {
@@ -32,26 +33,59 @@ const warning = (text: string) =>
 
 const open = (path: string, options = {}) => openTlsProfile(path, { signal: scope.signal, ...options });
 
-const hello = (socket: TLSSocket) => {
-  socket.on('error', () => undefined);
-  socket.write('!');
-};
-
 describe('A TLS profile', () => {
-  test('S1.12: a change reaches a serving process without a restart', async () => {
-    const ca = new MockCa('one');
-    const identity = await scope.identity(scope.volume(files(ca.leaf(), ca)));
-    const volume = scope.volume(json(INTERMEDIATE));
-    const profile = await open(volume.path('profile.json'));
-    const target = scope.add(await listen(identity.serve(createServer({}, hello), { profile })));
-    const with12 = () => ok(readByte({ port: target.port, ca: ca.pem, maxVersion: 'TLSv1.2' }));
-    const with13 = () => ok(readByte({ port: target.port, ca: ca.pem, minVersion: 'TLSv1.3' }));
-    expect([await with12(), await with13()]).toEqual([true, true]);
-    volume.write(json(MODERN));
-    await next(profile as never, 'reloaded');
-    expect([await with12(), await with13()]).toEqual([false, true]);
-    // and the certificate can change without losing the profile
-    expect(await identity.reload()).toEqual({ reason: 'unchanged' });
+  describe.each(KINDS)('in a %s server', (_kind, create) => {
+    test('S1.12: a change is live at once, without a restart and without one refused TLS 1.3 handshake', async () => {
+      const ca = new MockCa('one');
+      const identity = await scope.identity(scope.volume(files(ca.leaf(), ca)));
+      const volume = scope.volume(json(INTERMEDIATE));
+      const profile = await open(volume.path('profile.json'));
+      const target = scope.add(await listen(identity.serve(create({}), { profile })));
+      const with12 = () => ok(readByte({ port: target.port, ca: ca.pem, maxVersion: 'TLSv1.2' }));
+      const with13 = () => wordsOf(readByte({ port: target.port, ca: ca.pem, minVersion: 'TLSv1.3' }));
+      let changing = true;
+      const answers: string[] = [];
+      const clients = [1, 2, 3].map(async () => {
+        while (changing) answers.push(await with13());
+      });
+      expect(await with12()).toBe(true);
+      for (let change = 0; change < 5; change++) {
+        for (const [to, takes12] of [
+          [MODERN, false],
+          [INTERMEDIATE, true],
+        ] as const) {
+          const reloaded = next(profile as never, 'reloaded');
+          volume.write(json(to));
+          await reloaded;
+          expect(await with12()).toBe(takes12);
+          const soFar = answers.length;
+          await eventually(() => answers.length > soFar + 3);
+        }
+      }
+      changing = false;
+      await Promise.all(clients);
+      expect(answers.filter((answer) => answer !== 'no error')).toEqual([]);
+      // and the certificate can change without losing the profile
+      volume.write(json(MODERN));
+      await next(profile as never, 'reloaded');
+      expect(await identity.reload()).toEqual({ reason: 'unchanged' });
+      expect(await with12()).toBe(false);
+    });
+
+    test('a suite that the profile has lost does not come back by resumption', async () => {
+      const ca = new MockCa('one');
+      const identity = await scope.identity(scope.volume(files(ca.leaf(), ca)));
+      const [gone, kept] = ['ECDHE-ECDSA-AES128-SHA', 'ECDHE-ECDSA-AES128-GCM-SHA256'];
+      const volume = scope.volume(json({ ciphers: [gone, kept] }));
+      const profile = await open(volume.path('profile.json'));
+      const target = scope.add(await listen(identity.serve(create({}), { profile })));
+      const first = await readByte({ port: target.port, ca: ca.pem, ciphers: gone });
+      const again = { port: target.port, ca: ca.pem, ciphers: `${gone}:${kept}`, session: first.session };
+      expect((await readByte(again as never)).resumed).toBe(true);
+      volume.write(json({ ciphers: [kept] }));
+      await next(profile as never, 'reloaded');
+      expect((await readByte(again as never)).resumed).toBe(false);
+    });
   });
 
   test.each([
@@ -120,17 +154,68 @@ describe('A TLS profile', () => {
     expect(profile.tlsOptions()).toMatchObject({ minVersion: 'TLSv1.3' });
   });
 
+  const stamp = (hash: string) => ({
+    annotations: `a.example/note="one\\ntwo"\nhandover.dev/tls-profile-hash="${hash}"\nkubernetes.io/config.seen="2026-11-15"\n`,
+  });
+  const hashOf = (profile: object) => createHash('sha256').update(JSON.stringify(profile)).digest('hex');
+
   test('S1.11: not ready until the mounted file is the one the pod was stamped with', async () => {
     const volume = scope.volume(json(INTERMEDIATE));
-    const modern = await open(scope.volume(json(MODERN)).path('profile.json'));
-    const pod = scope.volume({ hash: modern.hash });
-    const profile = await open(volume.path('profile.json'), { expectedHash: pod.path('hash') });
+    const pod = scope.volume(stamp(hashOf(MODERN)));
+    const profile = await open(volume.path('profile.json'), { annotations: pod.path('annotations') });
+    expect(profile.hash).toBe(hashOf(INTERMEDIATE));
+    expect([profile.ready, profile.status().ready]).toEqual([false, false]);
+    volume.write(json({ ...MODERN, groups: ['X25519'] }));
+    await next(profile as never, 'reloaded');
     expect(profile.ready).toBe(false);
-    expect(profile.status().ready).toBe(false);
     volume.write(json(MODERN));
     await next(profile as never, 'reloaded');
+    expect([profile.ready, profile.status().ready]).toEqual([true, true]);
+  });
+
+  test('S1.11: a pod that was ready stays so when the file moves on before the pod is replaced', async () => {
+    const volume = scope.volume(json(INTERMEDIATE));
+    const pod = scope.volume(stamp(hashOf(INTERMEDIATE)));
+    const profile = await open(volume.path('profile.json'), { annotations: pod.path('annotations') });
     expect(profile.ready).toBe(true);
-    pod.write({ hash: '' });
+    volume.write(json(MODERN));
+    await next(profile as never, 'reloaded');
+    expect([profile.hash, profile.ready]).toEqual([hashOf(MODERN), true]);
+  });
+
+  test('S1.11: the copy counts as what it is: ready only if the pod was stamped with it', async () => {
+    const volume = scope.volume(json(INTERMEDIATE));
+    const path = volume.path('profile.json');
+    const lastKnownGood = scope.volume({}).path('copy.json');
+    await open(path, { lastKnownGood });
+    volume.write({ 'profile.json': '{' });
+    const readyWith = async (hash: string) => {
+      const pod = scope.volume(stamp(hash));
+      return (await open(path, { lastKnownGood, annotations: pod.path('annotations') })).ready;
+    };
+    expect(await readyWith(hashOf(INTERMEDIATE))).toBe(true);
+    expect(await readyWith(hashOf(MODERN))).toBe(false);
+  });
+
+  test('S1.11: a pod without a stamp is ready, one with only the value in its file is compared, a stamp that comes later counts', async () => {
+    const path = scope.volume(json(INTERMEDIATE)).path('profile.json');
+    const readyWith = async (annotations: string) =>
+      (await open(path, { annotations: scope.volume({ annotations }).path('annotations') })).ready;
+    expect(await readyWith('')).toBe(true);
+    expect(await readyWith('another.dev/tls-profile-hash="0"\n')).toBe(true);
+    expect(await readyWith(hashOf(INTERMEDIATE))).toBe(true);
+    expect(await readyWith(hashOf(MODERN))).toBe(false);
+    expect(await readyWith('handover.dev/tls-profile-hash=""')).toBe(true);
+    expect(await readyWith('handover.dev/tls-profile-hash="nonsense"')).toBe(false);
+    const missing = scope.volume({}).path('annotations');
+    await expect(open(path, { annotations: missing })).rejects.toMatchObject({
+      code: 'FILE_MISSING',
+      path: missing,
+    });
+    const pod = scope.volume(stamp(hashOf(MODERN)));
+    const profile = await open(path, { annotations: pod.path('annotations') });
+    expect(profile.ready).toBe(false);
+    pod.write(stamp(hashOf(INTERMEDIATE)));
     await eventually(() => profile.ready);
   });
 });

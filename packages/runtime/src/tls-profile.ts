@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import {
   nodeTlsOptions,
@@ -17,40 +18,58 @@ import type { SourceStatus } from './status.ts';
 import { tlsSupport } from './tls-support.ts';
 
 const MAX_PROFILE_BYTES = 64 * 1024;
+/** What the downward API may write: all annotations of a pod come to 256 KiB at most. */
+const MAX_ANNOTATIONS_BYTES = 1024 * 1024;
 
 export interface TlsProfileOptions extends FollowOptions {
   /** A copy of the last good profile is kept here (0600) and used when the file cannot be at the next start. */
   readonly lastKnownGood?: string;
-  /** A file with the hash the pod was stamped with (downward API). Until it equals ours, the profile is not ready. */
-  readonly expectedHash?: string;
+  /**
+   * The pod's own annotations, a file of a downward API volume (`metadata.annotations`, or only the one of
+   * `handover.dev/tls-profile-hash`). The profile is not `ready` before it is the one that the pod was stamped with.
+   */
+  readonly annotations?: string;
 }
 
-type ProfileFollower = Follower<'profile', ResolvedTlsProfile>;
+interface LoadedProfile extends ResolvedTlsProfile {
+  /** The file as it is: what is hashed, and what the copy holds. */
+  readonly text: string;
+}
 
-function parse(bytes: Buffer, path: string): ResolvedTlsProfile {
+type ProfileFollower = Follower<'profile', LoadedProfile>;
+type StampFollower = Follower<'annotations', Material>;
+
+function parse(bytes: Buffer, path: string): LoadedProfile {
   mustNotBeBlank(bytes, path, 'a TLS profile');
-  return inFile(path, () => parseTlsProfileJson(bytes.toString('utf8'), tlsSupport()));
+  const text = bytes.toString('utf8');
+  const resolved = inFile(path, () => parseTlsProfileJson(text, tlsSupport()));
+  // Not the canonical JSON's: a file in upstream's shape, without groups, is stamped with the hash of its own bytes.
+  return { ...resolved, hash: createHash('sha256').update(bytes).digest('hex'), text };
 }
 
 /** A TLS profile that follows its file: versions, ciphers and groups. */
-export class TlsProfile extends Followed<'profile', ResolvedTlsProfile> {
+export class TlsProfile extends Followed<'profile', LoadedProfile> {
   readonly #follower: ProfileFollower;
-  readonly #expected: Follower<'expected', Material> | undefined;
+  readonly #stamp: StampFollower | undefined;
   readonly #fromCopy: boolean;
+  #ready = false;
 
   /** @internal use {@link openTlsProfile} */
-  constructor(
-    follower: ProfileFollower,
-    expected: Follower<'expected', Material> | undefined,
-    fromCopy: boolean,
-  ) {
+  constructor(follower: ProfileFollower, stamp: StampFollower | undefined, fromCopy: boolean) {
     super(follower);
     this.#follower = follower;
-    this.#expected = expected;
+    this.#stamp = stamp;
     this.#fromCopy = fromCopy;
+    const compare = (): void => {
+      const stamped = stamp?.loaded.value.hash ?? '';
+      if (stamped === '' || stamped === this.hash) this.#ready = true;
+    };
+    compare();
+    follower.onSwap(compare);
+    stamp?.onSwap(compare);
   }
 
-  /** Hex SHA-256 of the profile's canonical JSON: what pod templates are stamped with. */
+  /** Hex SHA-256 of the file's bytes: what pod templates are stamped with. */
   get hash(): string {
     return this.#follower.loaded.value.hash;
   }
@@ -60,10 +79,12 @@ export class TlsProfile extends Followed<'profile', ResolvedTlsProfile> {
     return this.#follower.loaded.value.warnings;
   }
 
-  /** False while the loaded profile is another one than the pod was stamped with. For a readiness probe. */
+  /**
+   * For a readiness probe: false until the loaded profile is the one that the pod was stamped with, or the pod has no stamp.
+   * Once true it stays so: when the file moves on, the pods that are to be replaced must serve until they are.
+   */
   get ready(): boolean {
-    const expected = this.#expected?.loaded.value.hash ?? '';
-    return expected === '' || expected === this.hash;
+    return this.#ready;
   }
 
   /** Options for `node:tls`: the newest at each call. */
@@ -83,7 +104,7 @@ export class TlsProfile extends Followed<'profile', ResolvedTlsProfile> {
       ...common,
       hash: this.hash,
       ...(this.#fromCopy && common.lastFailure !== undefined ? { lastKnownGood: true } : {}),
-      ...(this.#expected === undefined ? {} : { ready: this.ready }),
+      ...(this.#stamp === undefined ? {} : { ready: this.ready }),
     };
   }
 }
@@ -92,11 +113,11 @@ const warn = (code: string, message: string): void =>
   process.emitWarning(message, { type: 'HandoverWarning', code });
 
 /** Keeps the copy up to date, one write at a time. That it cannot be written is no reason not to serve. */
-function keepCopy(path: string): (profile: ResolvedTlsProfile) => Promise<void> {
+function keepCopy(path: string): (profile: LoadedProfile) => Promise<void> {
   let queue = Promise.resolve();
-  return ({ json }) => {
+  return ({ text }) => {
     queue = queue.then(() =>
-      writeAtomically(path, `${json}\n`, 0o600).catch((cause: NodeJS.ErrnoException) =>
+      writeAtomically(path, text, 0o600).catch((cause: NodeJS.ErrnoException) =>
         warn(
           'PROFILE_COPY_FAILED',
           `the last known good TLS profile cannot be kept at ${path} (${cause.code})`,
@@ -107,7 +128,7 @@ function keepCopy(path: string): (profile: ResolvedTlsProfile) => Promise<void> 
   };
 }
 
-async function readCopy(path: string): Promise<ResolvedTlsProfile | undefined> {
+async function readCopy(path: string): Promise<LoadedProfile | undefined> {
   try {
     const real = await new PathResolver().resolve(path);
     return parse(await readSmallFile(path, real, MAX_PROFILE_BYTES), path);
@@ -116,11 +137,20 @@ async function readCopy(path: string): Promise<ResolvedTlsProfile | undefined> {
   }
 }
 
-async function followExpected(path: string, options: FollowOptions): Promise<Follower<'expected', Material>> {
-  const follower = new Follower<'expected', Material>({
-    files: { expected: resolve(path) },
-    maxBytes: MAX_PROFILE_BYTES,
-    load: ({ expected }) => ({ hash: expected.toString('utf8').trim().replace(/^"|"$/g, '') }),
+const STAMP = 'handover.dev/tls-profile-hash';
+
+/** `key="value"` lines, or the one value alone; empty when the pod has no stamp. */
+function stampIn(text: string): string {
+  const line = text.split('\n').find((candidate) => candidate.startsWith(`${STAMP}=`));
+  if (line !== undefined) return line.slice(STAMP.length + 1).replace(/^"|"$/g, '');
+  return /^[0-9a-f]{64}$/.test(text.trim()) ? text.trim() : '';
+}
+
+async function followStamp(path: string, options: FollowOptions): Promise<StampFollower> {
+  const follower: StampFollower = new Follower({
+    files: { annotations: resolve(path) },
+    maxBytes: MAX_ANNOTATIONS_BYTES,
+    load: ({ annotations }) => ({ hash: stampIn(annotations.toString('utf8')) }),
     options: resolveFollowOptions(options),
   });
   await follower.start();
@@ -138,12 +168,14 @@ export async function openTlsProfile(path: string, options: TlsProfileOptions = 
     options: resolveFollowOptions(options),
   });
   let fromCopy = false;
-  await follower.start(async () => {
+  await follower.start(async ({ error }) => {
     const value = copy === undefined ? undefined : await readCopy(copy);
     fromCopy = value !== undefined;
+    if (fromCopy)
+      warn('PROFILE_FROM_COPY', `${file} cannot be used (${error.code}); started with its copy ${copy}`);
     return value;
   });
-  const loaded = (value: ResolvedTlsProfile) => {
+  const loaded = (value: LoadedProfile) => {
     // Only of what somebody wrote by hand, and not of groups: that OpenSSL 3.0 lacks the newest is no news.
     if (value.profile.type !== 'Custom') return;
     for (const { code, message } of value.warnings) {
@@ -158,9 +190,9 @@ export async function openTlsProfile(path: string, options: TlsProfileOptions = 
     void keep?.(value);
   });
   try {
-    const expected =
-      options.expectedHash === undefined ? undefined : await followExpected(options.expectedHash, options);
-    return new TlsProfile(follower, expected, fromCopy);
+    const stamp =
+      options.annotations === undefined ? undefined : await followStamp(options.annotations, options);
+    return new TlsProfile(follower, stamp, fromCopy);
   } catch (error) {
     follower.close();
     throw error;

@@ -1,11 +1,13 @@
-import { authorityIn, verifyAuthority } from '@handover/engine';
+import { type AuthorityId, advance, authorityIn, verifyAuthority } from '@handover/engine';
 import { HandoverError } from '@handover/material';
-import type { Define } from '../context.ts';
+import { askedOptions } from '../asked-resources.ts';
+import type { Context, Define } from '../context.ts';
 import { carryOut, type Progress } from '../directory/carry-out.ts';
 import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
+import { pause } from '../directory/pause.ts';
 import { failingPairs } from '../directory/trust-table.ts';
 import { usageError } from '../error-line.ts';
-import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
+import { type HomeFlags, homeOptions, type OpenHome, withHome } from '../open-home.ts';
 
 interface Flags extends HomeFlags {
   readonly generation: number;
@@ -20,8 +22,17 @@ const wholeNumber = (text: string): number => {
   return Number(text);
 };
 
+const LOOK_EVERY_MS = 1_000;
+
+/** Carries it out, and stays until whoever has to be restarted for it is being restarted. */
+const here = async ({ home, catalogue }: OpenHome, id: AuthorityId, context: Context): Promise<void> => {
+  const signal = context.untilStopped();
+  while ((await advance(home, await catalogue(), id)).restartsDue && !signal.aborted)
+    await pause(LOOK_EVERY_MS, signal);
+};
+
 export const define: Define = (command, context) => {
-  homeOptions(command)
+  askedOptions(homeOptions(command))
     .argument('<auth>', 'the authority: namespace/name')
     .requiredOption('--generation <n>', 'the generation that is no longer to be trusted', wholeNumber)
     .option('--yes', 'do it; without it only say who would fail')
@@ -30,14 +41,17 @@ export const define: Define = (command, context) => {
       'after',
       `
 For a CA whose key may be in the wrong hands: every bundle and every leaf changes at once, its key is destroyed. Whoever
-has not loaded the new files by then fails until it has; those pairs are printed first.
+has not loaded the new files by then fails until it has; those pairs are printed first. With --preset or -f it is done here, for
+certificates of handover certgen that no operator keeps.
 
 Examples:
   $ handover distrust default/internal --generation 3 --home dir:/etc/handover
-  $ handover distrust default/internal --generation 3 --yes --home dir:/etc/handover`,
+  $ handover distrust default/internal --generation 3 --yes --home dir:/etc/handover
+  $ handover distrust envoy-gateway-system/envoy-gateway-ca --generation 1 --preset envoy-gateway --yes --home kube`,
     )
     .action((auth: string, flags: Flags) =>
-      withHome(flags, context, async ({ home, catalogue: load, view }) => {
+      withHome(flags, context, async (open) => {
+        const { home, catalogue: load, view, certgen } = open;
         const authority = authorityArgument(auth);
         const catalogue = await load();
         authorityIn(catalogue, authority);
@@ -64,7 +78,10 @@ Examples:
               return now === undefined || now.role === 'distrusted';
             },
           };
-          if (view === undefined) {
+          if (certgen !== undefined) {
+            certgen.distrust(authority, generation);
+            await here(open, authority, context);
+          } else if (view === undefined) {
             const directory = openHome(homePath(flags.home), context);
             await directory.requests.ask({ authority, distrust: generation }, context.now());
             await carryOut(directory, authority, context, wait);

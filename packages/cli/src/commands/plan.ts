@@ -1,12 +1,13 @@
 import { explain, plan } from '@handover/core';
 import { authorityIn, observe, remarksOn } from '@handover/engine';
+import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
 import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 import { printable } from '../printable.ts';
 
 export const define: Define = (command, context) => {
-  homeOptions(command)
+  askedOptions(homeOptions(command))
     .argument('[auth]', 'one authority: namespace/name')
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -18,7 +19,7 @@ Examples:
   $ handover plan --home kube`,
     )
     .action((auth: string | undefined, flags: HomeFlags & { json?: true }) =>
-      withHome(flags, context, async ({ home, catalogue: load, view }) => {
+      withHome(flags, context, async ({ home, catalogue: load }) => {
         const catalogue = await load();
         const ids = auth === undefined ? [...catalogue.authorities.keys()] : [authorityArgument(auth)];
         const plans = [];
@@ -27,7 +28,7 @@ Examples:
           const { seen, duties, now } = await observe(home, catalogue, id);
           plans.push({ authority: id, plan: plan(seen, duties.policy, now) });
         }
-        const remarks = remarksOn(catalogue, view !== undefined);
+        const remarks = remarksOn(catalogue, flags.home === 'kube');
         if (flags.json === true) {
           const documents = plans.map(
             ({ authority, plan: { phase, actions, blockedBy, notes, wakeAt } }) => ({

@@ -1,4 +1,5 @@
 import { authorityIn, type Status, statusOf } from '@handover/engine';
+import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
 import { pause } from '../directory/pause.ts';
@@ -19,7 +20,7 @@ const withoutDue = (status: Status): object => ({
 });
 
 export const define: Define = (command, context) => {
-  homeOptions(command)
+  askedOptions(homeOptions(command))
     .argument('[auth]', 'one authority: namespace/name')
     .option('--watch', 'go on, and show every change')
     .option('--json', 'print one JSON document (with --watch one per change)')

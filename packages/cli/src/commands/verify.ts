@@ -1,4 +1,5 @@
 import { authorityIn, type TrustMatrix, verifyAuthority } from '@handover/engine';
+import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
 import { failingPairs, trustTable } from '../directory/trust-table.ts';
@@ -7,7 +8,7 @@ import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 const SHOWN = 20;
 
 export const define: Define = (command, context) => {
-  homeOptions(command)
+  askedOptions(homeOptions(command))
     .argument('[auth]', 'one authority: namespace/name')
     .option('--json', 'print one JSON document')
     .addHelpText(

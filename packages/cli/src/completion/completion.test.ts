@@ -63,6 +63,10 @@ describe('In bash, Tab offers', () => {
     expect(offered('handover certgen --preset e')).toEqual(['envoy-gateway']);
     expect(offered('handover completion ')).toEqual(['bash', 'zsh', 'fish']);
     expect(offered('handover rotate --timeout ')).toEqual([]);
+    expect(offered('handover tls ')).toEqual(['check']);
+    expect(offered('handover tls check --profile ')).toEqual(['Old', 'Intermediate', 'Modern']);
+    expect(offered('handover tls check --home ')).toEqual(['kube']);
+    expect(offered('handover tls check localhost:443 --profile-file ca')).toEqual(['ca.crt']);
   });
 
   test('the authorities of the home, also one that is named behind, and never runs what a file is called', () => {

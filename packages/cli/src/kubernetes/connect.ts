@@ -17,14 +17,16 @@ export async function connectKube(
 
 const OWN_NAMESPACE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
 
-/** Namespace of the operator: what is said, else the pod's own, else the usual one. */
-export const ownNamespace = (said: string | undefined): string => {
-  if (said !== undefined) return said;
+/** Namespace of the pod that this runs in; undefined: it runs in none. */
+export const podNamespace = (): string | undefined => {
   const { POD_NAMESPACE } = process.env;
   if (POD_NAMESPACE !== undefined && POD_NAMESPACE !== '') return POD_NAMESPACE;
   try {
     return readFileSync(OWN_NAMESPACE, 'utf8').trim();
   } catch {
-    return 'handover-system';
+    return undefined;
   }
 };
+
+/** Namespace of the operator: what is said, else the pod's own, else the usual one. */
+export const ownNamespace = (said: string | undefined): string => said ?? podNamespace() ?? 'handover-system';

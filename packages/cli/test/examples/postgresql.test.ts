@@ -73,4 +73,16 @@ test('PostgreSQL, with its key given to its user and pg_ctl reload, is rotated t
     input: served,
   }).stdout;
   expect(fingerprint.replace(/[^0-9A-F]/g, '').toLowerCase()).toContain(authority.leaves[0].fingerprint);
+  // its default: TLS 1.2 and 1.3, with more suites than any profile lists
+  const asked = ['--starttls', 'postgres', '--profile', 'Old', '--timeout', '30s', '--json'];
+  const checked = await handover('tls', 'check', `127.0.0.1:${port}`, ...asked);
+  expect(checked.code).toBe(1);
+  const [server] = JSON.parse(checked.stdout).servers;
+  expect(server.versions.map(({ outcome }: { outcome: string }) => outcome)).toEqual([
+    'refused',
+    'refused',
+    'accepted',
+    'accepted',
+  ]);
+  expect(server.negotiated).toMatchObject({ kind: 'done', version: 'TLS 1.3' });
 });

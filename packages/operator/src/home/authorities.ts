@@ -98,13 +98,15 @@ export class KubeAuthorities implements AuthorityStore {
         await kube.create(secrets, body, { namespace, fieldManager: FIELD_MANAGER, signal });
       else await kube.update(secrets, body, { fieldManager: FIELD_MANAGER, signal });
     } catch (error) {
-      const lost = error instanceof HandoverError && LOST.has(error.code);
+      const code = error instanceof HandoverError ? error.code : '';
+      // What is missing when something new is made is its namespace: looking again would not help.
+      const lost = found === undefined ? code === 'KUBE_ALREADY_EXISTS' : LOST.has(code);
       throw lost ? changed(id, error) : error;
     }
   }
 }
 
-const LOST: ReadonlySet<string> = new Set(['KUBE_CONFLICT', 'KUBE_ALREADY_EXISTS', 'KUBE_NOT_FOUND']);
+const LOST: ReadonlySet<string> = new Set(['KUBE_CONFLICT', 'KUBE_NOT_FOUND']);
 const changed = (id: AuthorityId, cause?: unknown): HandoverError =>
   new HandoverError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id, cause });
 

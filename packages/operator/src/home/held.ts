@@ -4,7 +4,7 @@ import { MANAGED_LABEL } from '../marks.ts';
 import { keeperOf } from './keepers.ts';
 import { hasField, SHAPES, type Texts } from './parts.ts';
 import type { Plural } from './place.ts';
-import { type Entries, FIELD_MANAGER, RECORD, readEntries } from './record.ts';
+import { type Entries, FIELD_MANAGER, keptIn, RECORD, readEntries } from './record.ts';
 
 /** All that is kept of an API object: never the schemas of a CRD, nor keys that are not ours to write. */
 export interface Held {
@@ -14,6 +14,8 @@ export interface Held {
   readonly uid: string;
   readonly version: string;
   readonly entries: Entries;
+  /** Namespace that the state lies in that it was made from; undefined: it does not say. */
+  readonly keptIn: string | undefined;
   readonly texts: Texts;
   readonly labelled: boolean;
   /** Whether there is a field for a bundle at all. */
@@ -85,6 +87,7 @@ export const heldOf = (plural: Plural, object: KubeObject): Held => {
     uid: metadata.uid ?? '',
     version: metadata.resourceVersion ?? '',
     entries: readEntries(annotations[RECORD], landedAt(managedFields)),
+    keptIn: keptIn(annotations[RECORD]),
     texts: SHAPES[plural].texts(object),
     labelled: metadata.labels?.[MANAGED_LABEL] === 'true',
     injectable: hasField(plural, object),

@@ -19,7 +19,7 @@ import { type Register, type RegisterOptions, registerOf } from '../resources/ca
 import type { Declarations } from '../resources/declarations.ts';
 import { PodConsumers } from '../workloads/consumers.ts';
 import { Nudges } from '../workloads/nudge.ts';
-import type { Population } from '../workloads/population.ts';
+import type { Residents } from '../workloads/population.ts';
 import { KubeRollouts } from '../workloads/rollouts.ts';
 import { Showing } from '../workloads/showing.ts';
 import {
@@ -50,6 +50,8 @@ export interface KubeHomeOptions {
   readonly declarations: Declarations;
   /** Kinds that are watched whole; none: this account may see only what it can name. */
   readonly wide: readonly Plural[];
+  /** Whether nothing is watched at all: every look asks, for whoever is gone in a moment. Default: false. */
+  readonly once?: boolean | undefined;
   readonly namespaces?: readonly string[] | undefined;
   readonly clusterTrustBundles: boolean;
   readonly wishOf: RegisterOptions['wishOf'];
@@ -60,7 +62,9 @@ export interface KubeHomeOptions {
   /** Whether consumers are found by looking at pods. */
   readonly consumersFound: boolean;
   /** Live pods, and what makes them; undefined: this account may not see them. */
-  readonly population?: Population | undefined;
+  readonly population?: Residents | undefined;
+  /** What the owner of an object says of readers whose pods do not say how they pick changes up. */
+  readonly wordOf?: ((id: ObjectId) => string | undefined) | undefined;
   /** Whether pods are told when something they read was written. */
   readonly nudge?: boolean;
   /** All evidence there is, instead of what this home would look for. */
@@ -138,7 +142,7 @@ export class KubeHome implements Home {
       onTrouble: options.onTrouble,
     });
     const named = new OneByOne({ kube, kinds, signal }, (plural) => this.#known(plural));
-    this.overlay = new Overlay(this.mirror, named);
+    this.overlay = new Overlay(options.once === true ? named : this.mirror, named);
     this.#look = named;
     const nudges =
       options.population === undefined || options.nudge === false
@@ -153,6 +157,7 @@ export class KubeHome implements Home {
       kube,
       swift: options.swift ?? kube,
       kinds,
+      namespace,
       cache: this.overlay,
       now: () => this.#now(),
       signal: options.writeSignal ?? signal,
@@ -201,7 +206,7 @@ export class KubeHome implements Home {
 
   /** API fields, whoever an Authority declares, and whoever's pods read something of it. */
   #seenBy(fresh: boolean): EvidenceSource {
-    const { population, evidence } = this.#options;
+    const { population, evidence, wordOf = () => undefined } = this.#options;
     if (evidence !== undefined) return evidence;
     const pods =
       population === undefined
@@ -211,6 +216,7 @@ export class KubeHome implements Home {
               population,
               showing: this.#showing,
               fresh,
+              wordOf,
               issued: (authority) =>
                 (fresh ? this.objects : this.cached.objects).issuedBy(authority, new Set()),
               obstacle: (consumer) => this.rollouts?.obstacles.why(consumer, this.#now()),
@@ -271,7 +277,7 @@ export class KubeHome implements Home {
     const { declarations } = this.#options;
     // Single objects have to be followed before they can be found.
     const first = await this.#registerOf(declarations.all(), declarations.namespaces(), this.overlay);
-    await this.mirror.follow(this.#toFollow(first));
+    if (this.#options.once !== true) await this.mirror.follow(this.#toFollow(first));
     this.#register = await this.#registerOf(declarations.all(), declarations.namespaces(), this.overlay);
     return this.#register;
   }

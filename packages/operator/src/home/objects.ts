@@ -27,6 +27,8 @@ export interface ShelfOptions {
   readonly kube: Kube;
   readonly swift: Kube;
   readonly kinds: Kinds;
+  /** Where authorities lie. */
+  readonly namespace: string;
   readonly cache: Overlay;
   readonly now: () => Instant;
   readonly signal: AbortSignal;
@@ -176,7 +178,13 @@ export class Shelf {
       metadata: {
         name,
         ...(namespace === undefined ? {} : { namespace }),
-        ...marks(place, { [part]: { record, at } }, record.labels, this.#options.annotationsOf?.(id, record)),
+        ...marks(
+          place,
+          { [part]: { record, at } },
+          this.#options.namespace,
+          record.labels,
+          this.#options.annotationsOf?.(id, record),
+        ),
       },
       ...(plural === 'secrets' ? { type: record.type ?? 'Opaque' } : {}),
       ...(signerName === undefined ? {} : { spec: { signerName } }),
@@ -240,7 +248,13 @@ export class Shelf {
       metadata: {
         name,
         resourceVersion: version,
-        ...marks(place, entries, record.labels, this.#options.annotationsOf?.(id, record)),
+        ...marks(
+          place,
+          entries,
+          this.#options.namespace,
+          record.labels,
+          this.#options.annotationsOf?.(id, record),
+        ),
       },
     });
     const which = { name, ...(namespace === undefined ? {} : { namespace }) };
@@ -317,13 +331,14 @@ const nonEmpty = (id: ObjectId, texts: Texts): Texts => {
 const marks = (
   place: Place,
   entries: Entries,
+  keptIn: string,
   labels: Readonly<Record<string, string>> | undefined,
   annotations: Readonly<Record<string, string>> | undefined,
 ): { labels?: Readonly<Record<string, string>>; annotations: Readonly<Record<string, string>> } => ({
   ...(isField(place)
     ? {}
     : { labels: { ...labels, 'app.kubernetes.io/managed-by': 'handover', [MANAGED_LABEL]: 'true' } }),
-  annotations: { ...annotations, [RECORD]: formatEntries(entries) },
+  annotations: { ...annotations, [RECORD]: formatEntries(entries, keptIn) },
 });
 
 /** `b` into `a`, maps inside maps. */

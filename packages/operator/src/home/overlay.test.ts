@@ -12,6 +12,7 @@ const held = (version: string): Held => ({
   uid: 'u',
   version,
   entries: {},
+  keptIn: undefined,
   texts: {},
   labelled: true,
   injectable: true,

@@ -18,7 +18,7 @@ const entry = (at: number, more: Partial<Entry['record']> = {}): Entry => ({
 });
 const SENT = 100_000;
 const read = (entries: Entries, landed?: number): Entries =>
-  readEntries(formatEntries(entries), landed === undefined ? undefined : instant(landed));
+  readEntries(formatEntries(entries, 'own'), landed === undefined ? undefined : instant(landed));
 
 test('a write that landed late counts from when it landed, and no sooner: the API server cuts off up to a second', () => {
   const [found] = Object.values(read({ '': entry(SENT) }, 130_000));

@@ -24,23 +24,32 @@ const isEntry = (value: unknown): value is Entry =>
   Array.isArray(value.record.anchors) &&
   isMap(value.record.revisions);
 
-/** A damaged annotation counts as none: then the object is not ours, and is looked at with every doubt. */
-const parse = (text: string | undefined): Entries => {
-  if (text === undefined) return {};
+const jsonIn = (text: string | undefined): unknown => {
   try {
-    const value: unknown = JSON.parse(text);
-    if (!isMap(value) || value.format !== FORMAT || !isMap(value.parts)) return {};
-    return Object.fromEntries(
-      Object.entries(value.parts).flatMap(([part, entry]) =>
-        isEntry(entry) ? [[part, entry] as const] : [],
-      ),
-    );
+    return text === undefined ? undefined : JSON.parse(text);
   } catch {
-    return {};
+    return undefined;
   }
 };
 
-export const formatEntries = (entries: Entries): string => JSON.stringify({ format: FORMAT, parts: entries });
+/** A damaged annotation counts as none: then the object is not ours, and is looked at with every doubt. */
+const parse = (text: string | undefined): Entries => {
+  const value = jsonIn(text);
+  if (!isMap(value) || value.format !== FORMAT || !isMap(value.parts)) return {};
+  return Object.fromEntries(
+    Object.entries(value.parts).flatMap(([part, entry]) => (isEntry(entry) ? [[part, entry] as const] : [])),
+  );
+};
+
+/** `keptIn`: the namespace that the authority's state lies in, so that two of them do not keep the same object. */
+export const formatEntries = (entries: Entries, keptIn: string): string =>
+  JSON.stringify({ format: FORMAT, keptIn, parts: entries });
+
+/** Where the state lies that an object was made from; undefined: it does not say. */
+export const keptIn = (text: string | undefined): string | undefined => {
+  const value = jsonIn(text);
+  return isMap(value) && typeof value.keptIn === 'string' ? value.keptIn : undefined;
+};
 
 /** The API server writes whole seconds: the truth is up to one later. */
 const TRUNCATED_MS = 1_000;

@@ -11,7 +11,7 @@ import type { Instant } from '@handover/material';
 import { placeOf } from '../home/place.ts';
 import { TRUST_HASH } from '../marks.ts';
 import type { Pod } from './pods.ts';
-import type { Maker, Population } from './population.ts';
+import type { Maker, Residents } from './population.ts';
 import type { Showing } from './showing.ts';
 import { stampIn } from './stamps.ts';
 import { ROLLABLE, type Rollable } from './workload.ts';
@@ -61,21 +61,29 @@ const useOf = ({ namespace, references }: Pod, managed: Managed): Use | undefine
   return presents.size + verifies.size === 0 ? undefined : { presents, verifies, frozen };
 };
 
-/** What its owner says; never against what can be seen. */
-const reloadOf = (pods: readonly (readonly [Pod, Use])[]): Reload => {
+/** What its owner says, or else the owner of what it reads; never against what can be seen. */
+const reloadOf = (
+  pods: readonly (readonly [Pod, Use])[],
+  wordOf: (id: ObjectId) => string | undefined,
+): Reload => {
   if (pods.some(([, { frozen }]) => frozen)) return 'restart';
-  const said = pods.map(([{ annotations }]) => annotations['handover.dev/reload']);
+  const said = pods.flatMap(([{ annotations }, { presents, verifies }]) => {
+    const own = annotations['handover.dev/reload'];
+    return own === undefined ? [...presents, ...verifies].map(wordOf) : [own];
+  });
   if (said.includes('restart')) return 'restart';
   return said.length > 0 && said.every((word) => word === 'hot') ? 'hot' : 'unknown';
 };
 
 export interface PodConsumerOptions {
-  readonly population: Population;
+  readonly population: Residents;
   readonly showing: Showing;
   /** Secrets that hold a leaf of the authority, also those that nobody asks for any more. */
   readonly issued: (authority: AuthorityId) => Promise<readonly ObjectId[]>;
   /** Pods past the cache; undefined: those that the cache has. */
   readonly fresh: boolean;
+  /** What the owner of an object says of readers whose pods say nothing. */
+  readonly wordOf: (id: ObjectId) => string | undefined;
   /** Why a workload could not be rolled. */
   readonly obstacle: (consumer: string) => string | undefined;
 }
@@ -121,8 +129,8 @@ export class PodConsumers implements EvidenceSource {
     if (!fresh) return population.pods();
     // Only its own namespace can hold an authority up.
     const own = duties.authority.metadata.namespace;
-    const others = population.pods().filter(({ namespace }) => namespace !== own);
-    return [...(await population.freshPods(own)), ...others];
+    const seen = await population.freshPods(own);
+    return [...seen, ...population.pods().filter(({ namespace }) => namespace !== own)];
   }
 
   async #consumer(
@@ -134,10 +142,10 @@ export class PodConsumers implements EvidenceSource {
     record: AuthorityRecord | undefined,
     now: Instant,
   ): Promise<ConsumerFound> {
-    const { population, showing, obstacle } = this.#options;
+    const { population, showing, obstacle, wordOf } = this.#options;
     const kind = ROLLABLE.find((candidate): candidate is Rollable => candidate === maker.kind);
     const workload = kind === undefined ? undefined : population.workload(kind, namespace, maker.name);
-    const reload = reloadOf(pods);
+    const reload = reloadOf(pods, wordOf);
     const seen = await Promise.all(
       pods.map(async ([pod]) => ({
         pod,

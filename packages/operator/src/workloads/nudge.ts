@@ -5,7 +5,7 @@ import type { Place } from '../home/place.ts';
 import { FIELD_MANAGER } from '../home/record.ts';
 import { NUDGE } from '../marks.ts';
 import type { Pod } from './pods.ts';
-import type { Population } from './population.ts';
+import type { Residents } from './population.ts';
 
 const EVERY_MS = 25;
 
@@ -15,14 +15,14 @@ const EVERY_MS = 25;
  */
 export class Nudges {
   readonly #kube: Kube;
-  readonly #population: Population;
+  readonly #population: Residents;
   readonly #signal: AbortSignal;
   readonly #onError: (error: unknown) => void;
   readonly #due = new Map<string, { readonly pod: Pod; readonly hash: string }>();
   #timer: NodeJS.Timeout | undefined;
   #refused = false;
 
-  constructor(kube: Kube, population: Population, signal: AbortSignal, onError: (error: unknown) => void) {
+  constructor(kube: Kube, population: Residents, signal: AbortSignal, onError: (error: unknown) => void) {
     this.#kube = kube;
     this.#population = population;
     this.#signal = signal;

@@ -24,6 +24,9 @@ export interface Maker {
   readonly name: string;
 }
 
+/** Pods and what makes them, however they came to be known. */
+export type Residents = Pick<Population, 'ready' | 'pods' | 'freshPods' | 'workload' | 'makerOf'>;
+
 export interface PopulationOptions {
   readonly kube: Kube;
   /** Namespaces to watch; undefined: the whole cluster. */

@@ -5,7 +5,7 @@ import { HandoverError, type Instant } from '@handover/material';
 import { Obstacles } from '../home/obstacles.ts';
 import { FIELD_MANAGER } from '../home/record.ts';
 import { TRUST_HASH } from '../marks.ts';
-import { type Population, WORKLOAD_KINDS } from './population.ts';
+import { type Residents, WORKLOAD_KINDS } from './population.ts';
 import { withStamp } from './stamps.ts';
 import { ROLLABLE } from './workload.ts';
 
@@ -15,12 +15,12 @@ const REFUSED: ReadonlySet<string> = new Set(['KUBE_FORBIDDEN', 'KUBE_INVALID'])
 /** Rolls restart-only workloads by a stamp on their pod template, as `kubectl rollout restart` does. */
 export class KubeRollouts implements Rollouts {
   readonly #kube: Kube;
-  readonly #population: Population;
+  readonly #population: Residents;
   readonly #now: () => Instant;
   readonly #signal: AbortSignal;
   readonly obstacles = new Obstacles();
 
-  constructor(kube: Kube, population: Population, now: () => Instant, signal: AbortSignal) {
+  constructor(kube: Kube, population: Residents, now: () => Instant, signal: AbortSignal) {
     this.#kube = kube;
     this.#population = population;
     this.#now = now;

@@ -22,6 +22,8 @@ export interface Passed {
 export class Relay {
   readonly log: Passed[] = [];
   fate: (request: { method: string; path: string; query: string; watch: boolean }) => Fate = () => 'pass';
+  /** Told once the API server has done it; what it answered is passed on unless this says otherwise. */
+  done: (passed: Passed) => 'pass' | 'drop' = () => 'pass';
   /** Requests hanging now, and the most at once, by path. */
   readonly hanging = new Map<string, { now: number; most: number }>();
   readonly #cluster: Cluster;
@@ -103,6 +105,11 @@ export class Relay {
       { method, agent: this.#agent, headers },
       (answer) => {
         passed.status = answer.statusCode ?? 0;
+        if (this.done(passed) === 'drop') {
+          answer.resume();
+          outgoing.destroy();
+          return;
+        }
         outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
         if (fate === 'mute') {
           outgoing.flushHeaders();

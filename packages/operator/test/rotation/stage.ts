@@ -74,7 +74,7 @@ export interface RunningOperator {
 }
 
 /** `handover` as one file, with its package.json where it looks for it. */
-const bundleHandover = async (): Promise<string> => {
+export const bundleHandover = async (): Promise<string> => {
   const folder = mkdtempSync(join(tmpdir(), 'handover-image-'));
   chmodSync(folder, 0o755); // nobody in that image is root
   await build({
@@ -86,7 +86,7 @@ const bundleHandover = async (): Promise<string> => {
   return folder;
 };
 
-const bundlePod = async (): Promise<string> => {
+export const bundlePod = async (): Promise<string> => {
   const folder = mkdtempSync(join(tmpdir(), 'handover-mesh-'));
   await build({
     entryPoints: ['main', 'try'].map((name) => fileURLToPath(new URL(`./pod/${name}.ts`, import.meta.url))),

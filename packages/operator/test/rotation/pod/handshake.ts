@@ -4,6 +4,8 @@ export interface Target {
   readonly name: string;
   /** Address and port. */
   readonly address: string;
+  /** What its certificate is to be good for; default: its Service in the mesh. */
+  readonly servername?: string;
 }
 
 /** `unreached`: no TCP connection came about, so that TLS had no say in it. */
@@ -16,14 +18,17 @@ export type Kind = 'handshake' | 'unreached';
 const TIMEOUT_MS = 30_000;
 
 /** One full handshake, nothing resumed, and a byte there and back: over TLS 1.3 only data shows that we were accepted. */
-export const handshake = ({ name, address }: Target, options: ConnectionOptions): Promise<Verdict> =>
+export const handshake = (
+  { name, address, servername = `${name}.mesh.svc` }: Target,
+  options: ConnectionOptions,
+): Promise<Verdict> =>
   new Promise((resolve) => {
     const at = address.lastIndexOf(':');
     const socket = connect({
       ...options,
       host: address.slice(0, at),
       port: Number(address.slice(at + 1)),
-      servername: `${name}.mesh.svc`,
+      servername,
     });
     let reached = false;
     const end = (verdict: Verdict): void => {

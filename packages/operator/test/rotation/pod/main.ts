@@ -11,6 +11,8 @@ import { serveApi } from './web.ts';
 interface Setting {
   readonly name: string;
   readonly manner: Manner;
+  /** Seconds between seeing new files and loading them. */
+  readonly delay?: number;
   /** Calls per second. */
   readonly rate: number;
   readonly targets: readonly Target[];
@@ -28,7 +30,7 @@ const LAST_CALLS_MS = 500;
 const setting = JSON.parse(process.env.MESH ?? '{}') as Setting;
 const pod = process.env.POD_NAME ?? '';
 const tally = new Tally();
-const material = await MANNERS[setting.manner]();
+const material = await MANNERS[setting.manner](setting.delay);
 
 const server = createTlsServer({ requestCert: true, rejectUnauthorized: true }, (socket: TLSSocket) => {
   socket.on('error', () => {});

@@ -13,7 +13,7 @@ export interface Material {
 const FOLDER = '/tls';
 const paths = { cert: `${FOLDER}/tls.crt`, key: `${FOLDER}/tls.key`, ca: `${FOLDER}/ca.crt` };
 
-const hot = async (): Promise<Material> => {
+const hot = async (_delay?: number): Promise<Material> => {
   const identity = await openIdentity(paths);
   return { identity, serve: (server) => void identity.serve(server), client: () => identity.tlsOptions() };
 };
@@ -29,17 +29,22 @@ const filesIn = (folder: string): Files => ({
   ca: readFileSync(`${folder}/ca.crt`, 'utf8'),
 });
 
-/** What a careful program without our runtime does: looks every second, and takes all three files of one snapshot. */
-const polling = (): Material => {
+/** What a careful program without our runtime does: looks every second, and takes all three files of one snapshot,
+ * `delay` seconds after it has seen that there is a new one. */
+const polling = (delay = 0): Material => {
   const snapshot = (): string => readlinkSync(`${FOLDER}/..data`);
   let seen = snapshot();
   let files = filesIn(`${FOLDER}/${seen}`);
   let context: SecureContext = createSecureContext(files);
   const servers: Server[] = [];
+  let since: number | undefined;
   setInterval(() => {
     try {
       const now = snapshot();
       if (now === seen) return;
+      since ??= performance.now();
+      if (performance.now() < since + delay * 1_000) return;
+      since = undefined;
       files = filesIn(`${FOLDER}/${now}`);
       context = createSecureContext(files);
       for (const server of servers) server.setSecureContext(files);
@@ -58,7 +63,7 @@ const polling = (): Material => {
 };
 
 /** Reads once, when it starts. */
-const frozen = (): Material => {
+const frozen = (_delay?: number): Material => {
   const files = filesIn(FOLDER);
   const context = createSecureContext(files);
   return { serve: (server) => server.setSecureContext(files), client: () => ({ secureContext: context }) };

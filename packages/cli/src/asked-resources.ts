@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs';
+import { parseResources, type Resource } from '@handover/core';
+import { envoyGateway, type RandomSecret, readYaml } from '@handover/engine';
+import { HandoverError } from '@handover/material';
+import { type Command, Option } from 'commander';
+import { usageError } from './error-line.ts';
+
+export interface AskedFlags {
+  readonly namespace?: string;
+  readonly preset?: 'envoy-gateway';
+  readonly file?: string;
+  readonly disableTopologyInjector?: true;
+}
+
+/** Resources from elsewhere than the home. */
+export const askedOptions = (command: Command): Command =>
+  command
+    .option('--namespace <ns>', 'namespace of the Secrets (default for the preset: envoy-gateway-system)')
+    .addOption(new Option('--preset <name>', 'a known set of Secrets').choices(['envoy-gateway']))
+    .option('-f, --file <file>', 'resources from this file')
+    .option(
+      '--disable-topology-injector',
+      'with the preset: leave the webhook of the topology injector alone',
+    );
+
+export interface Asked {
+  /** Undefined: those of the home. */
+  readonly resources: readonly Resource[] | undefined;
+  readonly randomSecrets: readonly RandomSecret[];
+}
+
+const inNamespace = (value: unknown, namespace: string | undefined): unknown => {
+  if (namespace === undefined || typeof value !== 'object' || value === null) return value;
+  const { metadata, kind } = value as { metadata?: object; kind?: string };
+  return kind === 'TrustBundle' ? value : { ...value, metadata: { namespace, ...metadata } };
+};
+
+const fileText = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new HandoverError('FILE_UNREADABLE', `${path} cannot be read; correct the path`, { path, cause });
+  }
+};
+
+export const askedResources = (flags: AskedFlags): Asked => {
+  if (flags.preset !== undefined && flags.file !== undefined)
+    throw usageError('--preset and -f name resources both; give one of them');
+  if (flags.preset !== undefined) {
+    return envoyGateway(flags.namespace ?? 'envoy-gateway-system', {
+      topologyInjector: flags.disableTopologyInjector !== true,
+    });
+  }
+  if (flags.disableTopologyInjector !== undefined)
+    throw usageError('--disable-topology-injector is about the preset; add --preset envoy-gateway');
+  if (flags.file === undefined) return { resources: undefined, randomSecrets: [] };
+  const documents = readYaml(fileText(flags.file), flags.file);
+  const resources = parseResources(
+    documents.map(({ value, where }) => ({ where, value: inNamespace(value, flags.namespace) })),
+  );
+  return { resources, randomSecrets: [] };
+};

@@ -1,0 +1,124 @@
+import { parseDuration } from '@handover/core';
+import { checkTls, type StartTls, type TlsCheck } from '@handover/engine';
+import { type Duration, HandoverError } from '@handover/material';
+import { Argument, Option } from 'commander';
+import type { Context, Define } from '../context.ts';
+import { usageError } from '../error-line.ts';
+import { type KubeFlags, kubeOptions } from '../kubernetes/flags.ts';
+import { inTurn } from '../tls/in-turn.ts';
+import { PROFILES, yardstickOf } from '../tls/profile.ts';
+import { showCheck } from '../tls/show.ts';
+import { type CheckTarget, hostAndPort } from '../tls/target.ts';
+
+interface Flags extends KubeFlags {
+  readonly profile: string;
+  readonly profileFile?: string;
+  readonly servername?: string;
+  readonly starttls?: StartTls;
+  readonly timeout: Duration;
+  readonly home?: 'kube';
+  readonly json?: true;
+}
+
+/** Servers that are looked at at the same time, each with at most four connections. */
+const AT_ONCE = 4;
+
+const durationArgument = (text: string): Duration => {
+  const length = parseDuration(text);
+  if (length === undefined || length < 1 || length > 600_000)
+    throw usageError(`--timeout ${text} is not a duration up to 10m; write it like 5s`);
+  return length;
+};
+
+export const define: Define = (command, context) => {
+  kubeOptions(
+    command
+      .usage('check [options] <host:port | ns/service[:port]>')
+      .addArgument(new Argument('<action>', 'what to do').choices(['check']))
+      .argument('<server>', 'HOST:PORT; with --home kube NS/SERVICE or NS/SERVICE:PORT')
+      .addOption(
+        new Option('--profile <name>', 'what to hold it against').choices(PROFILES).default('Intermediate'),
+      )
+      .addOption(
+        new Option(
+          '--profile-file <file>',
+          'a profile.json instead, as workloads get it; - for standard input',
+        ).conflicts('profile'),
+      )
+      .option('--servername <name>', 'name to ask for (SNI); default: the host, or SERVICE.NS.svc')
+      .addOption(
+        new Option('--starttls <protocol>', 'TLS begins inside another protocol').choices(['postgres']),
+      )
+      .option('--timeout <duration>', 'how long to wait for each answer', durationArgument, 5_000 as Duration)
+      .addOption(new Option('--home <home>', 'check every ready pod behind a Service').choices(['kube'])),
+  )
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Finds out which versions, suites and groups a server takes, by offering them: TLS 1.0 to 1.3, and over a hundred suites,
+whatever the OpenSSL of this machine has. Then one whole handshake as a client with that profile. Certificates are not
+judged here; a server that insists on one from its clients is checked all the same. Not tried: SSL 2 and 3, and suites with a
+pre-shared key or password.
+
+A mismatch: it accepts a version below the profile's minimum, or a suite that the profile does not list, or refuses a version
+that the profile has suites for. Groups beyond those of a named profile are a remark; beyond those that a --profile-file lists
+they are a mismatch. That it lacks some suites is a remark: one key serves half of them. What could not be found out, for want
+of an answer, is said, and is no match.
+
+With --home kube the pods' own addresses are used: run it where they can be reached, such as in the cluster.
+
+Exit code 1 on a mismatch, and when a server could not be checked.
+
+Examples:
+  $ handover tls check localhost:8443 --profile Modern
+  $ handover tls check --home kube mesh/web:https --profile Intermediate
+  $ handover tls check db:5432 --starttls postgres --profile-file profile.json`,
+    )
+    .action(async (_action: 'check', server: string, flags: Flags) => {
+      const measure = await yardstickOf(flags, context.stdin);
+      const targets = await targetsOf(server, flags, context);
+      const checks = await inTurn(targets, AT_ONCE, async ({ pod, ...target }) => ({
+        ...(pod === undefined ? {} : { pod }),
+        ...(await checkTls(target, measure, { timeoutMs: flags.timeout })),
+      }));
+      const isMatch = checks.every(({ verdict }) => verdict === 'match');
+      if (!isMatch) context.exitCode = 1;
+      if (flags.json === true) {
+        const { name, profile, notTried } = measure;
+        const document = { ok: isMatch, profile: { name, ...profile, notTried }, servers: checks };
+        context.stdout.write(`${JSON.stringify(document)}\n`);
+        return;
+      }
+      mustHaveLearned(checks, flags);
+      context.stdout.write(checks.map((check) => showCheck(check, measure, context.colours)).join('\n'));
+    });
+};
+
+const targetsOf = async (server: string, flags: Flags, context: Context): Promise<readonly CheckTarget[]> => {
+  const common = {
+    ...(flags.starttls === undefined ? {} : { starttls: flags.starttls }),
+    ...(flags.servername === undefined ? {} : { servername: flags.servername }),
+  };
+  if (flags.home === undefined) {
+    if (server.includes('/')) throw usageError(`${server} is a Service: say --home kube, or give HOST:PORT`);
+    return [{ ...hostAndPort(server), ...common }];
+  }
+  const { serviceTargets } = await import('../kubernetes/service-targets.ts');
+  const { targets, notReady, servername } = await serviceTargets(server, flags);
+  if (notReady.length > 0) context.stderr.write(`not ready, and left out: ${notReady.join(', ')}\n`);
+  return targets.map((target) => ({ servername, ...target, ...common }));
+};
+
+/** One line and no table when there is nothing to show. */
+const mustHaveLearned = (checks: readonly TlsCheck[], { home }: Flags): void => {
+  const [first] = checks;
+  if (first === undefined || checks.some(({ verdict }) => verdict !== 'unchecked')) return;
+  const [{ code, message } = { code: 'UNCHECKED', message: 'nothing was learned' }] = first.unknowns;
+  const all = checks.length === 1 ? first.address : `all ${checks.length} servers, ${first.address} first`;
+  const advice =
+    home === 'kube' && code === 'UNREACHABLE'
+      ? 'pods are reached by their own addresses, so run this in the cluster'
+      : 'is it the right address and port?';
+  throw new HandoverError(`TLS_${code}`, `${all}: ${message}; ${advice}`);
+};

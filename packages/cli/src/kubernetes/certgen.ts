@@ -1,0 +1,44 @@
+import type { Resource } from '@handover/core';
+import { type CertgenHome, openCertgen } from '@handover/operator';
+import { usageError } from '../error-line.ts';
+import { connectKube, podNamespace } from './connect.ts';
+import type { KubeFlags } from './flags.ts';
+
+/** A request that hangs is given up after this; a Job is tried again. */
+const REQUEST_MS = 10_000;
+
+export interface CertgenFlags extends KubeFlags {
+  readonly operatorNamespace?: string;
+}
+
+/** Where state lies: what is said, else the Job's own namespace, else that of the authorities. */
+const stateNamespace = (flags: CertgenFlags, resources: readonly Resource[]): string => {
+  const said = flags.operatorNamespace ?? podNamespace();
+  if (said !== undefined) return said;
+  const homes = new Set(
+    resources.flatMap((resource) => (resource.kind === 'Authority' ? [resource.metadata.namespace] : [])),
+  );
+  const [first, ...others] = homes;
+  if (first === undefined) throw usageError('the file declares no Authority; declare one');
+  if (others.length > 0)
+    throw usageError(`authorities of ${homes.size} namespaces; say --operator-namespace for their state`);
+  return first;
+};
+
+/** Opens a cluster for one run. */
+export async function openCertgenHome(
+  flags: CertgenFlags,
+  resources: readonly Resource[],
+  takesOver: boolean,
+): Promise<CertgenHome & { close(): void }> {
+  const namespace = stateNamespace(flags, resources);
+  const end = new AbortController();
+  try {
+    const { kube } = await connectKube(flags, end.signal, { timeout: REQUEST_MS });
+    const opened = await openCertgen({ kube, namespace, resources, takesOver, signal: end.signal });
+    return { ...opened, close: () => end.abort() };
+  } catch (error) {
+    end.abort();
+    throw error;
+  }
+}

@@ -1,0 +1,17 @@
+import type { TlsTarget } from '@handover/engine';
+import { usageError } from '../error-line.ts';
+
+/** A server, and the pod that it is, if it is one. */
+export interface CheckTarget extends TlsTarget {
+  readonly pod?: string | undefined;
+}
+
+/** `HOST:PORT`; an IPv6 address stands in brackets. */
+export const hostAndPort = (text: string): { readonly host: string; readonly port: number } => {
+  const [, six, other, digits] = /^(?:\[([0-9a-fA-F:.%\w]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(text) ?? [];
+  const host = six ?? other;
+  const port = Number(digits);
+  if (host === undefined || host.length > 253 || !(port >= 1 && port <= 65_535))
+    throw usageError(`${text} is no server; write HOST:PORT, such as localhost:8443 or [::1]:8443`);
+  return { host, port };
+};

@@ -1,0 +1,16 @@
+import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:tls';
+import { openIdentity, openTlsProfile } from '@handover/runtime';
+
+/** A pod that serves TLS by a profile from its file, and is ready when that is the one it was stamped with. */
+const profile = await openTlsProfile('/etc/tls-profile/profile.json', {
+  lastKnownGood: '/tmp/profile.json',
+  annotations: '/etc/podinfo/annotations',
+});
+const identity = await openIdentity({ cert: '/etc/web/tls.crt', key: '/etc/web/tls.key' });
+const server = createTlsServer((socket) => socket.on('error', () => {}).end('!'));
+server.on('tlsClientError', () => {});
+identity.serve(server, { profile }).listen(8443);
+createServer((_request, response) => {
+  response.writeHead(profile.ready ? 200 : 503).end(JSON.stringify(profile.status()));
+}).listen(8080);

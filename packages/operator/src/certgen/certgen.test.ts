@@ -1,0 +1,187 @@
+import { parseResources, type Resource } from '@handover/core';
+import { type CertgenResult, envoyGateway } from '@handover/engine';
+import {
+  connect,
+  type Kube,
+  type KubeObject,
+  mutatingWebhookConfigurations,
+  namespaces,
+  pods,
+  secrets,
+} from '@handover/kube';
+import { FakeApiServer } from '@handover/kube/testing';
+import { parseCertificates } from '@handover/material';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openCertgen } from './certgen.ts';
+
+const NAMESPACE = 'envoy-gateway-system';
+const WEBHOOK = `envoy-gateway-topology-injector.${NAMESPACE}`;
+let server: FakeApiServer;
+let kube: Kube;
+let end: AbortController;
+beforeEach(async () => {
+  server = await FakeApiServer.start();
+  end = new AbortController();
+  kube = connect(server.config, { signal: end.signal, rate: false });
+  for (const name of [NAMESPACE, 'elsewhere'])
+    await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  await kube.create(mutatingWebhookConfigurations, {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingWebhookConfiguration',
+    metadata: { name: WEBHOOK },
+    webhooks: [{ name: 'a.example.com', clientConfig: {} }],
+  } as KubeObject);
+});
+afterEach(async () => {
+  end.abort();
+  await server.stop();
+});
+
+const { resources: preset, randomSecrets } = envoyGateway(NAMESPACE);
+const run = async (
+  options: {
+    readonly rotationId?: string;
+    readonly namespace?: string;
+    readonly resources?: readonly Resource[];
+  } = {},
+): Promise<readonly CertgenResult[]> => {
+  const { rotationId, namespace = NAMESPACE, resources = preset } = options;
+  const takesOver = rotationId !== undefined;
+  const home = await openCertgen({ kube, namespace, resources, takesOver, signal: end.signal });
+  const results = await home.run({ overwrite: false, rotationId });
+  for (const secret of randomSecrets) await home.makeRandomSecret(secret);
+  return results;
+};
+const text = async (name: string, key: string): Promise<string> =>
+  Buffer.from(
+    (await kube.get(secrets, { namespace: NAMESPACE, name }))?.data?.[key] ?? '',
+    'base64',
+  ).toString();
+const bundle = async (): Promise<string> => {
+  const found = (await kube.get(mutatingWebhookConfigurations, { name: WEBHOOK })) as
+    | { webhooks: readonly { clientConfig: { caBundle?: string } }[] }
+    | undefined;
+  return Buffer.from(found?.webhooks[0]?.clientConfig.caBundle ?? '', 'base64').toString();
+};
+const writes = (): number => server.requests.filter(({ method }) => method !== 'GET').length;
+
+/** A pod by itself that mounts a Secret and says nothing about itself. */
+const silentPod = (name: string, secretName: string): KubeObject =>
+  ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: NAMESPACE },
+    spec: {
+      containers: [{ name: 'main', volumeMounts: [{ name: 'certs', mountPath: '/certs' }] }],
+      volumes: [{ name: 'certs', secret: { secretName } }],
+    },
+    status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
+  }) as KubeObject;
+
+test('a second run writes nothing, and nothing is ever watched or listed but pods', async () => {
+  await run();
+  const before = writes();
+  expect(await run()).toMatchObject([{ phase: 'Stable', written: 0 }]);
+  expect(writes()).toBe(before);
+  const lists = server.requests.filter(
+    ({ method, path }) => method === 'GET' && /\/(pods|secrets|configmaps)$/.test(path),
+  );
+  expect(new Set(lists.map(({ path }) => path))).toEqual(new Set([`/api/v1/namespaces/${NAMESPACE}/pods`]));
+  expect(server.requests.filter(({ query }) => query.has('watch'))).toEqual([]);
+});
+
+test('the webhook is put right in every run, and the HMAC is made once', async () => {
+  await run();
+  expect(await bundle()).toBe(await text('envoy', 'ca.crt'));
+  const hmac = await kube.get(secrets, { namespace: NAMESPACE, name: 'envoy-oidc-hmac' });
+  await kube.patch(
+    mutatingWebhookConfigurations,
+    { name: WEBHOOK },
+    { merge: { webhooks: [{ name: 'a.example.com', clientConfig: { caBundle: 'Cg==' } }] } },
+  );
+  expect(await run()).toMatchObject([{ written: 1 }]);
+  expect(await bundle()).toBe(await text('envoy', 'ca.crt'));
+  expect(await kube.get(secrets, { namespace: NAMESPACE, name: 'envoy-oidc-hmac' })).toEqual(hmac);
+});
+
+test('what is kept from another namespace is refused before anything is written', async () => {
+  await run({ namespace: 'elsewhere' });
+  const before = writes();
+  await expect(run({ rotationId: 'x' })).rejects.toMatchObject({ code: 'CERTGEN_KEPT_ELSEWHERE' });
+  expect(writes()).toBe(before);
+  expect(await run({ namespace: 'elsewhere' })).toMatchObject([{ written: 0 }]);
+});
+
+test('somebody else’s Secret is taken over only by who says that it replaces', async () => {
+  const donor = await FakeApiServer.start();
+  const theirs = connect(donor.config, { signal: end.signal, rate: false });
+  await theirs.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
+  const given = await openCertgen({
+    kube: theirs,
+    namespace: NAMESPACE,
+    resources: preset,
+    takesOver: false,
+    signal: end.signal,
+  });
+  await given.run({ overwrite: false });
+  for (const name of ['envoy', 'envoy-gateway', 'envoy-rate-limit']) {
+    const { data } = (await theirs.get(secrets, { namespace: NAMESPACE, name })) ?? {};
+    await kube.create(secrets, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      type: 'kubernetes.io/tls',
+      metadata: { name, namespace: NAMESPACE },
+      ...(data === undefined ? {} : { data }),
+    });
+  }
+  await donor.stop();
+  const before = await text('envoy', 'tls.crt');
+  expect(await run()).toMatchObject([{ written: 0 }]);
+  expect(await run({ rotationId: 'takeover' })).toMatchObject([
+    { phase: 'Introducing', rotation: 'takeover' },
+  ]);
+  expect(parseCertificates(await text('envoy', 'ca.crt')).certificates).toHaveLength(2);
+  expect(await text('envoy', 'tls.crt')).toBe(before);
+});
+
+test('pods that say nothing are what the owner of the Leaf says; what they read is what decides', async () => {
+  await run();
+  await kube.create(pods, silentPod('proxy', 'envoy'));
+  await kube.create(pods, silentPod('limit', 'envoy-rate-limit'));
+  await kube.create(pods, silentPod('stranger', 'something-else'));
+  const [result] = await run({ rotationId: 'x' });
+  const waits = Object.fromEntries(
+    (result?.blockedBy ?? []).map(({ consumer, waitsFor }) => [consumer, waitsFor]),
+  );
+  expect(waits[`Pod ${NAMESPACE}/proxy`]).toBe('it to load generation 2');
+  expect(waits[`Pod ${NAMESPACE}/limit`]).toBe('it to restart with generation 2');
+  expect(waits[`Pod ${NAMESPACE}/stranger`]).toBeUndefined();
+});
+
+test('a rotation that was refused is not begun by a later run', async () => {
+  await run();
+  await run({ rotationId: 'a' });
+  await expect(run({ rotationId: 'b' })).rejects.toMatchObject({ code: 'ROTATION_WAITS' });
+  const [result] = await run({ rotationId: 'a' });
+  expect(result).toMatchObject({ rotation: 'a', phase: 'Activating' });
+});
+
+test('resources that name no webhook need no right to one', async () => {
+  const own = parseResources(
+    [
+      { kind: 'Authority', metadata: { name: 'own', namespace: NAMESPACE }, spec: {} },
+      {
+        kind: 'Leaf',
+        metadata: { name: 'x', namespace: NAMESPACE },
+        spec: { authority: 'own', dnsNames: ['x'] },
+      },
+    ].map((value) => ({ value: { apiVersion: 'handover.dev/v1alpha1', ...value }, where: 'test' })),
+  );
+  server.requests.length = 0;
+  await run({ resources: own });
+  expect(server.requests.filter(({ path }) => path.includes('webhook'))).toEqual([]);
+});
+
+test('a namespace that is not there is said', async () => {
+  await expect(run({ namespace: 'nowhere' })).rejects.toMatchObject({ code: 'KUBE_NOT_FOUND' });
+});

@@ -1,0 +1,204 @@
+import type { Resource } from '@handover/core';
+import {
+  type AuthorityId,
+  type Catalogue,
+  type CertgenResult,
+  certgen,
+  type Home,
+  type ObjectId,
+  type RandomSecret,
+  secretOf,
+} from '@handover/engine';
+import { type Kube, type Secret, secrets } from '@handover/kube';
+import { HandoverError } from '@handover/material';
+import { KubeHome } from '../home/home.ts';
+import { kindsWith, trustBundleVersion } from '../home/kinds.ts';
+import { isField, type Place, placeOf, placesOf } from '../home/place.ts';
+import { FIELD_MANAGER } from '../home/record.ts';
+import { GivenResources } from '../resources/declarations.ts';
+import { ListedPopulation } from '../workloads/listed-population.ts';
+
+export interface CertgenHomeOptions {
+  readonly kube: Kube;
+  /** Where the authority's state lies: the Job's own namespace. */
+  readonly namespace: string;
+  readonly resources: readonly Resource[];
+  /** Whether what is there and not ours may become ours. */
+  readonly takesOver: boolean;
+  readonly signal: AbortSignal;
+}
+
+export interface RunOptions {
+  readonly overwrite: boolean;
+  readonly rotationId?: string | undefined;
+}
+
+/** A cluster for one run: nothing is watched, every look asks, and all rights but `create` and the list of pods end at names. */
+export interface CertgenHome {
+  readonly home: Home;
+  catalogue(): Promise<Catalogue>;
+  run(options: RunOptions): Promise<readonly CertgenResult[]>;
+  /** True when it was made; what is there is never touched. */
+  makeRandomSecret(secret: RandomSecret): Promise<boolean>;
+  /** Asks for a generation to be distrusted, for as long as this lasts. */
+  distrust(authority: AuthorityId, generation: number): void;
+}
+
+export async function openCertgen(options: CertgenHomeOptions): Promise<CertgenHome> {
+  const { kube, namespace, signal } = options;
+  const resources = options.takesOver ? options.resources.map(adopting) : options.resources;
+  const places = resources.flatMap(placesOf);
+  const words = wordsIn(resources);
+  // Asked for where it matters: a discovery that most clusters' certgen has no use for.
+  const version = places.some(({ plural }) => plural === 'clustertrustbundles')
+    ? await trustBundleVersion(kube, signal)
+    : undefined;
+  const kubeHome = new KubeHome({
+    kube,
+    kinds: kindsWith(version ?? 'v1'),
+    namespace,
+    trustNamespace: namespace,
+    declarations: new GivenResources(resources),
+    wide: [],
+    once: true,
+    clusterTrustBundles: version !== undefined,
+    wishOf: undefined,
+    takeOver: false,
+    consumersFound: true,
+    population: new ListedPopulation({
+      kube,
+      namespaces: [...new Set(places.flatMap((place) => place.namespace ?? []))],
+      read: places,
+      signal,
+    }),
+    wordOf: (id) => words.get(id),
+    nudge: false,
+    signal,
+    onChange: () => {},
+    onState: () => {},
+  });
+  await refuseWhatOthersKeep(kubeHome, places, namespace);
+  await kubeHome.ready();
+  const asked = new Map<AuthorityId, { rotate: string[]; distrust: number[] }>();
+  const askedOf = (id: AuthorityId): { rotate: string[]; distrust: number[] } => {
+    const known = asked.get(id) ?? { rotate: [], distrust: [] };
+    asked.set(id, known);
+    return known;
+  };
+  const home = withRequests(kubeHome, askedOf);
+  const catalogue = async (): Promise<Catalogue> => (await kubeHome.register()).catalogue;
+  return {
+    home,
+    catalogue,
+    distrust: (authority, generation) => {
+      askedOf(authority).distrust.push(generation);
+    },
+    run: async ({ overwrite, rotationId }) => {
+      const known = await catalogue();
+      const results: CertgenResult[] = [];
+      for (const id of known.authorities.keys()) {
+        results.push(
+          await certgen(home, known, id, {
+            overwrite,
+            rotationId,
+            // Not kept beyond this run: the state is, once it has begun; and a wish that was refused is not fulfilled later.
+            ask: async (authority, rotation) => {
+              askedOf(authority).rotate.push(rotation);
+            },
+            keeps: (object) => isField(placeOf(object)),
+          }),
+        );
+      }
+      return results;
+    },
+    makeRandomSecret: (secret) => makeRandomSecret(kube, secret, kubeHome.random, signal),
+  };
+}
+
+/** The word of a Leaf's owner about whoever reads its Secret, where their pods say nothing themselves. */
+const wordsIn = (resources: readonly Resource[]): ReadonlyMap<ObjectId, string> =>
+  new Map(
+    resources.flatMap((resource) => {
+      const word =
+        resource.kind === 'Leaf' ? resource.metadata.annotations['handover.dev/reload'] : undefined;
+      return resource.kind === 'Leaf' && word !== undefined ? [[secretOf(resource), word] as const] : [];
+    }),
+  );
+
+/** `--overwrite` says that what is there is to be replaced: no further word is needed. */
+const adopting = (resource: Resource): Resource =>
+  ({
+    ...resource,
+    metadata: {
+      ...resource.metadata,
+      annotations: { ...resource.metadata.annotations, 'handover.dev/adopt': 'true' },
+    },
+  }) as Resource;
+
+/**
+ * Two states of one authority, each in a namespace of its own, would issue against each other. Whoever keeps an object has said so
+ * on it, in the same write.
+ */
+const refuseWhatOthersKeep = async (home: KubeHome, places: readonly Place[], own: string): Promise<void> => {
+  const found = await Promise.all(places.map((place) => home.overlay.held(place)));
+  for (const held of found) {
+    if (held?.keptIn === undefined || held.keptIn === own || Object.keys(held.entries).length === 0) continue;
+    const what = `${held.plural}/${held.name}`;
+    throw new HandoverError(
+      'CERTGEN_KEPT_ELSEWHERE',
+      `${what} is kept from namespace ${held.keptIn}, and this run's state is in ${own}; if an operator runs there ask it with handover rotate, else add --operator-namespace ${held.keptIn}`,
+      { path: what },
+    );
+  }
+};
+
+const withRequests = (
+  home: KubeHome,
+  askedOf: (id: AuthorityId) => { readonly rotate: readonly string[]; readonly distrust: readonly number[] },
+): Home => ({
+  get objects() {
+    return home.objects;
+  },
+  authorities: home.authorities,
+  requests: {
+    pending: async (id) => {
+      const { rotate, distrust } = await home.requests.pending(id);
+      const asked = askedOf(id);
+      return { rotate: [...rotate, ...asked.rotate], distrust: [...distrust, ...asked.distrust] };
+    },
+    settle: () => home.requests.settle(),
+  },
+  evidence: home.evidence,
+  reloads: undefined,
+  clock: home.clock,
+  keys: home.keys,
+  random: home.random,
+  facts: home.facts,
+  rollouts: home.rollouts,
+  resources: home.resources,
+});
+
+const makeRandomSecret = async (
+  kube: Kube,
+  { object, key, bytes, labels }: RandomSecret,
+  random: (bytes: number) => Uint8Array,
+  signal: AbortSignal,
+): Promise<boolean> => {
+  const { namespace = '', name } = placeOf(object);
+  if ((await kube.get(secrets, { namespace, name }, { signal })) !== undefined) return false;
+  const secret: Secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'Opaque',
+    metadata: { name, namespace, labels: { ...labels, 'app.kubernetes.io/managed-by': 'handover' } },
+    data: { [key]: Buffer.from(random(bytes)).toString('base64') },
+  };
+  try {
+    await kube.create(secrets, secret, { namespace, fieldManager: FIELD_MANAGER, signal });
+    return true;
+  } catch (error) {
+    // Another run was faster.
+    if (error instanceof HandoverError && error.code === 'KUBE_ALREADY_EXISTS') return false;
+    throw error;
+  }
+};
