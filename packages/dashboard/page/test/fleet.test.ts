@@ -156,3 +156,38 @@ test('one of several authorities is chosen by a link, and the address keeps the 
   await page.context().close();
   await dashboard.close();
 });
+
+test('the browser refuses what the policy forbids, and a page that tried would not go unnoticed', async () => {
+  const fleet = await begun(1);
+  const dashboard = await serve(fleet);
+  const { page, misdeeds } = await openPage(browser, dashboard.url);
+  await page.waitForSelector('.cell');
+  const done = await page.evaluate(async () => {
+    const succeeded: string[] = [];
+    const attempt = async (what: string, act: () => unknown): Promise<void> => {
+      try {
+        await act();
+        succeeded.push(what);
+      } catch {
+        // Refused, as it should be.
+      }
+    };
+    await attempt('markup from a string', () => document.body.insertAdjacentHTML('beforeend', '<b>x</b>'));
+    const script = document.createElement('script');
+    script.append('document.title = "ran"');
+    document.body.append(script);
+    if (document.title === 'ran') succeeded.push('an inline script');
+    await attempt('a request elsewhere', () => fetch('http://127.0.0.1:1/'));
+    document.body.setAttribute('style', 'opacity: 0.5');
+    if (getComputedStyle(document.body).opacity !== '1') succeeded.push('an inline style');
+    return succeeded;
+  });
+  expect(done).toEqual([]);
+  await expect
+    .poll(() => misdeeds.said.filter((said) => said.includes('policy: ')).length)
+    .toBeGreaterThanOrEqual(4);
+  for (const directive of ['require-trusted-types-for', 'connect-src', 'style-src-attr'])
+    expect(misdeeds.said.some((said) => said.startsWith(`error: policy: ${directive}`))).toBe(true);
+  await page.context().close();
+  await dashboard.close();
+});
