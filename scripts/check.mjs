@@ -20,6 +20,7 @@ const sources = (dir) =>
   });
 
 run('types', 'tsc', ['-p', 'tsconfig.check.json']);
+run('types of the page', 'tsc', ['-p', 'packages/dashboard/page/tsconfig.json']);
 run('lint and format', 'biome', ['ci', '--error-on-warnings', '.']);
 
 let broken = 0;

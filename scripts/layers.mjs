@@ -20,7 +20,7 @@ export const THIRD_PARTY = {
   engine: ['yaml'],
   sim: [],
   operator: ['yaml', 'zod'],
-  dashboard: ['hono', '@hono/node-server', 'preact', '@preact/signals', 'uplot'],
+  dashboard: ['preact', 'uplot'],
   cli: ['commander', 'pino', 'prom-client', 'undici', 'yaml'],
 };
 
@@ -82,7 +82,7 @@ export const problemsIn = (layer, path, source) => {
         const depth = path.split('/').length - 3; // packages/<layer>/…
         const ups = specifier.split('/').filter((part) => part === '..').length;
         if (ups > depth) say(`${specifier} leaves the package: import it by name`);
-      } else if (!specifier.startsWith('node:') && !isTest) {
+      } else if (!specifier.startsWith('node:') && !specifier.startsWith('#') && !isTest) {
         const name = specifier
           .split('/')
           .slice(0, specifier.startsWith('@') ? 2 : 1)

@@ -1,14 +1,15 @@
 import { usageError } from './error-line.ts';
 
-/** `host:port`; what a port alone means is up to the flag. */
-export const addressIn = (
-  flag: string,
-  text: string,
-  { host, example }: { readonly host: string; readonly example: string },
-): { readonly host: string; readonly port: number } => {
-  const found = /^(.*):(\d{1,5})$/.exec(text);
-  const port = Number(found?.[2]);
-  if (found === null || port > 65_535)
-    throw usageError(`${flag} ${text.slice(0, 80)} is no address; write host:port, such as ${example}`);
-  return { host: found[1] === undefined || found[1] === '' ? host : found[1].replace(/^\[|\]$/g, ''), port };
-};
+/** Reads `host:port`, or a port alone, of something to listen on; `otherwise` is the host if none is named. */
+export const listenAddress =
+  (option: string, otherwise: string) =>
+  (text: string): readonly [string, number] => {
+    const found = /^(?:(?:\[([0-9a-f:.]+)\]|([^:]*)):)?(\d{1,5})$/i.exec(text);
+    const port = Number(found?.[3]);
+    if (found === null || port > 65_535)
+      throw usageError(
+        `${option} ${text.slice(0, 80)} is no address; write host:port, such as 127.0.0.1:8081`,
+      );
+    const host = found[1] ?? found[2] ?? '';
+    return [host === '' ? otherwise : host, port];
+  };

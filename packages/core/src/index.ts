@@ -37,6 +37,7 @@ export {
   generationOf,
   type HeldAnchor,
   type InstanceSeen,
+  type Lack,
   type LeafPolicy,
   type LeafSeen,
   type LeafWrite,

@@ -92,6 +92,7 @@ export {
   authorityStatus,
   type ConsumerStatus,
   type LeafStatus,
+  restOfStatus,
   type Status,
   statusOf,
 } from './status.ts';
@@ -101,7 +102,18 @@ export { checkTls, type TlsCheck } from './tls-check/check.ts';
 export type { Finding, TlsYardstick } from './tls-check/judge.ts';
 export { OFFERABLE } from './tls-check/names.ts';
 export type { StartTls, TlsTarget } from './tls-check/offer.ts';
-export { type Answer, dryRun, type Pair, type TrustMatrix, verifyAuthority } from './verify.ts';
+export {
+  type Answer,
+  answer,
+  certificatesKey,
+  dryRun,
+  type Material,
+  materialIn,
+  type Pair,
+  type TrustMatrix,
+  type Verdicts,
+  verifyAuthority,
+} from './verify.ts';
 export { type Validity, type Vitals, vitalsOf } from './vitals.ts';
 export { WatchedClock } from './watched-clock.ts';
 export { type QueueOptions, WorkQueue } from './work-queue.ts';

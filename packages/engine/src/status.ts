@@ -155,6 +155,16 @@ export const authorityStatus = (sight: Sight, made: Plan): AuthorityStatus => {
 const consumersOf = (sight: Sight): readonly ConsumerStatus[] => {
   const { seen, duties, now } = sight;
   const standing = new Map(standings(seen, duties.policy, now).map((each) => [each.consumer, each]));
+  // Most of a thousand hold the same.
+  const hashes = new Map<string, string | null>();
+  const hashed = (anchors: readonly string[]): string | null => {
+    const key = anchors.join();
+    const known = hashes.get(key);
+    if (known !== undefined) return known;
+    const hash = hashOf(sight, anchors);
+    hashes.set(key, hash);
+    return hash;
+  };
   return seen.consumers.map((consumer): ConsumerStatus => {
     const { by, at, trustsUntilRestarted: old } = standing.get(consumer.id) ?? {};
     const shown = proofOf(consumer);
@@ -166,7 +176,7 @@ const consumersOf = (sight: Sight): readonly ConsumerStatus[] => {
       name: consumer.id,
       kind: consumer.reload,
       evidence: by ?? shown?.by ?? null,
-      hash: anchors === undefined ? null : hashOf(sight, anchors),
+      hash: anchors === undefined ? null : hashed(anchors),
       at: since === undefined ? null : iso(since),
       ...(old === undefined ? {} : { remark: `trusts ${old} until restarted` }),
     };
@@ -205,6 +215,15 @@ export async function statusOf(
         expiring.push(`${code}: Authority ${id}: ${object} ${message}`);
     if (made.wakeAt !== undefined && (wakeAt === undefined || made.wakeAt < wakeAt)) wakeAt = made.wakeAt;
   }
+  const rest = await restOfStatus(home, catalogue);
+  return { status: { authorities, ...rest, remarks: [...expiring, ...rest.remarks] }, wakeAt };
+}
+
+/** What belongs to no authority. */
+export async function restOfStatus(
+  home: Home,
+  catalogue: Catalogue,
+): Promise<Pick<Status, 'trustBundles' | 'tlsProfiles' | 'remarks'>> {
   const trustBundles = await Promise.all(
     catalogue.trustBundles.map(async (bundle) => ({
       name: bundle.metadata.name,
@@ -234,6 +253,6 @@ export async function statusOf(
       }
     }),
   );
-  const remarks = [...expiring, ...remarksOn(catalogue, home.facts.consumersFound)];
-  return { status: { authorities, trustBundles, tlsProfiles, remarks }, wakeAt };
+  const remarks = remarksOn(catalogue, home.facts.consumersFound);
+  return { trustBundles, tlsProfiles, remarks };
 }

@@ -2,7 +2,7 @@ import { plan } from '@handover/core';
 import { type Certificate, type Instant, verifyChain } from '@handover/material';
 import type { Catalogue } from './catalogue.ts';
 import { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
-import { observe } from './observe.ts';
+import { observe, type Sight } from './observe.ts';
 import type { AuthorityId, Home, ObjectId, RequestSource } from './ports.ts';
 import { reconcile } from './reconcile.ts';
 import { bundleKeyOf, readableCertificates } from './stored-object.ts';
@@ -29,7 +29,7 @@ export interface TrustMatrix {
   readonly pairs: readonly Pair[];
 }
 
-interface Material {
+export interface Material {
   readonly chains: ReadonlyMap<ObjectId, readonly Certificate[]>;
   readonly bundles: ReadonlyMap<ObjectId, readonly Certificate[]>;
   readonly purposes: ReadonlyMap<ObjectId, readonly ('server' | 'client')[]>;
@@ -66,8 +66,11 @@ export const dryRun = (
   };
 };
 
-const materialOf = async (home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Material> => {
-  const { duties, stored } = await observe(home, catalogue, id);
+const materialOf = async (home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Material> =>
+  materialIn(await observe(home, catalogue, id));
+
+/** What the objects of one look hold, as far as it can be read. */
+export const materialIn = ({ duties, stored }: Pick<Sight, 'duties' | 'stored'>): Material => {
   const chains = new Map<ObjectId, readonly Certificate[]>();
   const bundles = new Map<ObjectId, readonly Certificate[]>();
   for (const [object, { data }] of stored) {
@@ -81,12 +84,14 @@ const materialOf = async (home: Home, catalogue: Catalogue, id: AuthorityId): Pr
 };
 
 /** Few bundles are distinct, however many objects hold them: each chain is checked once against each. */
-type Verdicts = Map<string, Answer>;
+export type Verdicts = Map<string, Answer>;
 
-const key = (certificates: readonly Certificate[]): string =>
+/** The same for the same certificates in the same order. */
+export const certificatesKey = (certificates: readonly Certificate[]): string =>
   certificates.map(({ fingerprint }) => fingerprint).join();
 
-const answer = (
+/** Whether a chain verifies against a bundle, for every use its leaf is meant for; what is not there refuses nobody. */
+export const answer = (
   verdicts: Verdicts,
   chain: readonly Certificate[] | undefined,
   anchors: readonly Certificate[] | undefined,
@@ -94,7 +99,7 @@ const answer = (
   at: Instant,
 ): Answer => {
   if (chain === undefined || anchors === undefined) return { ok: true };
-  const asked = `${key(chain)}|${key(anchors)}|${purposes.join()}`;
+  const asked = `${certificatesKey(chain)}|${certificatesKey(anchors)}|${purposes.join()}`;
   const known = verdicts.get(asked);
   if (known !== undefined) return known;
   let found: Answer = { ok: true };

@@ -32,7 +32,7 @@ export const define: Define = (command, context) => {
     )
     .option(
       '--port <port>',
-      'port of the status page (default: any that is free)',
+      'port of the dashboard (default: any that is free)',
       number('--port', 0, 65_535),
       0,
     )
@@ -55,7 +55,7 @@ Examples:
         if (flags.json === true) return;
         if (said === '') {
           const who = MEMBERS.map(({ name, manner }) => `${name} (${manner.kind})`).join(', ');
-          context.stdout.write(`services: ${who}\nstatus page: ${moment.url}\n`);
+          context.stdout.write(`services: ${who}\ndashboard: ${moment.url}\n`);
         }
         if (live) context.stdout.write(`\r\u001b[K${line(moment)}`);
         else if (`${moment.rotation} ${moment.phase}` !== said) context.stdout.write(`${line(moment)}\n`);

@@ -38,6 +38,7 @@ test.each([
   ],
   ['no such kubeconfig', ['-f', good, '--kubeconfig', '/nonexistent'], 1, 'KUBECONFIG_NOT_FOUND'],
   ['no address', ['-f', good, '--health-address', 'here'], 2, 'USAGE'],
+  ['no address of a page', ['-f', good, '--dashboard-address', '70000'], 2, 'USAGE'],
 ] as const)('%s is one line', async (_what, flags, code, says) => {
   const ran = await handover(['operator', ...flags]);
   expect(ran).toMatchObject({ code, stdout: '' });
@@ -59,7 +60,10 @@ test('an API server that cannot be reached is no reason to end; a signal is, and
   const stop = new AbortController();
   setTimeout(() => stop.abort(), 1_500);
   const ran = await handover(
-    ['operator', '-f', good, '--kubeconfig', nowhere, '--health-address', '127.0.0.1:0'],
+    [
+      ...['operator', '-f', good, '--kubeconfig', nowhere],
+      ...['--health-address', '127.0.0.1:0', '--dashboard-address', '0'],
+    ],
     { signal: stop.signal },
   );
   expect(ran).toMatchObject({ code: 0, stderr: '' });
@@ -67,8 +71,36 @@ test('an API server that cannot be reached is no reason to end; a signal is, and
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
+  // Its page is there before the API server is: that is when somebody looks.
+  const { url } = lines.find(({ event }) => event === 'dashboard') ?? {};
+  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:/);
+  await expect(fetch(url)).rejects.toThrow();
   expect(lines.filter(({ event }) => event === 'failed').length).toBeGreaterThan(1);
   expect(lines.find(({ event }) => event === 'failed')).toMatchObject({ code: 'KUBE_UNAVAILABLE' });
+});
+
+test('a dashboard port that was asked for and is taken is one line; the usual one is done without', async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const flags = ['operator', '-f', good, '--kubeconfig', nowhere, '--health-address', '127.0.0.1:0'];
+  const asked = await handover([...flags, '--dashboard-address', String(port)]);
+  expect(asked).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^PORT_TAKEN: .*--dashboard-address\n$/),
+  });
+  server.close();
+  const usual = createServer();
+  // Somebody else may have it already: then it is taken just as well.
+  await new Promise<void>((resolve) =>
+    usual.once('error', () => resolve()).listen(8082, '127.0.0.1', resolve),
+  );
+  const stop = new AbortController();
+  setTimeout(() => stop.abort(), 500);
+  const without = await handover(flags, { signal: stop.signal });
+  usual.close();
+  expect(without.code).toBe(0);
+  expect(without.stdout).toContain('"event":"no dashboard"');
 });
 
 test('the help has an example', async () => {

@@ -1,12 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { Board, type Dashboard, serveDashboard } from '@handover/dashboard';
 import type { ReloadReport, RequestReport } from '@handover/kube';
 import { HandoverError } from '@handover/material';
 import { COMPAT, type Compat, Operator, resourcesOfFile, serveHealth } from '@handover/operator';
-import { addressIn } from '../address.ts';
+import { Option } from 'commander';
+import type { Logger } from 'pino';
+import { listenAddress } from '../address.ts';
 import type { Define } from '../context.ts';
 import { usageError } from '../error-line.ts';
+import { followLeader, noteOf, restOf, tellBoardOf } from '../kubernetes/board.ts';
 import { connectKube, ownNamespace } from '../kubernetes/connect.ts';
 import { type KubeFlags, kubeOptions } from '../kubernetes/flags.ts';
 import { OperatorLog } from '../kubernetes/say-operator.ts';
@@ -28,9 +32,13 @@ interface Flags extends KubeFlags {
   readonly takeOver?: true;
   /** False with --no-nudge. */
   readonly nudge: boolean;
-  readonly healthAddress: string;
+  readonly healthAddress: readonly [string, number];
+  readonly dashboardAddress: readonly [string, number];
   readonly logLevel: Level;
 }
+
+/** In a cluster it is reached by `kubectl port-forward`, which comes from the pod's own loopback. */
+const DASHBOARD: readonly [string, number] = ['127.0.0.1', 8082];
 
 /** A request that hangs is given up after this (S0.5); a list comes in pages, each within it. */
 const REQUEST_MS = 10_000;
@@ -61,7 +69,16 @@ export const define: Define = (command, context) => {
       '--no-nudge',
       'leave pods to their kubelet’s own time: changed files take a minute or more to arrive',
     )
-    .option('--health-address <host:port>', 'where /livez, /readyz and /metrics are served', '127.0.0.1:8081')
+    .addOption(
+      new Option('--health-address <host:port>', 'where /livez, /readyz and /metrics are served')
+        .argParser(listenAddress('--health-address', '0.0.0.0'))
+        .default(['127.0.0.1', 8081], '127.0.0.1:8081'),
+    )
+    .addOption(
+      new Option('--dashboard-address <host:port>', 'where a page that shows all this is served')
+        .argParser(listenAddress('--dashboard-address', '127.0.0.1'))
+        .default(DASHBOARD, DASHBOARD.join(':')),
+    )
     .option('--log-level <level>', 'trace, debug, info, warn or error', levelIn, 'info')
     .option('--json', 'its log is one JSON document per line in any case')
     .addHelpText(
@@ -75,6 +92,7 @@ handover.dev/take-over: "true" or --take-over is given.
 
 Examples:
   $ handover operator --health-address 0.0.0.0:8081
+  $ kubectl -n handover-system port-forward deploy/handover 8082   # then open http://127.0.0.1:8082
   $ handover operator --compat cainjector,service-ca --service-ca-authority handover-system/service-ca
   $ handover operator -f webhook.yaml --namespace my-webhook`,
     )
@@ -83,10 +101,7 @@ Examples:
       const signal = context.untilStopped();
       const namespace = ownNamespace(flags.namespace);
       const declarations = flags.file === undefined ? undefined : readFile(flags.file);
-      const { host, port } = addressIn('--health-address', flags.healthAddress, {
-        host: '0.0.0.0',
-        example: '127.0.0.1:8081',
-      });
+      const [host, port] = flags.healthAddress;
       const log = createLog({
         level: flags.logLevel,
         write: (line) => context.stdout.write(line),
@@ -109,7 +124,14 @@ Examples:
       const end = new AbortController();
       const { kube } = await connectKube(flags, end.signal, { ...reports, rate: RATE });
       const { kube: swift } = await connectKube(flags, end.signal, { ...reports, rate: false });
-      const operator = new Operator({
+      const board: Board = new Board({
+        title: namespace,
+        now: context.now,
+        rest: () => restOf(operator, board),
+        repairsTold: true,
+        note: () => noteOf(operator),
+      });
+      const operator: Operator = new Operator({
         kube,
         swift,
         namespace,
@@ -125,6 +147,7 @@ Examples:
         on: (event) => {
           metrics.on(event);
           said.on(event);
+          tellBoardOf(board, event);
         },
         signal,
       });
@@ -135,13 +158,35 @@ Examples:
         metrics: () => metrics.page(),
       });
       log.info({ event: 'serving', url: `http://${host.includes(':') ? `[${host}]` : host}:${health.port}` });
+      let dashboard: Dashboard | undefined;
       try {
+        dashboard = await openDashboard(board, flags.dashboardAddress, log);
+        void followLeader(operator, board, AbortSignal.any([signal, end.signal]));
         await operator.run();
       } finally {
+        await dashboard?.close();
         await health.close();
         end.abort();
       }
     });
+};
+
+/** Its usual port may be taken by another operator on the same machine: that is no reason not to work. One that was asked for is. */
+const openDashboard = async (
+  board: Board,
+  address: readonly [string, number],
+  log: Logger,
+): Promise<Dashboard | undefined> => {
+  const [host, port] = address;
+  try {
+    const dashboard = await serveDashboard({ board, host, port });
+    log.info({ event: 'dashboard', url: dashboard.url });
+    return dashboard;
+  } catch (error) {
+    if (address !== DASHBOARD || !(error instanceof HandoverError)) throw error;
+    log.warn({ event: 'no dashboard', why: error.message });
+    return undefined;
+  }
 };
 
 const compatIn = (text: string): readonly Compat[] =>

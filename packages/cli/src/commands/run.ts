@@ -1,6 +1,15 @@
-import { type Meters, passOnce, type RunEvent, runDirectory } from '@handover/engine';
-import { addressIn } from '../address.ts';
+import type { Board, Dashboard } from '@handover/dashboard';
+import {
+  type DirectoryHome,
+  type Meters,
+  passOnce,
+  type RunEvent,
+  restOfStatus,
+  runDirectory,
+} from '@handover/engine';
+import { listenAddress } from '../address.ts';
 import type { Context, Define } from '../context.ts';
+import { tellBoard } from '../directory/board.ts';
 import { openHome } from '../directory/open-home.ts';
 import { eventDocument, levelOf, Speaker } from '../directory/say-event.ts';
 import { WaitsBelow } from '../directory/waits-below.ts';
@@ -15,9 +24,24 @@ const EVERY_MS = 1_000;
 interface Flags {
   readonly once?: true;
   readonly json?: true;
-  readonly metricsAddress?: string;
+  readonly metricsAddress?: readonly [string, number];
   readonly logLevel: Level;
+  readonly dashboardAddress?: readonly [string, number];
 }
+
+const openDashboard = async (
+  home: DirectoryHome,
+  [host, port]: readonly [string, number],
+  context: Context,
+): Promise<{ readonly board: Board; readonly dashboard: Dashboard }> => {
+  const { Board, serveDashboard } = await import('@handover/dashboard');
+  const board = new Board({
+    title: home.path,
+    now: context.now,
+    rest: () => restOfStatus(home, home.load()),
+  });
+  return { board, dashboard: await serveDashboard({ board, host, port }) };
+};
 
 export const define: Define = (command, context) => {
   command
@@ -25,7 +49,13 @@ export const define: Define = (command, context) => {
     .option('--once', 'one pass until there is nothing to do now, then end')
     .option(
       '--metrics-address <host:port>',
-      'serve /metrics there, such as 127.0.0.1:9464 (default: nowhere)',
+      'serve /metrics there; a port alone is one of 127.0.0.1 (default: nowhere)',
+      listenAddress('--metrics-address', '127.0.0.1'),
+    )
+    .option(
+      '--dashboard-address <host:port>',
+      'serve a page that shows all this; a port alone is one of 127.0.0.1 (default: none)',
+      listenAddress('--dashboard-address', '127.0.0.1'),
     )
     .option(
       '--log-level <level>',
@@ -43,6 +73,7 @@ authorities are in DIR/state, readable by you alone. One process at a time; it m
 
 Examples:
   $ handover run /etc/handover
+  $ handover run /etc/handover --dashboard-address 127.0.0.1:8082
   $ handover run /etc/handover --metrics-address 127.0.0.1:9464
   $ handover run /etc/handover --once`,
     )
@@ -59,6 +90,7 @@ Examples:
       const speaker = new Speaker();
       const live = flags.once !== true && flags.json !== true && context.stdout.isTTY === true;
       const waits = new WaitsBelow(context);
+      let shown: Awaited<ReturnType<typeof openDashboard>> | undefined;
       const say = (event: RunEvent): void => {
         if (flags.json === true) {
           log[levelOf(event)](eventDocument(event));
@@ -80,6 +112,7 @@ Examples:
       };
       const on = (event: RunEvent): void => {
         metrics?.on(event);
+        if (shown !== undefined) tellBoard(shown.board, event);
         say(event);
       };
       const catalogue = home.load();
@@ -94,6 +127,12 @@ Examples:
       }
       const tick = live ? setInterval(() => waits.show(), EVERY_MS) : undefined;
       try {
+        if (flags.dashboardAddress !== undefined && flags.once !== true) {
+          shown = await openDashboard(home, flags.dashboardAddress, context);
+          const { url } = shown.dashboard;
+          if (flags.json === true) log.info({ event: 'dashboard', url });
+          else context.stdout.write(`dashboard: ${url}\n`);
+        }
         if (flags.once === true) {
           on({ kind: 'loaded', catalogue });
           await passOnce(home, catalogue, (event) => {
@@ -104,6 +143,7 @@ Examples:
         clearInterval(tick);
         waits.clear();
         await server?.close();
+        await shown?.dashboard.close();
         await lock.release();
       }
     });
@@ -112,7 +152,6 @@ Examples:
 /** prom-client is loaded only by whoever wants metrics. */
 const openMetrics = async ({ metricsAddress }: Flags, { now }: Context): Promise<Metrics | undefined> => {
   if (metricsAddress === undefined) return undefined;
-  metricsAt(metricsAddress);
   const { Metrics } = await import('../metrics/metrics.ts');
   return new Metrics({ version: version(), now });
 };
@@ -123,8 +162,6 @@ const serve = async (
 ): Promise<MetricsServer | undefined> => {
   if (metricsAddress === undefined || metrics === undefined) return undefined;
   const { serveMetrics } = await import('../metrics/serve.ts');
-  return serveMetrics(metrics, metricsAt(metricsAddress));
+  const [host, port] = metricsAddress;
+  return serveMetrics(metrics, { host, port });
 };
-
-const metricsAt = (text: string): ReturnType<typeof addressIn> =>
-  addressIn('--metrics-address', text, { host: '127.0.0.1', example: '127.0.0.1:9464' });

@@ -36,7 +36,7 @@ test('a rotation under live traffic in every direction fails no handshake, and n
   });
   expect(report.handshakes).toBeGreaterThan(100);
   expect([...phases]).toEqual(expect.arrayContaining(['Stable', 'Introducing', 'Activating']));
-  expect(page).toContain('Handover demo');
+  expect(page).toContain('<title>Handover</title>');
   await expect(fetch(url)).rejects.toThrow();
   expect(leftovers()).toEqual(before);
 });

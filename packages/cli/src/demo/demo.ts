@@ -2,11 +2,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Plan } from '@handover/core';
-import { DirectoryHome, passOnce, type RunEvent, runDirectory } from '@handover/engine';
+import { Board, serveDashboard } from '@handover/dashboard';
+import { DirectoryHome, passOnce, type RunEvent, restOfStatus, runDirectory } from '@handover/engine';
 import { instant } from '@handover/material';
+import { tellBoard } from '../directory/board.ts';
 import { pause } from '../directory/pause.ts';
+import { serveControl } from './control.ts';
 import { Load } from './load.ts';
-import { servePage } from './page.ts';
 import { AUTHORITY, demoYaml, MEMBERS } from './resources.ts';
 import type { Running } from './service.ts';
 import { newService } from './threaded-service.ts';
@@ -104,6 +106,7 @@ async function show(
   let plan: Plan | undefined;
   let url = '';
   let rate = { at: began, handshakes: 0, perSecond: 0 };
+  let counted = { handshakes: 0, failures: 0 };
   const moment = (): Moment => {
     const [blocker] = plan?.blockedBy ?? [];
     const { handshakes, failures } = load;
@@ -111,13 +114,17 @@ async function show(
     const phase = plan?.phase ?? 'Stable';
     return { rotation, phase, waitsFor: blocker?.consumer, handshakes, failures, perSecond, url };
   };
-  const page = await servePage(options.port, services, {
-    text: () => JSON.stringify({ ...moment(), perRotation }, undefined, 2),
-    document: () => ({ ...moment(), perRotation }),
+  const control = await serveControl(services);
+  closers.push(() => new Promise((closed) => control.server.close(closed).closeAllConnections()));
+  const board = new Board({
+    title: 'a demonstration on this machine',
+    now: Date.now,
+    rest: () => restOfStatus(home, home.load()),
   });
-  closers.push(() => new Promise((closed) => page.server.close(closed).closeAllConnections()));
-  url = `http://127.0.0.1:${page.port}/`;
-  await yaml(demoYaml(page.port, new Map([...services].map(([name, { port }]) => [name, port])), pace));
+  const page = await serveDashboard({ board, port: options.port, option: '--port' });
+  closers.push(() => page.close());
+  url = page.url;
+  await yaml(demoYaml(control.port, new Map([...services].map(([name, { port }]) => [name, port])), pace));
 
   const heard = new Set<(event: RunEvent) => void>();
   const failure = { error: undefined as unknown };
@@ -125,6 +132,7 @@ async function show(
     home,
     (event) => {
       if (event.kind === 'acted' || event.kind === 'rested') plan = event.plan;
+      tellBoard(board, event);
       for (const listener of heard) listener(event);
     },
     signal,
@@ -139,6 +147,9 @@ async function show(
   );
   const ticking = setInterval(() => {
     const at = performance.now();
+    const failures = load.failures - counted.failures;
+    board.counted(load.handshakes - counted.handshakes - failures, failures);
+    counted = { handshakes: load.handshakes, failures: load.failures };
     rate = {
       at,
       handshakes: load.handshakes,

@@ -27,6 +27,6 @@ export { type Action, type Phase, type Plan, phaseOf, plan, type Swap } from './
 export type { BundlePolicy, LeafPolicy, Policy } from './policy.ts';
 export type { StampAction } from './rollouts.ts';
 export { covers, formatStamp, parseStamp, type Stamp } from './stamp.ts';
-export { type Standing, standings } from './standing.ts';
+export { type Lack, type Standing, standings } from './standing.ts';
 export { applyTransition, distrustOf, type Made, type Transition } from './transition.ts';
 export type { BundleWrite, LeafWrite, Note } from './writes.ts';

@@ -12,8 +12,17 @@ export interface Standing {
   /** The weakest of what its objects rest on; undefined: for one of them there is no evidence. */
   readonly by: EvidenceKind | undefined;
   readonly at: Instant | undefined;
+  /** What it has not shown yet: that it trusts the newest generation, or that it serves a leaf of the current one. */
+  readonly lacks: readonly Lack[];
   /** The generation that it goes on trusting until it is restarted, though no bundle holds it any more. */
   readonly trustsUntilRestarted: number | undefined;
+}
+
+/** One thing that one consumer has not shown, for one of its objects. */
+export interface Lack {
+  readonly what: 'trust' | 'leaf';
+  readonly object: string;
+  readonly waitsFor: string;
 }
 
 /** Strongest first. */
@@ -80,14 +89,25 @@ export const standings = (seen: Observed, policy: Policy, now: Instant): readonl
   const next = withRole(state, 'next');
   const covered = next !== undefined && strictness(seen, current) === undefined;
   const retired = lastRetired(state);
-  return seen.consumers.map((consumer) => ({
-    consumer: consumer.id,
-    ...weakestOf([
-      ...consumer.verifies.map((object) =>
-        holds(world, consumer, object, next ?? current, { settled: covered, cross: covered }),
+  return seen.consumers.map((consumer) => {
+    const trust = consumer.verifies.map((object) => ({
+      what: 'trust' as const,
+      object,
+      finding: holds(world, consumer, object, next ?? current, { settled: covered, cross: covered }),
+    }));
+    const leaves = consumer.presents.map((object) => ({
+      what: 'leaf' as const,
+      object,
+      finding: serves(world, consumer, object, current),
+    }));
+    const all = [...trust, ...leaves];
+    return {
+      consumer: consumer.id,
+      ...weakestOf(all.map(({ finding }) => finding)),
+      lacks: all.flatMap(({ what, object, finding }) =>
+        finding.ok ? [] : [{ what, object, waitsFor: finding.waitsFor }],
       ),
-      ...consumer.presents.map((object) => serves(world, consumer, object, current)),
-    ]),
-    trustsUntilRestarted: lingers(world, consumer) ? retired : undefined,
-  }));
+      trustsUntilRestarted: lingers(world, consumer) ? retired : undefined,
+    };
+  });
 };

@@ -3,6 +3,7 @@ import type { Action, Plan } from '@handover/core';
 import { after, HandoverError, type Instant } from '@handover/material';
 import type { Catalogue } from '../catalogue.ts';
 import { idOf } from '../catalogue.ts';
+import type { Sight } from '../observe.ts';
 import type { AuthorityId, ObjectId } from '../ports.ts';
 import { keepProfile } from '../profile.ts';
 import { type Outcome, reconcile } from '../reconcile.ts';
@@ -22,12 +23,15 @@ export type RunEvent =
       readonly plan: Plan;
       /** Of what was written: what somebody else had changed. */
       readonly repaired: readonly ObjectId[];
+      /** What the plan was made on, private keys included: for whoever shows it, not for a log. */
+      readonly sight: Sight;
     }
   | {
       readonly kind: 'rested';
       readonly authority: AuthorityId;
       readonly plan: Plan;
       readonly vitals: Vitals;
+      readonly sight: Sight;
     }
   | { readonly kind: 'untold'; readonly authority: AuthorityId; readonly programs: readonly string[] }
   | {
@@ -79,8 +83,8 @@ export async function work(
   const { plan, untold, sight } = outcome;
   if (plan.actions.length > 0) {
     const repaired = driftedIn(sight, plan);
-    on({ kind: 'acted', authority: id, actions: plan.actions, plan, repaired });
-  } else on({ kind: 'rested', authority: id, plan, vitals: vitalsOf(sight, plan) });
+    on({ kind: 'acted', authority: id, actions: plan.actions, plan, repaired, sight });
+  } else on({ kind: 'rested', authority: id, plan, vitals: vitalsOf(sight, plan), sight });
   if (untold.length > 0) on({ kind: 'untold', authority: id, programs: untold });
   const busy = plan.actions.length > 0;
   return { busy, again: Math.min(againFor(outcome, sight.now), backstop) as Instant };

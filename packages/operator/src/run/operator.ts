@@ -1,15 +1,17 @@
 import { setMaxListeners } from 'node:events';
-import type { Action, Plan, ProfileAction, TlsProfile } from '@handover/core';
+import { type Action, type Plan, type ProfileAction, plan, type TlsProfile } from '@handover/core';
 import {
   authorityRef,
   type Home,
   idOf,
   type Meters,
   type Outcome,
+  observe,
   reconcile,
   reconcileProfile,
   reconcileStaticBundle,
   repair,
+  type Sight,
   throughCache,
   toldOfPlatform,
   type Vitals,
@@ -38,7 +40,7 @@ import { statusOfBundle } from './bundle-status.ts';
 import { Drifts } from './drifts.ts';
 import { PlatformKeeper } from './platform.ts';
 import { statusOfProfile } from './profile-status.ts';
-import { SeenWriter } from './seen.ts';
+import { SeenWriter, seenEvidence } from './seen.ts';
 import { find, invalidStatus, obstaclesIn, statusOfAuthority, statusOfLeaves } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
 import { Telling } from './telling.ts';
@@ -53,8 +55,16 @@ export type OperatorEvent =
       readonly authority: string;
       readonly actions: readonly Action[];
       readonly plan: Plan;
+      /** What the plan was made on, private keys included: for whoever shows it, not for a log. */
+      readonly sight: Sight;
     }
-  | { readonly kind: 'rested'; readonly authority: string; readonly plan: Plan; readonly vitals: Vitals }
+  | {
+      readonly kind: 'rested';
+      readonly authority: string;
+      readonly plan: Plan;
+      readonly vitals: Vitals;
+      readonly sight: Sight;
+    }
   | { readonly kind: 'profiled'; readonly profile: string; readonly actions: readonly ProfileAction[] }
   | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }
   /** What cannot be written now, and why; empty: everything can again. Said when it changes. */
@@ -179,6 +189,36 @@ export class Operator {
     return this.#index.keys
       .filter((key) => !this.#done.has(key))
       .map((key) => `${key} has not been put right yet`);
+  }
+
+  get leads(): boolean {
+    return this.#queue !== undefined;
+  }
+
+  /** Identity of whoever leads, as far as it is known here. */
+  get leader(): string | undefined {
+    return this.#lease?.holder;
+  }
+
+  /**
+   * How every authority stands, for whoever does not lead: out of what is followed anyway, and what the leader last wrote down
+   * about consumers. Nobody is probed, nothing is written.
+   */
+  async lookAside(): Promise<
+    readonly { readonly authority: string; readonly plan: Plan; readonly sight: Sight }[]
+  > {
+    const home = this.#home;
+    if (home === undefined || !home.synced) return [];
+    const { catalogue } = await home.register();
+    const { kube, namespace } = this.#options;
+    const evidence = seenEvidence(kube, namespace, this.#signal);
+    const aside = { ...throughCache(home, home.cached), evidence };
+    const looks = [];
+    for (const authority of catalogue.authorities.keys()) {
+      const sight = await observe(aside, catalogue, authority);
+      looks.push({ authority, sight, plan: plan(sight.seen, sight.duties.policy, sight.now) });
+    }
+    return looks;
   }
 
   get home(): KubeHome | undefined {
@@ -609,8 +649,8 @@ export class Operator {
     const { on } = this.#options;
     const { sight, plan } = outcome;
     this.#telling?.pass(register, id, outcome);
-    if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan });
-    else on({ kind: 'rested', authority: id, plan, vitals: vitalsOf(sight, plan) });
+    if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan, sight });
+    else on({ kind: 'rested', authority: id, plan, vitals: vitalsOf(sight, plan), sight });
     const obstacles = obstaclesIn(sight);
     const before = this.#obstacles.get(id) ?? [];
     if (obstacles.join() !== before.join()) on({ kind: 'obstructed', authority: id, obstacles });

@@ -1,0 +1,25 @@
+import type { Board } from '@handover/dashboard';
+import type { RunEvent } from '@handover/engine';
+
+/** Shows what a run of the directory home has to say. */
+export const tellBoard = (board: Board, event: RunEvent): void => {
+  switch (event.kind) {
+    case 'acted':
+    case 'rested': {
+      const { authority, plan, sight } = event;
+      board.saw({ authority, plan, sight, acted: event.kind === 'acted' });
+      return;
+    }
+    case 'loaded':
+      board.keepOnly(new Set(event.catalogue.authorities.keys()));
+      board.reread();
+      return;
+    case 'failed':
+      board.failed(event.what, event.error);
+      return;
+    case 'untold':
+      return;
+    default:
+      event satisfies never;
+  }
+};

@@ -1,0 +1,96 @@
+import { Board } from '@handover/dashboard';
+import { connect, namespaces } from '@handover/kube';
+import { FakeApiServer } from '@handover/kube/testing';
+import { HandoverError } from '@handover/material';
+import { Operator, RESOURCE_KINDS } from '@handover/operator';
+import { expect, onTestFinished, test } from 'vitest';
+import { followLeader, noteOf, tellBoardOf } from './board.ts';
+
+const replica = (leads: boolean, leader?: string): Operator => ({ leads, leader }) as Operator;
+
+test('a replica that does not lead says so, and who does', () => {
+  expect(noteOf(replica(true, 'a'))).toBeUndefined();
+  expect(noteOf(replica(false, 'handover-7c9-abc'))).toContain('handover-7c9-abc');
+  expect(noteOf(replica(false))).toContain('Nobody leads yet');
+});
+
+test('what an operator repaired, was refused or failed at is on the board, with who had changed it', async () => {
+  const board = new Board({ title: 'x', now: () => 0, repairsTold: true });
+  tellBoardOf(board, { kind: 'repaired', object: 'APIService v1.x', manager: 'an-installer' });
+  tellBoardOf(board, { kind: 'refused', object: 'CRD y', why: 'cainjector keeps it' });
+  tellBoardOf(board, { kind: 'obstructed', authority: 'a/b', obstacles: ['a/secrets/c: forbidden'] });
+  tellBoardOf(board, {
+    kind: 'failed',
+    what: 'Authority a/b',
+    error: new HandoverError('KUBE_UNAVAILABLE', 'no answer'),
+    retryAt: undefined,
+  });
+  const { log, about } = await board.document();
+  expect(about.repairs).toBe(1);
+  expect(log.map(({ kind, about: what, text }) => [kind, what, text])).toEqual([
+    ['failure', 'Authority a/b', 'KUBE_UNAVAILABLE: no answer'],
+    ['failure', 'a/b', 'OBSTRUCTED: a/secrets/c: forbidden'],
+    ['failure', 'CRD y', 'NOT_INJECTED: cainjector keeps it'],
+    ['repair', 'APIService v1.x', 'an-installer had changed it'],
+  ]);
+});
+
+test('of two replicas the one that leads shows what it does, and the other what that one wrote down', async () => {
+  const server = await FakeApiServer.start();
+  for (const kind of Object.values(RESOURCE_KINDS)) server.serve(kind);
+  const end = new AbortController();
+  const client = () => connect(server.config, { signal: end.signal });
+  const replica = (identity: string) => {
+    const board: Board = new Board({
+      title: identity,
+      now: Date.now,
+      repairsTold: true,
+      note: () => noteOf(operator),
+    });
+    const operator: Operator = new Operator({
+      kube: client(),
+      namespace: 'handover-system',
+      identity,
+      on: (event) => tellBoardOf(board, event),
+      signal: end.signal,
+    });
+    return { board, operator, running: operator.run() };
+  };
+  const kube = client();
+  for (const name of ['handover-system', 'shop'])
+    await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  const first = replica('first');
+  await expect.poll(() => first.operator.leads, { timeout: 60_000 }).toBe(true);
+  const second = replica('second');
+  onTestFinished(async () => {
+    end.abort();
+    await Promise.all([first.running, second.running]);
+    await server.stop();
+  });
+  void followLeader(second.operator, second.board, end.signal, 100);
+  const apiVersion = 'handover.dev/v1alpha1';
+  await kube.create(RESOURCE_KINDS.Authority, {
+    apiVersion,
+    kind: 'Authority',
+    metadata: { name: 'mesh', namespace: 'shop' },
+    spec: {},
+  } as never);
+  await kube.create(RESOURCE_KINDS.Leaf, {
+    apiVersion,
+    kind: 'Leaf',
+    metadata: { name: 'gateway', namespace: 'shop' },
+    spec: { authority: 'mesh', secretName: 'gateway', dnsNames: ['gateway.shop.svc'] },
+  } as never);
+  const shown = async ({ board }: { board: Board }) => {
+    const { authorities, about } = await board.document();
+    return { phase: authorities[0]?.phase, leaf: authorities[0]?.leaves[0]?.generation, note: about.note };
+  };
+  await expect
+    .poll(() => shown(first), { timeout: 60_000 })
+    .toEqual({ phase: 'Stable', leaf: 1, note: null });
+  await expect
+    .poll(() => shown(second), { timeout: 60_000 })
+    .toEqual({ phase: 'Stable', leaf: 1, note: expect.stringMatching(/^first leads/) });
+  // Whoever only looks on writes nothing.
+  expect((await second.board.document()).log).toEqual([]);
+});

@@ -1,0 +1,106 @@
+import { useState } from 'preact/hooks';
+import type { AuthorityPart } from '../src/document.ts';
+import { consumerRows, EVIDENCE, type Row, rowsInSight } from '../src/view/consumers.ts';
+import { counted, lengthOf, shortName } from '../src/view/words.ts';
+import { Scroll } from './scroll.tsx';
+
+/** As in the style sheet. */
+const ROW = 30;
+const HEIGHT = 450;
+const MANY = 40;
+
+const KIND: Readonly<Record<string, string>> = {
+  hot: 'by itself',
+  restart: 'at start only',
+  field: 'API field',
+  unknown: '',
+};
+
+const evidenceOf = ({ waitsFor, evidence, remark }: Row): string =>
+  waitsFor.length > 0
+    ? `has ${(waitsFor[0] ?? '').replace(/^it /, '')}`
+    : (remark ?? evidence ?? 'nothing shown yet');
+
+/** Stands for rows that are out of sight. */
+const Gap = ({ rows }: { rows: number }) => (
+  <tr>
+    <td colSpan={4} style={{ height: `${rows * ROW}px` }} />
+  </tr>
+);
+
+const Line = ({ row, now, index }: { row: Row; now: number; index: number }) => {
+  const waits = row.waitsFor.length > 0;
+  return (
+    <tr class={waits ? 'waits' : 'shown'} aria-rowindex={index + 2} data-consumer={row.name}>
+      <th scope="row" title={row.name}>
+        {shortName(row.name)}
+      </th>
+      <td class="kind">{KIND[row.kind] ?? row.kind}</td>
+      <td class="evidence" title={waits ? row.waitsFor.join('; ') : EVIDENCE[row.evidence ?? '']}>
+        {evidenceOf(row)}
+      </td>
+      <td class="age">{row.at === null || waits ? '' : lengthOf(now - row.at)}</td>
+    </tr>
+  );
+};
+
+export const Consumers = ({ part, now }: { part: AuthorityPart; now: number }) => {
+  const [filter, setFilter] = useState('');
+  const [scroll, setScroll] = useState(0);
+  const all = part.status.consumers.length;
+  const rows = consumerRows(part, filter);
+  const many = rows.length > MANY;
+  const { first, end } = many
+    ? rowsInSight(rows.length, ROW, scroll, HEIGHT)
+    : { first: 0, end: rows.length };
+  const waiting = rows.filter(({ waitsFor }) => waitsFor.length > 0).length;
+  return (
+    <section class="consumers" aria-labelledby="consumers">
+      <h2 id="consumers">
+        Who has shown it{' '}
+        <span class="count">
+          {waiting === 0
+            ? `all ${counted(rows.length)}`
+            : `${counted(rows.length - waiting)} of ${counted(rows.length)}`}
+        </span>
+      </h2>
+      {all > 12 && (
+        <label class="filter">
+          <span>Find</span>
+          <input
+            type="search"
+            value={filter}
+            onInput={(event) => setFilter(event.currentTarget.value)}
+            placeholder="by name"
+          />
+        </label>
+      )}
+      <Scroll labelledBy="consumers" tall={many} onScroll={(top) => many && setScroll(top)}>
+        <table aria-rowcount={rows.length + 1}>
+          <thead>
+            <tr>
+              <th scope="col">consumer</th>
+              <th scope="col" class="kind">
+                picks changes up
+              </th>
+              <th scope="col">evidence</th>
+              <th scope="col" class="age">
+                since
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {first > 0 && <Gap rows={first} />}
+            {rows.slice(first, end).map((row, index) => (
+              <Line key={row.name} row={row} now={now} index={first + index} />
+            ))}
+            {end < rows.length && <Gap rows={rows.length - end} />}
+          </tbody>
+        </table>
+        {rows.length === 0 && (
+          <p class="quiet">{filter === '' ? 'Nobody is known to use it.' : 'Nobody by that name.'}</p>
+        )}
+      </Scroll>
+    </section>
+  );
+};

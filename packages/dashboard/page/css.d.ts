@@ -1,0 +1,2 @@
+// esbuild gathers them into one file.
+declare module '*.css';

@@ -1,0 +1,69 @@
+import type { AuthorityPart } from '../src/document.ts';
+import { timelineOf } from '../src/view/timeline.ts';
+import { dayOf, lengthOf, momentOf } from '../src/view/words.ts';
+
+const ROLE = {
+  next: 'known, not used',
+  current: 'signs',
+  previous: 'trusted, no longer signs',
+  distrusted: 'distrusted',
+} as const;
+const percent = (share: number): string => `${(share * 100).toFixed(2)}%`;
+
+export const Generations = ({ part, now }: { part: AuthorityPart; now: number }) => {
+  const { lanes, ticks } = timelineOf(part.history, now);
+  const details = new Map(part.status.generations.map((one) => [one.generation, one]));
+  return (
+    <section class="generations" aria-labelledby="generations">
+      <h2 id="generations">Generations: who was trusted, who signed</h2>
+      <ol class="lanes">
+        {lanes.map(({ generation, bars }) => {
+          const one = details.get(generation);
+          return (
+            <li key={generation} class={one === undefined ? 'gone' : ''} data-generation={generation}>
+              <span class="number">{generation}</span>
+              <span class="facts">
+                {one === undefined ? (
+                  'gone, its key destroyed'
+                ) : (
+                  <>
+                    <code title={`SHA-256 ${one.fingerprint}`}>{one.fingerprint.slice(0, 8)}</code> until{' '}
+                    {dayOf(Date.parse(one.notAfter))}
+                  </>
+                )}
+              </span>
+              <span class="bars">
+                {bars.map(({ role, from, to, left, width, open, known }) => (
+                  <span
+                    key={`${role} ${from}`}
+                    class={`bar ${role} ${known} ${open ? 'open' : ''}`}
+                    style={{ left: percent(left), width: percent(width) }}
+                    role="img"
+                    aria-label={`generation ${generation} ${ROLE[role]}, from ${momentOf(from, now)}, ${lengthOf(to - from)}${open ? ' so far' : ''}`}
+                    title={`${ROLE[role]} · from ${momentOf(from, now)} · ${lengthOf(to - from)}${open ? ' so far' : ''}`}
+                  >
+                    {width > 0.07 && <span class="length">{lengthOf(to - from)}</span>}
+                  </span>
+                ))}
+              </span>
+            </li>
+          );
+        })}
+      </ol>
+      <p class="ticks" aria-hidden="true">
+        {ticks.map(({ at, left }) => (
+          <span key={at} style={{ left: percent(left) }}>
+            {momentOf(at, now)}
+          </span>
+        ))}
+        <span class="today">now</span>
+      </p>
+      <p class="key">
+        <span class="bar next" /> known, not used <span class="bar current" /> signs{' '}
+        <span class="bar previous" /> trusted, no longer signs. Long rests are drawn short. From before{' '}
+        {momentOf(Date.parse(part.history.watchedSince), now)}, when this process began to watch, only that is
+        shown which the authority’s own state still says.
+      </p>
+    </section>
+  );
+};

@@ -1,0 +1,33 @@
+import type { Rest as RestDocument } from '../src/document.ts';
+
+export const Rest = ({ rest }: { rest: RestDocument }) => {
+  const { trustBundles, tlsProfiles, remarks } = rest;
+  if (trustBundles.length + tlsProfiles.length + remarks.length === 0) return null;
+  return (
+    <section class="rest" aria-labelledby="rest">
+      <h2 id="rest">Bundles, profiles, remarks</h2>
+      <ul>
+        {trustBundles.map(({ name, targets }) => (
+          <li key={`b ${name}`}>
+            <b>{name}</b> bundle in {targets.length} {targets.length === 1 ? 'place' : 'places'}
+            {targets[0] === undefined ? '' : `, ${targets[0].certificates} certificates`}
+          </li>
+        ))}
+        {tlsProfiles.map(({ namespace, name, type, written, problems }) => (
+          <li key={`p ${namespace}/${name}`}>
+            <b>
+              {namespace}/{name}
+            </b>{' '}
+            TLS profile {type}, {written ? 'written' : 'not written'}
+            {problems.length > 0 && `: ${problems.join('; ')}`}
+          </li>
+        ))}
+        {remarks.map((remark) => (
+          <li key={remark} class="remark">
+            {remark}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+};

@@ -1,0 +1,193 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Dashboard, serveDashboard } from '../../src/index.ts';
+import { AUTHORITY, Fleet } from '../../test/fleet.ts';
+import { launch } from './chromium.ts';
+import { firstPaint, longTasks, openPage } from './watched-page.ts';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await launch();
+});
+afterAll(() => browser?.close());
+
+const serve = async (fleet: Fleet, port = 0): Promise<Dashboard> =>
+  serveDashboard({ board: fleet.board, port });
+
+const begun = async (size: number): Promise<Fleet> => {
+  const fleet = new Fleet(size);
+  await fleet.settle();
+  await fleet.load();
+  await fleet.settle();
+  return fleet;
+};
+
+test('a thousand consumers: evidence arrives by and by, the list is scrolled and searched, and the page keeps up', async () => {
+  const fleet = await begun(1_000);
+  const dashboard = await serve(fleet);
+  const { page, misdeeds } = await openPage(browser, dashboard.url);
+  await page.waitForSelector('.cell');
+  const paint = await firstPaint(page);
+  const loading = (await longTasks(page)).length;
+  const worded: number[] = [];
+  fleet.rotate.push('r1');
+  for (let shown = 0; shown <= 1_000; shown += 100) {
+    await fleet.load(fleet.names.slice(0, shown));
+    await fleet.settle();
+    const began = performance.now();
+    const part = await fleet.board.part(`authority/${AUTHORITY}`);
+    worded.push(Math.round(performance.now() - began));
+    expect(JSON.stringify(part).length).toBeLessThan(1_000_000);
+    if (shown === 1_000) break;
+    await page.waitForFunction(
+      (count) => document.querySelector('.gate')?.textContent?.includes(`${count} of 1000`),
+      shown,
+    );
+    await page.mouse.move(300, 600);
+    await page.mouse.wheel(0, 400);
+  }
+  await page.waitForSelector('[data-phase=Activating]');
+  const rows = await page.locator('.consumers tbody tr').count();
+  expect(rows).toBeLessThan(60);
+  expect(await page.locator('.cell').count()).toBeLessThan(30);
+  expect(await page.textContent('.consumers h2')).toContain('1\u202f000');
+  await page.fill('input[type=search]', 'service-0777');
+  await page.waitForFunction(() => document.querySelectorAll('.consumers tbody tr').length === 1);
+  const tasks = (await longTasks(page)).map(Math.round);
+  console.log(
+    `1,000 consumers: first paint ${Math.round(paint)} ms; long tasks: ${loading} while loading, ${tasks.length - loading} over 12 updates, each of them ${tasks.slice(loading).join(', ') || '-'} ms; server: ${worded.join(', ')} ms to put a look into words`,
+  );
+  expect(misdeeds).toEqual({ said: [], requests: [] });
+  await page.context().close();
+  await dashboard.close();
+});
+
+test('whoever holds a rotation up is named, with what would free it, and no longer when it has shown it', async () => {
+  const fleet = await begun(5);
+  fleet.rotate.push('r1');
+  await fleet.settle();
+  await fleet.load(fleet.names.filter((name) => name !== 'service-3'));
+  await fleet.settle();
+  const dashboard = await serve(fleet);
+  const { page } = await openPage(browser, dashboard.url);
+  await page.waitForSelector('.blockers li');
+  expect(await page.textContent('.blockers')).toContain(
+    'service-3 is awaited: the next step needs it to load generation 2.',
+  );
+  expect(await page.textContent('.headline .detail')).toContain('Waiting for service-3.');
+  expect(await page.locator('tr.waits').allTextContents()).toEqual([expect.stringContaining('service-3')]);
+  await fleet.load();
+  await fleet.settle();
+  await page.waitForSelector('[data-phase=Activating]');
+  expect(await page.textContent('.headline')).not.toContain('Waiting for service-3.');
+  await page.context().close();
+  await dashboard.close();
+});
+
+test('what somebody changed and Handover put right is on the page', async () => {
+  const fleet = await begun(2);
+  const dashboard = await serve(fleet);
+  const { page } = await openPage(browser, dashboard.url);
+  await page.waitForSelector('.cell');
+  const stored = await fleet.objects.read('shop/secrets/service-1');
+  fleet.objects.put('shop/secrets/service-1', {
+    data: { ...stored?.data, 'ca.crt': 'nonsense' },
+    ...(stored?.record === undefined ? {} : { record: stored.record }),
+  });
+  await fleet.settle();
+  await page.waitForFunction(() => document.querySelector('[data-tally=repairs]')?.textContent === '1');
+  await page.getByLabel('drift repairs').check();
+  expect(await page.locator('.log li').allTextContents()).toEqual([
+    expect.stringContaining('shop/secrets/service-1: somebody had changed it'),
+  ]);
+  await page.context().close();
+  await dashboard.close();
+});
+
+test('text from outside stays text', async () => {
+  const fleet = await begun(1);
+  const { plan, sight } = await fleet.once();
+  const name = '<img src=x onerror=alert(1)>';
+  const consumers = sight.seen.consumers.map((consumer) => ({ ...consumer, id: name }));
+  fleet.board.saw({
+    authority: AUTHORITY,
+    plan,
+    sight: { ...sight, seen: { ...sight.seen, consumers } },
+    acted: false,
+  });
+  fleet.board.repaired(name, '<script>alert(1)</script>');
+  const dashboard = await serve(fleet);
+  const { page, misdeeds } = await openPage(browser, dashboard.url);
+  await page.waitForSelector('.log li');
+  expect(await page.locator('.consumers tbody th').first().textContent()).toBe(name);
+  expect(await page.locator('img, script:not([src])').count()).toBe(0);
+  expect(misdeeds).toEqual({ said: [], requests: [] });
+  await page.context().close();
+  await dashboard.close();
+});
+
+test('a page whose server goes away says so, and is live again when it is back', async () => {
+  const fleet = await begun(2);
+  const first = await serve(fleet);
+  const { page } = await openPage(browser, first.url);
+  await page.waitForSelector('.link-state.live');
+  await first.close();
+  await page.waitForSelector('.link-state.lost');
+  const second = await serve(fleet, first.port);
+  fleet.rotate.push('r1');
+  await fleet.settle();
+  await page.waitForSelector('.link-state.live', { timeout: 60_000 });
+  await page.waitForSelector('[data-phase=Introducing]');
+  await page.context().close();
+  await second.close();
+});
+
+test('one of several authorities is chosen by a link, and the address keeps the choice', async () => {
+  const fleet = await begun(2);
+  const { plan, sight } = await fleet.once();
+  fleet.board.saw({ authority: 'shop/zeta', plan, sight, acted: false });
+  const dashboard = await serve(fleet);
+  const { page } = await openPage(browser, dashboard.url);
+  await page.waitForSelector(`[data-authority="${AUTHORITY}"]`);
+  await page.getByRole('link', { name: 'shop/zeta' }).press('Enter');
+  await page.waitForSelector('[data-authority="shop/zeta"]');
+  await page.reload();
+  await page.waitForSelector('[data-authority="shop/zeta"]');
+  await page.context().close();
+  await dashboard.close();
+});
+
+test('the browser refuses what the policy forbids, and a page that tried would not go unnoticed', async () => {
+  const fleet = await begun(1);
+  const dashboard = await serve(fleet);
+  const { page, misdeeds } = await openPage(browser, dashboard.url);
+  await page.waitForSelector('.cell');
+  const done = await page.evaluate(async () => {
+    const succeeded: string[] = [];
+    const attempt = async (what: string, act: () => unknown): Promise<void> => {
+      try {
+        await act();
+        succeeded.push(what);
+      } catch {
+        // Refused, as it should be.
+      }
+    };
+    await attempt('markup from a string', () => document.body.insertAdjacentHTML('beforeend', '<b>x</b>'));
+    const script = document.createElement('script');
+    script.append('document.title = "ran"');
+    document.body.append(script);
+    if (document.title === 'ran') succeeded.push('an inline script');
+    await attempt('a request elsewhere', () => fetch('http://127.0.0.1:1/'));
+    document.body.setAttribute('style', 'opacity: 0.5');
+    if (getComputedStyle(document.body).opacity !== '1') succeeded.push('an inline style');
+    return succeeded;
+  });
+  expect(done).toEqual([]);
+  await expect
+    .poll(() => misdeeds.said.filter((said) => said.includes('policy: ')).length)
+    .toBeGreaterThanOrEqual(4);
+  for (const directive of ['require-trusted-types-for', 'connect-src', 'style-src-attr'])
+    expect(misdeeds.said.some((said) => said.startsWith(`error: policy: ${directive}`))).toBe(true);
+  await page.context().close();
+  await dashboard.close();
+});

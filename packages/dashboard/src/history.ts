@@ -1,0 +1,86 @@
+import { type AuthorityState, type Generation, SKEW } from '@handover/core';
+import type { History, Role, Span } from './document.ts';
+
+const MOST_SPANS = 120;
+
+interface Open {
+  readonly generation: number;
+  readonly role: Role;
+  readonly from: number;
+  readonly known: Span['known'];
+}
+
+const iso = (at: number): string => new Date(at).toISOString();
+
+/** What the state still says of how a generation came to its role. Certificates begin an hour before they are made. */
+const fromState = (generation: Generation, beganAs: Role): readonly (Open & { readonly to?: number })[] => {
+  const { number, role, since, anchors, hasKey } = generation;
+  const made = anchors[0].notBefore + (hasKey ? SKEW : 0);
+  const now: Open = { generation: number, role, from: since, known: 'state' };
+  const before = role === 'current' ? 'next' : 'current';
+  // Minted at once as what it is, or adopted: there is nothing before.
+  if (role === beganAs || since - made < 1_000) return [now];
+  return [{ generation: number, role: before, from: made, to: since, known: 'state' }, now];
+};
+
+/** Which generation had which role, when: from the authority's state, and from watching it change. */
+export class HistoryKeeper {
+  readonly #watchedSince: number;
+  readonly #closed: Span[] = [];
+  readonly #open = new Map<number, Open>();
+  #begun = false;
+
+  constructor(watchedSince: number) {
+    this.#watchedSince = watchedSince;
+  }
+
+  /** True when a role changed. */
+  saw(state: AuthorityState | undefined, now: number): boolean {
+    if (state === undefined) return false;
+    if (!this.#begun) {
+      this.#begun = true;
+      for (const generation of [...state.generations].reverse()) {
+        // The first of all was never `next`.
+        const beganAs = generation.number === 1 && generation.role === 'current' ? 'current' : 'next';
+        for (const { to, ...open } of fromState(generation, beganAs)) {
+          if (to === undefined) this.#open.set(open.generation, open);
+          else this.#close(open, to);
+        }
+      }
+      return true;
+    }
+    let changed = false;
+    const present = new Set(state.generations.map(({ number }) => number));
+    for (const [number, open] of this.#open) {
+      if (present.has(number)) continue;
+      this.#open.delete(number);
+      this.#close(open, now);
+      changed = true;
+    }
+    for (const { number, role, since } of state.generations) {
+      const open = this.#open.get(number);
+      if (open?.role === role) continue;
+      // `since` is the home's word for it, and later than the span it ends.
+      const from = open === undefined || since > open.from ? since : now;
+      if (open !== undefined) this.#close(open, from);
+      this.#open.set(number, { generation: number, role, from, known: 'seen' });
+      changed = true;
+    }
+    return changed;
+  }
+
+  #close({ generation, role, from, known }: Open, to: number): void {
+    this.#closed.push({ generation, role, from: iso(from), to: iso(to), known });
+    if (this.#closed.length > MOST_SPANS) this.#closed.splice(0, this.#closed.length - MOST_SPANS);
+  }
+
+  history(): History {
+    const open = [...this.#open.values()].map(
+      ({ generation, role, from, known }): Span => ({ generation, role, from: iso(from), to: null, known }),
+    );
+    return {
+      watchedSince: iso(this.#watchedSince),
+      spans: [...this.#closed, ...open].sort((a, b) => Date.parse(a.from) - Date.parse(b.from)),
+    };
+  }
+}

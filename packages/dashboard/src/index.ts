@@ -1,0 +1,14 @@
+export { Board, type BoardOptions, type PartName, type Pass } from './board.ts';
+export type {
+  AuthorityPart,
+  BoardDocument,
+  Cell,
+  Figures,
+  History,
+  LogEntry,
+  Parts,
+  Rest,
+  Span,
+  TrustGrid,
+} from './document.ts';
+export { type Dashboard, type DashboardOptions, serveDashboard } from './server.ts';

@@ -1,0 +1,24 @@
+import type { Action } from '@handover/core';
+import { digestOf, type Sight } from '@handover/engine';
+
+export interface Repair {
+  readonly object: string;
+  readonly what: 'changed' | 'deleted';
+}
+
+/** Objects that somebody else changed or took away, and that these actions put right. */
+export const repairsIn = (
+  actions: readonly Action[],
+  { stored }: Pick<Sight, 'stored'>,
+  known: ReadonlySet<string>,
+): readonly Repair[] =>
+  actions.flatMap((action): readonly Repair[] => {
+    if (action.kind !== 'write-bundle' && action.kind !== 'write-leaf') return [];
+    const found = stored.get(action.object);
+    if (found === undefined)
+      return known.has(action.object) ? [{ object: action.object, what: 'deleted' }] : [];
+    const { record } = found;
+    return record !== undefined && record.digest !== digestOf(found.data)
+      ? [{ object: action.object, what: 'changed' }]
+      : [];
+  });

@@ -1,0 +1,103 @@
+import type { ServerResponse } from 'node:http';
+import type { Board, PartName } from './board.ts';
+
+/** Changes within this are sent together. */
+const COALESCE_MS = 150;
+const HEARTBEAT_MS = 15_000;
+/** Whoever has taken nothing for this long is let go; a browser comes back by itself. */
+const STUCK_MS = 30_000;
+const RETRY_MS = 2_000;
+
+/**
+ * One page that follows the board by server-sent events. What is remembered for it is the names of the parts that changed, never
+ * what was in them: a slow reader gets fewer and newer ones, and costs no memory.
+ */
+export class Stream {
+  readonly #board: Board;
+  readonly #response: ServerResponse;
+  readonly #dirty = new Set<PartName>();
+  readonly #unsubscribe: () => void;
+  readonly #heartbeat: NodeJS.Timeout;
+  #timer: NodeJS.Timeout | undefined;
+  #stuck: NodeJS.Timeout | undefined;
+  #busy = false;
+  #ended = false;
+
+  constructor(board: Board, response: ServerResponse, onEnd: () => void) {
+    this.#board = board;
+    this.#response = response;
+    this.#unsubscribe = board.onChange((part) => this.#change(part));
+    this.#heartbeat = setInterval(() => {
+      if (!this.#busy) void this.#write(': still here\n\n');
+      // Written anew now and then even if nothing says that it changed.
+      this.#change('rest');
+    }, HEARTBEAT_MS);
+    response.once('close', () => {
+      this.#end();
+      onEnd();
+    });
+    void this.#write(`retry: ${RETRY_MS}\n\n`);
+    for (const part of board.parts()) this.#dirty.add(part);
+    void this.#flush();
+  }
+
+  #end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#unsubscribe();
+    clearInterval(this.#heartbeat);
+    clearTimeout(this.#timer);
+    clearTimeout(this.#stuck);
+  }
+
+  /** Ends the connection. */
+  close(): void {
+    this.#end();
+    this.#response.destroy();
+  }
+
+  #change(part: PartName): void {
+    this.#dirty.add(part);
+    if (this.#timer !== undefined || this.#busy || this.#ended) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      void this.#flush();
+    }, COALESCE_MS);
+  }
+
+  /** One part at a time, each as it is when its turn comes, and the next only when the last has been taken. */
+  async #flush(): Promise<void> {
+    if (this.#busy) return;
+    this.#busy = true;
+    try {
+      for (const name of this.#dirty) {
+        this.#dirty.delete(name);
+        const part = await this.#board.part(name);
+        if (part === undefined) continue;
+        if (this.#ended) return;
+        await this.#write(`event: ${part.event}\ndata: ${JSON.stringify(part.data)}\n\n`);
+      }
+      await this.#write('event: whole\ndata: {}\n\n');
+    } catch {
+      this.close();
+    } finally {
+      this.#busy = false;
+    }
+    const [next] = this.#dirty;
+    if (next !== undefined) this.#change(next);
+  }
+
+  async #write(text: string): Promise<void> {
+    if (this.#ended || this.#response.write(text)) return;
+    this.#stuck = setTimeout(() => this.close(), STUCK_MS);
+    await new Promise<void>((resolve) => {
+      const go = (): void => {
+        this.#response.off('drain', go);
+        this.#response.off('close', go);
+        resolve();
+      };
+      this.#response.once('drain', go).once('close', go);
+    });
+    clearTimeout(this.#stuck);
+  }
+}

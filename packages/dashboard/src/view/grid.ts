@@ -1,0 +1,67 @@
+import type { Cell, Party, TrustGrid } from '../document.ts';
+import { counted, shortName } from './words.ts';
+
+/** One row or column as it is drawn: one party, or all that stand alike. */
+export interface Line {
+  readonly label: string;
+  readonly title: string;
+  readonly group: number;
+  readonly count: number;
+}
+
+export interface GridView {
+  readonly rows: readonly Line[];
+  readonly columns: readonly Line[];
+  readonly cell: (row: Line, column: Line) => Cell;
+  /** Pairs by what they are now. */
+  readonly totals: { readonly ok: number; readonly waits: number; readonly fails: number };
+}
+
+const MOST_APART = 16;
+
+const linesOf = (parties: readonly Party[]): readonly Line[] => {
+  if (parties.length <= MOST_APART)
+    return parties.map(({ name, group }) => ({ label: shortName(name), title: name, group, count: 1 }));
+  const groups = new Map<number, string[]>();
+  for (const { name, group } of parties) {
+    const names = groups.get(group);
+    if (names === undefined) groups.set(group, [name]);
+    else names.push(name);
+  }
+  return [...groups].map(([group, names]) => {
+    const [first = '', second] = names;
+    const label =
+      second === undefined ? shortName(first) : `${shortName(first)} + ${counted(names.length - 1)}`;
+    const title =
+      names.length > 20 ? `${names.slice(0, 20).join(', ')} and ${names.length - 20} more` : names.join(', ');
+    return { label, title, group, count: names.length };
+  });
+};
+
+const UNKNOWN: Cell = { now: 'ok', next: null };
+
+/** The grid as it is drawn: a line for each where they are few, a line for all that stand alike where they are many. */
+export const gridView = ({ presenters, verifiers, cells }: TrustGrid): GridView => {
+  const rows = linesOf(presenters);
+  const columns = linesOf(verifiers);
+  const cell = (row: Line, column: Line): Cell => cells[row.group]?.[column.group] ?? UNKNOWN;
+  const totals = { ok: 0, waits: 0, fails: 0 };
+  for (const row of rows)
+    for (const column of columns) totals[cell(row, column).now] += row.count * column.count;
+  return { rows, columns, cell, totals };
+};
+
+const NOW = { ok: 'verifies', waits: 'verifies, not settled', fails: 'is refused' } as const;
+const NEXT = { ok: 'would verify', waits: 'would verify, but only just', fails: 'would be refused' } as const;
+
+/** A cell in words. */
+export const cellWords = (
+  row: Line,
+  column: Line,
+  { now, next, why, whyNext }: Cell,
+  step: string | null,
+): string => {
+  const first = `${row.label} before ${column.label}: ${NOW[now]}${why === undefined ? '' : ` (${why})`}.`;
+  if (next === null || step === null) return first;
+  return `${first} If we were to ${step} now: ${NEXT[next]}${whyNext === undefined ? '' : ` (${whyNext})`}.`;
+};

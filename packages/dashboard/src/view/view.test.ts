@@ -1,0 +1,246 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { AuthorityPart, History, TrustGrid } from '../document.ts';
+import { calendarOf, type Expiry } from './calendar.ts';
+import { consumerRows, rowsInSight } from './consumers.ts';
+import { cellWords, gridView } from './grid.ts';
+import { headlineOf, stationsOf } from './headline.ts';
+import { timelineOf } from './timeline.ts';
+import { counted, few, lengthOf, shortName } from './words.ts';
+
+const NOW = Date.UTC(2030, 5, 1, 12);
+const iso = (at: number): string => new Date(at).toISOString();
+
+const part = (
+  phase: string,
+  roles: Readonly<Record<number, string>>,
+  more: Partial<AuthorityPart> = {},
+  blockedBy: AuthorityPart['status']['blockedBy'] = [],
+): AuthorityPart => ({
+  id: 'shop/mesh',
+  status: {
+    namespace: 'shop',
+    name: 'mesh',
+    phase,
+    generations: Object.entries(roles).map(([generation, role]) => ({
+      generation: Number(generation),
+      role,
+      fingerprint: 'ab'.repeat(32),
+      notBefore: iso(NOW),
+      notAfter: iso(NOW + 86_400_000),
+    })),
+    bundleHash: undefined,
+    blockedBy,
+    leaves: [],
+    consumers: ['b', 'a', 'c'].map((name) => ({
+      name,
+      kind: 'hot',
+      evidence: 'acknowledged',
+      hash: null,
+      at: iso(NOW),
+    })),
+    wakeAt: null,
+    notes: [],
+    next: [],
+  },
+  trust: { step: null, presenters: [], verifiers: [], cells: [] },
+  history: { watchedSince: iso(NOW), spans: [] },
+  awaited: [],
+  blockers: blockedBy.length,
+  ...more,
+});
+
+describe('Words', () => {
+  test('lengths of time are one number', () => {
+    expect([0, 999, 1_000, 61_000, 3_600_000, 90 * 86_400_000, 5 * 365 * 86_400_000].map(lengthOf)).toEqual([
+      '0 s',
+      '0 s',
+      '1 s',
+      '1 min',
+      '1 h',
+      '90 d',
+      '5 y',
+    ]);
+  });
+
+  test('names are short, numbers are legible, lists end', () => {
+    expect(shortName('demo/secrets/gateway')).toBe('gateway');
+    expect(shortName('demo/configmaps/mesh-trust/ca.crt')).toBe('mesh-trust');
+    expect(shortName('whoever reads demo/configmaps/mesh-trust/ca.crt')).toBe('whoever reads mesh-trust');
+    expect(shortName('Deployment shop/gateway')).toBe('Deployment shop/gateway');
+    expect(counted(1234567)).toBe('1\u202f234\u202f567');
+    expect(few(['a', 'b', 'c'], 4)).toBe('a, b and c');
+    expect(few(['a', 'b', 'c', 'd'], 2)).toBe('a, b and 2 more');
+    expect(few([], 2)).toBe('');
+  });
+});
+
+describe('The headline', () => {
+  test('says which generation signs, which is coming or going, and who is waited for', () => {
+    expect(headlineOf(part('Stable', { 3: 'current' }))).toEqual({
+      tone: 'calm',
+      line: 'Generation 3 signs, and is all that is trusted.',
+      detail: 'Nobody is waited for.',
+    });
+    const waits = [{ consumer: 'orders', waitsFor: 'it to load generation 4', since: iso(NOW) }];
+    expect(headlineOf(part('Introducing', { 4: 'next', 3: 'current' }, {}, waits))).toMatchObject({
+      tone: 'moving',
+      line: 'Generation 4 is being introduced; 3 still signs.',
+      detail: 'Waiting for orders.',
+    });
+    expect(headlineOf(part('Activating', { 4: 'current', 3: 'previous' })).line).toBe(
+      'Generation 4 signs; 3 is still trusted.',
+    );
+    expect(headlineOf(part('Retiring', { 4: 'current', 2: 'distrusted' })).line).toContain('2 is distrusted');
+  });
+
+  test('is about trouble when a pair refuses each other, and counts every such pair', () => {
+    const trust: TrustGrid = {
+      step: null,
+      presenters: ['a', 'b', 'c'].map((name) => ({ name, group: 0 })),
+      verifiers: [
+        { name: 'a', group: 0 },
+        { name: 'b', group: 1 },
+      ],
+      cells: [
+        [
+          { now: 'ok', next: null },
+          { now: 'fails', next: null },
+        ],
+      ],
+    };
+    expect(headlineOf(part('Stable', { 1: 'current' }, { trust }))).toMatchObject({
+      tone: 'trouble',
+      detail: '3 pairs refuse each other now.',
+    });
+  });
+
+  test('the steps of a rotation are done, now and ahead', () => {
+    expect(stationsOf(part('Activating', { 4: 'current', 3: 'previous' })).map(({ state }) => state)).toEqual(
+      ['done', 'now', 'ahead'],
+    );
+    expect(stationsOf(part('Stable', { 4: 'current' }))).toEqual([]);
+    expect(stationsOf(part('Retiring', { 4: 'current', 3: 'distrusted' }))).toEqual([]);
+  });
+});
+
+describe('Consumers', () => {
+  test('whoever is waited for comes first, also who is no consumer', () => {
+    const waits = [{ consumer: 'whoever reads x', waitsFor: 'it to load generation 2', since: iso(NOW) }];
+    const rows = consumerRows(
+      part(
+        'Introducing',
+        { 2: 'next', 1: 'current' },
+        { awaited: [{ name: 'c', waitsFor: ['it to load generation 2'] }] },
+        waits,
+      ),
+    );
+    expect(rows.map(({ name }) => name)).toEqual(['c', 'whoever reads x', 'a', 'b']);
+    expect(rows[0]).toMatchObject({ evidence: null, waitsFor: ['it to load generation 2'] });
+    expect(consumerRows(part('Stable', { 1: 'current' }), ' B ').map(({ name }) => name)).toEqual(['b']);
+  });
+
+  test('however one scrolls, every row in sight is drawn, and never many more', () => {
+    fc.assert(
+      fc.property(
+        fc.nat(5_000),
+        fc.nat(200_000),
+        fc.integer({ min: 50, max: 2_000 }),
+        (count, top, height) => {
+          const row = 30;
+          const { first, end } = rowsInSight(count, row, top, height);
+          expect(first).toBeGreaterThanOrEqual(0);
+          expect(end).toBeLessThanOrEqual(count);
+          expect(end - first).toBeLessThanOrEqual(height / row + 18);
+          for (const index of [Math.floor(top / row), Math.floor((top + height - 1) / row)])
+            if (index < count) expect(first <= index && index < end).toBe(true);
+        },
+      ),
+    );
+  });
+});
+
+describe('The grid', () => {
+  const grid = (size: number): TrustGrid => ({
+    step: 'retire generation 1',
+    presenters: Array.from({ length: size }, (_, n) => ({ name: `p${n}`, group: n % 2 })),
+    verifiers: Array.from({ length: size }, (_, n) => ({ name: `v${n}`, group: 0 })),
+    cells: [[{ now: 'ok', next: 'ok' }], [{ now: 'waits', next: 'fails', why: 'w', whyNext: 'n' }]],
+  });
+
+  test('a few have a line each; many that stand alike share one; pairs are counted in full', () => {
+    expect(gridView(grid(4)).rows.map(({ label }) => label)).toEqual(['p0', 'p1', 'p2', 'p3']);
+    const many = gridView(grid(1_000));
+    expect(many.rows.map(({ label, count }) => [label, count])).toEqual([
+      ['p0 + 499', 500],
+      ['p1 + 499', 500],
+    ]);
+    expect(many.totals).toEqual({ ok: 500_000, waits: 500_000, fails: 0 });
+  });
+
+  test('a square in words', () => {
+    const { rows, columns, cell } = gridView(grid(2));
+    const [, row] = rows;
+    const [column] = columns;
+    if (row === undefined || column === undefined) throw new Error('no line');
+    expect(cellWords(row, column, cell(row, column), 'retire generation 1')).toBe(
+      'p1 before v0: verifies, not settled (w). If we were to retire generation 1 now: would be refused (n).',
+    );
+  });
+});
+
+describe('The timeline', () => {
+  test('keeps order and bounds whatever the lengths: years of rest beside seconds of rotation', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 1, max: 5 * 365 * 86_400_000 }), { minLength: 1, maxLength: 30 }),
+        (lengths) => {
+          let at = NOW - lengths.reduce((sum, length) => sum + length, 0);
+          const spans = lengths.map((length, index): History['spans'][number] => {
+            const from = at;
+            at += length;
+            const last = index === lengths.length - 1;
+            return {
+              generation: index + 1,
+              role: 'current',
+              from: iso(from),
+              to: last ? null : iso(at),
+              known: 'seen',
+            };
+          });
+          const { lanes, ticks } = timelineOf({ watchedSince: iso(NOW), spans }, NOW);
+          expect(lanes.length).toBeLessThanOrEqual(7);
+          const bars = lanes.flatMap((lane) => lane.bars).sort((a, b) => a.from - b.from);
+          let edge = 0;
+          for (const { left, width } of bars) {
+            expect(left).toBeCloseTo(edge, 6);
+            expect(width).toBeGreaterThan(0);
+            edge = left + width;
+          }
+          expect(edge).toBeCloseTo(1, 6);
+          expect(
+            ticks.every(({ left }, index) => index === 0 || left - (ticks[index - 1]?.left ?? 0) >= 0.12),
+          ).toBe(true);
+        },
+      ),
+    );
+  });
+});
+
+test('the calendar has every certificate in one place: a month, later, or over', () => {
+  const at = (months: number): Expiry => ({
+    at: new Date(2030, 5 + months, 15).getTime(),
+    kind: months > 12 ? 'ca' : 'leaf',
+    name: `n${months}`,
+    authority: 'a',
+  });
+  const { months, later, overdue, soonest } = calendarOf(
+    [-1, 0, 1, 12, 13, 60].map(at),
+    new Date(2030, 5, 1).getTime(),
+  );
+  expect(months).toHaveLength(13);
+  expect(months.map(({ leaves }) => leaves)).toEqual([2, 1, ...Array(10).fill(0), 1]);
+  expect(later).toEqual({ cas: 2, leaves: 0 });
+  expect(overdue).toBe(1);
+  expect(soonest[0]?.name).toBe('n-1');
+});
