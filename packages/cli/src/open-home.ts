@@ -17,7 +17,7 @@ export interface HomeFlags extends KubeFlags, AskedFlags {
 export const homeOptions = (command: Command): Command =>
   kubeOptions(command.option('--home <home>', 'where the objects live: dir:PATH or kube', 'dir:.')).option(
     '--operator-namespace <ns>',
-    'with --home kube: the namespace that handover operator runs in (default: handover-system)',
+    'with --home kube: the namespace that handover operator runs in (default: handover-system; for certgen the Job’s own)',
   );
 
 /** A home for somebody who only looks. */
