@@ -1,7 +1,7 @@
 import { configMaps } from '@handover/kube';
 import { allowed, grantsFor } from '@handover/operator';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { eventsOf, isStable, Kubelet, leaf, mounted, rotate, workload } from './pods.ts';
+import { authoritySeen, eventsOf, isStable, Kubelet, leaf, mounted, rotate, workload } from './pods.ts';
 import { resource, type Stage, setStage, until } from './stage.ts';
 
 let stage: Stage;
@@ -127,7 +127,16 @@ test('an account that may tell nothing does its work all the same', async () => 
   );
   await rotate(stage, 'mesh', 'two');
   // Nobody vouches for the silent one: its owner restarts it once the new CA signs.
-  await until(async () => kubelet.made('env') === 6, 'the restart', 120_000);
+  await until(
+    async () => {
+      const { phase, blockedBy = [] } = await authoritySeen(stage, 'mesh');
+      const names = new Set(blockedBy.map(({ consumer }) => consumer));
+      return phase === 'Activating' && names.size === 1 && names.has('Deployment default/silent');
+    },
+    'only the silent one to be waited for',
+    120_000,
+  );
+  expect(kubelet.made('env')).toBe(6);
   await stage.cluster.kubectl('rollout', 'restart', 'deployment/silent');
   await until(isStable(stage, 'mesh', 3), 'the rotation to end', 120_000);
   const complaints = stage.events.filter((event) => event.kind === 'failed' && event.what === 'an Event');
