@@ -81,7 +81,7 @@ export const Consumers = ({ part, now }: { part: AuthorityPart; now: number }) =
             <tr>
               <th scope="col">consumer</th>
               <th scope="col" class="kind">
-                picks changes up
+                reloads
               </th>
               <th scope="col">evidence</th>
               <th scope="col" class="age">
