@@ -34,6 +34,9 @@ const counter = (register: Registry, which: MetricName): Counter => {
   return new Counter({ name, help, labelNames, registers: [register] });
 };
 
+/** What was seen has private keys in it, and is nobody's business here. */
+type Heard<E> = E extends unknown ? Omit<E, 'sight'> : never;
+
 /** Everything that is counted in one process. The only place that knows prom-client (docs/decisions/0901). */
 export class Metrics {
   readonly #register = new Registry();
@@ -100,7 +103,7 @@ export class Metrics {
   readonly onReload = ({ what, reason, error }: ReloadReport): void =>
     this.#reloads.inc({ what, result: error === undefined ? 'done' : 'failed', reason });
 
-  readonly on = (event: RunEvent | OperatorEvent): void => {
+  readonly on = (event: Heard<RunEvent | OperatorEvent>): void => {
     switch (event.kind) {
       case 'loaded':
         this.#leading.set(1);

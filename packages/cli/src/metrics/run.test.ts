@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -144,10 +146,14 @@ test('an address that is none, and one that is taken, are one line', async () =>
     code: 2,
     stderr: expect.stringMatching(/^USAGE: [^\n]+\n$/),
   });
-  expect(await handover(['run', dir, '--once', '--metrics-address', '127.0.0.1:1:1'])).toMatchObject({
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  expect(await handover(['run', dir, '--once', '--metrics-address', `127.0.0.1:${port}`])).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/^ADDRESS_UNUSABLE: [^\n]+\n$/),
   });
+  other.close();
   expect(await handover(['run', dir, '--once', '--log-level', 'loud'])).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(/^USAGE: [^\n]+\n$/),

@@ -40,6 +40,7 @@ const part = (
       at: iso(NOW),
     })),
     wakeAt: null,
+    expiring: null,
     notes: [],
     next: [],
   },
