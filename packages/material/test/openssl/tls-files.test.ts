@@ -37,7 +37,7 @@ const freePort = async (): Promise<number> => {
 
 /** The protocol that a client limited to one version ends up with. */
 const protocolAt = (port: number, version: SecureVersion): Promise<string> =>
-  new Promise((resolve) => {
+  new Promise((resolve, reject) => {
     const socket = connect({
       port,
       host: '127.0.0.1',
@@ -51,7 +51,10 @@ const protocolAt = (port: number, version: SecureVersion): Promise<string> =>
       resolve(result);
     };
     socket.on('secureConnect', () => end(`${socket.getProtocol()} ${socket.getCipher().standardName}`));
-    socket.on('error', () => end('refused'));
+    // Nobody there is no refusal.
+    socket.on('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'ECONNREFUSED' ? reject(error) : end('refused'),
+    );
   });
 
 const openSslServer = async (conf: string): Promise<{ port: number; stop: () => Promise<void> }> => {
@@ -62,8 +65,16 @@ const openSslServer = async (conf: string): Promise<{ port: number; stop: () => 
     { env: { ...process.env, OPENSSL_CONF: at('openssl.cnf', conf) }, stdio: ['pipe', 'pipe', 'ignore'] },
   );
   const ended = once(child, 'exit');
+  const accepts = new Promise<void>((resolve) => {
+    let said = '';
+    // It has more to say before it listens.
+    child.stdout.on('data', (chunk) => {
+      said += String(chunk);
+      if (said.includes('ACCEPT')) resolve();
+    });
+  });
   await Promise.race([
-    once(child.stdout, 'data'), // ACCEPT
+    accepts,
     ended.then(() => {
       throw new Error('openssl s_server ended');
     }),
