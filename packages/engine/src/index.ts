@@ -97,7 +97,7 @@ export {
   statusOf,
 } from './status.ts';
 export { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './stored-object.ts';
-export { throughCache } from './through-cache.ts';
+export { isAtRest, throughCache } from './through-cache.ts';
 export { checkTls, type TlsCheck } from './tls-check/check.ts';
 export type { Finding, TlsYardstick } from './tls-check/judge.ts';
 export { OFFERABLE } from './tls-check/names.ts';

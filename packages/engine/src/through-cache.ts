@@ -32,9 +32,13 @@ const mayRestOnCache = (action: Action): boolean =>
   action.kind === 'stamp' ||
   ((action.kind === 'write-bundle' || action.kind === 'write-leaf') && action.expect !== undefined);
 
+/** Nothing is to be done and nobody is waited for. */
+export const isAtRest = ({ actions, blockedBy, phase }: Plan): boolean =>
+  actions.length === 0 && blockedBy.length === 0 && phase === 'Stable';
+
 /**
  * Whether a plan that was made on a cache may be followed. To do nothing is always safe, but a cache that is behind must not
  * hold up a rotation: only a stable authority, of whom nobody wants anything, rests on it.
  */
-export const stands = ({ actions, blockedBy, phase }: Plan): boolean =>
-  actions.length === 0 ? phase === 'Stable' && blockedBy.length === 0 : actions.every(mayRestOnCache);
+export const stands = (plan: Plan): boolean =>
+  plan.actions.length === 0 ? isAtRest(plan) : plan.actions.every(mayRestOnCache);

@@ -92,7 +92,6 @@ handover.dev/take-over: "true" or --take-over is given.
 
 Examples:
   $ handover operator --health-address 0.0.0.0:8081
-  $ kubectl -n handover-system port-forward deploy/handover 8082   # then open http://127.0.0.1:8082
   $ handover operator --compat cainjector,service-ca --service-ca-authority handover-system/service-ca
   $ handover operator -f webhook.yaml --namespace my-webhook`,
     )

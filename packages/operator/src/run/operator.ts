@@ -4,6 +4,7 @@ import {
   authorityRef,
   type Home,
   idOf,
+  isAtRest,
   type Meters,
   type Outcome,
   observe,
@@ -582,7 +583,8 @@ export class Operator {
     const outcome = await reconcile(home, catalogue, id);
     if (outcome.plan.phase === 'Stable') this.#moving.delete(`Authority ${id}`);
     else this.#moving.add(`Authority ${id}`);
-    if (atRest(outcome.plan)) this.#drifts.authorityRests(workKey('Authority', id), register, outcome.sight);
+    if (isAtRest(outcome.plan))
+      this.#drifts.authorityRests(workKey('Authority', id), register, outcome.sight);
     else this.#drifts.moves(workKey('Authority', id));
     await this.#tell(home, register, id, outcome);
     const wishes = [
@@ -677,9 +679,6 @@ export class Operator {
     }
   }
 }
-
-const atRest = ({ actions, blockedBy, phase }: Plan): boolean =>
-  actions.length === 0 && blockedBy.length === 0 && phase === 'Stable';
 
 /** Why nobody will ever take care of a Leaf. */
 const orphanhood = ({ catalogue }: Register, { resource }: Declared): string | undefined => {
