@@ -140,6 +140,7 @@ export class Session {
       call.mayLeave?.();
       await this.#limit?.take(signal, about);
       let answer: HttpAnswer;
+      const began = performance.now();
       try {
         answer = await this.#once(call, about, signal);
       } catch (error) {
@@ -148,7 +149,7 @@ export class Session {
         mayReconnect = false;
         continue;
       }
-      const date = this.clock.see(answer.headers.date);
+      const date = this.clock.see(answer.headers.date, performance.now() - began);
       if (answer.status < 300) return { ...answer, date };
       if (answer.status === 401 && mayLogIn && (await this.#opened?.credentials.refresh())) {
         mayLogIn = false;
@@ -203,7 +204,7 @@ export class Session {
                     status = 200;
                     reported = true;
                     report();
-                    this.clock.see(given.date);
+                    this.clock.see(given.date, performance.now() - began);
                     stream.started(given);
                   },
                 },
