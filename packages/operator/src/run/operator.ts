@@ -112,7 +112,7 @@ export interface OperatorOptions {
 
 const RESYNC_MS = 30_000;
 /** How often is looked again while somebody is waited for. */
-const ASK_AGAIN_MS = 2_000;
+const ASK_AGAIN_MS = 1_000;
 const DEBOUNCE_MS = 20;
 /** How long after a drift was put right everything is looked at. */
 const AFTER_DRIFT_MS = 1_000;
