@@ -1,5 +1,5 @@
 import { HandoverError } from '@handover/material';
-import type { OperatorEvent } from '../run/operator.ts';
+import type { OperatorEvent } from '../run/operator-options.ts';
 
 const AGAIN_MS = 60_000;
 
