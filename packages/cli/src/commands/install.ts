@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { HandoverError } from '@handover/material';
 import {
   COMPAT,
@@ -9,6 +8,7 @@ import {
   installationYaml,
 } from '@handover/operator/install';
 import type { Define } from '../context.ts';
+import { version } from '../version.ts';
 
 interface Flags {
   readonly namespace: string;
@@ -36,13 +36,6 @@ const compatIn = (text: string): readonly Compat[] =>
     );
   });
 
-const ownVersion = (): string => {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    version: string;
-  };
-  return version;
-};
-
 export const define: Define = (command, context) => {
   command
     .option('--namespace <ns>', 'where the operator runs and keeps its state', DEFAULT_NAMESPACE)
@@ -63,7 +56,7 @@ Example:
   $ handover install --namespaced shop,pay | kubectl diff -f -`,
     )
     .action(({ image, json, ...flags }: Flags) => {
-      const options: InstallOptions = { ...flags, image: image ?? `handover:${ownVersion()}` };
+      const options: InstallOptions = { ...flags, image: image ?? `handover:${version()}` };
       context.stdout.write(
         json === true
           ? `${JSON.stringify({ apiVersion: 'v1', kind: 'List', items: installation(options) })}\n`
