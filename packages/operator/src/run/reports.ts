@@ -1,6 +1,5 @@
 import { authorityRef, type Outcome, type ProfileOutcome, vitalsOf } from '@handover/engine';
 import type { Kube } from '@handover/kube';
-import type { Instant } from '@handover/material';
 import type { Compatibility } from '../compat/compatibility.ts';
 import { Refusals } from '../compat/refusals.ts';
 import { leafIdOf } from '../compat/service-ca.ts';

@@ -73,13 +73,12 @@ const smuggled = (world: World, state: State, oracle: Oracle): string | undefine
     state.distrust.some((number) => authority.generations.some((generation) => generation.number === number))
   )
     return undefined;
-  const crosses = state.authority?.crosses.map((cross) => cross.fingerprint) ?? [];
   for (const number of state.bad) {
     for (const [id, consumer] of Object.entries(state.consumers)) {
       const nature = natureOf(world, id);
       if (nature.verifies === undefined || nature.hidden === true || nature.outside === true) continue;
       for (const pod of consumer.pods) {
-        if (!pod.pending && oracle.accepts([`l${number}r0`, ...crosses], pod.bundle, state.now)) {
+        if (!pod.pending && oracle.accepts([`l${number}r0`, ...state.signed], pod.bundle, state.now)) {
           return `${id} [${pod.bundle.join(', ')}] still accepts the distrusted generation ${number}`;
         }
       }
