@@ -3,6 +3,7 @@ import {
   type Home,
   isAtRest,
   isConflict,
+  type Outcome,
   reconcile,
   reconcileProfile,
   reconcileStaticBundle,
@@ -64,6 +65,9 @@ export class Term {
   /** Work with a step under way. */
   readonly #moving = new Set<string>();
   readonly #done = new Set<string>();
+  /** Authorities looked at in this term; and those whose rotation somebody else began, until its pods were nudged. */
+  readonly #looked = new Set<string>();
+  readonly #inherited = new Set<string>();
   readonly #races = new Map<string, number>();
   #keys: readonly string[] = [];
   #lookDue = 0;
@@ -182,6 +186,7 @@ export class Term {
     const outcome = await reconcile(home, register.catalogue, id);
     const { plan, sight } = outcome;
     this.#moves(work, plan.phase !== 'Stable');
+    this.#nudgeInherited(id, outcome);
     if (isAtRest(plan)) this.#drifts.authorityRests(work, register, sight);
     else this.#drifts.moves(work);
     await this.reports.authority(register, id, outcome);
@@ -196,6 +201,13 @@ export class Term {
     );
     if (asked && plan.blockedBy.length > 0) wishes.push(after(home.clock.now(), ASK_AGAIN_MS));
     return { again: instant(Math.min(...wishes)), acted: plan.actions.length > 0 };
+  }
+
+  /** Whoever led before may have died between a write and its nudges: without them a kubelet takes a minute or more. */
+  #nudgeInherited(id: string, { plan: { phase, blockedBy }, sight }: Outcome): void {
+    if (!this.#looked.has(id) && phase !== 'Stable') this.#inherited.add(id);
+    this.#looked.add(id);
+    if (blockedBy.length > 0 && this.#inherited.delete(id)) this.#home.nudge(sight.stored);
   }
 
   async #keepBundle(cached: Home, register: Register, bundle: TrustBundle, again: Instant): Promise<Passed> {
