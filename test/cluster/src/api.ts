@@ -6,6 +6,8 @@ export type Size = 'control-plane' | 'node';
 export interface ClusterOptions {
   /** Default `control-plane`: etcd and kube-apiserver, ready in seconds. `node` adds a node that runs pods. */
   readonly size?: Size;
+  /** With size `node`: how many; default 1. They share one network, and each image is loaded into all of them. */
+  readonly nodes?: number;
   /** Default: only with a node. Without it no ServiceAccounts, no garbage collection, no Deployments. */
   readonly controllerManager?: boolean;
   /** Default: only with a node. */
@@ -88,18 +90,18 @@ export interface NodeImage {
   readonly workingDirectory?: string;
 }
 
-/** The node of a cluster, and its network, which is the cluster's own: pods and node are not seen from the machine. */
+/** A node of a cluster, and the nodes' network, which is the cluster's own: pods and node are not seen from the machine. */
 export interface TestNode {
   readonly name: string;
   /** Of the node, inside. */
   readonly address: string;
   /** Before a command line, runs it in the cluster's network, with the machine's files: `[...enter, 'curl', …]`. */
   readonly enter: readonly string[];
-  /** Makes an image and loads it into containerd; gives its name. `localhost/busybox:1` is there from the start. */
+  /** Makes an image and loads it into every node's containerd; gives its name. `localhost/busybox:1` is there from the start. */
   loadImage(image: NodeImage): Promise<string>;
   /** A port on this machine's loopback that leads to an address inside: `forward('10.244.0.12:8443')`. */
   forward(target: string): Promise<number>;
-  /** Makes a port of this machine's loopback reachable inside, on loopback and on the node's address, by the same number. */
+  /** Makes a port of this machine's loopback reachable inside, on loopback and on the first node's address, by the same number. */
   expose(port: number): Promise<void>;
   /** The kubelet killed; pods go on. */
   stopKubelet(): Promise<void>;
@@ -108,5 +110,7 @@ export interface TestNode {
 
 export interface NodeCluster extends Cluster {
   readonly size: 'node';
+  /** The first one. */
   readonly node: TestNode;
+  readonly nodes: readonly TestNode[];
 }

@@ -102,8 +102,9 @@ export const bundlePod = async (): Promise<string> => {
 /** `kubelet`: fields of its configuration over the harness's own. */
 export async function setRotationStage(
   kubelet: Readonly<Record<string, unknown>> = {},
+  nodes = 1,
 ): Promise<RotationStage> {
-  const cluster = await startCluster({ size: 'node', kubelet });
+  const cluster = await startCluster({ size: 'node', nodes, kubelet });
   const end = new AbortController();
   const kube = connectTo(cluster, end.signal);
   const server = createServer();
