@@ -124,6 +124,7 @@ export class Session {
       call.mayLeave?.();
       await this.#limit?.take(signal, about);
       let answer: HttpAnswer;
+      const began = performance.now();
       try {
         answer = await this.#once(call, about, signal);
       } catch (error) {
@@ -132,7 +133,7 @@ export class Session {
         mayReconnect = false;
         continue;
       }
-      const date = this.clock.see(answer.headers.date);
+      const date = this.clock.see(answer.headers.date, performance.now() - began);
       if (answer.status < 300) return { ...answer, date };
       if (answer.status === 401 && mayLogIn && (await this.#opened?.credentials.refresh())) {
         mayLogIn = false;
@@ -187,7 +188,7 @@ export class Session {
                     status = 200;
                     reported = true;
                     report();
-                    this.clock.see(given.date);
+                    this.clock.see(given.date, performance.now() - began);
                     stream.started(given);
                   },
                 },

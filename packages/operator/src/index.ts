@@ -46,5 +46,6 @@ export {
 } from './resources/declarations.ts';
 export { RESOURCE_KINDS } from './resources/kinds.ts';
 export { type Health, type MetricsPage, serveHealth } from './run/health.ts';
-export { Operator, type OperatorEvent, type OperatorOptions } from './run/operator.ts';
+export { Operator } from './run/operator.ts';
+export type { OperatorEvent, OperatorOptions } from './run/operator-options.ts';
 export { openView, type View, type ViewOptions } from './run/view.ts';

@@ -1,6 +1,6 @@
 import type { Plan } from '@handover/core';
 import { expect, test } from 'vitest';
-import type { OperatorEvent } from '../run/operator.ts';
+import type { OperatorEvent } from '../run/operator-options.ts';
 import { sayToStranger } from './say.ts';
 
 const plan = (part: Partial<Plan>): Plan => ({

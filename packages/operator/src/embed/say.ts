@@ -1,5 +1,5 @@
 import { explain } from '@handover/core';
-import type { OperatorEvent } from '../run/operator.ts';
+import type { OperatorEvent } from '../run/operator-options.ts';
 import type { EmbedEvent } from './events.ts';
 
 /** What an operator's event says to whoever embeds it; undefined: nothing. Plans and what was seen, keys among it, stay here. */

@@ -28,7 +28,7 @@ let stage: RotationStage;
 let calls: ApiCalls;
 let operator: RunningOperator;
 /** Calls per second of each of the ten pods. */
-const RATE = 14;
+const RATE = 11;
 const LONG = 900_000;
 const RESTART_ONLY = ['frozen', 'once'];
 const HOT = MEMBERS.map(({ name }) => name).filter((name) => !RESTART_ONLY.includes(name));
