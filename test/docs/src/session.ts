@@ -11,7 +11,7 @@ export interface Outcome {
 }
 
 const TICK_MS = 100;
-const PATIENCE_MS = 420_000;
+const PATIENCE_MS = 240_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** One shell for one document: what a block sets, the next one has. */
