@@ -28,12 +28,14 @@ export class Session {
     this.#shell = spawn('bash', ['--norc', '--noprofile'], {
       cwd: folder,
       env,
-      stdio: ['pipe', 'ignore', 'inherit'],
+      stdio: ['pipe', 'ignore', 'ignore'],
     });
     this.#shell.on('exit', (code) => {
       this.#ended = code;
     });
     this.#send('set -o pipefail');
+    // It ends when nobody speaks to it any more, even if this process was killed: then nothing may go on.
+    this.#send('groups=; trap \'for group in $groups; do kill -TERM -- "-$group"; done\' EXIT');
   }
 
   #send(text: string): void {
@@ -69,7 +71,7 @@ export class Session {
     const script = this.#file('script');
     writeFileSync(script, `${text}\n`);
     // A session of its own, so that it can be ended with whatever it has started.
-    this.#send(`setsid bash '${script}' </dev/null >'${log}' 2>&1 &\necho $! >'${mark}'`);
+    this.#send(`setsid bash '${script}' </dev/null >'${log}' 2>&1 &\ngroups="$groups $!"; echo $! >'${mark}'`);
     const group = Number(await this.#mark(mark, text));
     this.#running.push({ group, what: text, log });
     for (let waited = 0; waited < PATIENCE_MS; waited += TICK_MS) {
