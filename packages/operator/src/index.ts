@@ -1,3 +1,4 @@
+export { ANNOTATIONS, type AnnotationEntry, type AnnotationOwner } from './annotations.ts';
 export { type CertgenHome, type CertgenHomeOptions, openCertgen } from './certgen/certgen.ts';
 export { type EmbedOptions, embed, type Own } from './embed/embed.ts';
 export type { EmbedEvent } from './embed/events.ts';
