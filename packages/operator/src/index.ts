@@ -1,6 +1,7 @@
 export { type CertgenHome, type CertgenHomeOptions, openCertgen } from './certgen/certgen.ts';
 export { type EmbedOptions, embed, type Own } from './embed/embed.ts';
-export type { EmbedAuthority, EmbedInjection, EmbedLeaf, EmbedSpec } from './embed/resources.ts';
+export type { EmbedEvent } from './embed/events.ts';
+export type { EmbedAuthority, EmbedInjection, EmbedLeaf, EmbedSpec } from './embed/spec.ts';
 export { type Held, heldOf } from './home/held.ts';
 export { KubeHome, type KubeHomeOptions } from './home/home.ts';
 export { kindsWith } from './home/kinds.ts';
