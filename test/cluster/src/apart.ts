@@ -17,14 +17,14 @@ export interface ProgramApart {
   readonly path: string;
   /** The module whose version it has. */
   readonly module: string;
-  /** The variable in it that holds its version, for the linker. */
-  readonly versionVariable?: string;
+  /** Variables of its code that its own build sets, for the linker; made from the version of a module in go.mod. */
+  readonly variables?: (versionOf: (module: string) => string) => Readonly<Record<string, string>>;
 }
 
 const read = ({ name }: ProgramApart, file: string): string =>
   readFileSync(join(modulesDirectory, name, file), 'utf8');
 
-export const versionApart = (program: ProgramApart): string => {
+const versionIn = (program: ProgramApart, named: string): string => {
   const words = read(program, 'go.mod')
     .split('\n')
     .map((line) =>
@@ -33,15 +33,15 @@ export const versionApart = (program: ProgramApart): string => {
         .replace(/^require\s+/, '')
         .split(/\s+/),
     );
-  return (
-    words.find(([module, version]) => module === program.module && version?.startsWith('v'))?.[1] ?? 'unknown'
-  );
+  return words.find(([module, version]) => module === named && version?.startsWith('v'))?.[1] ?? 'unknown';
 };
 
+export const versionApart = (program: ProgramApart): string => versionIn(program, program.module);
+
 const argumentsOf = (program: ProgramApart): readonly string[] => {
-  const { versionVariable } = program;
-  const version = versionVariable === undefined ? [] : [`-X ${versionVariable}=${versionApart(program)}`];
-  return ['build', '-mod=readonly', '-trimpath', '-ldflags', ['-s', '-w', ...version].join(' ')];
+  const variables = program.variables?.((module) => versionIn(program, module)) ?? {};
+  const set = Object.entries(variables).map(([name, value]) => `-X ${name}=${value}`);
+  return ['build', '-mod=readonly', '-trimpath', '-ldflags', ['-s', '-w', ...set].join(' ')];
 };
 
 const hashOf = (program: ProgramApart): string => {
