@@ -1,4 +1,5 @@
 import type { Base } from './image/bases.ts';
+import type { ImageSpec } from './image/image.ts';
 import type { CertificateFiles } from './pki.ts';
 
 export type Size = 'control-plane' | 'node';
@@ -65,6 +66,8 @@ export interface Cluster {
   readonly clientCert: string;
   readonly clientKey: string;
   readonly apiServer: ApiServer;
+  /** The program itself, for what goes on: `port-forward`, `get --watch`. */
+  readonly kubectlPath: string;
   /** Standard output of kubectl as administrator; rejects with what it said on standard error. */
   kubectl(...args: readonly string[]): Promise<string>;
   /** `kubectl apply --server-side` of these objects. */
@@ -78,16 +81,11 @@ export interface Cluster {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export interface NodeImage {
-  /** `localhost/app:1`: nothing is ever pulled, so pods say `imagePullPolicy: Never`. */
-  readonly name: string;
+export interface NodeImage extends Omit<ImageSpec, 'layers'> {
   /** Default `node`: the Node that runs this, with its libraries. */
   readonly base?: Base;
   /** Path in the image → file or folder of this machine. */
   readonly files?: Readonly<Record<string, string>>;
-  readonly entrypoint?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
-  readonly workingDirectory?: string;
 }
 
 /** A node of a cluster, and the nodes' network, which is the cluster's own: pods and node are not seen from the machine. */

@@ -155,6 +155,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       clientCert: admin.certFile,
       clientKey: admin.keyFile,
       apiServer: plane.apiServer,
+      kubectlPath: join(bin, 'kubectl'),
       ...kubectlOf(join(bin, 'kubectl'), kubeconfig, join(directory, 'kubectl-cache')),
       kubeconfigFor: (commonName, organizations = []) =>
         credentials.kubeconfigFor(`user-${commonName.replaceAll(/[^a-zA-Z0-9.-]/g, '_')}`, url, {

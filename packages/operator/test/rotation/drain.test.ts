@@ -97,7 +97,7 @@ const expectRotated = async ({ old, pair, revisions }: Standing): Promise<void> 
 };
 
 beforeAll(async () => {
-  stage = await setRotationStage({}, 2);
+  stage = await setRotationStage({}, { nodes: 2 });
   nodes = stage.cluster.nodes.map(({ name }) => name);
   mesh = new MeshStage(stage, { members: PAIRS, rate: 8, spread: true, linger: 5 });
   stage.startOperator();

@@ -19,17 +19,15 @@ export interface StartingNodes {
   readonly nodes: readonly TestNode[];
 }
 
-const layered = (image: NodeImage): ImageSpec => ({
-  name: image.name,
+/** An image of folders on a base, as the writer takes it. */
+export const folderImage = ({ base = 'node', files = {}, ...image }: NodeImage): ImageSpec => ({
+  ...image,
   layers: [
-    BASES[image.base ?? 'node'],
+    ...(base === 'scratch' ? [] : [BASES[base]]),
     (tar) => {
-      for (const [path, from] of Object.entries(image.files ?? {})) tar.add(path.replace(/^\/+/, ''), from);
+      for (const [path, from] of Object.entries(files)) tar.add(path.replace(/^\/+/, ''), from);
     },
   ],
-  ...(image.entrypoint === undefined ? {} : { entrypoint: image.entrypoint }),
-  ...(image.env === undefined ? {} : { env: image.env }),
-  ...(image.workingDirectory === undefined ? {} : { workingDirectory: image.workingDirectory }),
 });
 
 export function makeNodes(where: readonly NodePlace[], given: Omit<NodesInput, 'PATH'>): StartingNodes {
@@ -98,7 +96,7 @@ export function makeNodes(where: readonly NodePlace[], given: Omit<NodesInput, '
       address: place.address,
       enter: network.enter,
       loadImage: async (image) => {
-        await load(layered(image));
+        await load(folderImage(image));
         return image.name;
       },
       forward: async (target) => {
