@@ -71,7 +71,9 @@ export class Session {
     const script = this.#file('script');
     writeFileSync(script, `${text}\n`);
     // A session of its own, so that it can be ended with whatever it has started.
-    this.#send(`setsid bash '${script}' </dev/null >'${log}' 2>&1 &\ngroups="$groups $!"; echo $! >'${mark}'`);
+    this.#send(
+      `setsid bash '${script}' </dev/null >'${log}' 2>&1 &\ngroups="$groups $!"; echo $! >'${mark}'`,
+    );
     const group = Number(await this.#mark(mark, text));
     this.#running.push({ group, what: text, log });
     for (let waited = 0; waited < PATIENCE_MS; waited += TICK_MS) {
