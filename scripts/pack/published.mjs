@@ -48,6 +48,7 @@ export const PUBLISHED = [
       files: SHIPPED,
       peerDependencies: source.peerDependencies,
       peerDependenciesMeta: source.peerDependenciesMeta,
+      publishConfig: { access: 'public' }, // a name with a scope is private otherwise
     }),
   },
   {
