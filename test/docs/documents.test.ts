@@ -152,7 +152,7 @@ test.each(DOCUMENTS.filter((document) => stepsIn(document).length > 0))('%s', as
       expect(difference(block.text, shown.output), `${shown.at} shows something else`).toBeUndefined();
     } else if (block.language === 'sh') {
       shown = { output: '', at };
-      for (const written of stepsOf(hurried(block.text), block.line)) {
+      for (const written of stepsOf(block.text, block.line)) {
         const where = `${document}:${written.line}: ${written.text}`;
         const step = isLeftOut(document, written) ? undefined : withoutStepsOfCi(written);
         if (step === undefined) {

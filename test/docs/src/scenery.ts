@@ -116,6 +116,7 @@ export const loadNginx = async (cluster: NodeCluster, program: string): Promise<
     '/etc/group': '/etc/group',
     '/var/lib/nginx': empty,
     '/var/log/nginx': empty,
+    '/run': empty,
   };
   const libraries = execFileSync('ldd', [program], { encoding: 'utf8' });
   for (const [, path = ''] of libraries.matchAll(/(?:=>\s*|^\s*)(\/\S+)\s+\(/gm))

@@ -78,7 +78,9 @@ export class Session {
     this.#running.push({ group, what: text, log });
     for (let waited = 0; waited < PATIENCE_MS; waited += TICK_MS) {
       if (ready.test(read(log))) return;
-      if (!isAlive(group)) throw new Error(`ended before it was ready: ${text}\n${read(log)}`);
+      // Right after its start it has not made its own group yet.
+      if (!isAlive(group) && !exists(group))
+        throw new Error(`ended before it was ready: ${text}\n${read(log)}`);
       await pause(TICK_MS);
     }
     throw new Error(`never said ${ready}: ${text}\n${read(log)}`);
@@ -116,14 +118,15 @@ const signal = (group: number, name: NodeJS.Signals): void => {
   }
 };
 
-const isAlive = (group: number): boolean => {
+const exists = (id: number): boolean => {
   try {
-    process.kill(-group, 0);
+    process.kill(id, 0);
     return true;
   } catch {
     return false;
   }
 };
+const isAlive = (group: number): boolean => exists(-group);
 
 const read = (path: string): string => {
   try {
