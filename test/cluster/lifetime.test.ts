@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { noNodeBecause, startCluster } from './src/index.ts';
+import { cgroupPaths } from './src/node/cgroups.ts';
 import { places } from './src/places.ts';
 import { identify, isAlive, type ProcessId } from './src/process-id.ts';
 import { readRecords } from './src/record.ts';
@@ -78,11 +80,12 @@ const sharing = (namespace: string): string[] =>
     }
   });
 
-const SLEEPER = {
+const sleeper = (node: string): object => ({
   apiVersion: 'v1',
   kind: 'Pod',
-  metadata: { name: 'sleeper', namespace: 'default' },
+  metadata: { name: `sleeper-on-${node}`, namespace: 'default' },
   spec: {
+    nodeName: node,
     containers: [
       {
         name: 'main',
@@ -94,7 +97,14 @@ const SLEEPER = {
     ],
     volumes: [{ name: 'memory', emptyDir: { medium: 'Memory' } }],
   },
-} as const;
+});
+
+/** Groups of this cluster's nodes, looked for rather than taken from the record. */
+const cgroupsOf = (directory: string): string[] =>
+  cgroupPaths('')
+    .flatMap((hierarchy) => readdirSync(hierarchy).map((name) => join(hierarchy, name)))
+    .filter((path) => basename(path).startsWith(`handover-${basename(directory)}`))
+    .sort();
 
 /** Mounts and network interfaces of this machine. */
 const machine = (): object => ({
@@ -103,22 +113,30 @@ const machine = (): object => ({
 });
 
 it.skipIf(noNodeBecause() !== undefined)(
-  'leaves no pod, mount, bridge, namespace or cgroup of a node behind, when the process that started it is killed',
+  'leaves no pod, mount, bridge, namespace or cgroup of two nodes behind, when the process that started them is killed',
   async () => {
     const before = machine();
-    const { child, directory } = await clusterOfAnotherProcess({ size: 'node' }, SLEEPER);
+    const { child, directory } = await clusterOfAnotherProcess(
+      { size: 'node', nodes: 2 },
+      sleeper('test-node'),
+      sleeper('test-node-2'),
+    );
     expect(machine()).toEqual(before);
     const record = recordOf(directory);
     const network = record?.processes.find(({ name }) => name === 'network');
     if (record === undefined || network === undefined) throw new Error('no record of the cluster');
+    const names = record.processes.map(({ name }) => name);
+    for (const name of ['node', 'node-init', 'containerd', 'kubelet'])
+      expect(names).toEqual(expect.arrayContaining([name, `${name}-2`]));
     const namespace = readlinkSync(`/proc/${network.pid}/ns/net`);
     expect(record.cgroups.filter((cgroup) => existsSync(cgroup))).toEqual(record.cgroups);
+    expect(cgroupsOf(directory)).toEqual([...record.cgroups].sort());
     expect(sharing(namespace).length).toBeGreaterThan(5);
     child.kill('SIGKILL');
     await until(() => !isAlive(record.keeper));
     expect(sharing(namespace)).toEqual([]);
     expect(record.processes.filter(isAlive)).toEqual([]);
-    expect(record.cgroups.filter((cgroup) => existsSync(cgroup))).toEqual([]);
+    expect(cgroupsOf(directory)).toEqual([]);
     expect(machine()).toEqual(before);
     expect(existsSync(directory)).toBe(false);
   },

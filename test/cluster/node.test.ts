@@ -7,11 +7,17 @@ import { makeCa, type NodeCluster, noNodeBecause, startCluster } from './src/ind
 
 const SOON = { timeout: 120_000, interval: 50 };
 
-const pod = (name: string, container: object, volumes: readonly object[] = []): object => ({
+const pod = (
+  name: string,
+  container: object,
+  volumes: readonly object[] = [],
+  nodeName?: string,
+): object => ({
   apiVersion: 'v1',
   kind: 'Pod',
-  metadata: { name, namespace: 'default' },
+  metadata: { name, namespace: 'default', labels: { name } },
   spec: {
+    ...(nodeName === undefined ? {} : { nodeName }),
     terminationGracePeriodSeconds: 0,
     containers: [{ name: 'main', imagePullPolicy: 'Never', ...container }],
     volumes,
@@ -144,5 +150,88 @@ describe.skipIf(noNodeBecause() !== undefined)('a whole node', () => {
     await cluster.apply(pod('later', { image: 'localhost/busybox:1', command: ['sleep', '1000000'] }));
     await ready('later');
     expect(await cluster.kubectl(...started)).toBe(before);
+  });
+});
+
+describe.skipIf(noNodeBecause() !== undefined)('two nodes', () => {
+  let cluster: NodeCluster;
+  beforeAll(async () => {
+    cluster = await startCluster({ size: 'node', nodes: 2 });
+  });
+  afterAll(() => cluster?.stop());
+  const addressOf = (name: string): Promise<string> =>
+    cluster.kubectl('get', 'pod', name, '-o', 'jsonpath={.status.podIP}');
+
+  it('runs an image on both, with addresses of their own that reach each other, also through a Service', async () => {
+    expect(cluster.nodes.map(({ name }) => name)).toEqual(['test-node', 'test-node-2']);
+    expect(cluster.node).toBe(cluster.nodes[0]);
+    const image = await cluster.node.loadImage({ name: 'localhost/pages:1' });
+    const page = (node: string): object => {
+      const serve = `require('node:http').createServer((_, answer) => answer.end('on ${node}')).listen(8080)`;
+      const readinessProbe = { tcpSocket: { port: 8080 }, periodSeconds: 1 };
+      return pod(`page-${node}`, { image, command: ['node', '-e', serve], readinessProbe }, [], node);
+    };
+    const service = (node: string, clusterIP: string): object => ({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: node, namespace: 'default' },
+      spec: { clusterIP, selector: { name: `page-${node}` }, ports: [{ port: 80, targetPort: 8080 }] },
+    });
+    const [one = '', two = ''] = cluster.nodes.map(({ name }) => name);
+    await cluster.apply(page(one), page(two), service(one, '10.96.0.61'), service(two, '10.96.0.62'));
+    for (const name of [one, two])
+      await cluster.kubectl('wait', '--for=condition=Ready', `pod/page-${name}`, '--timeout=120s');
+    const fetched = (from: string, url: string): Promise<string> =>
+      cluster.kubectl(
+        'exec',
+        `page-${from}`,
+        '--',
+        'node',
+        '-e',
+        `fetch('${url}').then((a) => a.text()).then(console.log)`,
+      );
+    for (const [from, to] of [
+      [one, two],
+      [two, one],
+    ] as const) {
+      expect(await fetched(from, `http://${await addressOf(`page-${to}`)}:8080/`)).toBe(`on ${to}\n`);
+      const address = to === one ? '10.96.0.61' : '10.96.0.62';
+      await vi.waitFor(
+        async () => expect(await fetched(from, `http://${address}/`)).toBe(`on ${to}\n`),
+        SOON,
+      );
+    }
+  });
+
+  it('moves what a drained node ran to the other one, and back when that is drained', async () => {
+    const labels = { app: 'mover' };
+    const container = { name: 'main', image: 'localhost/busybox:1', command: ['sleep', '1000000'] };
+    await cluster.apply({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'mover', namespace: 'default' },
+      spec: {
+        selector: { matchLabels: labels },
+        template: {
+          metadata: { labels },
+          spec: {
+            terminationGracePeriodSeconds: 0,
+            containers: [{ imagePullPolicy: 'Never', ...container }],
+          },
+        },
+      },
+    });
+    const ready = ['rollout', 'status', 'deployment/mover', '--timeout=120s'] as const;
+    const hosts = (): Promise<string> =>
+      cluster.kubectl('get', 'pods', '-l', 'app=mover', '-o', 'jsonpath={.items[*].spec.nodeName}');
+    await cluster.kubectl(...ready);
+    const first = await hosts();
+    const other = cluster.nodes.find(({ name }) => name !== first)?.name;
+    await cluster.kubectl('drain', first, '--force', '--timeout=120s');
+    await vi.waitFor(async () => expect(await hosts()).toBe(other), SOON);
+    await cluster.kubectl('uncordon', first);
+    await cluster.kubectl(...ready);
+    await cluster.kubectl('drain', other ?? '', '--force', '--timeout=120s');
+    await vi.waitFor(async () => expect(await hosts()).toBe(first), SOON);
   });
 });

@@ -65,6 +65,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'what to apply to a Kubernetes cluster: CRDs, roles, admission policies, Deployment',
     load: () => import('./commands/install.ts'),
   },
+  uninstall: {
+    summary: 'what to delete of it: all but the CAs’ keys, the custom resources and what was issued',
+    load: () => import('./commands/uninstall.ts'),
+  },
   completion: {
     summary: 'a script that makes bash, zsh or fish complete all this',
     load: () => import('./commands/completion.ts'),

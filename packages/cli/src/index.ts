@@ -1,11 +1,11 @@
 export { HandoverError } from '@handover/material';
 export {
   type EmbedAuthority,
+  type EmbedEvent,
   type EmbedInjection,
   type EmbedLeaf,
   type EmbedOptions,
   type EmbedSpec,
   embed,
-  type OperatorEvent,
   type Own,
 } from '@handover/operator';

@@ -11,11 +11,13 @@ const licence = (name) => {
   return `${name}\n\n${text.trim()}`;
 };
 const here = (path) => new URL(path, import.meta.url);
-const { outputFiles } = await build({
+const { metafile, outputFiles } = await build({
+  absWorkingDir: here('../../../').pathname,
   entryPoints: [here('./main.tsx').pathname],
   bundle: true,
   minify: true,
   write: false,
+  metafile: true,
   outdir: 'page',
   format: 'esm',
   target: ['chrome109', 'firefox115', 'safari16'],
@@ -37,6 +39,8 @@ const files = {
   '/icon.svg': { type: 'image/svg+xml', body: readFileSync(here('./icon.svg'), 'utf8') },
 };
 mkdirSync(here('../dist/'), { recursive: true });
+// Which code of others is in it, for the list that goes with the package (scripts/pack).
+writeFileSync(here('../dist/page-inputs.json'), JSON.stringify(metafile));
 writeFileSync(
   here('../dist/page-files.js'),
   `export const FILES = ${JSON.stringify(files, undefined, 1)};\n`,

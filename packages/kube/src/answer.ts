@@ -2,7 +2,8 @@ import { HandoverError } from '@handover/material';
 import { rememberDate } from './clock.ts';
 import type { Kind } from './kinds.ts';
 import type { Place } from './path.ts';
-import type { Reply, RequestSubject } from './session.ts';
+import type { RequestSubject } from './request-report.ts';
+import type { Reply } from './session.ts';
 
 export const subjectOf = (verb: string, kind: Kind, place: Place): RequestSubject => ({
   verb,

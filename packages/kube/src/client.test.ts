@@ -6,7 +6,8 @@ import { connect } from './client.ts';
 import { Hidden } from './hidden.ts';
 import { configMaps, secrets } from './kinds.ts';
 import type { Kube } from './kube.ts';
-import { type RequestReport, retryAfterOf } from './session.ts';
+import type { RequestReport } from './request-report.ts';
+import { retryAfterOf } from './session.ts';
 import { FakeApiServer } from './testing/index.ts';
 
 let server: FakeApiServer;

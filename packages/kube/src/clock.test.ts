@@ -6,17 +6,30 @@ test('the server’s time goes on by the own monotonic clock, and follows each a
   const clock = new ServerClock(() => ms);
   expect([clock.now(), clock.last]).toEqual([undefined, undefined]);
   const noon = Date.parse('2026-01-01T12:00:00Z');
-  clock.see('Thu, 01 Jan 2026 12:00:00 GMT');
+  clock.see('Thu, 01 Jan 2026 12:00:00 GMT', 100);
   ms += 700;
   expect(clock.now()).toBe(noon + 700);
   // Whole seconds: the same one again is no step back.
-  clock.see('Thu, 01 Jan 2026 12:00:00 GMT');
+  clock.see('Thu, 01 Jan 2026 12:00:00 GMT', 100);
   expect(clock.now()).toBe(noon + 700);
   ms += 400;
-  clock.see('Thu, 01 Jan 2026 12:00:05 GMT');
+  clock.see('Thu, 01 Jan 2026 12:00:05 GMT', 100);
   expect(clock.now()).toBe(noon + 5_000);
-  clock.see('Thu, 01 Jan 2026 11:00:00 GMT');
+  clock.see('Thu, 01 Jan 2026 11:00:00 GMT', 100);
   expect(clock.now()).toBe(noon - 3_600_000);
-  expect(clock.see('nonsense')).toBeUndefined();
-  expect(clock.see(undefined)).toBeUndefined();
+  expect(clock.see('nonsense', 0)).toBeUndefined();
+  expect(clock.see(undefined, 0)).toBeUndefined();
+});
+
+test('an answer that was long under way, such as the end of a watch, does not put the clock back', () => {
+  let ms = 0;
+  const clock = new ServerClock(() => ms);
+  const noon = Date.parse('2026-01-01T12:00:00Z');
+  clock.see('Thu, 01 Jan 2026 12:00:00 GMT', 10);
+  ms += 25_000;
+  clock.see('Thu, 01 Jan 2026 12:00:00 GMT', 25_000);
+  expect(clock.now()).toBe(noon + 25_000);
+  // It left 3 seconds ago, and names a time before that: the server's clock was put back.
+  clock.see('Thu, 01 Jan 2026 12:00:20 GMT', 3_000);
+  expect(clock.now()).toBe(noon + 20_000);
 });

@@ -20,13 +20,17 @@ export class ServerClock {
     return this.#seen === undefined ? undefined : instant(this.#seen + this.#monotonic() - this.#seenAt);
   }
 
-  /** @internal */
-  see(date: string | undefined): Instant | undefined {
+  /**
+   * The Date of an answer, and how long ago its question left: it was written somewhere between then and now, and a watch's at its
+   * beginning. Only a Date that does not fit in between tells of a clock that was put ahead or back.
+   * @internal
+   */
+  see(date: string | undefined, took: number): Instant | undefined {
     const parsed = date === undefined ? Number.NaN : Date.parse(date);
     if (Number.isNaN(parsed)) return undefined;
     const now = this.now();
-    // Whole seconds: within one the own reckoning is finer. A server whose clock was put back is believed after that.
-    if (now === undefined || parsed > now || parsed + 1000 < now) {
+    // Whole seconds: within one the own reckoning is finer.
+    if (now === undefined || parsed > now || parsed + 1000 + took < now) {
       this.#seen = instant(parsed);
       this.#seenAt = this.#monotonic();
     }

@@ -53,6 +53,7 @@ export {
 } from './object.ts';
 export type { Rate } from './rate-limit.ts';
 export type { ReloadReport } from './reload-report.ts';
+export type { RequestReport } from './request-report.ts';
 export type {
   CallOptions,
   CreateOptions,
@@ -73,5 +74,5 @@ export type {
   WatchRequest,
   WriteOptions,
 } from './requests.ts';
-export type { ConnectOptions, RequestReport } from './session.ts';
+export type { ConnectOptions } from './session.ts';
 export type { Change, Indexes } from './store.ts';

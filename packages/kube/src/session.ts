@@ -7,24 +7,8 @@ import type { KubeConfig } from './kubeconfig/config.ts';
 import { Pools } from './pools.ts';
 import { type Rate, RateLimit } from './rate-limit.ts';
 import type { OnReload } from './reload-report.ts';
+import type { RequestReport, RequestSubject } from './request-report.ts';
 import { anyOf, wait } from './wait.ts';
-
-/** What a request was, once it has been answered or has failed: for metrics and logs. */
-export interface RequestReport {
-  readonly verb: string;
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-  readonly subresource: string;
-  readonly namespace: string;
-  readonly name: string;
-  /** 0: no answer. */
-  readonly status: number;
-  /** Until the answer was there; of a watch: until it began. */
-  readonly ms: number;
-}
-
-export type RequestSubject = Omit<RequestReport, 'status' | 'ms'>;
 
 export interface Call {
   readonly subject: RequestSubject;
@@ -140,6 +124,7 @@ export class Session {
       call.mayLeave?.();
       await this.#limit?.take(signal, about);
       let answer: HttpAnswer;
+      const began = performance.now();
       try {
         answer = await this.#once(call, about, signal);
       } catch (error) {
@@ -148,7 +133,7 @@ export class Session {
         mayReconnect = false;
         continue;
       }
-      const date = this.clock.see(answer.headers.date);
+      const date = this.clock.see(answer.headers.date, performance.now() - began);
       if (answer.status < 300) return { ...answer, date };
       if (answer.status === 401 && mayLogIn && (await this.#opened?.credentials.refresh())) {
         mayLogIn = false;
@@ -203,7 +188,7 @@ export class Session {
                     status = 200;
                     reported = true;
                     report();
-                    this.clock.see(given.date);
+                    this.clock.see(given.date, performance.now() - began);
                     stream.started(given);
                   },
                 },

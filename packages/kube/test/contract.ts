@@ -586,6 +586,16 @@ export function contract(name: string, start: () => Promise<ContractServer>): vo
         const which = { namespace, resourceVersion: metadata.resourceVersion, labelSelector: 'none=here' };
         await kube.watch(configMaps, which, () => undefined, { lifetime: 1 });
       });
+
+      test('ends without putting back what is taken for the server’s time', async () => {
+        const { metadata } = await make('a');
+        const which = { namespace, resourceVersion: metadata.resourceVersion, labelSelector: 'none=here' };
+        const [shown = 0, from] = [kube.clock.now(), performance.now()];
+        await kube.watch(configMaps, which, () => undefined, { lifetime: 3 });
+        const elapsed = performance.now() - from;
+        // The Date of a watch is that of its beginning.
+        expect((kube.clock.now() ?? 0) - shown).toBeGreaterThanOrEqual(elapsed - 1_000);
+      });
     });
 
     describe.each(['stream', 'pages'] as const)('an informer that lists by %s', (lists) => {

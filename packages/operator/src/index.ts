@@ -1,6 +1,8 @@
+export { ANNOTATIONS, type AnnotationEntry, type AnnotationOwner } from './annotations.ts';
 export { type CertgenHome, type CertgenHomeOptions, openCertgen } from './certgen/certgen.ts';
 export { type EmbedOptions, embed, type Own } from './embed/embed.ts';
-export type { EmbedAuthority, EmbedInjection, EmbedLeaf, EmbedSpec } from './embed/resources.ts';
+export type { EmbedEvent } from './embed/events.ts';
+export type { EmbedAuthority, EmbedInjection, EmbedLeaf, EmbedSpec } from './embed/spec.ts';
 export { type Held, heldOf } from './home/held.ts';
 export { KubeHome, type KubeHomeOptions } from './home/home.ts';
 export { kindsWith } from './home/kinds.ts';
@@ -45,5 +47,6 @@ export {
 } from './resources/declarations.ts';
 export { RESOURCE_KINDS } from './resources/kinds.ts';
 export { type Health, type MetricsPage, serveHealth } from './run/health.ts';
-export { Operator, type OperatorEvent, type OperatorOptions } from './run/operator.ts';
+export { Operator } from './run/operator.ts';
+export type { OperatorEvent, OperatorOptions } from './run/operator-options.ts';
 export { openView, type View, type ViewOptions } from './run/view.ts';

@@ -116,6 +116,16 @@ export class Consumer {
     this.#dismiss(old);
   }
 
+  /** Somebody came by and restarted it. */
+  visited(): void {
+    for (const process of this.#processes) {
+      for (const object of this.objects) {
+        const content = this.#around.store.latest(object);
+        if (content !== undefined) this.#take(process, object, content);
+      }
+    }
+  }
+
   depart(): void {
     for (const process of this.#processes) if (!process.leaving) this.#dismiss(process);
   }

@@ -36,6 +36,8 @@ export class Invariant {
   readonly #replacements = new Set<string>();
   readonly #unvouched = new Set<string>();
   readonly #forgotten: string[] = [];
+  /** CAs that were in the authority when another began to sign, by that other. */
+  readonly #besides = new Map<string, ReadonlySet<string>>();
   readonly #crosses: string[] = [];
 
   constructor(
@@ -63,6 +65,11 @@ export class Invariant {
     const ended = (ca: string): boolean => at >= this.#certificates.of(ca).notAfter;
     if (verifier.standing.stuck && verifier.certificates.every(ended)) return true;
     if (verifier.certificates.includes(issuer)) return false;
+    // Its owner chose to go on without it: X covers it through that rotation, not through the next.
+    if (verifier.standing.stuck && this.#onBlocked === 'Proceed') {
+      const besides = this.#besides.get(issuer);
+      if (!verifier.certificates.some((ca) => besides?.has(ca) === true)) return true;
+    }
     return this.#unvouched.has(issuer) || (standing.strips && this.#replacements.has(issuer));
   }
 
@@ -79,6 +86,9 @@ export class Invariant {
     const record = this.#store.authority;
     if (record === undefined) return;
     const { state, keys } = record;
+    for (const signer of state.generations.filter(({ role }) => role === 'current').flatMap(anchorsOf))
+      if (!this.#besides.has(signer))
+        this.#besides.set(signer, new Set(state.generations.flatMap(anchorsOf)));
     for (const cross of state.crosses)
       if (!this.#crosses.includes(cross.fingerprint)) this.#crosses.push(cross.fingerprint);
     if (transition.kind === 'distrust') {

@@ -242,7 +242,10 @@ export class World implements Surroundings, Stage {
         this.happened(this.setup.faults.has('expiry') ? 'expiry' : 'schedule');
       if (swap.id === 'second') this.happened('second-rotation');
     }
-    if (swap.kind === 'activate' && this.consumers.has('stranger')) this.happened('stranger');
+    const stranger = this.consumers.get('stranger');
+    if (swap.kind === 'activate' && stranger !== undefined) this.happened('stranger');
+    // One rotation is what X promises whoever sleeps through it (docs/decisions/0701).
+    if (swap.kind === 'retire') stranger?.visited();
     this.happened(swap.kind);
     worstMoment(this, swap.kind);
     this.invariant.swapped(before, swap);

@@ -1,4 +1,5 @@
 import type { Base } from './image/bases.ts';
+import type { ImageSpec } from './image/image.ts';
 import type { CertificateFiles } from './pki.ts';
 
 export type Size = 'control-plane' | 'node';
@@ -6,6 +7,8 @@ export type Size = 'control-plane' | 'node';
 export interface ClusterOptions {
   /** Default `control-plane`: etcd and kube-apiserver, ready in seconds. `node` adds a node that runs pods. */
   readonly size?: Size;
+  /** With size `node`: how many; default 1. They share one network, and each image is loaded into all of them. */
+  readonly nodes?: number;
   /** Default: only with a node. Without it no ServiceAccounts, no garbage collection, no Deployments. */
   readonly controllerManager?: boolean;
   /** Default: only with a node. */
@@ -63,6 +66,8 @@ export interface Cluster {
   readonly clientCert: string;
   readonly clientKey: string;
   readonly apiServer: ApiServer;
+  /** The program itself, for what goes on: `port-forward`, `get --watch`. */
+  readonly kubectlPath: string;
   /** Standard output of kubectl as administrator; rejects with what it said on standard error. */
   kubectl(...args: readonly string[]): Promise<string>;
   /** `kubectl apply --server-side` of these objects. */
@@ -76,30 +81,25 @@ export interface Cluster {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export interface NodeImage {
-  /** `localhost/app:1`: nothing is ever pulled, so pods say `imagePullPolicy: Never`. */
-  readonly name: string;
+export interface NodeImage extends Omit<ImageSpec, 'layers'> {
   /** Default `node`: the Node that runs this, with its libraries. */
   readonly base?: Base;
   /** Path in the image → file or folder of this machine. */
   readonly files?: Readonly<Record<string, string>>;
-  readonly entrypoint?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
-  readonly workingDirectory?: string;
 }
 
-/** The node of a cluster, and its network, which is the cluster's own: pods and node are not seen from the machine. */
+/** A node of a cluster, and the nodes' network, which is the cluster's own: pods and node are not seen from the machine. */
 export interface TestNode {
   readonly name: string;
   /** Of the node, inside. */
   readonly address: string;
   /** Before a command line, runs it in the cluster's network, with the machine's files: `[...enter, 'curl', …]`. */
   readonly enter: readonly string[];
-  /** Makes an image and loads it into containerd; gives its name. `localhost/busybox:1` is there from the start. */
+  /** Makes an image and loads it into every node's containerd; gives its name. `localhost/busybox:1` is there from the start. */
   loadImage(image: NodeImage): Promise<string>;
   /** A port on this machine's loopback that leads to an address inside: `forward('10.244.0.12:8443')`. */
   forward(target: string): Promise<number>;
-  /** Makes a port of this machine's loopback reachable inside, on loopback and on the node's address, by the same number. */
+  /** Makes a port of this machine's loopback reachable inside, on loopback and on the first node's address, by the same number. */
   expose(port: number): Promise<void>;
   /** The kubelet killed; pods go on. */
   stopKubelet(): Promise<void>;
@@ -108,5 +108,7 @@ export interface TestNode {
 
 export interface NodeCluster extends Cluster {
   readonly size: 'node';
+  /** The first one. */
   readonly node: TestNode;
+  readonly nodes: readonly TestNode[];
 }

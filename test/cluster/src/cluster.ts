@@ -12,9 +12,9 @@ import { makeCredentials } from './credentials.ts';
 import { type Keeper, startKeeper } from './keeper-client.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
 import { kubectlOf } from './kubectl.ts';
-import { NODE } from './node/configuration.ts';
+import { NETWORK, nodePlace } from './node/configuration.ts';
 import { startNetwork } from './node/network.ts';
-import { makeNode } from './node/node.ts';
+import { makeNodes } from './node/nodes.ts';
 import { type Binary, NEEDED } from './pins.ts';
 import { places } from './places.ts';
 import { reservePorts } from './ports.ts';
@@ -42,7 +42,7 @@ interface Place {
 interface Started {
   readonly plane: ControlPlane;
   readonly layout: Layout;
-  readonly node?: TestNode;
+  readonly nodes?: readonly TestNode[];
 }
 
 const startOnLoopback = async ({ keeper, directory, bin, ports, url, options }: Place): Promise<Started> => {
@@ -66,26 +66,39 @@ const startOnLoopback = async ({ keeper, directory, bin, ports, url, options }: 
 
 /** Everything in a network of its own, so that a pod's traffic, its bridge and its rules are not the machine's. */
 const startWithNode = async ({ keeper, directory, bin, ports, url, options }: Place): Promise<Started> => {
-  const network = await startNetwork(keeper, directory);
+  const where = Array.from({ length: options.nodes ?? 1 }, (_, index) => nodePlace(index));
+  const network = await startNetwork(
+    keeper,
+    directory,
+    where.map(({ address }) => address),
+  );
   const layout: Layout = {
     directory,
     bin,
     bindAddress: '0.0.0.0',
-    advertiseAddress: NODE.address,
-    apiPort: NODE.apiPort,
-    etcdPort: NODE.etcdPort,
-    etcdPeerPort: NODE.etcdPeerPort,
-    innerUrl: `https://${NODE.address}:${NODE.apiPort}`,
-    credentials: makeCredentials(join(directory, 'pki'), NODE.address),
+    advertiseAddress: NETWORK.address,
+    apiPort: NETWORK.apiPort,
+    etcdPort: NETWORK.etcdPort,
+    etcdPeerPort: NETWORK.etcdPeerPort,
+    innerUrl: `https://${NETWORK.address}:${NETWORK.apiPort}`,
+    credentials: makeCredentials(join(directory, 'pki'), NETWORK.address),
     hasPods: true,
   };
-  await network.forward(ports[0] ?? 0, `127.0.0.1:${NODE.apiPort}`);
-  const starting = makeNode({ keeper, network, layout, url, options });
+  await network.forward(ports[0] ?? 0, `127.0.0.1:${NETWORK.apiPort}`);
+  const starting = makeNodes(where, { keeper, network, layout, url, options });
   const { placed } = network;
   const plane = controlPlane({ keeper, layout, url, options, placed, restartNode: starting.restart });
   await Promise.all([plane.start(), starting.startRuntime()]);
   await starting.join();
-  return { plane, layout, node: starting.node };
+  return { plane, layout, nodes: starting.nodes };
+};
+
+/** The most that addresses are planned for is far more than a test machine carries. */
+const MOST_NODES = 16;
+
+const checkNodes = (nodes: number): void => {
+  if (Number.isInteger(nodes) && nodes >= 1 && nodes <= MOST_NODES) return;
+  throw new HandoverError('CLUSTER_NODES', `${nodes} nodes: give a whole number from 1 to ${MOST_NODES}`);
 };
 
 /** A real Kubernetes, this process's own. It ends with this process, however that ends, unless it has a name. */
@@ -99,6 +112,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     const reason = noNodeBecause();
     if (reason !== undefined) throw new HandoverError('CLUSTER_NO_NODE', reason);
     installPackages(say);
+    checkNodes(options.nodes ?? 1);
   }
   await clearAwayOrphans(where.records);
   const bin = await findBinaries(where, neededFor(options), say);
@@ -121,8 +135,13 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   });
   try {
     const place: Place = { keeper, directory, bin, ports, url, options };
-    const { plane, layout, node } = await (size === 'node' ? startWithNode(place) : startOnLoopback(place));
+    const {
+      plane,
+      layout,
+      nodes = [],
+    } = await (size === 'node' ? startWithNode(place) : startOnLoopback(place));
     const { credentials } = layout;
+    const [first] = nodes;
     const { caFile, admin } = credentials;
     const kubeconfig = writeKubeconfig(join(directory, 'kubeconfig'), { url, caFile, user: admin });
     if (options.name !== undefined) await keeper.leave();
@@ -136,6 +155,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       clientCert: admin.certFile,
       clientKey: admin.keyFile,
       apiServer: plane.apiServer,
+      kubectlPath: join(bin, 'kubectl'),
       ...kubectlOf(join(bin, 'kubectl'), kubeconfig, join(directory, 'kubectl-cache')),
       kubeconfigFor: (commonName, organizations = []) =>
         credentials.kubeconfigFor(`user-${commonName.replaceAll(/[^a-zA-Z0-9.-]/g, '_')}`, url, {
@@ -145,7 +165,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       audit: () => readAudit(plane.auditLog),
       stop,
       [Symbol.asyncDispose]: stop,
-      ...(node === undefined ? {} : { node }),
+      ...(first === undefined ? {} : { node: first, nodes }),
     };
   } catch (error) {
     await keeper.end();

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { HandoverError } from '@handover/material';
 import type { FromKeeper, KeeperArguments, ProcessSpec, Request } from './keeper-protocol.ts';
 import { programPath } from './places.ts';
-import type { ClusterRecord } from './record.ts';
 
 export interface Keeper {
   readonly pid: number;
@@ -15,8 +14,8 @@ export interface Keeper {
   stop(name: string, signal: NodeJS.Signals): Promise<void>;
   /** Undefined when the process is not running. */
   pidOf(name: string): number | undefined;
-  /** Has these cgroups removed in the end. */
-  remember(change: Pick<ClusterRecord, 'cgroups'>): Promise<void>;
+  /** Has these cgroups removed in the end too. */
+  alsoRemoveCgroups(paths: readonly string[]): Promise<void>;
   /** Has these files removed in the end too. */
   alsoRemove(files: readonly string[]): Promise<void>;
   /** Has a process that somebody else started ended with the rest. */
@@ -59,7 +58,7 @@ export async function startKeeper(given: KeeperArguments): Promise<Keeper> {
     },
   );
   let nextId = 1;
-  let files = given.record.files;
+  let { files, cgroups } = given.record;
   const answer = (id: number): Promise<number | undefined> =>
     new Promise((resolve, reject) => {
       waiting.set(id, { resolve, reject });
@@ -106,7 +105,8 @@ export async function startKeeper(given: KeeperArguments): Promise<Keeper> {
       await ask({ op: 'stop', name, signal });
     },
     pidOf: (name) => running.get(name),
-    remember: async ({ cgroups }) => {
+    alsoRemoveCgroups: async (more) => {
+      cgroups = [...cgroups, ...more];
       await ask({ op: 'record', change: { cgroups } });
     },
     alsoRemove: async (more) => {

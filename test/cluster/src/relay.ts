@@ -1,7 +1,7 @@
-// relay FROM TO, each `unix:PATH` or `tcp:HOST:PORT`. A unix socket in a directory is reached from every network
+// relay READY FROM TO: READY is a file it makes when it listens, the others are `unix:PATH` or `tcp:HOST:PORT`. A unix socket in a directory is reached from every network
 // namespace, so two relays back to back join loopback of this machine and a network of the cluster's own, and no
 // interface, route or rule of the machine is touched.
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { createConnection, createServer, type NetConnectOpts } from 'node:net';
 
 const parse = (text: string): { path: string } | { host: string; port: number } => {
@@ -11,7 +11,7 @@ const parse = (text: string): { path: string } | { host: string; port: number } 
   throw new Error(`not an endpoint: ${text}`);
 };
 
-const [from = '', to = ''] = process.argv.slice(2);
+const [ready = '', from = '', to = ''] = process.argv.slice(2);
 const source = parse(from);
 const target: NetConnectOpts = parse(to);
 if ('path' in source) rmSync(source.path, { force: true });
@@ -24,4 +24,4 @@ createServer({ allowHalfOpen: true }, (client) => {
   server.on('error', () => client.destroy());
   client.pipe(server);
   server.pipe(client);
-}).listen(source);
+}).listen(source, () => writeFileSync(ready, ''));

@@ -15,6 +15,19 @@ test('the image is of the version that prints it, unless one is named', async ()
   expect((await handover(['install'])).stdout).toMatch(/image: handover:\d+\.\d+\.\d+\n/);
 });
 
+test('uninstall prints what install has printed, but for the namespace and the definitions', async () => {
+  const flags = ['--namespace', 'hand', '--image', 'a:b', '--replicas', '3', '--json'];
+  const items = async (command: string): Promise<readonly { kind: string }[]> =>
+    JSON.parse((await handover([command, ...flags])).stdout).items;
+  const stays = ['Namespace', 'CustomResourceDefinition'];
+  const installed = (await items('install')).filter(({ kind }) => !stays.includes(kind));
+  expect((await items('uninstall')).toReversed()).toEqual(installed);
+  expect(installed.find(({ kind }) => kind === 'Deployment')).toHaveProperty('spec.replicas', 3);
+  const { stdout } = await handover(['uninstall', '--namespace', 'hand']);
+  expect(stdout).toMatch(/^# Made by `handover uninstall`/);
+  expect(stdout).not.toContain('kind: Namespace\n');
+});
+
 test('what the operator shall honour is told to it, and given rights', async () => {
   const { stdout } = await handover(['install', '--compat', 'cainjector, service-ca']);
   expect(stdout).toContain('- --compat\n            - cainjector,service-ca\n');
@@ -26,6 +39,8 @@ test.each([
   [['--compat', 'vault'], '"vault" is nothing to be compatible with; use cainjector, service-ca, reloader'],
   [['--namespaced', ','], 'no namespace to look at; name at least one'],
   [['--namespace', 'No'], '"No" is not a namespace'],
+  [['--replicas', 'two'], 'NaN is no number of replicas; use 1 to 5'],
+  [['--namespaced', 'a', '--compat', 'cainjector'], 'compat cainjector is a matter of the whole cluster'],
 ])('%j is one line and no YAML', async (flags, says) => {
   const { code, stdout, stderr } = await handover(['install', ...flags]);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });

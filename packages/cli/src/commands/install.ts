@@ -1,57 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { HandoverError } from '@handover/material';
-import {
-  COMPAT,
-  type Compat,
-  DEFAULT_NAMESPACE,
-  type InstallOptions,
-  installation,
-  installationYaml,
-} from '@handover/operator/install';
+import { installation, installationYaml } from '@handover/operator/install';
 import type { Define } from '../context.ts';
-
-interface Flags {
-  readonly namespace: string;
-  readonly image?: string;
-  readonly namespaced?: readonly string[];
-  readonly compat?: readonly Compat[];
-  readonly signers?: readonly string[];
-  readonly openshift?: true;
-  readonly json?: true;
-}
-
-const listed = (text: string): readonly string[] =>
-  text
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '');
-
-const compatIn = (text: string): readonly Compat[] =>
-  listed(text).map((word) => {
-    const known = COMPAT.find((name) => name === word);
-    if (known !== undefined) return known;
-    throw new HandoverError(
-      'INSTALL_OPTION',
-      `${JSON.stringify(word.slice(0, 80))} is nothing to be compatible with; use ${COMPAT.join(', ')}`,
-    );
-  });
-
-const ownVersion = (): string => {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    version: string;
-  };
-  return version;
-};
+import { type InstallFlags, installFlags, optionsIn } from './install-flags.ts';
 
 export const define: Define = (command, context) => {
-  command
-    .option('--namespace <ns>', 'where the operator runs and keeps its state', DEFAULT_NAMESPACE)
-    .option('--image <image>', 'image of the operator (default: handover:VERSION)')
-    .option('--namespaced <ns,…>', 'look at these namespaces only, without any right in the cluster', listed)
-    .option('--compat <names>', `honour the annotations of ${COMPAT.join(', ')}`, compatIn)
-    .option('--signers <names>', 'signers whose ClusterTrustBundles it may write', listed)
-    .option('--openshift', 'let TLSProfiles follow OpenShift’s APIServer/cluster')
-    .option('--json', 'print one JSON document, a List')
+  installFlags(command)
     .addHelpText(
       'after',
       `
@@ -62,10 +14,10 @@ Example:
   $ handover install --image registry.example/handover:1.0 | kubectl apply -f -
   $ handover install --namespaced shop,pay | kubectl diff -f -`,
     )
-    .action(({ image, json, ...flags }: Flags) => {
-      const options: InstallOptions = { ...flags, image: image ?? `handover:${ownVersion()}` };
+    .action((flags: InstallFlags) => {
+      const options = optionsIn(flags);
       context.stdout.write(
-        json === true
+        flags.json === true
           ? `${JSON.stringify({ apiVersion: 'v1', kind: 'List', items: installation(options) })}\n`
           : installationYaml(options),
       );

@@ -1,4 +1,3 @@
-import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { grafanaDashboard, prometheusRule, questionsOf } from '../../test/monitoring.ts';
 import { Metrics } from './metrics.ts';
@@ -69,24 +68,4 @@ test('panels of the dashboard have ids and places of their own', () => {
         taken.add(`${x} ${y}`);
       }
   }
-});
-
-test('the recipe lists every metric', () => {
-  const file = new URL('../../../../docs/recipes/monitoring.md', import.meta.url);
-  const rows = Object.values(METRICS).map(([name, help, labels]) => [
-    `\`${name}\``,
-    labels.map((label) => `\`${label}\``).join(', '),
-    help,
-  ]);
-  const all = [['metric', 'labels', 'says'], ...rows];
-  const width = (column: number): number => Math.max(...all.map((row) => row[column]?.length ?? 0));
-  const line = (row: readonly string[]): string =>
-    `| ${row.map((cell, column) => cell.padEnd(width(column))).join(' | ')} |`;
-  const dashes = [0, 1, 2].map((column) => '-'.repeat(width(column)));
-  const table = [line(all[0] ?? []), line(dashes), ...rows.map(line)].join('\n');
-  const text = readFileSync(file, 'utf8');
-  const wanted = text.replace(/(<!-- metrics: [^\n]*\n)[\s\S]*?(<!-- end -->)/, `$1\n${table}\n\n$2`);
-  if (process.env.UPDATE_DOCS === '1') writeFileSync(file, wanted);
-  expect(readFileSync(file, 'utf8')).toBe(wanted);
-  expect(wanted).toContain('handover_queue_depth');
 });

@@ -44,7 +44,7 @@ export const runSimulation = (
   // Source files are run by a test runner, which a plain worker cannot load.
   if (import.meta.url.endsWith('.ts')) return inShares(options, shares, progress);
   return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL('./worker.js', import.meta.url), {
+    const worker = new Worker(new URL('./simulation-thread.js', import.meta.url), {
       workerData: { options, shares } satisfies ToWorker,
     });
     worker.on('message', (message: FromWorker) => {

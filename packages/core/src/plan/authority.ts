@@ -46,8 +46,8 @@ export interface AuthorityState {
   readonly lastGeneration: number;
 }
 
-/** leaf3 + X32 + X21 verifies against [1], [2] and [3]; more would only lengthen every handshake. */
-export const LONGEST_CROSS_PATH = 3;
+/** How many X are kept: more would be a third distrust before the first is over. */
+const MOST_CROSSES = 3;
 
 export const generationOf = (state: AuthorityState, number: number): Generation | undefined =>
   state.generations.find((generation) => generation.number === number);
@@ -59,11 +59,11 @@ export const withRole = (state: AuthorityState, role: Role): Generation | undefi
 export const trusted = (state: AuthorityState): readonly Generation[] =>
   state.generations.filter((generation) => generation.role !== 'distrusted');
 
-/** X certificates that ride behind a leaf of `issuer`, nearest first. */
+/** X of `issuer`, of whoever signed that one, and so on. */
 export const crossPath = (crosses: readonly Cross[], issuer: number): readonly Cross[] => {
   const path: Cross[] = [];
   let at = issuer;
-  while (path.length < LONGEST_CROSS_PATH) {
+  while (path.length < MOST_CROSSES) {
     const cross = crosses.find((candidate) => candidate.of === at);
     if (cross === undefined) break;
     path.push(cross);
@@ -71,3 +71,14 @@ export const crossPath = (crosses: readonly Cross[], issuer: number): readonly C
   }
   return path;
 };
+
+/**
+ * X certificates that ride behind a leaf of `issuer`, nearest first: one, and a further one only while the CA that signed it is still
+ * in the authority, as after two distrusts in a row. It would help whoever slept through two rotations, but GnuTLS looks for an
+ * anchor at the chain's far end only: leaf3 + X32 + X21 is refused by [3], which is what everybody holds who keeps up
+ * (docs/decisions/0701).
+ */
+export const chainOf = ({ crosses, generations }: AuthorityState, issuer: number): readonly Cross[] =>
+  crossPath(crosses, issuer).filter(
+    ({ by }, index) => index === 0 || generations.some(({ number }) => number === by),
+  );

@@ -1,5 +1,5 @@
 import { type Duration, hour, type Instant } from '@handover/material';
-import { type Anchor, type AuthorityState, type Cross, crossPath, trusted, withRole } from './authority.ts';
+import { type Anchor, type AuthorityState, type Cross, chainOf, trusted, withRole } from './authority.ts';
 
 /** An expired anchor stays this much longer: a peer's clock may be behind ours. */
 export const EXPIRY_GRACE: Duration = hour;
@@ -18,7 +18,7 @@ export const desired = (state: AuthorityState): Desired => {
   const current = withRole(state, 'current');
   return {
     issuer: current?.hasKey === true ? current.number : undefined,
-    chain: current === undefined ? [] : crossPath(state.crosses, current.number),
+    chain: current === undefined ? [] : chainOf(state, current.number),
     anchors: trusted(state).flatMap((generation) => generation.anchors),
   };
 };

@@ -60,7 +60,7 @@ describe('distrust', () => {
     ]);
     story.run();
     expect(story.held('trust')).toBe('ca3');
-    expect(story.objects.get('web')?.leaf?.chain).toEqual(['x3', 'x2']);
+    expect(story.objects.get('web')?.leaf?.chain).toEqual(['x3']);
   });
 
   test('of the previous generation keeps the current one', () => {

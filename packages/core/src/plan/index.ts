@@ -2,7 +2,6 @@ export {
   type Anchor,
   type AuthorityState,
   type Cross,
-  crossPath,
   type Generation,
   generationOf,
   type Role,
@@ -28,5 +27,5 @@ export type { BundlePolicy, LeafPolicy, Policy } from './policy.ts';
 export type { StampAction } from './rollouts.ts';
 export { covers, formatStamp, parseStamp, type Stamp } from './stamp.ts';
 export { type Lack, type Standing, standings } from './standing.ts';
-export { applyTransition, distrustOf, type Made, type Transition } from './transition.ts';
+export { applyTransition, type Made, type Transition } from './transition.ts';
 export type { BundleWrite, LeafWrite, Note } from './writes.ts';

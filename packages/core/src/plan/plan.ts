@@ -7,7 +7,7 @@ import { type Blocker, distrustGate, gateOne, gateTwo, type Mood, moodOf } from 
 import type { Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
 import { type StampAction, stampsFor } from './rollouts.ts';
-import { distrustOf, type Transition } from './transition.ts';
+import { distrustOf, type Transition, vouches } from './transition.ts';
 import { type BundleWrite, type LeafWrite, type Note, writesFor } from './writes.ts';
 
 export type Phase = 'Stable' | 'Introducing' | 'Activating' | 'Retiring';
@@ -60,7 +60,7 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
   const swap = (transition: Transition, why: string): Plan =>
     answer({ actions: [{ ...transition, expect: state.revision, revision: state.revision + 1, why }] });
 
-  const distrust = distrustOf(state, seen.distrust);
+  const distrust = distrustOf(state, seen.distrust, clock);
   if (distrust !== undefined) return swap(distrust, 'somebody asked for it to be distrusted');
 
   const mood = moodOf(world, seen);
@@ -163,8 +163,7 @@ const opened = (mood: Mood, missing: readonly Blocker[]): string | undefined => 
 const activation = (next: Generation, current: Generation, clock: Clock): Transition => ({
   kind: 'activate',
   generation: next.number,
-  // An expired CA's signature vouches for nothing.
-  crossBy: current.hasKey && !clock.reached(current.anchors[0].notAfter) ? current.number : undefined,
+  crossBy: vouches(current, clock) ? current.number : undefined,
 });
 
 /** The rotation that is asked for or due, under an id that has not been used. */

@@ -9,6 +9,7 @@ import {
   type Role,
   withRole,
 } from './authority.ts';
+import type { Clock } from './clock.ts';
 
 /** The five ways an authority changes. Each is one compare-and-swap, made before any write derived from it. */
 export type Transition =
@@ -122,8 +123,16 @@ export const applyTransition = (
   }
 };
 
+/** An expired CA's signature vouches for nothing. */
+export const vouches = ({ hasKey, anchors }: Generation, clock: Clock): boolean =>
+  hasKey && !clock.reached(anchors[0].notAfter);
+
 /** What distrusting these generations does, or nothing when none of them is there to be distrusted. */
-export const distrustOf = (state: AuthorityState, asked: readonly number[]): Transition | undefined => {
+export const distrustOf = (
+  state: AuthorityState,
+  asked: readonly number[],
+  clock: Clock,
+): Transition | undefined => {
   const found = new Set(
     asked.filter((number) => {
       const generation = generationOf(state, number);
@@ -146,8 +155,8 @@ export const distrustOf = (state: AuthorityState, asked: readonly number[]): Tra
   if (current === undefined || !found.has(current.number)) {
     return { kind: 'distrust', generations, replacement: undefined };
   }
-  // Every verifier holds the outgoing generation, so it vouches for the replacement: laggards go on accepting.
-  const crossBy = current.hasKey ? current.number : undefined;
+  // Whoever every verifier holds vouches for the replacement, so that laggards go on accepting: while there is a previous one, that.
+  const voucher = [withRole(state, 'previous'), current].find((one) => one && vouches(one, clock));
   const waiting = withRole(state, 'next');
   const promoted = waiting !== undefined && !found.has(waiting.number);
   return {
@@ -156,7 +165,7 @@ export const distrustOf = (state: AuthorityState, asked: readonly number[]): Tra
     replacement: {
       generation: promoted ? waiting.number : state.lastGeneration + 1,
       minted: !promoted,
-      crossBy,
+      crossBy: voucher?.number,
     },
   };
 };

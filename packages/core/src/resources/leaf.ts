@@ -61,7 +61,7 @@ const reload = exactlyOne(
       .min(1)
       .max(64)
       .optional()
-      .describe('Program and arguments, run without a shell.'),
+      .describe('Program and arguments, run without a shell, in the directory of the resources.'),
     signal: fields({
       pidFile: filePath().describe('File that holds the pid.'),
       signal: z.enum(SIGNALS).default('SIGHUP').describe('Signal to send.'),

@@ -6,9 +6,12 @@ import { HandoverError } from '@handover/material';
 import type { Identity } from '@handover/runtime';
 import { placeOf } from '../home/place.ts';
 import { GivenResources } from '../resources/declarations.ts';
-import { Operator, type OperatorEvent } from '../run/operator.ts';
+import { Operator } from '../run/operator.ts';
+import type { EmbedEvent } from './events.ts';
 import { OwnServer } from './own-server.ts';
-import { type EmbedSpec, ownResources } from './resources.ts';
+import { ownResources } from './resources.ts';
+import { sayToStranger } from './say.ts';
+import type { EmbedSpec } from './spec.ts';
 import { warnOfFailures } from './warn.ts';
 
 export interface EmbedOptions {
@@ -20,7 +23,7 @@ export interface EmbedOptions {
   /** Who this replica is in the Lease; default: the pod's name and something random. */
   readonly identity?: string | undefined;
   /** What it does and what goes wrong. Default: failures become process warnings, the same at most once a minute. */
-  readonly on?: ((event: OperatorEvent) => void) | undefined;
+  readonly on?: ((event: EmbedEvent) => void) | undefined;
   readonly onRequest?: ((report: RequestReport) => void) | undefined;
 }
 
@@ -70,7 +73,10 @@ export async function embed(spec: EmbedSpec, options: EmbedOptions): Promise<Own
     // Nobody has to be found: whoever serves this leaf runs this code, and reloads within `settle` (LOOK_MS).
     consumersFound: false,
     onSeen: () => server.look(),
-    on,
+    on: (event) => {
+      const told = sayToStranger(event);
+      if (told !== undefined) on(told);
+    },
     signal,
   });
   const server = new OwnServer({

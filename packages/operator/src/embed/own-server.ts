@@ -5,7 +5,7 @@ import { type HeldPems, openHeldIdentity } from '@handover/runtime/held';
 import type { KubeHome } from '../home/home.ts';
 import { SHAPES } from '../home/parts.ts';
 import { fieldPlace, type Place } from '../home/place.ts';
-import type { EmbedInjection } from './resources.ts';
+import type { EmbedInjection } from './spec.ts';
 
 export interface OwnServerOptions {
   readonly home: () => KubeHome | undefined;

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { type EmbedSpec, ownResources } from './resources.ts';
+import { ownResources } from './resources.ts';
+import type { EmbedSpec } from './spec.ts';
 
 const spec: EmbedSpec = {
   authority: { name: 'hook', lifetime: '1y' },

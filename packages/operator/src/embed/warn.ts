@@ -1,5 +1,5 @@
 import { HandoverError } from '@handover/material';
-import type { OperatorEvent } from '../run/operator.ts';
+import type { EmbedEvent } from './events.ts';
 
 const AGAIN_MS = 60_000;
 
@@ -8,7 +8,7 @@ export const warnOfFailures = (
   warn: (message: string, code: string) => void = (message, code) =>
     process.emitWarning(message, { type: 'HandoverWarning', code }),
   now: () => number = () => performance.now(),
-): ((event: OperatorEvent) => void) => {
+): ((event: EmbedEvent) => void) => {
   const said = new Map<string, number>();
   return (event) => {
     if (event.kind !== 'failed') return;

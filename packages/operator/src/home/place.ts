@@ -1,5 +1,6 @@
 import type { Resource } from '@handover/core';
 import { type ObjectId, ownBundleOf, profileObjectOf, secretOf } from '@handover/engine';
+import type { FieldKind } from './field-kind.ts';
 
 /** Kinds of API objects that can hold something of ours. */
 export const PLURALS = [
@@ -55,16 +56,15 @@ export const keyOf = ({ namespace, name }: Pick<Place, 'namespace' | 'name'>): s
 export const isField = ({ plural }: Place): boolean =>
   plural !== 'secrets' && plural !== 'configmaps' && plural !== 'clustertrustbundles';
 
-const FIELD_PLURALS = {
+const PLURAL_OF_FIELD = {
   APIService: 'apiservices',
   ValidatingWebhookConfiguration: 'validatingwebhookconfigurations',
   MutatingWebhookConfiguration: 'mutatingwebhookconfigurations',
   CustomResourceDefinition: 'customresourcedefinitions',
-} as const satisfies Record<string, Plural>;
-export type FieldKind = keyof typeof FIELD_PLURALS;
+} as const satisfies Record<FieldKind, Plural>;
 
 export const fieldPlace = (kind: FieldKind, name: string, webhooks?: readonly string[]): Place => ({
-  plural: FIELD_PLURALS[kind],
+  plural: PLURAL_OF_FIELD[kind],
   namespace: undefined,
   name,
   part: webhooks === undefined ? '' : [...webhooks].sort().join(','),

@@ -8,6 +8,7 @@ export interface WorkloadOptions {
   readonly namespace: string;
   readonly serviceAccount: string;
   readonly image: string;
+  readonly replicas: number;
   /** Arguments behind `handover`. */
   readonly args: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
@@ -15,13 +16,21 @@ export interface WorkloadOptions {
 
 const probe = (path: string) => ({ httpGet: { path, port: 'http' }, periodSeconds: 10, timeoutSeconds: 3 });
 
-/** Two replicas: one leads, the other stands by. Nothing in it may be written to, and nobody in it is root. */
-export const deployment = ({ name, namespace, serviceAccount, image, args, labels }: WorkloadOptions) => ({
+/** One leads, the others stand by. Nothing in it may be written to, and nobody in it is root. */
+export const deployment = ({
+  name,
+  namespace,
+  serviceAccount,
+  image,
+  replicas,
+  args,
+  labels,
+}: WorkloadOptions) => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
   metadata: { name, namespace, labels },
   spec: {
-    replicas: 2,
+    replicas,
     selector: { matchLabels: labels },
     template: {
       metadata: { labels, annotations: { 'kubectl.kubernetes.io/default-container': 'handover' } },

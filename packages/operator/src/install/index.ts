@@ -9,6 +9,8 @@ export {
   installation,
   installedGrants,
   type Manifest,
+  REPLICAS,
+  removable,
   SERVICE_ACCOUNT,
 } from './install.ts';
 export { type Feature, type Grant, grantsFor, LEASE, RIGHTS } from './rules.ts';
@@ -21,4 +23,4 @@ export {
   type TlsProfileResourceStatus,
   type TrustBundleResourceStatus,
 } from './status-types.ts';
-export { installationYaml } from './yaml.ts';
+export { installationYaml, removableYaml } from './yaml.ts';

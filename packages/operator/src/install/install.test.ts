@@ -1,8 +1,8 @@
 import { HandoverError } from '@handover/material';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { type InstallOptions, installation, type Manifest } from './install.ts';
-import { installationYaml } from './yaml.ts';
+import { type InstallOptions, installation, type Manifest, removable } from './install.ts';
+import { installationYaml, removableYaml } from './yaml.ts';
 
 const options: InstallOptions = { namespace: 'handover-system', image: 'handover:test' };
 const kinds = (objects: readonly Manifest[]) => new Set(objects.map(({ kind }) => kind));
@@ -63,6 +63,20 @@ test('two installations share nothing but the custom resources', () => {
   expect([...names('handover-system')].filter((name) => others.has(name))).toEqual([]);
 });
 
+test('an uninstallation takes away what was installed, the Deployment first, but no key and no custom resource', () => {
+  const all = installation(options);
+  const gone = removable(options);
+  const stays = all.filter(
+    (object) => !gone.some((other) => JSON.stringify(other) === JSON.stringify(object)),
+  );
+  expect([...kinds(stays)].sort()).toEqual(['CustomResourceDefinition', 'Namespace']);
+  expect(gone).toHaveLength(all.length - stays.length);
+  const order = gone.map(({ kind }) => kind);
+  expect(order.indexOf('Deployment')).toBeLessThan(order.indexOf('ClusterRoleBinding'));
+  expect(order.lastIndexOf('ClusterRoleBinding')).toBeLessThan(order.indexOf('ValidatingAdmissionPolicy'));
+  expect(parseAllDocuments(removableYaml(options)).map((document) => document.toJS())).toEqual(gone);
+});
+
 test('the pods run as nobody, on a root they cannot write, without capabilities', () => {
   const pod = ['spec', 'template', 'spec'];
   const made = of(installation(options), 'Deployment');
@@ -88,6 +102,19 @@ test.each<[string, Partial<InstallOptions>, RegExp]>([
   ['an image with a space', { image: 'a b' }, /"a b" is not the name of an image/],
   ['a signer without a path', { signers: ['example.com'] }, /"example.com" is not a signer/],
   ['signers without cluster rights', { signers: ['a.b/c'], namespaced: ['a'] }, /signers are a matter of/],
+  [
+    'cainjector without cluster rights',
+    { compat: ['cainjector'], namespaced: ['a'] },
+    /leave out cainjector/,
+  ],
+  [
+    'service-ca without cluster rights',
+    { compat: ['service-ca'], namespaced: ['a'] },
+    /leave out service-ca/,
+  ],
+  ['no replica', { replicas: 0 }, /0 is no number of replicas; use 1 to 5/],
+  ['a piece of a replica', { replicas: 1.5 }, /1.5 is no number of replicas/],
+  ['a word for a number of replicas', { replicas: Number('two') }, /NaN is no number of replicas/],
 ])('%s is refused', (_, bad, message) => {
   const act = () => installationYaml({ ...options, ...bad });
   expect(act).toThrow(HandoverError);

@@ -23,7 +23,11 @@ export interface InstallOptions {
   readonly openshift?: boolean | undefined;
   /** Signers whose ClusterTrustBundles it may write. */
   readonly signers?: readonly string[] | undefined;
+  /** How many run, one of which leads. Default {@link REPLICAS}. */
+  readonly replicas?: number | undefined;
 }
+
+export const REPLICAS = { least: 1, most: 5, default: 2 } as const;
 
 export type Manifest = Readonly<Record<string, unknown>>;
 
@@ -35,33 +39,42 @@ export interface Page {
   readonly ruleWhys?: readonly string[];
 }
 
-const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-const SIGNER = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\/([a-z0-9]([-a-z0-9.]*[a-z0-9])?|\*)$/;
+export const PATTERNS = {
+  namespace: /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
+  signer: /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\/([a-z0-9]([-a-z0-9.]*[a-z0-9])?|\*)$/,
+  image: /^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}$/,
+} as const;
 
 /** Options that make sense, namespaces in one order; or a refusal. */
 export const checkedOptions = (options: InstallOptions): InstallOptions => {
-  const { namespace, namespaced, image, signers = [] } = options;
+  const { namespace, namespaced, image, signers = [], compat = [], replicas = REPLICAS.default } = options;
   const refuse = (what: string): never => {
     throw new HandoverError('INSTALL_OPTION', what);
   };
   for (const name of [namespace, ...(namespaced ?? [])]) {
-    if (!LABEL.test(name))
+    if (!PATTERNS.namespace.test(name))
       refuse(
         `${JSON.stringify(name.slice(0, 80))} is not a namespace; use lower-case letters, digits and -, at most 63 of them`,
       );
   }
   if (namespaced?.length === 0) refuse('no namespace to look at; name at least one');
-  if (!/^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}$/.test(image))
+  if (!PATTERNS.image.test(image))
     refuse(
       `${JSON.stringify(image.slice(0, 80))} is not the name of an image; write it like registry.example/handover:1.0`,
     );
-  const bad = signers.find((signer) => !SIGNER.test(signer));
+  const bad = signers.find((signer) => !PATTERNS.signer.test(signer));
   if (bad !== undefined)
     refuse(
       `${JSON.stringify(bad.slice(0, 80))} is not a signer; write it like example.com/mesh or example.com/*`,
     );
   if (namespaced !== undefined && signers.length > 0)
     refuse('signers are a matter of the whole cluster; leave out signers, or namespaced');
+  // The operator refuses it too, so its pods would never start.
+  const wide = compat.find((name) => name !== 'reloader');
+  if (namespaced !== undefined && wide !== undefined)
+    refuse(`compat ${wide} is a matter of the whole cluster; leave out ${wide}, or namespaced`);
+  if (!Number.isInteger(replicas) || replicas < REPLICAS.least || replicas > REPLICAS.most)
+    refuse(`${replicas} is no number of replicas; use ${REPLICAS.least} to ${REPLICAS.most}`);
   if (namespaced === undefined) return options;
   return { ...options, namespaced: [...new Set(namespaced)].sort() };
 };
@@ -117,7 +130,7 @@ const rolePages = (
 /** Everything there is to apply, in the order to apply it in. */
 export const pages = (given: InstallOptions): readonly Page[] => {
   const options = checkedOptions(given);
-  const { namespace, image, namespaced, compat = [] } = options;
+  const { namespace, image, namespaced, compat = [], replicas = REPLICAS.default } = options;
   const labels = { 'app.kubernetes.io/name': NAME };
   // Two installations must not share what has no namespace.
   const prefix = namespace === DEFAULT_NAMESPACE ? NAME : `${NAME}-${namespace}`;
@@ -126,6 +139,7 @@ export const pages = (given: InstallOptions): readonly Page[] => {
     namespace,
     serviceAccount: SERVICE_ACCOUNT,
     image,
+    replicas,
     labels,
     args: [
       'operator',
@@ -171,12 +185,24 @@ export const pages = (given: InstallOptions): readonly Page[] => {
       { why: 'It is in force.', object: binding },
     ]),
     ...rolePages(installedGrants(options), namespace, prefix, labels),
-    { why: 'One leads, one stands by.', object: deployment(workload) },
+    { why: 'One leads, the others stand by.', object: deployment(workload) },
     { why: 'For whoever collects metrics.', object: metricsService(workload) },
-    { why: 'One of the two stays while nodes are drained.', object: disruptionBudget(workload) },
+    { why: 'All but one stay while nodes are drained.', object: disruptionBudget(workload) },
   ];
 };
 
 /** The objects alone. */
 export const installation = (options: InstallOptions): readonly Manifest[] =>
   pages(options).map(({ object }) => object);
+
+/** What an installation keeps when it goes: keys of CAs in its namespace, and the resources that people wrote. */
+const KEPT: readonly unknown[] = ['Namespace', 'CustomResourceDefinition'];
+
+/** What there is to delete, in the order to delete it in: whoever acts first, what holds it in check last. */
+export const removablePages = (options: InstallOptions): readonly Page[] =>
+  pages(options)
+    .filter(({ object }) => !KEPT.includes(object.kind))
+    .reverse();
+
+export const removable = (options: InstallOptions): readonly Manifest[] =>
+  removablePages(options).map(({ object }) => object);

@@ -1,5 +1,12 @@
 import { Document, isMap, isSeq } from 'yaml';
-import { checkedOptions, featuresOf, type InstallOptions, type Page, pages } from './install.ts';
+import {
+  checkedOptions,
+  featuresOf,
+  type InstallOptions,
+  type Page,
+  pages,
+  removablePages,
+} from './install.ts';
 import { lostWithoutCluster } from './rules.ts';
 
 const wrapped = (text: string, width = 110): string => {
@@ -42,3 +49,11 @@ export const installationYaml = (given: InstallOptions): string => {
   const options = checkedOptions(given);
   return `${header(options)}---\n${pages(options).map(documentOf).join('---\n')}`;
 };
+
+/** What to delete of it, as YAML. */
+export const removableYaml = (options: InstallOptions): string =>
+  `# Made by \`handover uninstall\`. Delete it with: kubectl delete --ignore-not-found -f -\n---\n${removablePages(
+    checkedOptions(options),
+  )
+    .map(documentOf)
+    .join('---\n')}`;

@@ -89,9 +89,9 @@ describe('with the rights of the recipe', () => {
   });
 
   test('1 and 3: four Secrets with upstream’s names, keys, types and SANs, the webhook’s bundle equal to theirs; a rerun writes nothing; one missing is made alone', async () => {
-    const [, command = ''] = /\$ handover (certgen .*)\n/.exec(recipe) ?? [];
+    const [, command = ''] = /\nhandover (certgen .*)\n/.exec(recipe) ?? [];
     expect(command).toBe('certgen --preset envoy-gateway --home kube');
-    const [, shown = ''] = /\$ handover certgen [^\n]*\n([\s\S]*?)```/.exec(recipe) ?? [];
+    const [, shown = ''] = /\nhandover certgen [^\n]*\n```\n\n```text\n([\s\S]*?)```/.exec(recipe) ?? [];
     const first = await start([...command.split(' '), '--kubeconfig', mine]).ended;
     expect(first).toEqual({ code: 0, stderr: '', stdout: shown });
     const { items } = await kube.list(secrets, { namespace: OWN });
@@ -172,8 +172,8 @@ describe('with the rights of the recipe', () => {
       limit: await seen.template('envoy-ratelimit'),
       gateway: await seen.template('envoy-gateway'),
     };
-    const [, command = ''] = /\$ handover (certgen .*--rotation-id .*)\n/.exec(recipe) ?? [];
-    const args = command.split(' ').filter((word) => word !== '--wait');
+    const [, command = ''] = /\nhandover (certgen .*--rotation-id .*)\n/.exec(recipe) ?? [];
+    const args = command.split(' ');
     const rotate = (): Promise<Ended> => start([...args, '--kubeconfig', mine]).ended;
     const done = await rotate();
     expect(done.code).toBe(0);
@@ -192,7 +192,7 @@ describe('with the rights of the recipe', () => {
     expect(await seen.caBundle()).toBe(await seen.text('envoy', 'ca.crt'));
     expect(await seen.allAccept()).toBe(true);
     // Asked for by name.
-    const [, named = ''] = /`kubectl (delete secret [^`]*)`/.exec(recipe) ?? [];
+    const [, named = ''] = /\nkubectl (delete secret .*)\n/.exec(recipe) ?? [];
     await cluster.kubectl(...named.split(' '));
     expect((await certgen(preset(OWN), mine)).stdout).toMatch(/^1 written\n/);
     expect((await seen.secret('envoy-oidc-hmac')).data).not.toEqual(hmac.data);
@@ -476,7 +476,7 @@ test.concurrent('10: a CA in the wrong hands is dropped everywhere at once, by o
   await running(namespace, 'envoy-ratelimit');
   const stolen = await seen.certificates('envoy', 'tls.crt');
   const template = await seen.template('envoy-ratelimit');
-  const [, command = ''] = /\$ handover (distrust .*)\n/.exec(recipe) ?? [];
+  const [, command = ''] = /\nhandover (distrust .* --yes)\n/.exec(recipe) ?? [];
   const args = command.replaceAll(OWN, namespace).split(' ');
   const here = ['--namespace', namespace, '--kubeconfig', cluster.kubeconfig];
   const only = await start([...args.filter((word) => word !== '--yes'), ...here]).ended;

@@ -62,7 +62,7 @@ const bundle = async (): Promise<string> => {
 test('the command, with the file and the rights of the recipe, fills the field', async () => {
   const file = join(cluster.directory, 'webhook.yaml');
   writeFileSync(file, webhookYaml);
-  const [, command = ''] = /\$ handover (operator .*)\n/.exec(recipe) ?? [];
+  const [, command = ''] = /\nhandover (operator .*)\n/.exec(recipe) ?? [];
   expect(command).toBe('operator -f webhook.yaml --namespace my-webhook');
   const child = spawn(
     process.execPath,

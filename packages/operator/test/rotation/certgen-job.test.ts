@@ -19,7 +19,8 @@ import {
 import { connectTo, until } from '../cluster/stage.ts';
 import { Collector } from './collector.ts';
 import { GATEWAY, gateway, jobWithFile, PARTS } from './gateway.ts';
-import { bundleHandover, bundlePod } from './stage.ts';
+import { operatorImage } from './image.ts';
+import { bundlePod } from './stage.ts';
 
 /** 4 pods, 13 calls a second each: S3.6's 50 a second. */
 const RATE = 13;
@@ -52,11 +53,7 @@ beforeAll(async () => {
     files: { '/app': await bundlePod() },
     entrypoint: ['node', '/app/main.mjs'],
   });
-  await cluster.node.loadImage({
-    name: 'localhost/handover:1',
-    files: { '/handover': await bundleHandover() },
-    entrypoint: ['node', '/handover/dist/main.mjs'],
-  });
+  await cluster.node.loadImage(await operatorImage('localhost/handover:1'));
   await cluster.kubectl('create', 'namespace', GATEWAY);
   await cluster.apply(...recipeObjects('ServiceAccount'), webhook(GATEWAY));
 }, LONG);

@@ -22,6 +22,8 @@ export interface LivePod {
   readonly name: string;
   readonly app: string;
   readonly ip: string;
+  /** Where it runs; empty until it is placed. */
+  readonly node: string;
   readonly ready: boolean;
 }
 
@@ -31,6 +33,7 @@ export const livePods = async (kube: Kube): Promise<readonly LivePod[]> => {
     name: text(pod.metadata.name),
     app: text(pod.metadata.labels?.app),
     ip: text(at(pod, 'status', 'podIP')),
+    node: text(at(pod, 'spec', 'nodeName')),
     ready: ((at(pod, 'status', 'conditions') ?? []) as Json[]).some(
       ({ type, status }) => type === 'Ready' && status === 'True',
     ),

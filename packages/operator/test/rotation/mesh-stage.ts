@@ -3,11 +3,11 @@ import type { AuthorityStatus, Status } from '@handover/engine';
 import { until } from '../cluster/stage.ts';
 import { ApiCalls } from './api-calls.ts';
 import { isSettled } from './looks.ts';
-import { AUTHORITY, deployment, MEMBERS, type Member } from './mesh.ts';
+import { AUTHORITY, deployment, MEMBERS, type Member, type MeshOptions } from './mesh.ts';
 import type { RotationStage, RunningOperator } from './stage.ts';
 
 /** Calls per second of each of the ten pods. */
-const RATE = 14;
+const RATE = 11;
 export const LONG = 900_000;
 export const RESTART_ONLY: readonly string[] = ['frozen', 'once'];
 export const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -21,19 +21,29 @@ export interface Traffic {
   readonly silent: readonly string[];
 }
 
+/** Whose mesh it is, and how its pods are; by default that of `rotation.test.ts`. */
+export interface MeshSetting extends Partial<Omit<MeshOptions, 'image' | 'collector'>> {
+  readonly members?: readonly Member[];
+}
+
 /** The mesh under load, and what can be asked of it. */
 export class MeshStage {
   readonly stage: RotationStage;
   readonly calls: ApiCalls;
 
-  constructor(stage: RotationStage) {
+  readonly #members: readonly Member[];
+  readonly #options: MeshOptions;
+
+  constructor(stage: RotationStage, { members = MEMBERS, ...setting }: MeshSetting = {}) {
     this.stage = stage;
+    this.#members = members;
+    this.#options = { image: stage.image, collector: stage.collectorUrl, rate: RATE, ...setting };
     this.calls = new ApiCalls(stage.cluster);
   }
 
   /** Everybody starts, and calls everybody from then on; their Secrets and fields are there. */
   async start(): Promise<void> {
-    await this.apply(...MEMBERS);
+    await this.apply(...this.#members);
     await this.settled();
     await until(() => this.calls.ready(), 'the aggregated API to answer', LONG);
     this.stage.collector.go();
@@ -41,11 +51,10 @@ export class MeshStage {
   }
 
   apply(...members: readonly Member[]): Promise<void> {
-    const { cluster, image, collectorUrl: collector } = this.stage;
-    return cluster.apply(...members.map((member) => deployment(member, { image, collector, rate: RATE })));
+    return this.stage.cluster.apply(...members.map((member) => deployment(member, this.#options)));
   }
 
-  async settled(members: readonly Member[] = MEMBERS): Promise<void> {
+  async settled(members: readonly Member[] = this.#members): Promise<void> {
     await until(() => isSettled(this.stage.kube, members), 'every pod of the mesh to be ready', LONG);
   }
 

@@ -21,6 +21,8 @@ export interface Member {
   readonly subPath?: true;
   readonly web?: true;
   readonly grpc?: 'server' | 'client';
+  /** The node its pods go to first, while that takes any. */
+  readonly prefers?: string;
 }
 
 export const MEMBERS: readonly Member[] = [
@@ -62,10 +64,53 @@ export interface MeshOptions {
   readonly collector: string;
   /** Calls per second of each pod. */
   readonly rate: number;
+  /** Each Deployment's pods on as many nodes as take pods. */
+  readonly spread?: true;
+  /** Seconds that a pod goes on before it is told to end; default 2. */
+  readonly linger?: number;
 }
 
-export const deployment = (member: Member, { image, collector, rate }: MeshOptions): object => {
-  const { name, manner, replicas, reload, ack, probe, subPath, web, grpc } = member;
+/** Evenly over the nodes that take pods, each rollout for itself. */
+const evenly = (name: string): object => ({
+  topologySpreadConstraints: [
+    {
+      maxSkew: 1,
+      topologyKey: 'kubernetes.io/hostname',
+      whenUnsatisfiable: 'DoNotSchedule',
+      // A node that is being drained is not one to be even with.
+      nodeTaintsPolicy: 'Honor',
+      labelSelector: { matchLabels: { app: name } },
+      matchLabelKeys: ['pod-template-hash'],
+    },
+  ],
+});
+
+const preferring = (node: string): object => ({
+  affinity: {
+    nodeAffinity: {
+      preferredDuringSchedulingIgnoredDuringExecution: [
+        {
+          weight: 100,
+          preference: {
+            matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [node] }],
+          },
+        },
+      ],
+    },
+  },
+});
+
+/** A drain leaves one pod of it where it is until another is ready. */
+export const budget = ({ name }: Member): object => ({
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  metadata: { name, namespace: NAMESPACE },
+  spec: { minAvailable: 1, selector: { matchLabels: { app: name } } },
+});
+
+export const deployment = (member: Member, options: MeshOptions): object => {
+  const { name, manner, replicas, reload, ack, probe, subPath, web, grpc, prefers } = member;
+  const { image, collector, rate, spread, linger = 2 } = options;
   const setting = {
     name,
     manner,
@@ -106,6 +151,8 @@ export const deployment = (member: Member, { image, collector, rate }: MeshOptio
           automountServiceAccountToken: false,
           enableServiceLinks: false,
           terminationGracePeriodSeconds: 20,
+          ...(spread === true ? evenly(name) : {}),
+          ...(prefers === undefined ? {} : preferring(prefers)),
           containers: [
             {
               name: 'main',
@@ -118,7 +165,7 @@ export const deployment = (member: Member, { image, collector, rate }: MeshOptio
               ],
               readinessProbe: { httpGet: { path: '/', port: 8080 }, periodSeconds: 1, timeoutSeconds: 5 },
               // Until everybody has heard that it goes, it goes on.
-              lifecycle: { preStop: { sleep: { seconds: 2 } } },
+              lifecycle: { preStop: { sleep: { seconds: linger } } },
               resources: { requests: { cpu: '50m' } },
               volumeMounts: mounts,
             },

@@ -1,12 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import {
-  chmodSync,
-  copyFileSync,
-  createWriteStream,
-  mkdtempSync,
-  readFileSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, createWriteStream, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -19,11 +12,11 @@ import { type NodeCluster, startCluster } from '@handover/test-cluster';
 import { type BuildOptions, build } from 'esbuild';
 import { connectTo } from '../cluster/stage.ts';
 import { Collector } from './collector.ts';
+import { operatorImage } from './image.ts';
 import type { Target, Verdict } from './pod/handshake.ts';
 
 const run = promisify(execFile);
 const HANDOVER = fileURLToPath(new URL('../../../cli/bin/handover.js', import.meta.url));
-const CLI = fileURLToPath(new URL('../../../cli', import.meta.url));
 const API_INSIDE = 6443;
 const BUNDLED: BuildOptions = {
   bundle: true,
@@ -76,16 +69,15 @@ export interface RunningOperator {
   stop(): Promise<void>;
 }
 
-/** `handover` as one file, with its package.json where it looks for it. */
-export const bundleHandover = async (): Promise<string> => {
-  const folder = mkdtempSync(join(tmpdir(), 'handover-image-'));
-  chmodSync(folder, 0o755); // nobody in that image is root
+/** `handover` of that source as one file, with its package.json where it looks for it, in a new folder of `parent`. */
+export const bundleHandover = async (cli: string, parent: string): Promise<string> => {
+  const folder = mkdtempSync(join(parent, 'handover-'));
   await build({
-    stdin: { contents: "import { main } from './main.ts'; main();", resolveDir: join(CLI, 'src') },
+    stdin: { contents: "import { main } from './main.ts'; main();", resolveDir: join(cli, 'src') },
     outfile: join(folder, 'dist/main.mjs'),
     ...BUNDLED,
   });
-  copyFileSync(join(CLI, 'package.json'), join(folder, 'package.json'));
+  copyFileSync(join(cli, 'package.json'), join(folder, 'package.json'));
   return folder;
 };
 
@@ -102,11 +94,12 @@ export const bundlePod = async (): Promise<string> => {
   return folder;
 };
 
-/** `kubelet`: fields of its configuration over the harness's own. */
+/** `kubelet`: fields of its configuration over the harness's own. `bare`: nothing of ours is installed. */
 export async function setRotationStage(
   kubelet: Readonly<Record<string, unknown>> = {},
+  { nodes = 1, bare = false }: { readonly nodes?: number; readonly bare?: boolean } = {},
 ): Promise<RotationStage> {
-  const cluster = await startCluster({ size: 'node', kubelet });
+  const cluster = await startCluster({ size: 'node', nodes, kubelet });
   const end = new AbortController();
   const kube = connectTo(cluster, end.signal);
   const server = createServer();
@@ -120,9 +113,11 @@ export async function setRotationStage(
     files: { '/app': programs },
     entrypoint: ['node', '/app/main.mjs'],
   });
-  const all = installation({ namespace: 'handover-system', image: 'none' });
-  for (const object of all.filter(({ kind }) => kind !== 'Deployment')) await cluster.apply(object);
-  await cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=120s');
+  if (!bare) {
+    const all = installation({ namespace: 'handover-system', image: 'none' });
+    for (const object of all.filter(({ kind }) => kind !== 'Deployment')) await cluster.apply(object);
+    await cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=120s');
+  }
   const operators: RunningOperator[] = [];
   const account = insideKubeconfig(cluster);
   let started = 0;
@@ -139,11 +134,7 @@ export async function setRotationStage(
       return operator;
     },
     installOperator: async () => {
-      const own = await cluster.node.loadImage({
-        name: 'localhost/handover:1',
-        files: { '/handover': await bundleHandover() },
-        entrypoint: ['node', '/handover/dist/main.mjs'],
-      });
+      const own = await cluster.node.loadImage(await operatorImage('localhost/handover:1'));
       await cluster.apply(...installation({ namespace: 'handover-system', image: own }));
       const what = ['rollout', 'status', 'deployment', '-n', 'handover-system', '--timeout=300s'];
       await cluster.kubectl(...what);

@@ -68,7 +68,8 @@ beforeAll(async () => {
   );
   for (const { name } of MEMBERS)
     await until(async () => (await secretOf(stage.kube, name)).cert !== '', `Secret ${name}`, LONG);
-  mesh = new MeshStage(stage);
+  // On a busy machine Services take their time to forget a pod.
+  mesh = new MeshStage(stage, { linger: 5 });
   await mesh.start();
   moves = new Moves(stage.kube, end.signal);
   await moves.start();

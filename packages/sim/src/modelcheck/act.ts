@@ -42,8 +42,13 @@ const swap = (world: World, state: State, action: Swap): State | undefined => {
   if (state.authority?.revision !== action.expect) return undefined;
   const bad =
     action.kind === 'distrust' ? [...new Set([...state.bad, ...action.generations])].sort() : state.bad;
-  const authority = applyTransition(state.authority, action, made(world, state, action), action.revision);
-  return { ...state, authority, bad };
+  const issued = made(world, state, action);
+  const authority = applyTransition(state.authority, action, issued, action.revision);
+  const signed =
+    issued.cross === undefined
+      ? state.signed
+      : [...new Set([...state.signed, issued.cross.fingerprint])].sort();
+  return { ...state, authority, bad, signed };
 };
 
 const made = (world: World, state: State, action: Swap): Made => {

@@ -120,6 +120,7 @@ export const worldOf = (name: string, plot: Plot): World => {
     rotate: [],
     distrust: [],
     bad: [],
+    signed: [],
     idle: 0,
     budget: plot.budget ?? { rotations: 1 },
   };

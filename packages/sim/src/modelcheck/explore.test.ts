@@ -17,7 +17,7 @@ const quick = [
   'two hot peers that acknowledge',
   'two hot peers, instant',
   'leaf and bundle in two objects, loaded apart',
-  'an unknown verifier that never reloads, through three rotations',
+  'an unknown verifier that never reloads',
   'a Leaf and a consumer appear',
   'a Leaf goes while it is mounted',
   'a Secret is deleted',

@@ -86,6 +86,8 @@ export interface State {
   readonly distrust: readonly number[];
   /** Generations that were distrusted. */
   readonly bad: readonly number[];
+  /** Every X that was ever signed: they are public, and an attacker keeps them. */
+  readonly signed: readonly string[];
   /** Ticks since a controller last looked; bounded in worlds where certificates expire. */
   readonly idle: number;
   /** What the environment may still do. */

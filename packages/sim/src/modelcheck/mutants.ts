@@ -135,16 +135,23 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'no cross-certificate in the chain',
     file: 'desired.js',
-    from: 'chain: current === undefined ? [] : crossPath(state.crosses, current.number)',
+    from: 'chain: current === undefined ? [] : chainOf(state, current.number)',
     to: 'chain: []',
     worlds: ['an unknown verifier that never reloads, instant'],
   },
   {
-    name: 'only the nearest cross-certificate in the chain',
+    name: 'cross-certificates of earlier rotations in the chain',
     file: 'authority.js',
-    from: 'export const LONGEST_CROSS_PATH = 3;',
-    to: 'export const LONGEST_CROSS_PATH = 1;',
-    worlds: ['an unknown verifier that never reloads, through three rotations'],
+    from: 'index === 0 ||',
+    to: 'true ||',
+    worlds: ['leaf and bundle in two objects, loaded apart'],
+  },
+  {
+    name: 'only one cross-certificate in the chain, whatever is being distrusted',
+    file: 'authority.js',
+    from: '=> index === 0 || generations',
+    to: '=> index === 0 && generations',
+    worlds: ['distrust twice'],
   },
   {
     name: 'equal bytes are not rewritten for a newer revision',
@@ -233,9 +240,16 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the replacement of a distrusted CA is not cross-signed',
     file: 'transition.js',
-    from: 'const crossBy = current.hasKey ? current.number : undefined;',
-    to: 'const crossBy = undefined;',
+    from: 'crossBy: voucher?.number',
+    to: 'crossBy: undefined',
     worlds: ['distrust twice'],
+  },
+  {
+    name: 'a distrusted CA vouches for its own replacement while there is a previous one',
+    file: 'transition.js',
+    from: "[withRole(state, 'previous'), current].find",
+    to: '[current].find',
+    worlds: ['distrust of each role in each phase'],
   },
   {
     name: 'a distrust is done before anybody has confirmed',

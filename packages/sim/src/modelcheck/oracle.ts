@@ -20,6 +20,17 @@ export class Oracle {
   readonly #made = new Map<string, Certificate>();
   readonly #verdicts = new Map<string, boolean>();
 
+  /** Whether everybody's TLS accepts it, that of GnuTLS included, which wants an anchor at the far end (docs/verdicts.md). */
+  acceptedByAll(chain: readonly string[], bundle: readonly string[], at: Instant): boolean {
+    return this.accepts(chain, bundle, at) && this.#isAnchoredAtTheEnd(chain, bundle);
+  }
+
+  #isAnchoredAtTheEnd(chain: readonly string[], bundle: readonly string[]): boolean {
+    const end = this.certificate(chain.at(-1) ?? '');
+    const anchors = bundle.map((name) => this.certificate(name));
+    return anchors.some(({ subject }) => subject === end.issuer || subject === end.subject);
+  }
+
   accepts(chain: readonly string[], bundle: readonly string[], at: Instant): boolean {
     const dated = chain.some((name) => name.includes('@')) || bundle.some((name) => name.includes('@'));
     const key = `${chain.join(' ')}|${bundle.join(' ')}|${dated ? at : ''}`;

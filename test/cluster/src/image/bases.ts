@@ -3,8 +3,8 @@ import { realpathSync } from 'node:fs';
 import { requireProgram } from '../system-packages.ts';
 import type { ImageSpec, Layer } from './image.ts';
 
-/** What an image begins with: nothing, a shell and tools, or the Node that runs this. */
-export type Base = 'empty' | 'busybox' | 'node';
+/** What an image begins with: nothing at all, places to mount on, a shell and tools, or the Node that runs this. */
+export type Base = 'scratch' | 'empty' | 'busybox' | 'node';
 
 const world: Layer = (tar) => {
   for (const path of ['dev', 'proc', 'sys', 'etc']) tar.directory(path);
@@ -30,7 +30,10 @@ const node: Layer = (tar) => {
   }
 };
 
-export const BASES = { empty: world, busybox, node } as const satisfies Record<Base, Layer>;
+export const BASES = { empty: world, busybox, node } as const satisfies Record<
+  Exclude<Base, 'scratch'>,
+  Layer
+>;
 
 export const PAUSE = 'localhost/pause:1';
 export const BUSYBOX = 'localhost/busybox:1';

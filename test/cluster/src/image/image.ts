@@ -11,8 +11,13 @@ export interface ImageSpec {
   readonly name: string;
   readonly layers: readonly Layer[];
   readonly entrypoint?: readonly string[];
+  /** Arguments where the container names none. */
+  readonly command?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly workingDirectory?: string;
+  /** `65532:65532`; undefined: root. */
+  readonly user?: string;
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
@@ -51,6 +56,9 @@ export function writeImage(path: string, scratch: string, image: ImageSpec): voi
           ([k, v]) => `${k}=${v}`,
         ),
         Entrypoint: image.entrypoint ?? null,
+        ...(image.command === undefined ? {} : { Cmd: image.command }),
+        ...(image.user === undefined ? {} : { User: image.user }),
+        ...(image.labels === undefined ? {} : { Labels: image.labels }),
         WorkingDir: image.workingDirectory ?? '/',
       },
       rootfs: { type: 'layers', diff_ids: layers.map(({ digest }) => `sha256:${digest}`) },

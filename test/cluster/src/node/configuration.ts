@@ -4,18 +4,41 @@ import { FEATURE_GATES } from '../components.ts';
 import type { Credentials } from '../credentials.ts';
 import { PAUSE } from '../image/bases.ts';
 
-export const NODE = {
-  name: 'test-node',
+/** The network that the nodes of a cluster share; seen in the cluster's own network only. */
+export const NETWORK = {
   bridge: 'pods0',
-  /** The bridge's: of the node and, for pods, of their gateway. Seen in the cluster's own network only. */
+  /** The bridge's first address: of the first node and the control plane. */
   address: '10.244.0.1',
-  range: '10.244.0.0/24',
-  firstPod: '10.244.0.10',
+  range: '10.244.0.0/16',
+  bits: 16,
   apiPort: 6443,
   etcdPort: 2379,
   etcdPeerPort: 2380,
   kubeletPort: 10250,
 } as const;
+
+/** What tells a node from the others of its cluster. */
+export interface NodePlace {
+  readonly name: string;
+  /** Behind the names of its processes and logs; nothing for the first. */
+  readonly suffix: string;
+  /** One more of the bridge's: of the node and, for its pods, of their gateway. */
+  readonly address: string;
+  readonly firstPod: string;
+  readonly lastPod: string;
+}
+
+/** Nodes count from 0; each has 245 addresses for pods. */
+export const nodePlace = (index: number): NodePlace => {
+  const suffix = index === 0 ? '' : `-${index + 1}`;
+  return {
+    name: `test-node${suffix}`,
+    suffix,
+    address: `10.244.${index}.1`,
+    firstPod: `10.244.${index}.10`,
+    lastPod: `10.244.${index}.254`,
+  };
+};
 
 export interface NodeFiles {
   readonly containerdConfig: string;
@@ -25,6 +48,8 @@ export interface NodeFiles {
 }
 
 interface Input {
+  readonly place: NodePlace;
+  /** The node's own. */
   readonly directory: string;
   readonly bin: string;
   readonly runc: string;
@@ -65,38 +90,39 @@ disabled_plugins = ['io.containerd.internal.v1.opt', 'io.containerd.nri.v1.nri']
     conf_dir = ${text(join(directory, 'cni'))}
 `;
 
-const cniNetwork = {
+const cniNetwork = ({ address, firstPod, lastPod }: NodePlace): object => ({
   cniVersion: '1.0.0',
   name: 'pods',
   plugins: [
     {
       type: 'bridge',
-      bridge: NODE.bridge,
+      bridge: NETWORK.bridge,
       isGateway: false, // the bridge has its address already
       ipMasq: false,
       hairpinMode: true,
       ipam: {
         type: 'host-local',
         dataDir: '/run/cni-addresses',
-        ranges: [[{ subnet: NODE.range, rangeStart: NODE.firstPod, gateway: NODE.address }]],
-        routes: [{ dst: '0.0.0.0/0', gw: NODE.address }],
+        ranges: [[{ subnet: NETWORK.range, rangeStart: firstPod, rangeEnd: lastPod, gateway: address }]],
+        routes: [{ dst: '0.0.0.0/0', gw: address }],
       },
     },
   ],
-} as const;
+});
 
 const gates = (): Record<string, boolean> =>
   Object.fromEntries(
     FEATURE_GATES.split(',').map((gate) => [gate.split('=')[0] ?? '', gate.endsWith('=true')]),
   );
 
-const kubeletConfiguration = ({ directory, cgroup, credentials, kubelet }: Input, socket: string): object => {
-  const serving = credentials.clientCa.issue('kubelet-serving', {
-    commonName: `system:node:${NODE.name}`,
+const kubeletConfiguration = (input: Input, socket: string): object => {
+  const { place, directory, cgroup, credentials, kubelet } = input;
+  const serving = credentials.clientCa.issue(`kubelet${place.suffix}-serving`, {
+    commonName: `system:node:${place.name}`,
     organizations: ['system:nodes'],
     usage: 'server',
-    dnsNames: [NODE.name],
-    ipAddresses: [NODE.address, '127.0.0.1'],
+    dnsNames: [place.name],
+    ipAddresses: [place.address, '127.0.0.1'],
   });
   return {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
@@ -113,9 +139,10 @@ const kubeletConfiguration = ({ directory, cgroup, credentials, kubelet }: Input
     authorization: { mode: 'Webhook' },
     tlsCertFile: serving.certFile,
     tlsPrivateKeyFile: serving.keyFile,
-    address: NODE.address,
-    port: NODE.kubeletPort,
-    healthzBindAddress: '127.0.0.1',
+    address: place.address,
+    port: NETWORK.kubeletPort,
+    // Loopback is one for all nodes.
+    healthzBindAddress: place.address,
     podLogsDir: join(directory, 'pod-logs'),
     volumePluginDir: join(directory, 'volume-plugins'),
     resolvConf: '',
@@ -139,7 +166,7 @@ export function writeNodeFiles(input: Input): NodeFiles {
     writeFileSync(path, content, { mode: 0o600 });
     return path;
   };
-  write('cni/10-pods.conflist', JSON.stringify(cniNetwork));
+  write('cni/10-pods.conflist', JSON.stringify(cniNetwork(input.place)));
   return {
     containerdConfig: write('containerd.toml', containerdToml(input, containerdSocket)),
     containerdSocket,

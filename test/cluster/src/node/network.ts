@@ -6,7 +6,7 @@ import { programPath, scriptPath } from '../places.ts';
 import { reservePorts } from '../ports.ts';
 import { until } from '../ready.ts';
 import { requireProgram } from '../system-packages.ts';
-import { NODE } from './configuration.ts';
+import { NETWORK } from './configuration.ts';
 
 /** A network namespace of the cluster's own. */
 export interface Network {
@@ -18,12 +18,18 @@ export interface Network {
   expose(inside: string, port: number): Promise<void>;
 }
 
-export async function startNetwork(keeper: Keeper, directory: string): Promise<Network> {
+/** `addresses`: of the nodes, the first one first. */
+export async function startNetwork(
+  keeper: Keeper,
+  directory: string,
+  addresses: readonly string[],
+): Promise<Network> {
   const ready = join(directory, 'network.ready');
+  const withBits = addresses.map((address) => `${address}/${NETWORK.bits}`);
   const pid = await keeper.start({
     name: 'network',
     command: requireProgram('unshare'),
-    args: ['--net', '--', 'sh', scriptPath('network.sh'), ready, NODE.bridge, `${NODE.address}/24`],
+    args: ['--net', '--', 'sh', scriptPath('network.sh'), ready, NETWORK.bridge, ...withBits],
     log: join(directory, 'network.log'),
   });
   await until(async () => existsSync(ready), {
@@ -42,11 +48,11 @@ export async function startNetwork(keeper: Keeper, directory: string): Promise<N
   const relay = (name: string, from: string, to: string): ProcessSpec => ({
     name,
     command: process.execPath,
-    args: [programPath('relay'), from, to],
+    args: [programPath('relay'), join(directory, `${name}.ready`), from, to],
     log: join(directory, `${name}.log`),
   });
-  const socketReady = (socket: string, name: string): Promise<void> =>
-    until(async () => existsSync(socket), {
+  const listening = (name: string): Promise<void> =>
+    until(async () => existsSync(join(directory, `${name}.ready`)), {
       what: `${name} listening`,
       directory,
       stillRuns: () => keeper.pidOf(name) !== undefined,
@@ -59,14 +65,14 @@ export async function startNetwork(keeper: Keeper, directory: string): Promise<N
       const [outer, inner] = [`relay-${relays}-outside`, `relay-${relays}-inside`];
       await keeper.start(placed(relay(inner, `unix:${socket}`, `tcp:${target}`)));
       await keeper.start(relay(outer, `tcp:127.0.0.1:${port}`, `unix:${socket}`));
-      await socketReady(socket, inner);
+      await Promise.all([listening(inner), listening(outer)]);
     },
     expose: async (inside, port) => {
       const socket = join(directory, `relay-${++relays}.sock`);
       const [outer, inner] = [`relay-${relays}-outside`, `relay-${relays}-inside`];
       await keeper.start(relay(outer, `unix:${socket}`, `tcp:127.0.0.1:${port}`));
       await keeper.start(placed(relay(inner, `tcp:${inside}`, `unix:${socket}`)));
-      await socketReady(socket, outer);
+      await Promise.all([listening(inner), listening(outer)]);
     },
   };
 }

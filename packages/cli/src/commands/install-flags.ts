@@ -1,0 +1,54 @@
+import { HandoverError } from '@handover/material';
+import {
+  COMPAT,
+  type Compat,
+  DEFAULT_NAMESPACE,
+  type InstallOptions,
+  REPLICAS,
+} from '@handover/operator/install';
+import type { Command } from 'commander';
+import { version } from '../version.ts';
+
+/** What `install` and `uninstall` take, so that one can be told just what the other was. */
+export interface InstallFlags {
+  readonly namespace: string;
+  readonly image?: string;
+  readonly replicas?: number;
+  readonly namespaced?: readonly string[];
+  readonly compat?: readonly Compat[];
+  readonly signers?: readonly string[];
+  readonly openshift?: true;
+  readonly json?: true;
+}
+
+const listed = (text: string): readonly string[] =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+
+const compatIn = (text: string): readonly Compat[] =>
+  listed(text).map((word) => {
+    const known = COMPAT.find((name) => name === word);
+    if (known !== undefined) return known;
+    throw new HandoverError(
+      'INSTALL_OPTION',
+      `${JSON.stringify(word.slice(0, 80))} is nothing to be compatible with; use ${COMPAT.join(', ')}`,
+    );
+  });
+
+export const installFlags = (command: Command): Command =>
+  command
+    .option('--namespace <ns>', 'where the operator runs and keeps its state', DEFAULT_NAMESPACE)
+    .option('--image <image>', 'image of the operator (default: handover:VERSION)')
+    .option('--replicas <n>', `how many run, one of which leads (default: ${REPLICAS.default})`, Number)
+    .option('--namespaced <ns,…>', 'look at these namespaces only, without any right in the cluster', listed)
+    .option('--compat <names>', `honour the annotations of ${COMPAT.join(', ')}`, compatIn)
+    .option('--signers <names>', 'signers whose ClusterTrustBundles it may write', listed)
+    .option('--openshift', 'let TLSProfiles follow OpenShift’s APIServer/cluster')
+    .option('--json', 'print one JSON document, a List');
+
+export const optionsIn = ({ image, json: _, ...flags }: InstallFlags): InstallOptions => ({
+  ...flags,
+  image: image ?? `handover:${version()}`,
+});

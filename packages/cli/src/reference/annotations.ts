@@ -1,0 +1,28 @@
+import { ANNOTATIONS, type AnnotationOwner } from '@handover/operator';
+import { code, page, table } from './markdown.ts';
+
+const GROUPS: readonly (readonly [title: string, intro: string, owners: readonly AnnotationOwner[]])[] = [
+  ['Yours', 'What you may say. More about them: [annotations](../recipes/annotations.md).', ['you']],
+  ['Written by Handover', 'Leave them alone.', ['Handover', 'kubectl']],
+  ['cainjector’s', 'Honoured with `handover operator --compat cainjector`.', ['cainjector']],
+  ['service-ca’s', 'Honoured with `--compat service-ca`.', ['service-ca']],
+  ['Reloader’s', 'Honoured with `--compat reloader`.', ['Reloader']],
+];
+
+export const annotationsPage = (): string =>
+  page(
+    'Annotations and labels',
+    ...GROUPS.flatMap(([title, intro, owners]) => [
+      `## ${title}`,
+      intro,
+      table(
+        ['name', 'value', 'on', 'means'],
+        ANNOTATIONS.filter(({ owner }) => owners.includes(owner)).map(({ name, value, on, means, is }) => [
+          code(name),
+          value,
+          is === 'label' ? `${on} (a label)` : on,
+          means,
+        ]),
+      ),
+    ]),
+  );

@@ -1,0 +1,14 @@
+import { ERROR_CODES } from './error-codes.ts';
+import { code, page, table } from './markdown.ts';
+
+export const errorsPage = (): string =>
+  page(
+    'Errors',
+    'Every error is one line, `CODE: what; what to do`, and has one of these codes; they do not change. Exit code 1, for `USAGE` 2. The metric `handover_failures_total` counts by them.',
+    table(
+      ['code', 'means', 'what to do'],
+      Object.entries(ERROR_CODES)
+        .toSorted(([a], [b]) => (a < b ? -1 : 1))
+        .map(([name, { means, todo }]) => [code(name), means, todo]),
+    ),
+  );

@@ -1,0 +1,14 @@
+import { annotationsPage } from './annotations.ts';
+import { commandsPage } from './commands.ts';
+import { errorsPage } from './errors.ts';
+import { metricsPage } from './metrics.ts';
+import { resourcesPage } from './resources.ts';
+
+/** docs/reference, by file name. Made from what runs, so that it cannot say anything else. */
+export const reference = async (): Promise<Readonly<Record<string, string>>> => ({
+  'annotations.md': annotationsPage(),
+  'commands.md': await commandsPage(),
+  'errors.md': errorsPage(),
+  'metrics.md': await metricsPage(),
+  'resources.md': resourcesPage(),
+});

@@ -1,0 +1,29 @@
+/** What an authority of one's own has to say: words for any log, without plans and without keys. */
+export type EmbedEvent =
+  | { readonly kind: 'started'; readonly identity: string }
+  | { readonly kind: 'leading'; readonly held: boolean }
+  | {
+      readonly kind: 'acted';
+      readonly authority: string;
+      readonly phase: string;
+      /** Each with its reason. */
+      readonly did: readonly string[];
+    }
+  | {
+      readonly kind: 'rested';
+      readonly authority: string;
+      readonly phase: string;
+      /** What the next step waits for; empty: nothing is left to do. */
+      readonly waitsFor: readonly string[];
+    }
+  | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }
+  /** What cannot be written now, and why; empty: everything can again. Said when it changes. */
+  | { readonly kind: 'obstructed'; readonly authority: string; readonly obstacles: readonly string[] }
+  | { readonly kind: 'refused'; readonly object: string; readonly why: string }
+  | {
+      readonly kind: 'failed';
+      readonly what: string;
+      readonly error: unknown;
+      /** Milliseconds since 1970; undefined: when something changes. */
+      readonly retryAt: number | undefined;
+    };

@@ -1,0 +1,57 @@
+import type { Plan } from '@handover/core';
+import { expect, test } from 'vitest';
+import type { OperatorEvent } from '../run/operator-options.ts';
+import { sayToStranger } from './say.ts';
+
+const plan = (part: Partial<Plan>): Plan => ({
+  phase: 'Activating',
+  actions: [],
+  blockedBy: [],
+  notes: [],
+  wakeAt: undefined,
+  ...part,
+});
+
+test('what was seen and decided is told in words, without the keys that were among it', () => {
+  const sight = { key: 'the CA’s key' };
+  const acted = {
+    kind: 'acted',
+    authority: 'own/own',
+    plan: plan({
+      actions: [
+        { kind: 'retire', generation: 1, why: 'nobody uses it', expect: 4, revision: 5 },
+      ] as Plan['actions'],
+    }),
+    sight,
+    actions: [],
+  } as unknown as OperatorEvent;
+  expect(sayToStranger(acted)).toEqual({
+    kind: 'acted',
+    authority: 'own/own',
+    phase: 'Activating',
+    did: ['Retire generation 1 and destroy its key, because nobody uses it.'],
+  });
+  const rested = {
+    kind: 'rested',
+    authority: 'own/own',
+    plan: plan({ blockedBy: [{ consumer: 'own', waitsFor: 'a new leaf', since: 0 }] as never }),
+    sight,
+    vitals: {},
+  } as unknown as OperatorEvent;
+  expect(sayToStranger(rested)).toEqual({
+    kind: 'rested',
+    authority: 'own/own',
+    phase: 'Activating',
+    waitsFor: ['own: a new leaf'],
+  });
+});
+
+test('a failure is passed on as it is', () => {
+  const failed = {
+    kind: 'failed',
+    what: 'a watch',
+    error: new Error('no answer'),
+    retryAt: undefined,
+  } as const;
+  expect(sayToStranger(failed)).toBe(failed);
+});

@@ -1,0 +1,136 @@
+import { Document, isMap, isScalar, type Scalar, visit } from 'yaml';
+import type { Manifest, Page } from '../install.ts';
+import { type Merged, merge } from './merge.ts';
+import { conditionOf, TOKENS, type Variant } from './variants.ts';
+
+/** A document of the chart: one object of many installations. */
+export interface Template {
+  readonly kind: string;
+  readonly text: string;
+}
+
+type Part = Readonly<Record<string, unknown>>;
+
+const WHY = 'why-token';
+const IF = 'if-token ';
+const END = 'end-token';
+const BARE_ITEM = / *- (if-token (.*)|end-token)\n/g;
+
+/** Arguments that hold a list are one text in each installation, and one expression in the chart. */
+const withoutLists = (args: readonly unknown[]): readonly unknown[] =>
+  args.map((argument, at) => {
+    if (args[at - 1] === '--namespaced') return TOKENS.namespacedArgument;
+    return args[at - 1] === '--compat' ? TOKENS.compatArgument : argument;
+  });
+
+const withTokens = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withTokens);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [
+      key,
+      key === 'args' && Array.isArray(inner) ? withoutLists(inner) : withTokens(inner),
+    ]),
+  );
+};
+
+/** The object, each of its rules with its reason inside. */
+const objectOf = ({ object, ruleWhys = [] }: Page): Part => {
+  const told = withTokens(object) as Part;
+  if (!Array.isArray(told.rules)) return told;
+  return { ...told, rules: told.rules.map((rule: Part, at) => ({ [WHY]: ruleWhys[at] ?? '', ...rule })) };
+};
+
+const laidOut = (merged: Merged): unknown => {
+  switch (merged.kind) {
+    case 'plain':
+      return merged.value;
+    case 'map':
+      return Object.fromEntries(merged.fields.map(([key, value]) => [key, laidOut(value)]));
+    case 'list':
+      return merged.items.flatMap(({ value, condition }, at) => [
+        ...(condition === undefined || condition === merged.items[at - 1]?.condition
+          ? []
+          : [`${IF}${condition}`]),
+        laidOut(value),
+        ...(condition === undefined || condition === merged.items[at + 1]?.condition ? [] : [END]),
+      ]);
+    default:
+      return merged satisfies never;
+  }
+};
+
+const hasToken = (value: unknown): boolean =>
+  typeof value === 'string' && Object.values(TOKENS).some((token) => value.includes(token));
+
+/** In double quotes, whatever is put there is a string: a namespace may be called 1e3, or null. */
+const quoted = (scalar: Scalar): void => {
+  if (hasToken(scalar.value)) scalar.type = 'QUOTE_DOUBLE';
+  if (typeof scalar.value === 'string' && scalar.value.startsWith(IF)) scalar.type = 'PLAIN';
+};
+
+const yamlOf = (object: unknown, why: string): string => {
+  const document = new Document(object, { aliasDuplicateObjects: false });
+  visit(document, {
+    Scalar: (_, scalar) => quoted(scalar),
+    Map: (_, map) => {
+      const reason = map.get(WHY, true);
+      if (!isScalar(reason)) return;
+      map.delete(WHY);
+      map.commentBefore = ` ${reason.value}`;
+    },
+  });
+  if (isMap(document.contents)) document.contents.commentBefore = ` ${why}`;
+  const text = document.toString({ lineWidth: 0 });
+  if (text.includes('{{')) throw new Error(`a chart would take "{{" in ${why} for its own`);
+  return text;
+};
+
+const values = (text: string): string =>
+  text
+    .replaceAll(BARE_ITEM, (_, bare: string, condition?: string) =>
+      bare === END ? '{{- end }}\n' : `{{- if ${condition} }}\n`,
+    )
+    .replaceAll(
+      new RegExp(`^( *)- "${TOKENS.signer}"\\n`, 'gm'),
+      '{{- range $.Values.signers }}\n$1- {{ . | quote }}\n{{- end }}\n',
+    )
+    .replaceAll(`handover-${TOKENS.own}`, '{{ include "handover.prefix" $ }}')
+    .replaceAll(TOKENS.own, '{{ $.Release.Namespace }}')
+    .replaceAll(TOKENS.watched, '{{ . }}')
+    .replaceAll(TOKENS.namespacedArgument, '{{ join "," $watched }}')
+    .replaceAll(TOKENS.compatArgument, '{{ join "," $.Values.compat }}')
+    .replaceAll(TOKENS.image, '{{ $.Values.image | default (printf "handover:%s" $.Chart.AppVersion) }}');
+
+const keyOf = ({ kind, metadata }: Manifest): string => {
+  const { name, namespace } = metadata as { readonly name: string; readonly namespace?: string };
+  return `${kind} ${namespace ?? ''} ${name}`;
+};
+
+/** All objects of all variants, each once, under the condition that it is there at all. */
+export const templates = (all: readonly Variant[]): readonly Template[] => {
+  const found = new Map<string, Map<Variant, Page>>();
+  for (const variant of all) {
+    for (const page of variant.pages) {
+      const key = keyOf(page.object);
+      found.set(key, (found.get(key) ?? new Map<Variant, Page>()).set(variant, page));
+    }
+  }
+  return [...found].map(([key, pages]) => {
+    const [one] = pages.values();
+    const merged = merge(new Map([...pages].map(([variant, page]) => [variant, objectOf(page)])), key);
+    const body = values(yamlOf(laidOut(merged), one?.why ?? ''));
+    const watched = key.includes(TOKENS.watched);
+    // Those of watched namespaces come once for each; its own is apart, because its Role holds more.
+    const condition = watched ? undefined : conditionOf(new Set(pages.keys()), all, key);
+    const opening = watched
+      ? '{{- range without $watched $.Release.Namespace }}\n'
+      : condition === undefined
+        ? ''
+        : `{{- if ${condition} }}\n`;
+    return {
+      kind: String(one?.object.kind),
+      text: `${opening}---\n${body}${opening === '' ? '' : '{{- end }}\n'}`,
+    };
+  });
+};

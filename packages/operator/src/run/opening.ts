@@ -1,0 +1,117 @@
+import type { Kube } from '@handover/kube';
+import { Compatibility } from '../compat/compatibility.ts';
+import type { Held } from '../home/held.ts';
+import { KubeHome } from '../home/home.ts';
+import { kindsWith } from '../home/kinds.ts';
+import { OpenShiftProfile } from '../home/openshift.ts';
+import { PLURALS, type Plural } from '../home/place.ts';
+import { CustomResources } from '../resources/declarations.ts';
+import type { Pod } from '../workloads/pods.ts';
+import { Population } from '../workloads/population.ts';
+import type { OperatorOptions } from './operator-options.ts';
+
+/** What an opened home tells of. */
+export interface Listener {
+  resourcesChanged(): void;
+  objectChanged(plural: Plural, key: string, before: Held | undefined, now: Held | undefined): void;
+  stateChanged(authority: string): void;
+  podChanged(before: Pod | undefined, now: Pod | undefined): void;
+  workloadChanged(): void;
+  platformProfileChanged(): void;
+  repaired(object: string, manager: string): void;
+  trouble(what: string, error: unknown): void;
+}
+
+export interface OpeningOptions {
+  readonly operator: OperatorOptions;
+  readonly kube: Kube;
+  readonly swift: Kube;
+  /** Of ClusterTrustBundles; undefined: there are none. */
+  readonly trustBundleVersion: string | undefined;
+  readonly listener: Listener;
+  readonly signal: AbortSignal;
+  readonly writeSignal: AbortSignal;
+}
+
+/** Begins to follow everything that this operator keeps, or is told by. */
+export function openHome({
+  operator,
+  kube,
+  swift,
+  trustBundleVersion,
+  listener,
+  signal,
+  writeSignal,
+}: OpeningOptions): { readonly home: KubeHome; readonly compat: Compatibility | undefined } {
+  const {
+    namespace,
+    trustNamespace = namespace,
+    namespaces,
+    compat: honoured = [],
+    takeOver = false,
+  } = operator;
+  const given = operator.declarations;
+  const onChange = (): void => listener.resourcesChanged();
+  const declarations = given ?? new CustomResources({ kube, signal, only: namespaces, onChange });
+  const consumersFound = operator.consumersFound ?? given === undefined;
+  const population =
+    given === undefined && consumersFound
+      ? new Population({
+          kube,
+          namespaces,
+          signal,
+          onPod: (before, now) => listener.podChanged(before, now),
+          onWorkload: () => listener.workloadChanged(),
+        })
+      : undefined;
+  const cluster = namespaces === undefined;
+  const compat =
+    given === undefined && cluster
+      ? new Compatibility({
+          kube,
+          compat: honoured,
+          serviceCaAuthority: operator.serviceCaAuthority,
+          takeOver,
+          signal,
+          onChange,
+        })
+      : undefined;
+  const openShift = new OpenShiftProfile(kube, signal, () => listener.platformProfileChanged());
+  const wide = PLURALS.filter((plural) =>
+    plural === 'clustertrustbundles'
+      ? cluster && trustBundleVersion !== undefined
+      : cluster || plural === 'secrets' || plural === 'configmaps',
+  );
+  const home = new KubeHome({
+    kube,
+    swift,
+    kinds: kindsWith(trustBundleVersion ?? 'v1'),
+    namespace,
+    trustNamespace,
+    declarations,
+    wide: given === undefined ? wide : [],
+    namespaces,
+    clusterTrustBundles: trustBundleVersion !== undefined,
+    wishOf: compat?.wishOf,
+    clusterProfile: () => openShift.read(),
+    takeOver,
+    more: compat?.more,
+    annotationsOf: (id, record) => compat?.annotationsOf(id, record),
+    consumersFound,
+    population,
+    nudge: operator.nudge ?? true,
+    meters: operator.meters,
+    reloader: honoured.includes('reloader'),
+    signal,
+    writeSignal,
+    onChange: (plural, key, before, now) => listener.objectChanged(plural, key, before, now),
+    onState: (authority) => {
+      if (authority !== undefined) listener.stateChanged(authority);
+    },
+    onTrouble: (what, error) => listener.trouble(what, error),
+    onRepair: (object, manager) => listener.repaired(object, manager),
+    onNudgeFailed: (error) =>
+      operator.on({ kind: 'failed', what: 'nudging a pod', error, retryAt: undefined }),
+  });
+  return { home, compat };
+}

@@ -1,0 +1,69 @@
+import type { Action, Plan, ProfileAction } from '@handover/core';
+import type { Meters, Sight, Vitals } from '@handover/engine';
+import type { Kube } from '@handover/kube';
+import type { Instant } from '@handover/material';
+import type { Compat } from '../install/index.ts';
+import type { Declarations } from '../resources/declarations.ts';
+
+/** What an operator has to say. */
+export type OperatorEvent =
+  | { readonly kind: 'started'; readonly identity: string }
+  | { readonly kind: 'leading'; readonly held: boolean }
+  | {
+      readonly kind: 'acted';
+      readonly authority: string;
+      readonly actions: readonly Action[];
+      readonly plan: Plan;
+      /** What the plan was made on, private keys included: for whoever shows it, not for a log. */
+      readonly sight: Sight;
+    }
+  | {
+      readonly kind: 'rested';
+      readonly authority: string;
+      readonly plan: Plan;
+      readonly vitals: Vitals;
+      readonly sight: Sight;
+    }
+  | { readonly kind: 'profiled'; readonly profile: string; readonly actions: readonly ProfileAction[] }
+  | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }
+  /** What cannot be written now, and why; empty: everything can again. Said when it changes. */
+  | { readonly kind: 'obstructed'; readonly authority: string; readonly obstacles: readonly string[] }
+  | { readonly kind: 'refused'; readonly object: string; readonly why: string }
+  | {
+      readonly kind: 'failed';
+      readonly what: string;
+      readonly error: unknown;
+      readonly retryAt: Instant | undefined;
+    };
+
+export interface OperatorOptions {
+  readonly kube: Kube;
+  /** A client without a rate limit, for API fields: their repair must not wait behind other work. Default: `kube`. */
+  readonly swift?: Kube | undefined;
+  /** Its own namespace: the Lease and the authorities lie there. */
+  readonly namespace: string;
+  readonly identity: string;
+  readonly trustNamespace?: string | undefined;
+  /** Resources from elsewhere than custom resources: then nothing is listed that cannot be named. */
+  readonly declarations?: Declarations | undefined;
+  /** Namespaces to look at; undefined: the whole cluster. */
+  readonly namespaces?: readonly string[] | undefined;
+  /** Whose annotations are honoured beside our own. */
+  readonly compat?: readonly Compat[] | undefined;
+  /** `namespace/name` of the Authority that stands in for service-ca's. */
+  readonly serviceCaAuthority?: string | undefined;
+  /** Whether fields that another controller keeps become ours. Default: they are left alone and named. */
+  readonly takeOver?: boolean | undefined;
+  /** False: nobody looks at pods; whoever reads an object rests on `settle`, by its owner's word. Default: true, unless resources are given. */
+  readonly consumersFound?: boolean;
+  /** False: pods are not told when something they read was written. */
+  readonly nudge?: boolean;
+  readonly leaseName?: string;
+  /** Milliseconds within which a change that no event told of is found, give or take a third. Default 30,000. */
+  readonly resync?: number;
+  /** Something that is followed changed, whoever leads. */
+  readonly onSeen?: (() => void) | undefined;
+  readonly meters?: Meters | undefined;
+  readonly on: (event: OperatorEvent) => void;
+  readonly signal: AbortSignal;
+}

@@ -1,0 +1,133 @@
+import { authorityRef, type Outcome, type ProfileOutcome, vitalsOf } from '@handover/engine';
+import type { Kube } from '@handover/kube';
+import type { Compatibility } from '../compat/compatibility.ts';
+import { Refusals } from '../compat/refusals.ts';
+import { leafIdOf } from '../compat/service-ca.ts';
+import { errorsOf, ServiceErrors } from '../compat/service-errors.ts';
+import type { KubeHome } from '../home/home.ts';
+import type { Register } from '../resources/catalogue.ts';
+import type { Declared } from '../resources/declared.ts';
+import { statusOfBundle } from './bundle-status.ts';
+import type { OperatorOptions } from './operator-options.ts';
+import { statusOfProfile } from './profile-status.ts';
+import { SeenWriter } from './seen.ts';
+import { find, invalidStatus, obstaclesIn, statusOfAuthority, statusOfLeaves } from './status.ts';
+import { StatusWriter } from './status-writer.ts';
+import { Telling } from './telling.ts';
+
+export interface ReportsOptions {
+  readonly operator: OperatorOptions;
+  readonly home: KubeHome;
+  readonly kube: Kube;
+  readonly compat: Compatibility | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** What whoever leads says of its work: in status, in Events, in annotations that others read, and to whoever started it. */
+export class Reports {
+  readonly #operator: OperatorOptions;
+  readonly #home: KubeHome;
+  readonly #compat: Compatibility | undefined;
+  /** Resources that somebody handed over have no status to write. */
+  readonly #statuses: StatusWriter | undefined;
+  readonly #seen: SeenWriter | undefined;
+  readonly #telling: Telling | undefined;
+  readonly #refusals: Refusals;
+  readonly #serviceErrors: ServiceErrors;
+  readonly #obstacles = new Map<string, readonly string[]>();
+
+  constructor({ operator, home, kube, compat, signal }: ReportsOptions) {
+    this.#operator = operator;
+    this.#home = home;
+    this.#compat = compat;
+    const { identity, namespace, on } = operator;
+    const onError = (what: string, error: unknown): void =>
+      on({ kind: 'failed', what, error, retryAt: undefined });
+    if (operator.declarations === undefined) {
+      this.#statuses = new StatusWriter(kube, signal, onError);
+      this.#seen = new SeenWriter(kube, namespace, signal, onError);
+      this.#telling = new Telling({ kube, identity, now: () => home.clock.now(), signal, onError });
+    }
+    const onRefusal = (object: string, why: string): void => on({ kind: 'refused', object, why });
+    this.#refusals = new Refusals({ kube, identity, signal, onRefusal, onError });
+    this.#serviceErrors = new ServiceErrors({ kube, signal, onError });
+  }
+
+  stop(): void {
+    this.#statuses?.stop();
+  }
+
+  forget(authority: string): void {
+    this.#telling?.forget(authority);
+  }
+
+  repaired(register: Register, keepers: Iterable<string>, object: string, manager: string): void {
+    this.#telling?.repaired(register, keepers, object, manager);
+  }
+
+  /** What is there to be kept, and what of it nobody can make sense of. */
+  resources(register: Register): void {
+    const now = this.#home.clock.now();
+    for (const declared of register.declared) {
+      const problem = register.problems.get(declared.uid) ?? orphanhood(register, declared);
+      if (problem !== undefined) this.#statuses?.put(declared, invalidStatus(declared, problem, now));
+      this.#telling?.invalid(declared, problem);
+    }
+    void this.#refusals.tell(register.refusals, now);
+    const { serviceCaAuthority } = this.#operator;
+    const services = this.#compat?.services;
+    if (services === undefined || register.catalogue.authorities.has(serviceCaAuthority ?? '')) return;
+    const why = `there is no Authority ${serviceCaAuthority}`;
+    const errors = new Map(services.all().map((one) => [leafIdOf(one), why]));
+    void this.#serviceErrors.tell(services.all(), errors, now);
+  }
+
+  async authority(register: Register, id: string, outcome: Outcome): Promise<void> {
+    const { on } = this.#operator;
+    const { sight, plan } = outcome;
+    this.#telling?.pass(register, id, outcome);
+    if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan, sight });
+    else on({ kind: 'rested', authority: id, plan, vitals: vitalsOf(sight, plan), sight });
+    const obstacles = obstaclesIn(sight);
+    const before = this.#obstacles.get(id) ?? [];
+    if (obstacles.join() !== before.join()) on({ kind: 'obstructed', authority: id, obstacles });
+    this.#obstacles.set(id, obstacles);
+    await this.#seen?.put(id, sight.seen.consumers, sight.now);
+    const declared = find(register, 'Authority', id);
+    // After a write the next pass, which follows at once, sees how things are.
+    if (declared === undefined || plan.actions.length > 0) return;
+    this.#statuses?.put(declared, statusOfAuthority(declared, sight, plan));
+    for (const [leaf, status] of statusOfLeaves(register, sight)) this.#statuses?.put(leaf, status);
+    const services = this.#compat?.services;
+    if (services !== undefined && id === this.#operator.serviceCaAuthority)
+      await this.#serviceErrors.tell(services.all(), errorsOf(register, sight), this.#home.clock.now());
+    await this.bundles(register);
+  }
+
+  async bundles(register: Register): Promise<void> {
+    for (const bundle of register.catalogue.trustBundles) {
+      const declared = find(register, 'TrustBundle', bundle.metadata.name);
+      if (declared === undefined) continue;
+      const status = await statusOfBundle(this.#home, register, declared, bundle);
+      this.#statuses?.put(declared, status);
+      this.#telling?.bundle(declared, status);
+    }
+  }
+
+  profile(id: string, outcome: ProfileOutcome): void {
+    const { actions } = outcome.plan;
+    if (actions.length > 0) this.#operator.on({ kind: 'profiled', profile: id, actions });
+    const declared = this.#home.declared('TLSProfile', id);
+    if (declared !== undefined)
+      this.#statuses?.put(declared, statusOfProfile(declared, outcome, this.#home.clock.now()));
+  }
+}
+
+/** Why nobody will ever take care of a Leaf. */
+const orphanhood = ({ catalogue }: Register, { resource }: Declared): string | undefined => {
+  if (resource?.kind !== 'Leaf') return undefined;
+  const id = authorityRef(resource.spec.authority, resource.metadata.namespace);
+  return catalogue.authorities.has(id)
+    ? undefined
+    : `spec.authority: there is no Authority ${id}; make it, or name another`;
+};

@@ -1,0 +1,81 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { configOf, operatorImage, ROOT } from '../rotation/image.ts';
+import { buildah, buildImage } from './engine-image.ts';
+
+const run = promisify(execFile);
+const scratch = mkdtempSync(join(tmpdir(), 'handover-dockerfile-'));
+const NAME = 'localhost/handover:dockerfile';
+const LONG = 1_200_000;
+const engine = buildah(scratch);
+
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+/** Every file, folder and link below, with its rights and what is in it. The top itself is the engine's. */
+const contents = (folder: string, at = ''): readonly string[] =>
+  readdirSync(join(folder, at))
+    .sort()
+    .flatMap((name) => {
+      const path = `${at}/${name}`;
+      const facts = lstatSync(join(folder, path));
+      const line = `${path} ${(facts.mode & 0o7777).toString(8)} ${facts.uid}:${facts.gid}`;
+      if (facts.isDirectory()) return [line, ...contents(folder, path)];
+      const hash = createHash('sha256').update(readFileSync(join(folder, path)));
+      return [`${line} ${hash.digest('hex')}`];
+    });
+
+describe.skipIf(engine === undefined)('the Dockerfile, built by buildah from what is committed', () => {
+  let built: string;
+  const call = async (...args: readonly string[]): Promise<string> => {
+    const [command = '', ...common] = engine ?? [];
+    return (await run(command, [...common, ...args], { maxBuffer: 64 * 1024 * 1024 })).stdout.trim();
+  };
+
+  beforeAll(async () => {
+    const clone = join(scratch, 'clone');
+    mkdirSync(clone);
+    await run('git', ['archive', '--output', join(scratch, 'clone.tar'), 'HEAD'], { cwd: ROOT });
+    await run('tar', ['-xf', join(scratch, 'clone.tar'), '-C', clone]);
+    // Packs first, which the base is made of as well.
+    await operatorImage(NAME);
+    const { archive, name } = await buildImage(ROOT, scratch);
+    await call('pull', `docker-archive:${archive}`);
+    const how = ['--isolation', 'chroot', '--network', 'host', '--build-arg', `NODE_IMAGE=${name}`];
+    await call('bud', ...how, '-f', join(clone, 'deploy/image/Dockerfile'), '-t', NAME, clone);
+    built = await call('mount', await call('from', NAME));
+  }, LONG);
+
+  test('has the same files, byte for byte, as the image that the cluster tests run', async () => {
+    const { files } = await operatorImage(NAME);
+    expect(contents(built)).toEqual(contents(files?.['/'] ?? ''));
+  });
+
+  test('is started in the same way, as the same user, under the same labels', async () => {
+    const { OCIv1 } = JSON.parse(await call('inspect', '--type', 'image', NAME)) as {
+      OCIv1: { config: Record<string, unknown> };
+    };
+    const said = configOf(readFileSync(join(ROOT, 'deploy/image/Dockerfile'), 'utf8'));
+    const { Labels, ...config } = OCIv1.config;
+    expect(config).toEqual({
+      User: said.user,
+      Env: Object.entries(said.env ?? {}).map(([key, value]) => `${key}=${value}`),
+      Entrypoint: said.entrypoint,
+      Cmd: said.command,
+      WorkingDir: said.workingDirectory,
+    });
+    expect(Labels).toMatchObject(said.labels ?? {});
+  });
+
+  test('runs in it, as nobody', async () => {
+    const { stdout } = await run('chroot', [
+      ...['--userspec=65532:65532', built],
+      ...['/usr/local/bin/node', '/handover/bin/handover.js', '--version'],
+    ]);
+    expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+});

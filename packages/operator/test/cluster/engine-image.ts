@@ -1,0 +1,48 @@
+import { execFile } from 'node:child_process';
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { folderImage, writeImage } from '@handover/test-cluster';
+
+const run = promisify(execFile);
+
+/**
+ * The command line of buildah, which HANDOVER_BUILDAH names, with a store of its own, so that nothing of it stays. It needs root and no
+ * daemon, and gets every package anew: some minutes, so nobody waits for it who has not asked.
+ */
+export const buildah = (scratch: string): readonly string[] | undefined => {
+  const program = process.env.HANDOVER_BUILDAH ?? '';
+  if (program === '') return undefined;
+  const store = ['--root', join(scratch, 'storage'), '--runroot', join(scratch, 'run')];
+  return [program, '--storage-driver', 'vfs', ...store];
+};
+
+/**
+ * An image with Node, npm and a shell to build with, as an archive: what the Dockerfile's NODE_IMAGE is where there is a registry to
+ * take it from. npm gets packages from where it gets them on this machine.
+ */
+export const buildImage = async (
+  root: string,
+  scratch: string,
+): Promise<{ archive: string; name: string }> => {
+  const folder = mkdtempSync(join(scratch, 'base-'));
+  await run(process.execPath, ['deploy/image/root.mjs', 'build/handover', folder], { cwd: root });
+  const modules = (await run('npm', ['root', '--global'])).stdout.trim();
+  cpSync(join(modules, 'npm'), join(folder, 'usr/local/lib/node_modules/npm'), { recursive: true });
+  symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', join(folder, 'usr/local/bin/npm'));
+  mkdirSync(join(folder, 'usr/bin'));
+  symlinkSync('/bin/busybox', join(folder, 'usr/bin/env'));
+  const env: Record<string, string> = {
+    npm_config_registry: (await run('npm', ['config', 'get', 'registry'])).stdout.trim(),
+  };
+  const certificates = process.env.NODE_EXTRA_CA_CERTS;
+  if (certificates !== undefined) {
+    mkdirSync(join(folder, dirname(certificates)), { recursive: true });
+    copyFileSync(certificates, join(folder, certificates));
+    env.NODE_EXTRA_CA_CERTS = certificates;
+  }
+  const name = 'localhost/node-build:1';
+  const archive = join(scratch, 'base.tar');
+  writeImage(archive, scratch, folderImage({ name, base: 'busybox', files: { '/': folder }, env }));
+  return { archive, name };
+};

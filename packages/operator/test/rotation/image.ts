@@ -1,0 +1,45 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { NodeImage } from '@handover/test-cluster';
+
+const run = promisify(execFile);
+export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+const DOCKERFILE = join(ROOT, 'deploy/image/Dockerfile');
+/** `handover` as it is published, and as it is in the image. */
+export const HANDOVER = join(ROOT, 'build/handover/bin/handover.js');
+
+type Config = Omit<NodeImage, 'name' | 'base' | 'files'>;
+
+const pair = (text: string): readonly [string, string] => {
+  const [, key = '', value = ''] = /^([\w.]+)="(.*)"$/.exec(text) ?? [];
+  if (key === '') throw new Error(`${text} is not written like KEY="value"`);
+  return [key, value];
+};
+
+/** How the last stage of the Dockerfile says that the image starts, as whom, and what it is called. */
+export const configOf = (dockerfile: string): Config => {
+  const stage = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
+  const said = (word: string): readonly string[] =>
+    [...stage.matchAll(new RegExp(`^${word} (.+)$`, 'gm'))].map(([, text = '']) => text);
+  const one = (word: string): string => said(word)[0] ?? '';
+  return {
+    entrypoint: JSON.parse(one('ENTRYPOINT')) as string[],
+    command: JSON.parse(one('CMD')) as string[],
+    env: Object.fromEntries(said('ENV').map(pair)),
+    labels: Object.fromEntries(said('LABEL').map(pair)),
+    workingDirectory: one('WORKDIR'),
+    user: one('USER'),
+  };
+};
+
+/** The image of deploy/image/Dockerfile, of the same files and the same settings, without a container engine. */
+export const operatorImage = async (name: string): Promise<NodeImage> => {
+  await run(process.execPath, ['scripts/pack.mjs'], { cwd: ROOT });
+  const folder = mkdtempSync(join(tmpdir(), 'handover-image-'));
+  await run(process.execPath, ['deploy/image/root.mjs', 'build/handover', folder], { cwd: ROOT });
+  return { name, base: 'scratch', files: { '/': folder }, ...configOf(readFileSync(DOCKERFILE, 'utf8')) };
+};

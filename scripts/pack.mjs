@@ -1,0 +1,57 @@
+// npm run pack: build/runtime and build/handover, the two packages as they are published (docs/decisions/0910). Needs a build.
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { licencesOf, partsOf } from './pack/parts.mjs';
+import { PUBLISHED } from './pack/published.mjs';
+import { sbomOf } from './pack/sbom.mjs';
+import { writeTypes } from './pack/types.mjs';
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url));
+const read = (path) => readFileSync(join(ROOT, path), 'utf8');
+const json = (value) => `${JSON.stringify(value, undefined, 2)}\n`;
+
+const runtime = JSON.parse(read('packages/runtime/package.json'));
+for (const { folder, from, entries, declared, external, banner, copied, pageInputs, manifest } of PUBLISHED) {
+  const out = join(ROOT, 'build', folder);
+  rmSync(out, { recursive: true, force: true });
+  mkdirSync(out, { recursive: true });
+  const { metafile } = await build({
+    absWorkingDir: ROOT,
+    entryPoints: entries,
+    outdir: join(out, 'dist'),
+    bundle: true,
+    splitting: true, // what a command does not use is not read, and both ways into a package share their classes
+    platform: 'node',
+    format: 'esm',
+    target: 'node20.19',
+    conditions: ['source'],
+    external,
+    banner,
+    chunkNames: '[name]-[hash]',
+    metafile: true,
+    logLevel: 'warning',
+  });
+  const source = JSON.parse(read(`packages/${from}/package.json`));
+  const parts = partsOf(ROOT, [metafile, ...pageInputs.map((path) => JSON.parse(read(path)))]);
+  const types = writeTypes({
+    root: ROOT,
+    entries: declared,
+    out: join(out, 'types'),
+    peers: Object.keys(runtime.peerDependencies),
+  });
+  const shipped = {
+    'package.json': json(manifest(source, types, runtime)),
+    'README.md': read(`packages/${from}/README.md`),
+    LICENSE: read('LICENSE'),
+    'CHANGELOG.md': read('CHANGELOG.md'),
+    'sbom.cdx.json': json(sbomOf(source, parts)),
+    ...(parts.length === 0 ? {} : { 'THIRD-PARTY-LICENSES.txt': licencesOf(parts) }),
+  };
+  for (const [name, text] of Object.entries(shipped)) writeFileSync(join(out, name), text);
+  for (const path of copied)
+    cpSync(join(ROOT, `packages/${from}`, path), join(out, path), { recursive: true });
+  const programs = Object.keys(metafile.outputs).length;
+  process.stdout.write(`build/${folder}: ${programs} programs, ${parts.length} packages of others inside\n`);
+}

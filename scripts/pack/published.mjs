@@ -1,0 +1,95 @@
+// What is published of this workspace, out of what it is made, and its package.json.
+
+const common = ({ name, version, description, license, type, engines }) => ({
+  name,
+  version,
+  description,
+  license,
+  type,
+  engines,
+});
+
+/** One condition for `import` and `require`: there is one program, so there is one of each class in a process. */
+const way = (name, types) => ({ types: `./types/${types[name]}`, default: `./dist/${name}.js` });
+
+const SHIPPED = ['dist', 'types', 'CHANGELOG.md', 'sbom.cdx.json'];
+const ITSELF = { './package.json': './package.json' };
+
+export const PUBLISHED = [
+  {
+    folder: 'runtime',
+    from: 'runtime',
+    entries: {
+      index: 'packages/runtime/src/index.ts',
+      grpc: 'packages/runtime/src/grpc.ts',
+      kubernetes: 'packages/runtime/src/kubernetes.ts',
+    },
+    declared: {
+      index: 'packages/runtime/dist/index.d.ts',
+      grpc: 'packages/runtime/dist/grpc.d.ts',
+      kubernetes: 'packages/runtime/dist/kubernetes.d.ts',
+    },
+    external: ['undici', '@grpc/grpc-js'],
+    banner: {},
+    copied: [],
+    pageInputs: [],
+    manifest: (source, types) => ({
+      ...common(source),
+      keywords: ['tls', 'mtls', 'certificate', 'rotation', 'reload', 'trust', 'kubernetes', 'grpc'],
+      sideEffects: false,
+      main: './dist/index.js',
+      types: `./types/${types.index}`,
+      exports: {
+        '.': way('index', types),
+        './grpc': way('grpc', types),
+        './kubernetes': way('kubernetes', types),
+        ...ITSELF,
+      },
+      files: SHIPPED,
+      peerDependencies: source.peerDependencies,
+      peerDependenciesMeta: source.peerDependenciesMeta,
+    }),
+  },
+  {
+    folder: 'handover',
+    from: 'cli',
+    entries: {
+      index: 'packages/cli/src/index.ts',
+      main: 'packages/cli/src/main.ts',
+      // Threads are started by the name of their file, beside whoever starts them.
+      'service-thread': 'packages/cli/src/demo/service-thread.ts',
+      'simulation-thread': 'packages/cli/src/simulate/simulation-thread.ts',
+      worker: 'packages/sim/src/worker.ts',
+    },
+    declared: { index: 'packages/cli/dist/index.d.ts' },
+    external: [],
+    // CommonJS inside asks for Node's own modules by require.
+    banner: {
+      js: "import { createRequire as requireFrom } from 'node:module';\nconst require = requireFrom(import.meta.url);",
+    },
+    copied: ['bin'],
+    pageInputs: ['packages/dashboard/dist/page-inputs.json'],
+    manifest: (source, types, runtime) => ({
+      ...common(source),
+      keywords: [
+        'tls',
+        'mtls',
+        'certificate',
+        'ca',
+        'rotation',
+        'trust',
+        'kubernetes',
+        'operator',
+        'certgen',
+      ],
+      bin: source.bin,
+      main: './dist/index.js',
+      types: `./types/${types.index}`,
+      exports: { '.': way('index', types), ...ITSELF },
+      files: ['bin', ...SHIPPED, 'THIRD-PARTY-LICENSES.txt'],
+      // Of an identity's `dispatcher()` and `fetch()` alone, as in the runtime.
+      peerDependencies: { undici: runtime.peerDependencies.undici },
+      peerDependenciesMeta: { undici: runtime.peerDependenciesMeta.undici },
+    }),
+  },
+];

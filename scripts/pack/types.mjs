@@ -1,0 +1,105 @@
+// Declarations for a published package: those files of tsc's that its ways in reach, with imports that lead straight to where a name
+// is declared. Through an index a package would reach everything that stands beside what it uses, and the types of others' code with it.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, posix, relative } from 'node:path';
+
+const LISTED = /^(import|export)( type)? \{([^}]*)\} from (['"])([^'"]+)\4;$/gm;
+const ANY = /(?:\bfrom|\bimport)\s*\(?\s*(['"])([^'"\s]+)\1/g;
+
+const namesIn = (list) =>
+  list
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+    .map((item) => {
+      const [, type = '', name, as] = /^(type )?([\w$]+)(?: as ([\w$]+))?$/.exec(item);
+      return { type, name, as: as ?? name };
+    });
+
+class Declarations {
+  #root;
+  #texts = new Map();
+
+  constructor(root) {
+    this.#root = root;
+  }
+
+  text(path) {
+    const known = this.#texts.get(path) ?? readFileSync(join(this.#root, path), 'utf8');
+    this.#texts.set(path, known);
+    return known;
+  }
+
+  /** The file of this workspace behind a specifier; undefined: somebody else's. */
+  target(path, specifier) {
+    if (specifier.startsWith('.'))
+      return posix.join(posix.dirname(path), specifier.replace(/\.[jt]s$/, '.d.ts'));
+    const [, name, way = ''] = /^@handover\/([a-z-]+)(\/[a-z-]+)?$/.exec(specifier) ?? [];
+    if (name === undefined) return undefined;
+    const { exports } = JSON.parse(readFileSync(join(this.#root, `packages/${name}/package.json`), 'utf8'));
+    return posix.join('packages', name, exports[`.${way}`].types);
+  }
+
+  /** Where a name that a file exports is declared, and what it is called there. */
+  origin(path, name) {
+    for (const [, verb, , list, , specifier] of this.text(path).matchAll(LISTED)) {
+      const found = verb === 'export' ? namesIn(list).find(({ as }) => as === name) : undefined;
+      const target = found === undefined ? undefined : this.target(path, specifier);
+      if (target !== undefined) return this.origin(target, found.name);
+    }
+    return { path, name };
+  }
+}
+
+const published = (path) => path.replace(/^packages\/([a-z-]+)\/dist\//, '$1/');
+
+const specifierTo = (from, to) => {
+  const way = relative(dirname(published(from)), published(to)).replace(/\.d\.ts$/, '.js');
+  return way.startsWith('.') ? way : `./${way}`;
+};
+
+/** Writes what `entries` (name → path of a .d.ts) reach; answers with their places: name → path below `out`. */
+export const writeTypes = ({ root, entries, out, peers }) => {
+  const declarations = new Declarations(root);
+  const done = new Set();
+  const left = Object.values(entries);
+  const reach = (path) => {
+    left.push(path);
+    return path;
+  };
+  const straight = (path) =>
+    declarations.text(path).replace(LISTED, (all, verb, type = '', list, _quote, specifier) => {
+      const target = declarations.target(path, specifier);
+      if (target === undefined) {
+        // Whoever has not installed an optional peer must not stumble over its types.
+        return peers.includes(specifier) ? `// @ts-ignore: an optional peer\n${all}` : all;
+      }
+      const groups = new Map();
+      for (const item of namesIn(list)) {
+        const { path: where, name } = declarations.origin(target, item.name);
+        const names = groups.get(where) ?? [];
+        groups.set(where, names);
+        names.push(`${item.type}${name === item.as ? name : `${name} as ${item.as}`}`);
+      }
+      return [...groups]
+        .map(
+          ([where, names]) =>
+            `${verb}${type} { ${names.join(', ')} } from '${specifierTo(path, reach(where))}';`,
+        )
+        .join('\n');
+    });
+  for (let path = left.pop(); path !== undefined; path = left.pop()) {
+    if (done.has(path)) continue;
+    done.add(path);
+    const text = straight(path);
+    for (const [, , specifier] of text.matchAll(ANY)) {
+      const known =
+        specifier.startsWith('node:') || peers.includes(specifier) || /^\.\.?\/.*\.js$/.test(specifier);
+      if (!known) throw new Error(`${path}: types may not rest on ${specifier}`);
+    }
+    const to = join(out, published(path));
+    mkdirSync(dirname(to), { recursive: true });
+    writeFileSync(to, text);
+  }
+  return Object.fromEntries(Object.entries(entries).map(([name, path]) => [name, published(path)]));
+};

@@ -1,0 +1,182 @@
+// npm run test:docs: every command of every document, in order, in a shell of its own.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { program } from '../../packages/cli/test/examples/programs.ts';
+import { playKubelet } from '../../packages/operator/test/cluster/played-kubelet.ts';
+import { connectTo } from '../../packages/operator/test/cluster/stage.ts';
+import { findBinaries } from '../cluster/src/binaries.ts';
+import { type Cluster, startCluster } from '../cluster/src/index.ts';
+import { places } from '../cluster/src/places.ts';
+import { plain, type Step, stepsOf } from './src/commands.ts';
+import { blocksIn, DOCUMENTS, isStepOfCi, ROOT, stepsIn } from './src/documents.ts';
+import { difference } from './src/expected.ts';
+import { fileNameIn } from './src/markdown.ts';
+import { loadNginx } from './src/scenery.ts';
+import { Session } from './src/session.ts';
+import { STAGES, type Stage } from './src/stages.ts';
+import { LONG_RUNNING, NOT_RUN } from './src/tables.ts';
+
+const endings: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end();
+});
+
+const temporary = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'handover-docs-'));
+  chmodSync(folder, 0o755); // PostgreSQL has a user of its own
+  endings.push(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+};
+
+/** `handover` and `kubectl handover`, as if they were installed. */
+const commands = (): string => {
+  const bin = temporary();
+  for (const name of ['handover', 'kubectl-handover']) {
+    const file = join(bin, name);
+    writeFileSync(file, `#!/bin/sh\nexec '${process.execPath}' '${ROOT}packages/cli/bin/${name}.js' "$@"\n`);
+    chmodSync(file, 0o755);
+  }
+  return bin;
+};
+
+/** Everything that git has, as it is now, with what was installed and built. */
+const copy = (): string => {
+  const folder = temporary();
+  const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '-z'], { cwd: ROOT });
+  execFileSync('cp', ['-r', '--parents', '--', ...existing(files), folder], { cwd: ROOT });
+  const built = execFileSync(
+    'find',
+    ['packages', 'test', '-name', 'dist', '-not', '-path', '*/node_modules/*'],
+    {
+      cwd: ROOT,
+      encoding: 'utf8',
+    },
+  );
+  execFileSync('cp', ['-a', '--parents', '--', ...built.trim().split('\n'), folder], { cwd: ROOT });
+  // Half a gigabyte that nobody writes to: linked where that is possible.
+  const linked = spawnSync('cp', ['-al', 'node_modules', folder], { cwd: ROOT, stdio: 'ignore' });
+  if (linked.status !== 0) execFileSync('cp', ['-a', 'node_modules', folder], { cwd: ROOT });
+  return folder;
+};
+const existing = (list: Buffer): readonly string[] =>
+  list
+    .toString()
+    .split('\0')
+    .filter((name) => name !== '');
+
+/** Like a project in which `npm install` was run. */
+const project = (): string => {
+  const folder = temporary();
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  return folder;
+};
+
+const setUp = async ({ folder, cluster: size, programs = [], before, operator }: Stage): Promise<Session> => {
+  const scratch = temporary();
+  const path = [commands(), dirname(process.execPath)];
+  let cluster: Cluster | undefined;
+  if (size !== undefined) {
+    cluster = await startCluster({ size, controllerManager: true, scheduler: true });
+    const { stop } = cluster;
+    endings.push(() => stop());
+    path.push(await findBinaries(places(), ['kubectl'], () => {}));
+    if (size === 'control-plane') {
+      const end = new AbortController();
+      const kubelet = playKubelet(connectTo(cluster, end.signal));
+      endings.push(() => {
+        kubelet.stop();
+        end.abort();
+      });
+    }
+    await before?.(cluster);
+    if (programs.includes('nginx') && 'node' in cluster) await loadNginx(cluster as never, program('nginx'));
+  }
+  if (programs.includes('nginx')) path.push(dirname(program('nginx')));
+  if (programs.includes('postgresql')) path.push(program('postgresql'));
+  const session = new Session(folder === 'copy' ? copy() : project(), scratch, {
+    PATH: [...path, process.env.PATH ?? ''].join(':'),
+    HOME: scratch,
+    ...(process.env.XDG_CACHE_HOME === undefined ? {} : { XDG_CACHE_HOME: process.env.XDG_CACHE_HOME }),
+    HANDOVER_CLUSTER_CACHE: places().cache,
+    ...(cluster === undefined ? {} : { KUBECONFIG: cluster.kubeconfig }),
+    // Nothing is fetched: what is not here is not found.
+    npm_config_offline: 'true',
+    npm_config_update_notifier: 'false',
+  });
+  endings.push(() => session.end());
+  if (operator !== undefined) await install(session, operator);
+  return session;
+};
+
+const installed = (text: string): Step => ({ text, line: 0, exitCode: 0 });
+const install = async (session: Session, flags: string): Promise<void> => {
+  const openShift = flags.includes('service-ca') ? ' --openshift' : '';
+  for (const text of [
+    `handover install${openShift} | kubectl apply -f -`,
+    'kubectl wait --for=condition=Established crd --all --timeout=60s',
+  ]) {
+    const { code, stderr } = await session.run(installed(text));
+    expect(code, stderr).toBe(0);
+  }
+  await session.start(installed(`handover operator ${flags}`), /"event":"leads"/);
+};
+
+/** Nobody is watching here, so nobody needs time. */
+const hurried = (text: string): string => text.replaceAll('settle: 3m', 'settle: 2s');
+
+const isLeftOut = (document: string, step: Step): boolean =>
+  NOT_RUN.some(([where, command]) => where === document && command === plain(step));
+
+/** What is left of `npm ci && …` when `.ci/run` has the first part as a step of its own; undefined: nothing. */
+const withoutStepsOfCi = (step: Step): Step | undefined => {
+  const parts = plain(step).split(' && ');
+  const left = parts.filter((part) => !isStepOfCi(part));
+  if (left.length === parts.length) return step;
+  return left.length === 0 ? undefined : { ...step, text: left.join(' && ') };
+};
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+test.each(DOCUMENTS.filter((document) => stepsIn(document).length > 0))('%s', async (document) => {
+  const begun = Date.now();
+  const session = await setUp(STAGES[document] ?? {});
+  let ran = 0;
+  let shown = { output: '', at: '' };
+  for (const block of blocksIn(document)) {
+    const at = `${document}:${block.line}`;
+    const file = fileNameIn(block);
+    if (block.language === 'text' && block.follows) {
+      expect(difference(block.text, shown.output), `${shown.at} shows something else`).toBeUndefined();
+    } else if (block.language === 'sh') {
+      shown = { output: '', at };
+      for (const written of stepsOf(hurried(block.text), block.line)) {
+        const where = `${document}:${written.line}: ${written.text}`;
+        const step = isLeftOut(document, written) ? undefined : withoutStepsOfCi(written);
+        if (step === undefined) {
+          say(`  not here     ${where}`);
+          continue;
+        }
+        const [, ready] = LONG_RUNNING.find(([command]) => command.test(plain(step))) ?? [];
+        const from = Date.now();
+        if (ready !== undefined) await session.start(step, ready);
+        else {
+          const { code, stdout, stderr } = await session.run(step);
+          expect(code, `${where}\n${stdout.slice(-3_000)}${stderr.slice(-3_000)}\n${session.logs()}`).toBe(
+            step.exitCode,
+          );
+          shown.output += stdout;
+        }
+        ran++;
+        say(`  ${((Date.now() - from) / 1000).toFixed(1).padStart(6)} s     ${where.split('\n')[0]}`);
+      }
+    } else if (file !== undefined) {
+      const path = join(await session.folder(), file);
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, hurried(block.text), { mode: 0o644 });
+    }
+  }
+  say(`${document}: ${ran} commands, ${((Date.now() - begun) / 1000).toFixed(1)} s`);
+});

@@ -1,0 +1,64 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { plain, stepsOf } from './commands.ts';
+import { blocksIn, DOCUMENTS, isStepOfCi, ROOT, stepsIn, textOf } from './documents.ts';
+import { difference } from './expected.ts';
+import { linksOf } from './markdown.ts';
+import { STAGES } from './stages.ts';
+import { NOT_RUN } from './tables.ts';
+
+/** Whatever is in another language cannot be a command. */
+const LANGUAGES = ['sh', 'text', 'yaml', 'json', 'ts', 'js', 'conf', 'promql'];
+
+describe.each(DOCUMENTS)('%s', (document) => {
+  test('has commands in sh blocks and nowhere else, so that none is left out', () => {
+    for (const { language, text, line } of blocksIn(document)) {
+      expect(LANGUAGES, `${document}:${line}`).toContain(language);
+      if (language !== 'sh') expect(text, `${document}:${line}`).not.toMatch(/^\s*\$ /m);
+    }
+  });
+
+  test('has commands that can be told apart', () => {
+    expect(() => stepsIn(document)).not.toThrow();
+  });
+
+  test('links to files that are there', () => {
+    const missing = linksOf(textOf(document)).filter(
+      (target) => !existsSync(join(ROOT, dirname(document), target)),
+    );
+    expect(missing).toEqual([]);
+  });
+});
+
+test('every command that is not run is in a document still, and has a reason', () => {
+  for (const [document, command, reason] of NOT_RUN) {
+    expect(reason.length, command).toBeGreaterThan(10);
+    expect(stepsIn(document).map(plain), document).toContain(command);
+  }
+  expect(NOT_RUN.length).toBeLessThanOrEqual(8);
+});
+
+test('every stage is that of a document', () => {
+  expect(Object.keys(STAGES).filter((document) => !DOCUMENTS.includes(document))).toEqual([]);
+});
+
+test('what .ci/run does itself is known by its line', () => {
+  expect(isStepOfCi('npm test')).toBe(true);
+  expect(isStepOfCi('npm run format')).toBe(false);
+});
+
+test('a command goes on over lines, here-documents and comments', () => {
+  const text = "# first\na \\\n  b\ncat <<'EOF' >x\none\n\ntwo\nEOF\nfalse # that is exit 1\n";
+  expect(stepsOf(text, 10).map(({ text: step, line, exitCode }) => [step, line, exitCode])).toEqual([
+    ['a \\\n  b', 11, 0],
+    ["cat <<'EOF' >x\none\n\ntwo\nEOF", 13, 0],
+    ['false # that is exit 1', 18, 1],
+  ]);
+});
+
+test('an output is compared but for numbers, times and hashes', () => {
+  expect(difference('a 1 …\n…\nlast 0.5 s', 'a  22 and more\nx\ny\nlast 17 s\n')).toBeUndefined();
+  expect(difference('until 2030-01-01T00:00:00Z', 'until 2031-02-03T04:05:06.789Z')).toBeUndefined();
+  expect(difference('Stable', 'Retiring\n')).toContain('Retiring');
+});

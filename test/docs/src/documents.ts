@@ -1,0 +1,30 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { type Step, stepsOf } from './commands.ts';
+import { type Block, blocksOf } from './markdown.ts';
+
+export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+
+/** Documents for readers. Decisions are about what was decided then, and stay as they were. */
+export const DOCUMENTS: readonly string[] = [
+  'README.md',
+  'CONTRIBUTING.md',
+  ...readdirSync(`${ROOT}docs`, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md') && !name.startsWith('decisions/'))
+    .map((name) => `docs/${name}`)
+    .sort(),
+];
+
+export const textOf = (document: string): string => readFileSync(`${ROOT}${document}`, 'utf8');
+export const blocksIn = (document: string): readonly Block[] => blocksOf(textOf(document));
+
+export const stepsIn = (document: string): readonly Step[] =>
+  blocksIn(document)
+    .filter(({ language }) => language === 'sh')
+    .flatMap(({ text, line }) => stepsOf(text, line));
+
+const CI = readFileSync(`${ROOT}.ci/run`, 'utf8');
+
+/** Whether `.ci/run` has this very command as a step of its own: then it need not be run once more. */
+export const isStepOfCi = (command: string): boolean =>
+  CI.split('\n').includes(`step ${command.replace(/^npx handover/, 'npx --no-install handover')}`);

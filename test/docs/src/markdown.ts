@@ -1,0 +1,54 @@
+/** One fenced block of a document, in its place. */
+export interface Block {
+  readonly language: string;
+  readonly text: string;
+  /** Of its first line, counted from 1. */
+  readonly line: number;
+  /** The paragraph right before it, as one line. */
+  readonly before: string;
+  /** Whether nothing but an empty line lies between this and the block before it. */
+  readonly follows: boolean;
+}
+
+/** Every fenced block of a Markdown text, those inside lists too. */
+export const blocksOf = (markdown: string): readonly Block[] => {
+  const blocks: Block[] = [];
+  let open: { fence: string; indent: string; language: string; line: number; lines: string[] } | undefined;
+  let paragraph: string[] = [];
+  let last: string[] = [];
+  let isFirst = true;
+  for (const [index, line] of markdown.split('\n').entries()) {
+    const [, indent = '', fence = '', language = ''] = /^(\s*)(`{3,})\s*(\S*)/.exec(line) ?? [];
+    if (open !== undefined) {
+      if (fence === open.fence && language === '') {
+        const text = open.lines.map((each) => `${each}\n`).join('');
+        const { line: at, language: of } = open;
+        blocks.push({
+          language: of,
+          text,
+          line: at,
+          before: last.join(' '),
+          follows: !isFirst && last.length === 0,
+        });
+        [open, paragraph, last, isFirst] = [undefined, [], [], false];
+      } else open.lines.push(line.startsWith(open.indent) ? line.slice(open.indent.length) : line);
+    } else if (fence !== '') {
+      if (paragraph.length > 0) last = paragraph;
+      open = { fence, indent, language, line: index + 2, lines: [] };
+    } else if (line.trim() === '') {
+      if (paragraph.length > 0) last = paragraph;
+      paragraph = [];
+    } else paragraph.push(line.trim());
+  }
+  if (open !== undefined) throw new Error(`the block at line ${open.line} has no end`);
+  return blocks;
+};
+
+/** `` `ca/handover.yaml`: `` before a block says where its text belongs. */
+export const fileNameIn = ({ before }: Block): string | undefined => /(?:^| )`([^` ]+)`:$/.exec(before)?.[1];
+
+/** Targets of links to other files, without what is behind `#`. */
+export const linksOf = (markdown: string): readonly string[] =>
+  [...markdown.replace(/```[\s\S]*?```/g, '').matchAll(/\]\(([^)\s#]+)[^)]*\)/g)]
+    .map(([, target = '']) => target)
+    .filter((target) => !/^[a-z]+:/.test(target));

@@ -1,0 +1,38 @@
+import type { Cluster, NodeCluster } from '../../cluster/src/index.ts';
+import { gateway, openShift, packagingApi, theirSecret, webhook } from './scenery.ts';
+
+/** What a document takes for granted. */
+export interface Stage {
+  /** Default `empty`; `copy` is a copy of this repository, as whoever develops it has. */
+  readonly folder?: 'empty' | 'copy';
+  readonly cluster?: 'control-plane' | 'node';
+  readonly programs?: readonly ('nginx' | 'postgresql')[];
+  /** Things of the reader's own. */
+  readonly before?: (cluster: Cluster | NodeCluster) => Promise<void>;
+  /** The installed operator, with these flags; undefined: there is none, or the document starts it. */
+  readonly operator?: string;
+}
+
+/** Documents that need more than an empty folder and Node. */
+export const STAGES: Readonly<Record<string, Stage>> = {
+  'README.md': { folder: 'copy' },
+  'CONTRIBUTING.md': { folder: 'copy' },
+  'docs/start.md': { cluster: 'node', programs: ['nginx'] },
+  'docs/faq.md': { cluster: 'control-plane', operator: '' },
+  'docs/recipes/own-webhook.md': { cluster: 'control-plane', before: webhook },
+  'docs/recipes/aggregated-api.md': { cluster: 'control-plane', before: packagingApi, operator: '' },
+  'docs/recipes/envoy-gateway.md': { cluster: 'control-plane', before: gateway },
+  'docs/recipes/tls-profile.md': { cluster: 'control-plane', operator: '' },
+  'docs/recipes/openshift.md': {
+    cluster: 'control-plane',
+    before: openShift,
+    operator: '--compat service-ca --service-ca-authority handover-system/service-ca',
+  },
+  'docs/recipes/cert-manager-migration.md': {
+    cluster: 'control-plane',
+    before: theirSecret,
+    operator: '--compat cainjector',
+  },
+  'docs/recipes/nginx.md': { programs: ['nginx'] },
+  'docs/recipes/postgresql.md': { programs: ['postgresql'] },
+};

@@ -1,0 +1,12 @@
+/** Commands that go on until they are stopped, and what they say when they are ready. */
+export const LONG_RUNNING: readonly (readonly [command: RegExp, ready: RegExp])[] = [
+  [/^(npx )?handover operator\b/, /"event":"leads"/],
+  [/^(npx )?handover run (?!.*--once)/, /Stable/],
+  [/^(npx )?handover demo(?!.*--rotations)/, /dashboard: http/],
+  [/^node server\.mjs/, /listening/],
+  [/^nginx .*daemon off/, /^/],
+  [/^runuser .* postgres -D /, /ready to accept connections/],
+];
+
+/** Commands that are not run, each with its reason. Kept short: what is here, nobody has tried. */
+export const NOT_RUN: readonly (readonly [document: string, command: string, reason: string])[] = [];

@@ -1,0 +1,127 @@
+import { copyFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, inject, test } from 'vitest';
+import { ROOT } from './src/install.ts';
+import { type Ended, run } from './src/run.ts';
+
+const { bare, withPeers } = inject('installed');
+const CONSUMERS = fileURLToPath(new URL('./consumers/', import.meta.url));
+
+beforeAll(() => {
+  for (const folder of [bare, withPeers])
+    for (const file of readdirSync(CONSUMERS)) copyFileSync(join(CONSUMERS, file), join(folder, file));
+});
+
+describe('a program', () => {
+  const certificates = join(bare, 'ca/out/default/secrets/web');
+  const WELL = {
+    node: expect.any(String),
+    said: 'hello DNS:localhost, IP Address:127.0.0.1',
+    refused: 'refused',
+    missing: 'FILE_MISSING',
+    outside: 'NOT_IN_CLUSTER',
+    embedded: expect.stringMatching(/^KUBECONFIG_/),
+    errors: ['HandoverError', 'HandoverError'],
+    oneOfEach: true,
+  };
+  const ALONE = { ...WELL, fetched: 'none', withoutUndici: 'PEER_MISSING', channel: 'none' };
+  const TOGETHER = { ...WELL, fetched: WELL.said, withoutUndici: 'none', channel: 'function' };
+
+  beforeAll(async () => {
+    const handover = join(bare, 'node_modules/.bin/handover');
+    expect(await run(bare, handover, 'init', 'ca')).toMatchObject({ code: 0, stderr: '' });
+    expect(await run(bare, handover, 'run', 'ca', '--once')).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  const outcomeOf = ({ code, stdout, stderr }: Ended): unknown => {
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    return JSON.parse(stdout);
+  };
+
+  test.each(['esm.mjs', 'cjs.cjs'])('%s has its handshake with what is installed alone', async (file) => {
+    expect(outcomeOf(await run(bare, process.execPath, file, certificates))).toEqual(ALONE);
+  });
+
+  test.each(['esm.mjs', 'cjs.cjs'])('%s has it with the optional peers too', async (file) => {
+    expect(outcomeOf(await run(withPeers, process.execPath, file, certificates, 'peers'))).toEqual(TOGETHER);
+  });
+
+  test.each(['20.19.0', '22', '24'])('both have it under Node %s', async (version) => {
+    for (const file of ['esm.mjs', 'cjs.cjs']) {
+      const node = ['-y', '-p', `node@${version}`, '--', 'node'];
+      const ended = await run(withPeers, 'npx', ...node, file, certificates, 'peers');
+      expect({ ...ended, stderr: '' }).toMatchObject({ code: 0 });
+      expect(JSON.parse(ended.stdout)).toEqual({ ...TOGETHER, node: expect.stringMatching(`^${version}`) });
+    }
+  });
+
+  test('what is not for others cannot be imported', async () => {
+    for (const name of [
+      '@handover/runtime/held',
+      '@handover/runtime/dist/index.js',
+      'handover/dist/main.js',
+    ]) {
+      const { stderr } = await run(bare, process.execPath, '-e', `import(${JSON.stringify(name)})`);
+      expect(stderr).toContain('ERR_PACKAGE_PATH_NOT_EXPORTED');
+    }
+  });
+});
+
+describe('types', () => {
+  /** Everything is checked, our declarations too, unless those of a peer would be. */
+  const compile = async (
+    folder: string,
+    files: readonly string[],
+    options: Readonly<Record<string, unknown>>,
+  ): Promise<Ended> => {
+    const compilerOptions = {
+      target: 'es2023',
+      lib: ['es2023'],
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noEmit: true,
+      skipLibCheck: folder === withPeers,
+      types: ['node'],
+      typeRoots: [join(ROOT, 'node_modules/@types')],
+      ...options,
+    };
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }));
+    return run(
+      folder,
+      process.execPath,
+      join(ROOT, 'node_modules/typescript/bin/tsc'),
+      '-p',
+      'tsconfig.json',
+    );
+  };
+  const WELL = { code: 0, stdout: '', stderr: '' };
+  const RESOLUTIONS = [
+    ['node16', { module: 'node16' }],
+    ['nodenext', { module: 'nodenext' }],
+    ['bundler', { module: 'esnext', moduleResolution: 'bundler' }],
+  ] as const;
+
+  const as = (folder: string, file: string, extension: string): string => {
+    const name = file.replace(/ts$/, extension);
+    copyFileSync(join(CONSUMERS, file), join(folder, name));
+    return name;
+  };
+
+  test.each(RESOLUTIONS)(
+    'the whole surface resolves in an ES module by %s, without any peer',
+    async (_name, options) => {
+      expect(await compile(bare, [as(bare, 'surface.ts', 'mts')], options)).toEqual(WELL);
+    },
+  );
+
+  test.each(RESOLUTIONS)('with the peers their types are the real ones, by %s', async (_name, options) => {
+    const files = ['surface.ts', 'peers.ts'].map((file) => as(withPeers, file, 'mts'));
+    expect(await compile(withPeers, files, options)).toEqual(WELL);
+  });
+
+  test('the whole surface resolves in a CommonJS file by nodenext', async () => {
+    const options = { module: 'nodenext', esModuleInterop: true };
+    expect(await compile(bare, [as(bare, 'surface.ts', 'cts')], options)).toEqual(WELL);
+  });
+});

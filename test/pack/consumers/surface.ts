@@ -1,0 +1,141 @@
+// The whole surface of both packages, as a program uses it; it is compiled and never run. A line that must not compile shows that
+// a type is really there.
+import { createServer } from 'node:https';
+import {
+  type ContextOptions,
+  type FailureStatus,
+  type FollowOptions,
+  HandoverError,
+  type HotAgentOptions,
+  type HotDispatcherOptions,
+  type Identity,
+  type IdentityFiles,
+  isOpenShift,
+  type KeptEvent,
+  type LeafStatus,
+  type LiveTlsOptions,
+  type Outcome,
+  openIdentity,
+  openTlsProfile,
+  openToken,
+  openTrust,
+  type Reason,
+  type ReloadedEvent,
+  type ServeOptions,
+  type SourceStatus,
+  type StatusDocument,
+  type StatusOptions,
+  type StatusServer,
+  type StatusSource,
+  serveStatus,
+  type TlsProfile,
+  type TlsProfileOptions,
+  type Token,
+  type Trust,
+  type TrustOptions,
+} from '@handover/runtime';
+import {
+  type HotKubeConfigOptions,
+  hotKubeConfig,
+  type InCluster,
+  type InClusterOptions,
+  inCluster,
+  type KubeConfigLike,
+} from '@handover/runtime/kubernetes';
+import {
+  type EmbedAuthority,
+  type EmbedEvent,
+  type EmbedInjection,
+  type EmbedLeaf,
+  type EmbedOptions,
+  type EmbedSpec,
+  embed,
+  HandoverError as HandoverErrorOfCommand,
+  type Own,
+} from 'handover';
+
+export type Every = [
+  ContextOptions,
+  FailureStatus,
+  HotAgentOptions,
+  HotDispatcherOptions,
+  LeafStatus,
+  LiveTlsOptions,
+  SourceStatus,
+  StatusDocument,
+  StatusOptions,
+  StatusSource,
+  HotKubeConfigOptions,
+  InClusterOptions,
+  EmbedAuthority,
+  EmbedInjection,
+  EmbedLeaf,
+  TlsProfileOptions,
+  TrustOptions,
+];
+
+export async function follow(signal: AbortSignal, options: FollowOptions): Promise<void> {
+  const trust: Trust = await openTrust('/etc/mesh/ca.crt', { signal });
+  const texts: readonly string[] = [trust.pem, trust.hash];
+  const at: number = trust.loadedAt;
+  trust.secureContext().context;
+  const { hash: seen }: SourceStatus = trust.status();
+  const { reason }: Outcome = await trust.reload();
+  const known: Reason | 'updated' | 'unchanged' = reason;
+  trust.httpsAgent({ maxSockets: 50 }).destroy();
+  trust.on('reloaded', ({ hash, generation }: ReloadedEvent) => `${hash} ${generation}`);
+  trust.on('kept', ({ reason, error }: KeptEvent) => `${reason} ${error.message}`);
+  // @ts-expect-error there is no such event
+  trust.on('lost', () => undefined);
+  // @ts-expect-error there is no such property
+  trust.nothing;
+  const { ca } = trust.tlsOptions();
+  const answer: Response = await trust.fetch('https://billing.mesh.svc/', { method: 'POST' });
+  const files: IdentityFiles = { cert: 'tls.crt', key: 'tls.key', ca: 'ca.crt' };
+  const identity: Identity = await openIdentity(files, options);
+  const profile: TlsProfile = await openTlsProfile('profile.json', { lastKnownGood: 'copy.json' });
+  const serving: ServeOptions = { profile, minVersion: 'TLSv1.2' };
+  identity.serve(createServer(), serving).listen(8443);
+  // @ts-expect-error a server, not its port
+  identity.serve(8443);
+  const token: Token = await openToken('token', { signal });
+  const value: string = token.value();
+  const status: StatusServer = await serveStatus({ port: 8081, sources: [trust, identity], podUid: 'uid' });
+  await status.close();
+  const ready: boolean = profile.ready && isOpenShift();
+  console.log(texts, at, seen, known, ca, answer.status, profile.tlsOptions().minVersion, value, ready);
+}
+
+export async function cluster(config: KubeConfigLike): Promise<string> {
+  await hotKubeConfig(config);
+  const inside: InCluster = await inCluster();
+  // @ts-expect-error a path or a URL
+  await inside.fetch(1);
+  return inside.namespace;
+}
+
+export async function own(options: EmbedOptions): Promise<Own> {
+  const spec: EmbedSpec = {
+    authority: { name: 'my-webhook', rotation: { strategy: 'Phased', settle: '3m' } },
+    leaf: { name: 'my-webhook', dnsNames: ['my-webhook.my-webhook.svc'] },
+    inject: [{ kind: 'ValidatingWebhookConfiguration', name: 'my-webhook' }],
+  };
+  const on = (event: EmbedEvent): void => {
+    if (event.kind === 'acted') console.log(event.phase, event.did.join(' '));
+    if (event.kind === 'failed') console.log(event.what, event.error, event.retryAt?.toFixed());
+    // @ts-expect-error what it was decided on has keys in it
+    if (event.kind === 'rested') event.sight;
+  };
+  // @ts-expect-error an Ingress has no caBundle
+  await embed({ ...spec, inject: [{ kind: 'Ingress', name: 'a' }] }, options);
+  const own = await embed(spec, { ...options, on, onRequest: ({ verb, ms }) => `${verb} ${ms.toFixed()}` });
+  own.identity.serve(createServer());
+  await own.ready;
+  const words: readonly string[] = own.waitingFor();
+  await own.ended;
+  console.log(words);
+  return own;
+}
+
+export const codes = (error: unknown): string | undefined =>
+  error instanceof HandoverError || error instanceof HandoverErrorOfCommand ? error.code : undefined;

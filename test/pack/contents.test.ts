@@ -1,0 +1,101 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, inject, test } from 'vitest';
+import { ROOT } from './src/install.ts';
+
+const { packed, bare } = inject('installed');
+
+interface Manifest {
+  readonly [field: string]: unknown;
+  readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
+  readonly bin?: Readonly<Record<string, string>>;
+}
+
+const at = (name: string): string => join(bare, 'node_modules', name);
+const manifestOf = (name: string): Manifest =>
+  JSON.parse(readFileSync(join(at(name), 'package.json'), 'utf8')) as Manifest;
+
+/** Parts of a program are called after their content; how many there are may change. */
+const steady = (path: string): string => path.replace(/-[A-Z0-9]{8}\.js$/, '-*.js');
+
+const MOST = {
+  '@handover/runtime': { tarball: 80_000, parts: 12 },
+  handover: { tarball: 900_000, parts: 90 },
+} as const;
+
+test('both are packed, and nothing else is', () => {
+  expect(packed.map(({ name }) => name)).toEqual(['@handover/runtime', 'handover']);
+});
+
+test.each(packed)(
+  '$name holds the files that are listed here, and no others',
+  async ({ name, files, size }) => {
+    const list = [...new Set(files.map(({ path }) => steady(path)))].sort();
+    await expect(`${list.join('\n')}\n`).toMatchFileSnapshot(`files/${name.replace('@handover/', '')}.txt`);
+    const { tarball, parts } = MOST[name as keyof typeof MOST];
+    expect(files.filter(({ path }) => steady(path) !== path).length).toBeLessThanOrEqual(parts);
+    expect(size).toBeLessThanOrEqual(tarball);
+    console.log(`${name}: ${files.length} files, ${size} bytes packed`);
+  },
+);
+
+test.each(packed)('$name holds no key, no test, no source and nothing of this machine', ({ name, files }) => {
+  const paths = files.map(({ path }) => path);
+  expect(
+    paths.filter((path) =>
+      /\.(pem|key|crt|map|tsbuildinfo|ts|tgz)$|test|\.env|\.npmrc/.test(path.replace(/\.d\.ts$/, '')),
+    ),
+  ).toEqual([]);
+  for (const path of paths) {
+    const text = readFileSync(join(at(name), path), 'utf8');
+    for (const place of [ROOT.replace(/\/$/, ''), homedir(), `${tmpdir()}/handover`])
+      if (place.length > 1) expect(text.includes(`${place}/`), `${path} names ${place}`).toBe(false);
+    expect(text).not.toMatch(/-----BEGIN [A-Z ]*PRIVATE KEY-----\n/);
+    expect(text).not.toContain('sourceMappingURL=');
+  }
+});
+
+test.each(packed)('$name asks for nothing to be installed or run', ({ name }) => {
+  const manifest = manifestOf(name);
+  for (const field of ['private', 'scripts', 'dependencies', 'optionalDependencies', 'devDependencies'])
+    expect(manifest[field], field).toBeUndefined();
+  const optional = manifest.peerDependenciesMeta as Readonly<Record<string, { optional: boolean }>>;
+  for (const peer of Object.keys(manifest.peerDependencies as object))
+    expect(optional[peer]).toEqual({ optional: true });
+  expect(
+    readdirSync(join(bare, 'node_modules'))
+      .filter((entry) => !entry.startsWith('.'))
+      .sort(),
+  ).toEqual(['@handover', 'handover']);
+});
+
+test.each(packed)('$name leads to files that are there', ({ name }) => {
+  const { main, types, exports, bin = {} } = manifestOf(name);
+  const ways = Object.values(exports).flatMap((way) =>
+    typeof way === 'string' ? [way] : Object.values(way),
+  );
+  for (const way of [main as string, types as string, ...ways, ...Object.values(bin)])
+    expect(statSync(join(at(name), way)).isFile(), way).toBe(true);
+  // Whoever looks for types takes the first condition that fits.
+  for (const way of Object.values(exports))
+    if (typeof way !== 'string') expect(Object.keys(way)).toEqual(['types', 'default']);
+  for (const way of Object.values(bin)) {
+    const path = join(at(name), way);
+    expect(readFileSync(path, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
+    expect(statSync(path).mode & 0o111).toBe(0o111);
+  }
+});
+
+test('a thread that a program starts by the name of a file has that file', () => {
+  const dist = join(at('handover'), 'dist');
+  const asked = readdirSync(dist).flatMap((file) =>
+    [
+      ...readFileSync(join(dist, file), 'utf8').matchAll(
+        /new Worker\d*\(new URL\("\.\/([^"]+)", import\.meta\.url\)/g,
+      ),
+    ].map(([, name]) => name),
+  );
+  expect([...new Set(asked)].sort()).toEqual(['service-thread.js', 'simulation-thread.js', 'worker.js']);
+  for (const name of asked) expect(statSync(join(dist, name ?? '')).isFile()).toBe(true);
+});
