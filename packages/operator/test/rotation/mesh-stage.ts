@@ -7,7 +7,7 @@ import { AUTHORITY, deployment, MEMBERS, type Member, type MeshOptions } from '.
 import type { RotationStage, RunningOperator } from './stage.ts';
 
 /** Calls per second of each of the ten pods. */
-const RATE = 14;
+const RATE = 11;
 export const LONG = 900_000;
 export const RESTART_ONLY: readonly string[] = ['frozen', 'once'];
 export const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -79,7 +79,8 @@ export class MeshStage {
     const apiFailures = api.failures.slice(apiBefore.failures.length);
     const failed = after.failed - before.failed + apiFailures.length;
     say(
-      `${what}: ${handshakes} handshakes in ${seconds.toFixed(0)} s (${(handshakes / seconds).toFixed(0)}/s, ${byApi} of them by the API server), ` +
+      `${what}: ${handshakes} handshakes in ${seconds.toFixed(0)} s (${(handshakes / seconds).toFixed(0)}/s, ${byApi} of them by the API server, ` +
+        `${api.notMade - apiBefore.notMade} not made by it), ` +
         `${failed} failed, ${after.skipped - before.skipped} left out, load ${loadavg()[0]?.toFixed(0)}`,
     );
     const fresh = after.failures.slice(before.failures.length).slice(0, 10);
