@@ -30,7 +30,6 @@ export interface MeshSetting extends Partial<Omit<MeshOptions, 'image' | 'collec
 export class MeshStage {
   readonly stage: RotationStage;
   readonly calls: ApiCalls;
-
   readonly #members: readonly Member[];
   readonly #options: MeshOptions;
 
@@ -79,7 +78,8 @@ export class MeshStage {
     const apiFailures = api.failures.slice(apiBefore.failures.length);
     const failed = after.failed - before.failed + apiFailures.length;
     say(
-      `${what}: ${handshakes} handshakes in ${seconds.toFixed(0)} s (${(handshakes / seconds).toFixed(0)}/s, ${byApi} of them by the API server), ` +
+      `${what}: ${handshakes} handshakes in ${seconds.toFixed(0)} s (${(handshakes / seconds).toFixed(0)}/s, ${byApi} of them by the API server, ` +
+        `${api.notMade - apiBefore.notMade} not made by it), ` +
         `${failed} failed, ${after.skipped - before.skipped} left out, load ${loadavg()[0]?.toFixed(0)}`,
     );
     const fresh = after.failures.slice(before.failures.length).slice(0, 10);
