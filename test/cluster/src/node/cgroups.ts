@@ -16,8 +16,11 @@ const hierarchies = (): { readonly path: string; readonly version: 1 | 2 }[] =>
 export const cgroupPaths = (name: string): readonly string[] =>
   hierarchies().map(({ path }) => join(path, name));
 
-/** The node's own group in every hierarchy, below which the kubelet makes those of pods. */
-export function makeCgroups(name: string): void {
+/** What all pods of a cluster weigh together against one process beside them, in the kernel's units: ten of those. */
+const ALL_PODS = 10_240;
+
+/** A node's own group in every hierarchy, below which the kubelet makes those of pods; `nodes`: how many share the machine. */
+export function makeCgroups(name: string, nodes: number): void {
   const all = hierarchies();
   for (const { path, version } of all) {
     const own = join(path, name);
@@ -26,8 +29,10 @@ export function makeCgroups(name: string): void {
       writeFileSync(join(path, 'cgroup.subtree_control'), offered.map((each) => `+${each}`).join(' '));
     }
     mkdirSync(own, { recursive: true });
-    // A group weighs as much as one process beside it: all pods of the node together would get the time of one.
-    if (version === 1 && existsSync(join(own, 'cpu.shares'))) writeFileSync(join(own, 'cpu.shares'), '10240');
+    // A group weighs as much as one process beside it: all pods of the node together would get the time of one. Yet more
+    // nodes are not to starve the control plane: what pods weigh is shared among them.
+    if (version === 1 && existsSync(join(own, 'cpu.shares')))
+      writeFileSync(join(own, 'cpu.shares'), String(Math.round(ALL_PODS / nodes)));
     // In version 1 a cpuset begins empty and takes no process until it is told its processors and memory nodes.
     for (const file of ['cpuset.cpus', 'cpuset.mems']) {
       if (version === 1 && existsSync(join(path, file)))

@@ -96,7 +96,7 @@ export function makeNode(place: NodePlace, input: NodesInput): OneNode {
     startRuntime: async () => {
       // Remembered before they are made: whoever clears away finds them at whatever point this ends.
       await keeper.alsoRemoveCgroups(cgroupPaths(cgroup));
-      makeCgroups(cgroup);
+      makeCgroups(cgroup, options.nodes ?? 1);
       mkdirSync(directory, { mode: 0o700 });
       const runc = requireProgram('runc');
       const kubelet = options.kubelet ?? {};
