@@ -7,8 +7,15 @@ import { GROUP } from './pod/web.ts';
 export interface ApiTotals {
   readonly webhook: number;
   readonly api: number;
+  /** Calls that were due, or under way, while the API server was down: nothing is known of them. */
+  readonly notMade: number;
   readonly failures: readonly string[];
 }
+
+/** `answered` false: no whole answer came. */
+type Answer =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly answered: boolean; readonly why: string };
 
 /**
  * Makes the API server call the webhook and the aggregated API, each call over a connection of its own. By hand, not with our
@@ -16,20 +23,41 @@ export interface ApiTotals {
  */
 export class ApiCalls {
   readonly #cluster: Cluster;
-  readonly #agent: Agent;
+  #agent: Agent;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #counts = { webhook: 0, api: 0 };
   #underWay = 0;
+  #notMade = 0;
+  /** How often the API server went down, and whether it is. */
+  #downs = 0;
+  #down = false;
   readonly #failures: string[] = [];
 
   constructor(cluster: Cluster) {
     this.#cluster = cluster;
-    this.#agent = new Agent({
+    this.#agent = this.#connect();
+  }
+
+  #connect(): Agent {
+    return new Agent({
       keepAlive: true,
-      ca: readFileSync(cluster.caFile),
-      cert: readFileSync(cluster.clientCert),
-      key: readFileSync(cluster.clientKey),
+      ca: readFileSync(this.#cluster.caFile),
+      cert: readFileSync(this.#cluster.clientCert),
+      key: readFileSync(this.#cluster.clientKey),
     });
+  }
+
+  /** Say it before the API server is taken down: what then gets no answer, was not made. */
+  down(): void {
+    this.#down = true;
+    this.#downs++;
+  }
+
+  /** From now on every call counts again. */
+  up(): void {
+    this.#agent.destroy();
+    this.#agent = this.#connect();
+    this.#down = false;
   }
 
   start(everyMs: number): void {
@@ -43,9 +71,9 @@ export class ApiCalls {
     this.#repeat(everyMs, 'api', () => this.#send('GET', `/apis/${GROUP}/v1/things`));
   }
 
-  /** Undefined when it went well. */
-  #send(method: string, path: string, body?: string): Promise<string | undefined> {
+  #send(method: string, path: string, body?: string): Promise<Answer> {
     return new Promise((resolve) => {
+      const unanswered = (error: Error): void => resolve({ ok: false, answered: false, why: error.message });
       const headers = body === undefined ? {} : { 'content-type': 'application/json' };
       const asking = request(
         `${this.#cluster.url}${path}`,
@@ -57,36 +85,49 @@ export class ApiCalls {
           });
           const { statusCode = 0 } = response;
           response.on('end', () =>
-            resolve(statusCode < 300 ? undefined : `${statusCode} ${text.slice(0, 300)}`),
+            resolve(
+              statusCode < 300
+                ? { ok: true }
+                : { ok: false, answered: true, why: `${statusCode} ${text.slice(0, 300)}` },
+            ),
           );
-          response.on('error', (error) => resolve(error.message));
+          response.on('error', unanswered);
         },
       );
-      asking.on('error', (error) => resolve(error.message));
+      asking.on('error', unanswered);
       asking.end(body);
     });
   }
 
   /** Until the first call of each goes through: what is counted begins when everything is there. */
   async ready(): Promise<boolean> {
-    return (await this.#send('GET', `/apis/${GROUP}/v1/things`)) === undefined;
+    return (await this.#send('GET', `/apis/${GROUP}/v1/things`)).ok;
   }
 
-  #repeat(everyMs: number, what: 'webhook' | 'api', call: () => Promise<string | undefined>): void {
+  #repeat(everyMs: number, what: 'webhook' | 'api', call: () => Promise<Answer>): void {
     this.#timers.push(
       setInterval(() => {
+        if (this.#down) {
+          this.#notMade++;
+          return;
+        }
         this.#underWay++;
-        void call().then((problem) => {
+        const begun = this.#downs;
+        void call().then((answer) => {
           this.#underWay--;
+          if (!answer.ok && !answer.answered && this.#downs > begun) {
+            this.#notMade++;
+            return;
+          }
           this.#counts[what]++;
-          if (problem !== undefined) this.#failures.push(`${new Date().toISOString()} ${what}: ${problem}`);
+          if (!answer.ok) this.#failures.push(`${new Date().toISOString()} ${what}: ${answer.why}`);
         });
       }, everyMs),
     );
   }
 
   totals(): ApiTotals {
-    return { ...this.#counts, failures: [...this.#failures] };
+    return { ...this.#counts, notMade: this.#notMade, failures: [...this.#failures] };
   }
 
   async stop(): Promise<void> {

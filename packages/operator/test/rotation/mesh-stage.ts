@@ -1,0 +1,108 @@
+import { loadavg } from 'node:os';
+import type { AuthorityStatus, Status } from '@handover/engine';
+import { until } from '../cluster/stage.ts';
+import { ApiCalls } from './api-calls.ts';
+import { isSettled } from './looks.ts';
+import { AUTHORITY, deployment, MEMBERS, type Member } from './mesh.ts';
+import type { RotationStage, RunningOperator } from './stage.ts';
+
+/** Calls per second of each of the ten pods. */
+const RATE = 14;
+export const LONG = 900_000;
+export const RESTART_ONLY: readonly string[] = ['frozen', 'once'];
+export const say = (line: string): void => void process.stdout.write(`${line}\n`);
+export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+export interface Traffic {
+  readonly seconds: number;
+  readonly handshakes: number;
+  readonly failed: number;
+  /** Directions in which nothing was called meanwhile. */
+  readonly silent: readonly string[];
+}
+
+/** The mesh under load, and what can be asked of it. */
+export class MeshStage {
+  readonly stage: RotationStage;
+  readonly calls: ApiCalls;
+
+  constructor(stage: RotationStage) {
+    this.stage = stage;
+    this.calls = new ApiCalls(stage.cluster);
+  }
+
+  /** Everybody starts, and calls everybody from then on; their Secrets and fields are there. */
+  async start(): Promise<void> {
+    await this.apply(...MEMBERS);
+    await this.settled();
+    await until(() => this.calls.ready(), 'the aggregated API to answer', LONG);
+    this.stage.collector.go();
+    this.calls.start(300);
+  }
+
+  apply(...members: readonly Member[]): Promise<void> {
+    const { cluster, image, collectorUrl: collector } = this.stage;
+    return cluster.apply(...members.map((member) => deployment(member, { image, collector, rate: RATE })));
+  }
+
+  async settled(members: readonly Member[] = MEMBERS): Promise<void> {
+    await until(() => isSettled(this.stage.kube, members), 'every pod of the mesh to be ready', LONG);
+  }
+
+  async status(): Promise<AuthorityStatus> {
+    const told = await this.stage.handover('status', AUTHORITY, '--home', 'kube', '--json');
+    const [authority] = (JSON.parse(told) as Status).authorities;
+    if (authority === undefined) throw new Error('no status');
+    return authority;
+  }
+
+  /** What the mesh did meanwhile, said, with every failure. */
+  async during(what: string, work: () => Promise<unknown>): Promise<Traffic> {
+    const { collector } = this.stage;
+    const [before, apiBefore, from] = [collector.totals(), this.calls.totals(), performance.now()];
+    await work();
+    // The last calls come in.
+    await pause(3_000);
+    const seconds = (performance.now() - from) / 1000;
+    const [after, api] = [collector.totals(), this.calls.totals()];
+    const byApi = api.webhook - apiBefore.webhook + (api.api - apiBefore.api);
+    const handshakes = after.handshakes - before.handshakes + byApi;
+    const apiFailures = api.failures.slice(apiBefore.failures.length);
+    const failed = after.failed - before.failed + apiFailures.length;
+    say(
+      `${what}: ${handshakes} handshakes in ${seconds.toFixed(0)} s (${(handshakes / seconds).toFixed(0)}/s, ${byApi} of them by the API server, ` +
+        `${api.notMade - apiBefore.notMade} not made by it), ` +
+        `${failed} failed, ${after.skipped - before.skipped} left out, load ${loadavg()[0]?.toFixed(0)}`,
+    );
+    const fresh = after.failures.slice(before.failures.length).slice(0, 10);
+    for (const failure of [...fresh, ...apiFailures.slice(0, 5)]) say(`  ${JSON.stringify(failure)}`);
+    const silent = [...after.directions].filter(
+      ([key, { ok }]) => ok === (before.directions.get(key)?.ok ?? 0),
+    );
+    return { seconds, handshakes, failed, silent: silent.map(([key]) => key) };
+  }
+
+  /** Asks for a rotation and waits for its end; seconds by the operator's own log, from the first step to Stable. */
+  async rotate(operator: RunningOperator, id: string): Promise<number> {
+    const seen = operator.log().length;
+    await this.ask(id, '--wait', '--timeout', '14m');
+    return until(async () => {
+      const lines = operator.log().slice(seen);
+      const begun = lines.find(
+        ({ event, did }) => event === 'acted' && String(did).includes(`rotation ${id} `),
+      );
+      const ended = lines.findLast(({ event, phase }) => event === 'rests' && phase === 'Stable');
+      if (begun === undefined || ended === undefined || ended.at < begun.at) return undefined;
+      return (Date.parse(ended.at) - Date.parse(begun.at)) / 1000;
+    }, 'the end of the rotation in the log');
+  }
+
+  ask(id: string, ...more: readonly string[]): Promise<string> {
+    return this.stage.handover('rotate', AUTHORITY, '--home', 'kube', '--id', id, ...more);
+  }
+
+  async stop(): Promise<void> {
+    await this.calls.stop();
+    await this.stage.stop();
+  }
+}
