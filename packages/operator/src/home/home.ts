@@ -14,6 +14,7 @@ import {
   type ObjectId,
   type ProfilePlatform,
   type ResourceReader,
+  type StoredObject,
   WatchedClock,
 } from '@handover/engine';
 import { Informer, type Kube, type Secret, secrets } from '@handover/kube';
@@ -121,6 +122,7 @@ export class KubeHome implements Home {
   readonly #firstSight: FirstSight;
   readonly #showing: Showing;
   readonly #declared: DeclaredConsumers;
+  readonly #nudges: Nudges | undefined;
   #look: Source;
   #register: Register | undefined;
 
@@ -157,7 +159,7 @@ export class KubeHome implements Home {
     const named = new OneByOne({ kube, kinds, signal }, (plural) => this.#known(plural));
     this.overlay = new Overlay(options.once === true ? named : this.mirror, named);
     this.#look = named;
-    const nudges =
+    this.#nudges =
       options.population === undefined || options.nudge === false
         ? undefined
         : new Nudges(
@@ -179,7 +181,7 @@ export class KubeHome implements Home {
       annotationsOf: options.annotationsOf,
       isWhole: (id) => this.#register?.whole.has(id) ?? false,
       ...(options.onRepair === undefined ? {} : { onRepair: options.onRepair }),
-      onWritten: (place, digest) => nudges?.written(place, digest),
+      onWritten: (place, digest) => this.#nudges?.written(place, digest),
     });
     this.authorities = new KubeAuthorities({ kube, namespace, signal: options.writeSignal ?? signal });
     this.#states = options.wide.length === 0 ? undefined : this.#followStates();
@@ -318,6 +320,12 @@ export class KubeHome implements Home {
 
   forget(): void {
     this.#register = undefined;
+  }
+
+  /** Tells the pods that read these, as after a write; whoever was told of the same content before hears nothing new. */
+  nudge(stored: ReadonlyMap<ObjectId, StoredObject>): void {
+    for (const [id, { record }] of stored)
+      if (record !== undefined) this.#nudges?.written(placeOf(id), record.digest);
   }
 
   /** Where single objects are followed, the next look at each asks the API server: a few, and only those we can name. */

@@ -156,6 +156,9 @@ export class Operator {
   readonly #drifts = new Drifts();
   /** Authorities with a rotation under way. */
   readonly #moving = new Set<string>();
+  /** Authorities looked at in this term; and those whose rotation somebody else began, until its pods were nudged. */
+  readonly #looked = new Set<string>();
+  readonly #inherited = new Set<string>();
   readonly #platform: PlatformKeeper;
   #running: Promise<void> | undefined;
   /** Ends writes that hang. */
@@ -452,6 +455,8 @@ export class Operator {
     this.#endTerm = () => term.abort();
     this.#led = true;
     this.#done.clear();
+    this.#looked.clear();
+    this.#inherited.clear();
     const fenced = this.#options.kube.fenced(this.#lease ?? NEVER);
     const failed = (what: string, error: unknown): void =>
       this.#options.on({ kind: 'failed', what, error, retryAt: undefined });
@@ -583,6 +588,7 @@ export class Operator {
     const outcome = await reconcile(home, catalogue, id);
     if (outcome.plan.phase === 'Stable') this.#moving.delete(`Authority ${id}`);
     else this.#moving.add(`Authority ${id}`);
+    this.#nudgeInherited(home, id, outcome);
     if (isAtRest(outcome.plan))
       this.#drifts.authorityRests(workKey('Authority', id), register, outcome.sight);
     else this.#drifts.moves(workKey('Authority', id));
@@ -598,6 +604,13 @@ export class Operator {
     );
     if (asked && outcome.plan.blockedBy.length > 0) wishes.push(after(home.clock.now(), ASK_AGAIN_MS));
     return { again: instant(Math.min(...wishes)), acted: outcome.plan.actions.length > 0 };
+  }
+
+  /** Whoever led before may have died between a write and its nudges: without them a kubelet takes a minute or more. */
+  #nudgeInherited(home: KubeHome, id: string, { plan: { phase, blockedBy }, sight }: Outcome): void {
+    if (!this.#looked.has(id) && phase !== 'Stable') this.#inherited.add(id);
+    this.#looked.add(id);
+    if (blockedBy.length > 0 && this.#inherited.delete(id)) home.nudge(sight.stored);
   }
 
   async #keepProfile(home: KubeHome, cached: Home, id: string, profile: TlsProfile): Promise<Passed> {

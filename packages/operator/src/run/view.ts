@@ -10,6 +10,7 @@ import { CustomResources } from '../resources/declarations.ts';
 import { ownWish } from '../resources/injections.ts';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
 import { seenEvidence } from './seen.ts';
+import { withWish } from './wishes.ts';
 
 /** A cluster for somebody who looks and asks, and leaves the work to the operator. */
 export interface View {
@@ -76,18 +77,24 @@ export async function openView({
           `${JSON.stringify(wish.rotate.slice(0, 130))} is no name for a rotation; use up to 128 letters, digits and -._:@+`,
         );
       }
-      await annotate(kube, authority, wish, signal);
+      const state = (await home.authorities.load(authority))?.state;
+      const isTaken =
+        'rotate' in wish
+          ? (id: string) => state?.ids.includes(id) === true
+          : (generation: string) =>
+              state?.generations.some(
+                ({ number, role }) => String(number) === generation && role !== 'distrusted',
+              ) === false;
+      await annotate(kube, authority, wish, isTaken, signal);
     },
   };
 }
 
-const MOST_KEPT = 5;
-
-/** Adds to what is already asked for: a later wish must not push out one that nobody has taken up yet. */
 async function annotate(
   kube: Kube,
   authority: AuthorityId,
   wish: { readonly rotate: string } | { readonly distrust: number },
+  isTaken: (wish: string) => boolean,
   signal: AbortSignal,
 ): Promise<void> {
   const [namespace = '', name = ''] = authority.split('/');
@@ -99,7 +106,7 @@ async function annotate(
     const found = await kube.get(RESOURCE_KINDS.Authority, { namespace, name }, { signal });
     const known = (found?.metadata.annotations?.[key] ?? '').split(',').filter((item) => item !== '');
     if (known.includes(value)) return;
-    const annotations = { [key]: [...known.slice(1 - MOST_KEPT), value].join(',') };
+    const annotations = { [key]: withWish(known, value, isTaken).join(',') };
     try {
       await kube.patch(
         RESOURCE_KINDS.Authority,

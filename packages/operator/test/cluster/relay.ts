@@ -2,16 +2,22 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { connect, type Kube, type RequestReport } from '@handover/kube';
 import type { Cluster } from '@handover/test-cluster';
 
-/** What happens to a request on its way. `hold` passes it on once told to; `hang` never answers; `mute` passes on headers only. */
+/**
+ * What happens to a request on its way. `hold` passes it on once told to, if its sender is still there; `hang` never answers; `mute`
+ * passes on headers only.
+ */
 export type Fate = 'pass' | 'hang' | 'mute' | { readonly status: number } | { readonly hold: Promise<void> };
 
 export interface Passed {
   readonly method: string;
   readonly path: string;
   readonly query: string;
+  /** The sender's token, by which several can be told apart; nobody checks it. */
+  readonly by: string;
   /** performance.now() when it came. */
   readonly at: number;
   /** 0 until it is answered. */
@@ -21,7 +27,8 @@ export interface Passed {
 /** A way to a real API server on which things go wrong when they are asked to. */
 export class Relay {
   readonly log: Passed[] = [];
-  fate: (request: { method: string; path: string; query: string; watch: boolean }) => Fate = () => 'pass';
+  fate: (request: { method: string; path: string; query: string; watch: boolean; by: string }) => Fate = () =>
+    'pass';
   /** Told once the API server has done it; what it answered is passed on unless this says otherwise. */
   done: (passed: Passed) => 'pass' | 'drop' = () => 'pass';
   /** Requests hanging now, and the most at once, by path. */
@@ -78,9 +85,10 @@ export class Relay {
   async #handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const [path = '', query = ''] = (incoming.url ?? '').split('?', 2);
     const method = incoming.method ?? '';
-    const passed: Passed = { method, path, query, at: performance.now(), status: 0 };
+    const [, by = ''] = /^Bearer (.*)$/.exec(incoming.headers.authorization ?? '') ?? [];
+    const passed: Passed = { method, path, query, by, at: performance.now(), status: 0 };
     this.log.push(passed);
-    const fate = this.fate({ method, path, query, watch: /(^|&)watch=(1|true)/.test(query) });
+    const fate = this.fate({ method, path, query, watch: /(^|&)watch=(1|true)/.test(query), by });
     if (fate === 'hang') return this.#hang(path, outgoing);
     if (typeof fate === 'object' && 'status' in fate) {
       passed.status = fate.status;
@@ -95,9 +103,12 @@ export class Relay {
       outgoing.writeHead(fate.status, { 'content-type': 'application/json' }).end(JSON.stringify(status));
       return;
     }
+    let body: Buffer | undefined;
     if (typeof fate === 'object') {
-      incoming.pause();
+      // Read to its end: what has left its sender lands, even if that one stands still by now.
+      body = await buffer(incoming).catch(() => undefined);
       await fate.hold;
+      if (body === undefined || outgoing.destroyed) return;
     }
     const { authorization: _, host: _host, ...headers } = incoming.headers;
     const upstream = httpsRequest(
@@ -111,15 +122,16 @@ export class Relay {
           return;
         }
         outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-        if (fate === 'mute') {
-          outgoing.flushHeaders();
-          answer.resume();
-        } else answer.pipe(outgoing);
+        // A watch in which nothing happens yet has begun all the same.
+        outgoing.flushHeaders();
+        if (fate === 'mute') answer.resume();
+        else answer.pipe(outgoing);
       },
     );
     upstream.on('error', () => outgoing.destroy());
     outgoing.on('close', () => upstream.destroy());
-    incoming.pipe(upstream);
+    if (body === undefined) incoming.pipe(upstream);
+    else upstream.end(body);
   }
 
   #hang(path: string, outgoing: ServerResponse): void {

@@ -1,17 +1,12 @@
 import type { AddressInfo } from 'node:net';
-import { loadavg } from 'node:os';
 import { createServer } from 'node:tls';
-import type { AuthorityStatus, Status } from '@handover/engine';
 import { secrets } from '@handover/kube';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { resource, until } from '../cluster/stage.ts';
-import { ApiCalls } from './api-calls.ts';
 import { ForeignCa } from './foreign-ca.ts';
-import { bundles, isSettled, livePods, revisionOf, secretOf } from './looks.ts';
+import { bundles, livePods, revisionOf, secretOf } from './looks.ts';
 import {
   API,
-  AUTHORITY,
-  deployment,
   fields,
   leaf,
   MEMBERS,
@@ -21,81 +16,14 @@ import {
   trustBundle,
   WEBHOOK,
 } from './mesh.ts';
+import { LONG, MeshStage, pause, RESTART_ONLY, say } from './mesh-stage.ts';
 import { type RotationStage, type RunningOperator, setRotationStage } from './stage.ts';
 
 // One mesh lives through everything below, in this order, under load from its first second to its last.
 let stage: RotationStage;
-let calls: ApiCalls;
+let mesh: MeshStage;
 let operator: RunningOperator;
-/** Calls per second of each of the ten pods. */
-const RATE = 14;
-const LONG = 900_000;
-const RESTART_ONLY = ['frozen', 'once'];
 const HOT = MEMBERS.map(({ name }) => name).filter((name) => !RESTART_ONLY.includes(name));
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
-const apply = (...members: readonly Member[]): Promise<void> =>
-  stage.cluster.apply(
-    ...members.map((member) =>
-      deployment(member, { image: stage.image, collector: stage.collectorUrl, rate: RATE }),
-    ),
-  );
-
-const status = async (): Promise<AuthorityStatus> => {
-  const told = await stage.handover('status', AUTHORITY, '--home', 'kube', '--json');
-  const [authority] = (JSON.parse(told) as Status).authorities;
-  if (authority === undefined) throw new Error('no status');
-  return authority;
-};
-
-interface Traffic {
-  readonly seconds: number;
-  readonly handshakes: number;
-  readonly failed: number;
-  /** Directions in which nothing was called meanwhile. */
-  readonly silent: readonly string[];
-}
-
-/** What the mesh did meanwhile, said, with every failure. */
-const during = async (what: string, work: () => Promise<unknown>): Promise<Traffic> => {
-  const [before, apiBefore, from] = [stage.collector.totals(), calls.totals(), performance.now()];
-  await work();
-  // The last calls come in.
-  await pause(3_000);
-  const seconds = (performance.now() - from) / 1000;
-  const [after, api] = [stage.collector.totals(), calls.totals()];
-  const byApi = api.webhook - apiBefore.webhook + (api.api - apiBefore.api);
-  const handshakes = after.handshakes - before.handshakes + byApi;
-  const apiFailures = api.failures.slice(apiBefore.failures.length);
-  const failed = after.failed - before.failed + apiFailures.length;
-  say(
-    `${what}: ${handshakes} handshakes in ${seconds.toFixed(0)} s (${(handshakes / seconds).toFixed(0)}/s, ${byApi} of them by the API server), ` +
-      `${failed} failed, ${after.skipped - before.skipped} left out, load ${loadavg()[0]?.toFixed(0)}`,
-  );
-  const fresh = after.failures.slice(before.failures.length).slice(0, 10);
-  for (const failure of [...fresh, ...apiFailures.slice(0, 5)]) say(`  ${JSON.stringify(failure)}`);
-  const silent = [...after.directions].filter(
-    ([key, { ok }]) => ok === (before.directions.get(key)?.ok ?? 0),
-  );
-  return { seconds, handshakes, failed, silent: silent.map(([key]) => key) };
-};
-
-/** Asks for a rotation and waits for its end; seconds by the operator's own log, from the first step to Stable. */
-const rotate = async (id: string): Promise<number> => {
-  const seen = operator.log().length;
-  await stage.handover('rotate', AUTHORITY, '--home', 'kube', '--id', id, '--wait', '--timeout', '14m');
-  return until(async () => {
-    const lines = operator.log().slice(seen);
-    const begun = lines.find(
-      ({ event, did }) => event === 'acted' && String(did).includes(`rotation ${id} `),
-    );
-    const ended = lines.findLast(({ event, phase }) => event === 'rests' && phase === 'Stable');
-    if (begun === undefined || ended === undefined || ended.at < begun.at) return undefined;
-    return (Date.parse(ended.at) - Date.parse(begun.at)) / 1000;
-  }, 'the end of the rotation in the log');
-};
-
 beforeAll(async () => {
   stage = await setRotationStage();
   await stage.cluster.kubectl('create', 'namespace', NAMESPACE);
@@ -106,21 +34,16 @@ beforeAll(async () => {
     ...MEMBERS.map(({ name }) => theirs.secret(name)),
     ...fields(Buffer.from(theirs.pem).toString('base64')),
   );
-  await apply(...MEMBERS);
-  await until(() => isSettled(stage.kube), 'every pod of the mesh to be ready', LONG);
-  calls = new ApiCalls(stage.cluster);
-  await until(() => calls.ready(), 'the aggregated API to answer', LONG);
-  stage.collector.go();
-  calls.start(300);
+  mesh = new MeshStage(stage);
+  await mesh.start();
 }, LONG);
 afterAll(async () => {
-  await calls?.stop();
-  await stage?.stop();
+  await (mesh ?? stage)?.stop();
 });
 
 test('the mesh makes at least 100 handshakes a second, in every direction, before anything is changed', async () => {
   await pause(5_000);
-  const traffic = await during('at rest', () => pause(10_000));
+  const traffic = await mesh.during('at rest', () => pause(10_000));
   expect(traffic.failed).toBe(0);
   expect(traffic.silent).toEqual([]);
   // Each to each, and gRPC.
@@ -130,7 +53,7 @@ test('the mesh makes at least 100 handshakes a second, in every direction, befor
 
 test('takes over Secrets made without a kept CA key, and no handshake fails', async () => {
   operator = stage.startOperator();
-  const traffic = await during('takeover', async () => {
+  const traffic = await mesh.during('takeover', async () => {
     await stage.cluster.apply(
       resource('Authority', 'mesh', {}, NAMESPACE),
       ...MEMBERS.map((member) => leaf(member, { 'handover.dev/adopt': 'true' })),
@@ -138,7 +61,7 @@ test('takes over Secrets made without a kept CA key, and no handshake fails', as
     );
     await until(
       async () => {
-        const { phase, generations } = await status();
+        const { phase, generations } = await mesh.status();
         return phase === 'Stable' && generations.length === 1 && generations[0]?.generation === 1;
       },
       'the takeover to end',
@@ -153,14 +76,16 @@ const seconds: number[] = [];
 test.each([1, 2, 3])(
   'rotation %i fails no handshake, restarts the restart-only once, and gets rid of the old CA',
   async (n) => {
-    await until(() => isSettled(stage.kube), 'the mesh to be at rest', LONG);
-    const { generations } = await status();
+    await mesh.settled();
+    const { generations } = await mesh.status();
     const old = { fingerprint: generations[0]?.fingerprint ?? '', number: generations[0]?.generation };
     const oldPair = await secretOf(stage.kube, 'hot');
     const revisions = new Map<string, number>();
     for (const { name } of MEMBERS) revisions.set(name, await revisionOf(stage.kube, name));
 
-    const traffic = await during(`rotation ${n}`, async () => seconds.push(await rotate(`rotation-${n}`)));
+    const traffic = await mesh.during(`rotation ${n}`, async () =>
+      seconds.push(await mesh.rotate(operator, `rotation-${n}`)),
+    );
     say(`  from the first step to Stable: ${seconds.at(-1)?.toFixed(1)} s`);
     expect(traffic.failed).toBe(0);
     expect(traffic.silent).toEqual([]);
@@ -176,7 +101,7 @@ test.each([1, 2, 3])(
     }
 
     // With an old leaf, and no X that could help it: as a client of every server, and as a server for every client.
-    await until(() => isSettled(stage.kube), 'the mesh to be at rest', LONG);
+    await mesh.settled();
     const live = await livePods(stage.kube);
     const hot = live.filter(({ app }) => HOT.includes(app));
     const frozen = live.filter(({ app }) => RESTART_ONLY.includes(app));
@@ -211,7 +136,7 @@ test.each([1, 2, 3])(
     for (const { name } of frozen) expect(await verdictOf(name)).toBe('accepted');
     impostor.close();
 
-    const { consumers } = await status();
+    const { consumers } = await mesh.status();
     const named = new Map(consumers.map(({ name, evidence, remark }) => [name, [evidence, remark]]));
     for (const name of RESTART_ONLY)
       expect(named.get(`Deployment mesh/${name}`)).toEqual([
@@ -228,8 +153,8 @@ test('the same rotation without nudges fails none either, and takes as long as t
   await operator.stop();
   operator = stage.startOperator('--no-nudge');
   let alone = 0;
-  const traffic = await during('rotation without nudges', async () => {
-    alone = await rotate('alone');
+  const traffic = await mesh.during('rotation without nudges', async () => {
+    alone = await mesh.rotate(operator, 'alone');
   });
   const nudged = [...seconds].sort((a, b) => a - b)[1] ?? Number.NaN;
   say(
@@ -245,14 +170,14 @@ test('a workload that never confirms keeps the old CA, is named, and is freed by
   await stage.cluster.apply(leaf(silent));
   await stage.cluster.apply(resource('Authority', 'mesh', { rotation: { settle: '30s' } }, NAMESPACE));
   await until(async () => (await secretOf(stage.kube, 'silent')).cert !== '', 'its Secret');
-  await apply(silent);
-  await until(() => isSettled(stage.kube, [...MEMBERS, silent]), 'it to be ready', LONG);
-  const [old] = (await status()).generations;
-  const traffic = await during('rotation that one does not confirm', async () => {
-    await stage.handover('rotate', AUTHORITY, '--home', 'kube', '--id', 'held-up');
+  await mesh.apply(silent);
+  await mesh.settled([...MEMBERS, silent]);
+  const [old] = (await mesh.status()).generations;
+  const traffic = await mesh.during('rotation that one does not confirm', async () => {
+    await mesh.ask('held-up');
     await until(
       async () => {
-        const { phase, blockedBy } = await status();
+        const { phase, blockedBy } = await mesh.status();
         const names = new Set(blockedBy.map(({ consumer }) => consumer));
         return phase === 'Activating' && names.size === 1 && names.has('Deployment mesh/silent');
       },
@@ -261,7 +186,7 @@ test('a workload that never confirms keeps the old CA, is named, and is freed by
     );
     // Longer than settle: time does not stand for its word.
     await pause(45_000);
-    const held = await status();
+    const held = await mesh.status();
     expect(new Set(held.blockedBy.map(({ consumer }) => consumer))).toEqual(
       new Set(['Deployment mesh/silent']),
     );
@@ -270,7 +195,7 @@ test('a workload that never confirms keeps the old CA, is named, and is freed by
       expect([name, anchors.includes(old?.fingerprint ?? '')]).toEqual([name, true]);
     say(`  ${JSON.stringify(held.blockedBy)}`);
     await stage.cluster.kubectl('-n', NAMESPACE, 'rollout', 'restart', 'deployment/silent');
-    await until(async () => (await status()).phase === 'Stable', 'the rotation to end', LONG);
+    await until(async () => (await mesh.status()).phase === 'Stable', 'the rotation to end', LONG);
   });
   expect(traffic.failed).toBe(0);
   for (const [name, held] of await bundles(stage.kube))
@@ -280,7 +205,7 @@ test('a workload that never confirms keeps the old CA, is named, and is freed by
 test('the same traffic fails when everything is replaced at once, so that it would have shown', async () => {
   await operator.stop();
   const other = new ForeignCa('another');
-  const traffic = await during('everything replaced at once', async () => {
+  const traffic = await mesh.during('everything replaced at once', async () => {
     const caBundle = Buffer.from(other.pem).toString('base64');
     const put = (path: string): string => JSON.stringify([{ op: 'replace', path, value: caBundle }]);
     await Promise.all([

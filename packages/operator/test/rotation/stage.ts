@@ -63,6 +63,9 @@ export interface LogLine {
 
 export interface RunningOperator {
   log(): readonly LogLine[];
+  /** Told each line of its log as it comes. */
+  onLine(listener: (line: LogLine) => void): void;
+  signal(signal: NodeJS.Signals): void;
   stop(): Promise<void>;
 }
 
@@ -189,23 +192,30 @@ const startOperator = (
     { stdio: ['ignore', 'pipe', 'pipe'] },
   );
   const file = createWriteStream(log);
-  let text = '';
+  const lines: LogLine[] = [];
+  const listeners: ((line: LogLine) => void)[] = [];
+  let rest = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk;
     file.write(chunk);
+    const parts = `${rest}${chunk}`.split('\n');
+    rest = parts.pop() ?? '';
+    for (const part of parts.filter((candidate) => candidate.startsWith('{'))) {
+      const line = JSON.parse(part) as LogLine;
+      lines.push(line);
+      for (const listener of listeners) listener(line);
+    }
   });
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
     file.write(chunk);
   });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   return {
-    log: () =>
-      text
-        .split('\n')
-        .filter((line) => line.startsWith('{'))
-        .map((line) => JSON.parse(line) as LogLine),
+    log: () => lines,
+    onLine: (listener) => void listeners.push(listener),
+    signal: (signal) => void child.kill(signal),
     stop: async () => {
       child.kill('SIGTERM');
+      child.kill('SIGCONT'); // one that stands still hears nothing
       await ended;
     },
   };

@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import { withWish } from './wishes.ts';
+
+const none = (): boolean => false;
+
+test('a later wish pushes out none that nobody has taken up yet, however many there are', () => {
+  const asked = ['a', 'b', 'c', 'd', 'e', 'f'];
+  expect(asked.reduce<readonly string[]>((known, wish) => withWish(known, wish, none), [])).toEqual(asked);
+});
+
+test('of those that were taken up the oldest go first, so that five are shown', () => {
+  const taken = (wish: string): boolean => 'abcd'.includes(wish);
+  expect(withWish(['a', 'b', 'c', 'd', 'e'], 'f', taken)).toEqual(['b', 'c', 'd', 'e', 'f']);
+  expect(withWish(['a', 'e', 'b', 'g', 'h'], 'f', taken)).toEqual(['e', 'b', 'g', 'h', 'f']);
+  expect(withWish(['a', 'e', 'g', 'h', 'i'], 'f', taken)).toEqual(['e', 'g', 'h', 'i', 'f']);
+  expect(withWish(['a'], 'f', taken)).toEqual(['a', 'f']);
+});
