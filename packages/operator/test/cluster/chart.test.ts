@@ -229,4 +229,28 @@ describe('on a real API server', () => {
     await run(helm, ['uninstall', 'second', '-n', 'other', '--kubeconfig', cluster.kubeconfig]);
     expect(await get('clusterrole', 'handover')).toContain('/handover');
   });
+
+  test('removed for good, as docs/install.md says, it still leaves the Secrets that it issued', async () => {
+    const page = readFileSync(join(CHART, '../../../docs/install.md'), 'utf8');
+    const commands = [...page.matchAll(/^kubectl (delete .+)$/gm)].map(([, line = '']) => line.split(' '));
+    expect(commands).toHaveLength(2);
+    const issued = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'issued', namespace: 'default', labels: { 'handover.dev/managed': 'true' } },
+      stringData: { 'tls.crt': '' },
+    };
+    await cluster.apply(issued);
+    await cluster.kubectl(
+      'label',
+      'namespace',
+      'handover-system',
+      'pod-security.kubernetes.io/enforce=restricted',
+    );
+    await at('uninstall', 'handover');
+    for (const command of commands) await cluster.kubectl(...command);
+    expect(await get('crd')).toBe('');
+    expect(await get('namespace', 'handover-system')).toBe('');
+    expect(await get('secret', 'issued', '-n', 'default')).toBe('secret/issued');
+  });
 });

@@ -1,0 +1,271 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  apiServices,
+  configMaps,
+  deployments,
+  type KubeObject,
+  secrets,
+  services as serviceKind,
+  validatingWebhookConfigurations,
+} from '@handover/kube';
+import { findHelm } from '@handover/test-cluster';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { resource, until } from '../cluster/stage.ts';
+import { ForeignCa } from './foreign-ca.ts';
+import { HANDOVER, operatorImage, ROOT } from './image.ts';
+import { secretOf } from './looks.ts';
+import { API, fields, leaf, MEMBERS, NAMESPACE, services, trustBundle, WEBHOOK } from './mesh.ts';
+import { LONG, MeshStage, pause, say } from './mesh-stage.ts';
+import { olderHandover } from './older.ts';
+import { fetchForwarded, leadingImage, OWN, operatorPods, output } from './operator-pods.ts';
+import { type RotationStage, setRotationStage } from './stage.ts';
+
+// One mesh under load, kept by the previous version; then by this one, as it is installed: its image, its Deployment, its rights.
+let stage: RotationStage;
+let mesh: MeshStage;
+let helm: string;
+/** Each version: its image, and how its own `handover` is called. */
+let older: Version;
+let newer: Version;
+
+interface Version {
+  readonly image: string;
+  readonly program: string;
+}
+
+/** `handover install | kubectl apply -f -`, and `handover uninstall | kubectl delete -f -`. */
+const kubectl = async (version: Version, command: 'install' | 'uninstall'): Promise<void> => {
+  const file = join(stage.cluster.directory, `${command}.yaml`);
+  writeFileSync(file, await output(process.execPath, version.program, command, '--image', version.image));
+  if (command === 'install') await stage.cluster.kubectl('apply', '-f', file);
+  else await stage.cluster.kubectl('delete', '--ignore-not-found', '-f', file);
+};
+
+const rolledOut = (): Promise<string> =>
+  stage.cluster.kubectl('-n', OWN, 'rollout', 'status', 'deployment/handover', '--timeout=600s');
+
+const noOperator = (): Promise<unknown> =>
+  until(
+    async () => (await operatorPods(stage.kube)).length === 0,
+    'the last pod of the operator to go',
+    LONG,
+  );
+
+const atRest = (generation: number): Promise<unknown> =>
+  until(
+    async () => {
+      const { phase, generations } = await mesh.status();
+      return phase === 'Stable' && generations.length === 1 && generations[0]?.generation === generation;
+    },
+    `generation ${generation} alone`,
+    LONG,
+  );
+
+const setPaused = (paused: boolean): Promise<void> =>
+  stage.cluster.apply(resource('Authority', 'mesh', { rotation: { paused } }, NAMESPACE));
+
+const inMidRotation = async (id: string): Promise<void> => {
+  await mesh.ask(id);
+  await until(async () => (await mesh.status()).phase !== 'Stable', 'the rotation to begin', LONG);
+};
+
+/** All that users run on, and the CA's keys: object → version and content. Whatever writes to one changes its version. */
+const everything = async (): Promise<ReadonlyMap<string, string>> => {
+  const { kube } = stage;
+  const found = new Map<string, string>();
+  const add = (what: string, objects: readonly KubeObject[]): void => {
+    for (const { metadata, data, spec, webhooks } of objects as readonly (KubeObject &
+      Record<string, unknown>)[]) {
+      const content = { version: metadata.resourceVersion, data, spec, webhooks };
+      // What an operator saw last: its own notes, not anybody's material.
+      if (!metadata.name?.startsWith('handover-seen-'))
+        found.set(`${what} ${metadata.namespace ?? ''}/${metadata.name}`, JSON.stringify(content));
+    }
+  };
+  for (const namespace of [NAMESPACE, OWN]) {
+    const own = (await kube.list(secrets, { namespace })).items;
+    // Of helm: it notes there which release there is.
+    add(
+      'Secret',
+      own.filter(({ type }: KubeObject & { type?: string }) => type !== 'helm.sh/release.v1'),
+    );
+    add('ConfigMap', (await kube.list(configMaps, { namespace })).items);
+  }
+  const field = (object: KubeObject | undefined): KubeObject => {
+    if (object === undefined) throw new Error('a field has gone');
+    return object;
+  };
+  add('webhook', [field(await kube.get(validatingWebhookConfigurations, { name: WEBHOOK }))]);
+  const { spec } = field(await kube.get(apiServices, { name: API })) as { spec?: unknown };
+  found.set('APIService', JSON.stringify(spec)); // its version changes with every look at its backend
+  for (const { name } of MEMBERS) {
+    const deployed = field(await kube.get(deployments, { namespace: NAMESPACE, name }));
+    found.set(`Deployment ${name}`, String(deployed.metadata.generation));
+  }
+  return found;
+};
+
+const expectUntouched = async (before: ReadonlyMap<string, string>): Promise<void> => {
+  const now = await everything();
+  expect([...now.keys()]).toEqual([...before.keys()]);
+  for (const [name, content] of now) expect([name, content]).toEqual([name, before.get(name)]);
+};
+
+beforeAll(async () => {
+  helm = await findHelm(say);
+  const previous = await olderHandover(say);
+  stage = await setRotationStage({}, { bare: true });
+  const { node } = stage.cluster;
+  older = {
+    program: join(previous, 'dist/main.mjs'),
+    image: await node.loadImage({
+      name: 'localhost/handover:older',
+      files: { '/handover': previous },
+      entrypoint: ['node', '/handover/dist/main.mjs'],
+    }),
+  };
+  newer = { program: HANDOVER, image: await node.loadImage(await operatorImage('localhost/handover:newer')) };
+  await kubectl(older, 'install');
+  await stage.cluster.kubectl('create', 'namespace', NAMESPACE);
+  const before = Buffer.from(new ForeignCa('somebody').pem).toString('base64');
+  await stage.cluster.apply(
+    ...services(),
+    ...fields(before),
+    resource('Authority', 'mesh', {}, NAMESPACE),
+    ...MEMBERS.map((member) => leaf(member)),
+    trustBundle(),
+  );
+  await rolledOut();
+  for (const { name } of MEMBERS)
+    await until(async () => (await secretOf(stage.kube, name)).cert !== '', `Secret ${name}`, LONG);
+  mesh = new MeshStage(stage);
+  await mesh.start();
+}, 2 * LONG);
+afterAll(() => (mesh ?? stage)?.stop());
+
+test('a rotation begun by the previous version is ended by this one, and no handshake fails', async () => {
+  await atRest(1);
+  expect(await leadingImage(stage.kube)).toBe(older.image);
+  const traffic = await mesh.during('upgrade in mid-rotation', async () => {
+    await inMidRotation('begun-by-older');
+    await setPaused(true);
+    await kubectl(newer, 'install');
+    const beside = await until(
+      async () => {
+        const live = (await operatorPods(stage.kube)).filter(({ ready, leaving }) => ready && !leaving);
+        return new Set(live.map(({ image }) => image)).size === 2 ? live : undefined;
+      },
+      'both versions ready beside each other',
+      LONG,
+    );
+    say(`  beside each other: ${beside.map(({ image }) => image).join(', ')}`);
+    await rolledOut();
+    await until(async () => (await leadingImage(stage.kube)) === newer.image, 'this version to lead', LONG);
+    expect((await mesh.status()).phase).not.toBe('Stable');
+    await setPaused(false);
+    await atRest(2);
+  });
+  expect(traffic.failed).toBe(0);
+  expect(traffic.silent).toEqual([]);
+});
+
+test('back to the previous version and forth again, each while a rotation goes on: no handshake fails', async () => {
+  const traffic = await mesh.during('downgrade and upgrade, each in mid-rotation', async () => {
+    await inMidRotation('down');
+    await kubectl(older, 'install');
+    await rolledOut();
+    await atRest(3);
+    await inMidRotation('up');
+    await kubectl(newer, 'install');
+    await rolledOut();
+    await atRest(4);
+  });
+  expect(traffic.failed).toBe(0);
+  expect(traffic.silent).toEqual([]);
+  await until(async () => (await leadingImage(stage.kube)) === newer.image, 'this version to lead', LONG);
+});
+
+test('its container is nobody, on a root it cannot write, with no capability and no shell', async () => {
+  const inside = `
+    const status = require('node:fs').readFileSync('/proc/self/status', 'utf8');
+    const field = (name) => status.match(new RegExp('^' + name + ':\\\\s*(\\\\S+)', 'm'))?.[1];
+    let written = 'yes';
+    try { require('node:fs').writeFileSync('/x', ''); } catch (error) { written = error.code; }
+    const tried = { uid: process.getuid(), gid: process.getgid(), written };
+    for (const name of ['CapEff', 'CapBnd', 'NoNewPrivs', 'Seccomp']) tried[name] = field(name);
+    console.log(JSON.stringify({ ...tried, top: require('node:fs').readdirSync('/').sort() }));`;
+  const exec = ['-n', OWN, 'exec', 'deployment/handover', '--'];
+  const found = JSON.parse(await stage.cluster.kubectl(...exec, '/usr/local/bin/node', '-e', inside));
+  expect(found).toEqual({
+    uid: 65532,
+    gid: 65532,
+    written: 'EROFS',
+    CapEff: '0000000000000000',
+    CapBnd: '0000000000000000',
+    NoNewPrivs: '1',
+    Seccomp: '2',
+    top: ['dev', 'etc', 'handover', 'lib', 'lib64', 'proc', 'sys', 'tmp', 'usr', 'var'],
+  });
+  await expect(stage.cluster.kubectl(...exec, '/bin/sh', '-c', 'true')).rejects.toThrow(/no such file/);
+});
+
+test('its page is reached by kubectl port-forward, its metrics by their Service', async () => {
+  const page = await fetchForwarded(stage.cluster, 8082, '/');
+  expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('<title>Handover</title>')]);
+  const told = await fetchForwarded(stage.cluster, 8082, '/api/status');
+  expect([told.status, await told.text()]).toEqual([200, expect.stringContaining('"mesh"')]);
+  const service = await stage.kube.get(serviceKind, { namespace: OWN, name: 'handover-metrics' });
+  const { clusterIP = '' } = (service?.spec ?? {}) as { readonly clusterIP?: string };
+  const port = await stage.cluster.node.forward(`${clusterIP}:8080`);
+  const scrape = async (): Promise<string> => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const scraped = await until(() => scrape().catch(() => undefined), 'the way to the Service', 120_000);
+  expect(scraped).toMatch(/^handover_info\{version="\d+\.\d+\.\d+"\} 1$/m);
+  expect(scraped).toMatch(/^handover_leading [01]$/m);
+});
+
+test('an uninstallation leaves Secrets, ConfigMaps and injected bundles byte for byte, and the traffic goes on', async () => {
+  const before = await everything();
+  const traffic = await mesh.during('uninstalled', async () => {
+    await kubectl(newer, 'uninstall');
+    await noOperator();
+    await pause(10_000);
+  });
+  expect(traffic.failed).toBe(0);
+  expect(traffic.silent).toEqual([]);
+  await expectUntouched(before);
+  await stage.cluster.kubectl('get', 'authorities', 'mesh', '-n', NAMESPACE);
+});
+
+test('helm installs it again: the same CA, nothing is rewritten, nothing restarted; and the next rotation is clean', async () => {
+  const before = await everything();
+  const chart = join(ROOT, 'deploy/chart/handover');
+  const release = ['handover', chart, '-n', OWN, '--kubeconfig', stage.cluster.kubeconfig];
+  const traffic = await mesh.during('installed by helm', async () => {
+    const image = ['--set', `image=${newer.image}`, '--wait', '--timeout', '10m'];
+    say(await output(helm, 'install', ...release, '--take-ownership', ...image));
+    await until(async () => (await leadingImage(stage.kube)) === newer.image, 'it to lead', LONG);
+    await rolledOut();
+    await atRest(4);
+    await pause(5_000);
+    await expectUntouched(before);
+    await mesh.ask('after-helm', '--wait', '--timeout', '14m');
+    await atRest(5);
+  });
+  expect(traffic.failed).toBe(0);
+  expect(traffic.silent).toEqual([]);
+});
+
+test('helm uninstalls it and leaves the same', async () => {
+  await mesh.settled();
+  const before = await everything();
+  const traffic = await mesh.during('uninstalled by helm', async () => {
+    const where = ['-n', OWN, '--kubeconfig', stage.cluster.kubeconfig, '--wait'];
+    await output(helm, 'uninstall', 'handover', ...where);
+    await noOperator();
+    await pause(5_000);
+  });
+  expect(traffic.failed).toBe(0);
+  await expectUntouched(before);
+  await stage.cluster.kubectl('get', 'authorities', 'mesh', '-n', NAMESPACE);
+});
