@@ -6,8 +6,8 @@ export default defineConfig({
   resolve: { conditions: ['source'] },
   test: {
     include: ['test/cluster/*.test.ts', 'packages/*/test/cluster/**/*.test.ts'],
-    // Each file has a cluster of its own, which fills a small machine.
-    fileParallelism: false,
+    // Each file has a cluster of its own, which waits more than it works: two share even a small machine.
+    maxWorkers: 2,
     testTimeout: 300_000,
     hookTimeout: 300_000,
   },

@@ -139,7 +139,7 @@ beforeAll(async () => {
   await rolledOut();
   for (const { name } of MEMBERS)
     await until(async () => (await secretOf(stage.kube, name)).cert !== '', `Secret ${name}`, LONG);
-  mesh = new MeshStage(stage);
+  mesh = new MeshStage(stage, { linger: 5 });
   await mesh.start();
 }, 2 * LONG);
 afterAll(() => (mesh ?? stage)?.stop());
