@@ -67,6 +67,12 @@ const standing = async (members: readonly Member[] = PAIRS): Promise<Standing> =
   return { old: current?.fingerprint ?? '', pair: await secretOf(stage.kube, 'hot'), revisions };
 };
 
+const someRolled = async ({ revisions }: Standing): Promise<boolean> => {
+  for (const name of RESTART_ONLY)
+    if ((await revisionOf(stage.kube, name)) > (revisions.get(name) ?? 0)) return true;
+  return false;
+};
+
 /** One restart of whoever needs one, and the old CA nowhere: in no bundle, and with no server that follows its files. */
 const expectRotated = async ({ old, pair, revisions }: Standing): Promise<void> => {
   for (const { name } of MEMBERS) {
@@ -117,6 +123,43 @@ test('each part has a pod on each node, and all reach all', async () => {
   const traffic = await mesh.during('at rest', () => pause(10_000));
   expect(traffic.failed).toBe(0);
   expect(traffic.silent).toEqual([]);
+});
+
+test('a kubelet that is gone holds a rotation up, by name, and it goes on when that is back', async () => {
+  const was = await standing();
+  const lost = stage.cluster.nodes[1];
+  const isReady = async (): Promise<boolean> => {
+    const path = `jsonpath={.status.conditions[?(@.type=="Ready")].status}`;
+    return (await stage.cluster.kubectl('get', 'node', lost?.name ?? '', '-o', path)) === 'True';
+  };
+  const traffic = await mesh.during('rotation with a kubelet gone', async () => {
+    await lost?.stopKubelet();
+    await mesh.ask('vanished');
+    await trustIsOut();
+    const pending = new Set(HOT.map((name) => `Deployment ${NAMESPACE}/${name}`));
+    const onlyThose = async (): Promise<boolean> => {
+      const names = await waitedFor();
+      return names.size === pending.size && [...names].every((name) => pending.has(name));
+    };
+    await until(onlyThose, 'those with a pod there to be waited for', LONG);
+    await until(async () => !(await isReady()), 'the node to be taken for lost', LONG);
+    expect(await waitedFor()).toEqual(pending);
+    expect((await mesh.status()).phase).toBe('Introducing');
+    await lost?.startKubelet();
+    await leafIsOut(was.pair.cert);
+    // Whoever has to restart is not told yet.
+    await lost?.stopKubelet();
+    await until(() => someRolled(was), 'a restart to be asked for', LONG);
+    const names = await waitedFor();
+    for (const name of RESTART_ONLY) expect(names).toContain(`Deployment ${NAMESPACE}/${name}`);
+    expect((await mesh.status()).phase).toBe('Activating');
+    await lost?.startKubelet();
+    await ended();
+    await mesh.settled();
+  });
+  expect(traffic.failed).toBe(0);
+  expect(traffic.silent).toEqual([]);
+  await expectRotated(was);
 });
 
 test('a drain of either node fails no handshake while nothing rotates', async () => {
