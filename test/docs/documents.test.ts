@@ -17,7 +17,7 @@ import { fileNameIn } from './src/markdown.ts';
 import { loadNginx } from './src/scenery.ts';
 import { Session } from './src/session.ts';
 import { STAGES, type Stage } from './src/stages.ts';
-import { LONG_RUNNING, NOT_RUN } from './src/tables.ts';
+import { LONG_RUNNING, NOT_RUN, RUN_ELSEWHERE } from './src/tables.ts';
 
 const endings: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -140,7 +140,10 @@ const withoutStepsOfCi = (step: Step): Step | undefined => {
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-test.each(DOCUMENTS.filter((document) => stepsIn(document).length > 0))('%s', async (document) => {
+const isRunHere = (document: string): boolean =>
+  stepsIn(document).length > 0 && RUN_ELSEWHERE[document] === undefined;
+
+test.each(DOCUMENTS.filter(isRunHere))('%s', async (document) => {
   const begun = Date.now();
   const session = await setUp(STAGES[document] ?? {});
   let ran = 0;

@@ -6,7 +6,7 @@ import { blocksIn, DOCUMENTS, isStepOfCi, ROOT, stepsIn, textOf } from './docume
 import { difference } from './expected.ts';
 import { linksOf } from './markdown.ts';
 import { STAGES } from './stages.ts';
-import { NOT_RUN } from './tables.ts';
+import { NOT_RUN, RUN_ELSEWHERE } from './tables.ts';
 
 /** Whatever is in another language cannot be a command. */
 const LANGUAGES = ['sh', 'text', 'yaml', 'json', 'ts', 'js', 'conf', 'promql'];
@@ -37,6 +37,11 @@ test('every command that is not run is in a document still, and has a reason', (
     expect(stepsIn(document).map(plain), document).toContain(command);
   }
   expect(NOT_RUN.length).toBeLessThanOrEqual(8);
+});
+
+test('a document that other tests run is there, and so are they', () => {
+  for (const [document, tests] of Object.entries(RUN_ELSEWHERE))
+    expect([document, ...tests].filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
 test('every stage is that of a document', () => {
