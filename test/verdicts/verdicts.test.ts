@@ -61,7 +61,8 @@ const wordsOn = (judge: JudgeName, one: Case): readonly string[] =>
   });
 const verdict = (judge: JudgeName, one: Case): Said => {
   const words = new Set(wordsOn(judge, one).map((word) => word === 'ok'));
-  if (words.size !== 1) return 'mixed';
+  // Who is known to differ may not always: GnuTLS was seen to accept one of three sets of keys, in about one run of ten.
+  if (words.size !== 1) return one.except?.[judge] === undefined ? 'mixed' : expected(judge, one);
   return words.has(true) ? 'accepts' : 'refuses';
 };
 const versions = (): string =>

@@ -26,7 +26,7 @@ const NO_DATES =
 const LOOKS_ON =
   'It does not stop at the expired anchor: it looks on, and finds the other path, through X. OpenSSL, and so Node and Handover, takes the anchor that fits first and keeps to it. That is why an expired CA is left out of a bundle.';
 const LAST_ONLY =
-  'It puts the chain in order and then looks for an anchor at its far end only: one that issued the last certificate, or has the name and key of it. An anchor in the middle is found only if the very certificate is in the chain, and X32 is not CA 3. So one X is always safe, and a second one only while the bundle holds a CA at the far end. The same in a handshake with `gnutls-cli`. That is why Handover sends one.';
+  'It puts the chain in order and then looks for an anchor at its far end only: one that issued the last certificate, or has the name and key of it. An anchor in the middle is found only if the very certificate is in the chain, and X32 is not CA 3. So one X is always safe, and a second one only while the bundle holds a CA at the far end. The same in a handshake with `gnutls-cli`. Now and then it accepts all the same, with other keys and names. That is why Handover sends one.';
 
 const but = (
   [chain, bundle]: readonly [Members, Members],
