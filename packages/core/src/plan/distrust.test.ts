@@ -56,7 +56,8 @@ describe('distrust', () => {
     expect(story.roles()).toBe('2:current 1:previous');
     story.distrust = [2];
     expect(story.plan().actions).toMatchObject([
-      { kind: 'distrust', generations: [2, 1], replacement: { generation: 3 } },
+      // Everybody holds the previous one, and not everybody may hold the current one yet.
+      { kind: 'distrust', generations: [2, 1], replacement: { generation: 3, crossBy: 1 } },
     ]);
     story.run();
     expect(story.held('trust')).toBe('ca3');

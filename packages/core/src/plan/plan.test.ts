@@ -60,6 +60,20 @@ describe('a rotation', () => {
     return story;
   };
 
+  test('sends one cross-certificate, also while that of the rotation before is alive', () => {
+    const story = begun().acknowledgeAll();
+    for (const id of ['monday', 'tuesday']) {
+      story.rotate = [id];
+      for (let step = 0; step < 3; step++) {
+        story.run();
+        story.acknowledgeAll().pass(10_000);
+      }
+      story.run();
+      expect(story.plan().phase).toBe('Stable');
+    }
+    expect(story.objects.get('web')?.leaf).toMatchObject({ issuer: 'ca3', chain: ['x3'] });
+  });
+
   test('goes from trust to leaves to retirement as evidence comes in, and no further', () => {
     const story = begun().acknowledgeAll();
     expect(story.run().map((action) => action.kind)).toEqual(['mint', 'write-bundle', 'write-leaf']);
