@@ -2,6 +2,7 @@ import { loadavg } from 'node:os';
 import type { AuthorityStatus, Status } from '@handover/engine';
 import { until } from '../cluster/stage.ts';
 import { ApiCalls } from './api-calls.ts';
+import type { Totals } from './collector.ts';
 import { isSettled } from './looks.ts';
 import { AUTHORITY, deployment, MEMBERS, type Member, type MeshOptions } from './mesh.ts';
 import type { RotationStage, RunningOperator } from './stage.ts';
@@ -20,6 +21,16 @@ export interface Traffic {
   /** Directions in which nothing was called meanwhile. */
   readonly silent: readonly string[];
 }
+
+/** Failures of one sort in one line each, with when the first and the last of them were. */
+const alike = (failures: Totals['failures']): readonly string[] => {
+  const sorts = new Map<string, string[]>();
+  for (const { target, kind, why, at } of failures) {
+    const sort = `${kind} ${target}: ${why}`;
+    sorts.set(sort, [...(sorts.get(sort) ?? []), at].sort());
+  }
+  return [...sorts].map(([sort, times]) => `${times.length} × ${sort}, ${times[0]} to ${times.at(-1)}`);
+};
 
 /** Whose mesh it is, and how its pods are; by default that of `rotation.test.ts`. */
 export interface MeshSetting extends Partial<Omit<MeshOptions, 'image' | 'collector'>> {
@@ -69,6 +80,7 @@ export class MeshStage {
   async during(what: string, work: () => Promise<unknown>): Promise<Traffic> {
     const { collector } = this.stage;
     const [before, apiBefore, from] = [collector.totals(), this.calls.totals(), performance.now()];
+    const since = new Date().toISOString();
     await work();
     // The last calls come in.
     await pause(3_000);
@@ -83,8 +95,8 @@ export class MeshStage {
         `${api.notMade - apiBefore.notMade} not made by it), ` +
         `${failed} failed, ${after.skipped - before.skipped} left out, load ${loadavg()[0]?.toFixed(0)}`,
     );
-    const fresh = after.failures.slice(before.failures.length).slice(0, 10);
-    for (const failure of [...fresh, ...apiFailures.slice(0, 5)]) say(`  ${JSON.stringify(failure)}`);
+    for (const line of alike(after.failures.filter(({ at }) => at >= since))) say(`  ${line}`);
+    for (const failure of apiFailures.slice(0, 5)) say(`  ${failure}`);
     const silent = [...after.directions].filter(
       ([key, { ok }]) => ok === (before.directions.get(key)?.ok ?? 0),
     );
