@@ -61,14 +61,22 @@ export class ApiCalls {
   }
 
   start(everyMs: number): void {
-    const object = JSON.stringify({
+    this.#repeat(everyMs, 'webhook', () => this.#admit());
+    this.#repeat(everyMs, 'api', () => this.#list());
+  }
+
+  #admit(): Promise<Answer> {
+    const object = {
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { generateName: 'asked-', namespace: NAMESPACE, labels: { checked: 'true' } },
-    });
+    };
     const path = `/api/v1/namespaces/${NAMESPACE}/configmaps?dryRun=All`;
-    this.#repeat(everyMs, 'webhook', () => this.#send('POST', path, object));
-    this.#repeat(everyMs, 'api', () => this.#send('GET', `/apis/${GROUP}/v1/things`));
+    return this.#send('POST', path, JSON.stringify(object));
+  }
+
+  #list(): Promise<Answer> {
+    return this.#send('GET', `/apis/${GROUP}/v1/things`);
   }
 
   #send(method: string, path: string, body?: string): Promise<Answer> {
@@ -101,7 +109,7 @@ export class ApiCalls {
 
   /** Until the first call of each goes through: what is counted begins when everything is there. */
   async ready(): Promise<boolean> {
-    return (await this.#send('GET', `/apis/${GROUP}/v1/things`)).ok;
+    return (await this.#admit()).ok && (await this.#list()).ok;
   }
 
   #repeat(everyMs: number, what: 'webhook' | 'api', call: () => Promise<Answer>): void {

@@ -3,8 +3,8 @@ import type { AuthorityStatus, Status } from '@handover/engine';
 import { until } from '../cluster/stage.ts';
 import { ApiCalls } from './api-calls.ts';
 import type { Totals } from './collector.ts';
-import { isSettled } from './looks.ts';
-import { AUTHORITY, deployment, MEMBERS, type Member, type MeshOptions } from './mesh.ts';
+import { isSettled, secretOf } from './looks.ts';
+import { AUTHORITY, deployment, MEMBERS, type Member, type MeshOptions, targetOf } from './mesh.ts';
 import type { RotationStage, RunningOperator } from './stage.ts';
 
 /** Calls per second of each of the ten pods. */
@@ -56,9 +56,20 @@ export class MeshStage {
   async start(): Promise<void> {
     await this.apply(...this.#members);
     await this.settled();
-    await until(() => this.calls.ready(), 'the aggregated API to answer', LONG);
+    await until(() => this.#reachable(), 'every Service to be reachable', LONG);
+    await until(() => this.calls.ready(), 'the webhook and the aggregated API to answer', LONG);
     this.stage.collector.go();
     this.calls.start(300);
+  }
+
+  /** kube-proxy hears a moment later than the Service's pods are ready. */
+  async #reachable(): Promise<boolean> {
+    const pair = await secretOf(this.stage.kube, 'hot');
+    const verdicts = await this.stage.tryFromInside(
+      this.#members.map(({ name }) => targetOf(name, 8443)),
+      pair,
+    );
+    return verdicts.every((verdict) => verdict.ok || verdict.kind !== 'unreached');
   }
 
   apply(...members: readonly Member[]): Promise<void> {

@@ -40,7 +40,10 @@ export const MEMBERS: readonly Member[] = [
 const addressOf = (name: string): string =>
   `10.96.0.${20 + MEMBERS.findIndex((member) => member.name === name)}`;
 
-const targetOf = (name: string, port: number): Target => ({ name, address: `${addressOf(name)}:${port}` });
+export const targetOf = (name: string, port: number): Target => ({
+  name,
+  address: `${addressOf(name)}:${port}`,
+});
 
 const service = ({ name, web, grpc }: Member): object => ({
   apiVersion: 'v1',
