@@ -13,7 +13,8 @@ import { findHelm } from '@handover/test-cluster';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { resource, until } from '../cluster/stage.ts';
 import { ForeignCa } from './foreign-ca.ts';
-import { HANDOVER, operatorImage, ROOT } from './image.ts';
+import { HANDOVER, operatorImage } from './image.ts';
+import { documented } from './install-doc.ts';
 import { secretOf } from './looks.ts';
 import { API, fields, leaf, MEMBERS, NAMESPACE, services, trustBundle, WEBHOOK } from './mesh.ts';
 import { LONG, MeshStage, pause, say } from './mesh-stage.ts';
@@ -43,7 +44,14 @@ const kubectl = async (version: Version, command: 'install' | 'uninstall'): Prom
 };
 
 const rolledOut = (): Promise<string> =>
-  stage.cluster.kubectl('-n', OWN, 'rollout', 'status', 'deployment/handover', '--timeout=600s');
+  stage.cluster.kubectl(...documented('kubectl -n handover-system rollout'), '--timeout=600s');
+
+const helmAsPrinted = (command: string, ...more: readonly string[]): Promise<string> =>
+  output(
+    helm,
+    ...documented(`helm ${command}`, newer.image),
+    ...['--kubeconfig', stage.cluster.kubeconfig, ...more],
+  );
 
 const noOperator = (): Promise<unknown> =>
   until(
@@ -243,11 +251,8 @@ test('an uninstallation leaves Secrets, ConfigMaps and injected bundles byte for
 test('helm installs it again: the same CA, nothing is rewritten, nothing restarted; and the next rotation is clean', async () => {
   const before = await everything();
   const generation = await generationNow();
-  const chart = join(ROOT, 'deploy/chart/handover');
-  const release = ['handover', chart, '-n', OWN, '--kubeconfig', stage.cluster.kubeconfig];
   const traffic = await mesh.during('installed by helm', async () => {
-    const image = ['--set', `image=${newer.image}`, '--wait', '--timeout', '10m'];
-    say(await output(helm, 'install', ...release, '--take-ownership', ...image));
+    say(await helmAsPrinted('install', '--take-ownership', '--wait', '--timeout', '10m'));
     await until(async () => (await leadingImage(stage.kube)) === newer.image, 'it to lead', LONG);
     await rolledOut();
     await atRest(generation);
@@ -260,16 +265,44 @@ test('helm installs it again: the same CA, nothing is rewritten, nothing restart
   expect(traffic.silent).toEqual([]);
 });
 
+test('helm upgrades it in a namespace of the restricted standard, and nothing is rewritten', async () => {
+  const before = await everything();
+  const traffic = await mesh.during('upgraded by helm', async () => {
+    await stage.cluster.kubectl(...documented('kubectl label namespace'));
+    // The other pods are new ones, so the standard is put to them.
+    say(await helmAsPrinted('upgrade', '--set', 'replicas=1', '--wait', '--timeout', '10m'));
+    await stage.cluster.kubectl('-n', OWN, 'rollout', 'restart', 'deployment/handover');
+    await rolledOut();
+    await until(async () => (await operatorPods(stage.kube)).length === 1, 'one pod to be left', LONG);
+    await until(async () => (await leadingImage(stage.kube)) === newer.image, 'it to lead', LONG);
+  });
+  expect(traffic.failed).toBe(0);
+  await expectUntouched(before);
+});
+
 test('helm uninstalls it and leaves the same', async () => {
   await mesh.settled();
   const before = await everything();
   const traffic = await mesh.during('uninstalled by helm', async () => {
-    const where = ['-n', OWN, '--kubeconfig', stage.cluster.kubeconfig, '--wait'];
-    await output(helm, 'uninstall', 'handover', ...where);
+    await helmAsPrinted('uninstall', '--wait');
     await noOperator();
     await pause(5_000);
   });
   expect(traffic.failed).toBe(0);
   await expectUntouched(before);
   await stage.cluster.kubectl('get', 'authorities', 'mesh', '-n', NAMESPACE);
+});
+
+test('what is removed for good takes the CAs along, and no Secret of anybody', async () => {
+  const ofUsers = async (): Promise<readonly (readonly [string, string])[]> =>
+    [...(await everything())].filter(([name]) => !name.includes(` ${OWN}/`));
+  const before = await ofUsers();
+  const traffic = await mesh.during('removed for good', async () => {
+    await stage.cluster.kubectl(...documented('kubectl delete crd'));
+    await stage.cluster.kubectl(...documented('kubectl delete namespace'));
+    await pause(5_000);
+  });
+  expect(traffic.failed).toBe(0);
+  expect(await ofUsers()).toEqual(before);
+  expect(await stage.cluster.kubectl('get', 'crd', '-o', 'name')).not.toContain('handover.dev');
 });
