@@ -86,6 +86,27 @@ describe('distrust', () => {
     expect(story.plan()).toMatchObject({ phase: 'Stable', actions: [] });
   });
 
+  test('rests on the word of an owner whose server can show only what it trusts, not what it has given up', () => {
+    const story = at('Stable');
+    const canary = (...anchors: readonly string[]): void => {
+      const proof = { by: 'probed', anchors, issuer: 'ca2', at: story.now } as const;
+      story.consumers = story.consumers.map((consumer) => ({
+        ...consumer,
+        ownersWord: true,
+        instances: consumer.instances.map((instance) => ({ ...instance, proofs: [proof] })),
+      }));
+    };
+    story.distrust = [1];
+    story.run();
+    story.pass(day);
+    canary('ca2', 'ca1');
+    expect(story.plan().blockedBy).toMatchObject([
+      { consumer: 'web', waitsFor: 'it to load a bundle without generation 1' },
+    ]);
+    canary('ca2');
+    expect(story.plan().actions).toMatchObject([{ kind: 'distrust-done', generations: [1] }]);
+  });
+
   test('does not wait for a pause to end, and of a generation that is gone does nothing', () => {
     const story = at('Stable').set({ paused: true });
     story.distrust = [1];

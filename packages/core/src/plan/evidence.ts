@@ -179,7 +179,10 @@ export const isRidOf = (
     since,
     admits: { settled: false, cross: false },
     what: `a bundle without generation ${generations.map((generation) => generation.number).join(', ')}`,
-    denied: (proof) => speaksOf(proof, object) && proof.anchors !== undefined,
+    // A canary that it accepted says what it trusts, not what it has given up.
+    denied: (proof) =>
+      speaksOf(proof, object) &&
+      (proof.complete === true || proof.anchors?.some((fingerprint) => gone.has(fingerprint)) === true),
     shown: (instance) => {
       for (const proof of instance.proofs) {
         if (!speaksOf(proof, object) || proof.complete !== true || proof.anchors === undefined) continue;
