@@ -211,7 +211,10 @@ test('an operator that stood still while another took over changes nothing when 
     await untilGoesOn;
     return 'goes on';
   });
-  const writesOfIts = () => relay.log.filter((passed) => passed.by === still && isWrite(passed));
+  // Some of an earlier storm were never answered.
+  const before = relay.log.length;
+  const writesOfIts = () =>
+    relay.log.slice(before).filter((passed) => passed.by === still && isWrite(passed));
   const traffic = await mesh.during('operator paused for longer than its lease', async () => {
     await mesh.ask('paused');
     await ended('paused');
