@@ -2,23 +2,12 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
-import { HandoverError } from '@handover/material';
+import { HandoverError, isUnknownAuthority } from '@handover/material';
 import type { buildConnector } from 'undici';
 import type { LiveTls } from './live-tls.ts';
 import { connectSocks } from './socks.ts';
 
 const CONNECT_MS = 10_000;
-
-/** OpenSSL's ways to say that nobody known signed this. */
-const UNKNOWN_AUTHORITY = new Set([
-  'CERT_SIGNATURE_FAILURE',
-  'CERT_UNTRUSTED',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-]);
 
 export interface ConnectorOptions {
   readonly server: URL;
@@ -146,8 +135,7 @@ async function fresh(options: ConnectorOptions, signal: AbortSignal): Promise<So
   try {
     return await once(options, signal);
   } catch (error) {
-    const unknown = UNKNOWN_AUTHORITY.has(String((error as { code?: unknown }).code));
-    if (!unknown || !(await options.tls.refresh(number))) throw error;
+    if (!isUnknownAuthority(error) || !(await options.tls.refresh(number))) throw error;
     return once(options, signal);
   }
 }

@@ -29,3 +29,4 @@ export {
   TLS13_SUITES,
   type TlsVersion,
 } from './tls-tables.ts';
+export { isUnknownAuthority } from './unknown-authority.ts';

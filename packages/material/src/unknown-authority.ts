@@ -1,0 +1,14 @@
+/** OpenSSL's ways to say that nobody known signed this, as Node has them in an error's `code`. */
+const CODES = new Set([
+  'CERT_SIGNATURE_FAILURE',
+  'CERT_UNTRUSTED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+/** Whether newer trust may heal it. */
+export const isUnknownAuthority = (error: unknown): boolean =>
+  CODES.has(String((error as { code?: unknown } | undefined)?.code));
