@@ -13,5 +13,7 @@ test('of those that were taken up the oldest go first, so that five are shown', 
   expect(withWish(['a', 'b', 'c', 'd', 'e'], 'f', taken)).toEqual(['b', 'c', 'd', 'e', 'f']);
   expect(withWish(['a', 'e', 'b', 'g', 'h'], 'f', taken)).toEqual(['e', 'b', 'g', 'h', 'f']);
   expect(withWish(['a', 'e', 'g', 'h', 'i'], 'f', taken)).toEqual(['e', 'g', 'h', 'i', 'f']);
+  expect(withWish(['e', 'a', 'b', 'g', 'h'], 'f', taken)).toEqual(['e', 'b', 'g', 'h', 'f']);
+  expect(withWish(['e', 'g', 'a', 'h', 'i', 'j'], 'f', taken)).toEqual(['e', 'g', 'h', 'i', 'j', 'f']);
   expect(withWish(['a'], 'f', taken)).toEqual(['a', 'f']);
 });

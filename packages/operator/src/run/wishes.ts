@@ -7,8 +7,7 @@ export const withWish = (
   wish: string,
   isTaken: (wish: string) => boolean,
 ): readonly string[] => {
-  const waiting = known.filter((item) => !isTaken(item)).length;
-  let surplus = known.length + 1 - Math.max(MOST_KEPT, waiting + 1);
+  let surplus = known.length + 1 - MOST_KEPT;
   const kept = known.filter((item) => !isTaken(item) || surplus-- <= 0);
   return [...kept, wish];
 };
