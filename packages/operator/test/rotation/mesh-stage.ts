@@ -3,7 +3,7 @@ import type { AuthorityStatus, Status } from '@handover/engine';
 import { until } from '../cluster/stage.ts';
 import { ApiCalls } from './api-calls.ts';
 import type { Totals } from './collector.ts';
-import { isSettled, secretOf } from './looks.ts';
+import { isSettled, livePods } from './looks.ts';
 import { AUTHORITY, deployment, MEMBERS, type Member, type MeshOptions, targetOf } from './mesh.ts';
 import type { RotationStage, RunningOperator } from './stage.ts';
 
@@ -44,6 +44,7 @@ export class MeshStage {
 
   readonly #members: readonly Member[];
   readonly #options: MeshOptions;
+  #rounds = 0;
 
   constructor(stage: RotationStage, { members = MEMBERS, ...setting }: MeshSetting = {}) {
     this.stage = stage;
@@ -62,14 +63,18 @@ export class MeshStage {
     this.calls.start(300);
   }
 
-  /** kube-proxy hears a moment later than the Service's pods are ready. */
+  /** Every pod has reached every Service: kube-proxy hears of a pod a moment after it is ready. */
   async #reachable(): Promise<boolean> {
-    const pair = await secretOf(this.stage.kube, 'hot');
-    const verdicts = await this.stage.tryFromInside(
-      this.#members.map(({ name }) => targetOf(name, 8443)),
-      pair,
+    const { collector, kube } = this.stage;
+    const round = ++this.#rounds;
+    const idOf = (name: string): string => `reach-${name}-${round}`;
+    for (const { name } of this.#members) collector.ask({ id: idOf(name), ...targetOf(name, 8443) });
+    const pairs = (await livePods(kube)).flatMap((pod) =>
+      this.#members.filter(({ name }) => name !== pod.app).map(({ name }) => [idOf(name), pod.name] as const),
     );
-    return verdicts.every((verdict) => verdict.ok || verdict.kind !== 'unreached');
+    const tried = (): readonly (string | undefined)[] => pairs.map(([id, pod]) => collector.tried(id, pod));
+    await until(async () => !tried().includes(undefined), 'every pod to try every Service', LONG);
+    return tried().every((verdict) => verdict === 'accepted');
   }
 
   apply(...members: readonly Member[]): Promise<void> {
