@@ -32,7 +32,7 @@ describe('A directory of one’s own', () => {
     expect(first.stdout).toContain('Create generation 1');
     expect(existsSync(join(dir, 'out/default/secrets/web/tls.crt'))).toBe(true);
     const second = await handover(['run', dir, '--once']);
-    expect(second.stdout).toBe('read 1 authorities, 1 leaves\ndefault/internal: Stable\n');
+    expect(second.stdout).toBe('read 1 authority, 1 leaf\ndefault/internal: Stable\n');
     expect(await handover(['init', dir])).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/^HOME_NOT_EMPTY/),

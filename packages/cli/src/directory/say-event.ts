@@ -1,6 +1,7 @@
 import { explain } from '@handover/core';
 import { type RunEvent, remarksOn } from '@handover/engine';
 import { HandoverError } from '@handover/material';
+import { amount } from '../amount.ts';
 import { printable } from '../printable.ts';
 
 const MOST_LINES = 5;
@@ -19,16 +20,16 @@ export class Speaker {
       case 'loaded': {
         const { authorities, leaves, trustBundles, tlsProfiles } = event.catalogue;
         const counts = [
-          [authorities.size, 'authorities'],
-          [leaves.length, 'leaves'],
-          [trustBundles.length, 'trust bundles'],
-          [tlsProfiles.length, 'TLS profiles'],
+          [authorities.size, 'authority', 'authorities'],
+          [leaves.length, 'leaf', 'leaves'],
+          [trustBundles.length, 'trust bundle', 'trust bundles'],
+          [tlsProfiles.length, 'TLS profile', 'TLS profiles'],
         ] as const;
         const remarks = remarksOn(event.catalogue, false);
         return [
           `read ${counts
             .filter(([count]) => count > 0)
-            .map(([count, what]) => `${count} ${what}`)
+            .map(([count, one, many]) => amount(count, one, many))
             .join(', ')}`,
           ...few(remarks),
         ];

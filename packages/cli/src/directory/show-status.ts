@@ -1,5 +1,6 @@
 import type { AuthorityStatus, Status } from '@handover/engine';
 import type { Instant } from '@handover/material';
+import { amount } from '../amount.ts';
 import { printable } from '../printable.ts';
 import { timeLeft } from './waiting.ts';
 
@@ -37,7 +38,7 @@ const authorityLines = (
     ...more(blockedBy, ({ consumer, waitsFor }) => `  waits for ${consumer}: ${waitsFor}`),
     ...dueLine(authority, now),
     ...more(notes, (note) => `  ${note}`),
-    `  ${leaves.length} leaves`,
+    `  ${amount(leaves.length, 'leaf', 'leaves')}`,
     ...more(leaves, (leaf) =>
       leaf.refused === undefined
         ? `    ${leaf.namespace}/${leaf.name}  generation ${leaf.generation ?? '-'}  ${short(leaf.fingerprint)}  until ${leaf.notAfter ?? '-'}`
@@ -57,7 +58,7 @@ export const showStatus = (status: Status, colours: boolean, now?: Instant): str
     ...status.authorities.flatMap((authority) => authorityLines(authority, colours, now)),
     ...status.trustBundles.flatMap(({ name, targets }) => [
       `trust bundle ${name}`,
-      ...more(targets, ({ object, certificates }) => `    ${object}  ${certificates} certificates`),
+      ...more(targets, ({ object, certificates }) => `    ${object}  ${amount(certificates, 'certificate')}`),
     ]),
     ...status.tlsProfiles.flatMap(({ namespace, name, type, written, problems }) => [
       `TLS profile ${namespace}/${name}  ${type}${written ? '' : '  not written'}`,
