@@ -228,9 +228,10 @@ test('its page is reached by kubectl port-forward, its metrics by their Service'
   expect([told.status, await told.text()]).toEqual([200, expect.stringContaining('"mesh"')]);
   const service = await stage.kube.get(serviceKind, { namespace: OWN, name: 'handover-metrics' });
   const { clusterIP = '' } = (service?.spec ?? {}) as { readonly clusterIP?: string };
-  const port = await stage.cluster.node.forward(`${clusterIP}:8080`);
-  const scrape = async (): Promise<string> => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  const scraped = await until(() => scrape().catch(() => undefined), 'the way to the Service', 120_000);
+  const scrape = `fetch('http://${clusterIP}:8080/metrics').then((is) => is.text()).then((text) => console.log(text))`;
+  const scraped = await stage.cluster.kubectl(
+    ...['-n', NAMESPACE, 'exec', 'deployment/hot', '--', 'node', '-e', scrape],
+  );
   expect(scraped).toMatch(/^handover_info\{version="\d+\.\d+\.\d+"\} 1$/m);
   expect(scraped).toMatch(/^handover_leading [01]$/m);
 });
