@@ -65,9 +65,9 @@ export class Term {
   /** Work with a step under way. */
   readonly #moving = new Set<string>();
   readonly #done = new Set<string>();
-  /** Authorities looked at in this term; and those whose rotation somebody else began, until its pods were nudged. */
+  /** Authorities looked at in this term; and those of whose writes their pods may not have been told. */
   readonly #looked = new Set<string>();
-  readonly #inherited = new Set<string>();
+  readonly #untold = new Set<string>();
   readonly #races = new Map<string, number>();
   #keys: readonly string[] = [];
   #lookDue = 0;
@@ -133,6 +133,8 @@ export class Term {
       if (work.kind !== 'resources' && !acted) this.#done.add(key);
       return again;
     } catch (error) {
+      // A write may have landed though nobody heard that it did.
+      if (work.kind === 'Authority') this.#untold.add(work.id);
       const races = (this.#races.get(key) ?? 0) + 1;
       // Somebody else was faster: no failure, look again.
       if (isConflict(error) && races <= MOST_RACES) {
@@ -186,7 +188,7 @@ export class Term {
     const outcome = await reconcile(home, register.catalogue, id);
     const { plan, sight } = outcome;
     this.#moves(work, plan.phase !== 'Stable');
-    this.#nudgeInherited(id, outcome);
+    this.#tellPods(id, outcome);
     if (isAtRest(plan)) this.#drifts.authorityRests(work, register, sight);
     else this.#drifts.moves(work);
     await this.reports.authority(register, id, outcome);
@@ -204,10 +206,10 @@ export class Term {
   }
 
   /** Whoever led before may have died between a write and its nudges: without them a kubelet takes a minute or more. */
-  #nudgeInherited(id: string, { plan: { phase, blockedBy }, sight }: Outcome): void {
-    if (!this.#looked.has(id) && phase !== 'Stable') this.#inherited.add(id);
+  #tellPods(id: string, { plan: { phase, blockedBy }, sight }: Outcome): void {
+    if (!this.#looked.has(id) && phase !== 'Stable') this.#untold.add(id);
     this.#looked.add(id);
-    if (blockedBy.length > 0 && this.#inherited.delete(id)) this.#home.nudge(sight.stored);
+    if (blockedBy.length > 0 && this.#untold.delete(id)) this.#home.nudge(sight.stored);
   }
 
   async #keepBundle(cached: Home, register: Register, bundle: TrustBundle, again: Instant): Promise<Passed> {

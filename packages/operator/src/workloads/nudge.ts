@@ -8,6 +8,17 @@ import type { Pod } from './pods.ts';
 import type { Residents } from './population.ts';
 
 const EVERY_MS = 25;
+/** After failures in a row, whosever: an API server that has just started refuses what it allows a second later. */
+const PAUSES_MS = [1_000, 2_000, 5_000, 15_000] as const;
+const LONGEST_MS = 30_000;
+/** It only makes things faster: without it the kubelet looks at its next sync. */
+const MOST_TRIES = 5;
+
+interface Due {
+  readonly pod: Pod;
+  readonly hash: string;
+  readonly tries: number;
+}
 
 /**
  * Makes the kubelet look at a pod's volumes at once instead of at its next sync, up to 84 s away: any change to the pod's
@@ -18,9 +29,9 @@ export class Nudges {
   readonly #population: Residents;
   readonly #signal: AbortSignal;
   readonly #onError: (error: unknown) => void;
-  readonly #due = new Map<string, { readonly pod: Pod; readonly hash: string }>();
+  readonly #due = new Map<string, Due>();
   #timer: NodeJS.Timeout | undefined;
-  #refused = false;
+  #failures = 0;
 
   constructor(kube: Kube, population: Residents, signal: AbortSignal, onError: (error: unknown) => void) {
     this.#kube = kube;
@@ -32,7 +43,6 @@ export class Nudges {
 
   /** Something in `place` was written. */
   written(place: Place, digest: string): void {
-    if (this.#refused) return;
     for (const pod of this.#population.pods()) {
       if (pod.mirror || pod.ended || !pod.running) continue;
       if (place.namespace !== undefined && pod.namespace !== place.namespace) continue;
@@ -45,24 +55,29 @@ export class Nudges {
         .update(`${known} ${place.plural}/${place.name} ${digest}`)
         .digest('hex')
         .slice(0, 16);
-      this.#due.set(pod.uid, { pod, hash });
+      this.#due.set(pod.uid, { pod, hash, tries: 0 });
     }
-    this.#plan();
+    this.#plan(EVERY_MS);
   }
 
-  #plan(): void {
+  #plan(wait: number): void {
     if (this.#timer !== undefined || this.#due.size === 0 || this.#signal.aborted) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       void this.#next();
-    }, EVERY_MS);
+    }, wait);
   }
 
   async #next(): Promise<void> {
     const [first] = this.#due;
     if (first === undefined || this.#signal.aborted) return;
-    const [uid, { pod, hash }] = first;
+    const [uid, due] = first;
     this.#due.delete(uid);
+    this.#plan(await this.#nudge(uid, due));
+  }
+
+  /** How long to wait before the next one. */
+  async #nudge(uid: string, { pod, hash, tries }: Due): Promise<number> {
     try {
       await this.#kube.patch(
         podKind,
@@ -73,13 +88,15 @@ export class Nudges {
           signal: this.#signal,
         },
       );
+      this.#failures = 0;
+      return EVERY_MS;
     } catch (error) {
-      // It only makes things faster: without it the kubelet looks at its next sync.
       const code = error instanceof HandoverError ? error.code : '';
-      if (code === 'KUBE_FORBIDDEN') this.#refused = true;
-      if (code !== 'KUBE_NOT_FOUND' && code !== 'KUBE_CONFLICT' && !this.#signal.aborted)
-        this.#onError(error);
+      // The pod has gone, or another has its name.
+      if (code === 'KUBE_NOT_FOUND' || code === 'KUBE_CONFLICT' || this.#signal.aborted) return EVERY_MS;
+      this.#onError(error);
+      if (tries + 1 < MOST_TRIES && !this.#due.has(uid)) this.#due.set(uid, { pod, hash, tries: tries + 1 });
+      return PAUSES_MS[this.#failures++] ?? LONGEST_MS;
     }
-    this.#plan();
   }
 }

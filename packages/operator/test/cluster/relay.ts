@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { pipeline } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { connect, type Kube, type RequestReport } from '@handover/kube';
 import type { Cluster } from '@handover/test-cluster';
@@ -125,7 +126,8 @@ export class Relay {
         // A watch in which nothing happens yet has begun all the same.
         outgoing.flushHeaders();
         if (fate === 'mute') answer.resume();
-        else answer.pipe(outgoing);
+        // An API server that goes takes its watches along.
+        else pipeline(answer, outgoing, () => {});
       },
     );
     upstream.on('error', () => outgoing.destroy());
