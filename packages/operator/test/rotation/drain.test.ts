@@ -212,17 +212,17 @@ test('a pod that starts in the middle counts, and holds nothing up once a drain 
     const second = await itsPod();
     expect(second?.node).toBe(to);
     expect(second?.name).not.toBe(first?.name);
-    await until(
+    const held = await until(
       async () => {
-        const names = await waitedFor();
-        return names.size === 1 && names.has(`Deployment ${NAMESPACE}/silent`);
+        const { phase, blockedBy } = await mesh.status();
+        const names = new Set(blockedBy.map(({ consumer }) => consumer));
+        const alone = names.size === 1 && names.has(`Deployment ${NAMESPACE}/silent`);
+        return phase === 'Activating' && alone ? blockedBy : undefined;
       },
-      'only the silent one to be waited for',
+      'only the silent one to be waited for, once leaves are out',
       LONG,
     );
-    const held = await mesh.status();
-    say(`  ${JSON.stringify(held.blockedBy)}`);
-    expect(held.phase).toBe('Activating');
+    say(`  ${JSON.stringify(held)}`);
     for (const [name, anchors] of await bundles(stage.kube))
       expect([name, anchors.includes(was.old)]).toEqual([name, true]);
     await drain(to, everybody);
