@@ -14,6 +14,9 @@ const LONGEST_MS = 30_000;
 /** It only makes things faster: without it the kubelet looks at its next sync. */
 const MOST_TRIES = 5;
 
+/** The pod has gone, or another has its name; or this is no longer ours to do. */
+const SILENT: ReadonlySet<string> = new Set(['KUBE_NOT_FOUND', 'KUBE_CONFLICT', 'LEASE_LOST']);
+
 interface Due {
   readonly pod: Pod;
   readonly hash: string;
@@ -92,8 +95,9 @@ export class Nudges {
       return EVERY_MS;
     } catch (error) {
       const code = error instanceof HandoverError ? error.code : '';
-      // The pod has gone, or another has its name.
-      if (code === 'KUBE_NOT_FOUND' || code === 'KUBE_CONFLICT' || this.#signal.aborted) return EVERY_MS;
+      // Whoever leads now nudges when it takes over.
+      if (code === 'LEASE_LOST') this.#due.clear();
+      if (SILENT.has(code) || this.#signal.aborted) return EVERY_MS;
       this.#onError(error);
       if (tries + 1 < MOST_TRIES && !this.#due.has(uid)) this.#due.set(uid, { pod, hash, tries: tries + 1 });
       return PAUSES_MS[this.#failures++] ?? LONGEST_MS;
