@@ -1,9 +1,10 @@
-import type { Action, BundleWrite, LeafWrite, ObjectSeen, StampAction } from '@handover/core';
+import type { Action, BundleWrite, LeafSeen, LeafWrite, ObjectSeen, StampAction } from '@handover/core';
 import { type Certificate, encodePem, HandoverError, type Instant } from '@handover/material';
 import { localIssuer } from './issuer.ts';
 import type { Sight } from './observe.ts';
 import { specOf } from './policy-for.ts';
 import type { Contents, Credential, Home, Issuer, ObjectId, ObjectRecord } from './ports.ts';
+import { sealed } from './seal.ts';
 import { bundleKeyOf, digestOf, readableCertificates, readableLeaf, rememberLeaf } from './stored-object.ts';
 import { swapAuthority } from './swap.ts';
 
@@ -105,11 +106,21 @@ async function writeBundle(home: Home, sight: Sight, action: BundleWrite): Promi
   );
   const anchors = certificatesFor(sight, action.object, order);
   const data = { [bundleKeyOf(action.object)]: anchors.map(({ pem }) => pem).join('') };
-  await home.objects.write(action.object, action.expect, (at) => ({
-    data,
-    record: recordOf(sight, action, data, anchors, at),
-  }));
+  await home.objects.write(action.object, action.expect, (at) =>
+    contentsOf(sight, action.object, data, recordOf(sight, action, data, anchors, at)),
+  );
 }
+
+const contentsOf = (
+  sight: Sight,
+  object: ObjectId,
+  data: Contents['data'],
+  record: ObjectRecord,
+): Contents => {
+  const { duties, record: authority } = sight;
+  if (authority === undefined) throw new TypeError('nothing is written before there is an authority');
+  return { data, record, seal: sealed(object, record, duties.id, authority.sealKey) };
+};
 
 async function writeLeaf(home: Home, sight: Sight, action: LeafWrite): Promise<void> {
   const anchors = certificatesFor(sight, action.object, action.anchors);
@@ -129,27 +140,25 @@ async function writeLeaf(home: Home, sight: Sight, action: LeafWrite): Promise<v
   await home.objects.write(action.object, action.expect, (at): Contents => {
     const same = before?.issuer === made.issuer;
     const { issue } = action;
-    return {
-      data,
-      record: {
-        ...recordOf(sight, action, data, anchors, at),
-        issuedBy: sight.duties.id,
-        type: 'kubernetes.io/tls',
-        ...(Object.keys(labels).length === 0 ? {} : { labels }),
-        leaf: {
-          fingerprint: made.leaf.fingerprint,
-          issuer: made.issuer,
-          chain: chain.slice(1).map(({ fingerprint }) => fingerprint),
-          notBefore: made.leaf.notBefore,
-          notAfter: made.leaf.notAfter,
-          spec: made.spec,
-          writtenAt: issue === undefined ? (stored?.writtenAt ?? at) : at,
-          issuerSince: same ? (stored?.issuerSince ?? at) : at,
-          replacedOne: issue === undefined ? (before?.replacedOne ?? false) : issue.replacesOne,
-          othersExpire: issue === undefined ? before?.othersExpire : issue.othersExpire,
-        },
-      },
+    const leaf: LeafSeen = {
+      fingerprint: made.leaf.fingerprint,
+      issuer: made.issuer,
+      chain: chain.slice(1).map(({ fingerprint }) => fingerprint),
+      notBefore: made.leaf.notBefore,
+      notAfter: made.leaf.notAfter,
+      spec: made.spec,
+      writtenAt: issue === undefined ? (stored?.writtenAt ?? at) : at,
+      issuerSince: same ? (stored?.issuerSince ?? at) : at,
+      replacedOne: issue === undefined ? (before?.replacedOne ?? false) : issue.replacesOne,
+      othersExpire: issue === undefined ? before?.othersExpire : issue.othersExpire,
     };
+    return contentsOf(sight, action.object, data, {
+      ...recordOf(sight, action, data, anchors, at),
+      issuedBy: sight.duties.id,
+      type: 'kubernetes.io/tls',
+      ...(Object.keys(labels).length === 0 ? {} : { labels }),
+      leaf,
+    });
   });
 }
 

@@ -1,10 +1,14 @@
 import type { AuthorityState, Generation } from '@handover/core';
 import { type Certificate, HandoverError, PrivateKey, parseCertificates } from '@handover/material';
 import type { AuthorityId, AuthorityRecord } from './ports.ts';
+import { SealKey } from './seal.ts';
 
 const FORMAT = 'handover.dev/authority/1';
 
-export const formatAuthority = (id: AuthorityId, { state, certificates, keys }: AuthorityRecord): string =>
+export const formatAuthority = (
+  id: AuthorityId,
+  { state, certificates, keys, sealKey }: AuthorityRecord,
+): string =>
   `${JSON.stringify(
     {
       format: FORMAT,
@@ -12,6 +16,7 @@ export const formatAuthority = (id: AuthorityId, { state, certificates, keys }: 
       state,
       certificates: [...certificates.values()].map(({ pem }) => pem),
       keys: Object.fromEntries([...keys].map(([number, key]) => [number, key.exportPem()])),
+      sealKey: sealKey.export(),
     },
     null,
     1,
@@ -92,6 +97,13 @@ export function parseAuthority(id: AuthorityId, text: string, path: string): Aut
     return refuse('STATE_UNREADABLE', `holds damaged material: ${error.message}`);
   }
   const { state } = value;
+  // A state from before there were seals has none: its next change keeps the one that follows from its newest key.
+  const sealKey =
+    value.sealKey === undefined
+      ? SealKey.derivedFrom([...keys].sort(([a], [b]) => b - a)[0]?.[1].exportPem() ?? text)
+      : SealKey.parse(String(value.sealKey));
+  if (sealKey === undefined)
+    return refuse('STATE_UNREADABLE', 'holds a damaged seal key; restore it from a backup');
   for (const generation of state.generations) {
     const ca = certificates.get(generation.anchors[0].fingerprint);
     if (generation.anchors.some(({ fingerprint }) => !certificates.has(fingerprint)) || ca === undefined)
@@ -106,5 +118,5 @@ export function parseAuthority(id: AuthorityId, text: string, path: string): Aut
         `lacks the key of generation ${generation.number}; restore it from a backup`,
       );
   }
-  return { state, certificates, keys };
+  return { state, certificates, keys, sealKey };
 }

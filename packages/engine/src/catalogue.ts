@@ -12,6 +12,8 @@ export interface Catalogue {
   readonly namespaces: ReadonlyMap<string, Labels>;
   /** Where a target lies that is neither a Secret nor a ConfigMap; undefined: this home has no such object. */
   readonly place?: ((target: Target) => ObjectId | undefined) | undefined;
+  /** Objects that a TrustBundle wants and another resource had first, with the reason, by the bundle's name. */
+  readonly contested?: ReadonlyMap<string, ReadonlyMap<ObjectId, string>> | undefined;
 }
 
 export type Labels = Readonly<Record<string, string>>;
@@ -28,6 +30,11 @@ export const secretOf = (leaf: Leaf): ObjectId =>
   `${leaf.metadata.namespace}/secrets/${leaf.spec.secretName}`;
 export const ownBundleOf = (authority: Authority): ObjectId =>
   `${authority.metadata.namespace}/configmaps/${authority.spec.bundle.configMapName}/ca.crt`;
+/** Whether an object lies outside the authority's namespace. What has no namespace is its own: only administrators write there. */
+export const isElsewhere = (object: ObjectId, { metadata }: Authority): boolean => {
+  const [namespace] = object.split('/', 1);
+  return namespace !== '-' && namespace !== metadata.namespace;
+};
 export const profileObjectOf = (profile: TlsProfile): ObjectId =>
   `${profile.metadata.namespace}/configmaps/${profile.spec.configMapName}/profile.json`;
 
@@ -70,9 +77,10 @@ export const selects = (selector: Selector, labels: Labels): boolean => {
 /** Objects a TrustBundle is written to, as far as this home has such objects. */
 export const targetsOf = (
   bundle: TrustBundle,
-  { namespaces, place }: Pick<Catalogue, 'namespaces' | 'place'>,
-): readonly ObjectId[] =>
-  bundle.spec.targets.flatMap((target) => {
+  { namespaces, place, contested }: Pick<Catalogue, 'namespaces' | 'place' | 'contested'>,
+): readonly ObjectId[] => {
+  const taken = contested?.get(bundle.metadata.name);
+  const wanted = bundle.spec.targets.flatMap((target) => {
     const data = target.configMap ?? target.secret;
     if (data === undefined) return place?.(target) ?? [];
     const folder = target.configMap === undefined ? 'secrets' : 'configmaps';
@@ -80,6 +88,8 @@ export const targetsOf = (
       .filter(([, labels]) => selects(data.namespaceSelector, labels))
       .map(([namespace]) => `${namespace}/${folder}/${data.name}/${data.key}`);
   });
+  return taken === undefined ? wanted : wanted.filter((object) => !taken.has(object));
+};
 
 /** What a home knows about the surroundings of its resources. */
 export interface Surroundings {
@@ -99,22 +109,33 @@ export function catalogueOf(resources: readonly Resource[], around: Surroundings
   const tlsProfiles: TlsProfile[] = [];
   const namespaces = around.namespaces ?? namespacesOf(resources);
   const claims = new Map<string, string>();
+  const contested = new Map<string, ReadonlyMap<ObjectId, string>>();
   for (const resource of resources) {
     const objects = objectsOf(resource, { namespaces, place });
-    try {
-      for (const object of objects) refuseTaken(claims, object, describe(resource));
-    } catch (error) {
-      if (onConflict === undefined || !(error instanceof HandoverError)) throw error;
-      onConflict(resource, error);
-      continue;
+    const who = describe(resource);
+    const taken = new Map<ObjectId, HandoverError>();
+    for (const object of objects) {
+      const problem = takenBefore(claims, object, who);
+      if (problem !== undefined) taken.set(object, problem);
     }
-    for (const object of objects) claim(claims, object, describe(resource));
+    const [problem] = taken.values();
+    if (problem !== undefined) {
+      if (onConflict === undefined) throw problem;
+      // A tenant's resource in one namespace must not keep a bundle from all the others.
+      if (resource.kind === 'TrustBundle')
+        contested.set(resource.metadata.name, new Map([...taken].map(([id, { message }]) => [id, message])));
+      else {
+        onConflict(resource, problem);
+        continue;
+      }
+    }
+    for (const object of objects) if (!taken.has(object)) claim(claims, object, who);
     if (resource.kind === 'Authority') authorities.set(idOf(resource), resource);
     else if (resource.kind === 'Leaf') leaves.push(resource);
     else if (resource.kind === 'TrustBundle') trustBundles.push(resource);
     else tlsProfiles.push(resource);
   }
-  return { authorities, leaves, trustBundles, tlsProfiles, namespaces, place };
+  return { authorities, leaves, trustBundles, tlsProfiles, namespaces, place, contested };
 }
 
 const describe = (resource: Resource): string =>
@@ -149,11 +170,15 @@ const objectsOf = (
 const folderOf = (object: ObjectId): string => object.split('/').slice(0, 3).join('/');
 
 /** A Leaf owns its Secret whole, so that a key of it cannot be anybody else's; the same for all webhooks and some of them. */
-const refuseTaken = (claims: ReadonlyMap<string, string>, object: ObjectId, who: string): void => {
+const takenBefore = (
+  claims: ReadonlyMap<string, string>,
+  object: ObjectId,
+  who: string,
+): HandoverError | undefined => {
   const folder = folderOf(object);
   const taken = claims.get(object) ?? (object === folder ? claims.get(`${folder}/`) : claims.get(folder));
-  if (taken === undefined) return;
-  throw new HandoverError(
+  if (taken === undefined) return undefined;
+  return new HandoverError(
     'RESOURCE_CONFLICT',
     `${who} and ${taken} would both write ${object}; give one of them another name`,
     { path: object },

@@ -77,8 +77,9 @@ test('only what is missing is made, and what is always kept is put right', async
   const before = await world.object('default/secrets/a');
   const trust = 'default/configmaps/mesh-trust/ca.crt';
   for (const id of ['default/secrets/b', trust]) {
-    const { data, record } = await world.object(id);
-    if (record !== undefined) world.objects.put(id, { data: { ...data, 'ca.crt': 'other' }, record });
+    const { data, record, claim } = await world.object(id);
+    if (record !== undefined)
+      world.objects.put(id, { data: { ...data, 'ca.crt': 'other' }, record, seal: claim?.seal });
   }
   expect(await run(world.home)).toMatchObject({ written: 0 });
   expect(await run(world.home, { keeps: (object) => object === trust })).toMatchObject({ written: 1 });

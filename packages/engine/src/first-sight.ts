@@ -1,6 +1,5 @@
 import type { Instant } from '@handover/material';
-import type { Duties } from './policy-for.ts';
-import type { AuthorityRecord, Clock, ConsumerFound, EvidenceSource } from './ports.ts';
+import type { Clock, ConsumerFound, EvidenceSource } from './ports.ts';
 
 /**
  * Consumers whose dates can be believed: an instance that was dated in the future when first seen was made before the clock
@@ -17,8 +16,7 @@ export class FirstSight {
 
   of(source: EvidenceSource): EvidenceSource {
     return {
-      consumers: async (duties: Duties, record: AuthorityRecord | undefined, now: Instant) =>
-        this.#dated(await source.consumers(duties, record, now)),
+      consumers: async (...asked) => this.#dated(await source.consumers(...asked)),
     };
   }
 

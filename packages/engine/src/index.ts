@@ -5,6 +5,7 @@ export {
   type Catalogue,
   catalogueOf,
   idOf,
+  isElsewhere,
   type Labels,
   ownBundleOf,
   ownLabels,
@@ -86,6 +87,7 @@ export {
 export { converge, isConflict, type Outcome, type Planner, reconcile } from './reconcile.ts';
 export { remarksOn } from './remarks.ts';
 export { repair } from './repair.ts';
+export { claimOf, type Seal, SealKey, sealed, sealIn } from './seal.ts';
 export { isStatic, reconcileStaticBundle } from './static-bundle.ts';
 export {
   type AuthorityStatus,

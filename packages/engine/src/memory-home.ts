@@ -9,6 +9,7 @@ import type {
   ObjectWriter,
   StoredObject,
 } from './ports.ts';
+import { claimOf } from './seal.ts';
 
 const conflict = (path: string): HandoverError =>
   new HandoverError('CONFLICT', `${path} changed meanwhile; look again`, { retry: 'now', path });
@@ -45,8 +46,8 @@ export class MemoryObjects implements ObjectReader, ObjectWriter {
   }
 
   /** As somebody else would, past every check. */
-  put(id: ObjectId, contents: { data: Contents['data']; record?: Contents['record'] }): void {
-    this.#objects.set(id, { data: contents.data, record: contents.record, version: `m${++this.#versions}` });
+  put(id: ObjectId, { data, record, seal }: Partial<Contents> & Pick<Contents, 'data'>): void {
+    this.#objects.set(id, { data, record, version: `m${++this.#versions}`, ...claimOf(record, seal) });
   }
 }
 

@@ -1,8 +1,9 @@
-import type { Anchor, ConsumerSeen, ObjectSeen, Observed } from '@handover/core';
-import { type Certificate, HandoverError, type Instant, isExpired } from '@handover/material';
-import { type Catalogue, ownBundleOf } from './catalogue.ts';
+import type { ConsumerSeen, ObjectSeen, Observed } from '@handover/core';
+import { type Certificate, HandoverError, type Instant } from '@handover/material';
+import { type Adoption, adoptionOf, anchorsOf, orphanedBy } from './adoption.ts';
+import { type Catalogue, isElsewhere } from './catalogue.ts';
 import { extrasFor } from './extras.ts';
-import { anchorOf, type Duties, policyFor } from './policy-for.ts';
+import { type Duties, policyFor } from './policy-for.ts';
 import type {
   AuthorityId,
   AuthorityRecord,
@@ -12,7 +13,8 @@ import type {
   StoredObject,
   Told,
 } from './ports.ts';
-import { bundleKeyOf, readableCertificates, seenAs } from './stored-object.ts';
+import { believed } from './seal.ts';
+import { seenAs } from './stored-object.ts';
 
 /** Everything known about one authority at one moment. */
 export interface Sight {
@@ -23,6 +25,10 @@ export interface Sight {
   readonly workloads: ReadonlyMap<string, string>;
   readonly seen: Observed;
   readonly now: Instant;
+  /** CAs to take over, while there is no authority yet. */
+  readonly adoption?: Adoption | undefined;
+  /** Authorities that there are. */
+  readonly declared: Catalogue['authorities'];
 }
 
 /** A promise to reload counts from when the program was told, not from when the file was written. */
@@ -71,30 +77,6 @@ const keeperOf = (object: ObjectId): ConsumerSeen => ({
   instances: [],
   workload: undefined,
 });
-
-const adoptableIn = (
-  stored: Iterable<readonly [ObjectId, StoredObject]>,
-  now: Instant,
-): readonly Anchor[] => {
-  const found = new Map<string, Anchor>();
-  for (const [id, { data }] of stored) {
-    for (const certificate of readableCertificates(data[bundleKeyOf(id)])) {
-      if (certificate.isCa && !isExpired(certificate, now))
-        found.set(certificate.fingerprint, anchorOf(certificate));
-    }
-  }
-  // Newest first, as in every bundle.
-  return [...found.values()].sort(
-    (a, b) => b.notBefore - a.notBefore || (a.fingerprint < b.fingerprint ? -1 : 1),
-  );
-};
-
-/** Bundles of others would bring in CAs that are nobody's here, such as a company root. */
-const ownOf = (
-  duties: Duties,
-  stored: ReadonlyMap<ObjectId, StoredObject>,
-): readonly (readonly [ObjectId, StoredObject])[] =>
-  [...stored].filter(([id]) => duties.leaves.has(id) || id === ownBundleOf(duties.authority));
 
 const CONCURRENT_READS = 32;
 
@@ -147,18 +129,26 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
   const duties = policyFor(catalogue, id, home.facts, await extrasFor(home, catalogue, id));
   const before = await home.authorities.load(id);
   const requests = await home.requests.pending(id);
-  const orphans = await home.objects.issuedBy(id, new Set(duties.leaves.keys()));
+  const claimed = new Set(await home.objects.issuedBy(id, new Set(duties.leaves.keys())));
 
-  const stored = new Map<ObjectId, StoredObject>();
+  const read = new Map<ObjectId, StoredObject>();
   await inParallel(
-    [...duties.leaves.keys(), ...duties.bundles.keys(), ...orphans],
+    [...duties.leaves.keys(), ...duties.bundles.keys(), ...claimed],
     CONCURRENT_READS,
     async (object) => {
       const found = await home.objects.read(object);
-      if (found !== undefined) stored.set(object, found);
+      if (found !== undefined) read.set(object, found);
     },
   );
-  const consumers = await home.evidence.consumers(duties, before, now);
+  const stored = await believed(read, {
+    authorities: home.authorities,
+    declared: catalogue.authorities,
+    own: { id, record: before },
+  });
+  // What only claims to hold a leaf of this authority is none of its business.
+  for (const object of claimed) if (stored.get(object)?.record === undefined) stored.delete(object);
+  const orphans = [...claimed].filter((object) => stored.has(object));
+  const consumers = await home.evidence.consumers(duties, before, now, orphans);
   const record = await home.authorities.load(id);
   const meanwhile = (): never => {
     throw new HandoverError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id });
@@ -166,14 +156,15 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
   // What was dated since by a clock that was set back in between would look old beside `now`.
   if (record?.state.revision !== before?.state.revision || home.clock.steadySince() !== steadySince)
     meanwhile();
-  const known = [...(record?.certificates.values() ?? [])];
+  const certificates = [...(record?.certificates.values() ?? [])];
   const objects: ObjectSeen[] = [];
   for (const [object, found] of stored) {
     const extras = duties.bundles.get(object);
-    const seen = seenAs(object, found, id, known, now, extras?.missing ?? found.obstacle);
+    const seen = seenAs(object, found, id, certificates, now, extras?.missing ?? found.obstacle);
     const hooked = duties.leaves.get(object)?.spec.reload !== undefined && home.reloads !== undefined;
     const told = hooked ? await home.reloads?.told(object) : undefined;
-    objects.push(inPlannersOrder(hooked ? sinceTold(seen, told, now) : seen, extras?.certificates ?? []));
+    const known = inPlannersOrder(hooked ? sinceTold(seen, told, now) : seen, extras?.certificates ?? []);
+    objects.push(isElsewhere(object, duties.authority) ? { ...known, elsewhere: true } : known);
   }
   const later = home.clock.now();
   if (datesOf(record, objects).some((date) => date > now && date <= later)) meanwhile();
@@ -183,19 +174,24 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
   const inUse = home.facts.consumersFound
     ? []
     : orphans.filter((object) => objects.some((seen) => seen.id === object && seen.leaf !== undefined));
+  const adoption = record === undefined ? await adoptionOf(home.objects, duties, stored, now) : undefined;
   return {
     duties,
     record,
     stored,
     workloads: workloadsOf(consumers),
     now,
+    adoption,
+    declared: catalogue.authorities,
     seen: {
       authority: record?.state,
       objects,
       consumers: [...consumers, ...inUse.map(keeperOf)],
       rotate: [...requests.rotate, ...annotated('handover.dev/rotate')],
       distrust: [...requests.distrust, ...annotated('handover.dev/distrust').map(Number)],
-      adoptable: record === undefined ? adoptableIn(ownOf(duties, stored), now) : [],
+      adoptable: adoption === undefined ? [] : anchorsOf(adoption),
+      ...(adoption?.key === undefined ? {} : { adoptableKey: true }),
+      ...(adoption === undefined ? {} : { orphaned: orphanedBy(duties, stored, adoption, now) }),
       ...(steadySince === undefined ? {} : { steadySince }),
     },
   };

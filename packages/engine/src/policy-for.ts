@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { Anchor, Authority, Leaf, Policy, TrustBundle } from '@handover/core';
 import { type Certificate, HandoverError } from '@handover/material';
-import { authorityRef, type Catalogue, idOf, ownBundleOf, secretOf, targetsOf } from './catalogue.ts';
+import {
+  authorityRef,
+  type Catalogue,
+  idOf,
+  isElsewhere,
+  ownBundleOf,
+  secretOf,
+  targetsOf,
+} from './catalogue.ts';
 import { refusalOf } from './may-issue.ts';
 import type { AuthorityId, HomeFacts, ObjectId } from './ports.ts';
 
@@ -122,10 +130,15 @@ export function policyFor(
           spec: specOf(leaf),
           lifetime: leaf.spec.lifetime,
           renewAt: leaf.spec.renew.at,
+          ...(isElsewhere(object, authority) ? { elsewhere: true } : {}),
           ...(createdAt === undefined ? {} : { createdAt }),
         };
       }),
-      bundles: [...bundles].map(([object, extra]) => ({ object, extra: extra.certificates.map(anchorOf) })),
+      bundles: [...bundles].map(([object, extra]) => ({
+        object,
+        extra: extra.certificates.map(anchorOf),
+        ...(isElsewhere(object, authority) ? { elsewhere: true } : {}),
+      })),
     },
   };
 }

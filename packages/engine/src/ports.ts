@@ -20,6 +20,7 @@ import type {
 } from '@handover/material';
 import type { Catalogue } from './catalogue.ts';
 import type { Duties } from './policy-for.ts';
+import type { Seal, SealKey } from './seal.ts';
 
 /** `namespace/name` of an Authority. */
 export type AuthorityId = string;
@@ -33,6 +34,8 @@ export interface AuthorityRecord {
   readonly certificates: ReadonlyMap<string, Certificate>;
   /** Keys of the generations that the state lists and has a key for. */
   readonly keys: ReadonlyMap<number, PrivateKey>;
+  /** Authenticates what is remembered about the objects made from this state. */
+  readonly sealKey: SealKey;
 }
 
 /** What is remembered about an object beside its data, in the same write. */
@@ -56,6 +59,8 @@ export interface ObjectRecord {
 export interface Contents {
   readonly data: Readonly<Record<string, string>>;
   readonly record: ObjectRecord;
+  /** Undefined: no authority stands behind this object. */
+  readonly seal?: Seal | undefined;
 }
 
 export interface StoredObject {
@@ -63,6 +68,8 @@ export interface StoredObject {
   readonly data: Readonly<Record<string, string>>;
   /** Undefined: not ours. */
   readonly record: ObjectRecord | undefined;
+  /** The record as it was stored, and the seal on it: what the record says counts only if the seal fits. */
+  readonly claim?: { readonly text: string; readonly seal: Seal } | undefined;
   /** Why it cannot be written. */
   readonly obstacle?: string;
 }
@@ -105,10 +112,12 @@ export interface ConsumerFound extends ConsumerSeen {
 }
 
 export interface EvidenceSource {
+  /** `orphans`: Secrets that hold a leaf of this authority, though no Leaf asks for them any more. */
   consumers(
     duties: Duties,
     record: AuthorityRecord | undefined,
     now: Instant,
+    orphans: readonly ObjectId[],
   ): Promise<readonly ConsumerFound[]>;
 }
 

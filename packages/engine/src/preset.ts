@@ -77,7 +77,11 @@ export const envoyGateway = (
       kind: 'Authority',
       metadata: { name: 'envoy-gateway-ca', namespace, labels: LABELS },
       // A Job cannot wait between two writes: X carries the new CA to whoever has not loaded it yet.
-      spec: { rotation: { strategy: 'Instant', settle: '3m' } },
+      spec: {
+        rotation: { strategy: 'Instant', settle: '3m' },
+        // Secrets of Envoy Gateway's own certgen share one CA, and nobody kept its key.
+        adopt: { secret: name },
+      },
     },
     leaf(
       namespace,

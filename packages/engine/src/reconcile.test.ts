@@ -85,7 +85,7 @@ describe('An authority', () => {
     world.pass(1000 * second);
     world.objects.put('default/secrets/a', {
       data: { ...before.data, 'ca.crt': 'nonsense' },
-      ...(before.record === undefined ? {} : { record: before.record }),
+      ...(before.record === undefined ? {} : { record: before.record, seal: before.claim?.seal }),
     });
     await converge(world.home, resources, 'default/mesh');
     const after = await world.object('default/secrets/a');
@@ -106,7 +106,7 @@ describe('An authority', () => {
   });
 
   test('adopts CAs whose keys nobody has, trusts them first and issues later', async () => {
-    const resources = catalogue(MESH);
+    const resources = catalogue(MESH.replace('spec: {', 'spec: {adopt: {secret: a}, '));
     await converge(world.home, resources, 'default/mesh');
     const upstream = (await world.object('default/secrets/a')).data;
     world = new World();

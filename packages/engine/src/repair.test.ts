@@ -1,7 +1,7 @@
 import { day } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { catalogue, MESH, World } from '../test/world.ts';
-import { converge, type Home, reconcile, repair, type Sight } from './index.ts';
+import { converge, type Home, reconcile, repair, type Sight, sealed } from './index.ts';
 
 const ID = 'default/mesh';
 const BUNDLES = `
@@ -95,10 +95,13 @@ describe('One bundle that drifted under an authority at rest', () => {
 
   test('is left to a whole look when it was made by a later authority than ours', async () => {
     const { version, data, record } = await world.object(ONE);
-    if (record === undefined) throw new Error('nobody');
+    const { sealKey } = (await world.authorities.load(ID)) ?? {};
+    if (record === undefined || sealKey === undefined) throw new Error('nobody');
+    const later = { ...record, revisions: { [ID]: 99 } };
     await world.objects.write(ONE, version, () => ({
       data: { ...data, 'ca.crt': 'junk' },
-      record: { ...record, revisions: { [ID]: 99 } },
+      record: later,
+      seal: sealed(ONE, later, ID, sealKey),
     }));
     world.objects.writes.length = 0;
     await repair(home, rest, [ONE]);

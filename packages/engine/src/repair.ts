@@ -1,7 +1,9 @@
 import { plan } from '@handover/core';
 import { act } from './act.ts';
+import { isElsewhere } from './catalogue.ts';
 import { inPlannersOrder, type Sight } from './observe.ts';
-import type { Home, ObjectId } from './ports.ts';
+import type { Home, ObjectId, StoredObject } from './ports.ts';
+import { believed } from './seal.ts';
 import { seenAs } from './stored-object.ts';
 import { throughCache } from './through-cache.ts';
 
@@ -14,13 +16,21 @@ async function lookAgain(home: Home, last: Sight, objects: readonly ObjectId[]):
   if (home.clock.steadySince() !== seen.steadySince) return undefined;
   const stored = new Map(last.stored);
   const again = new Map(seen.objects.map((object) => [object.id, object]));
+  const read = new Map<ObjectId, StoredObject>();
   for (const id of objects) {
-    const extras = duties.bundles.get(id);
     const found = await home.objects.read(id);
-    if (extras === undefined || found === undefined || !again.has(id)) return undefined;
+    if (found === undefined) return undefined;
+    read.set(id, found);
+  }
+  const { declared } = last;
+  const own = { id: duties.id, record };
+  for (const [id, found] of await believed(read, { authorities: home.authorities, declared, own })) {
+    const extras = duties.bundles.get(id);
+    if (extras === undefined || !again.has(id)) return undefined;
     const known = [...record.certificates.values()];
     const object = seenAs(id, found, duties.id, known, now, extras.missing ?? found.obstacle);
-    again.set(id, inPlannersOrder(object, extras.certificates));
+    const ordered = inPlannersOrder(object, extras.certificates);
+    again.set(id, isElsewhere(id, duties.authority) ? { ...ordered, elsewhere: true } : ordered);
     stored.set(id, found);
   }
   return { ...last, stored, now, seen: { ...seen, objects: [...again.values()] } };

@@ -1,9 +1,10 @@
 import { applyTransition, type Made, SKEW, type Swap } from '@handover/core';
 import { after, type Certificate } from '@handover/material';
-import { certificatesFor, issuerOf, signerOf } from './act.ts';
+import { issuerOf, signerOf } from './act.ts';
 import type { Sight } from './observe.ts';
 import { anchorOf } from './policy-for.ts';
 import type { AuthorityRecord, Home } from './ports.ts';
+import { SealKey } from './seal.ts';
 
 /** Which generation a swap creates, and which cross-certificate it needs. */
 const neededBy = (
@@ -11,7 +12,7 @@ const neededBy = (
 ): { mint: number | undefined; cross: { of: number; by: number } | undefined } => {
   switch (swap.kind) {
     case 'mint':
-      return { mint: swap.generation, cross: undefined };
+      return { mint: swap.adoptsKey === true ? undefined : swap.generation, cross: undefined };
     case 'activate':
       return {
         mint: undefined,
@@ -59,9 +60,10 @@ export async function swapAuthority(home: Home, sight: Sight, swap: Swap): Promi
     keys.set(mint, made.key);
   }
   if (swap.kind === 'mint' && swap.adopts !== undefined) {
-    const adopted = swap.adopts.map(({ fingerprint }) => fingerprint);
-    for (const certificate of certificatesFor(sight, undefined, adopted))
+    for (const certificate of sight.adoption?.certificates ?? [])
       certificates.set(certificate.fingerprint, certificate);
+    if (swap.adoptsKey === true && sight.adoption?.key !== undefined)
+      keys.set(swap.generation, sight.adoption.key);
   }
   let x: Certificate | undefined;
   if (cross !== undefined) {
@@ -80,11 +82,12 @@ export async function swapAuthority(home: Home, sight: Sight, swap: Swap): Promi
     ...(x === undefined ? {} : { cross: { fingerprint: x.fingerprint, notAfter: x.notAfter } }),
   };
   const state = applyTransition(record?.state, swap, made, swap.revision);
-  await home.authorities.swap(duties.id, swap.expect, only({ state, certificates, keys }));
+  const sealKey = record?.sealKey ?? SealKey.random(home.random);
+  await home.authorities.swap(duties.id, swap.expect, only({ state, certificates, keys, sealKey }));
 }
 
 /** Drops what the state no longer lists: above all, keys. */
-const only = ({ state, certificates, keys }: AuthorityRecord): AuthorityRecord => {
+const only = ({ state, certificates, keys, sealKey }: AuthorityRecord): AuthorityRecord => {
   const listed = new Set([
     ...state.generations.flatMap(({ anchors }) => anchors.map(({ fingerprint }) => fingerprint)),
     ...state.crosses.map(({ fingerprint }) => fingerprint),
@@ -96,5 +99,6 @@ const only = ({ state, certificates, keys }: AuthorityRecord): AuthorityRecord =
     state,
     certificates: new Map([...certificates].filter(([fingerprint]) => listed.has(fingerprint))),
     keys: new Map([...keys].filter(([number]) => numbers.has(number))),
+    sealKey,
   };
 };

@@ -10,6 +10,7 @@ import {
   localIssuer,
   observe,
   reconcile,
+  sealed,
 } from './index.ts';
 
 const ID = 'default/mesh';
@@ -159,11 +160,12 @@ describe('What is written while somebody looks', () => {
           if (looks++ > 0) return { rotate: [], distrust: [] };
           world.pass(second);
           const { version, data, record } = await world.object('default/secrets/a');
-          if (record === undefined) throw new Error('not ours');
-          await world.objects.write('default/secrets/a', version, (at) => ({
-            data,
-            record: { ...record, changedAt: at },
-          }));
+          const { sealKey } = (await world.authorities.load(ID)) ?? {};
+          if (record === undefined || sealKey === undefined) throw new Error('not ours');
+          await world.objects.write('default/secrets/a', version, (at) => {
+            const changed = { ...record, changedAt: at };
+            return { data, record: changed, seal: sealed('default/secrets/a', changed, ID, sealKey) };
+          });
           world.pass(second);
           return { rotate: [], distrust: [] };
         },
@@ -235,7 +237,7 @@ describe('First sight', () => {
     const dates = async (at: number, from: ConsumerSeen) => {
       time = at;
       const source = sight.of({ consumers: async () => [from] });
-      const [found] = await source.consumers(duties, undefined, instant(0));
+      const [found] = await source.consumers(duties, undefined, instant(0), []);
       return found?.instances.map(({ createdAt }) => createdAt);
     };
     expect(await dates(1_000, consumer)).toEqual([undefined]);

@@ -71,6 +71,6 @@ test('a pod from before the clock was set back has no date, even if nobody looke
   pass(1_000, -300_000);
   clock.now();
   pass(400_000);
-  const [web] = await seen.consumers({} as Duties, undefined, clock.now());
+  const [web] = await seen.consumers({} as Duties, undefined, clock.now(), []);
   expect(web?.instances.map(({ createdAt }) => createdAt)).toEqual([500_000, undefined, 1_050_000]);
 });

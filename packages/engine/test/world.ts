@@ -11,12 +11,11 @@ const deck: KeyPair[] = Array.from({ length: 64 }, () =>
 let dealt = 0;
 export const dealKey: KeySource = () => deck[dealt++ % deck.length] as KeyPair;
 
-export const catalogue = (yaml: string) =>
-  catalogueOf(
-    parseResources(
-      parseAllDocuments(yaml).map((document, index) => ({ value: document.toJS(), where: `#${index}` })),
-    ),
+export const resourcesOf = (yaml: string) =>
+  parseResources(
+    parseAllDocuments(yaml).map((document, index) => ({ value: document.toJS(), where: `#${index}` })),
   );
+export const catalogue = (yaml: string) => catalogueOf(resourcesOf(yaml));
 
 export const MESH = `
 apiVersion: handover.dev/v1alpha1

@@ -90,7 +90,7 @@ export const ANNOTATIONS: readonly AnnotationEntry[] = [
     'handover.dev/adopt',
     '`"true"`',
     'Authority, Leaf, TrustBundle, TLSProfile',
-    'The Secret or ConfigMap it asks for exists already and may be taken over; a CA in it is trusted before it is replaced.',
+    'The objects that this resource asks for may be overwritten though another program made them. It says nothing about trust: `spec.adopt` of the Authority does.',
   ),
   entry(
     'you',
@@ -126,7 +126,7 @@ export const ANNOTATIONS: readonly AnnotationEntry[] = [
     'handover.dev/record',
     'JSON',
     'everything Handover writes',
-    'Revision, digests, fingerprints and times of what was written; no key.',
+    'Revision, digests, fingerprints and times of what was written, with a seal that only the state of an authority can make; no key. Without a seal that fits it counts for nothing.',
   ),
   entry(
     'Handover',
@@ -134,6 +134,13 @@ export const ANNOTATIONS: readonly AnnotationEntry[] = [
     '`namespace/name`',
     'Secret of an authority',
     'Whose state it is. The same word is the type of that Secret.',
+  ),
+  entry(
+    'Handover',
+    'handover.dev/authority-uid',
+    'a UID',
+    'Secret of an authority',
+    'Which Authority the state belongs to. An administrator changes it so that an Authority which was deleted and made again goes on with its CA.',
   ),
   entry(
     'Handover',

@@ -1,5 +1,13 @@
 import type { Anchor } from '@handover/core';
-import { type Credential, digestOf, type ObjectId, specOf } from '@handover/engine';
+import {
+  type Credential,
+  digestOf,
+  type ObjectId,
+  type ObjectRecord,
+  SealKey,
+  sealed,
+  specOf,
+} from '@handover/engine';
 import { day, hour, instant } from '@handover/material';
 import { AUTHORITY, authorityResource, bundleResource, leafIdOf, leafResource, SHARED } from './resources.ts';
 import { BEGINNING, type World } from './world.ts';
@@ -35,10 +43,16 @@ export const furnish = (world: World): void => {
       },
       certificates: new Map([[fingerprint, ca]]),
       keys: new Map([[1, key]]),
+      sealKey: SealKey.derivedFrom('sim'),
     };
   }
   store.declare({
-    authorities: new Map([[AUTHORITY, authorityResource(setup)]]),
+    authorities: new Map([
+      [
+        AUTHORITY,
+        authorityResource(setup, adopted ? cas.map(({ certificate }) => certificate.fingerprint) : []),
+      ],
+    ]),
     leaves: setup.secrets.map((secret) => leafResource(setup, secret)),
     trustBundles: setup.bundles.filter((id) => id !== SHARED).map(bundleResource),
   });
@@ -75,29 +89,31 @@ const placeFirst = (
   }
   const anchors = cas.map(({ certificate: { fingerprint } }) => ({ fingerprint, since: at }));
   const base = { digest: digestOf(data), revisions: { [AUTHORITY]: 1 }, anchors, changedAt: at };
+  const place = (record: ObjectRecord): void => {
+    const { sealKey } = store.authority ?? {};
+    if (sealKey === undefined) throw new TypeError('nothing was written before there was an authority');
+    store.place(object, { data, record, seal: sealed(object, record, AUTHORITY, sealKey) });
+  };
   if (leaf === undefined || signer === undefined) {
-    store.place(object, { data, record: base });
+    place(base);
     return;
   }
   const { fingerprint, notBefore, notAfter } = leaf.certificate;
-  store.place(object, {
-    data,
-    record: {
-      ...base,
-      issuedBy: AUTHORITY,
-      type: 'kubernetes.io/tls',
-      leaf: {
-        fingerprint,
-        issuer: signer.certificate.fingerprint,
-        chain: [],
-        notBefore,
-        notAfter,
-        spec: specOf(leafResource(setup, object)),
-        writtenAt: at,
-        issuerSince: at,
-        replacedOne: false,
-        othersExpire: undefined,
-      },
+  place({
+    ...base,
+    issuedBy: AUTHORITY,
+    type: 'kubernetes.io/tls',
+    leaf: {
+      fingerprint,
+      issuer: signer.certificate.fingerprint,
+      chain: [],
+      notBefore,
+      notAfter,
+      spec: specOf(leafResource(setup, object)),
+      writtenAt: at,
+      issuerSince: at,
+      replacedOne: false,
+      othersExpire: undefined,
     },
   });
 };

@@ -1,9 +1,10 @@
 import { plan } from '@handover/core';
-import { type Home, type Planner, reconcile } from '@handover/engine';
+import { type Home, type Planner, reconcile, sealed } from '@handover/engine';
 import { HandoverError } from '@handover/material';
 import { describe, expect, it } from 'vitest';
 import type { FaultName } from './faults.ts';
 import type { Failure } from './invariant.ts';
+import { AUTHORITY } from './resources.ts';
 import { runSeed } from './simulate.ts';
 
 /** Kinds of the first failure that worlds with this home show. */
@@ -141,12 +142,15 @@ describe('the simulator sees through a home or an engine that', () => {
         withObjects(home, {
           write: async (id, expected, make) => {
             const before = (await home.objects.read(id))?.record?.anchors ?? [];
+            const { sealKey } = (await home.authorities.load(AUTHORITY)) ?? {};
             return home.objects.write(id, expected, (at) => {
               const { data, record } = make(at);
               const anchors = record.anchors.map(
                 (anchor) => before.find(({ fingerprint }) => fingerprint === anchor.fingerprint) ?? anchor,
               );
-              return { data, record: { ...record, anchors } };
+              const counted = { ...record, anchors };
+              const seal = sealKey === undefined ? undefined : sealed(id, counted, AUTHORITY, sealKey);
+              return { data, record: counted, seal };
             });
           },
         });

@@ -43,13 +43,19 @@ const sampled = (): Samples => {
   return samples;
 };
 
-export const authorityResource = ({ policy }: Setup): Authority => {
+/** `adopts`: fingerprints of the CAs that it takes over. */
+export const authorityResource = ({ policy }: Setup, adopts: readonly string[] = []): Authority => {
   const { authority } = sampled();
   const { settle, onBlocked, patience, paused, maxConcurrentRollouts, strategy, lifetime } = policy;
   const rotation = { ...authority.spec.rotation, settle, onBlocked, patience, paused, strategy };
   return {
     ...authority,
-    spec: { ...authority.spec, lifetime, rotation: { ...rotation, maxConcurrentRollouts } },
+    spec: {
+      ...authority.spec,
+      lifetime,
+      rotation: { ...rotation, maxConcurrentRollouts },
+      ...(adopts.length === 0 ? {} : { adopt: { fingerprints: [...adopts] } }),
+    },
   };
 };
 

@@ -1,3 +1,4 @@
+import { SealKey } from '@handover/engine';
 import { instant } from '@handover/material';
 import { describe, expect, it } from 'vitest';
 import { Certificates } from './certificates.ts';
@@ -68,6 +69,7 @@ describe('the store of a simulated home', () => {
       state: { revision, generations: [], crosses: [], ids: [], distrusts: 0, lastGeneration: 1 },
       certificates: new Map(),
       keys: new Map(),
+      sealKey: SealKey.derivedFrom('test'),
     });
     store.swap(undefined, record(1));
     expect(() => store.swap(undefined, record(1))).toThrow('changed meanwhile');

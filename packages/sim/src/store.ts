@@ -3,7 +3,9 @@ import {
   type AuthorityRecord,
   type Catalogue,
   type Contents,
+  claimOf,
   type ObjectId,
+  type Seal,
   type StoredObject,
   secretOf,
   targetsOf,
@@ -163,13 +165,14 @@ export class Store {
   }
 
   /** What was there before the story begins. */
-  place(id: ObjectId, contents: Pick<StoredObject, 'data' | 'record'>): void {
+  place(id: ObjectId, contents: Pick<StoredObject, 'data' | 'record'> & { readonly seal?: Seal }): void {
     this.#keep(id, contents, Number.NEGATIVE_INFINITY);
   }
 
   /** Somebody else writes the data, and leaves our notes beside it as they are. */
   overwrite(id: ObjectId, data: StoredObject['data']): void {
-    this.#keep(id, { data, record: this.object(id)?.record }, this.#time());
+    const { record, claim } = this.object(id) ?? {};
+    this.#keep(id, { data, record, seal: claim?.seal }, this.#time());
   }
 
   /** Somebody edits what is not ours (a label): the version moves, the content stays. */
@@ -195,7 +198,11 @@ export class Store {
     );
   }
 
-  #keep(id: ObjectId, { data, record }: Pick<StoredObject, 'data' | 'record'>, at: number): void {
+  #keep(
+    id: ObjectId,
+    { data, record, seal }: Pick<StoredObject, 'data' | 'record'> & { readonly seal?: Seal | undefined },
+    at: number,
+  ): void {
     const chain = data['tls.crt'] === undefined ? undefined : this.#certificates.read(data['tls.crt']);
     const content: Content = {
       at,
@@ -206,7 +213,7 @@ export class Store {
       anchors: this.#certificates.read(data['ca.crt'] ?? ''),
     };
     this.#entries.set(id, {
-      stored: { version: `${this.#version}`, data, record },
+      stored: { version: `${this.#version}`, data, record, ...claimOf(record, seal) },
       history: [...(this.#entries.get(id)?.history ?? []), content],
     });
     this.#objects = undefined;

@@ -17,6 +17,10 @@ export const ERROR_CODES: Readonly<Record<string, ErrorEntry>> = {
     'The address for health or metrics cannot be listened on.',
     'Choose another `--health-address` or `--metrics-address`.',
   ),
+  ADOPT_REFUSED: entry(
+    'A CA that spec.adopt names cannot be taken over with its key.',
+    'Put the key of the CA beside it, or adopt a root by its fingerprint.',
+  ),
   AUTHORITY_UNKNOWN: entry(
     'There is no Authority of that name in this home.',
     'Correct the name, or `--home`; the message lists those there are.',
@@ -237,9 +241,13 @@ export const ERROR_CODES: Readonly<Record<string, ErrorEntry>> = {
   SOURCE_MISSING: entry('A source of a bundle does not exist.', 'Create it; what was written stays.'),
   STATE_FOREIGN: entry('The state is of another authority or version.', 'Restore the right one.'),
   STATE_INCOMPLETE: entry('The state lacks a certificate or key.', 'Restore it, or ask for a rotation.'),
+  STATE_OF_ANOTHER: entry(
+    'An Authority was deleted and made again; the CA of the old one is not handed on by itself.',
+    'Run one of the two commands in the message: go on with the old CA, or begin with a new one.',
+  ),
   STATE_UNREADABLE: entry(
     'The state of an authority is damaged.',
-    'Restore it from a backup. Deleted, a new CA begins, and the old one stays trusted.',
+    'Restore it from a backup. Without it nothing is changed until `spec.adopt` names the CAs to keep trusting, or their objects are deleted.',
   ),
   STATUS_LISTEN_FAILED: entry(
     'The status document cannot be served there.',

@@ -42,6 +42,8 @@ export interface ObjectSeen {
   readonly leaf: LeafSeen | undefined;
   /** Why it cannot be written now (forbidden, owned by somebody else). */
   readonly obstacle?: string;
+  /** It lies outside the authority's namespace. */
+  readonly elsewhere?: boolean;
 }
 
 /** What one process said or showed. Membership counts, not equality of hashes. */
@@ -110,8 +112,12 @@ export interface Observed {
   readonly rotate: readonly string[];
   /** Generations somebody wants distrusted. */
   readonly distrust: readonly number[];
-  /** CAs found in objects while there is no authority yet. */
+  /** CAs that the owner asked to take over, while there is no authority yet. */
   readonly adoptable: readonly Anchor[];
+  /** The key of the first of them is known. */
+  readonly adoptableKey?: boolean;
+  /** Objects of ours from a state that is gone, while there is no authority yet: beginning anew would replace the CAs in them. */
+  readonly orphaned?: readonly { readonly object: string; readonly waitsFor: string }[];
   /**
    * Since when the home's clock has been seen to run evenly: no age is counted from before, so that a clock that jumps
    * ahead cannot make `settle` pass early.

@@ -43,7 +43,14 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
     wakeAt: clock.wakeAt,
     ...part,
   });
-  if (state === undefined) return answer({ actions: [beginning(seen)] });
+  if (state === undefined) {
+    const { orphaned = [] } = seen;
+    return orphaned.length > 0
+      ? answer({
+          blockedBy: orphaned.map(({ object, waitsFor }) => ({ consumer: object, waitsFor, since: now })),
+        })
+      : answer({ actions: [beginning(seen)] });
+  }
 
   const ahead = seen.objects.filter((object) => (object.revision ?? 0) > state.revision);
   if (ahead.length > 0) {
@@ -187,14 +194,32 @@ const rotationDue = (
 /** The first generation; or, around CAs that are already in use, an adopted one and its successor. */
 const beginning = (seen: Observed): Swap => {
   const [first, ...rest] = seen.adoptable;
-  const stamped = seen.consumers.flatMap((consumer) => [
-    consumer.workload?.stamp?.trust ?? 0,
-    ...consumer.instances.map((instance) => instance.stamp?.trust ?? 0),
-  ]);
+  const adoptsKey = first !== undefined && seen.adoptableKey === true;
+  // A stamp in another namespace is a claim.
+  const stamped = seen.consumers
+    .filter(({ blocks }) => blocks)
+    .flatMap((consumer) => [
+      consumer.workload?.stamp?.trust ?? 0,
+      ...consumer.instances.map((instance) => instance.stamp?.trust ?? 0),
+    ]);
   // Lost state: numbers and revisions go on from what is out there, because both only move forward.
   const generation = Math.max(0, ...stamped) + 1;
   const revision = Math.max(0, ...seen.objects.map((object) => object.revision ?? 0)) + 1;
   const adopts = first === undefined ? undefined : ([first, ...rest] as const);
+  if (adoptsKey && adopts !== undefined) {
+    const why = 'its owner asked to take over a CA with its key';
+    return {
+      kind: 'mint',
+      generation,
+      as: 'current',
+      id: undefined,
+      adopts,
+      adoptsKey,
+      expect: undefined,
+      revision,
+      why,
+    };
+  }
   return {
     kind: 'mint',
     generation,

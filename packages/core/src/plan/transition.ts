@@ -20,8 +20,10 @@ export type Transition =
       readonly as: 'current' | 'next';
       /** The rotation this belongs to; none for the very first generation. */
       readonly id: string | undefined;
-      /** CAs found in use whose keys nobody has: they become the current generation. */
+      /** CAs in use that the owner asked to take over: they become the current generation. */
       readonly adopts: readonly [Anchor, ...Anchor[]] | undefined;
+      /** The key of the adopted CA is known, so that it is generation `generation` itself and nothing is created. */
+      readonly adoptsKey?: boolean;
     }
   | { readonly kind: 'activate'; readonly generation: number; readonly crossBy: number | undefined }
   | { readonly kind: 'retire'; readonly generation: number }
@@ -83,12 +85,13 @@ export const applyTransition = (
 
   switch (transition.kind) {
     case 'mint': {
-      const { generation, id, adopts } = transition;
+      const { generation, id, adopts, adoptsKey = false } = transition;
+      const number = adoptsKey ? generation : generation - 1;
       const adopted: readonly Generation[] =
         adopts === undefined
           ? []
-          : [{ number: generation - 1, role: 'current', anchors: adopts, hasKey: false, since: made.at }];
-      return next([...before, ...adopted, minted(generation, transition.as)], {
+          : [{ number, role: 'current', anchors: adopts, hasKey: adoptsKey, since: made.at }];
+      return next([...before, ...adopted, ...(adoptsKey ? [] : [minted(generation, transition.as)])], {
         lastGeneration: generation,
         ids: id === undefined ? (state?.ids ?? []) : [...(state?.ids ?? []), id],
       });

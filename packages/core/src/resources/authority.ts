@@ -2,7 +2,15 @@ import { type Duration, day, duration, minute } from '@handover/material';
 import { z } from 'zod';
 import { consumer } from './consumer.ts';
 import { formatDuration } from './duration.ts';
-import { durationField, fields, labelSelector, objectName, percentField, text } from './fields.ts';
+import {
+  durationField,
+  exactlyOne,
+  fields,
+  labelSelector,
+  objectName,
+  percentField,
+  text,
+} from './fields.ts';
 import { keyField } from './key-field.ts';
 import { frame, namespacedMetadata } from './metadata.ts';
 import type { Fraction } from './percent.ts';
@@ -70,12 +78,40 @@ const rotation = fields({
     ],
   });
 
+const adopt = exactlyOne(
+  fields({
+    fingerprints: z
+      .array(
+        text(
+          /^([0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}$/,
+          95,
+          'a SHA-256 fingerprint',
+          'write 64 hexadecimal digits, as handover inspect shows them',
+        ).transform((value) => value.replaceAll(':', '').toLowerCase()),
+      )
+      .min(1)
+      .max(16)
+      .optional()
+      .describe(
+        'SHA-256 fingerprints of the CA certificates to trust. Certificates found in objects of this namespace count.',
+      ),
+    secret: objectName()
+      .optional()
+      .describe(
+        'Name of a Secret in this namespace. With a CA in tls.crt and its key in tls.key, that CA becomes the first generation and signs; otherwise the CAs in ca.crt are trusted until they are replaced.',
+      ),
+  }),
+).describe(
+  'Existing CAs that this authority takes over. Nothing is trusted without it. It counts until the first generation exists.',
+);
+
 const spec = fields({
   key: keyField(),
   lifetime: durationField(minute, duration(100 * year))
     .prefault('5y')
     .describe('How long each generation of the CA is valid.'),
   issueTo: issueTo.prefault({}),
+  adopt: adopt.optional(),
   rotation: rotation.prefault({}).describe('When and how the CA is rotated.'),
   bundle: fields({
     configMapName: objectName().optional().describe('Name of its ConfigMap. Default: <name>-trust.'),

@@ -77,7 +77,7 @@ describe('What the directory home writes', () => {
     const donor = directories.make();
     await pass(donor);
     const foreign = visible(donor);
-    const path = directories.make();
+    const path = directories.make(MESH.replace('spec: {', 'spec: {adopt: {secret: a}, '));
     for (const name of ['a', 'b']) {
       const folder = join(path, 'out/default/secrets', name);
       mkdirSync(folder, { recursive: true });

@@ -9,6 +9,7 @@ import type {
   ObjectWriter,
   StoredObject,
 } from '../ports.ts';
+import { claimOf, type Seal, sealIn } from '../seal.ts';
 import { digestOf } from '../stored-object.ts';
 import type { Files, Ownership } from './files.ts';
 import { readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
@@ -17,6 +18,7 @@ interface Entry {
   readonly version: string;
   readonly ownership: string;
   readonly record: ObjectRecord;
+  readonly seal?: Seal | undefined;
 }
 
 /** One folder may hold several objects, each a key of it; `''` is an object that is the whole folder. */
@@ -60,6 +62,8 @@ export interface ObjectOptions {
   readonly ownershipOf: (id: ObjectId) => Ownership;
 }
 
+type RawContents = Omit<Contents, 'data'> & { readonly data: Readonly<Record<string, string | Uint8Array>> };
+
 const partsOf = (id: ObjectId): { folder: string; key: string } => {
   const [namespace, kind, name, key = ''] = id.split('/');
   return { folder: `${namespace}/${kind}/${name}`, key };
@@ -92,6 +96,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       data,
       version: entry.version,
       record: asWanted ? entry.record : { ...entry.record, digest: '' },
+      ...claimOf(entry.record, sealIn(entry.seal)),
     };
   }
 
@@ -117,7 +122,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   async writeRaw(
     id: ObjectId,
     expect: string | undefined,
-    make: (at: Instant) => { data: Readonly<Record<string, string | Uint8Array>>; record: ObjectRecord },
+    make: (at: Instant) => RawContents,
   ): Promise<void> {
     const { folder } = partsOf(id);
     const before = this.#busy.get(folder) ?? Promise.resolve();
@@ -130,11 +135,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     }
   }
 
-  async #swap(
-    id: ObjectId,
-    expect: string | undefined,
-    make: (at: Instant) => { data: Readonly<Record<string, string | Uint8Array>>; record: ObjectRecord },
-  ): Promise<void> {
+  async #swap(id: ObjectId, expect: string | undefined, make: (at: Instant) => RawContents): Promise<void> {
     const { files, root, now, ownershipOf } = this.#options;
     const { folder, key } = partsOf(id);
     const volume = readVolume(files, `${root}/${folder}`);
@@ -154,10 +155,10 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       `${root}/${folder}`,
       () => {
         at = now();
-        const { data, record } = make(at);
+        const { data, record, seal } = make(at);
         const objects = {
           ...(key === '' ? {} : entries),
-          [key]: { version, ownership: describe(ownership), record },
+          [key]: { version, ownership: describe(ownership), record, seal },
         };
         return {
           data: key === '' ? data : { ...without(volume?.data ?? {}, filesUnder(key)), ...data },

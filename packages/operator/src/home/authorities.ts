@@ -16,6 +16,8 @@ import { FIELD_MANAGER } from './record.ts';
 /** Marks the Secrets that hold authorities; they lie in the operator's own namespace and nowhere else. */
 export const STATE_LABEL = 'handover.dev/authority-state';
 const OWNER = 'handover.dev/authority';
+/** The Authority that the state belongs to. One of the same name that was made later is another. */
+export const OWNER_UID = 'handover.dev/authority-uid';
 const KEY = 'authority.json';
 
 /** A name that any `namespace/name` fits into. */
@@ -42,6 +44,8 @@ export interface StateOptions {
   /** The operator's own. */
   readonly namespace: string;
   readonly signal: AbortSignal;
+  /** UID of the Authority as it is declared now; undefined: it is declared without one, in a file or by a program. */
+  readonly uidOf: (id: AuthorityId) => string | undefined;
 }
 
 /** One Secret per authority, replaced whole by one compare-and-swap at a time. */
@@ -57,8 +61,22 @@ export class KubeAuthorities implements AuthorityStore {
     return this.parsed(id, await this.#secret(id));
   }
 
+  /** A namespace that was deleted and made again, perhaps by other people, must not inherit a CA's key. */
+  #refuseAnothers(id: AuthorityId, secret: Secret | undefined): void {
+    const [bound, own] = [secret?.metadata.annotations?.[OWNER_UID], this.#options.uidOf(id)];
+    if (secret === undefined || bound === undefined || own === undefined || bound === own) return;
+    const { namespace } = this.#options;
+    const name = stateName(id);
+    throw new HandoverError(
+      'STATE_OF_ANOTHER',
+      `Authority ${id} was deleted and made again, and the CA of the old one is kept for it alone; to go on with that CA: kubectl -n ${namespace} annotate secret ${name} ${OWNER_UID}=${own} --overwrite; to begin with a new CA: kubectl -n ${namespace} delete secret ${name}`,
+      { path: id, retry: 'later' },
+    );
+  }
+
   /** Parsing keys and certificates takes longer than everything else in a look. */
   parsed(id: AuthorityId, secret: Secret | undefined): AuthorityRecord | undefined {
+    this.#refuseAnothers(id, secret);
     const version = secret?.metadata.resourceVersion;
     const before = this.#parsed.get(id);
     if (version !== undefined && before?.version === version) return before.record;
@@ -76,6 +94,8 @@ export class KubeAuthorities implements AuthorityStore {
   async swap(id: AuthorityId, expect: number | undefined, record: AuthorityRecord): Promise<void> {
     const { kube, namespace, signal } = this.#options;
     const found = await this.#secret(id);
+    const uid = this.#options.uidOf(id);
+    this.#refuseAnothers(id, found);
     const revision = recordIn(id, found)?.state.revision;
     if (revision !== expect) throw changed(id);
     const body: Secret = {
@@ -89,7 +109,11 @@ export class KubeAuthorities implements AuthorityStore {
           [STATE_LABEL]: 'true',
           'app.kubernetes.io/managed-by': 'handover',
         },
-        annotations: { ...found?.metadata.annotations, [OWNER]: id },
+        annotations: {
+          ...found?.metadata.annotations,
+          [OWNER]: id,
+          ...(uid === undefined ? {} : { [OWNER_UID]: uid }),
+        },
       },
       data: { [KEY]: Buffer.from(formatAuthority(id, record), 'utf8').toString('base64') },
     };

@@ -1,4 +1,4 @@
-import type { ConsumerFound, Duties, EvidenceSource } from '@handover/engine';
+import { type ConsumerFound, type Duties, type EvidenceSource, isElsewhere } from '@handover/engine';
 import { isField, placeOf } from './place.ts';
 
 /**
@@ -37,7 +37,7 @@ export const wordOfOwners = (duties: Duties): readonly ConsumerFound[] =>
         id: `whoever reads ${id}`,
         reload: 'hot' as const,
         ownersWord: true,
-        blocks: true,
+        blocks: !isElsewhere(id, duties.authority),
         presents: [id],
         verifies: [id],
         stripsCross: false,
@@ -50,6 +50,6 @@ export const wordOfOwners = (duties: Duties): readonly ConsumerFound[] =>
 
 /** Several sources of evidence as one. */
 export const together = (...sources: readonly EvidenceSource[]): EvidenceSource => ({
-  consumers: async (duties, record, now) =>
-    (await Promise.all(sources.map((source) => source.consumers(duties, record, now)))).flat(),
+  consumers: async (...asked) =>
+    (await Promise.all(sources.map((source) => source.consumers(...asked)))).flat(),
 });

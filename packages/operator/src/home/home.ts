@@ -183,7 +183,12 @@ export class KubeHome implements Home {
       ...(options.onRepair === undefined ? {} : { onRepair: options.onRepair }),
       onWritten: (place, digest) => this.#nudges?.written(place, digest),
     });
-    this.authorities = new KubeAuthorities({ kube, namespace, signal: options.writeSignal ?? signal });
+    this.authorities = new KubeAuthorities({
+      kube,
+      namespace,
+      signal: options.writeSignal ?? signal,
+      uidOf: (id) => this.#uidOf(id),
+    });
     this.#states = options.wide.length === 0 ? undefined : this.#followStates();
     const { population } = options;
     this.rollouts =
@@ -243,8 +248,6 @@ export class KubeHome implements Home {
               showing: this.#showing,
               fresh,
               wordOf,
-              issued: (authority) =>
-                (fresh ? this.objects : this.cached.objects).issuedBy(authority, new Set()),
               obstacle: (consumer) => this.rollouts?.obstacles.why(consumer, this.#now()),
               isUnderWay: (consumer, version) => this.rollouts?.isUnderWay(consumer, version) ?? false,
               reloader: this.#options.reloader === true ? this.#reloaderCompat() : undefined,
@@ -406,6 +409,12 @@ export class KubeHome implements Home {
     return found === undefined || found.createdAt === 0 ? undefined : found.createdAt;
   }
 
+  #uidOf(authority: AuthorityId): string | undefined {
+    const found = this.declared('Authority', authority);
+    // What a file or a program declares has no version and no UID of an API server.
+    return found === undefined || found.version === '' ? undefined : found.uid;
+  }
+
   /** A resource with its status as it was seen last: the register does not change with that. */
   declared(kind: string, id: string): Declared | undefined {
     return this.#options.declarations
@@ -419,13 +428,8 @@ export class KubeHome implements Home {
     return isMap(status) && typeof status.hash === 'string' ? status.hash : undefined;
   }
 
-  /** Whoever asks for an object may say that it is theirs already. */
+  /** The resource that asks for an object may say that it is to be taken over. */
   #mayAdopt(id: ObjectId): boolean {
-    const { namespace, name } = placeOf(id);
-    return (this.#register?.declared ?? []).some(({ resource }) => {
-      if (resource?.metadata.annotations['handover.dev/adopt'] !== 'true') return false;
-      if (resource.kind === 'TrustBundle') return true;
-      return placesOf(resource).some((place) => place.namespace === namespace && place.name === name);
-    });
+    return this.#register?.adoptable.has(id) === true;
   }
 }

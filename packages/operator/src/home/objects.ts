@@ -90,6 +90,7 @@ export class Shelf {
       version: held.version,
       data: data ?? {},
       record: entry === undefined ? undefined : intact ? entry.record : { ...entry.record, digest: '' },
+      ...(entry?.sealed === undefined ? {} : { claim: entry.sealed.claim }),
       ...(obstacle === undefined ? {} : { obstacle }),
     };
     this.#known.set(held, (this.#known.get(held) ?? new Map()).set(id, { intact, stored }));
@@ -171,7 +172,7 @@ export class Shelf {
     if (isField(place) || this.#options.isWhole?.(id) === true)
       throw new HandoverError('KUBE_NOT_FOUND', `${id} has gone`, { path: id });
     const at = now();
-    const { data, record } = make(at);
+    const { data, record, seal } = make(at);
     const shape = SHAPES[plural];
     const signerName = signerOf(id);
     const body = merge(shape.body(nonEmpty(id, shape.spread({}, part, data))), {
@@ -180,7 +181,7 @@ export class Shelf {
         ...(namespace === undefined ? {} : { namespace }),
         ...marks(
           place,
-          { [part]: { record, at } },
+          { [part]: { record, at, seal } },
           this.#options.namespace,
           record.labels,
           this.#options.annotationsOf?.(id, record),
@@ -233,8 +234,8 @@ export class Shelf {
     const drifted =
       before !== undefined && digestOf(shape.read(held.texts, part) ?? {}) !== before.record.digest;
     const at = now();
-    const { data, record } = make(at);
-    const entries: Entries = { ...held.entries, [part]: { record, at } };
+    const { data, record, seal } = make(at);
+    const entries: Entries = { ...held.entries, [part]: { record, at, seal } };
     // Apply takes away what it no longer mentions: everything of ours in this object is in it.
     const texts: Record<string, string> = {};
     for (const other of Object.keys(held.entries)) {

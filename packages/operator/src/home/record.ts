@@ -1,4 +1,4 @@
-import type { ObjectRecord } from '@handover/engine';
+import { claimOf, type ObjectRecord, type Seal, type StoredObject, sealIn } from '@handover/engine';
 import { after, type Instant, instant } from '@handover/material';
 import { isMap } from '../json.ts';
 
@@ -10,6 +10,9 @@ export interface Entry {
   readonly record: ObjectRecord;
   /** The time we believed it to be when we sent it. */
   readonly at: Instant;
+  readonly seal?: Seal | undefined;
+  /** Of an entry that was read: what stands there and is sealed, whatever date the API server gave it since. */
+  readonly sealed?: { readonly claim: NonNullable<StoredObject['claim']>; readonly at: Instant } | undefined;
 }
 export type Entries = Readonly<Record<string, Entry>>;
 
@@ -32,18 +35,39 @@ const jsonIn = (text: string | undefined): unknown => {
   }
 };
 
+/** A later date than that of the sending was the API server's: it is remembered beside the record, which stays as it was sealed. */
+const readEntry = ({ record, at, seal, landed }: Entry & { readonly landed?: unknown }): Entry => {
+  const known = sealIn(seal);
+  const { claim } = claimOf(record, known);
+  if (claim === undefined) return { record, at };
+  const entry = { record, at, seal: known, sealed: { claim, at } };
+  return typeof landed === 'number' && landed > at ? redated(entry, at, instant(landed)) : entry;
+};
+
 /** A damaged annotation counts as none: then the object is not ours, and is looked at with every doubt. */
 const parse = (text: string | undefined): Entries => {
   const value = jsonIn(text);
   if (!isMap(value) || value.format !== FORMAT || !isMap(value.parts)) return {};
   return Object.fromEntries(
-    Object.entries(value.parts).flatMap(([part, entry]) => (isEntry(entry) ? [[part, entry] as const] : [])),
+    Object.entries(value.parts).flatMap(([part, entry]) =>
+      isEntry(entry) ? [[part, readEntry(entry)] as const] : [],
+    ),
   );
+};
+
+const storedEntry = ({ record, at, seal, sealed }: Entry): object => {
+  if (sealed === undefined) return { record, at, seal };
+  const landed = at > sealed.at ? { landed: at } : {};
+  return { record: JSON.parse(sealed.claim.text), at: sealed.at, seal, ...landed };
 };
 
 /** `keptIn`: the namespace that the authority's state lies in, so that two of them do not keep the same object. */
 export const formatEntries = (entries: Entries, keptIn: string): string =>
-  JSON.stringify({ format: FORMAT, keptIn, parts: entries });
+  JSON.stringify({
+    format: FORMAT,
+    keptIn,
+    parts: Object.fromEntries(Object.entries(entries).map(([part, entry]) => [part, storedEntry(entry)])),
+  });
 
 /** Where the state lies that an object was made from; undefined: it does not say. */
 export const keptIn = (text: string | undefined): string | undefined => {
@@ -64,19 +88,22 @@ export const readEntries = (text: string | undefined, landed: Instant | undefine
   const sent = instant(latest);
   const shown = landed === undefined ? sent : after(landed, TRUNCATED_MS);
   if (shown <= sent) return entries;
-  const dated = (time: Instant): Instant => (time === sent ? shown : time);
   return Object.fromEntries(
     Object.entries(entries).map(([part, entry]) => [
       part,
-      entry.at === sent ? redated(entry, shown, dated) : entry,
+      entry.at === sent ? redated(entry, sent, shown) : entry,
     ]),
   );
 };
 
-const redated = ({ record }: Entry, at: Instant, dated: (time: Instant) => Instant): Entry => {
+/** What is dated at the sending happened when it landed. */
+const redated = (entry: Entry, sent: Instant, landed: Instant): Entry => {
+  const { record } = entry;
   const { leaf } = record;
+  const dated = (time: Instant): Instant => (time === sent ? landed : time);
   return {
-    at,
+    ...entry,
+    at: landed,
     record: {
       ...record,
       anchors: record.anchors.map(({ fingerprint, since }) => ({ fingerprint, since: dated(since) })),

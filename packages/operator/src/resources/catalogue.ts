@@ -1,5 +1,16 @@
 import type { Leaf, Resource, TrustBundle } from '@handover/core';
-import { type Catalogue, catalogueOf, idOf, type Labels, type ObjectId, type Target } from '@handover/engine';
+import {
+  type Catalogue,
+  catalogueOf,
+  idOf,
+  type Labels,
+  type ObjectId,
+  ownBundleOf,
+  profileObjectOf,
+  secretOf,
+  type Target,
+  targetsOf,
+} from '@handover/engine';
 import type { Source } from '../home/fresh.ts';
 import type { Held } from '../home/held.ts';
 import { fieldPlace, idOfPlace, type Place, type Plural } from '../home/place.ts';
@@ -35,6 +46,8 @@ export interface Register {
   /** Who asks for a bundle by annotation and does not get it. */
   readonly refusals: readonly Refusal[];
   readonly signers: ReadonlyMap<ObjectId, string>;
+  /** Objects that may become ours though another program made them: the resource that asks for each says so. */
+  readonly adoptable: ReadonlySet<ObjectId>;
   /** Objects that hold nothing but what we put there, and are never made by us. */
   readonly whole: ReadonlySet<ObjectId>;
   /** Why a Leaf that nobody declared is left out, by `namespace/name`. */
@@ -177,6 +190,28 @@ const injectionsOf = async (
   );
 };
 
+const ADOPT = 'handover.dev/adopt';
+
+/** Consent covers the objects of the resource that gives it, and no others. */
+const adoptableIn = (catalogue: Catalogue): ReadonlySet<ObjectId> => {
+  const { authorities, leaves, trustBundles, tlsProfiles } = catalogue;
+  const consents = ({ metadata }: Resource): boolean => metadata.annotations[ADOPT] === 'true';
+  return new Set([
+    ...[...authorities.values()].filter(consents).map(ownBundleOf),
+    ...leaves.filter(consents).map(secretOf),
+    ...trustBundles.filter(consents).flatMap((bundle) => targetsOf(bundle, catalogue)),
+    ...tlsProfiles.filter(consents).map(profileObjectOf),
+  ]);
+};
+
+/** Secrets that Authorities name in `spec.adopt`. */
+const adoptedSecrets = ({ authorities }: Catalogue): readonly Place[] =>
+  [...authorities.values()].flatMap(({ metadata, spec }) =>
+    spec.adopt?.secret === undefined
+      ? []
+      : [{ plural: 'secrets' as const, namespace: metadata.namespace, name: spec.adopt.secret, part: '' }],
+  );
+
 /** Reads everything that is declared. A resource that cannot be read, or wants what another has, is left out and named. */
 export async function registerOf(declared: readonly Declared[], options: RegisterOptions): Promise<Register> {
   const problems = new Map<string, string>();
@@ -219,11 +254,14 @@ export async function registerOf(declared: readonly Declared[], options: Registe
       else if (resource.kind === 'Leaf') leafProblems.set(idOf(resource), problem.message);
     },
   });
+  for (const [name, taken] of catalogue.contested ?? [])
+    absent.set(name, [...(absent.get(name) ?? []), ...[...taken].map(([target, why]) => ({ target, why }))]);
   return {
     catalogue,
     declared,
     problems,
     absent,
+    adoptable: adoptableIn(catalogue),
     signers,
     leafProblems,
     whole: new Set(more?.configMaps.map(idOfPlace)),
@@ -231,6 +269,7 @@ export async function registerOf(declared: readonly Declared[], options: Registe
       ...all.flatMap((bundle) => sourcesOf(bundle, options.trustNamespace)),
       ...injections.follow,
       ...(more?.configMaps ?? []),
+      ...adoptedSecrets(catalogue),
     ],
     gates: injections.follow,
     refusals: injections.refusals,

@@ -1,5 +1,6 @@
 import { authorityRef, type Outcome, type ProfileOutcome, vitalsOf } from '@handover/engine';
 import type { Kube } from '@handover/kube';
+import { HandoverError } from '@handover/material';
 import type { Compatibility } from '../compat/compatibility.ts';
 import { Refusals } from '../compat/refusals.ts';
 import { leafIdOf } from '../compat/service-ca.ts';
@@ -104,6 +105,14 @@ export class Reports {
     await this.bundles(register);
   }
 
+  /** A pass that cannot begin: its owner, or an administrator, has to decide something first. */
+  refused(register: Register, id: string, error: unknown): void {
+    if (!(error instanceof HandoverError) || !UNDECIDED.test(error.code)) return;
+    const declared = find(register, 'Authority', id);
+    if (declared !== undefined)
+      this.#statuses?.put(declared, invalidStatus(declared, error.message, this.#home.clock.now()));
+  }
+
   async bundles(register: Register): Promise<void> {
     for (const bundle of register.catalogue.trustBundles) {
       const declared = find(register, 'TrustBundle', bundle.metadata.name);
@@ -122,6 +131,9 @@ export class Reports {
       this.#statuses?.put(declared, statusOfProfile(declared, outcome, this.#home.clock.now()));
   }
 }
+
+/** Codes of errors that stand until a person has done something. */
+const UNDECIDED = /^(STATE|ADOPT)_/;
 
 /** Why nobody will ever take care of a Leaf. */
 const orphanhood = ({ catalogue }: Register, { resource }: Declared): string | undefined => {

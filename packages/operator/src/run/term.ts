@@ -185,7 +185,10 @@ export class Term {
     const home = this.#home;
     const work = workKey('Authority', id);
     this.#lookForOneself();
-    const outcome = await reconcile(home, register.catalogue, id);
+    const outcome = await reconcile(home, register.catalogue, id).catch((error: unknown) => {
+      this.reports.refused(register, id, error);
+      throw error;
+    });
     const { plan, sight } = outcome;
     this.#moves(work, plan.phase !== 'Stable');
     this.#tellPods(id, outcome);

@@ -97,8 +97,6 @@ export interface ReloaderCompat {
 export interface PodConsumerOptions {
   readonly population: Residents;
   readonly showing: Showing;
-  /** Secrets that hold a leaf of the authority, also those that nobody asks for any more. */
-  readonly issued: (authority: AuthorityId) => Promise<readonly ObjectId[]>;
   /** Pods past the cache; undefined: those that the cache has. */
   readonly fresh: boolean;
   /** What the owner of an object says of readers whose pods say nothing. */
@@ -122,9 +120,10 @@ export class PodConsumers implements EvidenceSource {
     duties: Duties,
     record: AuthorityRecord | undefined,
     now: Instant,
+    orphans: readonly ObjectId[],
   ): Promise<readonly ConsumerFound[]> {
-    const { population, issued } = this.#options;
-    const managed = managedBy(duties, await issued(duties.id));
+    const { population } = this.#options;
+    const managed = managedBy(duties, orphans);
     const groups = new Map<
       string,
       { readonly maker: Maker; readonly namespace: string; readonly pods: (readonly [Pod, Use])[] }

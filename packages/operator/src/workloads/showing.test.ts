@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Generation, generateKey } from '@handover/core';
-import type { AuthorityRecord } from '@handover/engine';
+import { type AuthorityRecord, SealKey } from '@handover/engine';
 import { after, type Instant, instant } from '@handover/material';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Pod } from './pods.ts';
@@ -28,6 +28,7 @@ const recordOf = (revision: number, ...names: readonly string[]): AuthorityRecor
   },
   certificates: new Map(),
   keys: new Map(),
+  sealKey: SealKey.derivedFrom('test'),
 });
 
 /** A pod whose status document says that it trusts `anchors`, and how often it was asked. */

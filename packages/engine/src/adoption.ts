@@ -1,0 +1,105 @@
+import type { Anchor } from '@handover/core';
+import { type Certificate, HandoverError, type Instant, isExpired, PrivateKey } from '@handover/material';
+import { ownBundleOf } from './catalogue.ts';
+import { anchorOf, type Duties } from './policy-for.ts';
+import type { ObjectId, ObjectReader, StoredObject } from './ports.ts';
+import { bundleKeyOf, readableCertificates } from './stored-object.ts';
+
+/** CAs that an Authority's owner asked to take over, found where the owner said they are. */
+export interface Adoption {
+  /** Newest first, as in every bundle. */
+  readonly certificates: readonly Certificate[];
+  /** Key of the one CA there is. */
+  readonly key?: PrivateKey | undefined;
+}
+
+const NOTHING: Adoption = { certificates: [] };
+
+const newestFirst = (certificates: Iterable<Certificate>): readonly Certificate[] =>
+  [...new Map([...certificates].map((one) => [one.fingerprint, one])).values()].sort(
+    (a, b) => b.notBefore - a.notBefore || (a.fingerprint < b.fingerprint ? -1 : 1),
+  );
+
+/** Objects that this authority keeps in its own namespace. Nothing that lies elsewhere says what it trusts. */
+const ownObjects = (
+  { authority, leaves }: Duties,
+  stored: ReadonlyMap<ObjectId, StoredObject>,
+): readonly (readonly [ObjectId, StoredObject])[] => {
+  const { namespace } = authority.metadata;
+  const own = ownBundleOf(authority);
+  return [...stored].filter(([id]) => id === own || (leaves.has(id) && id.startsWith(`${namespace}/`)));
+};
+
+const casIn = (id: ObjectId, { data }: StoredObject, now: Instant): readonly Certificate[] =>
+  readableCertificates(data[bundleKeyOf(id)]).filter((one) => one.isCa && !isExpired(one, now));
+
+/** A Secret of a CA: certificate and key, as cert-manager and openssl users keep it. */
+const withKey = (id: ObjectId, { data }: StoredObject): Adoption | undefined => {
+  const [ca] = readableCertificates(data['tls.crt']);
+  const pem = data['tls.key'];
+  if (ca?.isCa !== true || pem === undefined) return undefined;
+  const key = PrivateKey.parse(pem, `${id}, tls.key`);
+  if (!key.matches(ca))
+    throw new HandoverError(
+      'ADOPT_REFUSED',
+      `${id}: tls.key is not the key of the CA in tls.crt; put the right one there`,
+      { path: id },
+    );
+  if (ca.issuerKey !== ca.subjectKey)
+    throw new HandoverError(
+      'ADOPT_REFUSED',
+      `${id}: the CA in tls.crt is signed by another CA, and many programs accept only a root as an anchor; adopt its root by spec.adopt.fingerprints`,
+      { path: id },
+    );
+  return { certificates: [ca], key };
+};
+
+/**
+ * What `spec.adopt` of an Authority comes to. Consent is in the spec and names either certificates or an object of the same namespace:
+ * no label, no annotation and no other namespace can add to it.
+ */
+export async function adoptionOf(
+  reader: ObjectReader,
+  duties: Duties,
+  stored: ReadonlyMap<ObjectId, StoredObject>,
+  now: Instant,
+): Promise<Adoption> {
+  const { metadata, spec } = duties.authority;
+  if (spec.adopt?.secret !== undefined) {
+    const id = `${metadata.namespace}/secrets/${spec.adopt.secret}`;
+    const found = stored.get(id) ?? (await reader.read(id));
+    if (found === undefined) return NOTHING;
+    return withKey(id, found) ?? { certificates: newestFirst(casIn(id, found, now)) };
+  }
+  const asked = new Set(spec.adopt?.fingerprints ?? []);
+  if (asked.size === 0) return NOTHING;
+  const found = ownObjects(duties, stored).flatMap(([id, object]) => casIn(id, object, now));
+  return { certificates: newestFirst(found.filter(({ fingerprint }) => asked.has(fingerprint))) };
+}
+
+export const anchorsOf = ({ certificates }: Adoption): readonly Anchor[] => certificates.map(anchorOf);
+
+/**
+ * Objects of this authority, in its own namespace, that hold CAs while its state is gone. Beginning anew would replace these CAs in
+ * one go, so that every peer that has not reloaded fails: the owner decides.
+ */
+export const orphanedBy = (
+  duties: Duties,
+  stored: ReadonlyMap<ObjectId, StoredObject>,
+  adoption: Adoption,
+  now: Instant,
+): readonly { readonly object: ObjectId; readonly waitsFor: string }[] => {
+  const adopted = new Set(adoption.certificates.map(({ fingerprint }) => fingerprint));
+  return ownObjects(duties, stored).flatMap(([object, found]) => {
+    if (found.obstacle !== undefined) return [];
+    const unknown = casIn(object, found, now).filter(({ fingerprint }) => !adopted.has(fingerprint));
+    if (unknown.length === 0) return [];
+    const list = unknown.map(({ fingerprint }) => fingerprint).join(', ');
+    return [
+      {
+        object,
+        waitsFor: `a decision about the CA that it holds, whose state is not here: restore the state; or set spec.adopt.fingerprints to [${list}] to keep trusting it; or delete the object to begin anew`,
+      },
+    ];
+  });
+};
