@@ -11,9 +11,17 @@ export interface Adoption {
   readonly certificates: readonly Certificate[];
   /** Key of the one CA there is. */
   readonly key?: PrivateKey | undefined;
+  /** What was asked for and is not there: without it, beginning would leave out a CA that is to be trusted. */
+  readonly missing: readonly Orphaned[];
 }
 
-const NOTHING: Adoption = { certificates: [] };
+/** Something that stands in the way of a first generation, and what would free it. */
+interface Orphaned {
+  readonly object: ObjectId;
+  readonly waitsFor: string;
+}
+
+const NOTHING: Adoption = { certificates: [], missing: [] };
 
 const newestFirst = (certificates: Iterable<Certificate>): readonly Certificate[] =>
   [...new Map([...certificates].map((one) => [one.fingerprint, one])).values()].sort(
@@ -51,7 +59,7 @@ const withKey = (id: ObjectId, { data }: StoredObject): Adoption | undefined => 
       `${id}: the CA in tls.crt is signed by another CA, and many programs accept only a root as an anchor; adopt its root by spec.adopt.fingerprints`,
       { path: id },
     );
-  return { certificates: [ca], key };
+  return { certificates: [ca], key, missing: [] };
 };
 
 /**
@@ -68,13 +76,24 @@ export async function adoptionOf(
   if (spec.adopt?.secret !== undefined) {
     const id = `${metadata.namespace}/secrets/${spec.adopt.secret}`;
     const found = stored.get(id) ?? (await reader.read(id));
-    if (found === undefined) return NOTHING;
-    return withKey(id, found) ?? { certificates: newestFirst(casIn(id, found, now)) };
+    if (found !== undefined)
+      return withKey(id, found) ?? { certificates: newestFirst(casIn(id, found, now)), missing: [] };
+    // A Secret that one of its own Leaves asks for is made here: there is nothing to take over yet.
+    if (duties.leaves.has(id)) return NOTHING;
+    const waitsFor = 'the Secret that spec.adopt names: create it, or correct spec.adopt';
+    return { certificates: [], missing: [{ object: id, waitsFor }] };
   }
   const asked = new Set(spec.adopt?.fingerprints ?? []);
   if (asked.size === 0) return NOTHING;
   const found = ownObjects(duties, stored).flatMap(([id, object]) => casIn(id, object, now));
-  return { certificates: newestFirst(found.filter(({ fingerprint }) => asked.has(fingerprint))) };
+  const certificates = newestFirst(found.filter(({ fingerprint }) => asked.has(fingerprint)));
+  for (const { fingerprint } of certificates) asked.delete(fingerprint);
+  const object = `${metadata.namespace}/${metadata.name}`;
+  const missing = [...asked].map((fingerprint) => ({
+    object,
+    waitsFor: `the CA ${fingerprint} that spec.adopt names: no bundle and no Leaf's Secret of namespace ${metadata.namespace} holds it; put it there, or correct spec.adopt`,
+  }));
+  return { certificates, missing };
 }
 
 export const anchorsOf = ({ certificates }: Adoption): readonly Anchor[] => certificates.map(anchorOf);
@@ -88,9 +107,9 @@ export const orphanedBy = (
   stored: ReadonlyMap<ObjectId, StoredObject>,
   adoption: Adoption,
   now: Instant,
-): readonly { readonly object: ObjectId; readonly waitsFor: string }[] => {
+): readonly Orphaned[] => {
   const adopted = new Set(adoption.certificates.map(({ fingerprint }) => fingerprint));
-  return ownObjects(duties, stored).flatMap(([object, found]) => {
+  const orphaned = ownObjects(duties, stored).flatMap(([object, found]) => {
     if (found.obstacle !== undefined) return [];
     const unknown = casIn(object, found, now).filter(({ fingerprint }) => !adopted.has(fingerprint));
     if (unknown.length === 0) return [];
@@ -102,4 +121,5 @@ export const orphanedBy = (
       },
     ];
   });
+  return [...adoption.missing, ...orphaned];
 };

@@ -175,6 +175,20 @@ describe('Adoption', () => {
     expect(plan.blockedBy[0]?.waitsFor).toContain(other.ca.fingerprint);
   });
 
+  test.each(['{secret: company-ca}', `{fingerprints: [${'ab'.repeat(32)}]}`])(
+    'of what is not there (%s) is waited for: beginning without it would leave it out',
+    async (how) => {
+      const { plan } = await reconcile(world.home, adopting(how), ID);
+      expect(plan.actions).toEqual([]);
+      expect(plan.blockedBy).toMatchObject([{ waitsFor: expect.stringContaining('spec.adopt') }]);
+    },
+  );
+
+  test('of the Secret of a Leaf that is not there yet begins with a CA of its own', async () => {
+    await converge(world.home, adopting('{secret: a}'), ID);
+    expect((await state())?.generations).toMatchObject([{ number: 1, role: 'current' }]);
+  });
+
   test('of a key that is not the key of the certificate is refused', async () => {
     const [one, other] = [authorityOf('one'), authorityOf('other')];
     world.objects.put('default/secrets/pair', { data: { 'tls.crt': one.ca.pem, 'tls.key': other.pem } });

@@ -85,6 +85,14 @@ const replace = async (
   }
   const outcome = await converge(home, catalogue, id);
   const state = (await home.authorities.load(id))?.state;
+  const [undecided] = state === undefined ? outcome.plan.blockedBy : [];
+  if (undecided !== undefined) {
+    throw new HandoverError(
+      'ADOPT_UNDECIDED',
+      `${id} cannot begin: ${undecided.consumer} needs ${undecided.waitsFor}`,
+      { path: undecided.consumer },
+    );
+  }
   if (
     rotation !== undefined &&
     state !== undefined &&
@@ -201,11 +209,12 @@ const makeMissing = async (
       wakeAt: undefined,
       restartsDue: false,
     };
-    if (record === undefined && seen.adoptable.length > 0) {
+    const foreign = [...duties.leaves.keys()].find((object) => stored.has(object));
+    if (record === undefined && foreign !== undefined && seen.adoptableKey !== true) {
       if (missing.length === 0) return result;
       throw new HandoverError(
         'CERTGEN_NO_KEY',
-        `${missing[0]} is missing, and nobody has the key of the CA in the other Secrets; run with --overwrite to take them over`,
+        `${missing[0]} is missing, and the key of the CA in ${foreign} is not known; name that CA in spec.adopt of the Authority and run with --overwrite to take it over`,
         { path: missing[0] ?? id },
       );
     }

@@ -21,6 +21,10 @@ export const ERROR_CODES: Readonly<Record<string, ErrorEntry>> = {
     'A CA that spec.adopt names cannot be taken over with its key.',
     'Put the key of the CA beside it, or adopt a root by its fingerprint.',
   ),
+  ADOPT_UNDECIDED: entry(
+    'CAs are in use that no state here knows; replacing them in one go would fail handshakes.',
+    'Do one of the things that the message lists: restore the state, name the CAs in `spec.adopt`, or delete the objects.',
+  ),
   AUTHORITY_UNKNOWN: entry(
     'There is no Authority of that name in this home.',
     'Correct the name, or `--home`; the message lists those there are.',

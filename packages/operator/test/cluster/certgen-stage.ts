@@ -102,7 +102,7 @@ export const resourcesFile = (
       apiVersion: 'handover.dev/v1alpha1',
       kind: 'Authority',
       metadata: { name: CA, namespace },
-      spec: { rotation: { strategy, settle } },
+      spec: { rotation: { strategy, settle }, adopt: { secret: 'envoy-gateway' } },
     },
     leaf('envoy-gateway', 'hot'),
     leaf('envoy', 'hot'),

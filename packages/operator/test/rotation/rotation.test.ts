@@ -55,7 +55,7 @@ test('takes over Secrets made without a kept CA key, and no handshake fails', as
   operator = stage.startOperator();
   const traffic = await mesh.during('takeover', async () => {
     await stage.cluster.apply(
-      resource('Authority', 'mesh', {}, NAMESPACE),
+      resource('Authority', 'mesh', { adopt: { secret: MEMBERS[0]?.name } }, NAMESPACE),
       ...MEMBERS.map((member) => leaf(member, { 'handover.dev/adopt': 'true' })),
       trustBundle(),
     );
