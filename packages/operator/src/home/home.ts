@@ -262,6 +262,7 @@ export class KubeHome implements Home {
   #reloaderCompat(): ReloaderCompat {
     return {
       takeOver: this.#options.takeOver,
+      trusted: [this.#options.namespace],
       annotationsOf: async (plural, namespace, name) =>
         (await this.overlay.held({ plural, namespace, name, part: '' }))?.annotations ?? {},
     };

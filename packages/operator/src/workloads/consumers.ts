@@ -90,6 +90,8 @@ export interface ReloaderCompat {
     namespace: string,
     name: string,
   ) => Promise<Readonly<Record<string, string>>>;
+  /** Namespaces in which only administrators can start something that would be taken for Reloader. */
+  readonly trusted: readonly string[];
   /** Whether workloads become ours though Reloader itself is there. */
   readonly takeOver: boolean;
 }
@@ -221,7 +223,8 @@ export class PodConsumers implements EvidenceSource {
   /** One owner: what Reloader restarts we leave to it, unless our own annotation says otherwise. */
   #otherOwner(pods: readonly (readonly [Pod, Use])[], workload: Workload | undefined): string | undefined {
     const { population, reloader } = this.#options;
-    const running = population.reloader();
+    const namespaces = pods.map(([{ namespace }]) => namespace);
+    const running = population.reloader([...namespaces, ...(reloader?.trusted ?? [])]);
     const said =
       workload?.words[RELOAD] ?? pods.find(([{ annotations }]) => annotations[RELOAD] !== undefined);
     const takenOver = reloader?.takeOver === true || workload?.words[TAKE_OVER] === 'true';

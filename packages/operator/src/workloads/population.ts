@@ -128,11 +128,11 @@ export class Population {
     return undefined;
   }
 
-  /** Stakater's Reloader, where it is at work. */
-  reloader(): string | undefined {
+  /** Stakater's Reloader in one of these namespaces. What runs elsewhere may only look like it, or restart nothing here. */
+  reloader(namespaces: readonly string[]): string | undefined {
     const found = (this.#workloads.get('Deployment') ?? [])
       .flatMap((informer) => informer.list())
-      .find(({ reloader }) => reloader);
+      .find(({ reloader, namespace }) => reloader && namespaces.includes(namespace));
     return found === undefined ? undefined : `${found.namespace}/${found.name}`;
   }
 
