@@ -144,8 +144,9 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
   const now = home.clock.now();
   const steadySince = home.clock.steadySince();
   const catalogue = (await home.resources?.catalogue()) ?? given;
-  const duties = policyFor(catalogue, id, home.facts, await extrasFor(home, catalogue, id));
+  const extras = await extrasFor(home, catalogue, id);
   const before = await home.authorities.load(id);
+  const duties = policyFor(catalogue, id, home.facts, extras, before);
   const requests = await home.requests.pending(id);
   const orphans = await home.objects.issuedBy(id, new Set(duties.leaves.keys()));
 

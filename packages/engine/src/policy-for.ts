@@ -3,7 +3,7 @@ import type { Anchor, Authority, Leaf, Policy, TrustBundle } from '@handover/cor
 import { type Certificate, HandoverError } from '@handover/material';
 import { authorityRef, type Catalogue, idOf, ownBundleOf, secretOf, targetsOf } from './catalogue.ts';
 import { refusalOf } from './may-issue.ts';
-import type { AuthorityId, HomeFacts, ObjectId } from './ports.ts';
+import type { AuthorityId, AuthorityRecord, HomeFacts, ObjectId } from './ports.ts';
 
 /** Certificates of a TrustBundle that are not the authority's own; `missing` names the source that cannot be read. */
 export interface Extras {
@@ -78,6 +78,7 @@ export function policyFor(
   id: AuthorityId,
   facts: HomeFacts,
   extras: ReadonlyMap<string, Extras>,
+  record?: AuthorityRecord,
 ): Duties {
   const authority = authorityIn(catalogue, id);
   const { rotation, lifetime } = authority.spec;
@@ -85,7 +86,7 @@ export function policyFor(
   const refused: { leaf: string; why: string }[] = [];
   for (const leaf of catalogue.leaves) {
     if (authorityRef(leaf.spec.authority, leaf.metadata.namespace) !== id) continue;
-    const why = refusalOf(authority, leaf, catalogue.namespaces);
+    const why = refusalOf(authority, leaf, catalogue.namespaces, record);
     if (why === undefined) leaves.set(secretOf(leaf), leaf);
     else refused.push({ leaf: idOf(leaf), why: `authority ${id} refuses it: ${why}` });
   }

@@ -554,6 +554,7 @@ test('every rule that joins fields reaches the API server too', () => {
   }
   expect(ruled).toEqual([
     'Authority',
+    'Authority.spec.nameConstraints',
     'Authority.spec.rotation',
     'Authority.spec.consumers[]',
     'Authority.spec.consumers[].status',
