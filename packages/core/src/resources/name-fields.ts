@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { dnsNameProblem } from '../issue/alt-names.ts';
 import { ipRangeProblem } from '../issue/ip-range.ts';
 import { FORM, text } from './fields.ts';
 import { shown } from './message.ts';
@@ -39,7 +40,9 @@ export const dnsDomain = () =>
     253,
     'a DNS domain',
     'write it like mesh.svc, without * and without a dot in front',
-  );
+  ).refine((value) => dnsNameProblem(value) === undefined, {
+    error: ({ input }) => `${shown(input)} ${dnsNameProblem(String(input)) ?? ''}`,
+  });
 
 const OCTET = '(0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])';
 const IP = `(${OCTET}(\\.${OCTET}){3}|[0-9a-fA-F]*:[0-9a-fA-F:]*[0-9a-fA-F:.]*)`;
