@@ -167,7 +167,7 @@ describe('A pattern is refused by the schema', () => {
 
 test('a pattern with many stars costs nothing: it is refused before any name is tried on it', () => {
   const began = performance.now();
-  const said = answer(`dnsNames: ["${'*a'.repeat(8)}*b"]`, 'home', `dnsNames: [${'a'.repeat(60)}]`);
-  expect(performance.now() - began).toBeLessThan(1_000);
+  const said = answer(`dnsNames: ["${'*a'.repeat(20)}*b"]`, 'home', `dnsNames: [${'a'.repeat(60)}]`);
+  expect(performance.now() - began).toBeLessThan(10_000);
   expect(said).toContain('spec.issueTo.dnsNames[0]');
 });

@@ -48,7 +48,7 @@ test('two stars match nothing, should they ever get past the schema, and take no
   const began = performance.now();
   for (const matches of [matchesDnsPattern, matchesTextPattern, matchesUriPattern])
     expect(matches(`${'*a'.repeat(100)}*b`, 'n', 'a'.repeat(10_000))).toBe(false);
-  expect(performance.now() - began).toBeLessThan(1_000);
+  expect(performance.now() - began).toBeLessThan(10_000);
 });
 
 test('a range holds the addresses that Node says it holds', () => {
