@@ -4,9 +4,9 @@ import type { Issuer } from './ports.ts';
 
 /** Signs in this process, with keys that it makes itself. */
 export const localIssuer = (keys: KeySource, random: (bytes: number) => Uint8Array): Issuer => ({
-  ca: async ({ name, generation, key: algorithm, notBefore, notAfter }) => {
+  ca: async ({ key: algorithm, ...asked }) => {
     const key = keys(algorithm);
-    const der = issueCa({ name, generation, key, serial: random(16), notBefore, notAfter });
+    const der = issueCa({ ...asked, key, serial: random(16) });
     return { certificate: parseCertificate(der), key: PrivateKey.of(key.privateKey) };
   },
   cross: async ({ subject, by, notBefore, notAfter }) =>

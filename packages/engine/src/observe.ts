@@ -66,11 +66,11 @@ export const inPlannersOrder = (seen: ObjectSeen, extras: readonly Certificate[]
 };
 
 /** Stands for whoever still serves the leaf of a Secret that nobody asks for any more. */
-const keeperOf = (object: ObjectId): ConsumerSeen => ({
-  id: `${object} (its Leaf is gone: remove its files once nobody uses them)`,
+const keeperOf = (object: ObjectId, blocks: boolean): ConsumerSeen => ({
+  id: `${object} (no Leaf may have it any more: remove its files once no program uses them)`,
   reload: 'restart',
   ownersWord: false,
-  blocks: true,
+  blocks,
   presents: [object],
   verifies: [],
   stripsCross: false,
@@ -126,8 +126,9 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
   const now = home.clock.now();
   const steadySince = home.clock.steadySince();
   const catalogue = (await home.resources?.catalogue()) ?? given;
-  const duties = policyFor(catalogue, id, home.facts, await extrasFor(home, catalogue, id));
+  const extras = await extrasFor(home, catalogue, id);
   const before = await home.authorities.load(id);
+  const duties = policyFor(catalogue, id, home.facts, extras, before);
   const requests = await home.requests.pending(id);
   const claimed = new Set(await home.objects.issuedBy(id, new Set(duties.leaves.keys())));
 
@@ -186,7 +187,10 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
     seen: {
       authority: record?.state,
       objects,
-      consumers: [...consumers, ...inUse.map(keeperOf)],
+      consumers: [
+        ...consumers,
+        ...inUse.map((object) => keeperOf(object, !isElsewhere(object, duties.authority))),
+      ],
       rotate: [...requests.rotate, ...annotated('handover.dev/rotate')],
       distrust: [...requests.distrust, ...annotated('handover.dev/distrust').map(Number)],
       adoptable: adoption === undefined ? [] : anchorsOf(adoption),

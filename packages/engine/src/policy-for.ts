@@ -11,7 +11,7 @@ import {
   targetsOf,
 } from './catalogue.ts';
 import { refusalOf } from './may-issue.ts';
-import type { AuthorityId, HomeFacts, ObjectId } from './ports.ts';
+import type { AuthorityId, AuthorityRecord, HomeFacts, ObjectId } from './ports.ts';
 
 /** Certificates of a TrustBundle that are not the authority's own; `missing` names the source that cannot be read. */
 export interface Extras {
@@ -86,6 +86,7 @@ export function policyFor(
   id: AuthorityId,
   facts: HomeFacts,
   extras: ReadonlyMap<string, Extras>,
+  record?: AuthorityRecord,
 ): Duties {
   const authority = authorityIn(catalogue, id);
   const { rotation, lifetime } = authority.spec;
@@ -93,7 +94,7 @@ export function policyFor(
   const refused: { leaf: string; why: string }[] = [];
   for (const leaf of catalogue.leaves) {
     if (authorityRef(leaf.spec.authority, leaf.metadata.namespace) !== id) continue;
-    const why = refusalOf(authority, leaf, catalogue.namespaces);
+    const why = refusalOf(authority, leaf, catalogue.namespaces, record);
     if (why === undefined) leaves.set(secretOf(leaf), leaf);
     else refused.push({ leaf: idOf(leaf), why: `authority ${id} refuses it: ${why}` });
   }

@@ -6,6 +6,7 @@ import type {
   Leaf,
   LeafSeen,
   ObjectSeen,
+  PermittedNames,
   ProfileWorkload,
   Stamp,
   TlsProfile,
@@ -157,7 +158,13 @@ interface Validity {
 /** Whoever makes keys and signs. Dates may come out earlier than asked, never later: what was made is what counts. */
 export interface Issuer {
   ca(
-    asked: { readonly name: string; readonly generation: number; readonly key: KeyAlgorithm } & Validity,
+    asked: {
+      readonly name: string;
+      readonly generation: number;
+      readonly key: KeyAlgorithm;
+      /** Names that it may sign; undefined: any. */
+      readonly nameConstraints?: PermittedNames | undefined;
+    } & Validity,
   ): Promise<Credential>;
   /** X(subject by by). */
   cross(asked: { readonly subject: Certificate; readonly by: Credential } & Validity): Promise<Certificate>;

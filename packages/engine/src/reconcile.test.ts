@@ -140,7 +140,7 @@ describe('An authority', () => {
     const { plan } = await converge(world.home, without, 'default/mesh');
     expect(plan.phase).toBe('Activating');
     expect(plan.blockedBy.map(({ consumer }) => consumer)).toEqual([
-      'default/secrets/b (its Leaf is gone: remove its files once nobody uses them)',
+      'default/secrets/b (no Leaf may have it any more: remove its files once no program uses them)',
     ]);
   });
 

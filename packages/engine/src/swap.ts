@@ -52,6 +52,7 @@ export async function swapAuthority(home: Home, sight: Sight, swap: Swap): Promi
       name: duties.authority.metadata.name,
       generation: mint,
       key: duties.authority.spec.key,
+      nameConstraints: duties.authority.spec.nameConstraints,
       notBefore: after(at, -SKEW),
       notAfter: after(at, duties.policy.lifetime),
     });

@@ -6,6 +6,7 @@ export type { NameConstraints } from './extensions.ts';
 export type { GeneralName } from './general-name.ts';
 export { PrivateKey } from './keys.ts';
 export type { Name } from './name.ts';
+export { checkName, type NameVerdict } from './name-constraints.ts';
 export { encodePem, type Junk, MAX_PEM_BYTES, type PemBlock, parsePem } from './pem.ts';
 export type { Purpose } from './purpose.ts';
 export { after, type Duration, day, duration, hour, type Instant, instant, minute, second } from './time.ts';

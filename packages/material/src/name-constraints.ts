@@ -58,7 +58,7 @@ function matches(name: GeneralName, base: GeneralName): NameVerdict {
 }
 
 /** One name against one set of constraints: it must match a permitted base of its kind, if there is one, and no excluded. */
-function checkName(name: GeneralName, { permitted, excluded }: NameConstraints): NameVerdict {
+export function checkName(name: GeneralName, { permitted, excluded }: NameConstraints): NameVerdict {
   let bound = false;
   let allowed = false;
   for (const base of permitted) {

@@ -3,6 +3,7 @@ import { type Certificate, type Instant, instant } from '@handover/material';
 import { caParts } from './certificate-parts.ts';
 import { authorityKeyIdentifier, CA_CONSTRAINTS, CA_KEY_USAGE, subjectKeyIdentifier } from './extensions.ts';
 import type { KeyPair } from './keys.ts';
+import { nameConstraintsExtension, type PermittedNames } from './name-constraints.ts';
 import { caCommonName, distinguishedName } from './names.ts';
 import { keyIdOfSpki, spkiOf } from './public-key.ts';
 import { requireKeyOf, signCertificate } from './signed.ts';
@@ -16,9 +17,16 @@ export interface CaInput {
   /** An hour back from now, for clocks that run late. */
   readonly notBefore: Instant;
   readonly notAfter: Instant;
+  /** Names that it may sign; undefined: any. */
+  readonly nameConstraints?: PermittedNames | undefined;
 }
 
-const caExtensions = (keyId: Uint8Array, issuerKeyId: Uint8Array): readonly Uint8Array[] => [
+const caExtensions = (
+  keyId: Uint8Array,
+  issuerKeyId: Uint8Array,
+  constraints: readonly Uint8Array[],
+): readonly Uint8Array[] => [
+  ...constraints,
   CA_CONSTRAINTS,
   CA_KEY_USAGE,
   subjectKeyIdentifier(keyId),
@@ -39,7 +47,7 @@ export function issueCa(input: CaInput): Uint8Array {
       spki,
       notBefore: input.notBefore,
       notAfter: input.notAfter,
-      extensions: caExtensions(keyId, keyId),
+      extensions: caExtensions(keyId, keyId, nameConstraintsExtension(input.nameConstraints)),
     },
     input.key.privateKey,
   );
@@ -69,7 +77,8 @@ export function issueCross(input: CrossInput): Uint8Array {
       spki: subject.spki,
       notBefore: instant(Math.max(input.notBefore, input.issuer.notBefore, input.subject.notBefore)),
       notAfter: instant(Math.min(input.notAfter, input.issuer.notAfter, input.subject.notAfter)),
-      extensions: caExtensions(subject.keyId, issuer.keyId),
+      // A chain through X must not reach further than CA n+1 itself.
+      extensions: caExtensions(subject.keyId, issuer.keyId, subject.nameConstraints),
     },
     input.issuerKey,
   );

@@ -1,6 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { type Certificate, HandoverError } from '@handover/material';
 import { membersAt, spanAt } from './der-walk.ts';
+import { oid } from './der-writer.ts';
 import { keyIdOfSpki } from './public-key.ts';
 
 export interface CaParts {
@@ -9,7 +10,19 @@ export interface CaParts {
   readonly spki: Uint8Array;
   readonly publicKey: KeyObject;
   readonly keyId: Uint8Array;
+  /** Its extension nameConstraints, whole, if it has one. */
+  readonly nameConstraints: readonly Uint8Array[];
 }
+
+const NAME_CONSTRAINTS = Buffer.from(oid('2.5.29.30'));
+
+/** `wrapped` is the last field of a certificate's body: `[3]` around its extensions, if there are any. */
+const constraintsIn = (wrapped: Uint8Array | undefined): readonly Uint8Array[] => {
+  if (wrapped?.[0] !== 0xa3) return [];
+  return membersAt(wrapped, spanAt(wrapped, 0).start).filter((extension) =>
+    NAME_CONSTRAINTS.equals(membersAt(extension, 0)[0] ?? new Uint8Array()),
+  );
+};
 
 // An authority issues many leaves; decoding its key anew for each would cost more than signing them.
 const known = new WeakMap<Certificate, CaParts>();
@@ -36,6 +49,7 @@ export const caParts = (certificate: Certificate): CaParts => {
     spki,
     publicKey: createPublicKey({ key: Buffer.from(spki), type: 'spki', format: 'der' }),
     keyId: subjectKeyId === undefined ? keyIdOfSpki(spki) : Buffer.from(subjectKeyId, 'hex'),
+    nameConstraints: constraintsIn(fields.at(-1)),
   };
   known.set(certificate, parts);
   return parts;

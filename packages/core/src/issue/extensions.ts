@@ -1,6 +1,6 @@
 import { boolean, implicit, namedBits, octetString, oid, sequence } from './der-writer.ts';
 
-const extension = (id: string, critical: boolean, value: Uint8Array): Uint8Array =>
+export const extension = (id: string, critical: boolean, value: Uint8Array): Uint8Array =>
   critical ? sequence(oid(id), boolean(true), octetString(value)) : sequence(oid(id), octetString(value));
 
 // Bits of KeyUsage, RFC 5280 §4.2.1.3.

@@ -10,7 +10,15 @@ import {
   parseCertificate,
 } from '@handover/material';
 import { expect, test } from 'vitest';
-import { generateKey, issueCa, issueCross, issueLeaf, type KeyAlgorithm, type KeyPair } from './index.ts';
+import {
+  generateKey,
+  issueCa,
+  issueCross,
+  issueLeaf,
+  type KeyAlgorithm,
+  type KeyPair,
+  type PermittedNames,
+} from './index.ts';
 
 // Handshakes are judged by OpenSSL on the machine's clock, so these tests have to read it.
 const now = instant(Date.now());
@@ -23,13 +31,21 @@ interface Ca {
 
 const pem = (der: Uint8Array): string => encodePem('CERTIFICATE', der);
 
-const ca = (generation: number, algorithm: KeyAlgorithm): Ca => {
+const ca = (generation: number, algorithm: KeyAlgorithm, nameConstraints?: PermittedNames): Ca => {
   const key = generateKey(algorithm);
   const serial = randomBytes(16);
   return {
     key,
     certificate: parseCertificate(
-      issueCa({ name: 'mesh', generation, key, serial, notBefore: at(-1), notAfter: at(24) }),
+      issueCa({
+        name: 'mesh',
+        generation,
+        key,
+        serial,
+        notBefore: at(-1),
+        notAfter: at(24),
+        nameConstraints,
+      }),
     ),
   };
 };
@@ -126,4 +142,18 @@ test('a private key read back from PEM signs like the one that was generated', a
   const copied = createPrivateKey(one.key.privateKey.export({ type: 'pkcs8', format: 'pem' }));
   const { pem: shown, key } = leaf({ ...one, key: { ...one.key, privateKey: copied } }, 'ECDSA-P256');
   expect(await handshake(shown, key, [one])).toBe('!');
+});
+
+test('name constraints hold in a handshake, of the CA itself and through X', async () => {
+  const open = ca(1, 'ECDSA-P256');
+  const fits = ca(2, 'ECDSA-P256', { dnsNames: ['peer.test'], ipAddresses: ['127.0.0.0/8', '::1'] });
+  const other = ca(2, 'ECDSA-P256', { dnsNames: ['mesh.svc'], ipAddresses: ['127.0.0.0/8', '::1'] });
+  const good = leaf(fits, 'ECDSA-P256');
+  const bad = leaf(other, 'ECDSA-P256');
+  for (const trusted of [[fits], [open]])
+    expect(await handshake(good.pem + cross(fits, open), good.key, trusted)).toBe('!');
+  for (const trusted of [[other], [open]])
+    await expect(handshake(bad.pem + cross(other, open), bad.key, trusted)).rejects.toThrow(
+      /permitted subtree|unknown ca|closed without a byte/i,
+    );
 });

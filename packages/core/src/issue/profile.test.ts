@@ -55,6 +55,7 @@ const OIDS: Record<string, string> = {
   '551d0e': 'subjectKeyIdentifier',
   '551d23': 'authorityKeyIdentifier',
   '551d11': 'subjectAltName',
+  '551d1e': 'nameConstraints',
 };
 
 /** Extensions in order, `!` for critical: neither parser shows criticality. */
@@ -91,6 +92,45 @@ describe('the CA of a generation', () => {
       'subjectKeyIdentifier',
       'authorityKeyIdentifier',
     ]);
+  });
+
+  test('is bound to permitted names by a critical extension, as addresses with masks and plain domains', () => {
+    const nameConstraints = { dnsNames: ['mesh.svc'], ipAddresses: ['10.1.2.3/9', '::1'] };
+    const bound = parseCertificate(
+      issueCa({
+        name: 'mesh',
+        generation: 1,
+        key: key1,
+        serial,
+        notBefore: start,
+        notAfter: end,
+        nameConstraints,
+      }),
+    );
+    expect(extensionsOf(bound)).toContain('nameConstraints!');
+    const ip = (...octets: number[]) => ({ kind: 'ip', octets: Uint8Array.from(octets) });
+    expect(bound.nameConstraints).toEqual({
+      permitted: [
+        { kind: 'dns', value: 'mesh.svc' },
+        ip(10, 0, 0, 0, 255, 128, 0, 0),
+        ip(...new Array<number>(15).fill(0), 1, ...new Array<number>(16).fill(255)),
+      ],
+      excluded: [],
+    });
+    expect(ca1.nameConstraints).toBeUndefined();
+  });
+
+  test.each([
+    { dnsNames: ['*.mesh.svc'] },
+    { dnsNames: ['.mesh.svc'] },
+    { dnsNames: ['mesh svc'] },
+    { ipAddresses: ['10.0.0.0/33'] },
+    { ipAddresses: ['::ffff:10.0.0.0/104'] },
+  ])('is not bound to what is no domain or range: %j', (nameConstraints) => {
+    const dates = { notBefore: start, notAfter: end };
+    expect(() =>
+      issueCa({ name: 'mesh', generation: 1, key: key1, serial, ...dates, nameConstraints }),
+    ).toThrow(/nameConstraints\.(dnsNames|ipAddresses): "/);
   });
 
   test('carries its key identifier as SKI and as AKI', () => {

@@ -2,39 +2,14 @@ import { type Duration, day, duration, minute } from '@handover/material';
 import { z } from 'zod';
 import { consumer } from './consumer.ts';
 import { formatDuration } from './duration.ts';
-import {
-  durationField,
-  exactlyOne,
-  fields,
-  labelSelector,
-  objectName,
-  percentField,
-  text,
-} from './fields.ts';
+import { durationField, exactlyOne, fields, objectName, percentField, text } from './fields.ts';
+import { issueTo, nameConstraints } from './issue-to.ts';
 import { keyField } from './key-field.ts';
 import { frame, namespacedMetadata } from './metadata.ts';
 import type { Fraction } from './percent.ts';
 
 const none = duration(0);
 const year = duration(365 * day);
-const dnsPattern = () =>
-  text(
-    /^[A-Za-z0-9*_]([-A-Za-z0-9*_.]*[A-Za-z0-9*_])?$/,
-    253,
-    'a pattern of DNS names',
-    'write it like *.mesh.svc',
-  );
-
-const issueTo = fields({
-  namespaceSelector: labelSelector()
-    .optional()
-    .describe('Namespaces whose Leaves may name this authority; without it only its own, with {} all.'),
-  dnsNames: z
-    .array(dnsPattern())
-    .max(100)
-    .optional()
-    .describe('Patterns of DNS names that may be issued; without it any in the own namespace.'),
-}).describe('Who may have leaves, and of which names.');
 
 const rotation = fields({
   at: percentField().optional().describe('Share of the lifetime after which a rotation begins. Default 80%.'),
@@ -112,6 +87,7 @@ const spec = fields({
     .describe('How long each generation of the CA is valid.'),
   issueTo: issueTo.prefault({}),
   adopt: adopt.optional(),
+  nameConstraints: nameConstraints.optional(),
   rotation: rotation.prefault({}).describe('When and how the CA is rotated.'),
   bundle: fields({
     configMapName: objectName().optional().describe('Name of its ConfigMap. Default: <name>-trust.'),

@@ -39,6 +39,9 @@ const OCTET = '(0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])';
 const IP_FORM = new RegExp(`^(${OCTET}(\\.${OCTET}){3}|[0-9a-fA-F]*:[0-9a-fA-F:]*[0-9a-fA-F:.]*)$`);
 const URI_FORM = /^[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/;
 
+const SERVER_NEEDS_NAME =
+  'usages has server, and clients match a server by dnsNames or ipAddresses; give one of them, or usages: [client]';
+
 const attribute = () =>
   text(
     /^[^\p{Cc}]{1,64}$/u,
@@ -147,19 +150,26 @@ const spec = fields({
           .join(' || '),
         message: 'names nobody; give dnsNames, ipAddresses, uris or subject.commonName',
       },
+      {
+        rule: [
+          "(has(self.usages) && !self.usages.exists(usage, usage == 'server'))",
+          ...['dnsNames', 'ipAddresses'].map((name) => `(has(self.${name}) && size(self.${name}) > 0)`),
+        ].join(' || '),
+        message: SERVER_NEEDS_NAME,
+      },
     ],
   });
 
 export const leafSchema = fields({ ...frame('Leaf'), metadata: namespacedMetadata, spec })
   .superRefine(({ spec }, context) => {
-    const { subject, dnsNames, ipAddresses, uris } = spec;
+    const { subject, dnsNames, ipAddresses, uris, usages } = spec;
+    const refuse = (message: string) => context.addIssue({ code: 'custom', path: ['spec'], message });
+    const hosts = dnsNames.length + ipAddresses.length;
     const named = subject.commonName !== undefined || subject.organizations.length > 0;
-    if (named || dnsNames.length + ipAddresses.length + uris.length > 0) return;
-    context.addIssue({
-      code: 'custom',
-      path: ['spec'],
-      message: 'names nobody; give dnsNames, ipAddresses, uris or subject.commonName',
-    });
+    if (!named && hosts + uris.length === 0)
+      refuse('names nobody; give dnsNames, ipAddresses, uris or subject.commonName');
+    // Without a SAN, Node, curl, Python and OpenSSL take the common name for the host name, which nothing here checks as one.
+    else if (usages.includes('server') && hosts === 0) refuse(SERVER_NEEDS_NAME);
   })
   .transform(({ apiVersion, kind, metadata, spec }) => ({
     apiVersion,

@@ -217,6 +217,26 @@ describe('messages say where, what was there and what is allowed', () => {
       'a.yaml: Leaf envoy: spec.key: "RSA-1024" is not a key algorithm; use ECDSA-P256, ECDSA-P384, RSA-2048, RSA-3072, RSA-4096',
     ],
     [
+      'a pattern with two stars',
+      authority({ issueTo: { dnsNames: ['*.*.svc'] } }),
+      'a.yaml: Authority mesh: spec.issueTo.dnsNames[0]: "*.*.svc" is not a pattern of DNS names; write it like *.mesh.svc, with at most one *, which stands within one label; {namespace} is the namespace of the Leaf',
+    ],
+    [
+      'an address for a domain',
+      authority({ nameConstraints: { dnsNames: ['10.0.0.1'] } }),
+      'a.yaml: Authority mesh: spec.nameConstraints.dnsNames[0]: "10.0.0.1" is an IP address; list it in ipAddresses',
+    ],
+    [
+      'constraints of nothing',
+      authority({ nameConstraints: {} }),
+      'a.yaml: Authority mesh: spec.nameConstraints: has no list; give dnsNames, ipAddresses or both',
+    ],
+    [
+      'a server without a host name',
+      leaf({ dnsNames: [], subject: { commonName: 'envoy' } }),
+      'a.yaml: Leaf envoy: spec: usages has server, and clients match a server by dnsNames or ipAddresses; give one of them, or usages: [client]',
+    ],
+    [
       'both schedules',
       authority({ rotation: { at: '80%', before: '30d' } }),
       'a.yaml: Authority mesh: spec.rotation: has both at and before; give one of them',
@@ -555,6 +575,7 @@ test('every rule that joins fields reaches the API server too', () => {
   expect(ruled).toEqual([
     'Authority',
     'Authority.spec.adopt',
+    'Authority.spec.nameConstraints',
     'Authority.spec.rotation',
     'Authority.spec.consumers[]',
     'Authority.spec.consumers[].status',

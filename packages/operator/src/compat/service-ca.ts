@@ -61,6 +61,8 @@ export const leafIdOf = ({ namespace, name }: ServiceSeen): string => `${namespa
 /** The Leaf that a Service's annotation asks for. Throws RESOURCE_INVALID when it cannot be one. */
 export const leafOf = (service: ServiceSeen, authority: string): Leaf => {
   const { namespace, name, secretName } = service;
+  // A subject has room for 64 characters; cut short it would be the name of another.
+  const commonName = `${name}.${namespace}.svc`;
   const leaf = parseResource(
     {
       apiVersion: API_VERSION,
@@ -69,7 +71,7 @@ export const leafOf = (service: ServiceSeen, authority: string): Leaf => {
       spec: {
         authority,
         secretName,
-        subject: { commonName: `${name}.${namespace}.svc`.slice(0, 64) },
+        ...(commonName.length > 64 ? {} : { subject: { commonName } }),
         dnsNames: namesOf(service),
         usages: ['server'],
       },

@@ -84,7 +84,16 @@ test('a Leaf of another namespace is refused until issueTo allows it, and then b
   expect(certificate(await secretText('far', 'tls.crt', 'team')).subjectAltName).toBe('DNS:far.team.svc');
   await stage.cluster.apply(leaf('thief', { dnsNames: ['server.default.svc'] }, 'team'));
   const refused = await until(async () => condition(stage, 'Leaf', 'thief', 'Ready', 'team'), 'a condition');
-  expect(refused.message).toContain('server.default.svc');
+  expect(refused.message).toContain('spec.dnsNames: "server.default.svc" is not allowed');
+  await stage.cluster.apply(
+    leaf('masters', { subject: { commonName: 'admin', organizations: ['system:masters'] } }, 'team'),
+  );
+  const masters = await until(
+    async () => condition(stage, 'Leaf', 'masters', 'Ready', 'team'),
+    'the other condition',
+  );
+  expect(masters).toMatchObject({ status: 'False', reason: 'Refused' });
+  expect(masters.message).toMatch(/^authority default\/mesh refuses it: spec\.subject\./);
 });
 
 test('a Secret that somebody else keeps is not touched, and the Leaf says whose it is; with their word it is taken over', async () => {

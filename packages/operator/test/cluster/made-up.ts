@@ -16,6 +16,8 @@ const wait = of('0s', '3m', '999999999ms', '-1s');
 const share = of('1%', '99%', '66%', '100%');
 const attribute = of('a', 'Zürich', '𝒳'.repeat(64), 'x'.repeat(65), '\u0085');
 const label = of('', 'a', 'a.b_c-d', 'x'.repeat(63), '-');
+/** One at most, so that not every object has a bad one. */
+const one = <T>(item: fc.Arbitrary<T>) => fc.array(item, { maxLength: 1 });
 const some = <T>(item: fc.Arbitrary<T>) => fc.uniqueArray(item, { minLength: 1, maxLength: 2 });
 const maybe = <T>(fields: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record(fields, { requiredKeys: [] });
 const selector = maybe({
@@ -57,7 +59,26 @@ export const madeUp: fc.Arbitrary<Json> = fc.oneof(
       maybe({ at: share, settle: wait, patience: wait, paused: fc.boolean(), strategy: of('Instant') }),
       maybe({ before: of('1h', '30d'), maxConcurrentRollouts: fc.constantFrom(1, 100, 101) }),
     ),
-    issueTo: maybe({ namespaceSelector: selector, dnsNames: some(of('*', '*.a', 'a*b.c', '.')) }),
+    issueTo: maybe({
+      namespaceSelector: selector,
+      dnsNames: one(of('*', '*.a', 'a*b.c', '{namespace}.*.x', 'a.b', '*{namespace}', '.', '*.*', '{a}')),
+      uris: one(of('spiffe://*.a/b', 'a:{namespace}', "a:!$&'()+,;=[]@%?#", '*:a', 'a:**', 'a:{')),
+      ipAddresses: one(
+        of('1.2.3.4/0', '::/128', '::1', '1.2.3.4/33', '1::2::3', '1.2.3.4/', '::ffff:1.2.3.4'),
+      ),
+      subjects: maybe({
+        commonNames: one(of('*', 'ä *', '{namespace}', '😀', '**', '}', '\u0085', 'x'.repeat(128))),
+        organizations: one(of('system:*', '')),
+      }),
+      usages: one(of('server', 'client', 'x')),
+      keys: one(of('RSA-2048', 'x')),
+      minLifetime: of('10s', '2h'),
+      maxLifetime: of('2h', '10y', '1h'),
+    }),
+    nameConstraints: maybe({
+      dnsNames: one(of('a', 'a.b', 'A_b', '1.2.3.4', '.a', '*.a', `${'x'.repeat(64)}.a`)),
+      ipAddresses: one(of('1.2.3.4/8', '::/0', 'x')),
+    }),
     bundle: maybe({ configMapName: name }),
     consumers: fc.array(consumer, { maxLength: 1 }),
   }).map((spec) => authority(spec)),

@@ -45,8 +45,16 @@ export const GOOD: readonly (readonly [string, Json])[] = [
           matchLabels: { team: 'a' },
           matchExpressions: [{ key: 'example.com/tier', operator: 'In', values: ['x', 'y'] }],
         },
-        dnsNames: ['*.mesh.svc'],
+        dnsNames: ['*.mesh.svc', 'web-*.{namespace}.svc', 'a_b.example', '*'],
+        uris: ['spiffe://mesh/ns/{namespace}/sa/*', 'spiffe://*.mesh/x', 'urn:x'],
+        ipAddresses: ['10.0.0.0/8', '10.0.0.1', '2001:db8::/32', '::1'],
+        subjects: { commonNames: ['*.{namespace}.svc', 'Zürich'], organizations: ['team-{namespace}'] },
+        usages: ['server', 'client'],
+        keys: ['ECDSA-P256', 'RSA-4096'],
+        minLifetime: '10m',
+        maxLifetime: '90d',
       },
+      nameConstraints: { dnsNames: ['mesh.svc', 'svc'], ipAddresses: ['10.0.0.0/8', '2001:db8::/32'] },
       rotation: {
         at: '80%',
         strategy: 'Phased',
@@ -74,6 +82,19 @@ export const GOOD: readonly (readonly [string, Json])[] = [
     }),
   ],
   ['a schedule by time', authority({ lifetime: '18mo', rotation: { before: '30d', strategy: 'Instant' } })],
+  [
+    'lists that allow nothing',
+    authority({
+      issueTo: {
+        dnsNames: [],
+        uris: [],
+        ipAddresses: [],
+        subjects: { commonNames: [], organizations: [] },
+        usages: [],
+        keys: [],
+      },
+    }),
+  ],
   ['selectors that select everything', authority({ issueTo: { namespaceSelector: {} } })],
   ['a Leaf', leaf()],
   [
@@ -98,6 +119,7 @@ export const GOOD: readonly (readonly [string, Json])[] = [
     leaf({
       dnsNames: [],
       subject: { organizations: ['Example'] },
+      usages: ['client'],
       reload: { signal: { pidFile: '/run/a.pid', signal: 'SIGHUP' } },
     }),
   ],
@@ -257,6 +279,58 @@ export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
     /matchExpressions\[0\].operator: Unsupported value/,
   ],
   [
+    'a pattern of DNS names with two stars',
+    authority({ issueTo: { dnsNames: ['a.b', '*.*.svc'] } }),
+    /spec.issueTo.dnsNames\[1\]: .*at most one \*/,
+  ],
+  [
+    'a pattern with many stars',
+    authority({ issueTo: { dnsNames: [`${'*a'.repeat(60)}*b`] } }),
+    /spec.issueTo.dnsNames\[0\]: .*at most one \*/,
+  ],
+  [
+    'a pattern with an unknown placeholder',
+    authority({ issueTo: { dnsNames: ['*.{name}.svc'] } }),
+    /spec.issueTo.dnsNames\[0\]: .*\{namespace\}/,
+  ],
+  [
+    'a pattern of URIs with two stars',
+    authority({ issueTo: { uris: ['spiffe://mesh/*/*'] } }),
+    /spec.issueTo.uris\[0\]: .*at most one \*/,
+  ],
+  [
+    'a pattern of common names with two stars',
+    authority({ issueTo: { subjects: { commonNames: ['*:*'] } } }),
+    /spec.issueTo.subjects.commonNames\[0\]: .*at most one \*/,
+  ],
+  [
+    'a pattern of organizations with a brace',
+    authority({ issueTo: { subjects: { organizations: ['{'] } } }),
+    /spec.issueTo.subjects.organizations\[0\]: /,
+  ],
+  [
+    'a range with a star',
+    authority({ issueTo: { ipAddresses: ['10.0.0.*'] } }),
+    /spec.issueTo.ipAddresses\[0\]: .*10.0.0.0\/8/,
+  ],
+  [
+    'an unknown usage',
+    authority({ issueTo: { usages: ['email'] } }),
+    /spec.issueTo.usages\[0\]: Unsupported value: "email"/,
+  ],
+  ['an unknown key', authority({ issueTo: { keys: ['Ed25519'] } }), /spec.issueTo.keys\[0\]: Unsupported/],
+  ['name constraints of nothing', authority({ nameConstraints: {} }), /spec.nameConstraints: .*has no list/],
+  [
+    'an empty list of name constraints',
+    authority({ nameConstraints: { dnsNames: [] } }),
+    /spec.nameConstraints.dnsNames: .*at least 1/,
+  ],
+  [
+    'a constraint with a dot in front',
+    authority({ nameConstraints: { dnsNames: ['.mesh.svc'] } }),
+    /spec.nameConstraints.dnsNames\[0\]: .*without a dot in front/,
+  ],
+  [
     'a name too long for its default ConfigMap',
     authority({}, 'a'.repeat(250)),
     /spec.bundle.configMapName: .*would be too long/,
@@ -264,7 +338,17 @@ export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
   ['a name in capitals', authority({}, 'Mesh'), /metadata.name: /],
   ['a Leaf without an authority', { ...leaf(), spec: { dnsNames: ['a'] } }, /spec.authority: Required/],
   ['a Leaf without a spec', { ...leaf(), spec: undefined }, /spec: Required/],
-  ['a Leaf of nobody', leaf({ dnsNames: [] }), /spec: .*names nobody; give dnsNames/],
+  ['a Leaf of nobody', leaf({ dnsNames: [], usages: ['client'] }), /spec: .*names nobody; give dnsNames/],
+  [
+    'a Leaf for a server with a common name alone',
+    leaf({ dnsNames: [], subject: { commonName: 'payments.prod.svc' } }),
+    /spec: .*usages has server, and clients match a server by dnsNames or ipAddresses/,
+  ],
+  [
+    'a Leaf for a server with a URI alone',
+    leaf({ dnsNames: [], uris: ['spiffe://mesh/x'], usages: ['client', 'server'] }),
+    /spec: .*usages has server/,
+  ],
   ['an inner wildcard', leaf({ dnsNames: ['a', 'b.*.c'] }), /spec.dnsNames\[1\]: /],
   ['a name with a trailing dot', leaf({ dnsNames: ['a.b.'] }), /spec.dnsNames\[0\]: /],
   ['too many names', leaf({ dnsNames: many(101) }), /spec.dnsNames: Too many: 101/],
@@ -338,7 +422,7 @@ export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
 
 /** Everything the parser says about a resource that the API server takes. */
 export const LEFT_OVER =
-  /is out of bounds; use |is not less than the lifetime|does not fit: a rotation|list it in ipAddresses|is not an IPv4 or IPv6 address|holds no certificate|matchLabels/;
+  /is out of bounds; use |is not less than the lifetime|does not fit: a rotation|list it in ipAddresses|is not an IPv4 or IPv6 address|holds no certificate|matchLabels|is longer than maxLifetime|is not an IP address or range|is an IPv4 address in IPv6 form/;
 
 /** Taken by the API server and refused by the parser: the operator answers with a condition. This list is meant to be whole. */
 export const LEFT_TO_CONDITIONS: readonly (readonly [string, Json, RegExp])[] = [
@@ -373,6 +457,21 @@ export const LEFT_TO_CONDITIONS: readonly (readonly [string, Json, RegExp])[] = 
     'an IPv6 address with too many groups',
     leaf({ ipAddresses: ['1:2:3:4:5:6:7:8:9'] }),
     /spec.ipAddresses\[0\]: .*is not an IPv4 or IPv6 address/,
+  ],
+  [
+    'a shortest lifetime above the longest',
+    authority({ issueTo: { minLifetime: '2h', maxLifetime: '1h' } }),
+    /spec.issueTo.minLifetime: .*is longer than maxLifetime/,
+  ],
+  [
+    'a prefix longer than the address',
+    authority({ issueTo: { ipAddresses: ['10.0.0.0/33'] } }),
+    /spec.issueTo.ipAddresses\[0\]: .*is not an IP address or range/,
+  ],
+  [
+    'an IPv4 range in IPv6 form',
+    authority({ nameConstraints: { ipAddresses: ['::ffff:10.0.0.0/104'] } }),
+    /spec.nameConstraints.ipAddresses\[0\]: .*is an IPv4 address in IPv6 form/,
   ],
   [
     'an inline text without a certificate',
