@@ -1,10 +1,14 @@
 import type { AuthorityState, Generation } from '@handover/core';
 import { type Certificate, HandoverError, PrivateKey, parseCertificates } from '@handover/material';
+import { readHistory } from './ledger/history.ts';
 import type { AuthorityId, AuthorityRecord } from './ports.ts';
 
 const FORMAT = 'handover.dev/authority/1';
 
-export const formatAuthority = (id: AuthorityId, { state, certificates, keys }: AuthorityRecord): string =>
+export const formatAuthority = (
+  id: AuthorityId,
+  { state, certificates, keys, history = [] }: AuthorityRecord,
+): string =>
   `${JSON.stringify(
     {
       format: FORMAT,
@@ -12,6 +16,7 @@ export const formatAuthority = (id: AuthorityId, { state, certificates, keys }: 
       state,
       certificates: [...certificates.values()].map(({ pem }) => pem),
       keys: Object.fromEntries([...keys].map(([number, key]) => [number, key.exportPem()])),
+      ...(history.length === 0 ? {} : { history }),
     },
     null,
     1,
@@ -106,5 +111,5 @@ export function parseAuthority(id: AuthorityId, text: string, path: string): Aut
         `lacks the key of generation ${generation.number}; restore it from a backup`,
       );
   }
-  return { state, certificates, keys };
+  return { state, certificates, keys, history: readHistory(value.history) };
 }

@@ -19,6 +19,8 @@ import type {
   resolveTlsProfile,
 } from '@handover/material';
 import type { Catalogue } from './catalogue.ts';
+import type { HistoryStep } from './ledger/history.ts';
+import type { Ledger } from './ledger/ledger.ts';
 import type { Duties } from './policy-for.ts';
 
 /** `namespace/name` of an Authority. */
@@ -33,6 +35,8 @@ export interface AuthorityRecord {
   readonly certificates: ReadonlyMap<string, Certificate>;
   /** Keys of the generations that the state lists and has a key for. */
   readonly keys: ReadonlyMap<number, PrivateKey>;
+  /** The steps that led here, oldest first. Nothing is decided on it. */
+  readonly history?: readonly HistoryStep[] | undefined;
 }
 
 /** What is remembered about an object beside its data, in the same write. */
@@ -220,6 +224,8 @@ export interface Home {
   readonly resources?: ResourceReader | undefined;
   /** Undefined: `localIssuer` with `keys` and `random`. */
   readonly issuer?: Issuer | undefined;
+  /** Undefined: nothing that is issued here outlives the process. */
+  readonly ledger?: Ledger | undefined;
 }
 
 export interface HomeFacts {

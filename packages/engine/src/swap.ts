@@ -1,6 +1,7 @@
 import { applyTransition, type Made, SKEW, type Swap } from '@handover/core';
 import { after, type Certificate } from '@handover/material';
 import { certificatesFor, issuerOf, signerOf } from './act.ts';
+import { stepOf, withStep } from './ledger/history.ts';
 import type { Sight } from './observe.ts';
 import { anchorOf } from './policy-for.ts';
 import type { AuthorityRecord, Home } from './ports.ts';
@@ -42,7 +43,7 @@ export async function swapAuthority(home: Home, sight: Sight, swap: Swap): Promi
   const { duties, record } = sight;
   const { mint, cross } = neededBy(swap);
   const at = home.clock.now();
-  const issuer = issuerOf(home);
+  const issuer = issuerOf(home, sight, swap);
   const certificates = new Map<string, Certificate>(record?.certificates);
   const keys = new Map(record?.keys);
   let ca: Certificate | undefined;
@@ -80,11 +81,12 @@ export async function swapAuthority(home: Home, sight: Sight, swap: Swap): Promi
     ...(x === undefined ? {} : { cross: { fingerprint: x.fingerprint, notAfter: x.notAfter } }),
   };
   const state = applyTransition(record?.state, swap, made, swap.revision);
-  await home.authorities.swap(duties.id, swap.expect, only({ state, certificates, keys }));
+  const history = withStep(record?.history, stepOf(sight, swap, at, home.ledger));
+  await home.authorities.swap(duties.id, swap.expect, only({ state, certificates, keys, history }));
 }
 
 /** Drops what the state no longer lists: above all, keys. */
-const only = ({ state, certificates, keys }: AuthorityRecord): AuthorityRecord => {
+const only = ({ state, certificates, keys, history }: AuthorityRecord): AuthorityRecord => {
   const listed = new Set([
     ...state.generations.flatMap(({ anchors }) => anchors.map(({ fingerprint }) => fingerprint)),
     ...state.crosses.map(({ fingerprint }) => fingerprint),
@@ -96,5 +98,6 @@ const only = ({ state, certificates, keys }: AuthorityRecord): AuthorityRecord =
     state,
     certificates: new Map([...certificates].filter(([fingerprint]) => listed.has(fingerprint))),
     keys: new Map([...keys].filter(([number]) => numbers.has(number))),
+    history,
   };
 };

@@ -2,6 +2,7 @@ import type { AuthorityStatus, Status } from '@handover/engine';
 import type { Instant } from '@handover/material';
 import { amount } from '../amount.ts';
 import { printable } from '../printable.ts';
+import { lastRotation } from './show-history.ts';
 import { timeLeft } from './waiting.ts';
 
 const SHOWN = 10;
@@ -24,6 +25,7 @@ const authorityLines = (
   authority: AuthorityStatus,
   colours: boolean,
   now: Instant | undefined,
+  alone: boolean,
 ): readonly string[] => {
   const { phase, generations, blockedBy, leaves, consumers, notes, expiring } = authority;
   const short = (text: string | null | undefined): string => text?.slice(0, 12) ?? '-';
@@ -49,13 +51,16 @@ const authorityLines = (
       ({ name, evidence, at, remark }) =>
         `  consumer ${name}  ${evidence ?? 'no evidence; rests on settle'}${at === null ? '' : ` at ${at}`}${remark === undefined ? '' : `; ${remark}`}`,
     ),
+    ...(alone ? lastRotation(authority.history) : []),
   ];
 };
 
 /** As text. With `now` times are counted from it. */
 export const showStatus = (status: Status, colours: boolean, now?: Instant): string => {
   const lines = [
-    ...status.authorities.flatMap((authority) => authorityLines(authority, colours, now)),
+    ...status.authorities.flatMap((authority) =>
+      authorityLines(authority, colours, now, status.authorities.length === 1),
+    ),
     ...status.trustBundles.flatMap(({ name, targets }) => [
       `trust bundle ${name}`,
       ...more(targets, ({ object, certificates }) => `    ${object}  ${amount(certificates, 'certificate')}`),
