@@ -38,7 +38,10 @@ export class OperatorLog {
   }
 
   readonly on = (event: OperatorEvent): void => {
-    if (event.kind === 'issued') return this.#issued.info(issuedLine(event.entry));
+    if (event.kind === 'issued') {
+      this.#issued.info(issuedLine(event.entry));
+      return;
+    }
     const { level, ...said } = this.#wordsFor(event);
     this.#log[level](said);
     if (event.kind !== 'acted') return;

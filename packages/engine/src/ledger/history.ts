@@ -73,7 +73,8 @@ export const stepOf = (sight: Sight, swap: Swap, at: Instant, ledger: Ledger | u
   };
 };
 
-const sizeOf = (steps: readonly HistoryStep[]): number => Buffer.byteLength(JSON.stringify(steps));
+/** With the comma in front of it. */
+const sizeOf = (step: HistoryStep): number => Buffer.byteLength(JSON.stringify(step)) + 1;
 
 const withoutEvidence = ({ evidence: _, ...step }: HistoryStep): HistoryStep => step;
 
@@ -82,11 +83,20 @@ export const withStep = (
   history: readonly HistoryStep[] | undefined,
   step: HistoryStep,
 ): readonly HistoryStep[] => {
-  let steps = [...(history ?? []), step].slice(-MOST_STEPS);
-  for (let oldest = 0; oldest < steps.length && sizeOf(steps) > MOST_BYTES; oldest++)
-    steps = steps.map((each, index) => (index === oldest ? withoutEvidence(each) : each));
-  while (steps.length > 1 && sizeOf(steps) > MOST_BYTES) steps = steps.slice(1);
-  return steps;
+  const newestFirst = [...(history ?? []), step].slice(-MOST_STEPS).reverse();
+  let left = MOST_BYTES - 1;
+  const kept: HistoryStep[] = [];
+  for (const bare of newestFirst.map(withoutEvidence)) {
+    left -= sizeOf(bare);
+    if (left >= 0) kept.push(bare);
+  }
+  for (const [index, bare] of kept.entries()) {
+    const full = newestFirst[index] ?? bare;
+    left -= sizeOf(full) - sizeOf(bare);
+    if (left < 0) break;
+    kept[index] = full;
+  }
+  return kept.reverse();
 };
 
 const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
