@@ -224,8 +224,8 @@ export interface Home {
   readonly resources?: ResourceReader | undefined;
   /** Undefined: `localIssuer` with `keys` and `random`. */
   readonly issuer?: Issuer | undefined;
-  /** Undefined: nothing that is issued here outlives the process. */
-  readonly ledger?: Ledger | undefined;
+  /** Stated by every home and every copy of one. Undefined: nothing that is issued here outlives the process. */
+  readonly ledger: Ledger | undefined;
 }
 
 export interface HomeFacts {
