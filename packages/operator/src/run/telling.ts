@@ -65,8 +65,16 @@ export class Telling {
     if (entry.kind === 'canary') return;
     const { kind, namespace, name } = entry.for;
     const declared = find(register, kind, `${namespace}/${name}`);
-    if (declared !== undefined)
-      this.#tell(declared, 'Normal', 'CertificateIssued', 'Issue', issuedNote(entry));
+    if (declared === undefined) return;
+    const note = issuedNote(entry);
+    const happening = {
+      type: 'Normal',
+      reason: 'CertificateIssued',
+      action: 'Issue',
+      note,
+      minor: true,
+    } as const;
+    this.#recorder.tell(regardingOf(declared), happening);
   }
 
   /** A TrustBundle's fight over one of its targets, when it begins. */
