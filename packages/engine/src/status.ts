@@ -44,7 +44,7 @@ export interface AuthorityStatus {
   readonly notes: readonly string[];
   /** What would be done now, in sentences. */
   readonly next: readonly string[];
-  /** The steps that led here, oldest first; `handover status` alone shows them. */
+  /** The steps that led here, oldest first; only where one authority was asked for. */
   readonly history?: readonly HistoryStatus[];
 }
 
@@ -212,7 +212,8 @@ export async function statusOf(
   for (const id of only === undefined ? catalogue.authorities.keys() : [only]) {
     const sight = await observe(home, catalogue, id);
     const made = plan(sight.seen, sight.duties.policy, sight.now);
-    authorities.push({ ...authorityStatus(sight, made), history: historyOf(sight.record?.history) });
+    const history = only === undefined ? {} : { history: historyOf(sight.record?.history) };
+    authorities.push({ ...authorityStatus(sight, made), ...history });
     for (const { code, object, message } of made.notes)
       if (code === 'Critical' || code === 'ExpiringSoon')
         expiring.push(`${code}: Authority ${id}: ${object} ${message}`);

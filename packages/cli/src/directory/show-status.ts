@@ -25,7 +25,6 @@ const authorityLines = (
   authority: AuthorityStatus,
   colours: boolean,
   now: Instant | undefined,
-  alone: boolean,
 ): readonly string[] => {
   const { phase, generations, blockedBy, leaves, consumers, notes, expiring } = authority;
   const short = (text: string | null | undefined): string => text?.slice(0, 12) ?? '-';
@@ -51,16 +50,14 @@ const authorityLines = (
       ({ name, evidence, at, remark }) =>
         `  consumer ${name}  ${evidence ?? 'no evidence; rests on settle'}${at === null ? '' : ` at ${at}`}${remark === undefined ? '' : `; ${remark}`}`,
     ),
-    ...(alone ? lastRotation(authority.history) : []),
+    ...lastRotation(authority.history),
   ];
 };
 
 /** As text. With `now` times are counted from it. */
 export const showStatus = (status: Status, colours: boolean, now?: Instant): string => {
   const lines = [
-    ...status.authorities.flatMap((authority) =>
-      authorityLines(authority, colours, now, status.authorities.length === 1),
-    ),
+    ...status.authorities.flatMap((authority) => authorityLines(authority, colours, now)),
     ...status.trustBundles.flatMap(({ name, targets }) => [
       `trust bundle ${name}`,
       ...more(targets, ({ object, certificates }) => `    ${object}  ${amount(certificates, 'certificate')}`),
