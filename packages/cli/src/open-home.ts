@@ -42,7 +42,7 @@ async function openAnyHome(flags: HomeFlags, context: Context): Promise<OpenHome
   }
   if (resources !== undefined) {
     const { openCertgenHome } = await import('./kubernetes/certgen.ts');
-    const certgen = await openCertgenHome(flags, resources, false);
+    const certgen = await openCertgenHome(flags, resources, false, context);
     const { home, catalogue, close } = certgen;
     return { home, catalogue, now: () => home.clock.now(), view: undefined, certgen, close };
   }

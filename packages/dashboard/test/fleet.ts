@@ -74,6 +74,7 @@ export class Fleet {
     random: (bytes) => randomBytes(bytes),
     // As in a cluster: who uses what is found, so that nobody unknown is waited for.
     facts: { consumersFound: true, cacheLag: duration(0), trustNamespace: 'default' },
+    ledger: undefined,
   };
 
   #consumer(name: string): ConsumerFound {

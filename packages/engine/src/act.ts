@@ -1,6 +1,7 @@
-import type { Action, BundleWrite, LeafSeen, LeafWrite, ObjectSeen, StampAction } from '@handover/core';
+import type { Action, BundleWrite, LeafSeen, LeafWrite, ObjectSeen, StampAction, Swap } from '@handover/core';
 import { type Certificate, encodePem, HandoverError, type Instant } from '@handover/material';
 import { localIssuer } from './issuer.ts';
+import { loggedIssuer } from './ledger/logged-issuer.ts';
 import type { Sight } from './observe.ts';
 import { specOf } from './policy-for.ts';
 import type { Contents, Credential, Home, Issuer, ObjectId, ObjectRecord } from './ports.ts';
@@ -29,7 +30,14 @@ export async function act(home: Home, sight: Sight, action: Action): Promise<voi
 }
 
 /** Whoever signs for this home. */
-export const issuerOf = (home: Home): Issuer => home.issuer ?? localIssuer(home.keys, home.random);
+export const issuerOf = (home: Home, sight: Sight, action: Swap | LeafWrite): Issuer =>
+  loggedIssuer(
+    home.issuer ?? localIssuer(home.keys, home.random),
+    home.ledger,
+    sight,
+    action,
+    home.clock.now(),
+  );
 
 async function stamp(home: Home, sight: Sight, { consumer, stamp }: StampAction): Promise<void> {
   if (home.rollouts === undefined) {
@@ -192,7 +200,12 @@ const issued = async (
   const asked = sight.duties.leaves.get(action.object);
   if (asked === undefined) throw new TypeError(`no Leaf asks for ${action.object}`);
   const by = signerOf(sight, generation);
-  const { certificate, key } = await issuerOf(home).leaf({ leaf: asked, by, notBefore, notAfter });
+  const { certificate, key } = await issuerOf(home, sight, action).leaf({
+    leaf: asked,
+    by,
+    notBefore,
+    notAfter,
+  });
   return {
     leaf: certificate,
     behind: [],

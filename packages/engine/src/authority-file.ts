@@ -1,5 +1,6 @@
 import type { AuthorityState, Generation } from '@handover/core';
 import { type Certificate, HandoverError, PrivateKey, parseCertificates } from '@handover/material';
+import { readHistory } from './ledger/history.ts';
 import type { AuthorityId, AuthorityRecord } from './ports.ts';
 import { SealKey } from './seal.ts';
 
@@ -7,7 +8,7 @@ const FORMAT = 'handover.dev/authority/1';
 
 export const formatAuthority = (
   id: AuthorityId,
-  { state, certificates, keys, sealKey }: AuthorityRecord,
+  { state, certificates, keys, sealKey, history = [] }: AuthorityRecord,
 ): string =>
   `${JSON.stringify(
     {
@@ -17,6 +18,7 @@ export const formatAuthority = (
       certificates: [...certificates.values()].map(({ pem }) => pem),
       keys: Object.fromEntries([...keys].map(([number, key]) => [number, key.exportPem()])),
       sealKey: sealKey.export(),
+      ...(history.length === 0 ? {} : { history }),
     },
     null,
     1,
@@ -118,5 +120,5 @@ export function parseAuthority(id: AuthorityId, text: string, path: string): Aut
         `lacks the key of generation ${generation.number}; restore it from a backup`,
       );
   }
-  return { state, certificates, keys, sealKey };
+  return { state, certificates, keys, sealKey, history: readHistory(value.history) };
 }

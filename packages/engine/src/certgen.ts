@@ -185,6 +185,7 @@ const countingWrites = (home: Home): { home: Home; count: () => number } => {
       rollouts: home.rollouts,
       resources: home.resources,
       issuer: home.issuer,
+      ledger: home.ledger,
     },
   };
 };

@@ -17,18 +17,25 @@ export {
   targetsOf,
 } from './catalogue.ts';
 export { advance, type CertgenOptions, type CertgenResult, certgen } from './certgen.ts';
+export { processHere } from './directory/asker.ts';
 export { diskFiles, type FileFacts, type Files, type Ownership } from './directory/files.ts';
 export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';
 export { ROTATION_ID } from './directory/requests.ts';
 export { readResources, readYaml } from './directory/resources.ts';
 export { type Listener, passOnce, type RunEvent, runDirectory, work, workOf } from './directory/run.ts';
 export { SteadyClock } from './directory/steady-clock.ts';
+export { Canaries, type CanaryTools } from './evidence/canary.ts';
 export { DeclaredConsumers } from './evidence/consumers.ts';
 export { handshake } from './evidence/handshake.ts';
 export { answerOf, type ProbeTools, probe } from './evidence/probe.ts';
 export { askStatus, readDocument } from './evidence/status-document.ts';
 export { FirstSight } from './first-sight.ts';
 export { localIssuer } from './issuer.ts';
+export type { Asked, Known } from './ledger/asker.ts';
+export type { HistoryStep } from './ledger/history.ts';
+export type { HistoryStatus } from './ledger/history-status.ts';
+export type { Asker, IssuanceLog, IssuedEntry } from './ledger/issued-entry.ts';
+export type { Ledger } from './ledger/ledger.ts';
 export { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
 export {
   type Answered,

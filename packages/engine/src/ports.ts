@@ -20,6 +20,8 @@ import type {
   resolveTlsProfile,
 } from '@handover/material';
 import type { Catalogue } from './catalogue.ts';
+import type { HistoryStep } from './ledger/history.ts';
+import type { Ledger } from './ledger/ledger.ts';
 import type { Duties } from './policy-for.ts';
 import type { Seal, SealKey } from './seal.ts';
 
@@ -37,6 +39,8 @@ export interface AuthorityRecord {
   readonly keys: ReadonlyMap<number, PrivateKey>;
   /** Authenticates what is remembered about the objects made from this state. */
   readonly sealKey: SealKey;
+  /** The steps that led here, oldest first. Nothing is decided on it. */
+  readonly history?: readonly HistoryStep[] | undefined;
 }
 
 /** What is remembered about an object beside its data, in the same write. */
@@ -236,6 +240,8 @@ export interface Home {
   readonly resources?: ResourceReader | undefined;
   /** Undefined: `localIssuer` with `keys` and `random`. */
   readonly issuer?: Issuer | undefined;
+  /** Stated by every home and every copy of one. Undefined: nothing that is issued here outlives the process. */
+  readonly ledger: Ledger | undefined;
 }
 
 export interface HomeFacts {

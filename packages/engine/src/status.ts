@@ -10,6 +10,7 @@ import {
 import { bundleOf, HandoverError, type Instant } from '@handover/material';
 import { type Catalogue, profileObjectOf, targetsOf } from './catalogue.ts';
 import { trustedOf } from './extras.ts';
+import { type HistoryStatus, historyOf } from './ledger/history-status.ts';
 import { observe, type Sight } from './observe.ts';
 import type { AuthorityId, Home } from './ports.ts';
 import { resolveProfile } from './profile.ts';
@@ -43,6 +44,8 @@ export interface AuthorityStatus {
   readonly notes: readonly string[];
   /** What would be done now, in sentences. */
   readonly next: readonly string[];
+  /** The steps that led here, oldest first; only where one authority was asked for. */
+  readonly history?: readonly HistoryStatus[];
 }
 
 export interface LeafStatus {
@@ -209,7 +212,8 @@ export async function statusOf(
   for (const id of only === undefined ? catalogue.authorities.keys() : [only]) {
     const sight = await observe(home, catalogue, id);
     const made = plan(sight.seen, sight.duties.policy, sight.now);
-    authorities.push(authorityStatus(sight, made));
+    const history = only === undefined ? {} : { history: historyOf(sight.record?.history) };
+    authorities.push({ ...authorityStatus(sight, made), ...history });
     for (const { code, object, message } of made.notes)
       if (code === 'Critical' || code === 'ExpiringSoon')
         expiring.push(`${code}: Authority ${id}: ${object} ${message}`);

@@ -1,6 +1,7 @@
 import { applyTransition, type Made, SKEW, type Swap } from '@handover/core';
 import { after, type Certificate } from '@handover/material';
 import { issuerOf, signerOf } from './act.ts';
+import { stepOf, withStep } from './ledger/history.ts';
 import type { Sight } from './observe.ts';
 import { anchorOf } from './policy-for.ts';
 import type { AuthorityRecord, Home } from './ports.ts';
@@ -43,7 +44,7 @@ export async function swapAuthority(home: Home, sight: Sight, swap: Swap): Promi
   const { duties, record } = sight;
   const { mint, cross } = neededBy(swap);
   const at = home.clock.now();
-  const issuer = issuerOf(home);
+  const issuer = issuerOf(home, sight, swap);
   const certificates = new Map<string, Certificate>(record?.certificates);
   const keys = new Map(record?.keys);
   let ca: Certificate | undefined;
@@ -84,11 +85,12 @@ export async function swapAuthority(home: Home, sight: Sight, swap: Swap): Promi
   };
   const state = applyTransition(record?.state, swap, made, swap.revision);
   const sealKey = record?.sealKey ?? SealKey.random(home.random);
-  await home.authorities.swap(duties.id, swap.expect, only({ state, certificates, keys, sealKey }));
+  const history = withStep(record?.history, stepOf(sight, swap, at, home.ledger));
+  await home.authorities.swap(duties.id, swap.expect, only({ state, certificates, keys, sealKey, history }));
 }
 
 /** Drops what the state no longer lists: above all, keys. */
-const only = ({ state, certificates, keys, sealKey }: AuthorityRecord): AuthorityRecord => {
+const only = ({ state, certificates, keys, sealKey, history }: AuthorityRecord): AuthorityRecord => {
   const listed = new Set([
     ...state.generations.flatMap(({ anchors }) => anchors.map(({ fingerprint }) => fingerprint)),
     ...state.crosses.map(({ fingerprint }) => fingerprint),
@@ -101,5 +103,6 @@ const only = ({ state, certificates, keys, sealKey }: AuthorityRecord): Authorit
     certificates: new Map([...certificates].filter(([fingerprint]) => listed.has(fingerprint))),
     keys: new Map([...keys].filter(([number]) => numbers.has(number))),
     sealKey,
+    history,
   };
 };

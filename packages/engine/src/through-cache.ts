@@ -25,6 +25,7 @@ export const throughCache = (home: Home, cached: CachedView): Home => ({
   rollouts: home.rollouts,
   profiles: home.profiles,
   issuer: home.issuer,
+  ledger: home.ledger,
 });
 
 /** A write or a stamp names the version it rests on, which fences it; a creation or a step names nothing that could. */

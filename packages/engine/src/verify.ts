@@ -63,6 +63,7 @@ export const dryRun = (
     reloads: undefined,
     cached: undefined,
     rollouts: { stamp: async () => {} },
+    ledger: undefined,
   };
 };
 

@@ -15,15 +15,16 @@ export const faultyFiles = (
     if (writes === at) throw Object.assign(new Error(fault), { code: fault });
   };
   const guard =
-    <Args extends unknown[]>(work: (...args: Args) => Promise<void>) =>
-    async (...args: Args): Promise<void> => {
+    <Args extends unknown[], T>(work: (...args: Args) => Promise<T>) =>
+    async (...args: Args): Promise<T> => {
       before();
-      await work(...args);
+      return work(...args);
     };
   return {
     ...diskFiles,
     makeDirectory: guard(diskFiles.makeDirectory),
     create: guard(diskFiles.create),
+    append: guard(diskFiles.append),
     symlink: guard(diskFiles.symlink),
     link: guard(diskFiles.link),
     rename: guard(diskFiles.rename),

@@ -54,6 +54,7 @@ export class World {
     keys: dealKey,
     random: (bytes) => randomBytes(bytes),
     facts: { consumersFound: false, cacheLag: duration(0), trustNamespace: 'default' },
+    ledger: undefined,
   };
 
   pass(ms: number): void {

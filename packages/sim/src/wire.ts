@@ -232,6 +232,7 @@ export class Wire {
         trustNamespace: 'sim',
         askedAt: (leaf) => store.askedAt.get(leaf),
       },
+      ledger: undefined,
       rollouts: found
         ? { stamp: (consumer, expect, stamp) => this.#send(() => this.#stage.stamp(consumer, expect, stamp)) }
         : undefined,

@@ -84,7 +84,8 @@ const open = async (
   if (resources === undefined)
     throw usageError('--home kube has no resources of its own here; add --preset envoy-gateway or -f FILE');
   const { openCertgenHome } = await import('../kubernetes/certgen.ts');
-  return openCertgenHome(flags, resources, flags.overwrite === true || flags.rotationId !== undefined);
+  const takesOver = flags.overwrite === true || flags.rotationId !== undefined;
+  return openCertgenHome(flags, resources, takesOver, context);
 };
 
 const inTotal = (results: readonly CertgenResult[]): number =>

@@ -1,5 +1,5 @@
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { instant } from '@handover/material';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
@@ -83,6 +83,30 @@ describe('A directory of one’s own', () => {
       'notBefore',
       'notAfter',
     ]);
+  });
+
+  test('status of one authority shows the last rotation: who asked, why each step was taken, and on what evidence', async () => {
+    await begin();
+    for (const seconds of [0, 200, 400])
+      await handover(['rotate', 'default/internal', '--id', 'q1', '--home', `dir:${dir}`], at(seconds));
+    const { stdout } = await handover(['status', 'default/internal', '--home', `dir:${dir}`], at(400));
+    expect(stdout).toContain(`  last change q1, asked by user ${userInfo().username}\n`);
+    expect(stdout).toMatch(/Z {2}made CA generation 2: rotation q1 was asked for\n/);
+    expect(stdout).toMatch(
+      /Z {2}began to sign with CA generation 2: every verifier holds generation 2 \[2 settled\]\n/,
+    );
+    expect(stdout).toMatch(/Z {2}retired CA generation 1: every presenter .* \[3 settled\]\n/);
+    const one = await handover(['status', 'default/internal', '--json', '--home', `dir:${dir}`], at(400));
+    const { history } = JSON.parse(one.stdout).authorities[0];
+    expect(await statusAt(400)).not.toHaveProperty('history');
+    expect(history.map(({ step }: { readonly step: string }) => step)).toEqual([
+      'mint',
+      'mint',
+      'activate',
+      'retire',
+    ]);
+    const log = readFileSync(join(dir, 'state/log/issued.jsonl'), 'utf8').trim().split('\n');
+    expect(log.map((line) => JSON.parse(line).kind)).toEqual(['ca', 'leaf', 'ca', 'cross', 'leaf']);
   });
 
   test('rotate --wait stays until the old CA is gone, and gives up by name when it takes too long', async () => {

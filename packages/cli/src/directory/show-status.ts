@@ -2,6 +2,7 @@ import type { AuthorityStatus, Status } from '@handover/engine';
 import type { Instant } from '@handover/material';
 import { amount } from '../amount.ts';
 import { printable } from '../printable.ts';
+import { lastRotation } from './show-history.ts';
 import { timeLeft } from './waiting.ts';
 
 const SHOWN = 10;
@@ -49,6 +50,7 @@ const authorityLines = (
       ({ name, evidence, at, remark }) =>
         `  consumer ${name}  ${evidence ?? 'no evidence; rests on settle'}${at === null ? '' : ` at ${at}`}${remark === undefined ? '' : `; ${remark}`}`,
     ),
+    ...lastRotation(authority.history),
   ];
 };
 

@@ -69,6 +69,7 @@ export const tellBoardOf = (board: Board, event: OperatorEvent): void => {
       return;
     case 'started':
     case 'profiled':
+    case 'issued':
       return;
     case 'repaired':
       board.repaired(event.object, `${event.manager} had changed it`);

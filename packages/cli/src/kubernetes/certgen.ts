@@ -1,8 +1,11 @@
 import type { Resource } from '@handover/core';
 import { type CertgenHome, openCertgen } from '@handover/operator';
+import type { Context } from '../context.ts';
 import { usageError } from '../error-line.ts';
+import { createLog } from '../log.ts';
 import { connectKube, podNamespace } from './connect.ts';
 import type { KubeFlags } from './flags.ts';
+import { issuedLine } from './say-operator.ts';
 
 /** A request that hangs is given up after this; a Job is tried again. */
 const REQUEST_MS = 10_000;
@@ -30,12 +33,22 @@ export async function openCertgenHome(
   flags: CertgenFlags,
   resources: readonly Resource[],
   takesOver: boolean,
+  context: Pick<Context, 'stderr' | 'now'>,
 ): Promise<CertgenHome & { close(): void }> {
   const namespace = stateNamespace(flags, resources);
   const end = new AbortController();
   try {
     const { kube } = await connectKube(flags, end.signal, { timeout: REQUEST_MS });
-    const opened = await openCertgen({ kube, namespace, resources, takesOver, signal: end.signal });
+    // The pod's log of a Job has both; stdout is the answer.
+    const log = createLog({ level: 'info', write: (line) => context.stderr.write(line), now: context.now });
+    const opened = await openCertgen({
+      kube,
+      namespace,
+      resources,
+      takesOver,
+      onIssued: (entry) => log.info(issuedLine(entry)),
+      signal: end.signal,
+    });
     return { ...opened, close: () => end.abort() };
   } catch (error) {
     end.abort();

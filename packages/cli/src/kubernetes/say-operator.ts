@@ -1,4 +1,5 @@
 import { explain, type ProfileAction } from '@handover/core';
+import type { IssuedEntry } from '@handover/engine';
 import { HandoverError } from '@handover/material';
 import type { OperatorEvent } from '@handover/operator';
 import type { Logger } from 'pino';
@@ -15,6 +16,9 @@ const saidOf = (action: ProfileAction): string =>
     ? `writes profile ${action.hash.slice(0, 12)}: ${action.why}`
     : `rolls ${action.consumer}: ${action.why}`;
 
+/** One certificate as a line of the log, which adds the time itself. */
+export const issuedLine = ({ at: _, ...entry }: IssuedEntry): object => ({ event: 'issued', ...entry });
+
 interface Words {
   readonly level: Level;
   readonly event: string;
@@ -24,13 +28,20 @@ interface Words {
 /** One line per thing that happened, for a cluster's log. A plan that only waits is said once, and at `debug` each time. */
 export class OperatorLog {
   readonly #log: Logger;
+  /** At every `--log-level`: an audit trail has no gaps. */
+  readonly #issued: Logger;
   readonly #last = new Map<string, string>();
 
   constructor(log: Logger) {
     this.#log = log;
+    this.#issued = log.child({}, { level: 'info' });
   }
 
   readonly on = (event: OperatorEvent): void => {
+    if (event.kind === 'issued') {
+      this.#issued.info(issuedLine(event.entry));
+      return;
+    }
     const { level, ...said } = this.#wordsFor(event);
     this.#log[level](said);
     if (event.kind !== 'acted') return;
@@ -44,7 +55,7 @@ export class OperatorLog {
       });
   };
 
-  #wordsFor(event: OperatorEvent): Words {
+  #wordsFor(event: Exclude<OperatorEvent, { readonly kind: 'issued' }>): Words {
     switch (event.kind) {
       case 'started':
         return { level: 'info', event: 'started', identity: event.identity };

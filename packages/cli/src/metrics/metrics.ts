@@ -136,6 +136,7 @@ export class Metrics {
         return;
       case 'started':
       case 'refused':
+      case 'issued':
       case 'untold':
         return;
       default:

@@ -98,6 +98,10 @@ export const ERROR_CODES: Readonly<Record<string, ErrorEntry>> = {
   ),
   IDENTITY_REFUSED: entry('OpenSSL refuses the certificate or key.', 'Use a stronger key.'),
   INSTALL_OPTION: entry('An option of `handover install` is wrong.', 'See `handover install --help`.'),
+  ISSUANCE_LOG_UNWRITABLE: entry(
+    'The issuance log cannot be written, so nothing is issued.',
+    'Mend what the message names; it is tried again.',
+  ),
   ISSUE_DATES: entry('A certificate would end before it begins.', 'Check the lifetimes and the clock.'),
   ISSUE_GENERATION: entry('A generation is not a whole number from 1 on.', 'Report it.'),
   ISSUE_KEY_MISMATCH: entry('The signing key does not belong to the CA.', 'Restore the state; report it.'),

@@ -1,6 +1,7 @@
 import { annotationsPage } from './annotations.ts';
 import { commandsPage } from './commands.ts';
 import { errorsPage } from './errors.ts';
+import { issuedPage } from './issued.ts';
 import { metricsPage } from './metrics.ts';
 import { resourcesPage } from './resources.ts';
 
@@ -9,6 +10,7 @@ export const reference = async (): Promise<Readonly<Record<string, string>>> => 
   'annotations.md': annotationsPage(),
   'commands.md': await commandsPage(),
   'errors.md': errorsPage(),
+  'issuance-log.md': issuedPage(),
   'metrics.md': await metricsPage(),
   'resources.md': resourcesPage(),
 });

@@ -79,7 +79,7 @@ const missing = (
 };
 
 /** Stands for whoever reads an object without anybody saying so. */
-const somebody = (object: string): ConsumerSeen => ({
+export const somebody = (object: string): ConsumerSeen => ({
   id: `whoever reads ${object}`,
   reload: 'unknown',
   ownersWord: false,
@@ -92,7 +92,7 @@ const somebody = (object: string): ConsumerSeen => ({
 });
 
 /** Managed objects without a known reader, where readers have to be declared. */
-const unread = (world: World, seen: Observed): readonly string[] => {
+export const unread = (world: World, seen: Observed): readonly string[] => {
   if (world.policy.consumersFound) return [];
   const read = new Set(seen.consumers.flatMap((consumer) => consumer.verifies));
   // A Secret that cannot be made yet, because an adopted CA signs nothing, has no reader: waiting for one would be for ever.

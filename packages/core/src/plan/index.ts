@@ -25,6 +25,7 @@ export type {
 export { type Action, type Phase, type Plan, phaseOf, plan, type Swap } from './plan.ts';
 export type { BundlePolicy, LeafPolicy, Policy } from './policy.ts';
 export type { StampAction } from './rollouts.ts';
+export { type Shown, shownFor } from './shown.ts';
 export { covers, formatStamp, parseStamp, type Stamp } from './stamp.ts';
 export { type Lack, type Standing, standings } from './standing.ts';
 export { applyTransition, type Made, type Transition } from './transition.ts';

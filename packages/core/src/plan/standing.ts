@@ -38,7 +38,7 @@ const STRENGTH: readonly EvidenceKind[] = [
   'unused',
 ];
 
-const weakestOf = (findings: readonly Finding[]): Pick<Standing, 'by' | 'at'> => {
+export const weakestOf = (findings: readonly Finding[]): Pick<Standing, 'by' | 'at'> => {
   let weakest: Pick<Standing, 'by' | 'at'> = { by: undefined, at: undefined };
   for (const finding of findings) {
     if (!finding.ok) return { by: undefined, at: undefined };

@@ -2,6 +2,7 @@ import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from 'no
 import { chmod, chown, link, mkdir, open, rename, rm, symlink, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HandoverError } from '@handover/material';
+import { appendLines } from './append.ts';
 
 export interface Ownership {
   readonly mode: number;
@@ -29,6 +30,8 @@ export interface FileWriter {
   makeDirectory(path: string, mode: number): Promise<void>;
   /** Creates the file whole and durable; it must not exist. */
   create(path: string, content: string | Uint8Array, ownership: Ownership): Promise<void>;
+  /** Adds whole lines, durable, to a file that is made if need be; a last line that was cut short is ended first. */
+  append(path: string, lines: string, mode: number): Promise<{ readonly size: number }>;
   symlink(target: string, path: string): Promise<void>;
   /** A second name for a file; fails when the name is taken. */
   link(from: string, to: string): Promise<void>;
@@ -134,6 +137,7 @@ export const diskFiles: Files = {
         await file.close();
       }
     }),
+  append: (path, lines, mode) => tried('append to', path, () => appendLines(path, lines, mode)),
   symlink: (target, path) => tried('link', path, () => symlink(target, path)),
   link: (from, to) => link(from, to),
   rename: (from, to) => tried('replace', to, () => rename(from, to)),

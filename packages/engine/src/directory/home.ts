@@ -3,12 +3,16 @@ import { resolve } from 'node:path';
 import { generateKey, type KeySource, type Leaf, type Resource } from '@handover/core';
 import { duration, HandoverError, type Instant } from '@handover/material';
 import { type Catalogue, catalogueOf, secretOf } from '../catalogue.ts';
+import { Canaries } from '../evidence/canary.ts';
 import { DeclaredConsumers } from '../evidence/consumers.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import { type Meters, NO_METERS } from '../meters.ts';
 import type { Clock, EvidenceSource, Home, HomeFacts, ObjectId, ReloadHooks } from '../ports.ts';
 import { accountNumber } from './accounts.ts';
+import { processHere } from './asker.ts';
 import { DirectoryAuthorities } from './authorities.ts';
 import { diskFiles, type Files, type Ownership } from './files.ts';
+import { DirectoryIssuanceLog } from './issuance-log.ts';
 import { lockHolder, takeLock } from './lock.ts';
 import { DirectoryObjects } from './objects.ts';
 import { refuseWritableByOthers } from './permissions.ts';
@@ -43,6 +47,7 @@ export class DirectoryHome implements Home {
   readonly random = (bytes: number): Uint8Array => randomBytes(bytes);
   readonly facts: HomeFacts;
   readonly meters: Meters;
+  readonly ledger: Ledger;
   readonly #uid: number | undefined;
   #ownership: ReadonlyMap<ObjectId, Leaf['spec']['files']> = new Map();
 
@@ -53,8 +58,10 @@ export class DirectoryHome implements Home {
     this.keys = options.keys ?? generateKey;
     const { meters = NO_METERS } = options;
     this.meters = meters;
+    const log = new DirectoryIssuanceLog(this.files, `${this.state}/log`);
+    const tools = { keys: this.keys, random: this.random, log };
     this.evidence =
-      options.evidence ?? new DeclaredConsumers({ keys: this.keys, random: this.random, meters });
+      options.evidence ?? new DeclaredConsumers({ ...tools, meters, canaries: new Canaries(tools) });
     this.#uid = 'uid' in options ? options.uid : process.getuid?.();
     this.facts = {
       consumersFound: false,
@@ -69,6 +76,11 @@ export class DirectoryHome implements Home {
     });
     this.authorities = new DirectoryAuthorities(this.files, `${this.state}/authorities`);
     this.requests = new DirectoryRequests(this.files, `${this.state}/requests`);
+    this.ledger = {
+      issued: (entry) => log.issued(entry),
+      known: (asked) => this.requests.known(asked),
+      self: processHere(),
+    };
     this.reloads =
       options.reloads ??
       new DirectoryReloads(this.files, `${this.state}/reloads`, this.path, () => this.clock.now(), meters);

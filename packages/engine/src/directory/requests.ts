@@ -1,13 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import type { AuthorityState } from '@handover/core';
 import { HandoverError, type Instant } from '@handover/material';
+import type { Asked, Known } from '../ledger/asker.ts';
+import type { Asker } from '../ledger/issued-entry.ts';
 import type { AuthorityId, RequestSource } from '../ports.ts';
+import { userHere } from './asker.ts';
 import { type Files, replaceFile } from './files.ts';
 
 interface Request {
   readonly authority: AuthorityId;
   readonly rotate?: string;
   readonly distrust?: number;
+  /** The user whose process asked. */
+  readonly by?: Pick<Asker, 'user' | 'uid'>;
 }
 
 export const ROTATION_ID = /^[A-Za-z0-9][-A-Za-z0-9._:@+]{0,127}$/;
@@ -38,7 +43,13 @@ export class DirectoryRequests implements RequestSource {
     if (known) return;
     await this.#files.makeDirectory(this.#root, 0o700);
     const name = `${String(now).padStart(15, '0')}-${randomBytes(4).toString('hex')}.json`;
-    await replaceFile(this.#files, this.#root, name, `${JSON.stringify(request)}\n`, 0o600);
+    await replaceFile(
+      this.#files,
+      this.#root,
+      name,
+      `${JSON.stringify({ ...request, by: userHere() })}\n`,
+      0o600,
+    );
   }
 
   #list(): readonly (readonly [path: string, request: Request])[] {
@@ -64,6 +75,25 @@ export class DirectoryRequests implements RequestSource {
     return {
       rotate: mine.flatMap(({ rotate }) => (typeof rotate === 'string' ? [rotate] : [])),
       distrust: mine.flatMap(({ distrust }) => (typeof distrust === 'number' ? [distrust] : [])),
+    };
+  }
+
+  /** Who asked for a rotation or a distrust; what no command asked for, an annotation in the YAML did. */
+  known(asked: Asked): Known {
+    if (asked.kind === 'Leaf' || asked.kind === 'Authority') return {};
+    const found = this.#list().find(
+      ([, { authority, rotate, distrust }]) =>
+        authority === asked.authority &&
+        (asked.kind === 'rotate' ? rotate === asked.id : distrust === asked.generation),
+    );
+    if (found === undefined) return { askedBy: { via: 'annotation' } };
+    const { user, uid } = found[1].by ?? {};
+    return {
+      askedBy: {
+        via: 'request',
+        ...(typeof user === 'string' ? { user: user.slice(0, 256) } : {}),
+        ...(typeof uid === 'number' ? { uid } : {}),
+      },
     };
   }
 

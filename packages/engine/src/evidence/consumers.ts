@@ -88,7 +88,7 @@ export class DeclaredConsumers implements EvidenceSource {
       }
     }
     if (record !== undefined && consumer.probe !== undefined) {
-      const shown = await probe(consumer.probe, record, this.#tools, now);
+      const shown = await probe({ ...consumer.probe, authority: duties.id }, record, this.#tools, now);
       this.#tools.meters?.asked('probe', answerOf(shown));
       proofs.push(...(shown?.proofs ?? []));
       stripsCross = shown?.stripsCross ?? false;

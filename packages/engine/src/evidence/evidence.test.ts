@@ -183,14 +183,14 @@ describe('A probe', () => {
       const { files, oldCa, bothCas, record, next, current } = await begin();
       const mtls = { requestCert: true, rejectUnauthorized: true, minVersion: version, maxVersion: version };
       const before = await probe(
-        { address: await serve({ ...files, ca: oldCa, ...mtls }), mtls: true },
+        { authority: 'default/mesh', address: await serve({ ...files, ca: oldCa, ...mtls }), mtls: true },
         record,
         tools,
         now,
       );
       expect(before?.proofs).toMatchObject([{ issuer: current }, { anchors: [current], refuses: [next] }]);
       const after = await probe(
-        { address: await serve({ ...files, ca: bothCas, ...mtls }), mtls: true },
+        { authority: 'default/mesh', address: await serve({ ...files, ca: bothCas, ...mtls }), mtls: true },
         record,
         tools,
         now,
@@ -202,9 +202,11 @@ describe('A probe', () => {
   test('counts for nothing where the control is accepted too, and says nothing where nobody answers', async () => {
     const { files, bothCas, record, current } = await begin();
     const open = await serve({ ...files, ca: bothCas, requestCert: true, rejectUnauthorized: false });
-    const shown = await probe({ address: open, mtls: true }, record, tools, now);
+    const shown = await probe({ authority: 'default/mesh', address: open, mtls: true }, record, tools, now);
     expect(shown?.proofs).toEqual([{ by: 'probed', at: now, issuer: current, leaf: expect.any(String) }]);
-    expect(await probe({ address: '127.0.0.1:1', mtls: true }, record, tools, now)).toBeUndefined();
+    expect(
+      await probe({ authority: 'default/mesh', address: '127.0.0.1:1', mtls: true }, record, tools, now),
+    ).toBeUndefined();
   });
 
   test('sees a presenter that strips X from its chain', async () => {
@@ -218,8 +220,14 @@ describe('A probe', () => {
       cert: parseCertificates(chain).certificates[0]?.pem,
       key: secret('a', 'tls.key'),
     });
-    expect((await probe({ address: whole, mtls: false }, record, tools, now))?.stripsCross).toBe(false);
-    expect((await probe({ address: alone, mtls: false }, record, tools, now))?.stripsCross).toBe(true);
+    expect(
+      (await probe({ authority: 'default/mesh', address: whole, mtls: false }, record, tools, now))
+        ?.stripsCross,
+    ).toBe(false);
+    expect(
+      (await probe({ authority: 'default/mesh', address: alone, mtls: false }, record, tools, now))
+        ?.stripsCross,
+    ).toBe(true);
   });
 
   test('of a server that still serves the old leaf holds the old CA until it reloads', async () => {
@@ -337,7 +345,7 @@ test('a server that goes over to its new leaf one process at a time still serves
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const issuerOf = async (): Promise<string | undefined> =>
-    (await probe({ address, mtls: false }, record, tools, now))?.proofs[0]?.issuer;
+    (await probe({ authority: 'default/mesh', address, mtls: false }, record, tools, now))?.proofs[0]?.issuer;
   const [next, previous] = record.state.generations.map(({ anchors }) => anchors[0].fingerprint);
   expect(await issuerOf()).toBe(next);
   let connections = 0;

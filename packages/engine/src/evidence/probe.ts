@@ -1,26 +1,20 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { issueCa, issueLeaf, type KeySource, type Proof } from '@handover/core';
-import {
-  after,
-  type Certificate,
-  encodePem,
-  hour,
-  type Instant,
-  minute,
-  PrivateKey,
-  parseCertificate,
-} from '@handover/material';
+import type { Proof } from '@handover/core';
+import type { Certificate, Instant } from '@handover/material';
 import type { Answered, Meters } from '../meters.ts';
-import type { AuthorityRecord } from '../ports.ts';
+import type { AuthorityId, AuthorityRecord } from '../ports.ts';
+import { Canaries, type CanaryTools, controlOf } from './canary.ts';
 import { type ClientCertificate, handshake } from './handshake.ts';
 
-export interface ProbeTools {
-  readonly keys: KeySource;
-  readonly random: (bytes: number) => Uint8Array;
+export interface ProbeTools extends CanaryTools {
   readonly meters?: Meters | undefined;
+  /** Kept from probe to probe, so that not each of them makes its own. */
+  readonly canaries?: Canaries | undefined;
 }
 
 export interface ProbeTarget {
+  /** Whose evidence it is; canaries are written down under it. */
+  readonly authority: AuthorityId;
   readonly address: string;
   readonly mtls: boolean;
 }
@@ -42,39 +36,6 @@ const split = (address: string): { host: string; port: number } => {
   return { host: address.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(address.slice(at + 1)) };
 };
 
-/** A client certificate of one CA alone, without X: X would be accepted through the old CA. No SAN, ten minutes at most. */
-const canaryOf = (ca: Certificate, caKey: PrivateKey, tools: ProbeTools, now: Instant): ClientCertificate => {
-  const key = tools.keys('ECDSA-P256');
-  const der = issueLeaf({
-    issuer: ca,
-    issuerKey: caKey.key,
-    publicKey: key.publicKey,
-    serial: tools.random(16),
-    subject: { commonName: 'handover canary' },
-    dnsNames: [],
-    ipAddresses: [],
-    uris: [],
-    usages: ['client'],
-    notBefore: after(now, -5 * minute),
-    notAfter: after(now, 5 * minute),
-  });
-  return { cert: encodePem('CERTIFICATE', der), key: PrivateKey.of(key.privateKey).exportPem() };
-};
-
-/** The same of a CA that nobody can trust: a port that accepts it accepts anybody. */
-const controlOf = (tools: ProbeTools, now: Instant): ClientCertificate => {
-  const key = tools.keys('ECDSA-P256');
-  const ca = issueCa({
-    name: 'handover control',
-    generation: 1,
-    key,
-    serial: tools.random(16),
-    notBefore: after(now, -hour),
-    notAfter: after(now, hour),
-  });
-  return canaryOf(parseCertificate(ca), PrivateKey.of(key.privateKey), tools, now);
-};
-
 /** Looks at a server with real handshakes. Undefined: nobody answers there. */
 export async function probe(
   target: ProbeTarget,
@@ -88,7 +49,7 @@ export async function probe(
   const first = await handshake(host, port, target.mtls ? control : undefined);
   if (first.kind === 'unreachable') return undefined;
   const checks = target.mtls && first.accepted === false;
-  const trust = checks ? await probeTrust(host, port, record, tools, now) : undefined;
+  const trust = checks ? await probeTrust(target, record, tools, now) : undefined;
   // Over TLS 1.2 a refusal ends the handshake before the chain can be looked at; whoever was accepted has seen it.
   const chain = first.chain.length > 0 ? first.chain : (trust?.chain ?? []);
   const again = await lookAgain(host, port, target.mtls ? control : undefined, record);
@@ -166,12 +127,13 @@ const strips = (
 
 /** One canary per generation that can sign; the control has been refused by the same port. */
 const probeTrust = async (
-  host: string,
-  port: number,
+  target: ProbeTarget,
   record: AuthorityRecord,
   tools: ProbeTools,
   now: Instant,
 ): Promise<{ readonly proof: Proof | undefined; readonly chain: readonly Certificate[] }> => {
+  const { host, port } = split(target.address);
+  const canaries = tools.canaries ?? new Canaries(tools);
   let chain: readonly Certificate[] = [];
   const anchors: string[] = [];
   const refuses: string[] = [];
@@ -180,10 +142,10 @@ const probeTrust = async (
     anchors: [anchor],
     role,
   } of record.state.generations) {
-    const ca = record.certificates.get(anchor.fingerprint);
-    const key = record.keys.get(number);
-    if (ca === undefined || key === undefined || role === 'previous' || role === 'distrusted') continue;
-    const result = await handshake(host, port, canaryOf(ca, key, tools, now));
+    if (role === 'previous' || role === 'distrusted') continue;
+    const canary = await canaries.of(target.authority, record, number, now);
+    if (canary === undefined) continue;
+    const result = await handshake(host, port, canary);
     if (result.kind === 'unreachable' || result.accepted === undefined) continue;
     if (result.chain.length > 0) chain = result.chain;
     (result.accepted ? anchors : refuses).push(anchor.fingerprint);

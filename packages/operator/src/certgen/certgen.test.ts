@@ -1,5 +1,5 @@
 import { parseResources, type Resource } from '@handover/core';
-import { type CertgenResult, envoyGateway } from '@handover/engine';
+import { type CertgenResult, envoyGateway, type IssuedEntry } from '@handover/engine';
 import {
   connect,
   type Kube,
@@ -64,6 +64,32 @@ const bundle = async (): Promise<string> => {
   return Buffer.from(found?.webhooks[0]?.clientConfig.caBundle ?? '', 'base64').toString();
 };
 const writes = (): number => server.requests.filter(({ method }) => method !== 'GET').length;
+
+test('every certificate that a run makes is told of, with its serial, before anything holds it', async () => {
+  const entries: IssuedEntry[] = [];
+  const before: number[] = [];
+  const home = await openCertgen({
+    kube,
+    namespace: NAMESPACE,
+    resources: preset,
+    takesOver: true,
+    onIssued: (entry) => {
+      entries.push(entry);
+      before.push(writes());
+    },
+    signal: end.signal,
+  });
+  const first = writes();
+  await home.run({ overwrite: false, rotationId: 'install' });
+  expect(entries[0]).toMatchObject({ kind: 'ca', generation: 1 });
+  expect(before[0]).toBe(first);
+  const known = entries.map(({ fingerprint }) => fingerprint);
+  const leaves = entries.filter(({ kind }) => kind === 'leaf');
+  expect(leaves.length).toBeGreaterThan(1);
+  for (const { for: leaf } of leaves)
+    for (const { fingerprint } of parseCertificates(await text(leaf.name, 'tls.crt')).certificates)
+      expect(known).toContain(fingerprint);
+});
 
 /** A pod by itself that mounts a Secret and says nothing about itself. */
 const silentPod = (name: string, secretName: string, ownerReferences: readonly object[] = []): KubeObject =>

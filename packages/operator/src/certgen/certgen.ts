@@ -5,6 +5,7 @@ import {
   type CertgenResult,
   certgen,
   type Home,
+  type IssuedEntry,
   type ObjectId,
   type RandomSecret,
   secretOf,
@@ -25,6 +26,8 @@ export interface CertgenHomeOptions {
   readonly resources: readonly Resource[];
   /** Whether what is there and not ours may become ours. */
   readonly takesOver: boolean;
+  /** A certificate was made; nothing holds it yet. */
+  readonly onIssued?: ((entry: IssuedEntry) => void) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -73,6 +76,7 @@ export async function openCertgen(options: CertgenHomeOptions): Promise<CertgenH
     }),
     wordOf: (id) => words.get(id),
     nudge: false,
+    onIssued: options.onIssued,
     signal,
     onChange: () => {},
     onState: () => {},
@@ -176,6 +180,7 @@ const withRequests = (
   facts: home.facts,
   rollouts: home.rollouts,
   resources: home.resources,
+  ledger: home.ledger,
 });
 
 const makeRandomSecret = async (

@@ -1,3 +1,5 @@
+import type { IssuedEntry } from '@handover/engine';
+
 /** What an authority of one's own has to say: words for any log, without plans and without keys. */
 export type EmbedEvent =
   | { readonly kind: 'started'; readonly identity: string }
@@ -16,6 +18,8 @@ export type EmbedEvent =
       /** What the next step waits for; empty: nothing is left to do. */
       readonly waitsFor: readonly string[];
     }
+  /** A certificate was made; nothing holds it yet. Write it down where you keep an audit trail. */
+  | { readonly kind: 'issued'; readonly entry: IssuedEntry }
   | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }
   /** What cannot be written now, and why; empty: everything can again. Said when it changes. */
   | { readonly kind: 'obstructed'; readonly authority: string; readonly obstacles: readonly string[] }

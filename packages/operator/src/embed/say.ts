@@ -19,6 +19,7 @@ export const sayToStranger = (event: OperatorEvent): EmbedEvent | undefined => {
     case 'started':
     case 'leading':
     case 'repaired':
+    case 'issued':
     case 'obstructed':
     case 'refused':
     case 'failed':

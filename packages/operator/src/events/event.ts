@@ -18,6 +18,8 @@ export interface Happening {
   /** What was being done. */
   readonly action: string;
   readonly note: string;
+  /** One of many, each of them said once: it gives way to all others. */
+  readonly minor?: boolean;
 }
 
 const CONTROLLER = 'handover.dev/operator';

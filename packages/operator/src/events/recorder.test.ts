@@ -86,6 +86,20 @@ test('about one object no more than twenty-five come in a row, then one a minute
   );
 });
 
+test('of a thousand minor ones at once most are left out, and none keeps another out', async () => {
+  for (let turn = 0; turn < 1_000; turn++)
+    recorder.tell(
+      { ...about, uid: `leaf ${turn}`, name: `leaf-${turn}` },
+      { ...happening('new'), minor: true },
+    );
+  for (let turn = 0; turn < 20; turn++) recorder.tell(about, happening(`n${turn}`));
+  await until(async () => {
+    const messages = (await written()).map(({ message }) => message);
+    return messages.filter((message) => message !== 'new').length === 20;
+  });
+  expect((await written()).length).toBeLessThanOrEqual(72);
+});
+
 test('an API server that takes none holds nothing up, and is complained of once', async () => {
   server.faults.add({ times: 3, status: 403, reason: 'Forbidden' });
   for (let turn = 0; turn < 3; turn++) recorder.tell(about, happening(`n${turn}`));

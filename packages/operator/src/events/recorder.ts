@@ -17,6 +17,8 @@ const BURST = 25;
 const REFILL_MS = minute;
 /** Events that wait to be written; more are dropped. */
 const MOST_WAITING = 200;
+/** Of which at most so many are minor: a thousand new leaves must not keep out the Event that says what a step waits for. */
+const MOST_MINOR = 50;
 /** The same again within this time is counted on the Event that is there; an API server forgets Events after an hour. */
 const SAME_MS = 50 * minute;
 /** How often the count of an Event is brought up to date. */
@@ -59,14 +61,16 @@ export class EventRecorder {
       this.#again(told, now);
       return;
     }
-    const leftOut = this.#mayTell(regarding.uid, now);
+    const { minor = false } = happening;
+    const leftOut = this.#mayTell(regarding.uid, now, minor ? MOST_MINOR : MOST_WAITING);
     if (leftOut === undefined) return;
     const note =
       leftOut === 0 ? happening.note : `${happening.note} (${leftOut} more Events about it were left out)`;
     const object = eventOf(regarding, { ...happening, note }, this.#options.identity, now);
     const { name, namespace } = object.metadata;
     if (this.#told.size >= MOST_KNOWN) this.#told.clear();
-    this.#told.set(key, { name, namespace, at: now, count: 1, countedAt: now });
+    // What comes once is not counted on.
+    if (!minor) this.#told.set(key, { name, namespace, at: now, count: 1, countedAt: now });
     this.#queue(async () => {
       const { kube, signal } = this.#options;
       await kube.create(events, object, { namespace: namespaceOf(regarding), signal });
@@ -87,13 +91,13 @@ export class EventRecorder {
   }
 
   /** How many were left out before; undefined: this one is, too. */
-  #mayTell(uid: string, now: Instant): number | undefined {
+  #mayTell(uid: string, now: Instant, most: number): number | undefined {
     const before = this.#allowances.get(uid) ?? { left: BURST, at: now, leftOut: 0 };
     const gained = Math.floor((now - before.at) / REFILL_MS);
     const left = Math.min(BURST, before.left + Math.max(0, gained));
     const at = gained > 0 ? now : before.at;
     if (this.#allowances.size >= MOST_KNOWN) this.#allowances.clear();
-    const may = left > 0 && this.#waiting.length < MOST_WAITING;
+    const may = left > 0 && this.#waiting.length < most;
     this.#allowances.set(uid, {
       left: may ? left - 1 : left,
       at,

@@ -3,16 +3,20 @@ import { generateKey, type KeySource } from '@handover/core';
 import {
   type AuthorityId,
   type CachedView,
+  Canaries,
   type Clock,
   DeclaredConsumers,
   type EvidenceSource,
   FirstSight,
   type Home,
   type HomeFacts,
+  type IssuedEntry,
   idOf,
+  type Ledger,
   type Meters,
   type ObjectId,
   type ProfilePlatform,
+  processHere,
   type ResourceReader,
   type StoredObject,
   WatchedClock,
@@ -20,6 +24,7 @@ import {
 import { Informer, type Kube, type Secret, secrets } from '@handover/kube';
 import { after, duration, HandoverError, type Instant, second } from '@handover/material';
 import { isMap } from '../json.ts';
+import { knownIn } from '../resources/askers.ts';
 import { type Register, type RegisterOptions, registerOf } from '../resources/catalogue.ts';
 import type { Declarations } from '../resources/declarations.ts';
 import type { Declared } from '../resources/declared.ts';
@@ -82,6 +87,10 @@ export interface KubeHomeOptions {
   /** All evidence there is, instead of what this home would look for. */
   readonly evidence?: EvidenceSource | undefined;
   readonly keys?: KeySource | undefined;
+  /** This process, by the name that it has in the Lease. */
+  readonly identity?: string | undefined;
+  /** A certificate was made; nothing holds it yet. */
+  readonly onIssued?: ((entry: IssuedEntry) => void) | undefined;
   readonly meters?: Meters | undefined;
   /** Ends watches and reads. */
   readonly signal: AbortSignal;
@@ -118,6 +127,7 @@ export class KubeHome implements Home {
   readonly keys: KeySource;
   readonly random = (bytes: number): Uint8Array => randomBytes(bytes);
   readonly facts: HomeFacts;
+  readonly ledger: Ledger;
   readonly #states: Informer<Secret> | undefined;
   readonly #firstSight: FirstSight;
   readonly #showing: Showing;
@@ -135,7 +145,14 @@ export class KubeHome implements Home {
       now: () => after(this.#now(), 2 * second),
       setBacks: () => this.clock.setBacks?.() ?? [],
     });
-    const tools = { keys: this.keys, random: this.random, meters: options.meters };
+    const issued = async (entry: IssuedEntry): Promise<void> => options.onIssued?.(entry);
+    this.ledger = {
+      issued,
+      known: (asked) => knownIn(options.declarations.all(), asked),
+      self: options.identity ?? processHere(),
+    };
+    const making = { keys: this.keys, random: this.random, log: { issued } };
+    const tools = { ...making, meters: options.meters, canaries: new Canaries(making) };
     this.#showing = new Showing(tools);
     this.#declared = new DeclaredConsumers(tools);
     const clock = new WatchedClock(

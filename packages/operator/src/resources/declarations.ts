@@ -154,6 +154,7 @@ export class GivenResources implements Declarations {
         version: '',
         generation: 0,
         createdAt: instant(0),
+        managers: {},
         resource,
         problem: undefined,
         status: undefined,

@@ -1,6 +1,7 @@
 import { parseResource, type Resource } from '@handover/core';
 import type { KubeObject } from '@handover/kube';
 import { HandoverError, type Instant, instant } from '@handover/material';
+import { type Managers, managersIn } from './askers.ts';
 
 /** A resource as somebody wrote it, read as far as it can be. */
 export interface Declared {
@@ -11,6 +12,7 @@ export interface Declared {
   readonly version: string;
   readonly generation: number;
   readonly createdAt: Instant;
+  readonly managers: Managers;
   readonly resource: Resource | undefined;
   /** Why it cannot be read. */
   readonly problem: string | undefined;
@@ -28,6 +30,7 @@ export const declaredOf = (kind: string, object: KubeObject): Declared => {
     version: metadata.resourceVersion ?? '',
     generation: metadata.generation ?? 0,
     createdAt: instant(Date.parse(metadata.creationTimestamp ?? '') || 0),
+    managers: managersIn(metadata.managedFields),
     status,
   };
   try {

@@ -1,3 +1,4 @@
+import type { IssuedEntry } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { Compatibility } from '../compat/compatibility.ts';
 import type { Held } from '../home/held.ts';
@@ -19,6 +20,7 @@ export interface Listener {
   workloadChanged(): void;
   platformProfileChanged(): void;
   repaired(object: string, manager: string): void;
+  issued(entry: IssuedEntry): void;
   trouble(what: string, error: unknown): void;
 }
 
@@ -109,6 +111,8 @@ export function openHome({
       if (authority !== undefined) listener.stateChanged(authority);
     },
     onTrouble: (what, error) => listener.trouble(what, error),
+    identity: operator.identity,
+    onIssued: (entry) => listener.issued(entry),
     onRepair: (object, manager) => listener.repaired(object, manager),
     onNudgeFailed: (error) =>
       operator.on({ kind: 'failed', what: 'nudging a pod', error, retryAt: undefined }),

@@ -1,5 +1,5 @@
 import type { Action, Plan, ProfileAction } from '@handover/core';
-import type { Meters, Sight, Vitals } from '@handover/engine';
+import type { IssuedEntry, Meters, Sight, Vitals } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import type { Instant } from '@handover/material';
 import type { Compat } from '../install/index.ts';
@@ -26,6 +26,8 @@ export type OperatorEvent =
     }
   | { readonly kind: 'profiled'; readonly profile: string; readonly actions: readonly ProfileAction[] }
   | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }
+  /** A certificate was made; nothing holds it yet. */
+  | { readonly kind: 'issued'; readonly entry: IssuedEntry }
   /** What cannot be written now, and why; empty: everything can again. Said when it changes. */
   | { readonly kind: 'obstructed'; readonly authority: string; readonly obstacles: readonly string[] }
   | { readonly kind: 'refused'; readonly object: string; readonly why: string }

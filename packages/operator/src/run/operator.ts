@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { type Plan, plan } from '@handover/core';
-import { idOf, observe, type Sight, throughCache } from '@handover/engine';
+import { type IssuedEntry, idOf, observe, type Sight, throughCache } from '@handover/engine';
 import { type LeaderLease, lead } from '@handover/kube';
 import type { Compatibility } from '../compat/compatibility.ts';
 import type { Held } from '../home/held.ts';
@@ -214,6 +214,13 @@ export class Operator {
       void this.#home
         ?.register()
         .then((register) => this.#term?.reports.repaired(register, keepers, object, manager));
+    },
+    issued: (entry: IssuedEntry): void => {
+      this.#options.on({ kind: 'issued', entry });
+      void this.#home?.register().then(
+        (register) => this.#term?.reports.issued(register, entry),
+        () => {}, // an Event less; the pass that reads the same resources says why
+      );
     },
     trouble: (what: string, error: unknown): void => this.#trouble(what, error),
   };

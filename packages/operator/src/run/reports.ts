@@ -1,4 +1,10 @@
-import { authorityRef, type Outcome, type ProfileOutcome, vitalsOf } from '@handover/engine';
+import {
+  authorityRef,
+  type IssuedEntry,
+  type Outcome,
+  type ProfileOutcome,
+  vitalsOf,
+} from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { HandoverError } from '@handover/material';
 import type { Compatibility } from '../compat/compatibility.ts';
@@ -64,6 +70,10 @@ export class Reports {
 
   repaired(register: Register, keepers: Iterable<string>, object: string, manager: string): void {
     this.#telling?.repaired(register, keepers, object, manager);
+  }
+
+  issued(register: Register, entry: IssuedEntry): void {
+    this.#telling?.issued(register, entry);
   }
 
   /** What is there to be kept, and what of it nobody can make sense of. */

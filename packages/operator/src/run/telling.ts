@@ -1,7 +1,8 @@
 import { API_VERSION } from '@handover/core';
-import type { AuthorityId, ObjectId, Outcome } from '@handover/engine';
+import type { AuthorityId, IssuedEntry, ObjectId, Outcome } from '@handover/engine';
 import type { Happening, Regarding } from '../events/event.ts';
 import { Happenings } from '../events/happenings.ts';
+import { issuedNote } from '../events/issued.ts';
 import { EventRecorder, type RecorderOptions } from '../events/recorder.ts';
 import type { Register } from '../resources/catalogue.ts';
 import type { Declared } from '../resources/declared.ts';
@@ -57,6 +58,23 @@ export class Telling {
       if (declared !== undefined)
         this.#tell(declared, 'Normal', 'Repaired', 'Write', `${object} was changed by ${manager}; put right`);
     }
+  }
+
+  /** A certificate, on the resource that it was made for. Canaries are in the log alone: they end within minutes. */
+  issued(register: Register, entry: IssuedEntry): void {
+    if (entry.kind === 'canary') return;
+    const { kind, namespace, name } = entry.for;
+    const declared = find(register, kind, `${namespace}/${name}`);
+    if (declared === undefined) return;
+    const note = issuedNote(entry);
+    const happening = {
+      type: 'Normal',
+      reason: 'CertificateIssued',
+      action: 'Issue',
+      note,
+      minor: true,
+    } as const;
+    this.#recorder.tell(regardingOf(declared), happening);
   }
 
   /** A TrustBundle's fight over one of its targets, when it begins. */

@@ -173,7 +173,7 @@ export class PodConsumers implements EvidenceSource {
     const seen = await Promise.all(
       pods.map(async ([pod]) => ({
         pod,
-        shown: record === undefined ? undefined : await showing.of(pod, record, now),
+        shown: record === undefined ? undefined : await showing.of(pod, duties.id, record, now),
       })),
     );
     const why =

@@ -65,19 +65,19 @@ const showing = (): Showing =>
 test('a pod that showed a CA which is retired meanwhile is asked until it shows it no more, then left alone', async () => {
   const { pod, seen } = await asked('web-1');
   const shows = showing();
-  await shows.of(seen, recordOf(1, 'ca2', 'ca1'), T0);
-  await shows.of(seen, recordOf(2, 'ca2'), after(T0, 5_000));
-  await shows.of(seen, recordOf(2, 'ca2'), after(T0, 10_000));
+  await shows.of(seen, 'default/mesh', recordOf(1, 'ca2', 'ca1'), T0);
+  await shows.of(seen, 'default/mesh', recordOf(2, 'ca2'), after(T0, 5_000));
+  await shows.of(seen, 'default/mesh', recordOf(2, 'ca2'), after(T0, 10_000));
   expect(pod.times).toBe(3);
   pod.anchors = ['ca2', 'company'];
-  const last = await shows.of(seen, recordOf(2, 'ca2'), after(T0, 15_000));
+  const last = await shows.of(seen, 'default/mesh', recordOf(2, 'ca2'), after(T0, 15_000));
   expect(last?.proofs[0]?.anchors).toEqual(['ca2', 'company']);
-  await shows.of(seen, recordOf(2, 'ca2'), after(T0, 60_000));
+  await shows.of(seen, 'default/mesh', recordOf(2, 'ca2'), after(T0, 60_000));
   expect(pod.times).toBe(4);
 });
 
 test('a document of another pod says nothing about the one that was asked', async () => {
   const { seen } = await asked('web-2');
-  const shown = await showing().of(seen, recordOf(1, 'ca2', 'ca1'), T0);
+  const shown = await showing().of(seen, 'default/mesh', recordOf(1, 'ca2', 'ca1'), T0);
   expect(shown?.proofs).toMatchObject([{ anchors: [], issuer: 'unknown' }]);
 });

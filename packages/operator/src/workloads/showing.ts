@@ -1,5 +1,12 @@
 import type { Proof } from '@handover/core';
-import { type AuthorityRecord, answerOf, askStatus, type ProbeTools, probe } from '@handover/engine';
+import {
+  type AuthorityId,
+  type AuthorityRecord,
+  answerOf,
+  askStatus,
+  type ProbeTools,
+  probe,
+} from '@handover/engine';
 import { after, type Instant } from '@handover/material';
 import type { Pod } from './pods.ts';
 
@@ -56,7 +63,12 @@ export class Showing {
     this.#tools = tools;
   }
 
-  async of(pod: Pod, record: AuthorityRecord, now: Instant): Promise<Shown | undefined> {
+  async of(
+    pod: Pod,
+    authority: AuthorityId,
+    record: AuthorityRecord,
+    now: Instant,
+  ): Promise<Shown | undefined> {
     const ack = portIn(pod.annotations['handover.dev/ack-port']);
     const probed = probeIn(pod.annotations['handover.dev/probe']);
     if ((ack === undefined && probed === undefined) || pod.ip === undefined || !pod.running) return undefined;
@@ -66,7 +78,7 @@ export class Showing {
     const moving = record.state.generations.length > 1 || (before !== undefined && isBehind(before, ours));
     const wait = moving ? ASK_AGAIN_MS : REST_MS;
     if (before?.revision === record.state.revision && now < after(before.at, wait)) return before.shown;
-    const shown = await this.#turn(() => this.#ask(pod, pod.ip ?? '', ack, probed, record, now));
+    const shown = await this.#turn(() => this.#ask(pod, pod.ip ?? '', ack, probed, authority, record, now));
     const all = [...new Set([...ours, ...(before?.ours ?? [])])];
     this.#known.set(key, { shown, revision: record.state.revision, ours: all, at: now });
     if (this.#known.size > 20_000) this.#known.clear();
@@ -78,6 +90,7 @@ export class Showing {
     ip: string,
     ack: number | undefined,
     probed: { readonly port: number; readonly mtls: boolean } | undefined,
+    authority: AuthorityId,
     record: AuthorityRecord,
     now: Instant,
   ): Promise<Shown> {
@@ -92,7 +105,7 @@ export class Showing {
     }
     if (probed !== undefined) {
       const result = await probe(
-        { address: `${host}:${probed.port}`, mtls: probed.mtls },
+        { authority, address: `${host}:${probed.port}`, mtls: probed.mtls },
         record,
         this.#tools,
         now,

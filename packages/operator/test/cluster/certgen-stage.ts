@@ -65,7 +65,12 @@ export const start = (args: readonly string[]): { readonly child: ChildProcess; 
   child.stderr.on('data', (chunk) => {
     stderr += String(chunk);
   });
-  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, stdout, stderr }));
+  const ended = once(child, 'close').then(([code]) => ({
+    code: code as number | null,
+    stdout,
+    // What it issued stands there too, one JSON document per line.
+    stderr: stderr.replace(/^\{.*"event":"issued".*\}\n/gm, ''),
+  }));
   return { child, ended };
 };
 

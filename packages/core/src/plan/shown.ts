@@ -1,0 +1,106 @@
+import type { Instant } from '@handover/material';
+import { type Generation, withRole } from './authority.ts';
+import { Clock } from './clock.ts';
+import { type EvidenceKind, type Finding, holds, isRidOf, serves, type World } from './evidence.ts';
+import { somebody, strictness, unread } from './gates.ts';
+import type { ConsumerSeen, Observed } from './observed.ts';
+import type { Policy } from './policy.ts';
+import { weakestOf } from './standing.ts';
+import type { Transition } from './transition.ts';
+
+/** What one consumer had shown when a step was taken; `none`: the step was taken without it, and its reason says why. */
+export interface Shown {
+  readonly consumer: string;
+  readonly by: EvidenceKind | 'none';
+  readonly at: Instant | undefined;
+}
+
+type Ask = (consumer: ConsumerSeen, object: string) => Finding;
+
+/** The questions of the gate in front of a step. */
+interface Questions {
+  readonly trust: readonly Ask[];
+  readonly leaf: readonly Ask[];
+}
+
+const questionsFor = (
+  world: World,
+  seen: Observed,
+  current: Generation,
+  step: Transition,
+): Questions | undefined => {
+  const strictly = { settled: false, cross: false };
+  const trusts: Ask = (consumer, object) => holds(world, consumer, object, current, strictly);
+  const shows: Ask = (consumer, object) => serves(world, consumer, object, current);
+  switch (step.kind) {
+    case 'mint':
+    case 'distrust':
+      return undefined; // no gate: a person or the schedule asked for it
+    case 'activate': {
+      const next = world.state.generations.find(({ number }) => number === step.generation);
+      if (next === undefined) return undefined;
+      const covered = strictness(seen, current) === undefined;
+      const admits = { settled: covered, cross: covered };
+      return { trust: [(consumer, object) => holds(world, consumer, object, next, admits)], leaf: [] };
+    }
+    case 'retire':
+      return { trust: [trusts], leaf: [shows] };
+    case 'distrust-done': {
+      const gone = world.state.generations.filter(({ number }) => step.generations.includes(number));
+      return {
+        trust: [(consumer, object) => isRidOf(world, consumer, object, gone), trusts],
+        leaf: [shows],
+      };
+    }
+    default:
+      return step satisfies never;
+  }
+};
+
+/** What every consumer had shown when a step was taken, the weakest for each. For people: no step rests on it. */
+export const shownFor = (
+  seen: Observed,
+  policy: Policy,
+  now: Instant,
+  step: Transition,
+): readonly Shown[] => {
+  const state = seen.authority;
+  const current = state === undefined ? undefined : withRole(state, 'current');
+  if (state === undefined || current === undefined) return [];
+  const objects = new Map(seen.objects.map((object) => [object.id, object]));
+  const world: World = { state, policy, clock: new Clock(now, seen.steadySince), objects };
+  const asks = questionsFor(world, seen, current, step);
+  if (asks === undefined) return [];
+  const shown = (consumer: string, findings: readonly Finding[]): readonly Shown[] => {
+    if (findings.length === 0) return [];
+    const { by = 'none', at } = weakestOf(findings);
+    return [{ consumer, by, at }];
+  };
+  const presented = new Set(seen.consumers.flatMap(({ presents }) => presents));
+  // Where readers are declared, an object without one rests on the time since its write.
+  const unclaimed = policy.consumersFound
+    ? []
+    : policy.leaves
+        .map(({ object }) => object)
+        .filter((object) => objects.has(object) && !presented.has(object));
+  return [
+    ...seen.consumers.flatMap((consumer) =>
+      shown(consumer.id, [
+        ...consumer.verifies.flatMap((object) => asks.trust.map((ask) => ask(consumer, object))),
+        ...consumer.presents.flatMap((object) => asks.leaf.map((ask) => ask(consumer, object))),
+      ]),
+    ),
+    ...unread(world, seen).flatMap((object) =>
+      shown(
+        `readers of ${object}`,
+        asks.trust.map((ask) => ask(somebody(object), object)),
+      ),
+    ),
+    ...unclaimed.flatMap((object) =>
+      shown(
+        `servers that present ${object}`,
+        asks.leaf.map((ask) => ask(somebody(object), object)),
+      ),
+    ),
+  ];
+};

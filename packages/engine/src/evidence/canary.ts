@@ -1,0 +1,110 @@
+import { issueCa, issueLeaf, type KeySource } from '@handover/core';
+import {
+  after,
+  type Certificate,
+  encodePem,
+  hour,
+  type Instant,
+  minute,
+  PrivateKey,
+  parseCertificate,
+} from '@handover/material';
+import { entryOf, objectOf } from '../ledger/entry.ts';
+import type { IssuanceLog } from '../ledger/issued-entry.ts';
+import type { AuthorityId, AuthorityRecord } from '../ports.ts';
+import type { ClientCertificate } from './handshake.ts';
+
+export interface CanaryTools {
+  readonly keys: KeySource;
+  readonly random: (bytes: number) => Uint8Array;
+  /** Where canaries are written down. */
+  readonly log?: IssuanceLog | undefined;
+}
+
+/** A canary ends five minutes after it was made, and is used for four: one line of the log for each CA in that time. */
+const USED_MS = 4 * minute;
+const MOST_KEPT = 1_000;
+
+interface Kept {
+  readonly canary: ClientCertificate;
+  readonly at: Instant;
+}
+
+/** Client certificates that show whether a server trusts a CA. */
+export class Canaries {
+  readonly #tools: CanaryTools;
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(tools: CanaryTools) {
+    this.#tools = tools;
+  }
+
+  /** A canary of one generation; undefined: that generation cannot sign. Fails when it cannot be written down. */
+  async of(
+    authority: AuthorityId,
+    { state, certificates, keys }: AuthorityRecord,
+    number: number,
+    now: Instant,
+  ): Promise<ClientCertificate | undefined> {
+    const anchor = state.generations.find((generation) => generation.number === number)?.anchors[0];
+    const ca = certificates.get(anchor?.fingerprint ?? '');
+    const key = keys.get(number);
+    if (ca === undefined || key === undefined) return undefined;
+    const kept = this.#kept.get(ca.fingerprint);
+    if (kept !== undefined && now >= kept.at && now < after(kept.at, USED_MS)) return kept.canary;
+    const { certificate, client } = canaryOf(ca, key, this.#tools, now);
+    await this.#tools.log?.issued(
+      entryOf(certificate, now, {
+        kind: 'canary',
+        authority,
+        generation: number,
+        for: objectOf('Authority', authority, undefined),
+        why: `servers are asked whether they trust CA generation ${number}`,
+      }),
+    );
+    if (this.#kept.size >= MOST_KEPT) this.#kept.clear();
+    this.#kept.set(ca.fingerprint, { canary: client, at: now });
+    return client;
+  }
+}
+
+/** A client certificate of one CA alone, without X: X would be accepted through the old CA. No SAN, ten minutes at most. */
+const canaryOf = (
+  ca: Certificate,
+  caKey: PrivateKey,
+  { keys, random }: CanaryTools,
+  now: Instant,
+): { readonly certificate: Certificate; readonly client: ClientCertificate } => {
+  const key = keys('ECDSA-P256');
+  const der = issueLeaf({
+    issuer: ca,
+    issuerKey: caKey.key,
+    publicKey: key.publicKey,
+    serial: random(16),
+    subject: { commonName: 'handover canary' },
+    dnsNames: [],
+    ipAddresses: [],
+    uris: [],
+    usages: ['client'],
+    notBefore: after(now, -5 * minute),
+    notAfter: after(now, 5 * minute),
+  });
+  return {
+    certificate: parseCertificate(der),
+    client: { cert: encodePem('CERTIFICATE', der), key: PrivateKey.of(key.privateKey).exportPem() },
+  };
+};
+
+/** The same of a CA that nobody can trust, and whose key is gone at once: a port that accepts it accepts anybody. Not logged. */
+export const controlOf = (tools: CanaryTools, now: Instant): ClientCertificate => {
+  const key = tools.keys('ECDSA-P256');
+  const ca = issueCa({
+    name: 'handover control',
+    generation: 1,
+    key,
+    serial: tools.random(16),
+    notBefore: after(now, -hour),
+    notAfter: after(now, hour),
+  });
+  return canaryOf(parseCertificate(ca), PrivateKey.of(key.privateKey), tools, now).client;
+};

@@ -1,0 +1,29 @@
+import type { Instant } from '@handover/material';
+import type { HistoryStep } from './history.ts';
+
+/** A step as people and programs are shown it. */
+export type HistoryStatus = Omit<HistoryStep, 'at' | 'evidence'> & {
+  readonly at: string;
+  readonly evidence?: readonly {
+    readonly consumer: string;
+    readonly by: string;
+    readonly at: string | null;
+  }[];
+};
+
+const iso = (at: Instant): string => new Date(at).toISOString();
+
+export const historyOf = (history: readonly HistoryStep[] = []): readonly HistoryStatus[] =>
+  history.map(({ at, evidence, ...rest }) => ({
+    at: iso(at),
+    ...rest,
+    ...(evidence === undefined
+      ? {}
+      : {
+          evidence: evidence.map(({ consumer, by, at: since }) => ({
+            consumer,
+            by,
+            at: since === undefined ? null : iso(since),
+          })),
+        }),
+  }));
