@@ -171,7 +171,7 @@ describe('The log', () => {
     const stored = await fleet.objects.read('shop/secrets/service-1');
     fleet.objects.put('shop/secrets/service-1', {
       data: { ...stored?.data, 'ca.crt': 'nonsense' },
-      ...(stored?.record === undefined ? {} : { record: stored.record }),
+      ...(stored?.record === undefined ? {} : { record: stored.record, seal: stored.claim?.seal }),
     });
     await fleet.settle();
     const { log, about } = await fleet.board.document();

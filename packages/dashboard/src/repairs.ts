@@ -18,7 +18,7 @@ export const repairsIn = (
     if (found === undefined)
       return known.has(action.object) ? [{ object: action.object, what: 'deleted' }] : [];
     const { record } = found;
-    return record !== undefined && record.digest !== digestOf(found.data)
-      ? [{ object: action.object, what: 'changed' }]
-      : [];
+    // Without a record that can be believed it is as another program left it.
+    const changed = record === undefined ? known.has(action.object) : record.digest !== digestOf(found.data);
+    return changed ? [{ object: action.object, what: 'changed' }] : [];
   });
