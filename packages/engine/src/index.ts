@@ -86,6 +86,15 @@ export {
 export { converge, isConflict, type Outcome, type Planner, reconcile } from './reconcile.ts';
 export { remarksOn } from './remarks.ts';
 export { repair } from './repair.ts';
+export {
+  type BoundedOptions,
+  type BoundedServer,
+  MOST_CONNECTIONS,
+  NO_SUCH_PAGE,
+  type PageAnswer,
+  serveBounded,
+} from './serving/bounded-server.ts';
+export { hostIn } from './serving/hosts.ts';
 export { isStatic, reconcileStaticBundle } from './static-bundle.ts';
 export {
   type AuthorityStatus,
