@@ -89,8 +89,8 @@ export const ANNOTATIONS: readonly AnnotationEntry[] = [
     'you',
     'handover.dev/adopt',
     '`"true"`',
-    'Authority, Leaf, TrustBundle, TLSProfile',
-    'The Secret or ConfigMap it asks for exists already and may be taken over; a CA in it is trusted before it is replaced.',
+    'Authority, Leaf, TrustBundle, TLSProfile; as a label: Secret, ConfigMap, ClusterTrustBundle',
+    'The object it asks for exists already and may be taken over; a CA in it is trusted before it is replaced. With the admission policies of `handover install`, the object has to carry it too, as a label.',
   ),
   entry(
     'you',
