@@ -4,6 +4,8 @@ import { ADOPT, MANAGED_LABEL, RECORD } from '../marks.ts';
 export interface Rule {
   readonly expression: string;
   readonly message: string;
+  /** The same message in CEL, with what to do about this very object. */
+  readonly messageExpression?: string;
 }
 
 export const texts = (...items: readonly string[]): string =>
@@ -91,5 +93,13 @@ export const UNOWNED: Rule = {
   message: 'Handover may not change owners or finalizers',
 };
 
-export const notAgreed = (what: string): string =>
-  `Handover may change only ${what} that it keeps already, or that carry the label ${ADOPT}: "true"`;
+/** Refuses what its owner did not give over, and says how that is done. */
+export const mustBeAgreed = (what: string, expression: string): Rule => {
+  const message = `Handover may change only ${what} that it keeps already, or that carry the label ${ADOPT}: "true"`;
+  const namespace = "(request.namespace == '' ? '' : ' -n ' + request.namespace)";
+  return {
+    expression,
+    message,
+    messageExpression: `'${message}: kubectl' + ${namespace} + ' label ' + request.resource.resource + ' ' + request.name + ' ${ADOPT}=true'`,
+  };
+};

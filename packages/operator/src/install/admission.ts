@@ -4,7 +4,7 @@ import {
   had,
   kept,
   labelled,
-  notAgreed,
+  mustBeAgreed,
   OURS,
   oneOf,
   onlyAt,
@@ -29,6 +29,9 @@ interface Policy {
 
 const WEBHOOKS = ['object', 'oldObject'].map((root) => `${root}.?webhooks.orValue([])`);
 const [webhooks = '', webhooksBefore = ''] = WEBHOOKS;
+
+/** By this annotation, a ConfigMap asks service-ca to write to it. */
+const ASKS_SERVICE_CA = `(request.resource.resource == 'configmaps' && ${had('annotations', SERVICE_CA.inject)}.lowerAscii() == 'true')`;
 
 const policiesFor = (namespace: string, features: readonly Feature[]): readonly Policy[] => [
   {
@@ -83,17 +86,10 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
         expression: `request.namespace == '${namespace}' || ${labelled}`,
         message: `Handover may write only Secrets and ConfigMaps that carry the label ${MANAGED_LABEL}: "true"`,
       },
-      {
-        // By its annotation for service-ca, a ConfigMap asks to be written.
-        expression: `request.namespace == '${namespace}' || ${agreed(
-          ...(features.includes('service-ca')
-            ? [
-                `(request.resource.resource == 'configmaps' && ${had('annotations', SERVICE_CA.inject)}.lowerAscii() == 'true')`,
-              ]
-            : []),
-        )}`,
-        message: notAgreed('Secrets and ConfigMaps'),
-      },
+      mustBeAgreed(
+        'Secrets and ConfigMaps',
+        `request.namespace == '${namespace}' || ${agreed(...(features.includes('service-ca') ? [ASKS_SERVICE_CA] : []))}`,
+      ),
       UNOWNED,
     ],
   },
@@ -108,7 +104,7 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
         expression: labelled,
         message: `Handover may write only ClusterTrustBundles that carry the label ${MANAGED_LABEL}: "true"`,
       },
-      { expression: agreed(), message: notAgreed('ClusterTrustBundles') },
+      mustBeAgreed('ClusterTrustBundles', agreed()),
       UNOWNED,
     ],
   },

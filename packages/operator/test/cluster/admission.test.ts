@@ -538,6 +538,14 @@ describe('the operator is refused, in words', () => {
     expect(code).toBe(403);
   });
 
+  test.each([
+    ['secret', /: kubectl -n shop label secrets theirs handover.dev\/adopt=true$/],
+    ['resolver', /: kubectl -n kube-system label configmaps resolver handover.dev\/adopt=true$/],
+    ['trustbundle', /: kubectl label clustertrustbundles theirs handover.dev\/adopt=true$/],
+  ] as const)('%s, with the command by which its owner would give it over', async (target, command) => {
+    expect((await patch(target, { metadata: managed }, OPERATOR, 'merge')).message).toMatch(command);
+  });
+
   test('another type for a Secret that it keeps: by the API server itself, whoever asks', async () => {
     for (const as of [OPERATOR, undefined]) {
       const { code, message } = await patch('keptSecret', { type: 'kubernetes.io/tls' }, as, 'merge');
