@@ -53,7 +53,7 @@ const ask = (path: string, token?: string): Promise<{ status: number; issuer: st
   new Promise((resolve, reject) => {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
     request(`${server?.url}${path}`, { agent: false, rejectUnauthorized: false, headers }, (response) => {
-      const issuer = (response.socket as TLSSocket).getPeerCertificate().issuer.CN;
+      const issuer = String((response.socket as TLSSocket).getPeerCertificate().issuer.CN);
       response.resume().on('end', () => resolve({ status: response.statusCode ?? 0, issuer }));
     })
       .on('error', reject)

@@ -96,7 +96,8 @@ export const UNOWNED: Rule = {
 /** Refuses what its owner did not give over, and says how that is done. */
 export const mustBeAgreed = (what: string, expression: string): Rule => {
   const message = `Handover may change only ${what} that it keeps already, or that carry the label ${ADOPT}: "true"`;
-  const namespace = "(request.namespace == '' ? '' : ' -n ' + request.namespace)";
+  // Absent from requests about objects without one.
+  const namespace = "request.?namespace.optMap(n, ' -n ' + n).orValue('')";
   return {
     expression,
     message,
