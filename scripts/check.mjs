@@ -1,8 +1,9 @@
-// npm run check: types, lint and format, and the layer rule.
+// npm run check: types, lint and format, the layer rule, and the lock.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ARROWS, problemsIn } from './layers.mjs';
+import { problemsInLock } from './lock.mjs';
 
 let failed = false;
 const step = (name, ok) => {
@@ -37,4 +38,8 @@ for (const layer of readdirSync('packages')) {
   }
 }
 step('layers', broken === 0);
+
+const unlocked = problemsInLock(JSON.parse(readFileSync('package-lock.json', 'utf8')));
+for (const problem of unlocked) process.stdout.write(`package-lock.json: ${problem}\n`);
+step('lock', unlocked.length === 0);
 process.exitCode = failed ? 1 : 0;

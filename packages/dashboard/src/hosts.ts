@@ -1,10 +1,5 @@
 import { isIP, isIPv4 } from 'node:net';
-
-/** Name or address in a Host header, without its port; undefined: it is not one. */
-const hostIn = (header: string): string | undefined => {
-  const [, bracketed, plain] = /^(?:\[([0-9a-f:.]+)\]|([^:[\]/@\s]+))(?::\d{1,5})?$/i.exec(header) ?? [];
-  return (bracketed ?? plain)?.toLowerCase();
-};
+import { hostIn } from '@handover/engine';
 
 const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));

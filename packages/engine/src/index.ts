@@ -95,6 +95,15 @@ export { converge, isConflict, type Outcome, type Planner, reconcile } from './r
 export { remarksOn } from './remarks.ts';
 export { repair } from './repair.ts';
 export { claimOf, type Seal, SealKey, sealed, sealIn } from './seal.ts';
+export {
+  type BoundedOptions,
+  type BoundedServer,
+  MOST_CONNECTIONS,
+  NO_SUCH_PAGE,
+  type PageAnswer,
+  serveBounded,
+} from './serving/bounded-server.ts';
+export { hostIn } from './serving/hosts.ts';
 export { isStatic, reconcileStaticBundle } from './static-bundle.ts';
 export {
   type AuthorityStatus,

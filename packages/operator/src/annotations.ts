@@ -89,8 +89,8 @@ export const ANNOTATIONS: readonly AnnotationEntry[] = [
     'you',
     'handover.dev/adopt',
     '`"true"`',
-    'Authority, Leaf, TrustBundle, TLSProfile',
-    'The objects that this resource asks for may be overwritten though another program made them. It says nothing about trust: `spec.adopt` of the Authority does.',
+    'Authority, Leaf, TrustBundle, TLSProfile; as a label: Secret, ConfigMap, ClusterTrustBundle',
+    'The objects that this resource asks for may be overwritten though another program made them. With the admission policies of `handover install` the object has to carry it too, as a label. It says nothing about trust: `spec.adopt` of the Authority does.',
   ),
   entry(
     'you',

@@ -29,6 +29,8 @@ export {
   LEASE,
   type LeafResourceStatus,
   type Manifest,
+  METRICS_AUTH,
+  type MetricsAuth,
   MOST_NAMED,
   NODE_OPTIONS,
   RIGHTS,
@@ -46,7 +48,7 @@ export {
   resourcesOfFile,
 } from './resources/declarations.ts';
 export { RESOURCE_KINDS } from './resources/kinds.ts';
-export { type Health, type MetricsPage, serveHealth } from './run/health.ts';
+export { type HealthOptions, type MetricsPage, serveHealth } from './run/health.ts';
 export { Operator } from './run/operator.ts';
 export type { OperatorEvent, OperatorOptions } from './run/operator-options.ts';
 export { openView, type View, type ViewOptions } from './run/view.ts';

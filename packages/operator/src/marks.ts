@@ -1,5 +1,9 @@
 /** On Secrets and ConfigMaps that the operator keeps. */
 export const MANAGED_LABEL = 'handover.dev/managed';
+/** On a Secret, ConfigMap or ClusterTrustBundle of others: its owner lets the operator take it over. */
+export const ADOPT = 'handover.dev/adopt';
+/** What the operator wrote into an object, and when. */
+export const RECORD = 'handover.dev/record';
 /** Type of the Secrets that hold authorities and their keys. */
 export const STATE_TYPE = 'handover.dev/authority';
 /** On pods: any change to it makes the kubelet refresh their volumes. */
@@ -8,3 +12,13 @@ export const TRUST_HASH = 'handover.dev/trust-hash';
 export const TLS_PROFILE_HASH = 'handover.dev/tls-profile-hash';
 /** On pod templates: any change to one of them rolls the workload. The last is kubectl's own, for whoever reads it. */
 export const TEMPLATE_STAMPS = [TRUST_HASH, TLS_PROFILE_HASH, 'kubectl.kubernetes.io/restartedAt'] as const;
+
+const SERVICE_CA_PREFIX = 'service.beta.openshift.io/';
+/** service-ca's annotations that admission policies speak of as well. */
+export const SERVICE_CA = {
+  /** On ConfigMaps and API fields: they want the bundle. */
+  inject: `${SERVICE_CA_PREFIX}inject-cabundle`,
+  /** On Services: why one has no certificate, and how often that was so. */
+  error: `${SERVICE_CA_PREFIX}serving-cert-generation-error`,
+  errorNum: `${SERVICE_CA_PREFIX}serving-cert-generation-error-num`,
+} as const;

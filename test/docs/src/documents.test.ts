@@ -50,6 +50,7 @@ test('every stage is that of a document', () => {
 
 test('what .ci/run does itself is known by its line', () => {
   expect(isStepOfCi('npm test')).toBe(true);
+  expect(isStepOfCi('npm ci')).toBe(true);
   expect(isStepOfCi('npm run format')).toBe(false);
 });
 

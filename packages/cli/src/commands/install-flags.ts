@@ -4,9 +4,11 @@ import {
   type Compat,
   DEFAULT_NAMESPACE,
   type InstallOptions,
+  METRICS_AUTH,
+  type MetricsAuth,
   REPLICAS,
 } from '@handover/operator/install';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { version } from '../version.ts';
 
 /** What `install` and `uninstall` take, so that one can be told just what the other was. */
@@ -18,6 +20,7 @@ export interface InstallFlags {
   readonly compat?: readonly Compat[];
   readonly signers?: readonly string[];
   readonly openshift?: true;
+  readonly metricsAuth?: MetricsAuth;
   readonly json?: true;
 }
 
@@ -46,6 +49,12 @@ export const installFlags = (command: Command): Command =>
     .option('--compat <names>', `honour the annotations of ${COMPAT.join(', ')}`, compatIn)
     .option('--signers <names>', 'signers whose ClusterTrustBundles it may write', listed)
     .option('--openshift', 'let TLSProfiles follow OpenShift’s APIServer/cluster')
+    .addOption(
+      new Option(
+        '--metrics-auth <how>',
+        'who may read metrics: none lets everyone, token accounts that RBAC lets do so, by TLS (default: none)',
+      ).choices([...METRICS_AUTH]),
+    )
     .option('--json', 'print one JSON document, a List');
 
 export const optionsIn = ({ image, json: _, ...flags }: InstallFlags): InstallOptions => ({

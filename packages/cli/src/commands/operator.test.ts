@@ -38,6 +38,9 @@ test.each([
   ],
   ['no such kubeconfig', ['-f', good, '--kubeconfig', '/nonexistent'], 1, 'KUBECONFIG_NOT_FOUND'],
   ['no address', ['-f', good, '--health-address', 'here'], 2, 'USAGE'],
+  ['no way to ask for metrics', ['-f', good, '--metrics-auth', 'maybe'], 2, 'USAGE'],
+  ['an address without a use', ['-f', good, '--metrics-address', '8443'], 2, 'add that, or leave it out'],
+  ['a certificate without a use', ['-f', good, '--metrics-cert', folder], 2, '--metrics-cert has no effect'],
   ['no address of a page', ['-f', good, '--dashboard-address', '70000'], 2, 'USAGE'],
 ] as const)('%s is one line', async (_what, flags, code, says) => {
   const ran = await handover(['operator', ...flags]);

@@ -2,9 +2,18 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { Board, type Dashboard, serveDashboard } from '@handover/dashboard';
-import type { ReloadReport, RequestReport } from '@handover/kube';
+import type { BoundedServer } from '@handover/engine';
+import type { Kube, ReloadReport, RequestReport } from '@handover/kube';
 import { HandoverError } from '@handover/material';
-import { COMPAT, type Compat, Operator, resourcesOfFile, serveHealth } from '@handover/operator';
+import {
+  COMPAT,
+  type Compat,
+  METRICS_AUTH,
+  type MetricsAuth,
+  Operator,
+  resourcesOfFile,
+  serveHealth,
+} from '@handover/operator';
 import { Option } from 'commander';
 import type { Logger } from 'pino';
 import { listenAddress } from '../address.ts';
@@ -17,6 +26,7 @@ import { OperatorLog } from '../kubernetes/say-operator.ts';
 import { createLog, type Level, levelIn } from '../log.ts';
 import { logMeters, logReload, logRequest, together } from '../log-meters.ts';
 import { Metrics } from '../metrics/metrics.ts';
+import { serveProtectedMetrics } from '../metrics/protected.ts';
 import { version } from '../version.ts';
 
 /** What one operator may ask of an API server; its fields are apart, so that a repair never waits behind other work. */
@@ -33,12 +43,19 @@ interface Flags extends KubeFlags {
   /** False with --no-nudge. */
   readonly nudge: boolean;
   readonly healthAddress: readonly [string, number];
+  readonly metricsAuth: MetricsAuth;
+  readonly metricsAddress?: readonly [string, number];
+  readonly metricsCert?: string;
   readonly dashboardAddress: readonly [string, number];
   readonly logLevel: Level;
 }
 
 /** In a cluster it is reached by `kubectl port-forward`, which comes from the pod's own loopback. */
 const DASHBOARD: readonly [string, number] = ['127.0.0.1', 8082];
+
+/** Reviews of tokens have a client of their own: any caller can cause them. */
+const REVIEW_RATE = { perSecond: 5, burst: 20 };
+const PROTECTED: readonly [string, number] = ['127.0.0.1', 8443];
 
 /** A request that hangs is given up after this (S0.5); a list comes in pages, each within it. */
 const REQUEST_MS = 10_000;
@@ -75,6 +92,23 @@ export const define: Define = (command, context) => {
         .default(['127.0.0.1', 8081], '127.0.0.1:8081'),
     )
     .addOption(
+      new Option(
+        '--metrics-auth <how>',
+        'who may read /metrics: none lets everyone, on the health address; token asks the API server, by TLS',
+      )
+        .choices([...METRICS_AUTH])
+        .default('none'),
+    )
+    .option(
+      '--metrics-address <host:port>',
+      `where /metrics is served with --metrics-auth token (default: ${PROTECTED.join(':')})`,
+      listenAddress('--metrics-address', '0.0.0.0'),
+    )
+    .option(
+      '--metrics-cert <dir>',
+      'its certificate: tls.crt and tls.key in this directory, followed (default: a certificate of its own making)',
+    )
+    .addOption(
       new Option('--dashboard-address <host:port>', 'where a page that shows all this is served')
         .argParser(listenAddress('--dashboard-address', '127.0.0.1'))
         .default(DASHBOARD, DASHBOARD.join(':')),
@@ -93,10 +127,12 @@ handover.dev/take-over: "true" or --take-over is given.
 Examples:
   $ handover operator --health-address 0.0.0.0:8081
   $ handover operator --compat cainjector,service-ca --service-ca-authority handover-system/service-ca
+  $ handover operator --metrics-auth token --metrics-address 0.0.0.0:8443
   $ handover operator -f webhook.yaml --namespace my-webhook`,
     )
     .action(async (flags: Flags) => {
       checkCompat(flags);
+      checkMetrics(flags);
       const signal = context.untilStopped();
       const namespace = ownNamespace(flags.namespace);
       const declarations = flags.file === undefined ? undefined : readFile(flags.file);
@@ -154,20 +190,47 @@ Examples:
         host,
         port,
         waitingFor: () => operator.waitingFor(),
-        metrics: () => metrics.page(),
+        metrics: flags.metricsAuth === 'none' ? () => metrics.page() : undefined,
       });
-      log.info({ event: 'serving', url: `http://${host.includes(':') ? `[${host}]` : host}:${health.port}` });
+      log.info({ event: 'serving', url: health.url });
+      let guarded: BoundedServer | undefined;
       let dashboard: Dashboard | undefined;
       try {
+        if (flags.metricsAuth === 'token') {
+          const { kube: reviewer } = await connectKube(flags, end.signal, { ...reports, rate: REVIEW_RATE });
+          guarded = await openMetrics(flags, {
+            metrics,
+            kube: reviewer,
+            log,
+            now: context.now,
+            signal: end.signal,
+          });
+        }
         dashboard = await openDashboard(board, flags.dashboardAddress, log);
         void followLeader(operator, board, AbortSignal.any([signal, end.signal]));
         await operator.run();
       } finally {
         await dashboard?.close();
+        await guarded?.close();
         await health.close();
         end.abort();
       }
     });
+};
+
+const openMetrics = async (
+  { metricsAddress: [host, port] = PROTECTED, metricsCert }: Flags,
+  parts: {
+    readonly metrics: Metrics;
+    readonly kube: Kube;
+    readonly log: Logger;
+    readonly now: () => number;
+    readonly signal: AbortSignal;
+  },
+): Promise<BoundedServer> => {
+  const server = await serveProtectedMetrics({ host, port, folder: metricsCert, ...parts });
+  parts.log.info({ event: 'metrics', url: `${server.url}/metrics` });
+  return server;
 };
 
 /** Its usual port may be taken by another operator on the same machine: that is no reason not to work. One that was asked for is. */
@@ -214,6 +277,13 @@ const checkCompat = ({ compat = [], serviceCaAuthority, namespaced, file }: Flag
     throw usageError(
       `--compat ${compat.join(',')} looks at the whole cluster; leave out ${file === undefined ? '--namespaced' : '-f'}`,
     );
+};
+
+const checkMetrics = ({ metricsAuth, metricsAddress, metricsCert }: Flags): void => {
+  if (metricsAuth === 'token') return;
+  const unused = metricsAddress !== undefined ? '--metrics-address' : metricsCert && '--metrics-cert';
+  if (unused)
+    throw usageError(`${unused} has no effect without --metrics-auth token; add that, or leave it out`);
 };
 
 const readFile = (path: string): ReturnType<typeof resourcesOfFile> => {

@@ -1,5 +1,6 @@
 import type { Board, Dashboard } from '@handover/dashboard';
 import {
+  type BoundedServer,
   type DirectoryHome,
   type Meters,
   passOnce,
@@ -16,7 +17,6 @@ import { WaitsBelow } from '../directory/waits-below.ts';
 import { createLog, type Level, levelIn, withoutKeys } from '../log.ts';
 import { logMeters, together } from '../log-meters.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import type { MetricsServer } from '../metrics/serve.ts';
 import { version } from '../version.ts';
 
 const EVERY_MS = 1_000;
@@ -122,8 +122,9 @@ Examples:
         throw error;
       });
       if (server !== undefined) {
-        if (flags.json === true) log.info({ event: 'serving', url: server.url });
-        else context.stdout.write(`metrics on ${server.url}\n`);
+        const url = `${server.url}/metrics`;
+        if (flags.json === true) log.info({ event: 'serving', url });
+        else context.stdout.write(`metrics on ${url}\n`);
       }
       const tick = live ? setInterval(() => waits.show(), EVERY_MS) : undefined;
       try {
@@ -159,7 +160,7 @@ const openMetrics = async ({ metricsAddress }: Flags, { now }: Context): Promise
 const serve = async (
   { metricsAddress }: Flags,
   metrics: Metrics | undefined,
-): Promise<MetricsServer | undefined> => {
+): Promise<BoundedServer | undefined> => {
   if (metricsAddress === undefined || metrics === undefined) return undefined;
   const { serveMetrics } = await import('../metrics/serve.ts');
   const [host, port] = metricsAddress;

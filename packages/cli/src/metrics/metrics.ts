@@ -49,6 +49,7 @@ export class Metrics {
   readonly #requests: Counter;
   readonly #requestSeconds: Histogram;
   readonly #leading: Gauge;
+  #page: Promise<{ readonly contentType: string; readonly body: string }> | undefined;
   #queue: () => { readonly due: number; readonly planned: number } = () => ({ due: 0, planned: 0 });
 
   constructor({ version, now }: MetricsOptions) {
@@ -148,7 +149,14 @@ export class Metrics {
     this.#repairs.inc({ kind: kindOf(object) });
   }
 
-  async page(): Promise<{ readonly contentType: string; readonly body: string }> {
-    return { contentType: this.#register.contentType, body: await this.#register.metrics() };
+  /** Made once for all who ask while it is being made. */
+  page(): Promise<{ readonly contentType: string; readonly body: string }> {
+    this.#page ??= this.#register
+      .metrics()
+      .then((body) => ({ contentType: this.#register.contentType, body }))
+      .finally(() => {
+        this.#page = undefined;
+      });
+    return this.#page;
   }
 }

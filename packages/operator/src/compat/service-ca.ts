@@ -2,16 +2,16 @@ import { API_VERSION, type Leaf, parseResource } from '@handover/core';
 import type { ObjectRecord } from '@handover/engine';
 import type { KubeObject } from '@handover/kube';
 import type { Instant } from '@handover/material';
+import { SERVICE_CA } from '../marks.ts';
 import type { WishOf } from '../resources/injections.ts';
 
 const PREFIX = 'service.beta.openshift.io/';
 const SECRET_NAME = `${PREFIX}serving-cert-secret-name`;
-const INJECT = `${PREFIX}inject-cabundle`;
+const INJECT = SERVICE_CA.inject;
 const ORIGIN_NAME = `${PREFIX}originating-service-name`;
 const ORIGIN_UID = `${PREFIX}originating-service-uid`;
 const EXPIRY = `${PREFIX}expiry`;
-export const ERROR = `${PREFIX}serving-cert-generation-error`;
-export const ERROR_NUM = `${PREFIX}serving-cert-generation-error-num`;
+export const { error: ERROR, errorNum: ERROR_NUM } = SERVICE_CA;
 /** Key under which a ConfigMap gets the bundle. */
 export const BUNDLE_KEY = 'service-ca.crt';
 /** So many failures, and a Service is left alone until somebody takes its error annotations away. */

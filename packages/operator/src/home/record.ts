@@ -2,7 +2,7 @@ import { claimOf, type ObjectRecord, type Seal, type StoredObject, sealIn } from
 import { after, type Instant, instant } from '@handover/material';
 import { isMap } from '../json.ts';
 
-export const RECORD = 'handover.dev/record';
+export { RECORD } from '../marks.ts';
 export const FIELD_MANAGER = 'handover';
 
 /** What is remembered about one part of an API object, in an annotation of that object. */

@@ -1,10 +1,20 @@
-import { MANAGED_LABEL, NUDGE, STATE_TYPE, TEMPLATE_STAMPS } from '../marks.ts';
-
-/** A rule in CEL, and what the API server answers when it does not hold. */
-interface Rule {
-  readonly expression: string;
-  readonly message: string;
-}
+import { MANAGED_LABEL, NUDGE, SERVICE_CA, STATE_TYPE, TEMPLATE_STAMPS } from '../marks.ts';
+import {
+  agreed,
+  had,
+  kept,
+  labelled,
+  mustBeAgreed,
+  OURS,
+  oneOf,
+  onlyAt,
+  onlyIn,
+  type Rule,
+  same,
+  texts,
+  UNOWNED,
+} from './admission-rules.ts';
+import type { Feature } from './rules.ts';
 
 interface Policy {
   readonly name: string;
@@ -12,63 +22,18 @@ interface Policy {
   readonly group: string;
   readonly resources: readonly string[];
   readonly operations: readonly ('CREATE' | 'UPDATE')[];
+  /** Without it there is no right to hold in check. */
+  readonly feature?: Feature;
   readonly rules: readonly Rule[];
 }
-
-const texts = (...items: readonly string[]): string => `[${items.map((item) => `'${item}'`).join(', ')}]`;
-const oneOf = (...keys: readonly string[]): string => `k in ${texts(...keys)}`;
-
-/**
- * Two maps are equal but for the keys that `but` describes, a CEL term about `k`. Every key is looked at, also those of a later
- * Kubernetes: a list of fields to compare would let through what it does not know.
- */
-const same = (now: string, was: string, but: string): string =>
-  `${now}.all(k, ${but} || (k in ${was} && ${was}[k] == ${now}[k])) && ${was}.all(k, ${but} || k in ${now})`;
-
-/** The same for the map at a path of the object; one that is not there counts as empty. */
-const kept = (path: readonly string[], but: string): string => {
-  const at = (root: string) => (path.length === 0 ? root : `${[root, ...path].join('.?')}.orValue({})`);
-  return same(at('object'), at('oldObject'), but);
-};
-
-// What the API server itself changes with every write.
-const BOOKKEEPING = ['managedFields', 'resourceVersion', 'generation'] as const;
-const OURS = "k.startsWith('handover.dev/')";
-
-/** Everything as it was but annotations of ours, and the fields named. */
-const onlyIn = (what: string, fields: readonly string[], annotations = OURS): readonly Rule[] => [
-  {
-    expression: kept([], oneOf('metadata', ...fields)),
-    message: `Handover may change only annotations${fields.map((field) => ` and ${field}`).join('')} of ${what}`,
-  },
-  {
-    expression: kept(['metadata'], oneOf('annotations', ...BOOKKEEPING)),
-    message: `Handover may change only annotations in the metadata of ${what}`,
-  },
-  {
-    expression: kept(['metadata', 'annotations'], annotations),
-    message: `Handover may not change this annotation of ${what}`,
-  },
-];
-
-/** All the way down a path of maps, nothing but the next one has changed; in the last, nothing but `but`. */
-const onlyAt = (what: string, path: readonly string[], but: string, message: string): readonly Rule[] => [
-  ...onlyIn(what, path.slice(0, 1)),
-  {
-    expression: path
-      .map((_, index) => {
-        const next = path[index + 1];
-        return kept(path.slice(0, index + 1), next === undefined ? but : oneOf(next));
-      })
-      .join(' && '),
-    message,
-  },
-];
 
 const WEBHOOKS = ['object', 'oldObject'].map((root) => `${root}.?webhooks.orValue([])`);
 const [webhooks = '', webhooksBefore = ''] = WEBHOOKS;
 
-const policiesFor = (namespace: string): readonly Policy[] => [
+/** By this annotation, a ConfigMap asks service-ca to write to it. */
+const ASKS_SERVICE_CA = `(request.resource.resource == 'configmaps' && ${had('annotations', SERVICE_CA.inject)}.lowerAscii() == 'true')`;
+
+const policiesFor = (namespace: string, features: readonly Feature[]): readonly Policy[] => [
   {
     name: 'pods',
     why: 'A pod may be nudged, by one annotation. pods/status would also allow its labels, finalizers and status to be changed.',
@@ -118,19 +83,39 @@ const policiesFor = (namespace: string): readonly Policy[] => [
     operations: ['CREATE', 'UPDATE'],
     rules: [
       {
-        expression: `request.namespace == '${namespace}' || object.metadata.?labels['${MANAGED_LABEL}'].orValue('') == 'true'`,
+        expression: `request.namespace == '${namespace}' || ${labelled}`,
         message: `Handover may write only Secrets and ConfigMaps that carry the label ${MANAGED_LABEL}: "true"`,
       },
-      {
-        expression: ['ownerReferences', 'finalizers']
-          .map(
-            (field) =>
-              `object.metadata.?${field}.orValue([]) == (oldObject == null ? [] : oldObject.metadata.?${field}.orValue([]))`,
-          )
-          .join(' && '),
-        message: 'Handover may not change owners or finalizers',
-      },
+      mustBeAgreed(
+        'Secrets and ConfigMaps',
+        `request.namespace == '${namespace}' || ${agreed(...(features.includes('service-ca') ? [ASKS_SERVICE_CA] : []))}`,
+      ),
+      UNOWNED,
     ],
+  },
+  {
+    name: 'trustbundles',
+    why: 'Of ClusterTrustBundles its own, and those that it may take over.',
+    group: 'certificates.k8s.io',
+    resources: ['clustertrustbundles'],
+    operations: ['CREATE', 'UPDATE'],
+    rules: [
+      {
+        expression: labelled,
+        message: `Handover may write only ClusterTrustBundles that carry the label ${MANAGED_LABEL}: "true"`,
+      },
+      mustBeAgreed('ClusterTrustBundles', agreed()),
+      UNOWNED,
+    ],
+  },
+  {
+    name: 'services',
+    why: 'Of Services, the two annotations that say why one has no certificate.',
+    group: '',
+    resources: ['services'],
+    operations: ['UPDATE'],
+    feature: 'service-ca',
+    rules: onlyIn('Services', [], oneOf(SERVICE_CA.error, SERVICE_CA.errorNum)),
   },
   {
     name: 'webhooks',
@@ -193,15 +178,17 @@ export interface AdmissionOptions {
   readonly labels: Readonly<Record<string, string>>;
   /** Whether it has rights on objects without a namespace. */
   readonly cluster: boolean;
+  readonly features: readonly Feature[];
 }
 
-const CLUSTER_ONLY: readonly string[] = ['webhooks', 'apiservices', 'crds'];
+const CLUSTER_ONLY: readonly string[] = ['trustbundles', 'webhooks', 'apiservices', 'crds'];
 
 /** Policies that hold the operator's own account to what it is for. They bind nobody else. */
 export const admissionPolicies = (options: AdmissionOptions): readonly PolicyManifest[] => {
-  const { namespace, serviceAccount, prefix, labels, cluster } = options;
-  return policiesFor(namespace)
+  const { namespace, serviceAccount, prefix, labels, cluster, features } = options;
+  return policiesFor(namespace, features)
     .filter(({ name }) => cluster || !CLUSTER_ONLY.includes(name))
+    .filter(({ feature }) => feature === undefined || features.includes(feature))
     .map(({ name, why, group, resources, operations, rules }) => {
       const metadata = { name: `${prefix}-${name}`, labels };
       return {

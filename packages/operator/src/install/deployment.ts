@@ -1,5 +1,9 @@
-/** Where the operator answers /livez, /readyz and /metrics. */
+/** Where the operator answers /livez and /readyz, and /metrics unless that asks for a token. */
 export const HTTP_PORT = 8080;
+/** Where it answers /metrics, by TLS, when that asks for a token. */
+export const METRICS_PORT = 8443;
+/** Where the Secret `<name>-metrics-tls` is, if there is one. */
+export const METRICS_CERT = '/metrics-tls';
 /** Node lets its heap grow as far as the machine allows; with this it collects before the container's limit (docs/benchmarks/scale.md). */
 export const NODE_OPTIONS = '--max-old-space-size=150 --max-semi-space-size=8';
 
@@ -12,6 +16,7 @@ export interface WorkloadOptions {
   /** Arguments behind `handover`. */
   readonly args: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
+  readonly metricsByToken: boolean;
 }
 
 const probe = (path: string) => ({ httpGet: { path, port: 'http' }, periodSeconds: 10, timeoutSeconds: 3 });
@@ -25,6 +30,7 @@ export const deployment = ({
   replicas,
   args,
   labels,
+  metricsByToken,
 }: WorkloadOptions) => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
@@ -61,7 +67,13 @@ export const deployment = ({
               { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
               { name: 'POD_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } },
             ],
-            ports: [{ name: 'http', containerPort: HTTP_PORT }],
+            ports: [
+              { name: 'http', containerPort: HTTP_PORT },
+              ...(metricsByToken ? [{ name: 'metrics', containerPort: METRICS_PORT }] : []),
+            ],
+            ...(metricsByToken
+              ? { volumeMounts: [{ name: 'metrics-tls', mountPath: METRICS_CERT, readOnly: true }] }
+              : {}),
             startupProbe: { ...probe('/livez'), periodSeconds: 2, failureThreshold: 30 },
             livenessProbe: probe('/livez'),
             readinessProbe: probe('/readyz'),
@@ -73,16 +85,43 @@ export const deployment = ({
             },
           },
         ],
+        // Without the Secret, metrics are served with a certificate of the operator's own making.
+        ...(metricsByToken
+          ? {
+              volumes: [
+                { name: 'metrics-tls', secret: { secretName: `${name}-metrics-tls`, optional: true } },
+              ],
+            }
+          : {}),
       },
     },
   },
 });
 
-export const metricsService = ({ name, namespace, labels }: WorkloadOptions) => ({
+export const metricsService = ({ name, namespace, labels, metricsByToken }: WorkloadOptions) => ({
   apiVersion: 'v1',
   kind: 'Service',
   metadata: { name: `${name}-metrics`, namespace, labels },
-  spec: { selector: labels, ports: [{ name: 'http', port: HTTP_PORT, targetPort: 'http' }] },
+  spec: {
+    selector: labels,
+    ports: metricsByToken
+      ? [{ name: 'metrics', port: METRICS_PORT, targetPort: 'metrics' }]
+      : [{ name: 'http', port: HTTP_PORT, targetPort: 'http' }],
+  },
+});
+
+/** The page for people is on the pod's loopback, which port-forward reaches and no policy is about. */
+export const networkPolicy = ({ name, namespace, labels, metricsByToken }: WorkloadOptions) => ({
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'NetworkPolicy',
+  metadata: { name, namespace, labels },
+  spec: {
+    podSelector: { matchLabels: labels },
+    policyTypes: ['Ingress'],
+    ingress: [HTTP_PORT, ...(metricsByToken ? [METRICS_PORT] : [])].map((port) => ({
+      ports: [{ protocol: 'TCP', port }],
+    })),
+  },
 });
 
 export const disruptionBudget = ({ name, namespace, labels }: WorkloadOptions) => ({

@@ -1,6 +1,6 @@
 export { type ApiRequest, allowed, unused } from './allowed.ts';
 export { type CustomResourceDefinition, crds, GROUP, KIND_TABLE } from './crds.ts';
-export { HTTP_PORT, NODE_OPTIONS } from './deployment.ts';
+export { HTTP_PORT, METRICS_PORT, NODE_OPTIONS } from './deployment.ts';
 export {
   COMPAT,
   type Compat,
@@ -9,6 +9,8 @@ export {
   installation,
   installedGrants,
   type Manifest,
+  METRICS_AUTH,
+  type MetricsAuth,
   REPLICAS,
   removable,
   SERVICE_ACCOUNT,

@@ -77,6 +77,45 @@ test('an uninstallation takes away what was installed, the Deployment first, but
   expect(parseAllDocuments(removableYaml(options)).map((document) => document.toJS())).toEqual(gone);
 });
 
+test('a policy lets probes and scrapers in, by port, and nothing else; what goes out it does not speak of', () => {
+  const ingress = (more: Partial<InstallOptions>) =>
+    of(installation({ ...options, ...more }), 'NetworkPolicy');
+  expect(ingress({})).toHaveProperty('spec', {
+    podSelector: { matchLabels: { 'app.kubernetes.io/name': 'handover' } },
+    policyTypes: ['Ingress'],
+    ingress: [{ ports: [{ protocol: 'TCP', port: 8080 }] }],
+  });
+  expect(ingress({ metricsAuth: 'token' })).toHaveProperty('spec.ingress', [
+    { ports: [{ protocol: 'TCP', port: 8080 }] },
+    { ports: [{ protocol: 'TCP', port: 8443 }] },
+  ]);
+});
+
+test('metrics ask for a token only if told to, whatever the platform; then the operator may review tokens', () => {
+  for (const openshift of [false, true]) {
+    const made = (metricsAuth: 'none' | 'token') => installation({ ...options, openshift, metricsAuth });
+    const text = (metricsAuth: 'none' | 'token') => JSON.stringify(made(metricsAuth));
+    for (const word of ['tokenreviews', 'subjectaccessreviews', 'metrics-reader', 'metrics-tls', '8443']) {
+      expect(text('none')).not.toContain(word);
+      expect(text('token')).toContain(word);
+    }
+    expect(of(made('token'), 'Service')).toHaveProperty('spec.ports', [
+      { name: 'metrics', port: 8443, targetPort: 'metrics' },
+    ]);
+  }
+});
+
+test('an annotation for service-ca is a word to the operator only where it stands in for service-ca', () => {
+  const policies = (more: Partial<InstallOptions>) =>
+    JSON.stringify(
+      installation({ ...options, ...more }).filter(({ kind }) => kind === 'ValidatingAdmissionPolicy'),
+    );
+  expect(policies({})).not.toContain('service.beta.openshift.io');
+  expect(policies({ compat: ['reloader'] })).not.toContain('service.beta.openshift.io');
+  expect(policies({ compat: ['service-ca'] })).toContain('service.beta.openshift.io/inject-cabundle');
+  expect(policies({ compat: ['service-ca'] })).toContain('handover-services');
+});
+
 test('the pods run as nobody, on a root they cannot write, without capabilities', () => {
   const pod = ['spec', 'template', 'spec'];
   const made = of(installation(options), 'Deployment');
@@ -111,6 +150,11 @@ test.each<[string, Partial<InstallOptions>, RegExp]>([
     'service-ca without cluster rights',
     { compat: ['service-ca'], namespaced: ['a'] },
     /leave out service-ca/,
+  ],
+  [
+    'a token for metrics without cluster rights',
+    { metricsAuth: 'token', namespaced: ['a'] },
+    /leave out metrics-auth, or namespaced/,
   ],
   ['no replica', { replicas: 0 }, /0 is no number of replicas; use 1 to 5/],
   ['a piece of a replica', { replicas: 1.5 }, /1.5 is no number of replicas/],

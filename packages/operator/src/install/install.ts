@@ -1,7 +1,15 @@
 import { HandoverError } from '@handover/material';
 import { admissionPolicies } from './admission.ts';
 import { crds } from './crds.ts';
-import { deployment, disruptionBudget, HTTP_PORT, metricsService } from './deployment.ts';
+import {
+  deployment,
+  disruptionBudget,
+  HTTP_PORT,
+  METRICS_CERT,
+  METRICS_PORT,
+  metricsService,
+  networkPolicy,
+} from './deployment.ts';
 import { type Feature, type Grant, grantsFor } from './rules.ts';
 
 export const DEFAULT_NAMESPACE = 'handover-system';
@@ -11,6 +19,10 @@ const NAME = 'handover';
 /** Annotations of others that the operator can be told to honour. */
 export const COMPAT = ['cainjector', 'service-ca', 'reloader'] as const;
 export type Compat = (typeof COMPAT)[number];
+
+/** Who may read metrics: everyone who reaches the port, or accounts that RBAC lets do so. */
+export const METRICS_AUTH = ['none', 'token'] as const;
+export type MetricsAuth = (typeof METRICS_AUTH)[number];
 
 export interface InstallOptions {
   /** Namespace the operator runs in, and keeps its state in. */
@@ -23,6 +35,8 @@ export interface InstallOptions {
   readonly openshift?: boolean | undefined;
   /** Signers whose ClusterTrustBundles it may write. */
   readonly signers?: readonly string[] | undefined;
+  /** Default: none. */
+  readonly metricsAuth?: MetricsAuth | undefined;
   /** How many run, one of which leads. Default {@link REPLICAS}. */
   readonly replicas?: number | undefined;
 }
@@ -73,15 +87,20 @@ export const checkedOptions = (options: InstallOptions): InstallOptions => {
   const wide = compat.find((name) => name !== 'reloader');
   if (namespaced !== undefined && wide !== undefined)
     refuse(`compat ${wide} is a matter of the whole cluster; leave out ${wide}, or namespaced`);
+  if (namespaced !== undefined && options.metricsAuth === 'token')
+    refuse(
+      'metrics-auth token needs reviews of tokens, a right in the whole cluster; leave out metrics-auth, or namespaced',
+    );
   if (!Number.isInteger(replicas) || replicas < REPLICAS.least || replicas > REPLICAS.most)
     refuse(`${replicas} is no number of replicas; use ${REPLICAS.least} to ${REPLICAS.most}`);
   if (namespaced === undefined) return options;
   return { ...options, namespaced: [...new Set(namespaced)].sort() };
 };
 
-export const featuresOf = ({ compat = [], openshift }: InstallOptions): readonly Feature[] => [
+export const featuresOf = ({ compat = [], openshift, metricsAuth }: InstallOptions): readonly Feature[] => [
   ...(compat.includes('service-ca') ? (['service-ca'] as const) : []),
   ...(openshift === true ? (['openshift'] as const) : []),
+  ...(metricsAuth === 'token' ? (['metrics-auth'] as const) : []),
 ];
 
 /** What the operator may do in this installation, as the Roles will say. */
@@ -127,10 +146,22 @@ const rolePages = (
   });
 };
 
+const metricsReader = (prefix: string, labels: Readonly<Record<string, string>>): Page => ({
+  why: 'May read metrics. Bind it to the account that collects them.',
+  ruleWhys: ['what the operator counts'],
+  object: {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name: `${prefix}-metrics-reader`, labels },
+    rules: [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }],
+  },
+});
+
 /** Everything there is to apply, in the order to apply it in. */
 export const pages = (given: InstallOptions): readonly Page[] => {
   const options = checkedOptions(given);
   const { namespace, image, namespaced, compat = [], replicas = REPLICAS.default } = options;
+  const metricsByToken = options.metricsAuth === 'token';
   const labels = { 'app.kubernetes.io/name': NAME };
   // Two installations must not share what has no namespace.
   const prefix = namespace === DEFAULT_NAMESPACE ? NAME : `${NAME}-${namespace}`;
@@ -141,12 +172,23 @@ export const pages = (given: InstallOptions): readonly Page[] => {
     image,
     replicas,
     labels,
+    metricsByToken,
     args: [
       'operator',
       '--health-address',
       `0.0.0.0:${HTTP_PORT}`,
       ...(namespaced === undefined ? [] : ['--namespaced', namespaced.join(',')]),
       ...(compat.length === 0 ? [] : ['--compat', compat.join(',')]),
+      ...(metricsByToken
+        ? [
+            '--metrics-auth',
+            'token',
+            '--metrics-address',
+            `0.0.0.0:${METRICS_PORT}`,
+            '--metrics-cert',
+            METRICS_CERT,
+          ]
+        : []),
     ],
   };
   const policies = admissionPolicies({
@@ -155,6 +197,7 @@ export const pages = (given: InstallOptions): readonly Page[] => {
     prefix,
     labels,
     cluster: namespaced === undefined,
+    features: featuresOf(options),
   });
   return [
     {
@@ -185,8 +228,13 @@ export const pages = (given: InstallOptions): readonly Page[] => {
       { why: 'It is in force.', object: binding },
     ]),
     ...rolePages(installedGrants(options), namespace, prefix, labels),
+    ...(metricsByToken ? [metricsReader(prefix, labels)] : []),
+    {
+      why: 'In come probes and scrapers only. What goes out is open: the API server’s address differs by cluster.',
+      object: networkPolicy(workload),
+    },
     { why: 'One leads, the others stand by.', object: deployment(workload) },
-    { why: 'For whoever collects metrics.', object: metricsService(workload) },
+    { why: 'For programs that collect metrics.', object: metricsService(workload) },
     { why: 'All but one stay while nodes are drained.', object: disruptionBudget(workload) },
   ];
 };

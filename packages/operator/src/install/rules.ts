@@ -1,7 +1,7 @@
 import { GROUP, KIND_TABLE } from './crds.ts';
 
 /** Parts that only some installations want, each with rights of its own. */
-export type Feature = 'service-ca' | 'openshift';
+export type Feature = 'service-ca' | 'openshift' | 'metrics-auth';
 
 /**
  * Where a right is needed. `watched`: in every namespace the operator looks at, which is all of them unless it is told
@@ -175,6 +175,22 @@ export const RIGHTS: readonly Row[] = [
     names: ['version'],
     feature: 'openshift',
     why: 'OPENSHIFT_VERSION among the platform facts',
+  },
+  {
+    reach: 'cluster',
+    group: 'authentication.k8s.io',
+    resources: ['tokenreviews'],
+    verbs: ['create'],
+    feature: 'metrics-auth',
+    why: 'whose token a request for /metrics carries',
+  },
+  {
+    reach: 'cluster',
+    group: 'authorization.k8s.io',
+    resources: ['subjectaccessreviews'],
+    verbs: ['create'],
+    feature: 'metrics-auth',
+    why: 'whether that account may read /metrics',
   },
   {
     reach: 'own',

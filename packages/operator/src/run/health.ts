@@ -1,11 +1,4 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { HandoverError } from '@handover/material';
-
-export interface Health {
-  readonly port: number;
-  close(): Promise<void>;
-}
+import { type BoundedServer, NO_SUCH_PAGE, serveBounded } from '@handover/engine';
 
 export interface HealthOptions {
   readonly host: string;
@@ -22,55 +15,20 @@ export interface MetricsPage {
 }
 
 /** `/livez`: this process answers. `/readyz`: it has seen, and put right, everything once. `/metrics`: what is counted. */
-export async function serveHealth({ host, port, waitingFor, metrics }: HealthOptions): Promise<Health> {
-  const server: Server = createServer(
-    { requestTimeout: 5_000, headersTimeout: 5_000 },
-    (request, response) => {
-      const [path] = (request.url ?? '').split('?', 1);
+export const serveHealth = ({ host, port, waitingFor, metrics }: HealthOptions): Promise<BoundedServer> =>
+  serveBounded({
+    host,
+    port,
+    flag: '--health-address',
+    answer: async (path) => {
       if (path === '/metrics' && metrics !== undefined) {
-        void metrics().then(
-          ({ contentType, body }) => {
-            response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-store' });
-            response.end(body);
-          },
-          () => response.writeHead(500).end(),
-        );
-        return;
+        const { contentType, body } = await metrics();
+        return { status: 200, body, headers: { 'content-type': contentType } };
       }
+      if (path !== '/livez' && path !== '/readyz') return NO_SUCH_PAGE;
       const missing = path === '/readyz' ? waitingFor() : [];
-      const known = path === '/livez' || path === '/readyz';
-      const status = !known ? 404 : missing.length > 0 ? 503 : 200;
-      response.writeHead(status, {
-        'content-type': 'text/plain; charset=utf-8',
-        'cache-control': 'no-store',
-      });
-      response.end(
-        !known
-          ? 'no such page\n'
-          : missing.length > 0
-            ? `not ready: ${missing.slice(0, 5).join('; ')}\n`
-            : 'ok\n',
-      );
+      return missing.length > 0
+        ? { status: 503, body: `not ready: ${missing.slice(0, 5).join('; ')}\n` }
+        : { status: 200, body: 'ok\n' };
     },
-  );
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (cause: NodeJS.ErrnoException) =>
-      reject(
-        new HandoverError(
-          'ADDRESS_UNUSABLE',
-          `${host}:${port} cannot be listened on (${cause.code}); choose another --health-address`,
-          { cause },
-        ),
-      ),
-    );
-    server.listen(port, host, resolve);
   });
-  return {
-    port: (server.address() as AddressInfo).port,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
-}

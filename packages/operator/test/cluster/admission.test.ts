@@ -5,7 +5,11 @@ import { type InstallOptions, installation } from '../../src/install/install.ts'
 import { type Answer, eventually, type Json, type Requests, requestsTo } from './requests.ts';
 
 const OPERATOR = 'system:serviceaccount:handover-system:handover';
-const options: InstallOptions = { namespace: 'handover-system', image: 'handover:test' };
+const options: InstallOptions = {
+  namespace: 'handover-system',
+  image: 'handover:test',
+  compat: ['service-ca'],
+};
 
 let cluster: Cluster;
 let send: Requests;
@@ -14,6 +18,13 @@ let close = () => {};
 /** Stands for a bundle in the tables below; the API server wants a real one, which there is only once the cluster runs. */
 const CA = 'YSByZWFsIENB';
 let realCa = '';
+const PEM = 'a real CA as PEM';
+const withCa = <T>(value: T): T =>
+  JSON.parse(
+    JSON.stringify(value)
+      .replaceAll(CA, realCa)
+      .replaceAll(JSON.stringify(PEM), JSON.stringify(Buffer.from(realCa, 'base64').toString())),
+  ) as T;
 const labels = { app: 'x' };
 const workload = (kind: string, more: Json = {}): Json => ({
   apiVersion: 'apps/v1',
@@ -43,6 +54,12 @@ const hook = (kind: string): Json => ({
     rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] }],
   })),
 });
+const owned = (kind: string, name: string, metadata: Json, namespace = 'shop'): Json => ({
+  apiVersion: 'v1',
+  kind,
+  metadata: { name, namespace, ...metadata },
+  data: { a: CA },
+});
 const OBJECTS: readonly Json[] = [
   workload('Deployment', { replicas: 0 }),
   workload('StatefulSet', { replicas: 0, serviceName: 'web' }),
@@ -53,15 +70,55 @@ const OBJECTS: readonly Json[] = [
     metadata: { name: 'web', namespace: 'shop', labels },
     spec: { automountServiceAccountToken: false, containers: [{ name: 'web', image: 'web:1' }] },
   },
-  { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'theirs', namespace: 'shop' }, data: { a: CA } },
+  ...['Secret', 'ConfigMap'].flatMap((kind) => [
+    owned(kind, 'theirs', {}),
+    owned(kind, 'kept', { labels: { 'handover.dev/managed': 'true' } }),
+    owned(kind, 'offered', { labels: { 'handover.dev/adopt': 'true' } }),
+    // Somebody took the label away, and not what Handover remembers about it.
+    owned(kind, 'unlabelled', { annotations: { 'handover.dev/record': '{}' } }),
+    owned(kind, 'asking', { annotations: { 'service.beta.openshift.io/inject-cabundle': 'True' } }),
+  ]),
+  owned('ConfigMap', 'resolver', {}, 'kube-system'),
+  {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: {
+      name: 'web',
+      namespace: 'shop',
+      labels,
+      annotations: { 'service.beta.openshift.io/serving-cert-secret-name': 'web-tls' },
+    },
+    spec: { selector: labels, ports: [{ port: 443 }] },
+  },
+  ...(['theirs', 'kept', 'offered'] as const).map((name) => ({
+    apiVersion: 'certificates.k8s.io/v1beta1',
+    kind: 'ClusterTrustBundle',
+    metadata: {
+      name,
+      ...(name === 'theirs'
+        ? {}
+        : { labels: { [`handover.dev/${name === 'kept' ? 'managed' : 'adopt'}`]: 'true' } }),
+    },
+    spec: { trustBundle: PEM },
+  })),
+  {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'kubernetes.io/service-account-token',
+    metadata: {
+      name: 'token',
+      namespace: 'shop',
+      labels: { 'handover.dev/adopt': 'true' },
+      annotations: { 'kubernetes.io/service-account.name': 'default' },
+    },
+  },
   {
     apiVersion: 'v1',
     kind: 'Secret',
     type: 'kubernetes.io/dockerconfigjson',
-    metadata: { name: 'pull', namespace: 'shop' },
+    metadata: { name: 'pull', namespace: 'shop', labels: { 'handover.dev/adopt': 'true' } },
     data: { '.dockerconfigjson': Buffer.from('{"auths":{}}').toString('base64') },
   },
-  { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'theirs', namespace: 'shop' }, data: { a: 'b' } },
   hook('ValidatingWebhookConfiguration'),
   hook('MutatingWebhookConfiguration'),
   {
@@ -115,7 +172,7 @@ beforeAll(async () => {
     () => send('GET', '/api/v1/namespaces/shop/serviceaccounts/default'),
     ({ code }) => code === 200,
   );
-  await cluster.apply(...OBJECTS);
+  await cluster.apply(...withCa(OBJECTS));
   await cluster.apply(...installation(options));
 });
 afterAll(async () => {
@@ -129,8 +186,22 @@ const PATHS = {
   daemonset: '/apis/apps/v1/namespaces/shop/daemonsets/web',
   pod: '/api/v1/namespaces/shop/pods/web/status',
   secret: '/api/v1/namespaces/shop/secrets/theirs',
+  keptSecret: '/api/v1/namespaces/shop/secrets/kept',
+  offeredSecret: '/api/v1/namespaces/shop/secrets/offered',
+  unlabelledSecret: '/api/v1/namespaces/shop/secrets/unlabelled',
+  askingSecret: '/api/v1/namespaces/shop/secrets/asking',
   pull: '/api/v1/namespaces/shop/secrets/pull',
+  token: '/api/v1/namespaces/shop/secrets/token',
   configmap: '/api/v1/namespaces/shop/configmaps/theirs',
+  keptConfigmap: '/api/v1/namespaces/shop/configmaps/kept',
+  offeredConfigmap: '/api/v1/namespaces/shop/configmaps/offered',
+  unlabelledConfigmap: '/api/v1/namespaces/shop/configmaps/unlabelled',
+  askingConfigmap: '/api/v1/namespaces/shop/configmaps/asking',
+  resolver: '/api/v1/namespaces/kube-system/configmaps/resolver',
+  service: '/api/v1/namespaces/shop/services/web',
+  trustbundle: '/apis/certificates.k8s.io/v1beta1/clustertrustbundles/theirs',
+  keptTrustbundle: '/apis/certificates.k8s.io/v1beta1/clustertrustbundles/kept',
+  offeredTrustbundle: '/apis/certificates.k8s.io/v1beta1/clustertrustbundles/offered',
   validating: '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hook',
   mutating: '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/hook',
   apiservice: '/apis/apiregistration.k8s.io/v1/apiservices/v1.example.com',
@@ -140,7 +211,7 @@ type Target = keyof typeof PATHS;
 
 const patch = (target: Target, body: unknown, as: string | undefined, type: 'merge' | 'json' | 'apply') =>
   send('PATCH', PATHS[target], {
-    body: JSON.parse(JSON.stringify(body).replaceAll(CA, realCa)),
+    body: withCa(body),
     type,
     as,
     query: { dryRun: 'All', fieldManager: 'handover', ...(type === 'apply' ? { force: 'true' } : {}) },
@@ -150,6 +221,9 @@ const annotated = (annotations: Json): Json => ({ metadata: { annotations } });
 const stamped = (annotations: Json): Json => ({ spec: { template: annotated(annotations) } });
 const ops = (...operations: readonly (readonly [string, string, unknown])[]) =>
   operations.map(([op, path, value]) => ({ op, path, value }));
+
+const managed = { labels: { 'handover.dev/managed': 'true', 'app.kubernetes.io/managed-by': 'handover' } };
+const record = { annotations: { 'handover.dev/record': '{}' } };
 
 // One for each policy: until each of them answers, nothing is shown by what goes through.
 const FORBIDDEN: readonly (readonly [string, Target, Json | readonly Json[], RegExp])[] = [
@@ -234,25 +308,108 @@ const FORBIDDEN: readonly (readonly [string, Target, Json | readonly Json[], Reg
   ['a field that was not there', 'deployment', { spec: { paused: true } }, /in the spec of workloads/],
   [
     'a Secret that does not say whose it is',
-    'secret',
+    'offeredSecret',
     { data: { a: 'eA==' } },
-    /handover-data.*label handover.dev\/managed: "true"/,
+    /handover-data.*only Secrets and ConfigMaps that carry the label handover.dev\/managed: "true"/,
   ],
   [
     'a ConfigMap that does not say whose it is',
-    'configmap',
+    'offeredConfigmap',
     { data: { a: 'x' } },
-    /handover-data.*label handover.dev\/managed/,
+    /handover-data.*only Secrets and ConfigMaps that carry the label handover.dev\/managed/,
+  ],
+  [
+    'a label taken from what it keeps',
+    'keptConfigmap',
+    { metadata: { labels: { 'handover.dev/managed': null } } },
+    /handover-data.*only Secrets and ConfigMaps that carry the label handover.dev\/managed/,
+  ],
+  ...(['secret', 'configmap', 'resolver', 'askingSecret'] as const).map(
+    (target): readonly [string, Target, Json, RegExp] => [
+      `what nobody gave it, labelled in the same write: ${target}`,
+      target,
+      { metadata: managed, data: { a: CA } },
+      /handover-data.*keeps already, or that carry the label handover.dev\/adopt: "true"/,
+    ],
+  ),
+  [
+    'what nobody gave it, with a consent of its own making',
+    'resolver',
+    {
+      metadata: {
+        labels: { ...managed.labels, 'handover.dev/adopt': 'true' },
+        annotations: {
+          'handover.dev/record': '{}',
+          'service.beta.openshift.io/inject-cabundle': 'true',
+        },
+      },
+      data: { a: 'x' },
+    },
+    /handover-data.*keeps already, or that carry the label handover.dev\/adopt: "true"/,
   ],
   [
     'an owner for a ConfigMap',
-    'configmap',
-    { metadata: { labels: { 'handover.dev/managed': 'true' }, finalizers: ['example.com/x'] } },
-    /may not change owners or finalizers/,
+    'keptConfigmap',
+    { metadata: { finalizers: ['example.com/x'] } },
+    /handover-data.*may not change owners or finalizers/,
+  ],
+  [
+    'a ClusterTrustBundle that does not say whose it is',
+    'offeredTrustbundle',
+    annotated({ 'handover.dev/record': '{}' }),
+    /handover-trustbundles.*only ClusterTrustBundles that carry the label handover.dev\/managed/,
+  ],
+  [
+    'a ClusterTrustBundle that nobody gave it',
+    'trustbundle',
+    { metadata: managed },
+    /handover-trustbundles.*keeps already, or that carry the label handover.dev\/adopt: "true"/,
+  ],
+  [
+    'an owner for a ClusterTrustBundle',
+    'keptTrustbundle',
+    { metadata: { finalizers: ['example.com/x'] } },
+    /handover-trustbundles.*may not change owners or finalizers/,
+  ],
+  [
+    'where a Service leads',
+    'service',
+    { spec: { selector: { app: 'evil' } } },
+    /handover-services.*may change only annotations of Services/,
+  ],
+  [
+    'an address of a Service',
+    'service',
+    { spec: { externalIPs: ['192.0.2.1'] } },
+    /handover-services.*may change only annotations of Services/,
+  ],
+  [
+    'a label of a Service',
+    'service',
+    { metadata: { labels: { app: 'y' } } },
+    /handover-services.*only annotations in the metadata of Services/,
+  ],
+  [
+    'what a Service asks for',
+    'service',
+    annotated({ 'service.beta.openshift.io/serving-cert-secret-name': 'theirs' }),
+    /handover-services.*may not change this annotation of Services/,
+  ],
+  [
+    'another annotation of ours on a Service',
+    'service',
+    annotated({ 'handover.dev/probe': '1' }),
+    /handover-services.*may not change this annotation of Services/,
   ],
   [
     'a Secret of another type',
     'pull',
+    { metadata: { labels: { 'handover.dev/managed': 'true' } } },
+    /handover-secrets.*only Secrets of type kubernetes.io\/tls and Opaque/,
+  ],
+  [
+    'a token of a service account, though it is offered',
+    'token',
     { metadata: { labels: { 'handover.dev/managed': 'true' } } },
     /handover-secrets.*only Secrets of type kubernetes.io\/tls and Opaque/,
   ],
@@ -381,6 +538,43 @@ describe('the operator is refused, in words', () => {
     expect(code).toBe(403);
   });
 
+  test.each([
+    ['secret', /: kubectl -n shop label secrets theirs handover.dev\/adopt=true$/],
+    ['resolver', /: kubectl -n kube-system label configmaps resolver handover.dev\/adopt=true$/],
+    ['trustbundle', /: kubectl label clustertrustbundles theirs handover.dev\/adopt=true$/],
+  ] as const)('%s, with the command by which its owner would give it over', async (target, command) => {
+    expect((await patch(target, { metadata: managed }, OPERATOR, 'merge')).message).toMatch(command);
+  });
+
+  test('another type for a Secret that it keeps: by the API server itself, whoever asks', async () => {
+    for (const as of [OPERATOR, undefined]) {
+      const { code, message } = await patch('keptSecret', { type: 'kubernetes.io/tls' }, as, 'merge');
+      expect({ code, message }).toMatchObject({
+        code: 422,
+        message: expect.stringContaining('field is immutable'),
+      });
+    }
+  });
+
+  test('a new ClusterTrustBundle that does not say whose it is', async () => {
+    const made = (metadata: Json) =>
+      send('POST', '/apis/certificates.k8s.io/v1beta1/clustertrustbundles', {
+        as: OPERATOR,
+        query: { dryRun: 'All' },
+        body: withCa({
+          apiVersion: 'certificates.k8s.io/v1beta1',
+          kind: 'ClusterTrustBundle',
+          metadata: { name: 'new', ...metadata },
+          spec: { trustBundle: PEM },
+        }),
+      });
+    expect(await made({})).toMatchObject({
+      code: 403,
+      message: expect.stringContaining('handover-trustbundles'),
+    });
+    expect(await made(managed)).toMatchObject({ code: 201 });
+  });
+
   test('an owned Secret', async () => {
     const { code, message } = await send('POST', '/api/v1/namespaces/shop/secrets', {
       as: OPERATOR,
@@ -409,9 +603,6 @@ describe('nobody else is held to it', () => {
   });
 });
 
-const managed = { labels: { 'handover.dev/managed': 'true', 'app.kubernetes.io/managed-by': 'handover' } };
-const record = { annotations: { 'handover.dev/record': '{}' } };
-
 describe('the operator may do its work', () => {
   test.each<[string, Target, Json | readonly Json[]]>([
     ['nudge a pod', 'pod', annotated({ 'handover.dev/nudge': 'f00d' })],
@@ -428,8 +619,35 @@ describe('the operator may do its work', () => {
       ],
       [`leave a note on a ${target}`, target, annotated({ 'handover.dev/stamped': 'x' })],
     ]),
-    ['adopt a Secret', 'secret', { metadata: { ...managed, ...record }, data: { 'ca.crt': CA } }],
-    ['adopt a ConfigMap', 'configmap', { metadata: { ...managed, ...record }, data: { 'ca.crt': 'x' } }],
+    ...(
+      [
+        ['write a Secret that it keeps', 'keptSecret'],
+        ['take over a Secret that is offered', 'offeredSecret'],
+        ['label a Secret of its own again', 'unlabelledSecret'],
+        ['write a ConfigMap that it keeps', 'keptConfigmap'],
+        ['take over a ConfigMap that is offered', 'offeredConfigmap'],
+        ['label a ConfigMap of its own again', 'unlabelledConfigmap'],
+        ['write a ConfigMap that asks for it as it would ask service-ca', 'askingConfigmap'],
+      ] as const
+    ).map(([what, target]): [string, Target, Json] => [
+      what,
+      target,
+      { metadata: { ...managed, ...record }, data: { 'ca.crt': CA } },
+    ]),
+    ['write a ClusterTrustBundle that it keeps', 'keptTrustbundle', { metadata: { ...managed, ...record } }],
+    [
+      'take over a ClusterTrustBundle that is offered',
+      'offeredTrustbundle',
+      { metadata: { ...managed, ...record } },
+    ],
+    [
+      'say on a Service why it has no certificate',
+      'service',
+      annotated({
+        'service.beta.openshift.io/serving-cert-generation-error': 'why',
+        'service.beta.openshift.io/serving-cert-generation-error-num': '1',
+      }),
+    ],
     ['give an APIService its bundle', 'apiservice', { metadata: record, spec: { caBundle: CA } }],
     [
       'give a conversion webhook its bundle',

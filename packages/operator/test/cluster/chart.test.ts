@@ -101,7 +101,11 @@ test.each<[string, Partial<InstallOptions>]>([
   ['for two namespaces, one of them twice', { namespaced: ['shop', 'pay', 'shop'] }],
   ['for its own namespace and another', { namespace: 'pay', namespaced: ['shop', 'pay'] }],
   ['for its own namespace alone', { namespaced: ['handover-system'], compat: ['reloader'] }],
-  ['with all there is', { compat: COMPAT, openshift: true, signers: ['a.b/c', 'a.b/*'], replicas: 3 }],
+  [
+    'with all there is',
+    { compat: COMPAT, openshift: true, signers: ['a.b/c', 'a.b/*'], metricsAuth: 'token', replicas: 3 },
+  ],
+  ['with metrics by token', { metricsAuth: 'token' }],
   ['with service-ca alone', { compat: ['service-ca'] }],
   ['on OpenShift, for one namespace', { openshift: true, namespaced: ['shop'] }],
 ])('helm template gives what handover install prints, object by object: %s', async (_, options) => {
@@ -131,6 +135,7 @@ test('made-up options give the same in both, and what one refuses, so does the o
       namespaced: few(mostly(['shop', 'pay', 'handover-system', 'own', 'on', '12'], ['No', 'a b', '-']), 1),
       compat: few(fc.constantFrom(...COMPAT)),
       openshift: fc.boolean(),
+      metricsAuth: fc.constantFrom<('none' | 'token')[]>('none', 'none', 'none', 'token'),
       signers: few(mostly(['a.b/c', 'a.b/*', '1.2/3'], ['a.b', 'a b/c'])),
       replicas: mostly([1, 2, 5], [0, 6, 1.5]),
     },
@@ -141,7 +146,7 @@ test('made-up options give the same in both, and what one refuses, so does the o
     taken[expected(made) === undefined ? 'no' : 'yes']++;
     await compare(made);
   });
-  await fc.assert(seen, { numRuns: 60 });
+  await fc.assert(seen, { numRuns: 120 });
   expect(taken.yes).toBeGreaterThan(10);
   expect(taken.no).toBeGreaterThan(3);
 });

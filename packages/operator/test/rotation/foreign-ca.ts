@@ -41,7 +41,8 @@ export class ForeignCa {
       apiVersion: 'v1',
       kind: 'Secret',
       type: 'kubernetes.io/tls',
-      metadata: { name, namespace: NAMESPACE },
+      // Its owner gives it over; without that the admission policies keep the operator from it.
+      metadata: { name, namespace: NAMESPACE, labels: { 'handover.dev/adopt': 'true' } },
       stringData: {
         'tls.crt': encodePem('CERTIFICATE', leaf),
         'tls.key': key.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),

@@ -30,7 +30,12 @@ export const configOf = (dockerfile: string): Config => {
     entrypoint: JSON.parse(one('ENTRYPOINT')) as string[],
     command: JSON.parse(one('CMD')) as string[],
     env: Object.fromEntries(said('ENV').map(pair)),
-    labels: Object.fromEntries(said('LABEL').map(pair)),
+    // Not what an argument of the build fills in.
+    labels: Object.fromEntries(
+      said('LABEL')
+        .map(pair)
+        .filter(([, value]) => !value.includes('${')),
+    ),
     workingDirectory: one('WORKDIR'),
     user: one('USER'),
   };

@@ -45,7 +45,8 @@ test('the namespace, and with it the keys of every CA, is no part of a release; 
 });
 
 test('a difference between installations that a chart cannot say is an error, not a guess', () => {
-  const [one, two] = variants() as readonly [Variant, Variant];
+  const all = variants();
+  const [one, two] = all as readonly [Variant, Variant];
   const at = (a: unknown, b: unknown) => () =>
     merge(
       new Map([
@@ -55,9 +56,9 @@ test('a difference between installations that a chart cannot say is an error, no
       'here',
     );
   expect(at({ a: 1 }, { a: 2 })).toThrow('here.a differs between installations');
-  expect(at({ a: 1 }, { b: 1 })).toThrow('here differs between installations');
+  expect(at({ a: 1 }, ['a'])).toThrow('here differs between installations');
+  expect(at({ a: 1, b: 1 }, { b: 1, a: 1 })).toThrow('here comes in more than one order');
   expect(at(['a', 'b'], ['b', 'a'])).toThrow('here comes in more than one order');
-  const all = variants();
   const odd = new Set(all.filter((_, at) => at % 3 === 0));
   expect(() => conditionOf(odd, all, 'this')).toThrow('a chart cannot say when there is this');
 });

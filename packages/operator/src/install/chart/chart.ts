@@ -5,6 +5,7 @@ import {
   checkedOptions,
   DEFAULT_NAMESPACE,
   type InstallOptions,
+  METRICS_AUTH,
   PATTERNS,
   REPLICAS,
 } from '../install.ts';
@@ -36,6 +37,7 @@ const refusalOf = (options: Partial<InstallOptions>): string => {
 
 /** What `handover install` refuses about two options together, in the same words. */
 const REFUSALS: readonly (readonly [string, string])[] = [
+  ['eq .Values.metricsAuth "token"', refusalOf({ namespaced: ['a'], metricsAuth: 'token' })],
   ['.Values.signers', refusalOf({ namespaced: ['a'], signers: ['a.b/c'] })],
   ...COMPAT.filter((name) => name !== 'reloader').map(
     (name) => [`has "${name}" .Values.compat`, refusalOf({ namespaced: ['a'], compat: [name] })] as const,
@@ -86,6 +88,8 @@ compat: []
 signers: []
 # Let TLSProfiles follow OpenShift's APIServer/cluster.
 openshift: false
+# Who may read metrics: none (everyone who reaches the port) or token (accounts that RBAC lets do so, by TLS).
+metricsAuth: none
 # Install and upgrade the custom resource definitions. False for a second installation in one cluster, which shares them.
 crds: true
 `;
@@ -105,6 +109,7 @@ const schema = (): object => ({
     compat: list({ enum: COMPAT }),
     signers: list(pattern(PATTERNS.signer)),
     openshift: { type: 'boolean' },
+    metricsAuth: { enum: METRICS_AUTH },
     crds: { type: 'boolean' },
     // What helm itself puts there.
     global: { type: 'object' },

@@ -1,10 +1,14 @@
 import { conditionOf, type Variant } from './variants.ts';
 
-/** A value that is the same in every variant but for items of lists, each of which may be there or not. */
+/** A value that is the same in every variant but for items of lists and fields of maps, each of which may be there or not. */
 export type Merged = { readonly kind: 'plain'; readonly value: unknown } | MergedMap | MergedList;
 export interface MergedMap {
   readonly kind: 'map';
-  readonly fields: readonly (readonly [string, Merged])[];
+  readonly fields: readonly {
+    readonly key: string;
+    readonly value: Merged;
+    readonly condition: string | undefined;
+  }[];
 }
 export interface MergedList {
   readonly kind: 'list';
@@ -81,17 +85,21 @@ export const merge = (values: Values, where: string): Merged => {
       ? itemByItem(values, first.length, where)
       : mergedList(values, where);
   }
-  const keys = isMap(first) ? Object.keys(first) : [];
-  if (!all.every((value) => isMap(value) && text(Object.keys(value)) === text(keys)))
-    throw new Error(`${where} differs between installations, which a chart cannot say`);
-  return {
-    kind: 'map',
-    fields: keys.map((key) => [
-      key,
-      merge(
-        mapped(values, (value) => (isMap(value) ? value[key] : undefined)),
-        `${where}.${key}`,
-      ),
-    ]),
-  };
+  if (!all.every(isMap)) throw new Error(`${where} differs between installations, which a chart cannot say`);
+  return mergedMap(values as ReadonlyMap<Variant, Readonly<Record<string, unknown>>>, where);
 };
+
+const mergedMap = (
+  values: ReadonlyMap<Variant, Readonly<Record<string, unknown>>>,
+  where: string,
+): MergedMap => ({
+  kind: 'map',
+  fields: orderOf([...values.values()].map(Object.keys), where).map((key) => {
+    const having = new Map([...values].filter(([, value]) => key in value));
+    return {
+      key,
+      value: merge(new Map([...having].map(([variant, value]) => [variant, value[key]])), `${where}.${key}`),
+      condition: conditionOf(new Set(having.keys()), [...values.keys()], `${where}.${key}`),
+    };
+  }),
+});

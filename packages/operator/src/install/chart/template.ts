@@ -14,7 +14,10 @@ type Part = Readonly<Record<string, unknown>>;
 const WHY = 'why-token';
 const IF = 'if-token ';
 const END = 'end-token';
+/** A field of a map needs a key of its own around it. */
+const FIELD = 'field-token';
 const BARE_ITEM = / *- (if-token (.*)|end-token)\n/g;
+const BARE_FIELD = / *(?:if-token (.*)|end-token) field-token \S+: null\n/g;
 
 /** Arguments that hold a list are one text in each installation, and one expression in the chart. */
 const withoutLists = (args: readonly unknown[]): readonly unknown[] =>
@@ -46,7 +49,17 @@ const laidOut = (merged: Merged): unknown => {
     case 'plain':
       return merged.value;
     case 'map':
-      return Object.fromEntries(merged.fields.map(([key, value]) => [key, laidOut(value)]));
+      return Object.fromEntries(
+        merged.fields.flatMap(({ key, value, condition }): readonly (readonly [string, unknown])[] =>
+          condition === undefined
+            ? [[key, laidOut(value)]]
+            : [
+                [`${IF}${condition} ${FIELD} ${key}`, null],
+                [key, laidOut(value)],
+                [`${END} ${FIELD} ${key}`, null],
+              ],
+        ),
+      );
     case 'list':
       return merged.items.flatMap(({ value, condition }, at) => [
         ...(condition === undefined || condition === merged.items[at - 1]?.condition
@@ -88,6 +101,9 @@ const yamlOf = (object: unknown, why: string): string => {
 
 const values = (text: string): string =>
   text
+    .replaceAll(BARE_FIELD, (_, condition?: string) =>
+      condition === undefined ? '{{- end }}\n' : `{{- if ${condition} }}\n`,
+    )
     .replaceAll(BARE_ITEM, (_, bare: string, condition?: string) =>
       bare === END ? '{{- end }}\n' : `{{- if ${condition} }}\n`,
     )

@@ -1,5 +1,13 @@
 import { HandoverError } from '@handover/material';
-import { COMPAT, type Compat, checkedOptions, type InstallOptions, type Page, pages } from '../install.ts';
+import {
+  COMPAT,
+  type Compat,
+  checkedOptions,
+  type InstallOptions,
+  METRICS_AUTH,
+  type Page,
+  pages,
+} from '../install.ts';
 
 /** What stands in the objects where the chart puts a value. Each is good input, so that nothing is made for the chart alone. */
 export const TOKENS = {
@@ -40,14 +48,17 @@ export const variants = (): readonly Variant[] =>
   WATCHED.flatMap((namespaced) =>
     HONOURED.flatMap((compat) =>
       [false, true].flatMap((openshift) =>
-        [[], [TOKENS.signer]].map((signers) => ({
-          namespace: TOKENS.own,
-          image: TOKENS.image,
-          namespaced,
-          compat,
-          openshift,
-          signers,
-        })),
+        [[], [TOKENS.signer]].flatMap((signers) =>
+          METRICS_AUTH.map((metricsAuth) => ({
+            namespace: TOKENS.own,
+            image: TOKENS.image,
+            namespaced,
+            compat,
+            openshift,
+            signers,
+            metricsAuth,
+          })),
+        ),
       ),
     ),
   )
@@ -68,12 +79,24 @@ const QUESTIONS: readonly Question[] = [
     holds: ({ namespaced }) => namespaced?.includes(TOKENS.own) === true,
   },
   { template: '$.Values.openshift', holds: ({ openshift }) => openshift === true },
+  {
+    template: 'eq $.Values.metricsAuth "token"',
+    holds: ({ metricsAuth }) => metricsAuth === 'token',
+  },
+  {
+    template: 'ne $.Values.metricsAuth "token"',
+    holds: ({ metricsAuth }) => metricsAuth !== 'token',
+  },
   { template: '$.Values.signers', holds: ({ signers = [] }) => signers.length > 0 },
   { template: '$.Values.compat', holds: ({ compat = [] }) => compat.length > 0 },
   ...COMPAT.map((name) => ({
     template: `has "${name}" $.Values.compat`,
     holds: ({ compat = [] }: InstallOptions) => compat.includes(name),
   })),
+  {
+    template: 'not (has "service-ca" $.Values.compat)',
+    holds: ({ compat = [] }) => !compat.includes('service-ca'),
+  },
 ];
 
 const both = (left: Question, right: Question): Question => ({

@@ -1,0 +1,109 @@
+import { HandoverError } from '@handover/material';
+import { beforeEach, expect, test } from 'vitest';
+import { type Account, MetricsAccess } from './access.ts';
+
+const SCRAPER: Account = { username: 'system:serviceaccount:monitoring:prometheus', groups: ['g'] };
+const OTHER: Account = { username: 'system:serviceaccount:evil:default' };
+
+let now: number;
+let tokens: Map<string, Account>;
+let allowed: Set<string>;
+let asked: string[];
+let failures: unknown[];
+let away: boolean;
+let hold: Promise<void> | undefined;
+let access: MetricsAccess;
+beforeEach(() => {
+  now = 1_000;
+  tokens = new Map([
+    ['good', SCRAPER],
+    ['other', OTHER],
+  ]);
+  allowed = new Set([SCRAPER.username]);
+  asked = [];
+  failures = [];
+  away = false;
+  hold = undefined;
+  access = new MetricsAccess({
+    reviews: {
+      accountOf: async (token) => {
+        asked.push(token);
+        await hold;
+        if (away) throw new HandoverError('KUBE_UNAVAILABLE', 'no API server');
+        return tokens.get(token);
+      },
+      mayRead: async ({ username }) => allowed.has(username),
+    },
+    now: () => now,
+    onFailure: (error) => failures.push(error),
+  });
+});
+
+const status = async (authorization?: string): Promise<number> =>
+  (await access.refusal(authorization))?.status ?? 200;
+
+test('a token with the right reads, one without is forbidden, one that nobody knows is not let in', async () => {
+  expect(await status('Bearer good')).toBe(200);
+  expect(await status('bearer good')).toBe(200);
+  expect(await status('Bearer other')).toBe(403);
+  expect(await status('Bearer made-up')).toBe(401);
+});
+
+test.each([undefined, '', 'Bearer', 'Bearer ', 'Basic Z29vZDp4', 'Bearer good other', 'Bearer gö', 'good'])(
+  '%j is no token, and the API server is not asked about it',
+  async (header) => {
+    expect(await status(header)).toBe(401);
+    expect(asked).toEqual([]);
+  },
+);
+
+test('while the API server is away nobody new reads, and nothing is remembered of it', async () => {
+  away = true;
+  expect(await status('Bearer good')).toBe(503);
+  expect(failures).toMatchObject([{ code: 'KUBE_UNAVAILABLE' }]);
+  away = false;
+  expect(await status('Bearer good')).toBe(200);
+});
+
+test('an answer is good for a minute; a right that was taken away or given counts afterwards', async () => {
+  expect(await status('Bearer good')).toBe(200);
+  allowed.clear();
+  now += 59_000;
+  expect(await status('Bearer good')).toBe(200);
+  expect(asked).toHaveLength(1);
+  now += 1_001;
+  expect(await status('Bearer good')).toBe(403);
+  allowed.add(SCRAPER.username);
+  now += 10_001;
+  expect(await status('Bearer good')).toBe(200);
+});
+
+test('one token asked for many times at once is one review', async () => {
+  const all = await Promise.all(Array.from({ length: 50 }, () => status('Bearer good')));
+  expect(new Set(all)).toEqual(new Set([200]));
+  expect(asked).toHaveLength(1);
+});
+
+test('made-up tokens do not keep the API server busy', async () => {
+  let go = (): void => {};
+  hold = new Promise((resolve) => {
+    go = resolve;
+  });
+  const all = Array.from({ length: 100 }, (_, index) => status(`Bearer t${index}`));
+  go();
+  const codes = await Promise.all(all);
+  expect(codes.filter((code) => code === 401)).toHaveLength(8);
+  expect(codes.filter((code) => code === 503)).toHaveLength(92);
+  expect(asked).toHaveLength(8);
+});
+
+test('what is remembered is bounded, and is no token', async () => {
+  await status('Bearer good');
+  for (let index = 0; index < 300; index++) await status(`Bearer made-up-${index}`);
+  asked = [];
+  // The oldest was forgotten, the newest is known.
+  await status('Bearer made-up-299');
+  expect(asked).toEqual([]);
+  await status('Bearer good');
+  expect(asked).toEqual(['good']);
+});

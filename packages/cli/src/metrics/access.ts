@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import type { PageAnswer } from '@handover/engine';
+
+/** An account as a TokenReview names it, and a SubjectAccessReview wants it. */
+export interface Account {
+  readonly username: string;
+  readonly uid?: string;
+  readonly groups?: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+}
+
+/** What an API server says about tokens. Both throw when it does not answer. */
+export interface Reviews {
+  /** undefined: it does not know this token. */
+  accountOf(token: string): Promise<Account | undefined>;
+  /** Whether the account may `get` the path `/metrics`. */
+  mayRead(account: Account): Promise<boolean>;
+}
+
+type Verdict = 'unknown' | 'refused' | 'allowed';
+
+/** Milliseconds for which an answer is good: a token or a right that was taken away is so for that long at most. */
+const GOOD_FOR: Readonly<Record<Verdict, number>> = { unknown: 10_000, refused: 10_000, allowed: 60_000 };
+const MOST_REMEMBERED = 256;
+/** Reviews under way at once; made-up tokens must not keep the API server busy. */
+const MOST_UNDER_WAY = 8;
+
+/** RFC 6750 §2.1. */
+const BEARER = /^Bearer ([A-Za-z0-9._~+/-]+=*)$/i;
+
+const ANSWERS = {
+  unknown: {
+    status: 401,
+    body: 'send the token of an account of this cluster: Authorization: Bearer TOKEN\n',
+    headers: { 'www-authenticate': 'Bearer realm="handover"' },
+  },
+  refused: {
+    status: 403,
+    body: 'this account may not get /metrics; bind it to the ClusterRole that ends with -metrics-reader\n',
+  },
+  unavailable: {
+    status: 503,
+    body: 'the API server cannot say now who may read this; try again\n',
+    headers: { 'retry-after': '5' },
+  },
+} as const satisfies Record<string, PageAnswer>;
+
+export interface AccessOptions {
+  readonly reviews: Reviews;
+  /** Milliseconds of a clock that only goes forward. */
+  readonly now: () => number;
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** Who may read metrics: accounts of the cluster that RBAC lets `get` the path `/metrics`. */
+export class MetricsAccess {
+  readonly #options: AccessOptions;
+  /** By the token's hash: tokens themselves are not kept. */
+  readonly #known = new Map<string, { readonly verdict: Verdict; readonly until: number }>();
+  readonly #underWay = new Map<string, Promise<Verdict>>();
+
+  constructor(options: AccessOptions) {
+    this.#options = options;
+  }
+
+  /** What a request without the right gets; undefined: it has it. */
+  async refusal(authorization: string | undefined): Promise<PageAnswer | undefined> {
+    const token = BEARER.exec(authorization ?? '')?.[1];
+    if (token === undefined) return ANSWERS.unknown;
+    try {
+      const verdict = await this.#verdict(token);
+      return verdict === undefined
+        ? ANSWERS.unavailable
+        : verdict === 'allowed'
+          ? undefined
+          : ANSWERS[verdict];
+    } catch (error) {
+      this.#options.onFailure(error);
+      return ANSWERS.unavailable;
+    }
+  }
+
+  async #verdict(token: string): Promise<Verdict | undefined> {
+    const hash = createHash('sha256').update(token).digest('base64');
+    const known = this.#known.get(hash);
+    if (known !== undefined && this.#options.now() < known.until) return known.verdict;
+    const underWay = this.#underWay.get(hash);
+    if (underWay !== undefined) return underWay;
+    if (this.#underWay.size >= MOST_UNDER_WAY) return undefined;
+    const review = this.#review(token).finally(() => this.#underWay.delete(hash));
+    this.#underWay.set(hash, review);
+    const verdict = await review;
+    this.#remember(hash, verdict);
+    return verdict;
+  }
+
+  async #review(token: string): Promise<Verdict> {
+    const { reviews } = this.#options;
+    const account = await reviews.accountOf(token);
+    if (account === undefined) return 'unknown';
+    return (await reviews.mayRead(account)) ? 'allowed' : 'refused';
+  }
+
+  #remember(hash: string, verdict: Verdict): void {
+    this.#known.delete(hash);
+    this.#known.set(hash, { verdict, until: this.#options.now() + GOOD_FOR[verdict] });
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > MOST_REMEMBERED && oldest !== undefined) this.#known.delete(oldest);
+  }
+}

@@ -1,0 +1,103 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { type BoundedServer, MOST_CONNECTIONS, NO_SUCH_PAGE, serveBounded } from './bounded-server.ts';
+
+let server: BoundedServer;
+let made = 0;
+const sockets: Socket[] = [];
+beforeEach(async () => {
+  made = 0;
+  server = await serveBounded({
+    host: '127.0.0.1',
+    port: 0,
+    flag: '--health-address',
+    answer: (path) => {
+      if (path === '/broken') throw new Error('with a secret in it');
+      if (path !== '/livez') return NO_SUCH_PAGE;
+      made++;
+      return { status: 200, body: 'ok\n' };
+    },
+  });
+});
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await server.close();
+});
+
+const ask = (
+  path: string,
+  { method = 'GET', headers = {} }: { method?: string; headers?: Record<string, string> } = {},
+): Promise<{ status: number | undefined; body: string; allow: string | undefined }> =>
+  new Promise((resolve, reject) => {
+    request(`${server.url}${path}`, { method, headers, agent: false, timeout: 3_000 }, (response) => {
+      let body = '';
+      response.setEncoding('utf8').on('data', (text: string) => {
+        body += text;
+      });
+      response.on('end', () => resolve({ status: response.statusCode, body, allow: response.headers.allow }));
+    })
+      .on('timeout', () => reject(new Error('no answer within 3 s')))
+      .on('error', reject)
+      .end();
+  });
+
+/** A connection that never ends its request. */
+const halfOpen = async (first = 'GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nX: '): Promise<Socket> => {
+  const socket = connect(server.port, '127.0.0.1');
+  socket.on('error', () => {});
+  sockets.push(socket);
+  await once(socket, 'connect');
+  socket.write(first);
+  return socket;
+};
+
+test('two thousand connections that never end their request keep no probe out, and are never all held', async () => {
+  for (let batch = 0; batch < 20; batch++) {
+    await Promise.all(Array.from({ length: 100 }, () => halfOpen()));
+    expect(await ask('/livez')).toMatchObject({ status: 200, body: 'ok\n' });
+    expect(server.connections).toBeLessThanOrEqual(MOST_CONNECTIONS);
+  }
+  expect(sockets).toHaveLength(2_000);
+  expect(made).toBe(20);
+}, 60_000);
+
+test('a request that does not come to its end is given up after some seconds, and so is a connection without one', async () => {
+  const late = [await halfOpen(), await halfOpen('\r\n')];
+  // The first is never silent.
+  const drip = setInterval(() => late[0]?.write('x'), 200);
+  onTestFinished(() => clearInterval(drip));
+  const closed = Promise.all(late.map((socket) => once(socket.resume(), 'close')));
+  expect(await Promise.race([closed.then(() => 'closed'), pause(12_000, 'open')])).toBe('closed');
+  await vi.waitFor(() => expect(server.connections).toBe(0));
+}, 20_000);
+
+test('a name that a page elsewhere points here gets nothing', async () => {
+  const answer = await ask('/livez', { headers: { host: 'attacker.example' } });
+  expect(answer).toMatchObject({ status: 421, body: expect.stringContaining('.svc') });
+  expect(made).toBe(0);
+});
+
+test.each(['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE'])('%s is refused', async (method) => {
+  expect(await ask('/livez', { method })).toMatchObject({ status: 405, allow: 'GET, HEAD' });
+  expect(made).toBe(0);
+});
+
+test('HEAD is GET without a body; a page that is not there is 404', async () => {
+  expect(await ask('/livez?verbose', { method: 'HEAD' })).toMatchObject({ status: 200, body: '' });
+  expect(await ask('/other')).toMatchObject({ status: 404 });
+});
+
+test('a header that is too large is refused', async () => {
+  expect(await ask('/livez', { headers: { authorization: 'x'.repeat(20_000) } })).toMatchObject({
+    status: 431,
+  });
+});
+
+test('why a page cannot be made is not said', async () => {
+  const answer = await ask('/broken');
+  expect(answer.status).toBe(500);
+  expect(answer.body).not.toContain('secret');
+});
