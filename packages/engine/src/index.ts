@@ -28,6 +28,7 @@ export { answerOf, type ProbeTools, probe } from './evidence/probe.ts';
 export { askStatus, readDocument } from './evidence/status-document.ts';
 export { FirstSight } from './first-sight.ts';
 export { localIssuer } from './issuer.ts';
+export { keyMaker } from './key-maker.ts';
 export { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
 export {
   type Answered,
@@ -102,6 +103,7 @@ export { checkTls, type TlsCheck } from './tls-check/check.ts';
 export type { Finding, TlsYardstick } from './tls-check/judge.ts';
 export { OFFERABLE } from './tls-check/names.ts';
 export type { StartTls, TlsTarget } from './tls-check/offer.ts';
+export { type Places, Turns } from './turns.ts';
 export {
   type Answer,
   answer,

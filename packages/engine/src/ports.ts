@@ -148,7 +148,12 @@ interface Validity {
 /** Whoever makes keys and signs. Dates may come out earlier than asked, never later: what was made is what counts. */
 export interface Issuer {
   ca(
-    asked: { readonly name: string; readonly generation: number; readonly key: KeyAlgorithm } & Validity,
+    asked: {
+      readonly name: string;
+      readonly namespace: string;
+      readonly generation: number;
+      readonly key: KeyAlgorithm;
+    } & Validity,
   ): Promise<Credential>;
   /** X(subject by by). */
   cross(asked: { readonly subject: Certificate; readonly by: Credential } & Validity): Promise<Certificate>;
@@ -220,6 +225,8 @@ export interface Home {
   readonly resources?: ResourceReader | undefined;
   /** Undefined: `localIssuer` with `keys` and `random`. */
   readonly issuer?: Issuer | undefined;
+  /** Whether several namespaces share it, so that one pass carries out no more than a fair share of its plan. */
+  readonly fairly?: boolean;
 }
 
 export interface HomeFacts {

@@ -1,4 +1,5 @@
 import type { Duration, Instant } from '@handover/material';
+import type { Places } from './turns.ts';
 
 export interface QueueOptions {
   /** Does the work for one key; says when it is due again. */
@@ -11,16 +12,30 @@ export interface QueueOptions {
   readonly leastBackoff?: Duration;
   /** Longest wait after failures. Default 30 s. */
   readonly mostBackoff?: Duration;
+  /** Keys of one lane are worked on one at a time. Default: all are of one lane. */
+  readonly laneOf?: (key: string) => string;
+  /** Lanes of one share have few places, so that it cannot take them all. Default: all are of one share. */
+  readonly shareOf?: (key: string) => string;
+  /** How many are worked on at once. Default: one. */
+  readonly places?: Places;
 }
 
 /** setTimeout fires at once for anything longer. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
-/** Work by key: each key at most once in the queue, at the earliest time anybody asked for; one at a time. */
+/**
+ * Work by key: each key at most once in the queue, at the earliest time it was asked for. Of what is due the share that was served
+ * longest ago comes first, and within a share the earliest: one share's slow work delays its own.
+ */
 export class WorkQueue {
   readonly #options: QueueOptions;
   readonly #due = new Map<string, Instant>();
   readonly #failures = new Map<string, number>();
+  readonly #lanes = new Set<string>();
+  readonly #busy = new Map<string, number>();
+  /** When each share was last served, as a count. */
+  readonly #served = new Map<string, number>();
+  #turn = 0;
   #wake: () => void = () => {};
 
   constructor(options: QueueOptions) {
@@ -55,17 +70,33 @@ export class WorkQueue {
 
   /** Works until `signal`; what is being worked on then is finished first. */
   async run(signal: AbortSignal): Promise<void> {
+    const { places = { inAll: 1, each: 1 }, now } = this.#options;
+    const working = new Set<Promise<void>>();
     while (!signal.aborted) {
-      const next = this.#earliest();
-      const wait = next === undefined ? LONGEST_TIMER : next[1] - this.#options.now();
-      if (next === undefined || wait > 0) await this.#sleep(Math.min(wait, LONGEST_TIMER), signal);
-      else await this.#once(next[0], signal);
+      const at = now();
+      const next = working.size < places.inAll ? this.#next(at, places.each) : undefined;
+      if (next !== undefined) {
+        const done: Promise<void> = this.#once(next, signal).finally(() => {
+          working.delete(done);
+          this.#wake();
+        });
+        working.add(done);
+        continue;
+      }
+      // What is due and has no place is looked at again when work ends.
+      const wait = Math.min(...[...this.#due.values()].filter((due) => due > at)) - at;
+      await this.#sleep(Math.min(wait, LONGEST_TIMER), signal);
     }
+    await Promise.all(working);
   }
 
   async #once(key: string, signal: AbortSignal): Promise<void> {
     const { work, now, onError } = this.#options;
+    const { lane, share } = this.#placeOf(key);
     this.#due.delete(key);
+    this.#lanes.add(lane);
+    this.#busy.set(share, (this.#busy.get(share) ?? 0) + 1);
+    this.#served.set(share, ++this.#turn);
     try {
       const again = await work(key, signal);
       this.#failures.delete(key);
@@ -75,7 +106,17 @@ export class WorkQueue {
       const retryAt = (now() + this.#backoff(key)) as Instant;
       this.add(key, retryAt);
       onError(key, error, retryAt);
+    } finally {
+      this.#lanes.delete(lane);
+      const left = (this.#busy.get(share) ?? 0) - 1;
+      if (left > 0) this.#busy.set(share, left);
+      else this.#busy.delete(share);
     }
+  }
+
+  #placeOf(key: string): { readonly lane: string; readonly share: string } {
+    const { laneOf = () => '', shareOf = () => '' } = this.#options;
+    return { lane: laneOf(key), share: shareOf(key) };
   }
 
   /** Doubles per failure up to the most, and is spread over its upper half so that many do not come back at once. */
@@ -87,10 +128,18 @@ export class WorkQueue {
     return whole / 2 + (whole / 2) * random();
   }
 
-  #earliest(): readonly [string, Instant] | undefined {
-    let first: readonly [string, Instant] | undefined;
-    for (const entry of this.#due) if (first === undefined || entry[1] < first[1]) first = entry;
-    return first;
+  /** The key to work on now; undefined: none is due that has a place. */
+  #next(now: Instant, each: number): string | undefined {
+    let first: { readonly key: string; readonly at: Instant; readonly served: number } | undefined;
+    for (const [key, at] of this.#due) {
+      if (at > now) continue;
+      const { lane, share } = this.#placeOf(key);
+      if (this.#lanes.has(lane) || (this.#busy.get(share) ?? 0) >= each) continue;
+      const served = this.#served.get(share) ?? 0;
+      if (first === undefined || served < first.served || (served === first.served && at < first.at))
+        first = { key, at, served };
+    }
+    return first?.key;
   }
 
   #sleep(wait: number, signal: AbortSignal): Promise<void> {

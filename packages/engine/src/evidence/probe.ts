@@ -43,8 +43,13 @@ const split = (address: string): { host: string; port: number } => {
 };
 
 /** A client certificate of one CA alone, without X: X would be accepted through the old CA. No SAN, ten minutes at most. */
-const canaryOf = (ca: Certificate, caKey: PrivateKey, tools: ProbeTools, now: Instant): ClientCertificate => {
-  const key = tools.keys('ECDSA-P256');
+const canaryOf = async (
+  ca: Certificate,
+  caKey: PrivateKey,
+  tools: ProbeTools,
+  now: Instant,
+): Promise<ClientCertificate> => {
+  const key = await tools.keys('ECDSA-P256');
   const der = issueLeaf({
     issuer: ca,
     issuerKey: caKey.key,
@@ -62,8 +67,8 @@ const canaryOf = (ca: Certificate, caKey: PrivateKey, tools: ProbeTools, now: In
 };
 
 /** The same of a CA that nobody can trust: a port that accepts it accepts anybody. */
-const controlOf = (tools: ProbeTools, now: Instant): ClientCertificate => {
-  const key = tools.keys('ECDSA-P256');
+const controlOf = async (tools: ProbeTools, now: Instant): Promise<ClientCertificate> => {
+  const key = await tools.keys('ECDSA-P256');
   const ca = issueCa({
     name: 'handover control',
     generation: 1,
@@ -83,7 +88,7 @@ export async function probe(
   now: Instant,
 ): Promise<ProbeResult | undefined> {
   const { host, port } = split(target.address);
-  const control = controlOf(tools, now);
+  const control = await controlOf(tools, now);
   // A server that insists on a client certificate shows its own all the same, before it refuses.
   const first = await handshake(host, port, target.mtls ? control : undefined);
   if (first.kind === 'unreachable') return undefined;
@@ -183,7 +188,7 @@ const probeTrust = async (
     const ca = record.certificates.get(anchor.fingerprint);
     const key = record.keys.get(number);
     if (ca === undefined || key === undefined || role === 'previous' || role === 'distrusted') continue;
-    const result = await handshake(host, port, canaryOf(ca, key, tools, now));
+    const result = await handshake(host, port, await canaryOf(ca, key, tools, now));
     if (result.kind === 'unreachable' || result.accepted === undefined) continue;
     if (result.chain.length > 0) chain = result.chain;
     (result.accepted ? anchors : refuses).push(anchor.fingerprint);

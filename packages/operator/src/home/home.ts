@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { generateKey, type KeySource } from '@handover/core';
+import type { KeySource } from '@handover/core';
 import {
   type AuthorityId,
   type CachedView,
@@ -10,8 +10,10 @@ import {
   type Home,
   type HomeFacts,
   idOf,
+  keyMaker,
   type Meters,
   type ObjectId,
+  type ObjectReader,
   type ProfilePlatform,
   type ResourceReader,
   type StoredObject,
@@ -123,13 +125,14 @@ export class KubeHome implements Home {
   readonly #showing: Showing;
   readonly #declared: DeclaredConsumers;
   readonly #nudges: Nudges | undefined;
-  #look: Source;
+  readonly objects: ReturnType<Shelf['view']>;
   #register: Register | undefined;
+  #registering: Promise<Register> | undefined;
 
   constructor(options: KubeHomeOptions) {
     this.#options = options;
     const { kube, kinds, signal, namespace } = options;
-    this.keys = options.keys ?? generateKey;
+    this.keys = options.keys ?? keyMaker();
     // The API server's time is known to the second: what it has just dated may lie a little ahead of what we take for now.
     this.#firstSight = new FirstSight({
       now: () => after(this.#now(), 2 * second),
@@ -158,7 +161,6 @@ export class KubeHome implements Home {
     });
     const named = new OneByOne({ kube, kinds, signal }, (plural) => this.#known(plural));
     this.overlay = new Overlay(options.once === true ? named : this.mirror, named);
-    this.#look = named;
     this.#nudges =
       options.population === undefined || options.nudge === false
         ? undefined
@@ -183,6 +185,7 @@ export class KubeHome implements Home {
       ...(options.onRepair === undefined ? {} : { onRepair: options.onRepair }),
       onWritten: (place, digest) => this.#nudges?.written(place, digest),
     });
+    this.objects = this.shelf.view(this.#withFields(named));
     this.authorities = new KubeAuthorities({ kube, namespace, signal: options.writeSignal ?? signal });
     this.#states = options.wide.length === 0 ? undefined : this.#followStates();
     const { population } = options;
@@ -201,7 +204,7 @@ export class KubeHome implements Home {
       stamp: async (consumer, expect, hash) => this.rollouts?.stampProfile(consumer, expect, hash),
       remembered: (profile) => this.#remembered(idOf(profile)),
     };
-    this.evidence = this.#seenBy(true);
+    this.evidence = this.#seenBy(this.objects);
     this.requests = new KubeRequests(async (id) => {
       const secret = await kube.get(secrets, { namespace, name: stateName(id) }, { signal });
       return secret?.metadata.annotations;
@@ -220,7 +223,7 @@ export class KubeHome implements Home {
               pending: async (id) =>
                 requestsIn(this.#states?.get(`${namespace}/${stateName(id)}`)?.metadata.annotations),
             },
-      evidence: this.#seenBy(false),
+      evidence: this.#seenBy(undefined),
     };
     this.facts = {
       consumersFound: options.consumersFound,
@@ -230,8 +233,45 @@ export class KubeHome implements Home {
     };
   }
 
+  /**
+   * This home for one pass over one authority. An uncached look lists each kind once, and belongs to the pass that began it:
+   * passes over several authorities run side by side and must not read through each other's.
+   */
+  forPass(): Home {
+    let look: Source | undefined;
+    const begun = (): Source => {
+      if (look === undefined) throw new TypeError('a look begins with the resources');
+      return look;
+    };
+    const objects = this.shelf.view({
+      held: (place) => begun().held(place),
+      all: (plural) => begun().all(plural),
+    });
+    return {
+      objects,
+      authorities: this.authorities,
+      requests: this.requests,
+      evidence: this.#seenBy(objects),
+      reloads: this.reloads,
+      clock: this.clock,
+      keys: this.keys,
+      random: this.random,
+      facts: this.facts,
+      rollouts: this.rollouts,
+      profiles: this.profiles,
+      cached: this.cached,
+      fairly: true,
+      resources: {
+        catalogue: async () => {
+          look = this.#freshLook();
+          return (await this.#freshRegister()).catalogue;
+        },
+      },
+    };
+  }
+
   /** API fields, whoever an Authority declares, and whoever's pods read something of it. */
-  #seenBy(fresh: boolean): EvidenceSource {
+  #seenBy(fresh: ObjectReader | undefined): EvidenceSource {
     const { population, evidence, wordOf = () => undefined } = this.#options;
     if (evidence !== undefined) return evidence;
     const pods =
@@ -241,10 +281,9 @@ export class KubeHome implements Home {
             new PodConsumers({
               population,
               showing: this.#showing,
-              fresh,
+              fresh: fresh !== undefined,
               wordOf,
-              issued: (authority) =>
-                (fresh ? this.objects : this.cached.objects).issuedBy(authority, new Set()),
+              issued: (authority) => (fresh ?? this.cached.objects).issuedBy(authority, new Set()),
               obstacle: (consumer) => this.rollouts?.obstacles.why(consumer, this.#now()),
               isUnderWay: (consumer, version) => this.rollouts?.isUnderWay(consumer, version) ?? false,
               reloader: this.#options.reloader === true ? this.#reloaderCompat() : undefined,
@@ -278,10 +317,6 @@ export class KubeHome implements Home {
     return states;
   }
 
-  get objects(): ReturnType<Shelf['view']> {
-    return this.shelf.view(this.#look);
-  }
-
   #now(): Instant {
     return this.clock.now();
   }
@@ -310,16 +345,30 @@ export class KubeHome implements Home {
   /** The resources as the caches have them; reads them anew after `forget`. */
   async register(): Promise<Register> {
     if (this.#register !== undefined) return this.#register;
+    if (this.#registering !== undefined) return this.#registering;
+    const reading = this.#readRegister();
+    this.#registering = reading;
+    try {
+      const register = await reading;
+      // What was read before a `forget` must not outlive it.
+      if (this.#registering === reading) this.#register = register;
+      return register;
+    } finally {
+      if (this.#registering === reading) this.#registering = undefined;
+    }
+  }
+
+  async #readRegister(): Promise<Register> {
     const { declarations } = this.#options;
     // Single objects have to be followed before they can be found.
     const first = await this.#registerOf(declarations.all(), declarations.namespaces(), this.overlay);
     if (this.#options.once !== true) await this.mirror.follow(this.#toFollow(first));
-    this.#register = await this.#registerOf(declarations.all(), declarations.namespaces(), this.overlay);
-    return this.#register;
+    return this.#registerOf(declarations.all(), declarations.namespaces(), this.overlay);
   }
 
   forget(): void {
     this.#register = undefined;
+    this.#registering = undefined;
   }
 
   /** Tells the pods that read these, as after a write; whoever was told of the same content before hears nothing new. */
@@ -371,18 +420,27 @@ export class KubeHome implements Home {
     });
   }
 
-  /** An uncached look begins here: whatever it lists, it lists once. Fields stay as the cache has them: docs/decisions/0305. */
-  async #freshRegister(): Promise<Register> {
-    const { kube, kinds, signal, declarations, wide, namespaces } = this.#options;
-    const server =
+  /** What the API server has now; whatever it lists, it lists once. */
+  #freshLook(): Source {
+    const { kube, kinds, signal, wide, namespaces } = this.#options;
+    return this.#withFields(
       wide.length === 0
         ? new OneByOne({ kube, kinds, signal }, (plural) => this.#known(plural))
-        : new FreshLook({ kube, kinds, namespaces, signal }, (place) => this.#mayBeThere(place));
-    this.#look = {
+        : new FreshLook({ kube, kinds, namespaces, signal }, (place) => this.#mayBeThere(place)),
+    );
+  }
+
+  /** Fields stay as the cache has them: docs/decisions/0305. */
+  #withFields(server: Source): Source {
+    return {
       held: (place) => (isField(place) ? this.overlay.held(place) : server.held(place)),
       all: (plural) =>
         plural === 'secrets' || plural === 'configmaps' ? server.all(plural) : this.overlay.all(plural),
     };
+  }
+
+  async #freshRegister(): Promise<Register> {
+    const { declarations } = this.#options;
     const [labels, declared] = await Promise.all([declarations.freshNamespaces(), declarations.fresh()]);
     return this.#registerOf(declared, labels, this.overlay);
   }
