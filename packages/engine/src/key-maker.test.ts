@@ -31,8 +31,10 @@ test('a key of 4,096 bits is made while the process does other things', async ()
   const delay = monitorEventLoopDelay({ resolution: 5 });
   delay.enable();
   const keys = keyMaker();
-  await Promise.all([keys('RSA-4096', 'a'), keys('RSA-4096', 'b'), keys('RSA-4096', 'a')]);
+  await Promise.all([keys('RSA-4096', 'a'), keys('RSA-4096', 'b')]);
+  // What is measured is seen once the loop has turned.
+  await new Promise((resolve) => setTimeout(resolve, 50));
   delay.disable();
-  // Made here one such key takes 300 ms at the very least, mostly a second or more; beside us it takes nothing.
-  expect(delay.max / 1e6).toBeLessThan(1_000);
+  // Made here, one after the other, they take seconds.
+  expect(delay.max / 1e6).toBeLessThan(500);
 });

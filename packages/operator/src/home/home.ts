@@ -17,6 +17,7 @@ import {
   type ProfilePlatform,
   type ResourceReader,
   type StoredObject,
+  Turns,
   WatchedClock,
 } from '@handover/engine';
 import { Informer, type Kube, type Secret, secrets } from '@handover/kube';
@@ -25,7 +26,9 @@ import { isMap } from '../json.ts';
 import { type Register, type RegisterOptions, registerOf } from '../resources/catalogue.ts';
 import type { Declarations } from '../resources/declarations.ts';
 import type { Declared } from '../resources/declared.ts';
+import { Addresses } from '../workloads/addresses.ts';
 import { PodConsumers, type ReloaderCompat } from '../workloads/consumers.ts';
+import { podsOnly } from '../workloads/endpoints.ts';
 import { Nudges } from '../workloads/nudge.ts';
 import type { Residents } from '../workloads/population.ts';
 import { KubeRollouts } from '../workloads/rollouts.ts';
@@ -83,6 +86,8 @@ export interface KubeHomeOptions {
   readonly clusterProfile?: ProfilePlatform['cluster'];
   /** All evidence there is, instead of what this home would look for. */
   readonly evidence?: EvidenceSource | undefined;
+  /** Which addresses may be asked. Default: those of pods, and none outside the cluster. */
+  readonly addresses?: Addresses | undefined;
   readonly keys?: KeySource | undefined;
   readonly meters?: Meters | undefined;
   /** Ends watches and reads. */
@@ -99,6 +104,8 @@ export interface KubeHomeOptions {
 
 /** An API server tells its time in whole seconds; with several of them, answers may come from any. */
 const CLOCK_TOLERANCE_MS = 5_000;
+/** Pods and servers asked at once, in all and of one namespace: docs/decisions/0403. */
+const ASKED_AT_ONCE = { inAll: 256, each: 16 } as const;
 /** The kubelet's cache can hand a file that is this old to a starting pod. */
 const CACHE_LAG = duration(10 * second);
 
@@ -138,9 +145,11 @@ export class KubeHome implements Home {
       now: () => after(this.#now(), 2 * second),
       setBacks: () => this.clock.setBacks?.() ?? [],
     });
-    const tools = { keys: this.keys, random: this.random, meters: options.meters };
-    this.#showing = new Showing(tools);
-    this.#declared = new DeclaredConsumers(tools);
+    const { addresses = new Addresses() } = options;
+    const turns = new Turns(ASKED_AT_ONCE);
+    const tools = { keys: this.keys, random: this.random, meters: options.meters, turns };
+    this.#showing = new Showing({ ...tools, addresses });
+    this.#declared = new DeclaredConsumers(tools, podsOnly({ kube, addresses, signal }));
     const clock = new WatchedClock(
       () => this.#serverTime(),
       () => performance.now(),
