@@ -1,4 +1,8 @@
+import { execFileSync } from 'node:child_process';
+import { constants, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import {
   connect,
@@ -143,3 +147,36 @@ test('forty costly keys and fifty silent consumers of one namespace do not delay
     close();
   }
 }, 120_000);
+
+test('a file that an Authority names is never opened; it blocks its own rotation, and the reason is told', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'handover-operator-'));
+  const fifo = join(folder, 'status');
+  execFileSync('mkfifo', [fifo]);
+  try {
+    await ask('Authority', 'prod', 'mesh', {
+      consumers: [{ name: 'db', verifies: true, status: { file: fifo } }],
+      rotation: { settle: '1s' },
+    });
+    await ask('Leaf', 'prod', 'web', { authority: 'mesh', dnsNames: ['web.prod.svc'] });
+    operate();
+    expect(await issued('prod', 'web', 30_000)).toBeLessThan(30_000);
+    const which = { namespace: 'prod', name: 'mesh' };
+    await kube.patch(RESOURCE_KINDS.Authority, which, {
+      merge: { metadata: { annotations: { 'handover.dev/rotate': 'one' } } },
+    });
+    let blockers: readonly string[] = [];
+    while (blockers.length === 0) {
+      const { status } = (await kube.get(RESOURCE_KINDS.Authority, which)) ?? {};
+      const { blockedBy = [] } = (status ?? {}) as {
+        blockedBy?: readonly { consumer: string; waitsFor: string }[];
+      };
+      blockers = blockedBy.filter(({ consumer }) => consumer === 'db').map(({ waitsFor }) => waitsFor);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    expect(blockers[0]).toMatch(/generation 2; it is not asked: the operator opens no status\.file/);
+    // With a reader at its other end this would succeed: fifo(7).
+    expect(() => openSync(fifo, constants.O_WRONLY | constants.O_NONBLOCK)).toThrow(/ENXIO/);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}, 60_000);
