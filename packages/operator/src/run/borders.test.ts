@@ -166,8 +166,8 @@ test('a file that an Authority names is never opened; it blocks its own rotation
     });
     let blockers: readonly string[] = [];
     while (blockers.length === 0) {
-      const { status } = (await kube.get(RESOURCE_KINDS.Authority, which)) ?? {};
-      const { blockedBy = [] } = (status ?? {}) as {
+      const found = await kube.get(RESOURCE_KINDS.Authority, which);
+      const { blockedBy = [] } = (found?.status ?? {}) as {
         blockedBy?: readonly { consumer: string; waitsFor: string }[];
       };
       blockers = blockedBy.filter(({ consumer }) => consumer === 'db').map(({ waitsFor }) => waitsFor);
