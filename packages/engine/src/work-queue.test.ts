@@ -164,4 +164,17 @@ describe('The work queue', () => {
     await end('b/b');
     await ended;
   });
+
+  test('ends with the error of whoever cannot even hear of one', async () => {
+    const queue = new WorkQueue({
+      now: () => START,
+      random: () => 0,
+      work: () => Promise.reject(new Error('no')),
+      onError: () => {
+        throw new Error('deaf');
+      },
+    });
+    queue.add('a');
+    await expect(queue.run(new AbortController().signal)).rejects.toThrow('deaf');
+  });
 });

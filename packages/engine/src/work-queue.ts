@@ -20,6 +20,12 @@ export interface QueueOptions {
   readonly places?: Places;
 }
 
+interface Wish {
+  readonly at: Instant;
+  readonly lane: string;
+  readonly share: string;
+}
+
 /** setTimeout fires at once for anything longer. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
@@ -29,7 +35,7 @@ const LONGEST_TIMER = 2 ** 31 - 1;
  */
 export class WorkQueue {
   readonly #options: QueueOptions;
-  readonly #due = new Map<string, Instant>();
+  readonly #due = new Map<string, Wish>();
   readonly #failures = new Map<string, number>();
   readonly #lanes = new Set<string>();
   readonly #busy = new Map<string, number>();
@@ -45,8 +51,9 @@ export class WorkQueue {
   /** Asks for `key` at `at`; an earlier wish stands. */
   add(key: string, at: Instant = this.#options.now()): void {
     const known = this.#due.get(key);
-    if (known !== undefined && known <= at) return;
-    this.#due.set(key, at);
+    if (known !== undefined && known.at <= at) return;
+    const { laneOf = () => '', shareOf = () => '' } = this.#options;
+    this.#due.set(key, { at, lane: laneOf(key), share: shareOf(key) });
     this.#wake();
   }
 
@@ -60,7 +67,7 @@ export class WorkQueue {
   get due(): number {
     const now = this.#options.now();
     let due = 0;
-    for (const at of this.#due.values()) if (at <= now) due++;
+    for (const { at } of this.#due.values()) if (at <= now) due++;
     return due;
   }
 
@@ -72,27 +79,30 @@ export class WorkQueue {
   async run(signal: AbortSignal): Promise<void> {
     const { places = { inAll: 1, each: 1 }, now } = this.#options;
     const working = new Set<Promise<void>>();
-    while (!signal.aborted) {
+    const broken: unknown[] = [];
+    while (!signal.aborted && broken.length === 0) {
       const at = now();
       const next = working.size < places.inAll ? this.#next(at, places.each) : undefined;
       if (next !== undefined) {
-        const done: Promise<void> = this.#once(next, signal).finally(() => {
-          working.delete(done);
-          this.#wake();
-        });
+        const done: Promise<void> = this.#once(...next, signal)
+          .catch((error: unknown) => void broken.push(error))
+          .finally(() => {
+            working.delete(done);
+            this.#wake();
+          });
         working.add(done);
         continue;
       }
       // What is due and has no place is looked at again when work ends.
-      const wait = Math.min(...[...this.#due.values()].filter((due) => due > at)) - at;
+      const wait = Math.min(...[...this.#due.values()].map((wish) => wish.at).filter((due) => due > at)) - at;
       await this.#sleep(Math.min(wait, LONGEST_TIMER), signal);
     }
     await Promise.all(working);
+    if (broken.length > 0) throw broken[0];
   }
 
-  async #once(key: string, signal: AbortSignal): Promise<void> {
+  async #once(key: string, { lane, share }: Wish, signal: AbortSignal): Promise<void> {
     const { work, now, onError } = this.#options;
-    const { lane, share } = this.#placeOf(key);
     this.#due.delete(key);
     this.#lanes.add(lane);
     this.#busy.set(share, (this.#busy.get(share) ?? 0) + 1);
@@ -114,11 +124,6 @@ export class WorkQueue {
     }
   }
 
-  #placeOf(key: string): { readonly lane: string; readonly share: string } {
-    const { laneOf = () => '', shareOf = () => '' } = this.#options;
-    return { lane: laneOf(key), share: shareOf(key) };
-  }
-
   /** Doubles per failure up to the most, and is spread over its upper half so that many do not come back at once. */
   #backoff(key: string): number {
     const { leastBackoff = 200, mostBackoff = 30_000, random } = this.#options;
@@ -128,18 +133,20 @@ export class WorkQueue {
     return whole / 2 + (whole / 2) * random();
   }
 
-  /** The key to work on now; undefined: none is due that has a place. */
-  #next(now: Instant, each: number): string | undefined {
-    let first: { readonly key: string; readonly at: Instant; readonly served: number } | undefined;
-    for (const [key, at] of this.#due) {
-      if (at > now) continue;
-      const { lane, share } = this.#placeOf(key);
-      if (this.#lanes.has(lane) || (this.#busy.get(share) ?? 0) >= each) continue;
+  /** What to work on now; undefined: nothing is due that has a place. */
+  #next(now: Instant, each: number): readonly [string, Wish] | undefined {
+    let first: readonly [string, Wish] | undefined;
+    let longestAgo = 0;
+    for (const entry of this.#due) {
+      const [, { at, lane, share }] = entry;
+      if (at > now || this.#lanes.has(lane) || (this.#busy.get(share) ?? 0) >= each) continue;
       const served = this.#served.get(share) ?? 0;
-      if (first === undefined || served < first.served || (served === first.served && at < first.at))
-        first = { key, at, served };
+      if (first === undefined || served < longestAgo || (served === longestAgo && at < first[1].at)) {
+        first = entry;
+        longestAgo = served;
+      }
     }
-    return first?.key;
+    return first;
   }
 
   #sleep(wait: number, signal: AbortSignal): Promise<void> {
