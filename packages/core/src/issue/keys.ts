@@ -1,5 +1,4 @@
 import { generateKeyPair, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { promisify } from 'node:util';
 import { HandoverError } from '@handover/material';
 
 /** No Ed25519: too many TLS peers refuse it. */
@@ -41,10 +40,15 @@ export function generateKey(algorithm: KeyAlgorithm): KeyPair {
   return 'namedCurve' in size ? generateKeyPairSync('ec', size) : generateKeyPairSync('rsa', size);
 }
 
-const generate = promisify(generateKeyPair);
-
 /** The same on a thread of its own: an RSA key of 4,096 bits takes seconds, in which a process has to answer others. */
 export async function generateKeyAside(algorithm: KeyAlgorithm): Promise<KeyPair> {
   const size = sizeOf(algorithm);
-  return 'namedCurve' in size ? generate('ec', size) : generate('rsa', size);
+  return new Promise((resolve, reject) => {
+    const made = (error: Error | null, publicKey: KeyObject, privateKey: KeyObject): void => {
+      if (error === null) resolve({ publicKey, privateKey });
+      else reject(error);
+    };
+    if ('namedCurve' in size) generateKeyPair('ec', size, made);
+    else generateKeyPair('rsa', size, made);
+  });
 }
