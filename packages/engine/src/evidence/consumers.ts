@@ -50,7 +50,7 @@ const verifiedBy = (duties: Duties, consumer: Declared): readonly ObjectId[] => 
 };
 
 /** Consumers asked at once, in all and of one namespace. */
-const PLACES = { inAll: 256, each: 16 } as const;
+const PLACES = { inAll: 256, each: 32 } as const;
 /** How long one look goes on asking: what was not asked by then counts as silent, and is asked by the next. */
 const LOOK_MS = 15_000;
 

@@ -105,7 +105,7 @@ export interface KubeHomeOptions {
 /** An API server tells its time in whole seconds; with several of them, answers may come from any. */
 const CLOCK_TOLERANCE_MS = 5_000;
 /** Pods and servers asked at once, in all and of one namespace: docs/decisions/0403. */
-const ASKED_AT_ONCE = { inAll: 256, each: 16 } as const;
+const ASKED_AT_ONCE = { inAll: 256, each: 32 } as const;
 /** The kubelet's cache can hand a file that is this old to a starting pod. */
 const CACHE_LAG = duration(10 * second);
 

@@ -169,7 +169,8 @@ describe('Refused, with a reason', () => {
     ['an IPv4 address in disguise', probe('[::ffff:169.254.169.254]:80'), /written as IPv6/],
     ['an address that is no pod', probe('10.3.0.9:443'), /no pod of namespace prod/],
     ['a pod of another namespace', probe('10.1.0.3:443'), /no pod of namespace prod/],
-    ['a path of its own', status('http://web/admin?x=1'), /\/handover\/status only/],
+    ['a path of its own', status('http://web/admin'), /\/handover\/status only/],
+    ['a query of its own', status('http://web/handover/status?x=1'), /\/handover\/status only/],
   ])('%s', async (_, consumer, why) => {
     await service();
     await service({}, 'web', 'evil');
