@@ -2,6 +2,8 @@ import crypto, { type KeyObject } from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 
 const generate = crypto.generateKeyPairSync;
+const generateAside = crypto.generateKeyPair;
+type Made = (error: Error | null, publicKey: KeyObject, privateKey: KeyObject) => void;
 
 /** From here on every private key that this process makes, whoever makes it. `end` puts things back. */
 export const keysMade = (): { readonly keys: readonly KeyObject[]; end(): void } => {
@@ -11,11 +13,17 @@ export const keysMade = (): { readonly keys: readonly KeyObject[]; end(): void }
     keys.push(pair.privateKey);
     return pair;
   }) as typeof generate;
+  crypto.generateKeyPair = ((type: 'ec', options: { namedCurve: string }, made: Made) =>
+    generateAside(type, options, (error, publicKey, privateKey) => {
+      if (error === null) keys.push(privateKey);
+      made(error, publicKey, privateKey);
+    })) as unknown as typeof generateAside;
   syncBuiltinESMExports();
   return {
     keys,
     end: () => {
       crypto.generateKeyPairSync = generate;
+      crypto.generateKeyPair = generateAside;
       syncBuiltinESMExports();
     },
   };

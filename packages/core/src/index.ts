@@ -2,6 +2,7 @@ export {
   type CaInput,
   type CrossInput,
   generateKey,
+  generateKeyAside,
   inIpRange,
   issueCa,
   issueCross,

@@ -28,9 +28,11 @@ export { Canaries, type CanaryTools } from './evidence/canary.ts';
 export { DeclaredConsumers } from './evidence/consumers.ts';
 export { handshake } from './evidence/handshake.ts';
 export { answerOf, type ProbeTools, probe } from './evidence/probe.ts';
-export { askStatus, readDocument } from './evidence/status-document.ts';
+export { askStatus, readDocument, STATUS_PATH } from './evidence/status-document.ts';
+export type { Endpoint, Locator, Whereabouts } from './evidence/whereabouts.ts';
 export { FirstSight } from './first-sight.ts';
 export { localIssuer } from './issuer.ts';
+export { keyMaker } from './key-maker.ts';
 export type { Asked, Known } from './ledger/asker.ts';
 export type { HistoryStep } from './ledger/history.ts';
 export type { HistoryStatus } from './ledger/history-status.ts';
@@ -120,6 +122,7 @@ export { checkTls, type TlsCheck } from './tls-check/check.ts';
 export type { Finding, TlsYardstick } from './tls-check/judge.ts';
 export { OFFERABLE } from './tls-check/names.ts';
 export type { StartTls, TlsTarget } from './tls-check/offer.ts';
+export { type Places, Turns } from './turns.ts';
 export {
   type Answer,
   answer,

@@ -4,8 +4,8 @@ import type { Issuer } from './ports.ts';
 
 /** Signs in this process, with keys that it makes itself. */
 export const localIssuer = (keys: KeySource, random: (bytes: number) => Uint8Array): Issuer => ({
-  ca: async ({ key: algorithm, ...asked }) => {
-    const key = keys(algorithm);
+  ca: async ({ key: algorithm, namespace, ...asked }) => {
+    const key = await keys(algorithm, namespace);
     const der = issueCa({ ...asked, key, serial: random(16) });
     return { certificate: parseCertificate(der), key: PrivateKey.of(key.privateKey) };
   },
@@ -20,8 +20,8 @@ export const localIssuer = (keys: KeySource, random: (bytes: number) => Uint8Arr
         notAfter,
       }),
     ),
-  leaf: async ({ leaf: { spec }, by, notBefore, notAfter }) => {
-    const key = keys(spec.key);
+  leaf: async ({ leaf: { metadata, spec }, by, notBefore, notAfter }) => {
+    const key = await keys(spec.key, metadata.namespace);
     const { commonName, organizations } = spec.subject;
     const der = issueLeaf({
       issuer: by.certificate,

@@ -123,7 +123,7 @@ const issuer = localIssuer(dealKey, (bytes) => new Uint8Array(bytes).fill(7));
 
 test('whatever a Leaf of another namespace asks for, its certificate has names of its own namespace only', async () => {
   const dates = { notBefore: now, notAfter: after(now, 1_000 * hour) };
-  const by = await issuer.ca({ name: 'mesh', generation: 1, key: 'ECDSA-P256', ...dates });
+  const by = await issuer.ca({ name: 'mesh', namespace: 'prod', generation: 1, key: 'ECDSA-P256', ...dates });
   let issued = 0;
   await fc.assert(
     fc.asyncProperty(asked, async (spec) => {

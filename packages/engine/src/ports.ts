@@ -164,6 +164,7 @@ export interface Issuer {
   ca(
     asked: {
       readonly name: string;
+      readonly namespace: string;
       readonly generation: number;
       readonly key: KeyAlgorithm;
       /** Names that it may sign; undefined: any. */
@@ -242,6 +243,8 @@ export interface Home {
   readonly issuer?: Issuer | undefined;
   /** Stated by every home and every copy of one. Undefined: nothing that is issued here outlives the process. */
   readonly ledger: Ledger | undefined;
+  /** Whether several namespaces share it, so that one pass carries out no more than a fair share of its plan. */
+  readonly fairly?: boolean;
 }
 
 export interface HomeFacts {

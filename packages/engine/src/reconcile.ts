@@ -2,6 +2,7 @@ import { type Plan, plan } from '@handover/core';
 import { HandoverError, type Instant } from '@handover/material';
 import { act } from './act.ts';
 import type { Catalogue } from './catalogue.ts';
+import { fairShare } from './fair-share.ts';
 import { inParallel, observe, type Sight } from './observe.ts';
 import type { AuthorityId, Home } from './ports.ts';
 import { tellPrograms } from './tell.ts';
@@ -50,7 +51,9 @@ export async function reconcile(
   id: AuthorityId,
   planner: Planner = plan,
 ): Promise<Outcome> {
-  const { sight, plan: made } = await decide(home, catalogue, id, planner);
+  const { sight, plan: whole } = await decide(home, catalogue, id, planner);
+  const made =
+    home.fairly === true ? { ...whole, actions: fairShare(whole.actions, sight, home.random) } : whole;
   const failures: unknown[] = [];
   await inParallel(made.actions, CONCURRENT_WRITES, async (action) => {
     // An object that cannot be written does not hold up the others.

@@ -51,6 +51,7 @@ export async function swapAuthority(home: Home, sight: Sight, swap: Swap): Promi
   if (mint !== undefined) {
     const made = await issuer.ca({
       name: duties.authority.metadata.name,
+      namespace: duties.authority.metadata.namespace,
       generation: mint,
       key: duties.authority.spec.key,
       nameConstraints: duties.authority.spec.nameConstraints,

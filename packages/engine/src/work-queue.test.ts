@@ -89,4 +89,92 @@ describe('The work queue', () => {
     await ended;
     expect(done).toEqual(['soon']);
   });
+
+  /** A queue with places for several, whose work ends when it is told to. */
+  const shared = () => {
+    const begun: string[] = [];
+    const ends = new Map<string, () => void>();
+    const stop = new AbortController();
+    const queue = new WorkQueue({
+      now: () => START,
+      random: () => 0,
+      onError: () => {},
+      laneOf: (key) => key.replace(/^drift /, ''),
+      shareOf: (key) => key.replace(/^drift /, '').split('/')[0] ?? '',
+      places: { inAll: 4, each: 2 },
+      work: async (key) => {
+        begun.push(key);
+        await new Promise<void>((resolve) => ends.set(key, resolve));
+        return undefined;
+      },
+    });
+    const end = async (key: string): Promise<void> => {
+      ends.get(key)?.();
+      await new Promise(setImmediate);
+    };
+    const ended = queue.run(stop.signal);
+    return { queue, begun, end, ended, stop };
+  };
+
+  test('goes on with the authorities of one namespace while every place of another is held by slow work', async () => {
+    const { queue, begun, end, ended, stop } = shared();
+    for (const name of ['evil/a', 'evil/b', 'evil/c', 'evil/d', 'prod/mesh']) queue.add(name);
+    await new Promise(setImmediate);
+    expect(begun).toEqual(['evil/a', 'prod/mesh', 'evil/b']);
+    await end('prod/mesh');
+    queue.add('prod/mesh');
+    await new Promise(setImmediate);
+    expect(begun.slice(3)).toEqual(['prod/mesh']);
+    stop.abort();
+    for (const name of ['evil/a', 'evil/b', 'prod/mesh']) await end(name);
+    await ended;
+  });
+
+  test('never works on one lane twice at once, and takes up what was asked for meanwhile', async () => {
+    const { queue, begun, end, ended, stop } = shared();
+    queue.add('prod/mesh');
+    await new Promise(setImmediate);
+    queue.add('prod/mesh');
+    queue.add('drift prod/mesh');
+    await new Promise(setImmediate);
+    expect(begun).toEqual(['prod/mesh']);
+    await end('prod/mesh');
+    expect(begun).toHaveLength(2);
+    await end('prod/mesh');
+    await end('drift prod/mesh');
+    expect(begun).toHaveLength(3);
+    stop.abort();
+    await end('prod/mesh');
+    await end('drift prod/mesh');
+    await ended;
+  });
+
+  test('ends only when all that is under way has ended', async () => {
+    const { queue, end, ended, stop } = shared();
+    queue.add('a/a');
+    queue.add('b/b');
+    await new Promise(setImmediate);
+    stop.abort();
+    let over = false;
+    void ended.then(() => {
+      over = true;
+    });
+    await end('a/a');
+    expect(over).toBe(false);
+    await end('b/b');
+    await ended;
+  });
+
+  test('ends with the error of whoever cannot even hear of one', async () => {
+    const queue = new WorkQueue({
+      now: () => START,
+      random: () => 0,
+      work: () => Promise.reject(new Error('no')),
+      onError: () => {
+        throw new Error('deaf');
+      },
+    });
+    queue.add('a');
+    await expect(queue.run(new AbortController().signal)).rejects.toThrow('deaf');
+  });
 });

@@ -1,4 +1,5 @@
 import type { Duration, Instant } from '@handover/material';
+import type { Places } from './turns.ts';
 
 export interface QueueOptions {
   /** Does the work for one key; says when it is due again. */
@@ -11,16 +12,36 @@ export interface QueueOptions {
   readonly leastBackoff?: Duration;
   /** Longest wait after failures. Default 30 s. */
   readonly mostBackoff?: Duration;
+  /** Keys of one lane are worked on one at a time. Default: all are of one lane. */
+  readonly laneOf?: (key: string) => string;
+  /** Lanes of one share have few places, so that it cannot take them all. Default: all are of one share. */
+  readonly shareOf?: (key: string) => string;
+  /** How many are worked on at once. Default: one. */
+  readonly places?: Places;
+}
+
+interface Wish {
+  readonly at: Instant;
+  readonly lane: string;
+  readonly share: string;
 }
 
 /** setTimeout fires at once for anything longer. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
-/** Work by key: each key at most once in the queue, at the earliest time anybody asked for; one at a time. */
+/**
+ * Work by key: each key at most once in the queue, at the earliest time it was asked for. Of what is due the share that was served
+ * longest ago comes first, and within a share the earliest: one share's slow work delays its own.
+ */
 export class WorkQueue {
   readonly #options: QueueOptions;
-  readonly #due = new Map<string, Instant>();
+  readonly #due = new Map<string, Wish>();
   readonly #failures = new Map<string, number>();
+  readonly #lanes = new Set<string>();
+  readonly #busy = new Map<string, number>();
+  /** When each share was last served, as a count. */
+  readonly #served = new Map<string, number>();
+  #turn = 0;
   #wake: () => void = () => {};
 
   constructor(options: QueueOptions) {
@@ -30,8 +51,9 @@ export class WorkQueue {
   /** Asks for `key` at `at`; an earlier wish stands. */
   add(key: string, at: Instant = this.#options.now()): void {
     const known = this.#due.get(key);
-    if (known !== undefined && known <= at) return;
-    this.#due.set(key, at);
+    if (known !== undefined && known.at <= at) return;
+    const { laneOf = () => '', shareOf = () => '' } = this.#options;
+    this.#due.set(key, { at, lane: laneOf(key), share: shareOf(key) });
     this.#wake();
   }
 
@@ -45,7 +67,7 @@ export class WorkQueue {
   get due(): number {
     const now = this.#options.now();
     let due = 0;
-    for (const at of this.#due.values()) if (at <= now) due++;
+    for (const { at } of this.#due.values()) if (at <= now) due++;
     return due;
   }
 
@@ -55,17 +77,36 @@ export class WorkQueue {
 
   /** Works until `signal`; what is being worked on then is finished first. */
   async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      const next = this.#earliest();
-      const wait = next === undefined ? LONGEST_TIMER : next[1] - this.#options.now();
-      if (next === undefined || wait > 0) await this.#sleep(Math.min(wait, LONGEST_TIMER), signal);
-      else await this.#once(next[0], signal);
+    const { places = { inAll: 1, each: 1 }, now } = this.#options;
+    const working = new Set<Promise<void>>();
+    const broken: unknown[] = [];
+    while (!signal.aborted && broken.length === 0) {
+      const at = now();
+      const next = working.size < places.inAll ? this.#next(at, places.each) : undefined;
+      if (next !== undefined) {
+        const done: Promise<void> = this.#once(...next, signal)
+          .catch((error: unknown) => void broken.push(error))
+          .finally(() => {
+            working.delete(done);
+            this.#wake();
+          });
+        working.add(done);
+        continue;
+      }
+      // What is due and has no place is looked at again when work ends.
+      const wait = Math.min(...[...this.#due.values()].map((wish) => wish.at).filter((due) => due > at)) - at;
+      await this.#sleep(Math.min(wait, LONGEST_TIMER), signal);
     }
+    await Promise.all(working);
+    if (broken.length > 0) throw broken[0];
   }
 
-  async #once(key: string, signal: AbortSignal): Promise<void> {
+  async #once(key: string, { lane, share }: Wish, signal: AbortSignal): Promise<void> {
     const { work, now, onError } = this.#options;
     this.#due.delete(key);
+    this.#lanes.add(lane);
+    this.#busy.set(share, (this.#busy.get(share) ?? 0) + 1);
+    this.#served.set(share, ++this.#turn);
     try {
       const again = await work(key, signal);
       this.#failures.delete(key);
@@ -75,6 +116,11 @@ export class WorkQueue {
       const retryAt = (now() + this.#backoff(key)) as Instant;
       this.add(key, retryAt);
       onError(key, error, retryAt);
+    } finally {
+      this.#lanes.delete(lane);
+      const left = (this.#busy.get(share) ?? 0) - 1;
+      if (left > 0) this.#busy.set(share, left);
+      else this.#busy.delete(share);
     }
   }
 
@@ -87,9 +133,19 @@ export class WorkQueue {
     return whole / 2 + (whole / 2) * random();
   }
 
-  #earliest(): readonly [string, Instant] | undefined {
-    let first: readonly [string, Instant] | undefined;
-    for (const entry of this.#due) if (first === undefined || entry[1] < first[1]) first = entry;
+  /** What to work on now; undefined: nothing is due that has a place. */
+  #next(now: Instant, each: number): readonly [string, Wish] | undefined {
+    let first: readonly [string, Wish] | undefined;
+    let longestAgo = 0;
+    for (const entry of this.#due) {
+      const [, { at, lane, share }] = entry;
+      if (at > now || this.#lanes.has(lane) || (this.#busy.get(share) ?? 0) >= each) continue;
+      const served = this.#served.get(share) ?? 0;
+      if (first === undefined || served < longestAgo || (served === longestAgo && at < first[1].at)) {
+        first = entry;
+        longestAgo = served;
+      }
+    }
     return first;
   }
 

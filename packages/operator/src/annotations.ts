@@ -41,14 +41,14 @@ export const ANNOTATIONS: readonly AnnotationEntry[] = [
     'handover.dev/ack-port',
     'a port',
     'pod template',
-    'Where the pod serves its status document (`serveStatus` of the runtime): it says itself what it has loaded.',
+    'Where the pod serves its status document (`serveStatus` of the runtime): it says itself what it has loaded. Pods with `hostNetwork` are not asked.',
   ),
   entry(
     'you',
     'handover.dev/probe',
     '`8443`, `8443/mtls`',
     'pod template',
-    'Where a handshake may be made to see which leaf is served; with `/mtls` also which CAs are trusted.',
+    'Where a handshake may be made to see which leaf is served; with `/mtls` also which CAs are trusted. Pods with `hostNetwork` are not asked.',
   ),
   entry(
     'you',

@@ -52,3 +52,4 @@ export { type HealthOptions, type MetricsPage, serveHealth } from './run/health.
 export { Operator } from './run/operator.ts';
 export type { OperatorEvent, OperatorOptions } from './run/operator-options.ts';
 export { openView, type View, type ViewOptions } from './run/view.ts';
+export { Addresses } from './workloads/addresses.ts';

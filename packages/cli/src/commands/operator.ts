@@ -6,6 +6,7 @@ import type { BoundedServer } from '@handover/engine';
 import type { Kube, ReloadReport, RequestReport } from '@handover/kube';
 import { HandoverError } from '@handover/material';
 import {
+  Addresses,
   COMPAT,
   type Compat,
   METRICS_AUTH,
@@ -40,6 +41,7 @@ interface Flags extends KubeFlags {
   readonly compat?: readonly Compat[];
   readonly serviceCaAuthority?: string;
   readonly takeOver?: true;
+  readonly probeNetworks?: Addresses;
   /** False with --no-nudge. */
   readonly nudge: boolean;
   readonly healthAddress: readonly [string, number];
@@ -83,6 +85,11 @@ export const define: Define = (command, context) => {
       'take over caBundle fields and workloads that another controller keeps (default: left alone)',
     )
     .option(
+      '--probe-networks <cidr,…>',
+      'networks outside the cluster whose servers Authorities may have asked (default: none)',
+      networksIn,
+    )
+    .option(
       '--no-nudge',
       'leave pods to their kubelet’s own time: changed files take a minute or more to arrive',
     )
@@ -123,6 +130,10 @@ when the API server does not answer, and writes nothing after SIGTERM. Its log i
 
 An object whose caBundle cainjector or service-ca keeps already is left alone, and an Event on it says so, until it carries
 handover.dev/take-over: "true" or --take-over is given.
+
+What consumers have loaded is asked of pods alone. A status.url or probe.address of an Authority names a Service, or the address
+of a pod, of the Authority's own namespace; each pod behind it is asked. A server outside the cluster is named by its address, and
+only in a network of --probe-networks: leave nodes and API servers out of these, every tenant can have any address in them asked.
 
 Examples:
   $ handover operator --health-address 0.0.0.0:8081
@@ -177,6 +188,7 @@ Examples:
         serviceCaAuthority: flags.serviceCaAuthority ?? `${namespace}/service-ca`,
         takeOver: flags.takeOver,
         nudge: flags.nudge,
+        addresses: flags.probeNetworks,
         namespaces: flags.namespaced?.split(',').filter((name) => name !== ''),
         meters: together(metrics.meters, logMeters(log)),
         on: (event) => {
@@ -263,6 +275,15 @@ const compatIn = (text: string): readonly Compat[] =>
         `--compat ${word.slice(0, 80)} is nothing to be compatible with; use ${COMPAT.join(', ')}`,
       );
     });
+
+const networksIn = (text: string): Addresses => {
+  try {
+    return new Addresses(text.split(',').filter((network) => network !== ''));
+  } catch (error) {
+    if (!(error instanceof HandoverError)) throw error;
+    throw usageError(`--probe-networks: ${error.message}`);
+  }
+};
 
 const authorityIn = (text: string): string => {
   if (/^[^/\s]+\/[^/\s]+$/.test(text)) return text;

@@ -13,6 +13,10 @@ export const ERROR_CODES: Readonly<Record<string, ErrorEntry>> = {
   USAGE: entry('The command was called wrongly; exit code 2.', 'See `handover COMMAND --help`.'),
   INTERNAL: entry('A mistake in Handover itself.', 'Report it with the command you ran.'),
 
+  ADDRESS_REFUSED: entry(
+    'An Authority names a place that the operator does not ask.',
+    'Name a Service of the Authority’s own namespace; see `spec.consumers`.',
+  ),
   ADDRESS_UNUSABLE: entry(
     'The address for health or metrics cannot be listened on.',
     'Choose another `--health-address` or `--metrics-address`.',

@@ -1,7 +1,7 @@
 export { type CaInput, type CrossInput, issueCa, issueCross } from './ca.ts';
 export type { Usage } from './extensions.ts';
 export { inIpRange } from './ip-range.ts';
-export { generateKey, type KeyAlgorithm, type KeyPair, type KeySource } from './keys.ts';
+export { generateKey, generateKeyAside, type KeyAlgorithm, type KeyPair, type KeySource } from './keys.ts';
 export { issueLeaf, type LeafInput } from './leaf.ts';
 export { nameConstraintsOf, outsideConstraints, type PermittedNames } from './name-constraints.ts';
 export { matchesDnsPattern, matchesTextPattern, matchesUriPattern } from './name-pattern.ts';

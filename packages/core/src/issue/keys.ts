@@ -1,4 +1,4 @@
-import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { generateKeyPair, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { HandoverError } from '@handover/material';
 
 /** No Ed25519: too many TLS peers refuse it. */
@@ -9,27 +9,46 @@ export interface KeyPair {
   readonly publicKey: KeyObject;
 }
 
-/** Where keys come from. Callers hand it in, so that a simulator can deal from a prepared deck. */
-export type KeySource = (algorithm: KeyAlgorithm) => KeyPair;
+/**
+ * Where keys come from. Callers hand it in, so that a simulator can deal from a prepared deck. `share`: on whose account, where
+ * makers of keys have to take turns.
+ */
+export type KeySource = (algorithm: KeyAlgorithm, share?: string) => KeyPair | Promise<KeyPair>;
 
-const GENERATE = {
-  'ECDSA-P256': () => generateKeyPairSync('ec', { namedCurve: 'prime256v1' }),
-  'ECDSA-P384': () => generateKeyPairSync('ec', { namedCurve: 'secp384r1' }),
-  'RSA-2048': () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
-  'RSA-3072': () => generateKeyPairSync('rsa', { modulusLength: 3072 }),
-  'RSA-4096': () => generateKeyPairSync('rsa', { modulusLength: 4096 }),
-} as const satisfies Record<KeyAlgorithm, () => KeyPair>;
+const SIZES = {
+  'ECDSA-P256': { namedCurve: 'prime256v1' },
+  'ECDSA-P384': { namedCurve: 'secp384r1' },
+  'RSA-2048': { modulusLength: 2048 },
+  'RSA-3072': { modulusLength: 3072 },
+  'RSA-4096': { modulusLength: 4096 },
+} as const satisfies Record<KeyAlgorithm, { namedCurve: string } | { modulusLength: number }>;
+
+const sizeOf = (algorithm: KeyAlgorithm): (typeof SIZES)[KeyAlgorithm] => {
+  if (Object.hasOwn(SIZES, algorithm)) return SIZES[algorithm];
+  throw new HandoverError(
+    'ISSUE_KEY_UNSUPPORTED',
+    `key algorithm ${JSON.stringify(algorithm)} is not one of ${Object.keys(SIZES).join(', ')}`,
+  );
+};
 
 /**
- * The one place in this package that draws entropy. Nothing here calls it: whoever wires things together passes it on
- * as a `KeySource`, so planning and issuing stay functions of their arguments.
+ * Here, and in `generateKeyAside`, this package draws entropy. Nothing here calls them: whoever wires things together passes
+ * one on as a `KeySource`, so planning and issuing stay functions of their arguments.
  */
 export function generateKey(algorithm: KeyAlgorithm): KeyPair {
-  if (!Object.hasOwn(GENERATE, algorithm)) {
-    throw new HandoverError(
-      'ISSUE_KEY_UNSUPPORTED',
-      `key algorithm ${JSON.stringify(algorithm)} is not one of ${Object.keys(GENERATE).join(', ')}`,
-    );
-  }
-  return GENERATE[algorithm]();
+  const size = sizeOf(algorithm);
+  return 'namedCurve' in size ? generateKeyPairSync('ec', size) : generateKeyPairSync('rsa', size);
+}
+
+/** The same on a thread of its own: an RSA key of 4,096 bits takes seconds, in which a process has to answer others. */
+export async function generateKeyAside(algorithm: KeyAlgorithm): Promise<KeyPair> {
+  const size = sizeOf(algorithm);
+  return new Promise((resolve, reject) => {
+    const made = (error: Error | null, publicKey: KeyObject, privateKey: KeyObject): void => {
+      if (error === null) resolve({ publicKey, privateKey });
+      else reject(error);
+    };
+    if ('namedCurve' in size) generateKeyPair('ec', size, made);
+    else generateKeyPair('rsa', size, made);
+  });
 }

@@ -72,7 +72,9 @@ const missing = (
   for (const consumer of seen.consumers) {
     for (const object of consumer[role]) {
       const finding = ask(consumer, object);
-      if (!finding.ok) blockers.push({ consumer: consumer.id, waitsFor: finding.waitsFor, since });
+      if (finding.ok) continue;
+      const why = consumer.silence === undefined ? '' : `; it is not asked: ${consumer.silence}`;
+      blockers.push({ consumer: consumer.id, waitsFor: `${finding.waitsFor}${why}`, since });
     }
   }
   return blockers;

@@ -87,6 +87,8 @@ export interface ConsumerSeen {
   readonly verifies: readonly string[];
   /** A probe saw its chain without the X that its Secret holds. */
   readonly stripsCross: boolean;
+  /** Why it shows nothing, and what to do about it, where that is known. */
+  readonly silence?: string;
   /** Every one that has not ended: Pending and Terminating count. */
   readonly instances: readonly InstanceSeen[];
   /** How to roll it; undefined when nothing can. */

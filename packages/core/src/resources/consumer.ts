@@ -6,15 +6,21 @@ const ADDRESS = new RegExp(`^(\\[[0-9a-fA-F:.]+\\]|[A-Za-z0-9_]([-A-Za-z0-9_.]*[
 
 const statusSource = exactlyOne(
   fields({
-    file: filePath().optional().describe('File that holds its status document.'),
-    socket: filePath().optional().describe('Unix socket that serves its status document.'),
-    url: httpUrl().optional().describe('URL that serves its status document.'),
+    file: filePath().optional().describe('File that holds its status document; on one machine only.'),
+    socket: filePath()
+      .optional()
+      .describe('Unix socket that serves its status document; on one machine only.'),
+    url: httpUrl()
+      .optional()
+      .describe(
+        'URL that serves its status document; in a cluster of a Service, or a pod, of the same namespace, each pod of which is asked.',
+      ),
   }),
 ).describe('Where the consumer says which material it has loaded.');
 
 const probe = fields({
   address: text(ADDRESS, 260, 'an address', 'write host:port, such as 127.0.0.1:5432 or [::1]:443').describe(
-    'Where to connect, host:port.',
+    'Where to connect, host:port; in a cluster a Service, or a pod, of the same namespace, or an address in --probe-networks.',
   ),
   mtls: z.boolean().default(false).describe('Whether the server asks for and checks client certificates.'),
 }).describe('A real handshake that shows which leaf is served, and with mtls which CAs are trusted.');

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import { generateKey, type KeySource, type Leaf, type Resource } from '@handover/core';
+import type { KeySource, Leaf, Resource } from '@handover/core';
 import { duration, HandoverError, type Instant } from '@handover/material';
 import { type Catalogue, catalogueOf, secretOf } from '../catalogue.ts';
 import { Canaries } from '../evidence/canary.ts';
 import { DeclaredConsumers } from '../evidence/consumers.ts';
+import { keyMaker } from '../key-maker.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type Meters, NO_METERS } from '../meters.ts';
 import type { Clock, EvidenceSource, Home, HomeFacts, ObjectId, ReloadHooks } from '../ports.ts';
@@ -55,7 +56,7 @@ export class DirectoryHome implements Home {
     this.path = resolve(path);
     this.files = options.files ?? diskFiles;
     this.clock = options.clock ?? new SteadyClock(this.files, this.state);
-    this.keys = options.keys ?? generateKey;
+    this.keys = options.keys ?? keyMaker();
     const { meters = NO_METERS } = options;
     this.meters = meters;
     const log = new DirectoryIssuanceLog(this.files, `${this.state}/log`);

@@ -52,7 +52,7 @@ export class Canaries {
     if (ca === undefined || key === undefined) return undefined;
     const kept = this.#kept.get(ca.fingerprint);
     if (kept !== undefined && now >= kept.at && now < after(kept.at, USED_MS)) return kept.canary;
-    const { certificate, client } = canaryOf(ca, key, this.#tools, now);
+    const { certificate, client } = await canaryOf(ca, key, this.#tools, now);
     await this.#tools.log?.issued(
       entryOf(certificate, now, {
         kind: 'canary',
@@ -69,13 +69,13 @@ export class Canaries {
 }
 
 /** A client certificate of one CA alone, without X: X would be accepted through the old CA. No SAN, ten minutes at most. */
-const canaryOf = (
+const canaryOf = async (
   ca: Certificate,
   caKey: PrivateKey,
   { keys, random }: CanaryTools,
   now: Instant,
-): { readonly certificate: Certificate; readonly client: ClientCertificate } => {
-  const key = keys('ECDSA-P256');
+): Promise<{ readonly certificate: Certificate; readonly client: ClientCertificate }> => {
+  const key = await keys('ECDSA-P256');
   const der = issueLeaf({
     issuer: ca,
     issuerKey: caKey.key,
@@ -96,8 +96,8 @@ const canaryOf = (
 };
 
 /** The same of a CA that nobody can trust, and whose key is gone at once: a port that accepts it accepts anybody. Not logged. */
-export const controlOf = (tools: CanaryTools, now: Instant): ClientCertificate => {
-  const key = tools.keys('ECDSA-P256');
+export const controlOf = async (tools: CanaryTools, now: Instant): Promise<ClientCertificate> => {
+  const key = await tools.keys('ECDSA-P256');
   const ca = issueCa({
     name: 'handover control',
     generation: 1,
@@ -106,5 +106,5 @@ export const controlOf = (tools: CanaryTools, now: Instant): ClientCertificate =
     notBefore: after(now, -hour),
     notAfter: after(now, hour),
   });
-  return canaryOf(parseCertificate(ca), PrivateKey.of(key.privateKey), tools, now).client;
+  return (await canaryOf(parseCertificate(ca), PrivateKey.of(key.privateKey), tools, now)).client;
 };

@@ -1,12 +1,12 @@
 import type { ConsumerSeen, InstanceSeen, Proof } from '@handover/core';
 import type { Instant } from '@handover/material';
-import { authorityRef, ownBundleOf, secretOf } from '../catalogue.ts';
+import { authorityRef, isElsewhere, ownBundleOf, secretOf } from '../catalogue.ts';
 import type { Duties } from '../policy-for.ts';
-import type { AuthorityRecord, EvidenceSource, ObjectId } from '../ports.ts';
+import type { AuthorityId, AuthorityRecord, EvidenceSource, ObjectId } from '../ports.ts';
+import { Turns } from '../turns.ts';
 import { answerOf, type ProbeTools, probe } from './probe.ts';
 import { askStatus } from './status-document.ts';
-
-type Declared = Duties['authority']['spec']['consumers'][number];
+import { asDeclared, type Declared, type Endpoint, type Locator } from './whereabouts.ts';
 
 /**
  * Says no to every question: for a consumer that could show what it has loaded and does not. It holds the next step up, by
@@ -21,11 +21,11 @@ const silence = (at: Instant): Proof => ({
 });
 
 /** Stands for whoever else presents a Secret of which nobody is known to be the only user. */
-const somebody = (object: ObjectId): ConsumerSeen => ({
+const somebody = (object: ObjectId, { authority }: Duties): ConsumerSeen => ({
   id: `whoever presents ${object}`,
   reload: 'unknown',
   ownersWord: true,
-  blocks: true,
+  blocks: !isElsewhere(object, authority),
   presents: [object],
   verifies: [],
   stripsCross: false,
@@ -49,12 +49,27 @@ const verifiedBy = (duties: Duties, consumer: Declared): readonly ObjectId[] => 
   return [...(bundle ?? [ownBundleOf(duties.authority)]), ...presentedBy(duties, consumer)];
 };
 
+/** Consumers asked at once, in all and of one namespace. */
+const PLACES = { inAll: 256, each: 32 } as const;
+/** How long one look goes on asking: what was not asked by then counts as silent, and is asked by the next. */
+const LOOK_MS = 15_000;
+
+interface Shown {
+  readonly instances: readonly InstanceSeen[];
+  readonly stripsCross: boolean;
+  readonly silence?: string;
+}
+
 /** The consumers that an Authority declares, with what each of them shows right now. */
 export class DeclaredConsumers implements EvidenceSource {
   readonly #tools: ProbeTools;
+  readonly #locator: Locator;
+  readonly #turns: Turns;
 
-  constructor(tools: ProbeTools) {
+  constructor(tools: ProbeTools, locator: Locator = asDeclared) {
     this.#tools = tools;
+    this.#locator = locator;
+    this.#turns = tools.turns ?? new Turns(PLACES);
   }
 
   async consumers(
@@ -63,51 +78,93 @@ export class DeclaredConsumers implements EvidenceSource {
     now: Instant,
   ): Promise<readonly ConsumerSeen[]> {
     const declared = duties.authority.spec.consumers;
-    const seen = await Promise.all(declared.map((consumer) => this.#look(duties, consumer, record, now)));
+    const locate = this.#locator(duties);
+    const until = performance.now() + LOOK_MS;
+    const seen = await Promise.all(
+      declared.map(async (consumer): Promise<ConsumerSeen> => {
+        const shown = await this.#look(duties, consumer, locate, record, now, until);
+        return {
+          id: consumer.name,
+          reload: consumer.reload ?? 'unknown',
+          ownersWord: consumer.reload === 'hot',
+          blocks: true,
+          presents: presentedBy(duties, consumer),
+          verifies: verifiedBy(duties, consumer),
+          workload: undefined,
+          ...shown,
+        };
+      }),
+    );
     // A consumer that does not say which leaf it presents must not speak for all of them.
     const vague =
       declared.some(({ presents, leaf }) => presents && leaf === undefined) && duties.leaves.size > 1;
-    return vague ? [...seen, ...[...duties.leaves.keys()].map(somebody)] : seen;
+    return vague ? [...seen, ...[...duties.leaves.keys()].map((object) => somebody(object, duties))] : seen;
   }
 
   async #look(
     duties: Duties,
     consumer: Declared,
+    locate: ReturnType<Locator>,
     record: AuthorityRecord | undefined,
     now: Instant,
-  ): Promise<ConsumerSeen> {
+    until: number,
+  ): Promise<Shown> {
+    const { name, status, probe: probed } = consumer;
+    if (status === undefined && probed === undefined) return { instances: [], stripsCross: false };
+    const found = record === undefined ? { endpoints: [{}] } : await locate(consumer);
+    if ('refused' in found)
+      return { instances: [instanceOf(name, [silence(now)])], stripsCross: false, silence: found.refused };
+    const shown = await Promise.all(
+      found.endpoints.map((endpoint) =>
+        this.#turns.take(duties.authority.metadata.namespace, async () =>
+          performance.now() < until ? this.#ask(duties.id, name, endpoint, record, now) : undefined,
+        ),
+      ),
+    );
+    const silent = (uid: string | undefined): InstanceSeen => instanceOf(uid ?? name, [silence(now)]);
+    return {
+      instances: shown.map((one, index) => one?.instance ?? silent(found.endpoints[index]?.uid)),
+      stripsCross: shown.some((one) => one?.stripsCross === true),
+    };
+  }
+
+  async #ask(
+    authority: AuthorityId,
+    name: string,
+    endpoint: Endpoint,
+    record: AuthorityRecord | undefined,
+    now: Instant,
+  ): Promise<{ readonly instance: InstanceSeen; readonly stripsCross: boolean }> {
     const proofs: Proof[] = [];
-    let uid = consumer.name;
+    let uid = endpoint.uid ?? name;
     let stripsCross = false;
-    if (record !== undefined && consumer.status !== undefined) {
-      const said = await askStatus(consumer.status, record, now);
-      this.#tools.meters?.asked('status', said === undefined ? 'silent' : 'shown');
-      if (said !== undefined) {
+    if (record !== undefined && endpoint.status !== undefined) {
+      const said = await askStatus(endpoint.status, record, now);
+      // An address is handed on when a pod ends: a document of another pod says nothing about this one.
+      const isItsOwn = endpoint.uid === undefined || (said?.podUid ?? endpoint.uid) === endpoint.uid;
+      this.#tools.meters?.asked('status', said === undefined || !isItsOwn ? 'silent' : 'shown');
+      if (said !== undefined && isItsOwn) {
         proofs.push(said.proof);
-        uid = `${consumer.name}#${said.pid}`;
+        uid = endpoint.uid ?? `${name}#${said.pid}`;
       }
     }
-    if (record !== undefined && consumer.probe !== undefined) {
-      const shown = await probe({ ...consumer.probe, authority: duties.id }, record, this.#tools, now);
+    if (record !== undefined && endpoint.probe !== undefined) {
+      const shown = await probe({ ...endpoint.probe, authority }, record, this.#tools, now);
       this.#tools.meters?.asked('probe', answerOf(shown));
       proofs.push(...(shown?.proofs ?? []));
       stripsCross = shown?.stripsCross ?? false;
       // It answers, and cannot show what it trusts: that rests on its owner's word.
       if (shown !== undefined && proofs.length === 0) proofs.push({ by: 'probed', at: now });
     }
-    const canShow = consumer.status !== undefined || consumer.probe !== undefined;
-    if (canShow && proofs.length === 0) proofs.push(silence(now));
-    const instance: InstanceSeen = { uid, createdAt: undefined, ready: true, stamp: undefined, proofs };
-    return {
-      id: consumer.name,
-      reload: consumer.reload ?? 'unknown',
-      ownersWord: consumer.reload === 'hot',
-      blocks: true,
-      presents: presentedBy(duties, consumer),
-      verifies: verifiedBy(duties, consumer),
-      stripsCross,
-      instances: canShow ? [instance] : [],
-      workload: undefined,
-    };
+    if (proofs.length === 0) proofs.push(silence(now));
+    return { instance: instanceOf(uid, proofs), stripsCross };
   }
 }
+
+const instanceOf = (uid: string, proofs: readonly Proof[]): InstanceSeen => ({
+  uid,
+  createdAt: undefined,
+  ready: true,
+  stamp: undefined,
+  proofs,
+});

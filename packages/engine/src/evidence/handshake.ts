@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import { type Certificate, parseCertificate } from '@handover/material';
 
@@ -35,6 +36,7 @@ export const handshake = (
   host: string,
   port: number,
   client: ClientCertificate | undefined,
+  servername: string = host,
 ): Promise<HandshakeResult> =>
   new Promise((resolve) => {
     let chain: readonly Certificate[] = [];
@@ -44,7 +46,7 @@ export const handshake = (
       host,
       port,
       rejectUnauthorized: false, // what it shows is what we came to see
-      ...(/^[\d.]+$|:/.test(host) ? {} : { servername: host }),
+      ...(isIP(servername) === 0 ? { servername } : {}),
       ...(client ?? {}),
     });
     const end = (result: HandshakeResult): void => {

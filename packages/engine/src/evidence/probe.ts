@@ -3,20 +3,26 @@ import type { Proof } from '@handover/core';
 import type { Certificate, Instant } from '@handover/material';
 import type { Answered, Meters } from '../meters.ts';
 import type { AuthorityId, AuthorityRecord } from '../ports.ts';
+import type { Turns } from '../turns.ts';
 import { Canaries, type CanaryTools, controlOf } from './canary.ts';
-import { type ClientCertificate, handshake } from './handshake.ts';
+import { type ClientCertificate, type HandshakeResult, handshake } from './handshake.ts';
 
 export interface ProbeTools extends CanaryTools {
   readonly meters?: Meters | undefined;
   /** Kept from probe to probe, so that not each of them makes its own. */
   readonly canaries?: Canaries | undefined;
+  /** Who may ask when, by namespace. Default: turns of its own. */
+  readonly turns?: Turns | undefined;
 }
 
 export interface ProbeTarget {
   /** Whose evidence it is; canaries are written down under it. */
   readonly authority: AuthorityId;
+  /** `host:port`; the host is also the name that is asked for (SNI). */
   readonly address: string;
   readonly mtls: boolean;
+  /** Where to connect instead, without a look at any name. */
+  readonly at?: { readonly ip: string; readonly port: number } | undefined;
 }
 
 export interface ProbeResult {
@@ -31,9 +37,19 @@ export const answerOf = (result: ProbeResult | undefined): Answered => {
   return result.proofs.length === 0 ? 'vague' : 'shown';
 };
 
-const split = (address: string): { host: string; port: number } => {
-  const at = address.lastIndexOf(':');
-  return { host: address.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(address.slice(at + 1)) };
+/** All handshakes of one probe: a server that is slow at each of them does not hold a look up for longer. */
+const PROBE_MS = 10_000;
+
+type Knock = (client: ClientCertificate | undefined) => Promise<HandshakeResult>;
+
+const knockAt = ({ address, at }: ProbeTarget, until: number): Knock => {
+  const colon = address.lastIndexOf(':');
+  const name = address.slice(0, colon).replace(/^\[|\]$/g, '');
+  const port = Number(address.slice(colon + 1));
+  return async (client) =>
+    performance.now() < until
+      ? handshake(at?.ip ?? name, at?.port ?? port, client, name)
+      : { kind: 'unreachable' };
 };
 
 /** Looks at a server with real handshakes. Undefined: nobody answers there. */
@@ -43,16 +59,19 @@ export async function probe(
   tools: ProbeTools,
   now: Instant,
 ): Promise<ProbeResult | undefined> {
-  const { host, port } = split(target.address);
-  const control = controlOf(tools, now);
+  const until = performance.now() + PROBE_MS;
+  const knock = knockAt(target, until);
+  const control = await controlOf(tools, now);
   // A server that insists on a client certificate shows its own all the same, before it refuses.
-  const first = await handshake(host, port, target.mtls ? control : undefined);
+  const first = await knock(target.mtls ? control : undefined);
   if (first.kind === 'unreachable') return undefined;
   const checks = target.mtls && first.accepted === false;
-  const trust = checks ? await probeTrust(target, record, tools, now) : undefined;
+  const trust = checks ? await probeTrust(target.authority, knock, record, tools, now) : undefined;
   // Over TLS 1.2 a refusal ends the handshake before the chain can be looked at; whoever was accepted has seen it.
   const chain = first.chain.length > 0 ? first.chain : (trust?.chain ?? []);
-  const again = await lookAgain(host, port, target.mtls ? control : undefined, record);
+  const again = await lookAgain(knock, target.mtls ? control : undefined, record);
+  // Cut short, it has not shown all of itself.
+  if (performance.now() >= until) return undefined;
   const served = oldestOf(
     [chain, ...again].flatMap((shown) => servedBy(shown, record) ?? []),
     record,
@@ -73,15 +92,14 @@ const BETWEEN_LOOKS_MS = 150;
  * one handshake is not enough.
  */
 const lookAgain = async (
-  host: string,
-  port: number,
+  knock: Knock,
   client: ClientCertificate | undefined,
   { state }: AuthorityRecord,
 ): Promise<readonly (readonly Certificate[])[]> => {
   const chains: (readonly Certificate[])[] = [];
   for (let look = 0; look < MORE_LOOKS && state.generations.length > 1; look++) {
     await pause(BETWEEN_LOOKS_MS);
-    const result = await handshake(host, port, client);
+    const result = await knock(client);
     if (result.kind !== 'unreachable' && result.chain.length > 0) chains.push(result.chain);
   }
   return chains;
@@ -127,12 +145,12 @@ const strips = (
 
 /** One canary per generation that can sign; the control has been refused by the same port. */
 const probeTrust = async (
-  target: ProbeTarget,
+  authority: AuthorityId,
+  knock: Knock,
   record: AuthorityRecord,
   tools: ProbeTools,
   now: Instant,
 ): Promise<{ readonly proof: Proof | undefined; readonly chain: readonly Certificate[] }> => {
-  const { host, port } = split(target.address);
   const canaries = tools.canaries ?? new Canaries(tools);
   let chain: readonly Certificate[] = [];
   const anchors: string[] = [];
@@ -143,9 +161,9 @@ const probeTrust = async (
     role,
   } of record.state.generations) {
     if (role === 'previous' || role === 'distrusted') continue;
-    const canary = await canaries.of(target.authority, record, number, now);
+    const canary = await canaries.of(authority, record, number, now);
     if (canary === undefined) continue;
-    const result = await handshake(host, port, canary);
+    const result = await knock(canary);
     if (result.kind === 'unreachable' || result.accepted === undefined) continue;
     if (result.chain.length > 0) chain = result.chain;
     (result.accepted ? anchors : refuses).push(anchor.fingerprint);

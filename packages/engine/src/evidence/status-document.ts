@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { request as httpRequest, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { isIP } from 'node:net';
 import type { Proof } from '@handover/core';
 import { type Instant, instant } from '@handover/material';
 import type { AuthorityRecord } from '../ports.ts';
@@ -10,11 +11,14 @@ export interface StatusPlace {
   readonly file?: string | undefined;
   readonly socket?: string | undefined;
   readonly url?: string | undefined;
+  /** Where to connect instead of the URL's own host and port, without a look at any name. */
+  readonly at?: { readonly ip: string; readonly port: number } | undefined;
 }
 
 /** Fixed, so that what is asked cannot be steered. */
-const PATH = '/handover/status';
+export const STATUS_PATH = '/handover/status';
 const MAX_BYTES = 64 * 1024;
+const MAX_HEADER_BYTES = 8 * 1024;
 const TIMEOUT_MS = 2_000;
 /** The runtime writes its file every 10 s: three missed, and its process is gone. */
 const STALE_MS = 35_000;
@@ -22,36 +26,50 @@ const STALE_MS = 35_000;
 const fetchText = (options: RequestOptions, secure: boolean): Promise<string> =>
   new Promise((resolve, reject) => {
     const ask = (secure ? httpsRequest : httpRequest)(
-      { ...options, agent: false, timeout: TIMEOUT_MS, signal: AbortSignal.timeout(TIMEOUT_MS) },
+      // The signal ends it whatever comes, drop by drop or not at all.
+      {
+        ...options,
+        agent: false,
+        maxHeaderSize: MAX_HEADER_BYTES,
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      },
       (response) => {
-        let text = '';
-        response.setEncoding('utf8');
-        response.on('data', (chunk: string) => {
-          text += chunk;
-          if (text.length > MAX_BYTES) ask.destroy(new Error('it is over 64 KiB'));
+        // A redirect is not followed: it would be another server's answer.
+        if (response.statusCode !== 200) {
+          ask.destroy(new Error(`it answers ${response.statusCode}`));
+          return;
+        }
+        const chunks: Buffer[] = [];
+        let size = 0;
+        response.on('data', (chunk: Buffer) => {
+          size += chunk.length;
+          if (size > MAX_BYTES) ask.destroy(new Error('it is over 64 KiB'));
+          else chunks.push(chunk);
         });
-        response.on('end', () =>
-          // A redirect is not followed: it would be somebody else's answer.
-          response.statusCode === 200
-            ? resolve(text)
-            : reject(new Error(`it answers ${response.statusCode}`)),
-        );
+        response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
         response.on('error', reject);
+        response.on('aborted', () => reject(new Error('it broke off')));
       },
     );
     ask.on('error', reject).end();
   });
 
-const textOf = async ({ file, socket, url }: StatusPlace): Promise<string> => {
+const textOf = async ({ file, socket, url, at }: StatusPlace): Promise<string> => {
   if (file !== undefined) {
     const bytes = await readFile(file);
     if (bytes.length > MAX_BYTES) throw new Error('it is over 64 KiB');
     return bytes.toString('utf8');
   }
-  if (socket !== undefined) return fetchText({ socketPath: socket, path: PATH }, false);
+  if (socket !== undefined) return fetchText({ socketPath: socket, path: STATUS_PATH }, false);
   const { protocol, hostname, port, pathname, search } = new URL(url ?? '');
-  const path = pathname === '/' ? PATH : `${pathname}${search}`;
-  return fetchText({ hostname: hostname.replace(/^\[|\]$/g, ''), port, path }, protocol === 'https:');
+  const path = pathname === '/' ? STATUS_PATH : `${pathname}${search}`;
+  const host = hostname.replace(/^\[|\]$/g, '');
+  if (at === undefined) return fetchText({ hostname: host, port, path }, protocol === 'https:');
+  const named = isIP(host) === 0 ? { servername: host } : {};
+  return fetchText(
+    { hostname: at.ip, port: at.port, path, headers: { host: hostname }, ...named },
+    protocol === 'https:',
+  );
 };
 
 interface Source {
@@ -101,8 +119,8 @@ export const readDocument = (
   const held = (value.sources as readonly Source[])
     .map((source) => strings(source?.anchors))
     .filter((anchors) => anchors?.some((anchor) => ours.has(anchor)) === true)
-    .map((anchors) => anchors ?? []);
-  const common = held[0]?.filter((anchor) => held.every((anchors) => anchors.includes(anchor)));
+    .map((anchors) => new Set(anchors));
+  const common = held[0] && [...held[0]].filter((anchor) => held.every((anchors) => anchors.has(anchor)));
   const shown = (value.sources as readonly Source[]).flatMap(({ leaf } = {}) => {
     const index = issuers.findIndex(({ keyId }) => keyId !== undefined && keyId === leaf?.issuerKeyId);
     return index < 0 ? [] : [{ index, leaf: leaf?.fingerprint }];

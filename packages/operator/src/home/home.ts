@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { generateKey, type KeySource } from '@handover/core';
+import type { KeySource } from '@handover/core';
 import {
   type AuthorityId,
   type CachedView,
@@ -12,6 +12,7 @@ import {
   type HomeFacts,
   type IssuedEntry,
   idOf,
+  keyMaker,
   type Ledger,
   type Meters,
   type ObjectId,
@@ -19,6 +20,7 @@ import {
   processHere,
   type ResourceReader,
   type StoredObject,
+  Turns,
   WatchedClock,
 } from '@handover/engine';
 import { Informer, type Kube, type Secret, secrets } from '@handover/kube';
@@ -28,7 +30,9 @@ import { knownIn } from '../resources/askers.ts';
 import { type Register, type RegisterOptions, registerOf } from '../resources/catalogue.ts';
 import type { Declarations } from '../resources/declarations.ts';
 import type { Declared } from '../resources/declared.ts';
+import { Addresses } from '../workloads/addresses.ts';
 import { PodConsumers, type ReloaderCompat } from '../workloads/consumers.ts';
+import { podsOnly } from '../workloads/endpoints.ts';
 import { Nudges } from '../workloads/nudge.ts';
 import type { Residents } from '../workloads/population.ts';
 import { KubeRollouts } from '../workloads/rollouts.ts';
@@ -86,6 +90,8 @@ export interface KubeHomeOptions {
   readonly clusterProfile?: ProfilePlatform['cluster'];
   /** All evidence there is, instead of what this home would look for. */
   readonly evidence?: EvidenceSource | undefined;
+  /** Which addresses may be asked. Default: those of pods, and none outside the cluster. */
+  readonly addresses?: Addresses | undefined;
   readonly keys?: KeySource | undefined;
   /** This process, by the name that it has in the Lease. */
   readonly identity?: string | undefined;
@@ -106,6 +112,8 @@ export interface KubeHomeOptions {
 
 /** An API server tells its time in whole seconds; with several of them, answers may come from any. */
 const CLOCK_TOLERANCE_MS = 5_000;
+/** Pods and servers asked at once, in all and of one namespace: docs/decisions/0403. */
+const ASKED_AT_ONCE = { inAll: 256, each: 32 } as const;
 /** The kubelet's cache can hand a file that is this old to a starting pod. */
 const CACHE_LAG = duration(10 * second);
 
@@ -133,13 +141,14 @@ export class KubeHome implements Home {
   readonly #showing: Showing;
   readonly #declared: DeclaredConsumers;
   readonly #nudges: Nudges | undefined;
-  #look: Source;
+  readonly objects: ReturnType<Shelf['view']>;
   #register: Register | undefined;
+  #registering: Promise<Register> | undefined;
 
   constructor(options: KubeHomeOptions) {
     this.#options = options;
     const { kube, kinds, signal, namespace } = options;
-    this.keys = options.keys ?? generateKey;
+    this.keys = options.keys ?? keyMaker();
     // The API server's time is known to the second: what it has just dated may lie a little ahead of what we take for now.
     this.#firstSight = new FirstSight({
       now: () => after(this.#now(), 2 * second),
@@ -151,10 +160,12 @@ export class KubeHome implements Home {
       known: (asked) => knownIn(options.declarations.all(), asked),
       self: options.identity ?? processHere(),
     };
+    const { addresses = new Addresses() } = options;
+    const turns = new Turns(ASKED_AT_ONCE);
     const making = { keys: this.keys, random: this.random, log: { issued } };
-    const tools = { ...making, meters: options.meters, canaries: new Canaries(making) };
-    this.#showing = new Showing(tools);
-    this.#declared = new DeclaredConsumers(tools);
+    const tools = { ...making, meters: options.meters, canaries: new Canaries(making), turns };
+    this.#showing = new Showing({ ...tools, addresses });
+    this.#declared = new DeclaredConsumers(tools, podsOnly({ kube, addresses, signal }));
     const clock = new WatchedClock(
       () => this.#serverTime(),
       () => performance.now(),
@@ -175,7 +186,6 @@ export class KubeHome implements Home {
     });
     const named = new OneByOne({ kube, kinds, signal }, (plural) => this.#known(plural));
     this.overlay = new Overlay(options.once === true ? named : this.mirror, named);
-    this.#look = named;
     this.#nudges =
       options.population === undefined || options.nudge === false
         ? undefined
@@ -200,6 +210,7 @@ export class KubeHome implements Home {
       ...(options.onRepair === undefined ? {} : { onRepair: options.onRepair }),
       onWritten: (place, digest) => this.#nudges?.written(place, digest),
     });
+    this.objects = this.shelf.view(this.#withFields(named));
     this.authorities = new KubeAuthorities({
       kube,
       namespace,
@@ -252,6 +263,44 @@ export class KubeHome implements Home {
     };
   }
 
+  /**
+   * This home for one pass over one authority. An uncached look lists each kind once, and belongs to the pass that began it:
+   * passes over several authorities run side by side and must not read through each other's.
+   */
+  forPass(): Home {
+    let look: Source | undefined;
+    const begun = (): Source => {
+      if (look === undefined) throw new TypeError('a look begins with the resources');
+      return look;
+    };
+    const objects = this.shelf.view({
+      held: (place) => begun().held(place),
+      all: (plural) => begun().all(plural),
+    });
+    return {
+      objects,
+      authorities: this.authorities,
+      requests: this.requests,
+      evidence: this.#seenBy(true),
+      reloads: this.reloads,
+      clock: this.clock,
+      keys: this.keys,
+      random: this.random,
+      facts: this.facts,
+      rollouts: this.rollouts,
+      profiles: this.profiles,
+      cached: this.cached,
+      ledger: this.ledger,
+      fairly: true,
+      resources: {
+        catalogue: async () => {
+          look = this.#freshLook();
+          return (await this.#freshRegister()).catalogue;
+        },
+      },
+    };
+  }
+
   /** API fields, whoever an Authority declares, and whoever's pods read something of it. */
   #seenBy(fresh: boolean): EvidenceSource {
     const { population, evidence, wordOf = () => undefined } = this.#options;
@@ -299,10 +348,6 @@ export class KubeHome implements Home {
     return states;
   }
 
-  get objects(): ReturnType<Shelf['view']> {
-    return this.shelf.view(this.#look);
-  }
-
   #now(): Instant {
     return this.clock.now();
   }
@@ -331,16 +376,30 @@ export class KubeHome implements Home {
   /** The resources as the caches have them; reads them anew after `forget`. */
   async register(): Promise<Register> {
     if (this.#register !== undefined) return this.#register;
+    if (this.#registering !== undefined) return this.#registering;
+    const reading = this.#readRegister();
+    this.#registering = reading;
+    try {
+      const register = await reading;
+      // What was read before a `forget` must not outlive it.
+      if (this.#registering === reading) this.#register = register;
+      return register;
+    } finally {
+      if (this.#registering === reading) this.#registering = undefined;
+    }
+  }
+
+  async #readRegister(): Promise<Register> {
     const { declarations } = this.#options;
     // Single objects have to be followed before they can be found.
     const first = await this.#registerOf(declarations.all(), declarations.namespaces(), this.overlay);
     if (this.#options.once !== true) await this.mirror.follow(this.#toFollow(first));
-    this.#register = await this.#registerOf(declarations.all(), declarations.namespaces(), this.overlay);
-    return this.#register;
+    return this.#registerOf(declarations.all(), declarations.namespaces(), this.overlay);
   }
 
   forget(): void {
     this.#register = undefined;
+    this.#registering = undefined;
   }
 
   /** Tells the pods that read these, as after a write; whoever was told of the same content before hears nothing new. */
@@ -392,18 +451,27 @@ export class KubeHome implements Home {
     });
   }
 
-  /** An uncached look begins here: whatever it lists, it lists once. Fields stay as the cache has them: docs/decisions/0305. */
-  async #freshRegister(): Promise<Register> {
-    const { kube, kinds, signal, declarations, wide, namespaces } = this.#options;
-    const server =
+  /** What the API server has now; whatever it lists, it lists once. */
+  #freshLook(): Source {
+    const { kube, kinds, signal, wide, namespaces } = this.#options;
+    return this.#withFields(
       wide.length === 0
         ? new OneByOne({ kube, kinds, signal }, (plural) => this.#known(plural))
-        : new FreshLook({ kube, kinds, namespaces, signal }, (place) => this.#mayBeThere(place));
-    this.#look = {
+        : new FreshLook({ kube, kinds, namespaces, signal }, (place) => this.#mayBeThere(place)),
+    );
+  }
+
+  /** Fields stay as the cache has them: docs/decisions/0305. */
+  #withFields(server: Source): Source {
+    return {
       held: (place) => (isField(place) ? this.overlay.held(place) : server.held(place)),
       all: (plural) =>
         plural === 'secrets' || plural === 'configmaps' ? server.all(plural) : this.overlay.all(plural),
     };
+  }
+
+  async #freshRegister(): Promise<Register> {
+    const { declarations } = this.#options;
     const [labels, declared] = await Promise.all([declarations.freshNamespaces(), declarations.fresh()]);
     return this.#registerOf(declared, labels, this.overlay);
   }

@@ -83,14 +83,19 @@ test('nobody is given a wildcard, escalation, or a right to act as somebody else
 test('signers, OpenShift and services only where somebody asked for them', () => {
   const resources = (grants: readonly { readonly resources: readonly string[] }[]) =>
     grants.flatMap((grant) => grant.resources);
-  for (const resource of ['signers', 'apiservers', 'services'])
-    expect(resources(everywhere)).not.toContain(resource);
+  for (const resource of ['signers', 'apiservers']) expect(resources(everywhere)).not.toContain(resource);
+  const service = { verb: 'patch', group: '', resource: 'services', namespace: 'a', name: 'web' };
+  // One that an Authority names is read, and no more than that.
+  expect(allowed(everywhere, { ...service, verb: 'get' })).toBe(true);
+  for (const verb of ['list', 'watch', 'patch'])
+    expect(allowed(everywhere, { ...service, verb })).toBe(false);
   const asked = grantsFor({
     namespace: 'hand',
     features: ['openshift', 'service-ca'],
     signers: ['example.com/mesh'],
   });
-  for (const resource of ['signers', 'apiservers', 'services']) expect(resources(asked)).toContain(resource);
+  for (const resource of ['signers', 'apiservers']) expect(resources(asked)).toContain(resource);
+  expect(allowed(asked, service)).toBe(true);
   const cluster = { group: 'config.openshift.io', name: 'cluster' };
   expect(allowed(asked, { verb: 'watch', resource: 'apiservers', ...cluster })).toBe(true);
   expect(allowed(asked, { verb: 'watch', resource: 'apiservers', ...cluster, name: 'other' })).toBe(false);

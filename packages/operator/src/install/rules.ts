@@ -98,6 +98,13 @@ export const RIGHTS: readonly Row[] = [
     reach: 'watched',
     group: '',
     resources: ['services'],
+    verbs: ['get'],
+    why: 'Services that an Authority names in spec.consumers: their selector and ports lead to the pods that are asked',
+  },
+  {
+    reach: 'watched',
+    group: '',
+    resources: ['services'],
     verbs: [...LOOK, 'patch'],
     feature: 'service-ca',
     why: 'Services that ask for a serving certificate by annotation, and the annotation that says why one has none',

@@ -103,6 +103,7 @@ export function openHome({
     population,
     nudge: operator.nudge ?? true,
     meters: operator.meters,
+    addresses: operator.addresses,
     reloader: honoured.includes('reloader'),
     signal,
     writeSignal,

@@ -4,6 +4,7 @@ import type { Kube } from '@handover/kube';
 import type { Instant } from '@handover/material';
 import type { Compat } from '../install/index.ts';
 import type { Declarations } from '../resources/declarations.ts';
+import type { Addresses } from '../workloads/addresses.ts';
 
 /** What an operator has to say. */
 export type OperatorEvent =
@@ -60,6 +61,8 @@ export interface OperatorOptions {
   readonly consumersFound?: boolean;
   /** False: pods are not told when something they read was written. */
   readonly nudge?: boolean;
+  /** Which addresses may be asked what they have loaded. Default: those of pods, and none outside the cluster. */
+  readonly addresses?: Addresses | undefined;
   readonly leaseName?: string;
   /** Milliseconds within which a change that no event told of is found, give or take a third. Default 30,000. */
   readonly resync?: number;

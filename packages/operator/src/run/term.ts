@@ -23,7 +23,7 @@ import { Drifts } from './drifts.ts';
 import type { OperatorOptions } from './operator-options.ts';
 import { PlatformKeeper } from './platform.ts';
 import { Reports } from './reports.ts';
-import { driftKey, PLATFORM, RESOURCES, type WorkIndex, workKey, workOf } from './work.ts';
+import { driftKey, laneOf, PLATFORM, RESOURCES, shareOf, type WorkIndex, workKey, workOf } from './work.ts';
 
 export interface TermOptions {
   readonly operator: OperatorOptions;
@@ -43,6 +43,9 @@ const ASK_AGAIN_MS = 1_000;
 const AFTER_DRIFT_MS = 1_000;
 /** Lost races in a row on the same work that are tried again at once. */
 const MOST_RACES = 5;
+
+/** Passes at once, and those of one namespace: each may wait for its own consumers for seconds. */
+const PLACES = { inAll: 16, each: 2 } as const;
 
 /** What came of one piece of work. */
 interface Passed {
@@ -89,6 +92,9 @@ export class Term {
       random: Math.random,
       onError: (what, error, retryAt) => operator.on({ kind: 'failed', what, error, retryAt }),
       work: (key) => this.#work(key),
+      laneOf,
+      shareOf,
+      places: PLACES,
     });
     this.#queue = queue;
     operator.meters?.queue(() => ({ due: queue.due, planned: queue.size }));
@@ -178,14 +184,17 @@ export class Term {
     }
     if (kind === PLATFORM)
       return { again: await this.#platform.keep(cached, toldOfPlatform(catalogue), resync) };
-    return catalogue.authorities.has(id) ? this.#keepAuthority(register, id, resync) : NOTHING;
+    if (catalogue.authorities.has(id)) return this.#keepAuthority(register, id, resync);
+    // A pass that was under way while it went has told of it once more.
+    this.reports.forget(id);
+    return NOTHING;
   }
 
   async #keepAuthority(register: Register, id: string, resync: Instant): Promise<Passed> {
     const home = this.#home;
     const work = workKey('Authority', id);
     this.#lookForOneself();
-    const outcome = await reconcile(home, register.catalogue, id).catch((error: unknown) => {
+    const outcome = await reconcile(home.forPass(), register.catalogue, id).catch((error: unknown) => {
       this.reports.refused(register, id, error);
       throw error;
     });

@@ -38,6 +38,43 @@ export const workOf = (key: string): Work => {
   return { kind, id: key.slice(kind.length + 1) };
 };
 
+/** Work that must not run side by side: of one authority, of one profile, of bundles without an authority. */
+export const laneOf = (key: string): string => {
+  const work = workOf(key);
+  switch (work.kind) {
+    case 'Drift':
+      return laneOf(work.id);
+    case 'Authority':
+    case 'TLSProfile':
+    case 'resources':
+      return key;
+    case 'TrustBundle':
+    case 'platform':
+      return 'cluster';
+    default:
+      return work satisfies never;
+  }
+};
+
+/** On whose account work is done: a namespace, or the cluster. */
+export const shareOf = (key: string): string => {
+  const work = workOf(key);
+  switch (work.kind) {
+    case 'Drift':
+      return shareOf(work.id);
+    case 'Authority':
+    case 'TLSProfile':
+      return `namespace ${work.id.split('/', 1)[0]}`;
+    case 'resources':
+      return RESOURCES;
+    case 'TrustBundle':
+    case 'platform':
+      return 'cluster';
+    default:
+      return work satisfies never;
+  }
+};
+
 const authoritiesOf = ({ spec }: TrustBundle): readonly string[] =>
   spec.sources.flatMap(({ authority }) =>
     authority === undefined ? [] : [authorityRef(authority, 'default')],

@@ -43,6 +43,10 @@ const managedBy = (duties: Duties, issued: readonly ObjectId[]): Managed => {
   return found;
 };
 
+/** How long a look waits for the pods of the authority's own namespace, and of others: these delay nobody but themselves. */
+const OWN_MS = 15_000;
+const FOREIGN_MS = 250;
+
 const RELOAD = 'handover.dev/reload';
 const LEAF_KEYS = ['tls.crt', 'tls.key'];
 
@@ -170,12 +174,15 @@ export class PodConsumers implements EvidenceSource {
     const workload = kind === undefined ? undefined : population.workload(kind, namespace, maker.name);
     const byReloader = await this.#restartedByReloader(pods, workload);
     const reload = reloadOf(pods, workload, byReloader, wordOf);
+    const blocks = namespace === duties.authority.metadata.namespace;
+    const patience = blocks ? OWN_MS : FOREIGN_MS;
     const seen = await Promise.all(
       pods.map(async ([pod]) => ({
         pod,
-        shown: record === undefined ? undefined : await showing.of(pod, duties.id, record, now),
+        shown: record === undefined ? undefined : await showing.of(pod, duties.id, record, now, patience),
       })),
     );
+    const refused = seen.find(({ shown }) => shown?.refused !== undefined);
     const why =
       workload?.obstacle ?? obstacle(id) ?? (byReloader ? this.#otherOwner(pods, workload) : undefined);
     const failing = workload === undefined ? undefined : population.progress.failing(workload);
@@ -183,10 +190,12 @@ export class PodConsumers implements EvidenceSource {
       id,
       reload,
       ownersWord: reload === 'hot',
-      blocks: namespace === duties.authority.metadata.namespace,
+      blocks,
       presents: [...new Set(pods.flatMap(([, { presents }]) => [...presents]))],
       verifies: [...new Set(pods.flatMap(([, { verifies }]) => [...verifies]))],
-      stripsCross: seen.some(({ shown }) => shown?.stripsCross === true),
+      // What a pod of another namespace serves must not make this authority wait.
+      stripsCross: blocks && seen.some(({ shown }) => shown?.stripsCross === true),
+      ...(refused === undefined ? {} : { silence: `pod ${refused.pod.name}: ${refused.shown?.refused}` }),
       instances: seen.map(({ pod, shown }) => instanceOf(pod, duties.id, shown?.proofs ?? [])),
       workload:
         workload === undefined

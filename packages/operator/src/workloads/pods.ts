@@ -1,6 +1,7 @@
 import type { KubeObject } from '@handover/kube';
 import { type Instant, instant } from '@handover/material';
 import { isMap, type Json } from '../json.ts';
+import { reachedPodOf } from './reached-pod.ts';
 import { type Reference, referencesOf } from './references.ts';
 
 /** All that is kept of a pod. */
@@ -14,6 +15,8 @@ export interface Pod {
   readonly ready: boolean;
   readonly running: boolean;
   readonly ip: string | undefined;
+  /** Its address is its node's. */
+  readonly onNode: boolean;
   /** Made by a kubelet from a file: nothing about it can be changed here. */
   readonly mirror: boolean;
   readonly owner: { readonly kind: string; readonly name: string } | undefined;
@@ -34,6 +37,7 @@ export const podOf = (object: KubeObject): Pod | undefined => {
   const references = referencesOf(object);
   if (references.length === 0) return undefined;
   const status = isMap(object.status) ? object.status : {};
+  const reached = reachedPodOf(object);
   const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
   return {
     namespace: metadata.namespace ?? '',
@@ -44,7 +48,8 @@ export const podOf = (object: KubeObject): Pod | undefined => {
     ended: status.phase === 'Succeeded' || status.phase === 'Failed',
     ready: isReady(status),
     running: status.phase === 'Running',
-    ip: typeof status.podIP === 'string' ? status.podIP : undefined,
+    ip: reached?.ips[0],
+    onNode: reached?.onNode ?? false,
     mirror: metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined,
     owner: owner === undefined ? undefined : { kind: owner.kind, name: owner.name },
     references,

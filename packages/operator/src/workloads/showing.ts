@@ -6,13 +6,17 @@ import {
   askStatus,
   type ProbeTools,
   probe,
+  type Turns,
 } from '@handover/engine';
 import { after, type Instant } from '@handover/material';
+import type { Addresses } from './addresses.ts';
 import type { Pod } from './pods.ts';
 
 export interface Shown {
   readonly proofs: readonly Proof[];
   readonly stripsCross: boolean;
+  /** Why it is not asked. */
+  readonly refused?: string;
 }
 
 interface Remembered {
@@ -27,7 +31,6 @@ interface Remembered {
 const REST_MS = 10 * 60_000;
 /** How often one pod is asked while a step waits for it. */
 const ASK_AGAIN_MS = 1_000;
-const MOST_AT_ONCE = 32;
 
 const portIn = (text: string | undefined): number | undefined => {
   const port = Number(text);
@@ -52,37 +55,75 @@ const isBehind = ({ shown, ours }: Remembered, now: readonly string[]): boolean 
     anchors.some((anchor) => ours.includes(anchor) && !now.includes(anchor)),
   );
 
+export interface ShowingOptions extends ProbeTools {
+  readonly addresses: Addresses;
+  readonly turns: Turns;
+}
+
 /** What pods show of themselves: the runtime's status document, a real handshake. Bound to the pod's uid. */
 export class Showing {
-  readonly #tools: ProbeTools;
+  readonly #tools: ShowingOptions;
   readonly #known = new Map<string, Remembered>();
-  #busy = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #asking = new Map<string, Promise<Shown>>();
 
-  constructor(tools: ProbeTools) {
-    this.#tools = tools;
+  constructor(options: ShowingOptions) {
+    this.#tools = options;
   }
 
+  /** Waits for an answer for so many milliseconds; one that comes later is remembered for the next look. */
   async of(
     pod: Pod,
     authority: AuthorityId,
     record: AuthorityRecord,
     now: Instant,
+    patience: number,
   ): Promise<Shown | undefined> {
     const ack = portIn(pod.annotations['handover.dev/ack-port']);
     const probed = probeIn(pod.annotations['handover.dev/probe']);
-    if ((ack === undefined && probed === undefined) || pod.ip === undefined || !pod.running) return undefined;
+    const { ip } = pod;
+    if ((ack === undefined && probed === undefined) || ip === undefined || !pod.running) return undefined;
+    const silent: Shown = { proofs: [silence(now)], stripsCross: false };
+    const refused = this.#refusal(pod, ip);
+    if (refused !== undefined) return { ...silent, refused };
     const key = `${pod.uid} ${record.state.generations[0]?.anchors[0].fingerprint ?? ''}`;
     const before = this.#known.get(key);
     const ours = anchorsOf(record);
     const moving = record.state.generations.length > 1 || (before !== undefined && isBehind(before, ours));
     const wait = moving ? ASK_AGAIN_MS : REST_MS;
     if (before?.revision === record.state.revision && now < after(before.at, wait)) return before.shown;
-    const shown = await this.#turn(() => this.#ask(pod, pod.ip ?? '', ack, probed, authority, record, now));
-    const all = [...new Set([...ours, ...(before?.ours ?? [])])];
-    this.#known.set(key, { shown, revision: record.state.revision, ours: all, at: now });
-    if (this.#known.size > 20_000) this.#known.clear();
-    return shown;
+    const asking = this.#asking.get(key) ?? this.#begin(key, pod, ip, ack, probed, authority, record, now);
+    return within(patience, asking, before?.revision === record.state.revision ? before.shown : silent);
+  }
+
+  #refusal({ onNode }: Pod, ip: string): string | undefined {
+    return onNode
+      ? 'its address is that of its node (hostNetwork); take its handover.dev/ack-port and handover.dev/probe away'
+      : this.#tools.addresses.why(ip);
+  }
+
+  async #begin(
+    key: string,
+    pod: Pod,
+    ip: string,
+    ack: number | undefined,
+    probed: { readonly port: number; readonly mtls: boolean } | undefined,
+    authority: AuthorityId,
+    record: AuthorityRecord,
+    now: Instant,
+  ): Promise<Shown> {
+    const asking = this.#tools.turns.take(pod.namespace, () =>
+      this.#ask(pod, ip, ack, probed, authority, record, now),
+    );
+    this.#asking.set(key, asking);
+    try {
+      const shown = await asking;
+      const all = [...new Set([...anchorsOf(record), ...(this.#known.get(key)?.ours ?? [])])];
+      if (this.#known.size > 20_000) this.#known.clear();
+      this.#known.set(key, { shown, revision: record.state.revision, ours: all, at: now });
+      return shown;
+    } finally {
+      this.#asking.delete(key);
+    }
   }
 
   async #ask(
@@ -117,18 +158,19 @@ export class Showing {
     }
     return { proofs: proofs.length === 0 ? [silence(now)] : proofs, stripsCross };
   }
-
-  async #turn<T>(ask: () => Promise<T>): Promise<T> {
-    if (this.#busy >= MOST_AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    this.#busy++;
-    try {
-      return await ask();
-    } finally {
-      this.#busy--;
-      this.#waiting.shift()?.();
-    }
-  }
 }
+
+const within = async <T>(ms: number, answer: Promise<T>, otherwise: T): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<T>((resolve) => {
+    timer = setTimeout(() => resolve(otherwise), ms);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
 
 /** `8443` or `8443/mtls`. */
 const probeIn = (text: string | undefined): { readonly port: number; readonly mtls: boolean } | undefined => {

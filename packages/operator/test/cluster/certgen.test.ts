@@ -432,7 +432,7 @@ test.concurrent('7: whoever never confirms holds the leaves back, is named, and 
   expect(stuck).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(
-      /ROTATION_UNFINISHED: .* Introducing: Deployment silent\/proxy is waited for \(it to load generation 2\)/,
+      /ROTATION_UNFINISHED: .* Introducing: Deployment silent\/proxy is waited for \(it to load generation 2; it is not asked: pod proxy[^)]*127\.0\.0\.1 is a loopback/,
     ),
   });
   expect(await seen.text('envoy', 'tls.crt')).toBe(before);

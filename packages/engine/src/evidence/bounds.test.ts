@@ -1,0 +1,110 @@
+import { createServer, type Server, type Socket } from 'node:net';
+import { type Instant, instant } from '@handover/material';
+import { afterEach, describe, expect, test } from 'vitest';
+import { dealKey } from '../../test/world.ts';
+import { type AuthorityRecord, askStatus, probe, readDocument, SealKey } from '../index.ts';
+
+const now: Instant = instant(Date.now());
+const record: AuthorityRecord = {
+  state: {
+    revision: 1,
+    ids: [],
+    distrusts: 0,
+    crosses: [],
+    lastGeneration: 1,
+    generations: [
+      {
+        number: 1,
+        role: 'current',
+        anchors: [{ fingerprint: 'ca1', notBefore: now, notAfter: now }],
+        hasKey: true,
+        since: now,
+      },
+    ],
+  },
+  certificates: new Map(),
+  keys: new Map(),
+  sealKey: SealKey.derivedFrom('test'),
+};
+
+let server: Server | undefined;
+const sockets = new Set<Socket>();
+afterEach(() => {
+  for (const socket of sockets) socket.destroy();
+  server?.close();
+});
+
+/** A hostile server, and how many of its connections are open. */
+const hostile = async (answer: (socket: Socket) => void): Promise<number> => {
+  server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('close', () => sockets.delete(socket));
+    answer(socket);
+  });
+  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+};
+const allClosed = async (): Promise<void> => {
+  while (sockets.size > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+};
+
+const drip = (head: string, every: string) => (socket: Socket) => {
+  socket.once('data', () => {
+    socket.write(head);
+    const timer = setInterval(() => socket.write(every), 50);
+    socket.on('close', () => clearInterval(timer));
+  });
+};
+const flood = (head: string) => (socket: Socket) => {
+  const more = (): void => {
+    while (!socket.destroyed && socket.write('x'.repeat(1_000))) {}
+  };
+  socket.once('data', () => {
+    socket.write(head);
+    more();
+    socket.on('drain', more);
+  });
+};
+
+describe('Asked for its status, a server that', () => {
+  test.each([
+    ['never answers', (socket: Socket) => void socket.resume()],
+    ['sends a byte now and then', drip('HTTP/1.1 200 OK\r\n\r\n', ' ')],
+    ['sends a header now and then', drip('HTTP/1.1 200 OK\r\n', 'a: b\r\n')],
+    ['announces an answer again and again', drip('', 'HTTP/1.1 102 Processing\r\n\r\n')],
+    ['sends headers without end', flood('HTTP/1.1 200 OK\r\na: ')],
+    ['sends a document without end', flood('HTTP/1.1 200 OK\r\n\r\n')],
+    ['sends an error without end', flood('HTTP/1.1 500 No\r\n\r\n')],
+  ])('%s shows nothing, and is left', async (_, answer) => {
+    const port = await hostile(answer);
+    const began = performance.now();
+    expect(await askStatus({ url: `http://127.0.0.1:${port}/` }, record, now)).toBeUndefined();
+    // Two seconds in all; the rest is for a busy machine.
+    expect(performance.now() - began).toBeLessThan(6_000);
+    await allClosed();
+  });
+
+  test('never ends its TLS handshake shows nothing, and is left', async () => {
+    const port = await hostile(drip('', '\x16\x03\x03\x00\x01'));
+    expect(await askStatus({ url: `https://127.0.0.1:${port}/` }, record, now)).toBeUndefined();
+    await allClosed();
+  });
+});
+
+test('probed, a server that drips its handshake is left, and shows nothing', async () => {
+  const port = await hostile(drip('', '\x16'));
+  const tools = { keys: dealKey, random: (bytes: number) => new Uint8Array(bytes).fill(7) };
+  const began = performance.now();
+  await probe({ authority: 'default/mesh', address: `127.0.0.1:${port}`, mtls: true }, record, tools, now);
+  expect(performance.now() - began).toBeLessThan(14_000);
+  await allClosed();
+});
+
+test('a document full of CAs that nobody knows is read in one go over them', () => {
+  const anchors = ['ca1', ...Array.from({ length: 200_000 }, (_, index) => String(index))];
+  const at = new Date(now).toISOString();
+  const text = JSON.stringify({ version: 1, at, pid: 1, sources: [{ anchors }, { anchors }] });
+  expect(readDocument(text, record, now)?.proof.anchors).toHaveLength(anchors.length);
+});

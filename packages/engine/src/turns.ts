@@ -1,0 +1,65 @@
+export interface Places {
+  /** How many may be at work at once. */
+  readonly inAll: number;
+  /** How many of one share: less than `inAll`, so that no share can take every place. */
+  readonly each: number;
+}
+
+/** Places that several shares use in turn: each share waits in its own line, and the lines are served round-robin. */
+export class Turns {
+  readonly #places: Places;
+  #busy = 0;
+  readonly #busyOf = new Map<string, number>();
+  /** In the order in which they are served next. */
+  readonly #lines = new Map<string, (() => void)[]>();
+
+  constructor(places: Places) {
+    this.#places = places;
+  }
+
+  async take<T>(share: string, work: () => Promise<T>): Promise<T> {
+    await this.#enter(share);
+    try {
+      return await work();
+    } finally {
+      this.#leave(share);
+      this.#serve();
+    }
+  }
+
+  #enter(share: string): Promise<void> {
+    return new Promise((resolve) => {
+      const line = this.#lines.get(share);
+      if (line === undefined) this.#lines.set(share, [resolve]);
+      else line.push(resolve);
+      this.#serve();
+    });
+  }
+
+  #leave(share: string): void {
+    this.#busy--;
+    const left = (this.#busyOf.get(share) ?? 0) - 1;
+    if (left > 0) this.#busyOf.set(share, left);
+    else this.#busyOf.delete(share);
+  }
+
+  #serve(): void {
+    for (let next = this.#next(); next !== undefined; next = this.#next()) next();
+  }
+
+  #next(): (() => void) | undefined {
+    if (this.#busy >= this.#places.inAll) return undefined;
+    for (const [share, line] of this.#lines) {
+      const busy = this.#busyOf.get(share) ?? 0;
+      if (busy >= this.#places.each) continue;
+      const [first, ...rest] = line;
+      // Served now, so last in the next round.
+      this.#lines.delete(share);
+      if (rest.length > 0) this.#lines.set(share, rest);
+      this.#busy++;
+      this.#busyOf.set(share, busy + 1);
+      return first;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,100 @@
+import { parseResources } from '@handover/core';
+import { connect, type Kube, type KubeObject, namespaces, secrets } from '@handover/kube';
+import { FakeApiServer } from '@handover/kube/testing';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { MANAGED_LABEL } from '../marks.ts';
+import { GivenResources } from '../resources/declarations.ts';
+import type { Declared } from '../resources/declared.ts';
+import { KubeHome } from './home.ts';
+import { kindsWith } from './kinds.ts';
+
+let server: FakeApiServer;
+let kube: Kube;
+let end: AbortController;
+beforeEach(async () => {
+  server = await FakeApiServer.start();
+  end = new AbortController();
+  kube = connect(server.config, { signal: end.signal, rate: false });
+  await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'prod' } });
+});
+afterEach(async () => {
+  end.abort();
+  await server.stop();
+});
+
+const authority = (name: string) => ({
+  value: {
+    apiVersion: 'handover.dev/v1alpha1',
+    kind: 'Authority',
+    metadata: { name, namespace: 'prod' },
+    spec: {},
+  },
+  where: name,
+});
+
+const homeOf = (declarations = new GivenResources(parseResources([authority('mesh')]))): KubeHome =>
+  new KubeHome({
+    kube,
+    kinds: kindsWith('v1'),
+    namespace: 'prod',
+    trustNamespace: 'prod',
+    declarations,
+    wide: ['secrets', 'configmaps'],
+    clusterTrustBundles: false,
+    wishOf: undefined,
+    takeOver: false,
+    consumersFound: false,
+    signal: end.signal,
+    onChange: () => {},
+    onState: () => {},
+  });
+
+test('passes side by side have a look each, and neither reads through the other’s', async () => {
+  const home = homeOf();
+  await home.ready();
+  const [first, second] = [home.forPass(), home.forPass()];
+  await first.resources?.catalogue();
+  expect(await first.objects.read('prod/secrets/web')).toBeUndefined();
+  await kube.create(secrets, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { namespace: 'prod', name: 'web', labels: { [MANAGED_LABEL]: 'true' } },
+    data: { 'tls.crt': '' },
+  } as KubeObject);
+  await second.resources?.catalogue();
+  expect(await second.objects.read('prod/secrets/web')).toBeDefined();
+  // What the first has listed stays what it was: its plan must not rest on two moments.
+  expect(await first.objects.read('prod/secrets/web')).toBeUndefined();
+  await first.resources?.catalogue();
+  expect(await first.objects.read('prod/secrets/web')).toBeDefined();
+});
+
+/** Resources to which one is added just after they have been read for the last time. */
+class Changing extends GivenResources {
+  #left = 2;
+  now: readonly Declared[];
+  changed: () => void = () => {};
+
+  constructor() {
+    super(parseResources([authority('mesh')]));
+    this.now = super.all();
+  }
+
+  override all(): readonly Declared[] {
+    const { now } = this;
+    if (--this.#left === 0)
+      queueMicrotask(() => {
+        this.now = new GivenResources(parseResources([authority('mesh'), authority('more')])).all();
+        this.changed();
+      });
+    return now;
+  }
+}
+
+test('resources that were read before they changed do not outlive the change', async () => {
+  const declarations = new Changing();
+  const home = homeOf(declarations);
+  declarations.changed = () => home.forget();
+  await home.ready();
+  expect([...(await home.register()).catalogue.authorities.keys()]).toEqual(['prod/mesh', 'prod/more']);
+});

@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest';
+import { Addresses } from './addresses.ts';
+
+describe('Never asked, whatever network the flag names', () => {
+  const addresses = new Addresses(['0.0.0.0/0', '::/0']);
+  test.each([
+    '127.0.0.1',
+    '127.8.8.8',
+    '0.0.0.0',
+    '169.254.169.254',
+    '224.0.0.1',
+    '255.255.255.255',
+    '::1',
+    '::',
+    'fe80::1',
+    'ff02::1',
+    '::ffff:127.0.0.1',
+    '::ffff:10.1.2.3',
+    '0:0:0:0:0:ffff:7f00:1',
+    'localhost',
+    '2130706433',
+  ])('%s', (ip) => {
+    expect(addresses.why(ip)).toBeDefined();
+  });
+});
+
+test('an address of a pod network is asked, and named only by the flag', () => {
+  const addresses = new Addresses(['10.1.0.0/16', 'fd12::/32']);
+  for (const ip of ['10.1.2.3', 'fd12::7', '10.2.0.1']) expect(addresses.why(ip)).toBeUndefined();
+  expect(['10.1.2.3', 'fd12::7', '10.2.0.1', 'web'].map((ip) => addresses.isNamed(ip))).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
+});
+
+test.each(['10.1.0.0', '10.1.0.0/33', 'web/8', '10.1/16', 'fd12::/129', '/8'])(
+  '%s is no network, and says so',
+  (network) => {
+    expect(() => new Addresses([network])).toThrow(/is no network; write address\/bits/);
+  },
+);

@@ -1,0 +1,158 @@
+import { isIP } from 'node:net';
+import { type Endpoint, type Locator, STATUS_PATH, type Whereabouts } from '@handover/engine';
+import { type Kube, type KubeObject, pods as podKind, services } from '@handover/kube';
+import { HandoverError } from '@handover/material';
+import type { Addresses } from './addresses.ts';
+import { podsBehind, portBehind, type ReachedPod, reachedPodOf } from './reached-pod.ts';
+
+type Consumer = Parameters<ReturnType<Locator>>[0];
+
+export interface EndpointOptions {
+  readonly kube: Kube;
+  readonly addresses: Addresses;
+  readonly signal: AbortSignal;
+}
+
+interface At {
+  /** Undefined: no pod, but a server outside the cluster. */
+  readonly uid?: string;
+  /** Undefined: it has no address yet. */
+  readonly at: { readonly ip: string; readonly port: number } | undefined;
+}
+
+const refuse = (message: string): never => {
+  throw new HandoverError('ADDRESS_REFUSED', message);
+};
+
+/** `web`, `web.prod`, `web.prod.svc` and what a cluster's own domain adds to it. */
+const SERVICE = /^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)(\.([-a-z0-9]{1,63})(\.svc(\.[-a-z0-9.]+)?)?)?$/;
+
+/**
+ * Where the consumers that an Authority declares are asked: at pods of its own namespace, found through the API, each of them by its
+ * own address. No file, no socket and no name is looked at.
+ */
+export const podsOnly =
+  (options: EndpointOptions): Locator =>
+  ({ authority }) => {
+    const look = new Look(options, authority.metadata.namespace);
+    return (consumer) => look.at(consumer);
+  };
+
+/** One look: what it lists, it lists once. */
+class Look {
+  readonly #options: EndpointOptions;
+  readonly #namespace: string;
+  #pods: Promise<readonly ReachedPod[]> | undefined;
+  readonly #services = new Map<string, Promise<KubeObject>>();
+
+  constructor(options: EndpointOptions, namespace: string) {
+    this.#options = options;
+    this.#namespace = namespace;
+  }
+
+  async at(consumer: Consumer): Promise<Whereabouts> {
+    try {
+      return { endpoints: await this.#endpoints(consumer) };
+    } catch (error) {
+      if (!(error instanceof HandoverError)) throw error;
+      return { refused: error.message };
+    }
+  }
+
+  async #endpoints({ status, probe }: Consumer): Promise<readonly Endpoint[]> {
+    const found = new Map<string | undefined, Endpoint>();
+    if (status !== undefined) {
+      const { url } = status;
+      if (url === undefined)
+        return refuse(
+          'the operator opens no status.file and no status.socket; serve the document over HTTP and name its Service in status.url',
+        );
+      for (const { uid, at } of await this.#resolve(...splitUrl(url)))
+        found.set(uid, { uid, ...(at === undefined ? {} : { status: { url, at } }) });
+    }
+    if (probe !== undefined) {
+      for (const { uid, at } of await this.#resolve(...splitAddress(probe.address)))
+        found.set(uid, {
+          uid,
+          ...found.get(uid),
+          ...(at === undefined ? {} : { probe: { ...probe, at } }),
+        });
+    }
+    return [...found.values()];
+  }
+
+  /** Everything behind a host and a port. */
+  async #resolve(host: string, port: number): Promise<readonly At[]> {
+    return isIP(host) === 0 ? this.#behindService(host, port) : [await this.#literal(host, port)];
+  }
+
+  async #literal(ip: string, port: number): Promise<At> {
+    const { addresses, kube } = this.#options;
+    const why = addresses.why(ip);
+    if (why !== undefined) return refuse(`${why}; name a Service of namespace ${this.#namespace}`);
+    if (new URL(kube.config.server).hostname.replace(/^\[|\]$/g, '') === ip)
+      return refuse(`${ip} is the API server's own address; name a Service of namespace ${this.#namespace}`);
+    const pod = (await this.#listed()).find(({ ips }) => ips.includes(ip));
+    if (pod !== undefined) return { uid: pod.uid, at: { ip: this.#asked(pod, ip), port } };
+    if (addresses.isNamed(ip)) return { at: { ip, port } };
+    return refuse(
+      `${ip} is no pod of namespace ${this.#namespace}; name a Service of it, or let the operator's --probe-networks hold the address`,
+    );
+  }
+
+  async #behindService(host: string, port: number): Promise<readonly At[]> {
+    const own = this.#namespace;
+    const [, name, , , namespace = own] = SERVICE.exec(host) ?? [];
+    if (name === undefined || namespace !== own)
+      return refuse(`${host} is no Service of namespace ${own}; name one, such as web.${own}.svc`);
+    const service = await this.#service(name);
+    return podsBehind(service, await this.#listed()).map((pod) => {
+      const [ip] = pod.ips;
+      return {
+        uid: pod.uid,
+        at: ip === undefined ? undefined : { ip: this.#asked(pod, ip), port: portBehind(service, port, pod) },
+      };
+    });
+  }
+
+  #asked({ name, onNode }: ReachedPod, ip: string): string {
+    const pod = `pod ${this.#namespace}/${name}`;
+    if (onNode)
+      return refuse(`${pod} has the address of its node (hostNetwork); give it a network of its own`);
+    const why = this.#options.addresses.why(ip);
+    return why === undefined ? ip : refuse(`${pod}: ${why}`);
+  }
+
+  #listed(): Promise<readonly ReachedPod[]> {
+    const { kube, signal } = this.#options;
+    this.#pods ??= kube
+      .list(podKind, { namespace: this.#namespace }, { signal })
+      .then(({ items }) => items.flatMap((object) => reachedPodOf(object) ?? []));
+    return this.#pods;
+  }
+
+  #service(name: string): Promise<KubeObject> {
+    const { kube, signal } = this.#options;
+    const known = this.#services.get(name);
+    if (known !== undefined) return known;
+    const asked = kube
+      .get(services, { namespace: this.#namespace, name }, { signal })
+      .then((found) => found ?? refuse(`there is no Service ${this.#namespace}/${name}`));
+    this.#services.set(name, asked);
+    return asked;
+  }
+}
+
+const splitUrl = (url: string): readonly [string, number] => {
+  if (!URL.canParse(url)) refuse(`${url} is no URL; write it like http://web:9901/`);
+  const { protocol, hostname, port, pathname, search } = new URL(url);
+  if ((pathname !== '/' && pathname !== STATUS_PATH) || search !== '')
+    refuse(`status.url has a path of its own; the operator asks for ${STATUS_PATH} only`);
+  const usual = protocol === 'https:' ? 443 : 80;
+  return [hostname.replace(/^\[|\]$|\.$/g, ''), port === '' ? usual : Number(port)];
+};
+
+const splitAddress = (address: string): readonly [string, number] => {
+  const colon = address.lastIndexOf(':');
+  return [address.slice(0, colon).replace(/^\[|\]$/g, ''), Number(address.slice(colon + 1))];
+};
