@@ -13,12 +13,11 @@ export const TLS_PROFILE_HASH = 'handover.dev/tls-profile-hash';
 /** On pod templates: any change to one of them rolls the workload. The last is kubectl's own, for whoever reads it. */
 export const TEMPLATE_STAMPS = [TRUST_HASH, TLS_PROFILE_HASH, 'kubectl.kubernetes.io/restartedAt'] as const;
 
-const SERVICE_CA_PREFIX = 'service.beta.openshift.io/';
 /** service-ca's annotations that admission policies speak of as well. */
 export const SERVICE_CA = {
   /** On ConfigMaps and API fields: they want the bundle. */
-  inject: `${SERVICE_CA_PREFIX}inject-cabundle`,
+  inject: 'service.beta.openshift.io/inject-cabundle',
   /** On Services: why one has no certificate, and how often that was so. */
-  error: `${SERVICE_CA_PREFIX}serving-cert-generation-error`,
-  errorNum: `${SERVICE_CA_PREFIX}serving-cert-generation-error-num`,
+  error: 'service.beta.openshift.io/serving-cert-generation-error',
+  errorNum: 'service.beta.openshift.io/serving-cert-generation-error-num',
 } as const;
