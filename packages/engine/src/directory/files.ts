@@ -1,5 +1,5 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
-import { chmod, chown, link, mkdir, open, rename, rm, symlink, unlink } from 'node:fs/promises';
+import { chmod, link, mkdir, open, rename, rm, symlink, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HandoverError } from '@handover/material';
 
@@ -127,7 +127,7 @@ export const diskFiles: Files = {
       const file = await open(path, 'wx', mode);
       try {
         await file.writeFile(content);
-        if (uid !== undefined || gid !== undefined) await chown(path, uid ?? -1, gid ?? -1);
+        if (uid !== undefined || gid !== undefined) await file.chown(uid ?? -1, gid ?? -1);
         await file.chmod(mode); // whatever the umask was; after chown, which may clear bits
         await file.sync();
       } finally {

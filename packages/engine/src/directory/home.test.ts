@@ -325,6 +325,28 @@ describe('YAML', () => {
     expect(says).not.toContain('\n');
   });
 
+  test('of many keys is read in time that grows with it, not with its square', () => {
+    const keys = (count: number) => Array.from({ length: count }, (_, index) => `k${index}: 1`).join('\n');
+    const spent = (text: string): number => {
+      const began = performance.now();
+      expect(readYaml(text, 'm.yaml')).toHaveLength(1);
+      return performance.now() - began;
+    };
+    spent(keys(8_000)); // the compiler's first look at the parser
+    // Eight times the keys: 8 when it grows with them, 64 with their square. Half a second where 8,000 were too fast to time.
+    const few = Math.max(spent(keys(5_000)), 100);
+    expect(spent(keys(40_000))).toBeLessThan(5 * 8 * few);
+  });
+
+  test.each([
+    ['a: {b: 1, c: 2, b: 3}', 'm.yaml:1:17'],
+    ['a:\n  - b: 1\n    "b": 2\n', 'm.yaml:3:5'],
+  ])('%j says a key twice, wherever it stands, and is refused', async (text, place) => {
+    expect(await codeOf(() => readYaml(text, 'm.yaml'))).toBe(
+      `YAML_INVALID: ${place}: the key b stands there twice; correct the YAML there`,
+    );
+  });
+
   test('that unfolds without end is refused', async () => {
     const bomb = [
       'a0: &a0 [x,x,x,x,x,x,x,x,x]',
