@@ -20,7 +20,7 @@ export async function certgenIn(
   context: Context,
 ): Promise<Workplace> {
   const directory = openHome(homePath(home), context);
-  await directory.files.makeDirectory(directory.path, 0o755);
+  await directory.make();
   const lock = await directory.lock();
   return {
     run: async ({ overwrite, rotationId }) => {

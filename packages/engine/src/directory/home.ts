@@ -11,11 +11,12 @@ import { DirectoryAuthorities } from './authorities.ts';
 import { diskFiles, type Files, type Ownership } from './files.ts';
 import { lockHolder, takeLock } from './lock.ts';
 import { DirectoryObjects } from './objects.ts';
-import { refuseWritableByOthers } from './permissions.ts';
+import { refuseUntrustedHome } from './permissions.ts';
 import { DirectoryReloads } from './reloads.ts';
 import { DirectoryRequests } from './requests.ts';
 import { readResources } from './resources.ts';
 import { SteadyClock } from './steady-clock.ts';
+import { trustedPath } from './trusted-path.ts';
 
 export interface DirectoryOptions {
   readonly files?: Files;
@@ -71,7 +72,14 @@ export class DirectoryHome implements Home {
     this.requests = new DirectoryRequests(this.files, `${this.state}/requests`);
     this.reloads =
       options.reloads ??
-      new DirectoryReloads(this.files, `${this.state}/reloads`, this.path, () => this.clock.now(), meters);
+      new DirectoryReloads({
+        files: this.files,
+        root: `${this.state}/reloads`,
+        cwd: this.path,
+        now: () => this.clock.now(),
+        meters,
+        uid: this.#uid,
+      });
   }
 
   get out(): string {
@@ -111,7 +119,14 @@ export class DirectoryHome implements Home {
     );
   }
 
-  /** Refuses a directory that is not there, or that others may write. */
+  /** Makes the directory itself, where others cannot put another in its place. */
+  async make(): Promise<void> {
+    trustedPath(this.files, this.path, this.#uid);
+    await this.files.makeDirectory(this.path, 0o755);
+    this.check();
+  }
+
+  /** Refuses a directory that is not there, or that another user could change. */
   check(): void {
     const facts = this.files.facts(this.path);
     if (facts?.kind !== 'directory' && facts?.kind !== 'link') {
@@ -123,7 +138,7 @@ export class DirectoryHome implements Home {
         { path: this.path },
       );
     }
-    refuseWritableByOthers(this.files, this.path, this.#uid);
+    refuseUntrustedHome(this.files, this.path, this.#uid);
   }
 
   /** Makes a Secret of random bytes if there is none. True when it was made. */
