@@ -1,7 +1,8 @@
-import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { lstatSync, readdirSync, readlinkSync, statSync } from 'node:fs';
 import { chmod, link, mkdir, open, rename, rm, symlink, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HandoverError } from '@handover/material';
+import { readBounded } from '../read-bounded.ts';
 
 export interface Ownership {
   readonly mode: number;
@@ -48,6 +49,7 @@ const REMEDIES: Readonly<Record<string, readonly [code: string, remedy: string]>
   EPERM: ['HOME_FORBIDDEN', 'not permitted; only root may give files to another user'],
   ENOTDIR: ['HOME_MALFORMED', 'a file is in the way of a directory; move it away'],
   EISDIR: ['HOME_MALFORMED', 'a directory is in the way of a file; move it away'],
+  ENXIO: ['HOME_MALFORMED', 'a socket or a device without a driver is in the way; move it away'],
   ELOOP: ['HOME_MALFORMED', 'a link is in the way; move it away'],
 };
 
@@ -101,11 +103,9 @@ const makePath = async (path: string, mode: number): Promise<void> => {
 /** The disk. Reads are synchronous: a home of 1,000 leaves is 5,000 small files, and a promise each would cost more. */
 export const diskFiles: Files = {
   read: (path) =>
-    orUndefined(path, () => {
-      const bytes = readFileSync(path);
-      if (bytes.length <= MAX_FILE_BYTES) return bytes;
-      throw new HandoverError('HOME_MALFORMED', `${path} is over 4 MiB; it cannot be one of ours`, { path });
-    }),
+    orUndefined(path, () =>
+      statSync(path).isDirectory() ? undefined : readBounded(path, { most: MAX_FILE_BYTES }).bytes,
+    ),
   list: (path) => orUndefined(path, () => readdirSync(path)) ?? [],
   target: (path) =>
     orUndefined(path, () => (lstatSync(path).isSymbolicLink() ? readlinkSync(path) : undefined)),

@@ -8,6 +8,7 @@ import { type Meters, NO_METERS, type TellResult } from '../meters.ts';
 import type { ObjectId, ReloadHooks, Told } from '../ports.ts';
 import { type Files, replaceFile } from './files.ts';
 import { hookProgram } from './hook-program.ts';
+import { processIn } from './pid-file.ts';
 import type { OwnUser } from './trusted-path.ts';
 
 type Reload = NonNullable<Leaf['spec']['reload']>;
@@ -26,10 +27,11 @@ const failed = (what: string, why: string, result: TellResult): HandoverError =>
     cause: { result } satisfies Failure,
   });
 
-const resultOf = (error: unknown): TellResult =>
-  error instanceof HandoverError && error.code === 'RELOAD_FAILED'
-    ? (error.cause as Failure).result
-    : 'other';
+const resultOf = (error: unknown): TellResult => {
+  if (!(error instanceof HandoverError)) return 'other';
+  if (error.code === 'PID_FILE_REFUSED') return 'no_process';
+  return error.code === 'RELOAD_FAILED' ? (error.cause as Failure).result : 'other';
+};
 
 /** argv, no shell: nothing in it is ever interpreted. */
 const runCommand = async (
@@ -70,18 +72,16 @@ const runCommand = async (
   });
 };
 
-const sendSignal = (files: Files, { pidFile, signal }: NonNullable<Reload['signal']>): void => {
-  // The first line: PostgreSQL's postmaster.pid has more.
-  const [text = ''] = Buffer.from(files.read(pidFile) ?? [])
-    .toString('latin1')
-    .trim()
-    .split('\n', 1);
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw failed(pidFile, 'holds no pid', 'no_process');
+const sendSignal = (
+  { files, uid }: ReloadOptions,
+  { pidFile, signal }: NonNullable<Reload['signal']>,
+): void => {
+  const pid = processIn(files, pidFile, uid);
   try {
-    process.kill(Number(text), signal);
+    process.kill(pid, signal);
   } catch (error) {
     const { code = 'cannot be signalled' } = error as NodeJS.ErrnoException;
-    throw failed(`process ${text}`, code, 'no_process');
+    throw failed(`process ${pid}`, code, 'no_process');
   }
 };
 
@@ -174,7 +174,7 @@ export class DirectoryReloads implements ReloadHooks {
 
   async #tellBy({ command, signal, http }: Reload): Promise<void> {
     if (command !== undefined) await runCommand(this.#options, command);
-    else if (signal !== undefined) sendSignal(this.#options.files, signal);
+    else if (signal !== undefined) sendSignal(this.#options, signal);
     else if (http !== undefined) await post(http.url);
   }
 }
