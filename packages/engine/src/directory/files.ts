@@ -1,5 +1,5 @@
-import { lstatSync, readdirSync, readlinkSync, statSync } from 'node:fs';
-import { chmod, link, mkdir, open, rename, rm, symlink, unlink } from 'node:fs/promises';
+import { lstatSync, readdirSync, readlinkSync, renameSync, statSync } from 'node:fs';
+import { chmod, link, mkdir, open, rm, symlink, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HandoverError } from '@handover/material';
 import { readBounded } from '../read-bounded.ts';
@@ -136,7 +136,8 @@ export const diskFiles: Files = {
     }),
   symlink: (target, path) => tried('link', path, () => symlink(target, path)),
   link: (from, to) => link(from, to),
-  rename: (from, to) => tried('replace', to, () => rename(from, to)),
+  // At once: in the queue of other work it would come later than the look at the lock that allowed it.
+  rename: (from, to) => tried('replace', to, async () => renameSync(from, to)),
   remove: (path) =>
     tried('remove', path, async () => {
       const isDirectory = orUndefined(path, () => lstatSync(path).isDirectory());

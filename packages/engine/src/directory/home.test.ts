@@ -15,6 +15,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { Directories, visible } from '../../test/directories.ts';
 import { accepts, MESH } from '../../test/world.ts';
 import { converge, diskFiles, passOnce, readYaml, SteadyClock, statusOf, verifyAuthority } from '../index.ts';
+import { ownIdentity } from './process-identity.ts';
 
 const directories = new Directories();
 afterAll(() => directories.end());
@@ -178,8 +179,7 @@ describe('One process at a time', () => {
     ]) {
       const path = directories.make();
       mkdirSync(join(path, 'state'), { mode: 0o700 });
-      const { hostname } = await import('node:os');
-      writeFileSync(join(path, 'state/lock'), JSON.stringify({ ...holder, host: hostname() }));
+      writeFileSync(join(path, 'state/lock'), JSON.stringify({ ...ownIdentity(), ...holder }));
       const lock = await directories.home(path).lock();
       await lock.release();
     }
@@ -189,7 +189,7 @@ describe('One process at a time', () => {
     const path = directories.make();
     mkdirSync(join(path, 'state'), { mode: 0o700 });
     writeFileSync(join(path, 'state/lock'), JSON.stringify({ pid: 1, started: '1', host: 'elsewhere' }));
-    expect(await codeOf(() => directories.home(path).lock())).toContain('process 1 on elsewhere');
+    expect(await codeOf(() => directories.home(path).lock())).toContain('(host elsewhere)');
   });
 });
 

@@ -9,7 +9,7 @@ import type { Clock, EvidenceSource, Home, HomeFacts, ObjectId, ReloadHooks } fr
 import { accountNumber } from './accounts.ts';
 import { DirectoryAuthorities } from './authorities.ts';
 import { diskFiles, type Files, type Ownership } from './files.ts';
-import { lockHolder, takeLock } from './lock.ts';
+import { fenced, type HeldLock, type LockTimes, lockHolder, takeLock } from './lock.ts';
 import { DirectoryObjects } from './objects.ts';
 import { refuseUntrustedHome } from './permissions.ts';
 import { DirectoryReloads } from './reloads.ts';
@@ -28,6 +28,8 @@ export interface DirectoryOptions {
   readonly meters?: Meters | undefined;
   /** The user we run as; undefined: do not look at who owns what. */
   readonly uid?: number | undefined;
+  /** When the lock is shown to be held, and when that of another is believed to be left behind. */
+  readonly lock?: LockTimes | undefined;
 }
 
 /** A directory as a home: YAML in it, `out/` for everybody, `state/` for nobody else. */
@@ -45,6 +47,8 @@ export class DirectoryHome implements Home {
   readonly facts: HomeFacts;
   readonly meters: Meters;
   readonly #uid: number | undefined;
+  readonly #times: LockTimes | undefined;
+  #held: HeldLock | undefined;
   #ownership: ReadonlyMap<ObjectId, Leaf['spec']['files']> = new Map();
 
   constructor(path: string, options: DirectoryOptions = {}) {
@@ -57,23 +61,25 @@ export class DirectoryHome implements Home {
     this.evidence =
       options.evidence ?? new DeclaredConsumers({ keys: this.keys, random: this.random, meters });
     this.#uid = 'uid' in options ? options.uid : process.getuid?.();
+    this.#times = options.lock;
+    const files = fenced(this.files, () => this.checkLock());
     this.facts = {
       consumersFound: false,
       cacheLag: duration(0),
       trustNamespace: options.trustNamespace ?? 'default',
     };
     this.objects = new DirectoryObjects({
-      files: this.files,
+      files,
       root: this.out,
       now: () => this.clock.now(),
       ownershipOf: (id) => this.#ownershipOf(id),
     });
-    this.authorities = new DirectoryAuthorities(this.files, `${this.state}/authorities`);
+    this.authorities = new DirectoryAuthorities(files, `${this.state}/authorities`);
     this.requests = new DirectoryRequests(this.files, `${this.state}/requests`);
     this.reloads =
       options.reloads ??
       new DirectoryReloads({
-        files: this.files,
+        files,
         root: `${this.state}/reloads`,
         cwd: this.path,
         now: () => this.clock.now(),
@@ -154,7 +160,7 @@ export class DirectoryHome implements Home {
 
   /** Who holds the lock now. */
   holder(): { readonly pid: number } | undefined {
-    return lockHolder(this.files, this.state);
+    return lockHolder(this.files, this.state, this.#times);
   }
 
   /** Makes the directories, takes the lock, and clears away what a killed process left. */
@@ -162,21 +168,32 @@ export class DirectoryHome implements Home {
     this.check();
     await this.files.makeDirectory(this.state, 0o700);
     await this.files.makeDirectory(this.out, 0o755);
-    const lock = await takeLock(this.files, this.state);
+    const lock = await takeLock(this.files, this.state, this.#times);
+    this.#held = lock;
     try {
       await this.authorities.sweep();
       await this.objects.sweep();
       if (this.clock instanceof SteadyClock) await this.clock.save();
     } catch (error) {
-      await lock.release();
+      await this.#release(lock);
       throw error;
     }
     return {
       release: async () => {
         await this.objects.idle();
-        await lock.release();
+        await this.#release(lock);
       },
     };
+  }
+
+  async #release(lock: HeldLock): Promise<void> {
+    this.#held = undefined;
+    await lock.release();
+  }
+
+  /** Throws when the lock was taken here and is another's by now. */
+  checkLock(): void {
+    this.#held?.check();
   }
 
   /** A clock that is behind what was written here would make certificates that are not yet valid, or end them early. */

@@ -65,6 +65,7 @@ export async function work(
   key: string,
   on: Listener,
 ): Promise<{ readonly again: Instant; readonly busy: boolean }> {
+  home.checkLock();
   const [kind, id = ''] = key.split(' ');
   const backstop = after(home.clock.now(), BACKSTOP_MS);
   if (kind === 'TLSProfile') {
@@ -120,6 +121,7 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
   let catalogue = home.load();
   on({ kind: 'loaded', catalogue });
   await rememberResources(home.files, home.path);
+  const lost = new AbortController();
   const queue = new WorkQueue({
     now: () => home.clock.now(),
     random: Math.random,
@@ -141,6 +143,7 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
       } catch (error) {
         // Somebody else was faster: no failure, look again.
         if (error instanceof HandoverError && error.retry === 'now') return home.clock.now();
+        if (error instanceof HandoverError && error.code === 'HOME_LOCK_LOST') lost.abort(error);
         throw error;
       }
     },
@@ -158,10 +161,11 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
     }),
   ];
   try {
-    await queue.run(signal);
+    await queue.run(AbortSignal.any([signal, lost.signal]));
   } finally {
     for (const watcher of watchers) watcher?.close();
   }
+  lost.signal.throwIfAborted();
 }
 
 const RELOAD = 'resources';
