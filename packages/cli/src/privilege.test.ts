@@ -1,4 +1,12 @@
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { build, folder, handoverAs, isRoot, NOBODY } from '../test/real-process.ts';
@@ -82,17 +90,20 @@ describe.skipIf(!isRoot)('Every command on a directory that another user may cha
     status: (home) => ['status', '--home', `dir:${home}`],
     rotate: (home) => ['rotate', 'internal', '--home', `dir:${home}`],
   };
-  test.each(Object.keys(COMMANDS))('%s says in one line which path and which command mends it', async (name) => {
-    const { root, home } = world();
-    writeFileSync(join(home, 'a.yaml'), STARTING_POINT, { mode: 0o644 });
-    chownSync(root, NOBODY, NOBODY);
-    const ran = await handoverAs(COMMANDS[name]?.(home) ?? []);
-    expect(ran.code).toBe(1);
-    expect(ran.stderr).toBe(
-      `HOME_FOREIGN_OWNER: ${root} belongs to user ${NOBODY}, who could change what root does; run as that user, or look at what is in it and chown root ${root}\n`,
-    );
-    expect(readdirSync(home)).toEqual(['a.yaml']);
-  });
+  test.each(Object.keys(COMMANDS))(
+    '%s says in one line which path and which command mends it',
+    async (name) => {
+      const { root, home } = world();
+      writeFileSync(join(home, 'a.yaml'), STARTING_POINT, { mode: 0o644 });
+      chownSync(root, NOBODY, NOBODY);
+      const ran = await handoverAs(COMMANDS[name]?.(home) ?? []);
+      expect(ran.code).toBe(1);
+      expect(ran.stderr).toBe(
+        `HOME_FOREIGN_OWNER: ${root} belongs to user ${NOBODY}, who could change what root does; run as that user, or look at what is in it and chown root ${root}\n`,
+      );
+      expect(readdirSync(home)).toEqual(['a.yaml']);
+    },
+  );
 
   test.each(['init', 'certgen'])('%s makes nothing below a folder of another user', async (name) => {
     const { root, home } = world();

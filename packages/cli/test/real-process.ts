@@ -66,7 +66,8 @@ export const start = (args: readonly string[], uid?: number): Running => {
       const timer = setTimeout(() => child.kill('SIGKILL'), withinMs);
       const [code, signal] = (await end) as [number | null, NodeJS.Signals | null];
       clearTimeout(timer);
-      if (signal === 'SIGKILL') expect.fail(`it did not end within ${withinMs} ms, saying: ${stdout}${stderr}`);
+      if (signal === 'SIGKILL')
+        expect.fail(`it did not end within ${withinMs} ms, saying: ${stdout}${stderr}`);
       return { code, signal, stdout, stderr };
     },
   };

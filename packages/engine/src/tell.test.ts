@@ -8,7 +8,9 @@ const directories = new Directories();
 afterAll(() => directories.end());
 
 test('programs that take all the time of a pass to be told leave the rest to the next one', async () => {
-  const path = directories.make(MESH.replaceAll('spec: {authority: mesh,', 'spec: {authority: mesh, reload: {command: [x]},'));
+  const path = directories.make(
+    MESH.replaceAll('spec: {authority: mesh,', 'spec: {authority: mesh, reload: {command: [x]},'),
+  );
   const told: string[] = [];
   const remembered = new Map<string, never>();
   const home = directories.home(path, undefined, {

@@ -20,7 +20,9 @@ export async function tellPrograms(
     const stored = await home.objects.read(id);
     if (stored === undefined || (await home.reloads.told(id))?.version === stored.version) continue;
     if (told > 0 && performance.now() >= end) {
-      failed.push(`${id} and those after it: not told yet, those before took ${budgetMs / 1_000} s; at the next pass`);
+      failed.push(
+        `${id} and those after it: not told yet, those before took ${budgetMs / 1_000} s; at the next pass`,
+      );
       break;
     }
     told++;

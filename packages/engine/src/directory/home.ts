@@ -8,6 +8,7 @@ import { type Meters, NO_METERS } from '../meters.ts';
 import type { Clock, EvidenceSource, Home, HomeFacts, ObjectId, ReloadHooks } from '../ports.ts';
 import { accountNumber } from './accounts.ts';
 import { DirectoryAuthorities } from './authorities.ts';
+import { consentIn } from './consent.ts';
 import { diskFiles, type Files, type Ownership } from './files.ts';
 import { fenced, type HeldLock, type LockTimes, lockHolder, takeLock } from './lock.ts';
 import { DirectoryObjects } from './objects.ts';
@@ -49,6 +50,7 @@ export class DirectoryHome implements Home {
   readonly #uid: number | undefined;
   readonly #times: LockTimes | undefined;
   #held: HeldLock | undefined;
+  #consent: ReadonlySet<ObjectId> = new Set();
   #ownership: ReadonlyMap<ObjectId, Leaf['spec']['files']> = new Map();
 
   constructor(path: string, options: DirectoryOptions = {}) {
@@ -73,6 +75,7 @@ export class DirectoryHome implements Home {
       root: this.out,
       now: () => this.clock.now(),
       ownershipOf: (id) => this.#ownershipOf(id),
+      mayAdopt: (id) => this.#consent.has(id),
     });
     this.authorities = new DirectoryAuthorities(files, `${this.state}/authorities`);
     this.requests = new DirectoryRequests(this.files, `${this.state}/requests`);
@@ -110,6 +113,7 @@ export class DirectoryHome implements Home {
   /** The resources of `DIR/*.yaml`, or those given. */
   load(resources: readonly Resource[] = this.#declared()): Catalogue {
     const catalogue = catalogueOf(resources);
+    this.#consent = consentIn(catalogue);
     this.#ownership = new Map(catalogue.leaves.map((leaf) => [secretOf(leaf), leaf.spec.files]));
     return catalogue;
   }

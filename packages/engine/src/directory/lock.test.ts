@@ -33,97 +33,101 @@ const codeOf = async (work: () => unknown): Promise<string> => {
 const isRoot = process.getuid?.() === 0;
 const canUnshare = isRoot && spawnSync('unshare', ['--pid', '--fork', 'true']).status === 0;
 
-describe.skipIf(!canUnshare)('Two containers with one hostname (needs root, and unshare of util-linux)', () => {
-  beforeAll(() => {
-    const tsc = path('../../../../node_modules/typescript/bin/tsc');
-    expect(spawnSync(process.execPath, [tsc, '-b', path('../..')]).status).toBe(0);
-  }, 120_000);
+describe.skipIf(!canUnshare)(
+  'Two containers with one hostname (needs root, and unshare of util-linux)',
+  () => {
+    beforeAll(() => {
+      const tsc = path('../../../../node_modules/typescript/bin/tsc');
+      expect(spawnSync(process.execPath, [tsc, '-b', path('../..')]).status).toBe(0);
+    }, 120_000);
 
-  const STALE_MS = 1_500;
-  interface Holder {
-    readonly child: ChildProcess;
-    readonly said: () => string;
-    readonly says: (what: string) => Promise<void>;
-    /** Its pid as seen from here. */
-    readonly pid: () => number;
-  }
-  /** A process in a pid namespace of its own, where it is number 1, as in a container. */
-  const contained = (home: string, name: string, most: number): Holder => {
-    const child = spawn(
-      'unshare',
-      ['--pid', '--fork', '--kill-child', '--mount-proc', process.execPath, path('../../test/lock-holder.mjs')].concat([
-        home,
-        name,
-        '100',
-        String(STALE_MS),
-        String(most),
-      ]),
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    );
-    onTestFinished(() => void child.kill('SIGKILL'));
-    let said = '';
-    const heard: (() => void)[] = [];
-    child.stdout.on('data', (chunk: Buffer) => {
-      said += chunk.toString();
-      for (const hear of heard.splice(0)) hear();
-    });
-    child.on('close', () => {
-      for (const hear of heard.splice(0)) hear();
-    });
-    return {
-      child,
-      said: () => said,
-      says: async (what) => {
-        while (!said.includes(what)) {
-          if (child.exitCode !== null) expect.fail(`${name} ended, saying ${said}`);
-          await new Promise<void>((hear) => heard.push(hear));
-        }
-      },
-      pid: () => Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim()),
+    const STALE_MS = 1_500;
+    interface Holder {
+      readonly child: ChildProcess;
+      readonly said: () => string;
+      readonly says: (what: string) => Promise<void>;
+      /** Its pid as seen from here. */
+      readonly pid: () => number;
+    }
+    /** A process in a pid namespace of its own, where it is number 1, as in a container. */
+    const contained = (home: string, name: string, most: number): Holder => {
+      const child = spawn(
+        'unshare',
+        [
+          '--pid',
+          '--fork',
+          '--kill-child',
+          '--mount-proc',
+          process.execPath,
+          path('../../test/lock-holder.mjs'),
+        ].concat([home, name, '100', String(STALE_MS), String(most)]),
+        { stdio: ['ignore', 'pipe', 'inherit'] },
+      );
+      onTestFinished(() => void child.kill('SIGKILL'));
+      let said = '';
+      const heard: (() => void)[] = [];
+      child.stdout.on('data', (chunk: Buffer) => {
+        said += chunk.toString();
+        for (const hear of heard.splice(0)) hear();
+      });
+      child.on('close', () => {
+        for (const hear of heard.splice(0)) hear();
+      });
+      return {
+        child,
+        said: () => said,
+        says: async (what) => {
+          while (!said.includes(what)) {
+            if (child.exitCode !== null) expect.fail(`${name} ended, saying ${said}`);
+            await new Promise<void>((hear) => heard.push(hear));
+          }
+        },
+        pid: () => Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim()),
+      };
     };
-  };
-  const who = (home: string): string => readFileSync(join(home, 'out/default/secrets/x/who'), 'utf8');
+    const who = (home: string): string => readFileSync(join(home, 'out/default/secrets/x/who'), 'utf8');
 
-  test('do not both run: the second is told that it cannot see the first, and what to do', async () => {
-    const home = directories.make();
-    const first = contained(home, 'first', 1_000_000);
-    await first.says('wrote');
-    const second = contained(home, 'second', 1);
-    await once(second.child, 'close');
-    expect(second.said()).toMatch(
-      new RegExp(
-        `^HOME_LOCKED: process 1 of another container or machine \\(host ${hostname()}\\) runs on this directory, seen \\d+ s ago; ` +
-          `stop it; if it is gone, wait until it has not been seen for 1\\.5 s, or remove ${home}/state/lock\n$`,
-      ),
-    );
-    expect(who(home)).toMatch(/^first /);
-  });
-
-  test('one that was paused for too long loses the lock, and writes nothing when it goes on', async () => {
-    for (let round = 0; round < 3; round++) {
+    test('do not both run: the second is told that it cannot see the first, and what to do', async () => {
       const home = directories.make();
       const first = contained(home, 'first', 1_000_000);
       await first.says('wrote');
-      process.kill(first.pid(), 'SIGSTOP');
-      const lock = join(home, 'state/lock');
-      const end = Date.now() + 20_000;
-      while (Date.now() - statSync(lock).mtimeMs <= STALE_MS && Date.now() < end)
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      const second = contained(home, 'second', 5);
-      await second.says('done');
-      const folder = join(home, 'out/default/secrets/x');
-      const before = statSync(folder).mtimeMs;
-      process.kill(first.pid(), 'SIGCONT');
-      const [code] = (await once(first.child, 'close')) as [number];
-      expect(first.said()).toMatch(/HOME_LOCK_LOST: .*\n$/);
-      expect(code).toBe(1);
-      expect(who(home)).toBe('second 5');
-      expect(statSync(folder).mtimeMs).toBe(before);
-      expect(readFileSync(lock, 'utf8')).toContain('"pid":1');
-      second.child.kill('SIGKILL');
-    }
-  });
-});
+      const second = contained(home, 'second', 1);
+      await once(second.child, 'close');
+      expect(second.said()).toMatch(
+        new RegExp(
+          `^HOME_LOCKED: process 1 of another container or machine \\(host ${hostname()}\\) runs on this directory, seen \\d+ s ago; ` +
+            `stop it; if it is gone, wait until it has not been seen for 1\\.5 s, or remove ${home}/state/lock\n$`,
+        ),
+      );
+      expect(who(home)).toMatch(/^first /);
+    });
+
+    test('one that was paused for too long loses the lock, and writes nothing when it goes on', async () => {
+      for (let round = 0; round < 3; round++) {
+        const home = directories.make();
+        const first = contained(home, 'first', 1_000_000);
+        await first.says('wrote');
+        process.kill(first.pid(), 'SIGSTOP');
+        const lock = join(home, 'state/lock');
+        const end = Date.now() + 20_000;
+        while (Date.now() - statSync(lock).mtimeMs <= STALE_MS && Date.now() < end)
+          await new Promise((resolve) => setTimeout(resolve, 50));
+        const second = contained(home, 'second', 5);
+        await second.says('done');
+        const folder = join(home, 'out/default/secrets/x');
+        const before = statSync(folder).mtimeMs;
+        process.kill(first.pid(), 'SIGCONT');
+        const [code] = (await once(first.child, 'close')) as [number];
+        expect(first.said()).toMatch(/HOME_LOCK_LOST: .*\n$/);
+        expect(code).toBe(1);
+        expect(who(home)).toBe('second 5');
+        expect(statSync(folder).mtimeMs).toBe(before);
+        expect(readFileSync(lock, 'utf8')).toContain('"pid":1');
+        second.child.kill('SIGKILL');
+      }
+    });
+  },
+);
 
 describe('A lock', () => {
   const lockOf = (home: string) => join(home, 'state/lock');
@@ -179,16 +183,19 @@ describe('A lock', () => {
     ['another machine', { ...stolen }],
     ['this machine before it was started again', { ...stolen, host: hostname() }],
     ['a version that wrote less', { pid: process.pid, started: '1', host: hostname() }],
-  ])('of %s is respected while it is fresh, and taken over after a minute of silence', async (_who, holder) => {
-    const directory = directories.make();
-    mkdirSync(join(directory, 'state'), { mode: 0o700 });
-    writeFileSync(lockOf(directory), JSON.stringify(holder));
-    expect(await codeOf(() => directories.home(directory).lock())).toMatch(
-      /^HOME_LOCKED: process \d+ of another container or machine .* remove .*state\/lock$/,
-    );
-    const silent = new Date(Date.now() - 61_000);
-    utimesSync(lockOf(directory), silent, silent);
-    const lock = await directories.home(directory).lock();
-    await lock.release();
-  });
+  ])(
+    'of %s is respected while it is fresh, and taken over after a minute of silence',
+    async (_who, holder) => {
+      const directory = directories.make();
+      mkdirSync(join(directory, 'state'), { mode: 0o700 });
+      writeFileSync(lockOf(directory), JSON.stringify(holder));
+      expect(await codeOf(() => directories.home(directory).lock())).toMatch(
+        /^HOME_LOCKED: process \d+ of another container or machine .* remove .*state\/lock$/,
+      );
+      const silent = new Date(Date.now() - 61_000);
+      utimesSync(lockOf(directory), silent, silent);
+      const lock = await directories.home(directory).lock();
+      await lock.release();
+    },
+  );
 });

@@ -32,7 +32,12 @@ const read = (files: Files, path: string): ProcessIdentity | undefined => {
 
 const silentFor = (files: Files, path: string): number => Date.now() - (files.facts(path)?.mtimeMs ?? 0);
 
-const isStale = (files: Files, path: string, holder: ProcessIdentity | undefined, times: LockTimes): boolean => {
+const isStale = (
+  files: Files,
+  path: string,
+  holder: ProcessIdentity | undefined,
+  times: LockTimes,
+): boolean => {
   if (holder === undefined) return true;
   if (isWithinSight(holder, ownIdentity())) return !isAlive(holder);
   return silentFor(files, path) > times.staleMs;
@@ -68,7 +73,8 @@ export async function takeLock(
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw fileError(error, 'make', path);
       }
       const holder = read(files, path);
-      if (holder !== undefined && !isStale(files, path, holder, times)) throw heldBy(files, holder, path, times);
+      if (holder !== undefined && !isStale(files, path, holder, times))
+        throw heldBy(files, holder, path, times);
       await moveAside(files, path, `${mine}.stale`, holder, times);
     }
   } finally {

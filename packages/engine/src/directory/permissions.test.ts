@@ -84,8 +84,14 @@ const SPOILS: Readonly<
   Record<string, { do: (path: string, uid: number) => void; code: (place: Place) => string }>
 > = {
   'belongs to another user': { do: (path) => chownSync(path, OTHER, OTHER), code: () => FOREIGN },
-  'may be written by its group': { do: (path) => chmod(lstatSync(path).mode | 0o020)(path), code: () => WRITABLE },
-  'may be written by everybody': { do: (path) => chmod(lstatSync(path).mode | 0o002)(path), code: () => WRITABLE },
+  'may be written by its group': {
+    do: (path) => chmod(lstatSync(path).mode | 0o020)(path),
+    code: () => WRITABLE,
+  },
+  'may be written by everybody': {
+    do: (path) => chmod(lstatSync(path).mode | 0o002)(path),
+    code: () => WRITABLE,
+  },
   'is sticky and may be written by everybody': {
     do: (path) => chmod(lstatSync(path).mode | 0o1022)(path),
     code: (place) => (place === 'parent' || place.startsWith('the folder') ? 'fine' : WRITABLE),
@@ -134,14 +140,17 @@ describe.skipIf(!isRoot).each([0, 1234])('Run as user %d (needs root, to make fi
   });
 });
 
-test.skipIf(!isRoot)('A path that another user chose the name of does not steer the command that is proposed', () => {
-  const root = mkdtempSync(join(scratch, 'q-'));
-  const home = join(root, "a b'; echo x");
-  mkdirSync(home, { mode: 0o777 });
-  chmodSync(home, 0o777);
-  const found = refusal(home, 0);
-  expect(found?.message).toContain(`chmod go-w '${root}/a b'\\''; echo x',`);
-});
+test.skipIf(!isRoot)(
+  'A path that another user chose the name of does not steer the command that is proposed',
+  () => {
+    const root = mkdtempSync(join(scratch, 'q-'));
+    const home = join(root, "a b'; echo x");
+    mkdirSync(home, { mode: 0o777 });
+    chmodSync(home, 0o777);
+    const found = refusal(home, 0);
+    expect(found?.message).toContain(`chmod go-w '${root}/a b'\\''; echo x',`);
+  },
+);
 
 test('Links that lead in a circle are refused, and end', () => {
   const root = mkdtempSync(join(scratch, 'c-'));

@@ -32,7 +32,10 @@ afterAll(() => {
 
 const programOf = async (uid: number): Promise<number> => {
   const as = uid === me ? {} : { uid, gid: uid };
-  const program = spawn(process.execPath, ['-e', "setInterval(() => {}, 1000); console.log('up')"], { cwd: '/', ...as });
+  const program = spawn(process.execPath, ['-e', "setInterval(() => {}, 1000); console.log('up')"], {
+    cwd: '/',
+    ...as,
+  });
   programs.push(program);
   await once(program.stdout, 'data');
   return program.pid ?? 0;
@@ -59,62 +62,69 @@ const said = (path: string): string => {
   }
 };
 
-describe.skipIf(me !== 0 || process.platform !== 'linux')('A pid file of a service (needs root on Linux)', () => {
-  let ofRoot: number;
-  let ofService: number;
-  let ofThird: number;
-  beforeAll(async () => {
-    [ofRoot, ofService, ofThird] = (await Promise.all([0, SERVICE, THIRD].map(programOf))) as [number, number, number];
-  });
+describe.skipIf(me !== 0 || process.platform !== 'linux')(
+  'A pid file of a service (needs root on Linux)',
+  () => {
+    let ofRoot: number;
+    let ofService: number;
+    let ofThird: number;
+    beforeAll(async () => {
+      [ofRoot, ofService, ofThird] = (await Promise.all([0, SERVICE, THIRD].map(programOf))) as [
+        number,
+        number,
+        number,
+      ];
+    });
 
-  test('names a process of that service', () => {
-    expect(said(pidFile(ofService, SERVICE))).toBe(`signals ${ofService}`);
-  });
+    test('names a process of that service', () => {
+      expect(said(pidFile(ofService, SERVICE))).toBe(`signals ${ofService}`);
+    });
 
-  test('cannot name one of root, nor of a third user', () => {
-    for (const pid of [ofRoot, ofThird])
-      expect(said(pidFile(pid, SERVICE))).toMatch(
-        new RegExp(`^PID_FILE_REFUSED: .* belongs to user 65534, and process ${pid} to user (0|1234);`),
-      );
-  });
+    test('cannot name one of root, nor of a third user', () => {
+      for (const pid of [ofRoot, ofThird])
+        expect(said(pidFile(pid, SERVICE))).toMatch(
+          new RegExp(`^PID_FILE_REFUSED: .* belongs to user 65534, and process ${pid} to user (0|1234);`),
+        );
+    });
 
-  test('of root, where only root can write, names any process', () => {
-    for (const pid of [ofRoot, ofService]) expect(said(pidFile(pid))).toBe(`signals ${pid}`);
-  });
+    test('of root, where only root can write, names any process', () => {
+      for (const pid of [ofRoot, ofService]) expect(said(pidFile(pid))).toBe(`signals ${pid}`);
+    });
 
-  test('of root in a folder of the service names processes of root alone', () => {
-    const path = pidFile(ofThird);
-    chownSync(join(path, '..'), SERVICE, SERVICE);
-    expect(said(path)).toMatch(/^PID_FILE_REFUSED: /);
-    writeFileSync(path, `${ofRoot}`);
-    expect(said(path)).toBe(`signals ${ofRoot}`);
-  });
+    test('of root in a folder of the service names processes of root alone', () => {
+      const path = pidFile(ofThird);
+      chownSync(join(path, '..'), SERVICE, SERVICE);
+      expect(said(path)).toMatch(/^PID_FILE_REFUSED: /);
+      writeFileSync(path, `${ofRoot}`);
+      expect(said(path)).toBe(`signals ${ofRoot}`);
+    });
 
-  test('of root that the service may write, or has given a second name or a link, is refused', () => {
-    expect(said(pidFile(ofRoot, 0, 0o666))).toMatch(/^PID_FILE_REFUSED: .* chmod go-w /);
-    expect(said(pidFile(ofService, SERVICE, 0o664))).toMatch(/^PID_FILE_REFUSED: .* chmod go-w /);
-    const original = pidFile(ofRoot);
-    const second = join(original, '../second');
-    linkSync(original, second);
-    expect(said(second)).toMatch(/^PID_FILE_REFUSED: .* has a second name/);
-    const link = join(original, '../link');
-    symlinkSync(pidFile(ofRoot), link);
-    expect(said(link)).toMatch(/^PID_FILE_REFUSED: .* is a link/);
-  });
+    test('of root that the service may write, or has given a second name or a link, is refused', () => {
+      expect(said(pidFile(ofRoot, 0, 0o666))).toMatch(/^PID_FILE_REFUSED: .* chmod go-w /);
+      expect(said(pidFile(ofService, SERVICE, 0o664))).toMatch(/^PID_FILE_REFUSED: .* chmod go-w /);
+      const original = pidFile(ofRoot);
+      const second = join(original, '../second');
+      linkSync(original, second);
+      expect(said(second)).toMatch(/^PID_FILE_REFUSED: .* has a second name/);
+      const link = join(original, '../link');
+      symlinkSync(pidFile(ofRoot), link);
+      expect(said(link)).toMatch(/^PID_FILE_REFUSED: .* is a link/);
+    });
 
-  const kernelThread = readdirSync('/proc').find((name) => {
-    if (!/^\d+$/.test(name)) return false;
-    try {
-      const stat = readFileSync(`/proc/${name}/stat`, 'latin1');
-      return (Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[6]) & 0x0020_0000) !== 0;
-    } catch {
-      return false;
-    }
-  });
-  test.skipIf(kernelThread === undefined)('cannot name a thread of the kernel (needs to see one)', () => {
-    expect(said(pidFile(Number(kernelThread)))).toMatch(/^PID_FILE_REFUSED: .* kernel's/);
-  });
-});
+    const kernelThread = readdirSync('/proc').find((name) => {
+      if (!/^\d+$/.test(name)) return false;
+      try {
+        const stat = readFileSync(`/proc/${name}/stat`, 'latin1');
+        return (Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[6]) & 0x0020_0000) !== 0;
+      } catch {
+        return false;
+      }
+    });
+    test.skipIf(kernelThread === undefined)('cannot name a thread of the kernel (needs to see one)', () => {
+      expect(said(pidFile(Number(kernelThread)))).toMatch(/^PID_FILE_REFUSED: .* kernel's/);
+    });
+  },
+);
 
 test.each([
   ['1', 'init'],

@@ -42,8 +42,7 @@ const isOurs = (files: FileReader, path: string, uid: OwnUser): boolean => {
  */
 export function processIn(files: FileReader, path: string, uid: OwnUser): number {
   const { bytes, stat } = opened(path);
-  if ((stat.mode & 0o022) !== 0)
-    throw refused(path, `may be written by others; chmod go-w ${quoted(path)}`);
+  if ((stat.mode & 0o022) !== 0) throw refused(path, `may be written by others; chmod go-w ${quoted(path)}`);
   // A second name in a folder of theirs gives nobody root's word (link(2)).
   if (stat.nlink > 1) throw refused(path, 'has a second name; remove one of them');
   const [text = ''] = Buffer.from(bytes).toString('latin1').trim().split('\n', 1);

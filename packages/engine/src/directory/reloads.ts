@@ -169,7 +169,13 @@ export class DirectoryReloads implements ReloadHooks {
             },
     };
     await this.#options.files.makeDirectory(this.#options.root, 0o700);
-    await replaceFile(this.#options.files, this.#options.root, this.#name(id), `${JSON.stringify(told)}\n`, 0o600);
+    await replaceFile(
+      this.#options.files,
+      this.#options.root,
+      this.#name(id),
+      `${JSON.stringify(told)}\n`,
+      0o600,
+    );
   }
 
   async #tellBy({ command, signal, http }: Reload): Promise<void> {

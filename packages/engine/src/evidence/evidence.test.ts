@@ -298,7 +298,8 @@ describe('A reload hook', () => {
 
   test('sends a signal to the pid in a file, or asks over HTTP', async () => {
     const pidFile = join(scratch, 'pid');
-    const code = "process.once('SIGUSR2', () => process.exit(7)); setInterval(() => {}, 1000); console.log('up')";
+    const code =
+      "process.once('SIGUSR2', () => process.exit(7)); setInterval(() => {}, 1000); console.log('up')";
     const program = spawn(process.execPath, ['-e', code]);
     await once(program.stdout, 'data');
     writeFileSync(pidFile, `${program.pid}\n`);
