@@ -16,6 +16,7 @@ import { HandoverError } from '@handover/material';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Directories } from '../../test/directories.ts';
 import { converge, passOnce, runDirectory } from '../index.ts';
+import { ownIdentity } from './process-identity.ts';
 
 const directories = new Directories();
 afterAll(() => directories.end());
@@ -181,7 +182,8 @@ describe('A lock', () => {
 
   test.each([
     ['another machine', { ...stolen }],
-    ['this machine before it was started again', { ...stolen, host: hostname() }],
+    ['this machine before it was started again', { ...ownIdentity(), boot: 'before', started: '1' }],
+    ['another container', { ...ownIdentity(), pidNamespace: 'pid:[1]', started: '1' }],
     ['a version that wrote less', { pid: process.pid, started: '1', host: hostname() }],
   ])(
     'of %s is respected while it is fresh, and taken over after a minute of silence',
