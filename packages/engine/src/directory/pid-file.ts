@@ -43,7 +43,7 @@ const isOurs = (files: FileReader, path: string, uid: OwnUser): boolean => {
 export function processIn(files: FileReader, path: string, uid: OwnUser): number {
   const { bytes, stat } = opened(path);
   if ((stat.mode & 0o022) !== 0) throw refused(path, `may be written by others; chmod go-w ${quoted(path)}`);
-  // A second name in a folder of theirs gives nobody root's word (link(2)).
+  // A hard link in a folder of theirs would make a file of root look like their pid file (link(2)).
   if (stat.nlink > 1) throw refused(path, 'has a second name; remove one of them');
   const [text = ''] = Buffer.from(bytes).toString('latin1').trim().split('\n', 1);
   const pid = /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0;

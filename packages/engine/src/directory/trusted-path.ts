@@ -41,7 +41,7 @@ export function refuseChangeable(
 }
 
 /**
- * Where a path leads, link by link from the root on. Refuses it if anybody but root and ourselves could make it lead
+ * Where a path leads, link by link from the root on. Refuses it if a user other than root and ourselves could make it lead
  * elsewhere or change what is there, as StrictModes of sshd_config(5): so what was looked at is what is used afterwards.
  * What does not exist yet is fine: its parents decide who makes it.
  */
