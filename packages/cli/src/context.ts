@@ -17,8 +17,11 @@ export interface Context {
   readonly now: () => Instant;
   /** Milliseconds since the machine was started: shows when somebody sets the clock. */
   readonly sinceBoot: () => number;
-  /** For commands that end well when asked to: the first SIGINT or SIGTERM aborts this instead of ending the process. */
-  readonly untilStopped: () => AbortSignal;
+  /**
+   * For commands that end well when asked to: the first SIGINT or SIGTERM aborts this instead of ending the process, which ends
+   * nevertheless `graceMs` later (default: it takes the time that it needs).
+   */
+  readonly untilStopped: (graceMs?: number) => AbortSignal;
   /** 1: the command did its work and the answer is bad. Errors are thrown instead. */
   exitCode: 0 | 1;
 }

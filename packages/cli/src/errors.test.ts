@@ -164,14 +164,14 @@ const CASES: readonly Case[] = [
     args: run,
     spoil: (dir) => chmodSync(dir, 0o777),
     code: 1,
-    says: /^HOME_WRITABLE_BY_OTHERS: .*; chmod go-w it/,
+    says: /^HOME_WRITABLE_BY_OTHERS: .*; chmod go-w .*, and look at what is in it/,
   },
   {
     name: 'state that others may read',
     args: run,
     spoil: (dir) => chmodSync(join(dir, 'state'), 0o755),
     code: 1,
-    says: /^HOME_STATE_EXPOSED: .*; chmod 0700 it/,
+    says: /^HOME_STATE_EXPOSED: .*; chmod 0700 .*, and replace the keys/,
   },
   {
     name: 'init where something is',

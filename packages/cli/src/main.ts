@@ -11,9 +11,11 @@ export const main = (name: Program = 'handover'): void => {
   }
   const stopping = new AbortController();
   let isGraceful = false;
+  let grace: number | undefined;
   const stop = (code: number) => (): void => {
     if (!isGraceful || stopping.signal.aborted) process.exit(code);
     stopping.abort();
+    if (grace !== undefined) setTimeout(() => process.exit(code), grace).unref();
   };
   // 128 + the signal's number, as shells have it.
   process.on('SIGINT', stop(130));
@@ -25,8 +27,9 @@ export const main = (name: Program = 'handover'): void => {
     colours: stdout.isTTY === true && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb',
     now: () => Date.now() as Instant, // without instant(): loading `material` is for commands that need it
     sinceBoot: () => uptime() * 1000,
-    untilStopped: () => {
+    untilStopped: (graceMs?: number) => {
       isGraceful = true;
+      grace = graceMs;
       return stopping.signal;
     },
     exitCode: 0 as const,

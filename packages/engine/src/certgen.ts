@@ -1,4 +1,4 @@
-import { type AuthorityState, type Blocker, phaseOf, plan, withRole } from '@handover/core';
+import { type AuthorityState, type Blocker, phaseOf, plan, type Resource, withRole } from '@handover/core';
 import { after, HandoverError, type Instant, second } from '@handover/material';
 import { act } from './act.ts';
 import type { Catalogue } from './catalogue.ts';
@@ -30,6 +30,19 @@ export interface CertgenResult {
   /** Whether workloads will be restarted as soon as no cache can hand them the old files: whoever ends before that leaves them. */
   readonly restartsDue: boolean;
 }
+
+/** `--overwrite` says that what is there is to be replaced: no further word is needed. What is trusted, `spec.adopt` says. */
+export const takingOver = (resources: readonly Resource[]): readonly Resource[] =>
+  resources.map(
+    (resource) =>
+      ({
+        ...resource,
+        metadata: {
+          ...resource.metadata,
+          annotations: { ...resource.metadata.annotations, 'handover.dev/adopt': 'true' },
+        },
+      }) as Resource,
+  );
 
 /** Two runs at once overtake each other; each time one of them has got further. */
 const MOST_RACES = 20;

@@ -16,7 +16,7 @@ export {
   type Target,
   targetsOf,
 } from './catalogue.ts';
-export { advance, type CertgenOptions, type CertgenResult, certgen } from './certgen.ts';
+export { advance, type CertgenOptions, type CertgenResult, certgen, takingOver } from './certgen.ts';
 export { processHere } from './directory/asker.ts';
 export { diskFiles, type FileFacts, type Files, type Ownership } from './directory/files.ts';
 export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';

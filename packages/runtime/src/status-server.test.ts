@@ -1,6 +1,18 @@
-import { closeSync, existsSync, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import { request } from 'node:http';
 import { createServer } from 'node:net';
+import { HandoverError } from '@handover/material';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { files, next, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
@@ -157,3 +169,52 @@ describe('The status document', () => {
     });
   });
 });
+
+describe('What stands where the socket shall be', () => {
+  const refused = async (path: string): Promise<string> => {
+    const { sources } = await world();
+    const failure = await serveStatus({ socket: path, sources, signal: scope.signal }).catch(
+      (error: unknown) => error,
+    );
+    return failure instanceof HandoverError ? `${failure.code}: ${failure.message}` : 'it is served';
+  };
+
+  test('stays, byte for byte, when it is a file, and is named', async () => {
+    const path = scope.volume({ file: 'precious' }).path('..data/file');
+    expect(await refused(path)).toBe(
+      `STATUS_LISTEN_FAILED: the status document cannot be served on ${path}: a file is there that is no socket; move it away, or choose another path`,
+    );
+    expect(readFileSync(path, 'utf8')).toBe('precious');
+  });
+
+  test('stays when it is a link, even one to a socket that has been left behind', async () => {
+    const volume = scope.volume({ file: 'precious' });
+    const left = volume.path('left.sock');
+    await leaveSocket(left);
+    symlinkSync(left, volume.path('link'));
+    expect(await refused(volume.path('link'))).toContain('that is no socket');
+    expect(lstatSync(volume.path('link')).isSymbolicLink()).toBe(true);
+  });
+
+  test('is replaced when it is a socket at which no process listens', async () => {
+    const path = scope.volume({ file: '' }).path('left.sock');
+    await leaveSocket(path);
+    expect(await refused(path)).toBe('it is served');
+    expect((await ask({ socketPath: path })).status).toBe(200);
+  });
+
+  test('stays when another process listens there', async () => {
+    const path = scope.volume({ file: '' }).path('busy.sock');
+    const server = createServer().listen(path);
+    await once(server, 'listening');
+    expect(await refused(path)).toMatch(/^STATUS_LISTEN_FAILED: .*; is it free\?$/);
+    expect(lstatSync(path).isSocket()).toBe(true);
+    server.close();
+  });
+});
+
+/** A socket whose process was killed. */
+const leaveSocket = async (path: string): Promise<void> => {
+  const code = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`;
+  await once(spawn(process.execPath, ['-e', code]), 'close');
+};

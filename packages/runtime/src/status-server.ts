@@ -1,4 +1,4 @@
-import { chmod, rm } from 'node:fs/promises';
+import { chmod, lstat, unlink } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { connect, type ListenOptions } from 'node:net';
 import { resolve } from 'node:path';
@@ -101,16 +101,25 @@ const isAlive = (socket: string): Promise<boolean> =>
       probe.destroy();
       resolved(true);
     });
-    probe.once('error', () => resolved(false));
+    // A full backlog or a missing permission says nothing about who listens.
+    probe.once('error', (error: NodeJS.ErrnoException) => resolved(error.code !== 'ECONNREFUSED'));
   });
 
 async function listenOnSocket(server: Server, path: string): Promise<void> {
   try {
     await listen(server, { path });
   } catch (error) {
-    // Left behind by a process that was killed: nobody answers there.
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || (await isAlive(path))) throw error;
-    await rm(path, { force: true });
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    if (!(await lstat(path)).isSocket()) {
+      throw new HandoverError(
+        'STATUS_LISTEN_FAILED',
+        `the status document cannot be served on ${path}: a file is there that is no socket; move it away, or choose another path`,
+        { path },
+      );
+    }
+    // Left behind by a process that was killed: no process listens there.
+    if (await isAlive(path)) throw error;
+    await unlink(path);
     await listen(server, { path });
   }
   await chmod(path, 0o666); // to read it is all that one can do with it
@@ -127,6 +136,7 @@ async function serveHttp(options: StatusOptions): Promise<StatusServer> {
         ...(options.host === undefined ? {} : { host: options.host }),
       });
   } catch (cause) {
+    if (cause instanceof HandoverError) throw cause;
     throw new HandoverError(
       'STATUS_LISTEN_FAILED',
       `the status document cannot be served on ${where}; is it free?`,

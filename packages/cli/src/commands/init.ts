@@ -1,4 +1,4 @@
-import { diskFiles } from '@handover/engine';
+import { DirectoryHome, diskFiles } from '@handover/engine';
 import { HandoverError } from '@handover/material';
 import type { Define } from '../context.ts';
 import { STARTING_POINT } from '../directory/starting-point.ts';
@@ -26,7 +26,7 @@ Example:
           { path: dir },
         );
       }
-      await diskFiles.makeDirectory(dir, 0o755);
+      await new DirectoryHome(dir).make();
       const path = `${dir}/${NAME}`;
       await diskFiles.create(path, STARTING_POINT, { mode: 0o644 });
       context.stdout.write(

@@ -32,7 +32,8 @@ test('what the operator shall honour is told to it, and given rights', async () 
   const { stdout } = await handover(['install', '--compat', 'cainjector, service-ca']);
   expect(stdout).toContain('- --compat\n            - cainjector,service-ca\n');
   const rightsIn = (yaml: string): number => yaml.split('      - services\n').length - 1;
-  expect(rightsIn(stdout)).toBe(2);
+  // To look at them, to say why one has no certificate, and the policy that holds it to that.
+  expect(rightsIn(stdout)).toBe(3);
   expect(rightsIn((await handover(['install', '--compat', 'cainjector'])).stdout)).toBe(1);
 });
 

@@ -20,6 +20,8 @@ import type { Metrics } from '../metrics/metrics.ts';
 import { version } from '../version.ts';
 
 const EVERY_MS = 1_000;
+/** A hook or a disk that does not answer holds up the end no longer; it may be killed at any moment. */
+const GRACE_MS = 5_000;
 
 interface Flags {
   readonly once?: true;
@@ -139,7 +141,7 @@ Examples:
           await passOnce(home, catalogue, (event) => {
             if (event.kind !== 'failed') on(event);
           });
-        } else await runDirectory(home, on, context.untilStopped());
+        } else await runDirectory(home, on, context.untilStopped(GRACE_MS));
       } finally {
         clearInterval(tick);
         waits.clear();

@@ -20,11 +20,12 @@ export async function certgenIn(
   context: Context,
 ): Promise<Workplace> {
   const directory = openHome(homePath(home), context);
-  await directory.files.makeDirectory(directory.path, 0o755);
+  await directory.make();
   const lock = await directory.lock();
   return {
     run: async ({ overwrite, rotationId }) => {
-      const catalogue = directory.load(resources);
+      const takesOver = overwrite || rotationId !== undefined;
+      const catalogue = directory.load(resources, { takesOver });
       await directory.checkClock(catalogue.authorities.keys());
       const results: CertgenResult[] = [];
       for (const id of catalogue.authorities.keys()) {

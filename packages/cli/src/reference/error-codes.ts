@@ -82,9 +82,19 @@ export const ERROR_CODES: Readonly<Record<string, ErrorEntry>> = {
   HOME_DISK_FULL: entry('The disk or the quota is full.', 'Free some space; it is tried again.'),
   HOME_EMPTY: entry('The directory declares nothing.', 'Start with `handover init DIR`.'),
   HOME_FORBIDDEN: entry('A file of the directory may not be written.', 'Run as its owner, or as root.'),
-  HOME_FOREIGN_OWNER: entry('The directory belongs to another user.', 'Run as that user, or `chown` it.'),
+  HOME_FOREIGN_OWNER: entry(
+    'The directory, a file or program it names, the target of a link, or a folder above belongs to another user.',
+    'Run as that user, or look at what is in it and run the `chown` that the message names.',
+  ),
   HOME_IO_FAILED: entry('The system refused to read or write a file.', 'See the message; it is tried again.'),
-  HOME_LOCKED: entry('Another process works on this directory.', 'Let it do the work, or stop it.'),
+  HOME_LOCK_LOST: entry(
+    'Another process took the directory while this one was paused, or its lock was removed.',
+    'Nothing more was written. See that only one runs, then start it again.',
+  ),
+  HOME_LOCKED: entry(
+    'Another process works on this directory.',
+    'Let it do the work, or stop it. If it ran in another container or on another machine and is gone, wait a minute, or remove `state/lock`.',
+  ),
   HOME_MALFORMED: entry('Something is in the way of a file of ours.', 'Move it away.'),
   HOME_MISSING: entry('There is no such directory.', 'Correct `--home`, or start with `handover init DIR`.'),
   HOME_NOT_EMPTY: entry(
@@ -97,8 +107,8 @@ export const ERROR_CODES: Readonly<Record<string, ErrorEntry>> = {
     '`chmod 0700` it, and replace the keys if somebody could have read them.',
   ),
   HOME_WRITABLE_BY_OTHERS: entry(
-    'Others may write in the directory.',
-    '`chmod go-w` it, and look at what is in it.',
+    'Other users may write the directory, a file or program it names, the target of a link, or a folder above.',
+    'Run the `chmod` that the message names, and look at what is in it.',
   ),
   IDENTITY_REFUSED: entry('OpenSSL refuses the certificate or key.', 'Use a stronger key.'),
   INSTALL_OPTION: entry('An option of `handover install` is wrong.', 'See `handover install --help`.'),
@@ -215,6 +225,10 @@ export const ERROR_CODES: Readonly<Record<string, ErrorEntry>> = {
   ),
   PEM_TOO_LARGE: entry('The text is too large for PEM.', 'Check whether it is the right file.'),
   PEM_TRUNCATED: entry('A block has no END.', 'Copy the file again, whole.'),
+  PID_FILE_REFUSED: entry(
+    'A pid file names a process that its owner could not signal, or is no small file of one owner.',
+    'Correct what the message names, or use `reload.command`.',
+  ),
   PLATFORM_UNKNOWN: entry('The API server does not say its version.', 'Nothing: it is asked again.'),
   PORT_TAKEN: entry('The port of the dashboard is in use.', 'Choose another one.'),
   RELOAD_FAILED: entry(

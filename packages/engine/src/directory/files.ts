@@ -1,7 +1,8 @@
-import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
-import { chmod, chown, link, mkdir, open, rename, rm, symlink, unlink } from 'node:fs/promises';
+import { lstatSync, readdirSync, readlinkSync, renameSync, statSync } from 'node:fs';
+import { chmod, link, mkdir, open, rm, symlink, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HandoverError } from '@handover/material';
+import { readBounded } from '../read-bounded.ts';
 import { appendLines } from './append.ts';
 
 export interface Ownership {
@@ -51,6 +52,7 @@ const REMEDIES: Readonly<Record<string, readonly [code: string, remedy: string]>
   EPERM: ['HOME_FORBIDDEN', 'not permitted; only root may give files to another user'],
   ENOTDIR: ['HOME_MALFORMED', 'a file is in the way of a directory; move it away'],
   EISDIR: ['HOME_MALFORMED', 'a directory is in the way of a file; move it away'],
+  ENXIO: ['HOME_MALFORMED', 'a socket or a device without a driver is in the way; move it away'],
   ELOOP: ['HOME_MALFORMED', 'a link is in the way; move it away'],
 };
 
@@ -104,11 +106,9 @@ const makePath = async (path: string, mode: number): Promise<void> => {
 /** The disk. Reads are synchronous: a home of 1,000 leaves is 5,000 small files, and a promise each would cost more. */
 export const diskFiles: Files = {
   read: (path) =>
-    orUndefined(path, () => {
-      const bytes = readFileSync(path);
-      if (bytes.length <= MAX_FILE_BYTES) return bytes;
-      throw new HandoverError('HOME_MALFORMED', `${path} is over 4 MiB; it cannot be one of ours`, { path });
-    }),
+    orUndefined(path, () =>
+      statSync(path).isDirectory() ? undefined : readBounded(path, { most: MAX_FILE_BYTES }).bytes,
+    ),
   list: (path) => orUndefined(path, () => readdirSync(path)) ?? [],
   target: (path) =>
     orUndefined(path, () => (lstatSync(path).isSymbolicLink() ? readlinkSync(path) : undefined)),
@@ -130,7 +130,7 @@ export const diskFiles: Files = {
       const file = await open(path, 'wx', mode);
       try {
         await file.writeFile(content);
-        if (uid !== undefined || gid !== undefined) await chown(path, uid ?? -1, gid ?? -1);
+        if (uid !== undefined || gid !== undefined) await file.chown(uid ?? -1, gid ?? -1);
         await file.chmod(mode); // whatever the umask was; after chown, which may clear bits
         await file.sync();
       } finally {
@@ -140,7 +140,8 @@ export const diskFiles: Files = {
   append: (path, lines, mode) => tried('append to', path, () => appendLines(path, lines, mode)),
   symlink: (target, path) => tried('link', path, () => symlink(target, path)),
   link: (from, to) => link(from, to),
-  rename: (from, to) => tried('replace', to, () => rename(from, to)),
+  // At once: in the queue of other work it would come later than the look at the lock that allowed it.
+  rename: (from, to) => tried('replace', to, async () => renameSync(from, to)),
   remove: (path) =>
     tried('remove', path, async () => {
       const isDirectory = orUndefined(path, () => lstatSync(path).isDirectory());

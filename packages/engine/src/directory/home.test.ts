@@ -15,6 +15,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { Directories, visible } from '../../test/directories.ts';
 import { accepts, MESH } from '../../test/world.ts';
 import { converge, diskFiles, passOnce, readYaml, SteadyClock, statusOf, verifyAuthority } from '../index.ts';
+import { ownIdentity } from './process-identity.ts';
 
 const directories = new Directories();
 afterAll(() => directories.end());
@@ -77,7 +78,11 @@ describe('What the directory home writes', () => {
     const donor = directories.make();
     await pass(donor);
     const foreign = visible(donor);
-    const path = directories.make(MESH.replace('spec: {', 'spec: {adopt: {secret: a}, '));
+    const consenting = MESH.replace('spec: {', 'spec: {adopt: {secret: a}, ').replaceAll(
+      'kind: Leaf\nmetadata: {',
+      'kind: Leaf\nmetadata: {annotations: {handover.dev/adopt: "true"}, ',
+    );
+    const path = directories.make(consenting);
     for (const name of ['a', 'b']) {
       const folder = join(path, 'out/default/secrets', name);
       mkdirSync(folder, { recursive: true });
@@ -178,8 +183,7 @@ describe('One process at a time', () => {
     ]) {
       const path = directories.make();
       mkdirSync(join(path, 'state'), { mode: 0o700 });
-      const { hostname } = await import('node:os');
-      writeFileSync(join(path, 'state/lock'), JSON.stringify({ ...holder, host: hostname() }));
+      writeFileSync(join(path, 'state/lock'), JSON.stringify({ ...ownIdentity(), ...holder }));
       const lock = await directories.home(path).lock();
       await lock.release();
     }
@@ -189,7 +193,7 @@ describe('One process at a time', () => {
     const path = directories.make();
     mkdirSync(join(path, 'state'), { mode: 0o700 });
     writeFileSync(join(path, 'state/lock'), JSON.stringify({ pid: 1, started: '1', host: 'elsewhere' }));
-    expect(await codeOf(() => directories.home(path).lock())).toContain('process 1 on elsewhere');
+    expect(await codeOf(() => directories.home(path).lock())).toContain('(host elsewhere)');
   });
 });
 
@@ -323,6 +327,28 @@ describe('YAML', () => {
     const says = await codeOf(() => readYaml(text, 'm.yaml'));
     expect(says).toContain(`${code}: ${place}`);
     expect(says).not.toContain('\n');
+  });
+
+  test('of many keys is read in time that grows with it, not with its square', () => {
+    const keys = (count: number) => Array.from({ length: count }, (_, index) => `k${index}: 1`).join('\n');
+    const spent = (text: string): number => {
+      const began = performance.now();
+      expect(readYaml(text, 'm.yaml')).toHaveLength(1);
+      return performance.now() - began;
+    };
+    spent(keys(8_000)); // the compiler's first look at the parser
+    // Eight times the keys: 8 when it grows with them, 64 with their square. Half a second where 8,000 were too fast to time.
+    const few = Math.max(spent(keys(5_000)), 100);
+    expect(spent(keys(40_000))).toBeLessThan(5 * 8 * few);
+  });
+
+  test.each([
+    ['a: {b: 1, c: 2, b: 3}', 'm.yaml:1:17'],
+    ['a:\n  - b: 1\n    "b": 2\n', 'm.yaml:3:5'],
+  ])('%j says a key twice, wherever it stands, and is refused', async (text, place) => {
+    expect(await codeOf(() => readYaml(text, 'm.yaml'))).toBe(
+      `YAML_INVALID: ${place}: the key b stands there twice; correct the YAML there`,
+    );
   });
 
   test('that unfolds without end is refused', async () => {

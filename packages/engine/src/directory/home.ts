@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { KeySource, Leaf, Resource } from '@handover/core';
 import { duration, HandoverError, type Instant } from '@handover/material';
 import { type Catalogue, catalogueOf, secretOf } from '../catalogue.ts';
+import { takingOver } from '../certgen.ts';
 import { Canaries } from '../evidence/canary.ts';
 import { DeclaredConsumers } from '../evidence/consumers.ts';
 import { keyMaker } from '../key-maker.ts';
@@ -12,15 +13,17 @@ import type { Clock, EvidenceSource, Home, HomeFacts, ObjectId, ReloadHooks } fr
 import { accountNumber } from './accounts.ts';
 import { processHere } from './asker.ts';
 import { DirectoryAuthorities } from './authorities.ts';
+import { consentIn } from './consent.ts';
 import { diskFiles, type Files, type Ownership } from './files.ts';
 import { DirectoryIssuanceLog } from './issuance-log.ts';
-import { lockHolder, takeLock } from './lock.ts';
+import { fenced, type HeldLock, type LockTimes, lockHolder, takeLock } from './lock.ts';
 import { DirectoryObjects } from './objects.ts';
-import { refuseWritableByOthers } from './permissions.ts';
+import { refuseUntrustedHome } from './permissions.ts';
 import { DirectoryReloads } from './reloads.ts';
 import { DirectoryRequests } from './requests.ts';
 import { readResources } from './resources.ts';
 import { SteadyClock } from './steady-clock.ts';
+import { trustedPath } from './trusted-path.ts';
 
 export interface DirectoryOptions {
   readonly files?: Files;
@@ -32,6 +35,8 @@ export interface DirectoryOptions {
   readonly meters?: Meters | undefined;
   /** The user we run as; undefined: do not look at who owns what. */
   readonly uid?: number | undefined;
+  /** When the lock is shown to be held, and when that of another is believed to be left behind. */
+  readonly lock?: LockTimes | undefined;
 }
 
 /** A directory as a home: YAML in it, `out/` for everybody, `state/` for nobody else. */
@@ -50,6 +55,9 @@ export class DirectoryHome implements Home {
   readonly meters: Meters;
   readonly ledger: Ledger;
   readonly #uid: number | undefined;
+  readonly #times: LockTimes | undefined;
+  #held: HeldLock | undefined;
+  #consent: ReadonlySet<ObjectId> = new Set();
   #ownership: ReadonlyMap<ObjectId, Leaf['spec']['files']> = new Map();
 
   constructor(path: string, options: DirectoryOptions = {}) {
@@ -64,18 +72,21 @@ export class DirectoryHome implements Home {
     this.evidence =
       options.evidence ?? new DeclaredConsumers({ ...tools, meters, canaries: new Canaries(tools) });
     this.#uid = 'uid' in options ? options.uid : process.getuid?.();
+    this.#times = options.lock;
+    const files = fenced(this.files, () => this.checkLock());
     this.facts = {
       consumersFound: false,
       cacheLag: duration(0),
       trustNamespace: options.trustNamespace ?? 'default',
     };
     this.objects = new DirectoryObjects({
-      files: this.files,
+      files,
       root: this.out,
       now: () => this.clock.now(),
       ownershipOf: (id) => this.#ownershipOf(id),
+      mayAdopt: (id) => this.#consent.has(id),
     });
-    this.authorities = new DirectoryAuthorities(this.files, `${this.state}/authorities`);
+    this.authorities = new DirectoryAuthorities(files, `${this.state}/authorities`);
     this.requests = new DirectoryRequests(this.files, `${this.state}/requests`);
     this.ledger = {
       issued: (entry) => log.issued(entry),
@@ -84,7 +95,14 @@ export class DirectoryHome implements Home {
     };
     this.reloads =
       options.reloads ??
-      new DirectoryReloads(this.files, `${this.state}/reloads`, this.path, () => this.clock.now(), meters);
+      new DirectoryReloads({
+        files,
+        root: `${this.state}/reloads`,
+        cwd: this.path,
+        now: () => this.clock.now(),
+        meters,
+        uid: this.#uid,
+      });
   }
 
   get out(): string {
@@ -107,8 +125,12 @@ export class DirectoryHome implements Home {
   }
 
   /** The resources of `DIR/*.yaml`, or those given. */
-  load(resources: readonly Resource[] = this.#declared()): Catalogue {
-    const catalogue = catalogueOf(resources);
+  load(
+    resources: readonly Resource[] = this.#declared(),
+    { takesOver = false }: { readonly takesOver?: boolean } = {},
+  ): Catalogue {
+    const catalogue = catalogueOf(takesOver ? takingOver(resources) : resources);
+    this.#consent = consentIn(catalogue);
     this.#ownership = new Map(catalogue.leaves.map((leaf) => [secretOf(leaf), leaf.spec.files]));
     return catalogue;
   }
@@ -124,7 +146,14 @@ export class DirectoryHome implements Home {
     );
   }
 
-  /** Refuses a directory that is not there, or that others may write. */
+  /** Makes the directory itself, where others cannot put another in its place. */
+  async make(): Promise<void> {
+    trustedPath(this.files, this.path, this.#uid);
+    await this.files.makeDirectory(this.path, 0o755);
+    this.check();
+  }
+
+  /** Refuses a directory that is not there, or that another user could change. */
   check(): void {
     const facts = this.files.facts(this.path);
     if (facts?.kind !== 'directory' && facts?.kind !== 'link') {
@@ -136,7 +165,7 @@ export class DirectoryHome implements Home {
         { path: this.path },
       );
     }
-    refuseWritableByOthers(this.files, this.path, this.#uid);
+    refuseUntrustedHome(this.files, this.path, this.#uid);
   }
 
   /** Makes a Secret of random bytes if there is none. True when it was made. */
@@ -152,7 +181,7 @@ export class DirectoryHome implements Home {
 
   /** Who holds the lock now. */
   holder(): { readonly pid: number } | undefined {
-    return lockHolder(this.files, this.state);
+    return lockHolder(this.files, this.state, this.#times);
   }
 
   /** Makes the directories, takes the lock, and clears away what a killed process left. */
@@ -160,21 +189,32 @@ export class DirectoryHome implements Home {
     this.check();
     await this.files.makeDirectory(this.state, 0o700);
     await this.files.makeDirectory(this.out, 0o755);
-    const lock = await takeLock(this.files, this.state);
+    const lock = await takeLock(this.files, this.state, this.#times);
+    this.#held = lock;
     try {
       await this.authorities.sweep();
       await this.objects.sweep();
       if (this.clock instanceof SteadyClock) await this.clock.save();
     } catch (error) {
-      await lock.release();
+      await this.#release(lock);
       throw error;
     }
     return {
       release: async () => {
         await this.objects.idle();
-        await lock.release();
+        await this.#release(lock);
       },
     };
+  }
+
+  async #release(lock: HeldLock): Promise<void> {
+    this.#held = undefined;
+    await lock.release();
+  }
+
+  /** Throws when the lock was taken here and is another's by now. */
+  checkLock(): void {
+    this.#held?.check();
   }
 
   /** A clock that is behind what was written here would make certificates that are not yet valid, or end them early. */

@@ -1,77 +1,81 @@
-import { readFileSync, utimesSync } from 'node:fs';
-import { hostname } from 'node:os';
+import { utimesSync } from 'node:fs';
 import { HandoverError } from '@handover/material';
 import { type Files, fileError } from './files.ts';
+import { isAlive, isWithinSight, ownIdentity, type ProcessIdentity } from './process-identity.ts';
+import { quoted } from './trusted-path.ts';
 
-interface Holder {
-  readonly pid: number;
-  /** When the process began, as the kernel counts: a pid is used again after a while. */
-  readonly started: string;
-  readonly host: string;
+export interface LockTimes {
+  /** How often the holder shows that it lives, in milliseconds. Default 10 s. */
+  readonly beatMs: number;
+  /** After this long without a sign, a holder whose pid means nothing here is believed dead. Default 60 s. */
+  readonly staleMs: number;
 }
 
-const HEARTBEAT_MS = 10_000;
-/** A container that was killed leaves a lock with a host name and a pid that mean nothing in the next one. */
-const FOREIGN_STALE_MS = 60_000;
+const DEFAULT_TIMES: LockTimes = { beatMs: 10_000, staleMs: 60_000 };
 
-/** Field 22 of /proc/<pid>/stat; the name in field 2 may hold spaces and brackets (proc(5)). Empty where there is no /proc. */
-const startOf = (pid: number): string => {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
-  } catch {
-    return '';
-  }
-};
+export interface HeldLock {
+  /** Throws when it is not ours any more: to be called right before whatever others can see. */
+  check(): void;
+  release(): Promise<void>;
+}
 
-const isAlive = ({ pid, started }: Holder): boolean => {
+const read = (files: Files, path: string): ProcessIdentity | undefined => {
   try {
-    process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-  return started === '' || startOf(pid) === started;
-};
-
-const parse = (bytes: Uint8Array | undefined): Holder | undefined => {
-  try {
-    const value = JSON.parse(Buffer.from(bytes ?? []).toString('utf8')) as Holder;
+    const text = Buffer.from(files.read(path) ?? []).toString('utf8');
+    const value = JSON.parse(text) as ProcessIdentity;
     return Number.isInteger(value?.pid) && value.pid > 0 ? value : undefined;
-  } catch {
-    return undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined; // made whole by link(): what cannot be read is not ours
+    throw error;
   }
 };
 
-const isStale = (files: Files, path: string, holder: Holder | undefined): boolean => {
-  if (holder === undefined) return true; // made whole by link(): what cannot be read is not ours
-  if (holder.host === hostname()) return !isAlive(holder);
-  return Date.now() - (files.facts(path)?.mtimeMs ?? 0) > FOREIGN_STALE_MS;
+const silentFor = (files: Files, path: string): number => Date.now() - (files.facts(path)?.mtimeMs ?? 0);
+
+const isStale = (
+  files: Files,
+  path: string,
+  holder: ProcessIdentity | undefined,
+  times: LockTimes,
+): boolean => {
+  if (holder === undefined) return true;
+  if (isWithinSight(holder, ownIdentity())) return !isAlive(holder);
+  return silentFor(files, path) > times.staleMs;
 };
 
-export const lockHolder = (files: Files, directory: string): { readonly pid: number } | undefined => {
+export const lockHolder = (
+  files: Files,
+  directory: string,
+  times: LockTimes = DEFAULT_TIMES,
+): { readonly pid: number } | undefined => {
   const path = `${directory}/lock`;
-  const holder = parse(files.read(path));
-  return holder === undefined || isStale(files, path, holder) ? undefined : holder;
+  const holder = read(files, path);
+  return holder === undefined || isStale(files, path, holder, times) ? undefined : holder;
 };
 
 /** Takes the lock of a home, or says who has it. The lock of a process that is gone is taken over. */
-export async function takeLock(files: Files, directory: string): Promise<{ release(): Promise<void> }> {
+export async function takeLock(
+  files: Files,
+  directory: string,
+  times: LockTimes = DEFAULT_TIMES,
+): Promise<HeldLock> {
   const path = `${directory}/lock`;
-  const mine = `${directory}/lock.${process.pid}.${startOf(process.pid)}`;
-  const self: Holder = { pid: process.pid, started: startOf(process.pid), host: hostname() };
-  await files.remove(mine);
+  const self = ownIdentity();
+  const mine = `${path}.${self.token}`;
   await files.create(mine, `${JSON.stringify(self)}\n`, { mode: 0o600 });
   try {
     for (let attempt = 0; attempt < 5; attempt++) {
       try {
         await files.link(mine, path);
-        return held(files, path);
+        await sweep(files, directory, times);
+        return held(files, path, self.token, times);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw fileError(error, 'make', path);
       }
-      const holder = parse(files.read(path));
-      if (holder !== undefined && !isStale(files, path, holder)) throw heldBy(holder, path);
-      await moveAside(files, path, `${mine}.stale`, holder);
+      const holder = read(files, path);
+      if (holder !== undefined && !isStale(files, path, holder, times))
+        throw heldBy(files, holder, path, times);
+      await moveAside(files, path, `${mine}.stale`, holder, times);
     }
   } finally {
     await files.remove(mine);
@@ -82,45 +86,96 @@ export async function takeLock(files: Files, directory: string): Promise<{ relea
   });
 }
 
-const heldBy = ({ pid, host }: Holder, path: string): HandoverError => {
-  const elsewhere = host === hostname() ? '' : ` on ${host}`;
+const heldBy = (files: Files, holder: ProcessIdentity, path: string, times: LockTimes): HandoverError => {
+  const { pid, host } = holder;
+  const seen = Math.max(0, Math.round(silentFor(files, path) / 1_000));
   return new HandoverError(
     'HOME_LOCKED',
-    `process ${pid}${elsewhere} is already running on this directory; stop it first, or let it do the work`,
+    isWithinSight(holder, ownIdentity())
+      ? `process ${pid} is already running on this directory; stop it first, or let it do the work`
+      : `process ${pid} of another container or machine (host ${host}) runs on this directory, seen ${seen} s ago; stop it; if it is gone, wait until it has not been seen for ${times.staleMs / 1_000} s, or remove ${quoted(path)}`,
     { path, retry: 'later' },
   );
 };
 
-/** Two may find the same stale lock: what was moved is looked at again, and put back if it was a new one. */
+/** Two may find the same stale lock: what was moved is looked at again, and put back if it was a new or a live one. */
 const moveAside = async (
   files: Files,
   path: string,
   aside: string,
-  stale: Holder | undefined,
+  stale: ProcessIdentity | undefined,
+  times: LockTimes,
 ): Promise<void> => {
   try {
     await files.rename(path, aside);
   } catch {
-    return; // somebody else was faster
+    return; // another process was faster
   }
-  const moved = parse(files.read(aside));
-  if (moved?.pid !== stale?.pid || moved?.started !== stale?.started)
+  const moved = read(files, aside);
+  if (moved?.token !== stale?.token || !isStale(files, aside, moved, times))
     await files.link(aside, path).catch(() => {});
   await files.remove(aside);
 };
 
-const held = (files: Files, path: string): { release(): Promise<void> } => {
-  const beat = setInterval(() => {
+/** Names that processes left which were killed while they asked. */
+const sweep = async (files: Files, directory: string, times: LockTimes): Promise<void> => {
+  for (const name of files.list(directory)) {
+    const path = `${directory}/${name}`;
+    if (name.startsWith('lock.') && silentFor(files, path) > times.staleMs) await files.remove(path);
+  }
+};
+
+const held = (files: Files, path: string, token: string, { beatMs }: LockTimes): HeldLock => {
+  const isOurs = (): boolean => read(files, path)?.token === token;
+  let lost = false;
+  let beatAt = performance.now();
+  const beat = (): void => {
+    if (lost || !isOurs()) return;
+    beatAt = performance.now();
+    utimesSync(path, new Date(), new Date());
+  };
+  const timer = setInterval(() => {
     try {
-      utimesSync(path, new Date(), new Date());
+      beat();
     } catch {
-      // Gone with its directory: whoever writes next will find out.
+      // Gone with its directory: the next write finds out.
     }
-  }, HEARTBEAT_MS).unref();
+  }, beatMs).unref();
   return {
-    release: async () => {
-      clearInterval(beat);
-      if (parse(files.read(path))?.pid === process.pid) await files.remove(path);
+    check: () => {
+      // After a pause others may be about to take it: they look at its time once more before they do.
+      if (performance.now() - beatAt > 2 * beatMs) beat();
+      lost ||= !isOurs();
+      if (!lost) return;
+      clearInterval(timer);
+      throw new HandoverError(
+        'HOME_LOCK_LOST',
+        `another process took ${path}, or it was removed, while this one did not run; nothing more is written; see that only one runs`,
+        { path },
+      );
     },
+    release: async () => {
+      clearInterval(timer);
+      if (!lost && isOurs()) await files.remove(path);
+    },
+  };
+};
+
+/** The same files, for as long as the lock is held. */
+export const fenced = (files: Files, check: () => void): Files => {
+  const guard =
+    <Args extends unknown[]>(write: (...args: Args) => Promise<void>) =>
+    async (...args: Args): Promise<void> => {
+      check();
+      await write(...args);
+    };
+  return {
+    ...files,
+    makeDirectory: guard(files.makeDirectory),
+    create: guard(files.create),
+    symlink: guard(files.symlink),
+    link: guard(files.link),
+    rename: guard(files.rename),
+    remove: guard(files.remove),
   };
 };

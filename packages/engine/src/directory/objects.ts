@@ -1,4 +1,5 @@
 import { HandoverError, type Instant } from '@handover/material';
+import { obstacleError } from '../keep-files.ts';
 import { filesUnder } from '../part-files.ts';
 import type {
   AuthorityId,
@@ -12,7 +13,8 @@ import type {
 import { claimOf, type Seal, sealIn } from '../seal.ts';
 import { digestOf } from '../stored-object.ts';
 import type { Files, Ownership } from './files.ts';
-import { readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
+import { foreignObstacle, SECRET_FILES } from './foreign-files.ts';
+import { type Bytes, readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
 
 interface Entry {
   readonly version: string;
@@ -60,6 +62,8 @@ export interface ObjectOptions {
   readonly now: () => Instant;
   /** Who may read the key of a Secret; the default is its owner alone. */
   readonly ownershipOf: (id: ObjectId) => Ownership;
+  /** Whether files of others in its folder may be taken over. */
+  readonly mayAdopt: (id: ObjectId) => boolean;
 }
 
 type RawContents = Omit<Contents, 'data'> & { readonly data: Readonly<Record<string, string | Uint8Array>> };
@@ -79,17 +83,17 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   }
 
   async read(id: ObjectId): Promise<StoredObject | undefined> {
-    const { folder, key } = partsOf(id);
+    const { folder } = partsOf(id);
     const volume = readVolume(this.#options.files, `${this.#options.root}/${folder}`);
-    return volume === undefined ? undefined : this.#objectIn(volume, id, key);
+    return volume === undefined ? undefined : this.#objectIn(volume, id);
   }
 
-  #objectIn(volume: Volume, id: ObjectId, key: string): StoredObject | undefined {
-    const data = key === '' ? volume.data : only(volume.data, filesUnder(key));
-    if (key !== '' && Object.keys(data).length === 0) return undefined;
+  #objectIn(volume: Volume, id: ObjectId): StoredObject | undefined {
+    const { key } = partsOf(id);
     const entry = entriesOf(volume.record)[key];
-    if (entry === undefined)
-      return { data, record: undefined, version: `plain-${digestOf(data).slice(0, 16)}` };
+    const data = textsOf(only(volume.data, namesOf(key)));
+    if (entry === undefined) return this.#foreign(volume, id);
+    if (key !== '' && Object.keys(data).length === 0) return undefined;
     const asWanted = entry.ownership === describe(this.#options.ownershipOf(id));
     // Files of another owner than is asked for have to be written again.
     return {
@@ -97,6 +101,32 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       version: entry.version,
       record: asWanted ? entry.record : { ...entry.record, digest: '' },
       ...claimOf(entry.record, sealIn(entry.seal)),
+    };
+  }
+
+  /** What stands in the place of an object that nothing here has a record of. */
+  #foreign(volume: Volume, id: ObjectId): StoredObject | undefined {
+    const { files, root, mayAdopt } = this.#options;
+    const { folder, key } = partsOf(id);
+    const path = `${root}/${folder}`;
+    const wanted = namesOf(key);
+    // A folder with a record is ours: what else is in it belongs to other objects, or stays beside them.
+    const isOurs = Object.keys(entriesOf(volume.record)).length > 0;
+    const found = [...Object.keys(volume.data), ...volume.beside];
+    const names = isOurs ? found.filter((name) => wanted.includes(name)) : found;
+    if (names.length === 0) return undefined;
+    const plain = wanted.filter((name) => volume.beside.includes(name) && !(name in volume.data));
+    const data = textsOf({
+      ...only(volume.data, wanted),
+      ...Object.fromEntries(plain.map((name) => [name, files.read(`${path}/${name}`) ?? new Uint8Array()])),
+    });
+    const obstacle = mayAdopt(id) ? undefined : foreignObstacle({ path, names, wanted });
+    if (obstacle === undefined && Object.keys(data).length === 0) return undefined;
+    return {
+      data,
+      record: undefined,
+      version: `plain-${digestOf(data).slice(0, 16)}`,
+      ...(obstacle === undefined ? {} : { obstacle }),
     };
   }
 
@@ -139,7 +169,8 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     const { files, root, now, ownershipOf } = this.#options;
     const { folder, key } = partsOf(id);
     const volume = readVolume(files, `${root}/${folder}`);
-    const found = volume === undefined ? undefined : this.#objectIn(volume, id, key);
+    const found = volume === undefined ? undefined : this.#objectIn(volume, id);
+    if (found?.obstacle !== undefined) throw obstacleError(id, found.obstacle);
     if (found?.version !== expect) {
       throw new HandoverError('CONFLICT', `${id} changed meanwhile; looking again`, {
         retry: 'now',
@@ -150,24 +181,23 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     const entries = entriesOf(volume?.record);
     const version = String(Number(/^\d+$/.exec(entries[key]?.version ?? '')?.[0] ?? 0) + 1);
     let at = now();
-    await writeVolume(
-      files,
-      `${root}/${folder}`,
-      () => {
+    const names = [...new Set([...namesOf(key), ...Object.keys(make(at).data)])];
+    await writeVolume(files, `${root}/${folder}`, {
+      names,
+      content: () => {
         at = now();
         const { data, record, seal } = make(at);
         const objects = {
           ...(key === '' ? {} : entries),
           [key]: { version, ownership: describe(ownership), record, seal },
         };
-        return {
-          data: key === '' ? data : { ...without(volume?.data ?? {}, filesUnder(key)), ...data },
-          record: `${JSON.stringify({ format: FORMAT, objects })}\n`,
-        };
+        return { data, record: `${JSON.stringify({ format: FORMAT, objects })}\n` };
       },
-      (name) => (name === 'tls.key' || name === 'hmac-secret' ? ownership : { ...ownership, mode: 0o644 }),
-      () => now() - at > STALE_MS,
-    );
+      keep: Object.keys(volume?.data ?? {}).filter((name) => !names.includes(name)),
+      ownershipOf: (name) =>
+        name === 'tls.key' || name === 'hmac-secret' ? ownership : { ...ownership, mode: 0o644 },
+      isStale: () => now() - at > STALE_MS,
+    });
   }
 
   /** Nothing is being written any more. Writes go on side by side: when one has failed, others may still be under way. */
@@ -191,11 +221,14 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   }
 }
 
-type Texts = Readonly<Record<string, string>>;
+/** Names of the files that make an object. */
+const namesOf = (key: string): readonly string[] => (key === '' ? SECRET_FILES : filesUnder(key));
 
-const only = (data: Texts, names: readonly string[]): Texts =>
+const only = (data: Bytes, names: readonly string[]): Bytes =>
   Object.fromEntries(Object.entries(data).filter(([name]) => names.includes(name)));
-const without = (data: Texts, names: readonly string[]): Texts =>
-  Object.fromEntries(Object.entries(data).filter(([name]) => !names.includes(name)));
+const textsOf = (data: Bytes): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(data).map(([name, bytes]) => [name, Buffer.from(bytes).toString('utf8')]),
+  );
 
 const describe = ({ mode, uid, gid }: Ownership): string => `${mode.toString(8)} ${uid ?? '-'} ${gid ?? '-'}`;

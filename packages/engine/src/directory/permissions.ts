@@ -1,36 +1,57 @@
 import { HandoverError } from '@handover/material';
 import type { FileReader } from './files.ts';
+import { type OwnUser, quoted, refuseChangeable, trustedPath } from './trusted-path.ts';
 
 /**
- * Reload hooks run from this directory, and trust is read from it: whoever may write here is as good as we are. Links are
- * not followed: their owner decides where they lead.
+ * Refuses a home that another user could change: hooks are run as it says, keys are in it, and what `out` holds is trusted.
+ * A *.yaml may be a link if everything on its way is as safe; `out`, `state` and all folders below them are folders.
  */
-export function refuseWritableByOthers(files: FileReader, directory: string, uid: number | undefined): void {
-  const yaml = files.list(directory).filter((name) => /\.ya?ml$/.test(name));
-  for (const path of [directory, ...['out', 'state', ...yaml].map((name) => `${directory}/${name}`)]) {
-    const facts = files.facts(path);
-    if (facts === undefined || facts.kind === 'link') continue;
-    if ((facts.mode & 0o022) !== 0) {
-      throw new HandoverError(
-        'HOME_WRITABLE_BY_OTHERS',
-        `${path} may be written by others (mode ${facts.mode.toString(8).padStart(4, '0')}); chmod go-w it, and look at what is in it`,
-        { path },
-      );
-    }
-    if (uid !== undefined && uid !== 0 && facts.uid !== uid && facts.uid !== 0) {
-      throw new HandoverError(
-        'HOME_FOREIGN_OWNER',
-        `${path} belongs to user ${facts.uid}; run as that user, or chown it`,
-        { path },
-      );
-    }
+export function refuseUntrustedHome(files: FileReader, directory: string, uid: OwnUser): void {
+  const home = trustedPath(files, directory, uid);
+  for (const name of files.list(home)) {
+    if (/\.ya?ml$/.test(name)) refuseFile(files, `${home}/${name}`, uid);
   }
-  const state = files.facts(`${directory}/state`);
+  const state = files.facts(`${home}/state`);
+  refuseFolders(files, `${home}/out`, uid, FOLDERS_OF_OUT);
+  refuseFolders(files, `${home}/state`, uid, FOLDERS_OF_STATE);
   if (state !== undefined && (state.mode & 0o077) !== 0) {
     throw new HandoverError(
       'HOME_STATE_EXPOSED',
-      `${directory}/state holds keys and may be read by others; chmod 0700 it, and replace the keys if somebody could`,
-      { path: `${directory}/state` },
+      `${home}/state holds keys and may be read by others; chmod 0700 ${quoted(`${home}/state`)}, and replace the keys if another user could read them`,
+      { path: `${home}/state` },
     );
   }
 }
+
+const refuseFile = (files: FileReader, path: string, uid: OwnUser): void => {
+  const facts = files.facts(path);
+  if (facts?.kind === 'link') trustedPath(files, path, uid);
+  else if (facts !== undefined) refuseChangeable(path, facts, uid, 'itself');
+};
+
+interface Depth {
+  /** Levels of folders below. */
+  readonly folders: number;
+  /** Whether files are ours alone, too. Those of `out` may have been given to the program that reads them. */
+  readonly files: boolean;
+}
+
+/** Namespace, kind, name; what is in the last is written whole, and read with every doubt. */
+const FOLDERS_OF_OUT: Depth = { folders: 3, files: false };
+const FOLDERS_OF_STATE: Depth = { folders: 8, files: true };
+
+const refuseFolders = (files: FileReader, path: string, uid: OwnUser, depth: Depth): void => {
+  const facts = files.facts(path);
+  if (facts === undefined || (facts.kind === 'file' && !depth.files)) return;
+  if (facts.kind === 'link') {
+    throw new HandoverError(
+      'HOME_MALFORMED',
+      `${path} is a link to ${files.target(path)}, and files would be written there; replace it with a directory`,
+      { path },
+    );
+  }
+  refuseChangeable(path, facts, uid, 'itself');
+  if (facts.kind !== 'directory' || depth.folders === 0) return;
+  for (const name of files.list(path))
+    refuseFolders(files, `${path}/${name}`, uid, { ...depth, folders: depth.folders - 1 });
+};

@@ -1,16 +1,21 @@
 import { spawn } from 'node:child_process';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import type { Socket } from 'node:net';
 import type { Leaf, ObjectSeen } from '@handover/core';
 import { HandoverError, type Instant } from '@handover/material';
 import { type Meters, NO_METERS, type TellResult } from '../meters.ts';
 import type { ObjectId, ReloadHooks, Told } from '../ports.ts';
 import { type Files, replaceFile } from './files.ts';
+import { hookProgram } from './hook-program.ts';
+import { processIn } from './pid-file.ts';
+import type { OwnUser } from './trusted-path.ts';
 
 type Reload = NonNullable<Leaf['spec']['reload']>;
 
 const TIMEOUT_MS = 30_000;
 const MAX_OUTPUT = 500;
+const LAST_WORDS_MS = 200;
 
 interface Failure {
   readonly result: TellResult;
@@ -22,15 +27,27 @@ const failed = (what: string, why: string, result: TellResult): HandoverError =>
     cause: { result } satisfies Failure,
   });
 
-const resultOf = (error: unknown): TellResult =>
-  error instanceof HandoverError && error.code === 'RELOAD_FAILED'
-    ? (error.cause as Failure).result
-    : 'other';
+const resultOf = (error: unknown): TellResult => {
+  if (!(error instanceof HandoverError)) return 'other';
+  if (error.code === 'PID_FILE_REFUSED') return 'no_process';
+  return error.code === 'RELOAD_FAILED' ? (error.cause as Failure).result : 'other';
+};
 
 /** argv, no shell: nothing in it is ever interpreted. */
-const runCommand = ([program = '', ...args]: readonly string[], cwd: string): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const child = spawn(program, args, { cwd, stdio: ['ignore', 'ignore', 'pipe'], timeout: TIMEOUT_MS });
+const runCommand = async (
+  { files, cwd, uid }: ReloadOptions,
+  [program = '', ...args]: readonly string[],
+): Promise<void> => {
+  const file = hookProgram(files, program, cwd, uid);
+  if (file === undefined) throw failed(program, 'there is no such program', 'cannot_run');
+  await new Promise<void>((resolve, reject) => {
+    const child = spawn(file, args, {
+      cwd,
+      argv0: program,
+      stdio: ['ignore', 'ignore', 'pipe'],
+      timeout: TIMEOUT_MS,
+      killSignal: 'SIGKILL',
+    });
     let errors = '';
     child.stderr.on('data', (chunk: Buffer) => {
       if (errors.length < MAX_OUTPUT) errors += chunk.toString('utf8');
@@ -38,28 +55,33 @@ const runCommand = ([program = '', ...args]: readonly string[], cwd: string): Pr
     child.on('error', (error: NodeJS.ErrnoException) =>
       reject(failed(program, error.code ?? 'cannot be run', 'cannot_run')),
     );
-    child.on('close', (code, signal) => {
-      const last = errors.trim().split('\n').at(-1)?.slice(0, MAX_OUTPUT) ?? '';
+    child.on('exit', (code, signal) => {
       if (code === 0) resolve();
       else {
-        const said = last === '' ? '' : `, saying "${last}"`;
-        reject(failed(program, `ended with ${code ?? signal}${said}`, 'exit_code'));
+        const end = (): void => reject(failed(program, `ended with ${code ?? signal}${said()}`, 'exit_code'));
+        child.once('close', end);
+        // What the command leaves running may hold its stderr open for ever.
+        setTimeout(end, LAST_WORDS_MS);
       }
+      (child.stderr as Socket).unref();
     });
+    const said = (): string => {
+      const last = errors.trim().split('\n').at(-1)?.slice(0, MAX_OUTPUT) ?? '';
+      return last === '' ? '' : `, saying "${last}"`;
+    };
   });
+};
 
-const sendSignal = (files: Files, { pidFile, signal }: NonNullable<Reload['signal']>): void => {
-  // The first line: PostgreSQL's postmaster.pid has more.
-  const [text = ''] = Buffer.from(files.read(pidFile) ?? [])
-    .toString('latin1')
-    .trim()
-    .split('\n', 1);
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw failed(pidFile, 'holds no pid', 'no_process');
+const sendSignal = (
+  { files, uid }: ReloadOptions,
+  { pidFile, signal }: NonNullable<Reload['signal']>,
+): void => {
+  const pid = processIn(files, pidFile, uid);
   try {
-    process.kill(Number(text), signal);
+    process.kill(pid, signal);
   } catch (error) {
     const { code = 'cannot be signalled' } = error as NodeJS.ErrnoException;
-    throw failed(`process ${text}`, code, 'no_process');
+    throw failed(`process ${pid}`, code, 'no_process');
   }
 };
 
@@ -82,20 +104,25 @@ const post = (url: string): Promise<void> =>
       .end();
   });
 
+export interface ReloadOptions {
+  readonly files: Files;
+  /** Where it is remembered. */
+  readonly root: string;
+  /** Where commands are run. */
+  readonly cwd: string;
+  readonly now: () => Instant;
+  readonly meters?: Meters;
+  readonly uid: OwnUser;
+}
+
 /** Tells programs that their files changed, and remembers since when each has known what. */
 export class DirectoryReloads implements ReloadHooks {
-  readonly #files: Files;
-  readonly #root: string;
-  readonly #cwd: string;
-  readonly #now: () => Instant;
+  readonly #options: ReloadOptions;
   readonly #meters: Meters;
 
-  constructor(files: Files, root: string, cwd: string, now: () => Instant, meters: Meters = NO_METERS) {
-    this.#files = files;
-    this.#root = root;
-    this.#cwd = cwd;
-    this.#now = now;
-    this.#meters = meters;
+  constructor(options: ReloadOptions) {
+    this.#options = options;
+    this.#meters = options.meters ?? NO_METERS;
   }
 
   #name(id: ObjectId): string {
@@ -103,7 +130,7 @@ export class DirectoryReloads implements ReloadHooks {
   }
 
   async told(id: ObjectId): Promise<Told | undefined> {
-    const bytes = this.#files.read(`${this.#root}/${this.#name(id)}`);
+    const bytes = this.#options.files.read(`${this.#options.root}/${this.#name(id)}`);
     if (bytes === undefined) return undefined;
     try {
       const value = JSON.parse(Buffer.from(bytes).toString('utf8')) as Told;
@@ -125,7 +152,7 @@ export class DirectoryReloads implements ReloadHooks {
       throw error;
     }
     const before = await this.told(id);
-    const now = this.#now();
+    const now = this.#options.now();
     const issuer = seen.leaf?.issuer;
     const told: Told = {
       version: seen.version,
@@ -141,13 +168,19 @@ export class DirectoryReloads implements ReloadHooks {
               since: before?.issuer?.fingerprint === issuer ? before.issuer.since : now,
             },
     };
-    await this.#files.makeDirectory(this.#root, 0o700);
-    await replaceFile(this.#files, this.#root, this.#name(id), `${JSON.stringify(told)}\n`, 0o600);
+    await this.#options.files.makeDirectory(this.#options.root, 0o700);
+    await replaceFile(
+      this.#options.files,
+      this.#options.root,
+      this.#name(id),
+      `${JSON.stringify(told)}\n`,
+      0o600,
+    );
   }
 
   async #tellBy({ command, signal, http }: Reload): Promise<void> {
-    if (command !== undefined) await runCommand(command, this.#cwd);
-    else if (signal !== undefined) sendSignal(this.#files, signal);
+    if (command !== undefined) await runCommand(this.#options, command);
+    else if (signal !== undefined) sendSignal(this.#options, signal);
     else if (http !== undefined) await post(http.url);
   }
 }

@@ -3,6 +3,7 @@ import type { Action, Plan } from '@handover/core';
 import { after, HandoverError, type Instant } from '@handover/material';
 import type { Catalogue } from '../catalogue.ts';
 import { idOf } from '../catalogue.ts';
+import { obstacleError } from '../keep-files.ts';
 import type { Sight } from '../observe.ts';
 import type { AuthorityId, ObjectId } from '../ports.ts';
 import { keepProfile } from '../profile.ts';
@@ -58,24 +59,35 @@ export const workOf = (catalogue: Catalogue): readonly string[] => [
   ...[...catalogue.authorities.keys()].map((id) => `Authority ${id}`),
 ];
 
-/** One pass over one resource; when to come back. */
+interface Worked {
+  /** When to come back. */
+  readonly again: Instant;
+  readonly busy: boolean;
+  /** Objects that could not be written, such as folders with files of others. */
+  readonly obstacles: readonly HandoverError[];
+}
+
+const NO_OBSTACLES: Worked['obstacles'] = [];
+
+/** One pass over one resource. */
 export async function work(
   home: DirectoryHome,
   catalogue: Catalogue,
   key: string,
   on: Listener,
-): Promise<{ readonly again: Instant; readonly busy: boolean }> {
+): Promise<Worked> {
+  home.checkLock();
   const [kind, id = ''] = key.split(' ');
   const backstop = after(home.clock.now(), BACKSTOP_MS);
   if (kind === 'TLSProfile') {
     const profile = catalogue.tlsProfiles.find((candidate) => idOf(candidate) === id);
     if (profile !== undefined) await keepProfile(home, profile);
-    return { again: backstop, busy: false };
+    return { again: backstop, busy: false, obstacles: NO_OBSTACLES };
   }
   if (kind === 'TrustBundle') {
     const bundle = catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
     if (bundle !== undefined) await reconcileStaticBundle(home, catalogue, bundle);
-    return { again: backstop, busy: false };
+    return { again: backstop, busy: false, obstacles: NO_OBSTACLES };
   }
   await home.checkClock([id]);
   if (home.clock instanceof SteadyClock) await home.clock.save();
@@ -87,7 +99,10 @@ export async function work(
   } else on({ kind: 'rested', authority: id, plan, vitals: vitalsOf(sight, plan), sight });
   if (untold.length > 0) on({ kind: 'untold', authority: id, programs: untold });
   const busy = plan.actions.length > 0;
-  return { busy, again: Math.min(againFor(outcome, sight.now), backstop) as Instant };
+  const obstacles = [...sight.stored].flatMap(([object, { obstacle }]) =>
+    obstacle === undefined ? [] : [obstacleError(object, obstacle)],
+  );
+  return { busy, again: Math.min(againFor(outcome, sight.now), backstop) as Instant, obstacles };
 }
 
 const againFor = ({ again, plan, untold, sight }: Outcome, now: Instant): Instant => {
@@ -105,7 +120,10 @@ export async function passOnce(home: DirectoryHome, catalogue: Catalogue, on: Li
   for (const key of workOf(catalogue)) {
     try {
       for (let passes = 0; passes < 64; passes++) {
-        if (!(await work(home, catalogue, key, on)).busy) break;
+        const { busy, obstacles } = await work(home, catalogue, key, on);
+        if (busy) continue;
+        if (obstacles[0] !== undefined) throw obstacles[0];
+        break;
       }
     } catch (error) {
       on({ kind: 'failed', what: key, error, retryAt: undefined });
@@ -120,6 +138,7 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
   let catalogue = home.load();
   on({ kind: 'loaded', catalogue });
   await rememberResources(home.files, home.path);
+  const lost = new AbortController();
   const queue = new WorkQueue({
     now: () => home.clock.now(),
     random: Math.random,
@@ -137,10 +156,13 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
       }
       if (!workOf(catalogue).includes(key)) return undefined;
       try {
-        return (await work(home, catalogue, key, on)).again;
+        const { again, obstacles } = await work(home, catalogue, key, on);
+        for (const error of obstacles) on({ kind: 'failed', what: error.path ?? key, error, retryAt: again });
+        return again;
       } catch (error) {
         // Somebody else was faster: no failure, look again.
         if (error instanceof HandoverError && error.retry === 'now') return home.clock.now();
+        if (error instanceof HandoverError && error.code === 'HOME_LOCK_LOST') lost.abort(error);
         throw error;
       }
     },
@@ -158,10 +180,11 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
     }),
   ];
   try {
-    await queue.run(signal);
+    await queue.run(AbortSignal.any([signal, lost.signal]));
   } finally {
     for (const watcher of watchers) watcher?.close();
   }
+  lost.signal.throwIfAborted();
 }
 
 const RELOAD = 'resources';

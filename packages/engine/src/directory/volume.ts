@@ -1,51 +1,63 @@
 import { randomBytes } from 'node:crypto';
 import { HandoverError } from '@handover/material';
-import { digestOf } from '../stored-object.ts';
 import type { Files, Ownership } from './files.ts';
 
 /** Beside the data, in the same swap; has no name at the top, so that nobody who mounts the folder sees it. */
 const RECORD = '.handover.json';
 const CURRENT = '..data';
 
+/** Ours begin with the year, as the kubelet's do; or were cut short. */
+const LEFTOVER = /^\.\.(\d{4}_.*|name_tmp|data_tmp)$/;
+
+export type Bytes = Readonly<Record<string, Uint8Array>>;
+
 /** A folder in the kubelet's layout: `name → ..data/name`, `..data → ..<stamp>`, swapped by one rename. */
 export interface Volume {
-  /** Names the snapshot; changes with every write. */
-  readonly stamp: string;
-  readonly data: Readonly<Record<string, string>>;
+  /** What the snapshot holds. */
+  readonly data: Bytes;
   /** Text of the record file; undefined: not ours. */
   readonly record: string | undefined;
+  /** Names at the top that lead into no snapshot: plain files of others. They are not opened. */
+  readonly beside: readonly string[];
 }
 
-const utf8 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');
-
-const readSnapshot = (
-  files: Files,
-  folder: string,
-): { names: readonly string[]; data: Record<string, string> } => {
-  const data: Record<string, string> = {};
-  const names = files.list(folder);
-  for (const name of names) {
+const readSnapshot = (files: Files, folder: string): Record<string, Uint8Array> => {
+  const data: Record<string, Uint8Array> = {};
+  for (const name of files.list(folder)) {
     if (name.startsWith('..')) continue;
     const bytes = files.read(`${folder}/${name}`);
-    if (bytes !== undefined) data[name] = utf8(bytes);
+    if (bytes !== undefined) data[name] = bytes;
   }
-  return { names, data };
+  return data;
+};
+
+const besideIn = (files: Files, folder: string): readonly string[] =>
+  files
+    .list(folder)
+    .filter((name) => !name.startsWith('..') && files.target(`${folder}/${name}`) !== `${CURRENT}/${name}`);
+
+/** The name of the snapshot that shows; a link that leads out of the folder is none of ours. */
+const currentIn = (files: Files, folder: string): string | undefined => {
+  const stamp = files.target(`${folder}/${CURRENT}`);
+  if (stamp === undefined || (stamp.startsWith('..') && stamp !== '..' && !stamp.includes('/'))) return stamp;
+  const path = `${folder}/${CURRENT}`;
+  throw new HandoverError('HOME_MALFORMED', `${path} leads to ${stamp}; move it away`, { path });
 };
 
 /** What is there, from one snapshot; undefined when there is nothing. */
 export function readVolume(files: Files, folder: string): Volume | undefined {
   for (let attempt = 0; attempt < 5; attempt++) {
-    const stamp = files.target(`${folder}/${CURRENT}`);
+    const stamp = currentIn(files, folder);
     if (stamp === undefined) break;
-    const { data } = readSnapshot(files, `${folder}/${stamp}`);
-    // Somebody swapped it under us: the names we read may be of two snapshots.
-    if (files.target(`${folder}/${CURRENT}`) !== stamp) continue;
+    const data = readSnapshot(files, `${folder}/${stamp}`);
+    // It was swapped under us: the names we read may be of two snapshots.
+    if (currentIn(files, folder) !== stamp) continue;
     const { [RECORD]: record, ...rest } = data;
-    return { stamp, data: rest, record };
+    const text = record === undefined ? undefined : Buffer.from(record).toString('utf8');
+    return { data: rest, record: text, beside: besideIn(files, folder) };
   }
-  const { names, data } = readSnapshot(files, folder);
-  if (names.length === 0 || Object.keys(data).length === 0) return undefined;
-  return { stamp: `plain-${digestOf(data).slice(0, 16)}`, data, record: undefined };
+  const beside = besideIn(files, folder);
+  return beside.length === 0 ? undefined : { data: {}, record: undefined, beside };
 }
 
 export interface NewContent {
@@ -53,32 +65,39 @@ export interface NewContent {
   readonly record: string;
 }
 
+export interface VolumeWrite {
+  /** Every name that `content` may have. */
+  readonly names: readonly string[];
+  readonly content: () => NewContent;
+  /** Names of the snapshot before that stay as they are: bytes, owner and mode. */
+  readonly keep: readonly string[];
+  readonly ownershipOf: (name: string) => Ownership;
+  readonly isStale: () => boolean;
+}
+
 /**
  * Swaps in new content. Everything is durable before the one rename that makes it visible; the names at the top are made
- * before it, so that all of them come alive at once.
+ * before it, so that all of them come alive at once. Other names in the folder are not touched.
  */
-export async function writeVolume(
-  files: Files,
-  folder: string,
-  content: () => NewContent,
-  ownershipOf: (name: string) => Ownership,
-  isStale: () => boolean,
-): Promise<void> {
+export async function writeVolume(files: Files, folder: string, write: VolumeWrite): Promise<void> {
+  const { names, content, keep, ownershipOf, isStale } = write;
   await files.makeDirectory(folder, 0o755);
-  await convert(files, folder, ownershipOf);
-  const before = files.target(`${folder}/${CURRENT}`);
+  await convert(files, folder, names, ownershipOf);
+  const before = currentIn(files, folder);
+  const kept = before === undefined ? [] : keep.map((name) => [name, `${folder}/${before}/${name}`] as const);
   let stamp: string;
   let made: NewContent;
   for (let attempt = 0; ; attempt++) {
     made = content();
-    stamp = await writeSnapshot(files, folder, made, ownershipOf);
+    stamp = await writeSnapshot(files, folder, made, ownershipOf, kept);
     // A disk that stalled would make the times in the record older than the moment they speak of.
     if (!isStale() || attempt === 3) break;
     await files.remove(`${folder}/${stamp}`);
   }
-  await linkNames(files, folder, Object.keys(made.data));
+  const shown = [...Object.keys(made.data), ...keep];
+  await linkNames(files, folder, shown);
   await point(files, folder, stamp);
-  await tidy(files, folder, stamp, made.data, before);
+  await tidy(files, folder, stamp, shown, before);
 }
 
 const writeSnapshot = async (
@@ -86,6 +105,7 @@ const writeSnapshot = async (
   folder: string,
   content: NewContent,
   ownershipOf: (name: string) => Ownership,
+  kept: readonly (readonly [name: string, from: string])[] = [],
 ): Promise<string> => {
   const stamp = `..${new Date().toISOString().replace(/[-:.TZ]/g, '_')}${randomBytes(4).toString('hex')}`;
   const snapshot = `${folder}/${stamp}`;
@@ -93,6 +113,7 @@ const writeSnapshot = async (
   for (const [name, text] of Object.entries(content.data)) {
     await files.create(`${snapshot}/${name}`, text, ownershipOf(name));
   }
+  for (const [name, from] of kept) await files.link(from, `${snapshot}/${name}`);
   await files.create(`${snapshot}/${RECORD}`, content.record, { mode: 0o600 });
   await files.sync(snapshot);
   return stamp;
@@ -120,53 +141,56 @@ const tidy = async (
   files: Files,
   folder: string,
   stamp: string,
-  data: Readonly<Record<string, unknown>>,
+  names: readonly string[],
   before: string | undefined,
 ): Promise<void> => {
   for (const name of files.list(folder)) {
-    const isOld = name.startsWith('..') && name !== CURRENT && name !== stamp;
-    const isDangling = files.target(`${folder}/${name}`) === `${CURRENT}/${name}` && !(name in data);
+    const isOld = LEFTOVER.test(name) && name !== stamp;
+    const isDangling = files.target(`${folder}/${name}`) === `${CURRENT}/${name}` && !names.includes(name);
     if (isOld || isDangling) await files.remove(`${folder}/${name}`);
   }
   if (before !== undefined && before !== stamp) await files.sync(folder);
 };
 
 /**
- * A folder of plain files, made by somebody else: the same content is put behind links first, so that at no moment
+ * A folder of plain files, made by another program: what will be replaced is put behind links first, so that at no moment
  * a certificate and a key of two writes stand side by side.
  */
 const convert = async (
   files: Files,
   folder: string,
+  wanted: readonly string[],
   ownershipOf: (name: string) => Ownership,
 ): Promise<void> => {
-  if (files.target(`${folder}/${CURRENT}`) !== undefined) {
+  const plain = besideIn(files, folder).filter((name) => wanted.includes(name));
+  const current = currentIn(files, folder);
+  if (current !== undefined) {
     // A conversion that was cut short: the names that are still files go behind the links they were copied to.
-    const { names } = readSnapshot(files, folder);
-    const plain = names.filter(
-      (name) => !name.startsWith('..') && files.facts(`${folder}/${name}`)?.kind === 'file',
+    const copied = files.list(`${folder}/${current}`);
+    return linkNames(
+      files,
+      folder,
+      plain.filter((name) => copied.includes(name)),
     );
-    await linkNames(files, folder, plain);
-    return;
   }
-  const { data } = readSnapshot(files, folder);
-  if (Object.keys(data).length === 0) return;
-  const oddity = Object.keys(data).find((name) => files.facts(`${folder}/${name}`)?.kind !== 'file');
-  if (oddity !== undefined && !files.target(`${folder}/${oddity}`)?.startsWith(`${CURRENT}/`)) {
-    throw new HandoverError('HOME_MALFORMED', `${folder}/${oddity} is not a plain file; move it away`, {
-      path: `${folder}/${oddity}`,
-    });
+  const data: Record<string, Uint8Array> = {};
+  for (const name of plain) {
+    const path = `${folder}/${name}`;
+    const bytes = files.facts(path)?.kind === 'file' ? files.read(path) : undefined;
+    if (bytes === undefined)
+      throw new HandoverError('HOME_MALFORMED', `${path} is not a plain file; move it away`, { path });
+    data[name] = bytes;
   }
+  if (plain.length === 0) return;
   const snapshot = await writeSnapshot(files, folder, { data, record: '' }, ownershipOf);
   await point(files, folder, snapshot);
-  await linkNames(files, folder, Object.keys(data));
+  await linkNames(files, folder, plain);
 };
 
 /** Leftovers of writes that were cut short: they may hold keys. */
 export async function sweepVolume(files: Files, folder: string): Promise<void> {
-  const current = files.target(`${folder}/${CURRENT}`);
+  const current = currentIn(files, folder);
   for (const name of files.list(folder)) {
-    if (name.startsWith('..') && name !== CURRENT && name !== current)
-      await files.remove(`${folder}/${name}`);
+    if (LEFTOVER.test(name) && name !== current) await files.remove(`${folder}/${name}`);
   }
 }

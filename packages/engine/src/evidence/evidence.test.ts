@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -304,11 +306,14 @@ describe('A reload hook', () => {
 
   test('sends a signal to the pid in a file, or asks over HTTP', async () => {
     const pidFile = join(scratch, 'pid');
-    writeFileSync(pidFile, `${process.pid}\n`);
-    const signalled = new Promise((resolve) => process.once('SIGUSR2', resolve));
+    const code =
+      "process.once('SIGUSR2', () => process.exit(7)); setInterval(() => {}, 1000); console.log('up')";
+    const program = spawn(process.execPath, ['-e', code]);
+    await once(program.stdout, 'data');
+    writeFileSync(pidFile, `${program.pid}\n`);
     const home = homeWith('', `, reload: {signal: {pidFile: ${pidFile}, signal: SIGUSR2}}`);
     expect((await pass(home)).untold).toEqual([]);
-    await signalled;
+    expect(await once(program, 'close')).toEqual([7, null]);
     writeFileSync(pidFile, '-1');
     const other = homeWith('', `, reload: {signal: {pidFile: ${pidFile}}}`);
     expect((await pass(other)).untold[0]).toContain('holds no pid');

@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import { request as httpRequest, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import type { Proof } from '@handover/core';
 import { type Instant, instant } from '@handover/material';
 import type { AuthorityRecord } from '../ports.ts';
+import { readBounded } from '../read-bounded.ts';
 
 /** Where a process says what it has loaded. */
 export interface StatusPlace {
@@ -56,9 +56,8 @@ const fetchText = (options: RequestOptions, secure: boolean): Promise<string> =>
 
 const textOf = async ({ file, socket, url, at }: StatusPlace): Promise<string> => {
   if (file !== undefined) {
-    const bytes = await readFile(file);
-    if (bytes.length > MAX_BYTES) throw new Error('it is over 64 KiB');
-    return bytes.toString('utf8');
+    const { bytes } = readBounded(file, { most: MAX_BYTES, follow: false });
+    return Buffer.from(bytes).toString('utf8');
   }
   if (socket !== undefined) return fetchText({ socketPath: socket, path: STATUS_PATH }, false);
   const { protocol, hostname, port, pathname, search } = new URL(url ?? '');

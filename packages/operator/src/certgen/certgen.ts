@@ -9,6 +9,7 @@ import {
   type ObjectId,
   type RandomSecret,
   secretOf,
+  takingOver,
 } from '@handover/engine';
 import { type Kube, type Secret, secrets } from '@handover/kube';
 import { HandoverError } from '@handover/material';
@@ -49,7 +50,7 @@ export interface CertgenHome {
 
 export async function openCertgen(options: CertgenHomeOptions): Promise<CertgenHome> {
   const { kube, namespace, signal } = options;
-  const resources = options.takesOver ? options.resources.map(adopting) : options.resources;
+  const resources = options.takesOver ? takingOver(options.resources) : options.resources;
   const places = resources.flatMap(placesOf);
   const words = wordsIn(resources);
   // Asked for where it matters: a discovery that most clusters' certgen has no use for.
@@ -128,16 +129,6 @@ const wordsIn = (resources: readonly Resource[]): ReadonlyMap<ObjectId, string> 
       return resource.kind === 'Leaf' && word !== undefined ? [[secretOf(resource), word] as const] : [];
     }),
   );
-
-/** `--overwrite` says that what is there is to be replaced: no further word is needed. */
-const adopting = (resource: Resource): Resource =>
-  ({
-    ...resource,
-    metadata: {
-      ...resource.metadata,
-      annotations: { ...resource.metadata.annotations, 'handover.dev/adopt': 'true' },
-    },
-  }) as Resource;
 
 /**
  * Two states of one authority, each in a namespace of its own, would issue against each other. Whoever keeps an object has said so

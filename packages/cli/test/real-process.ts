@@ -1,0 +1,86 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished } from 'vitest';
+
+const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
+export const BIN = path('../bin/handover.js');
+
+/** The command as people run it is made of dist. */
+export const build = (): void => {
+  const tsc = path('../../../node_modules/typescript/bin/tsc');
+  expect(spawnSync(process.execPath, [tsc, '-b', path('..')]).status).toBe(0);
+};
+
+export const isRoot = process.getuid?.() === 0;
+/** A user without any right: the number that most systems call nobody. */
+export const NOBODY = 65_534;
+
+/** A folder of the test's own below a sticky one, owned by `uid`. */
+export const folder = (uid = process.getuid?.() ?? 0, mode = 0o755): string => {
+  const made = mkdtempSync(join(tmpdir(), 'handover-machine-'));
+  chmodSync(made, mode);
+  if (isRoot) chownSync(made, uid, uid);
+  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+};
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Running {
+  readonly child: ChildProcess;
+  said(): string;
+  /** Its end, or a failure after so long; it is gone then in any case. */
+  ended(withinMs: number): Promise<Ended>;
+}
+
+/** One real process of `handover`, as another user if asked for. */
+export const start = (args: readonly string[], uid?: number): Running => {
+  const child = spawn(process.execPath, [BIN, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    cwd: '/',
+    ...(uid === undefined ? {} : { uid, gid: uid }),
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString();
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString();
+  });
+  const end = once(child, 'close');
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return {
+    child,
+    said: () => stdout + stderr,
+    ended: async (withinMs) => {
+      const timer = setTimeout(() => child.kill('SIGKILL'), withinMs);
+      const [code, signal] = (await end) as [number | null, NodeJS.Signals | null];
+      clearTimeout(timer);
+      if (signal === 'SIGKILL')
+        expect.fail(`it did not end within ${withinMs} ms, saying: ${stdout}${stderr}`);
+      return { code, signal, stdout, stderr };
+    },
+  };
+};
+
+export const handoverAs = (args: readonly string[], uid?: number): Promise<Ended> =>
+  start(args, uid).ended(30_000);
+
+/** Comes true before long, or the test fails. */
+export const eventually = async (what: string, isSo: () => boolean, withinMs = 15_000): Promise<void> => {
+  const end = performance.now() + withinMs;
+  while (!isSo()) {
+    if (performance.now() > end) expect.fail(`${what} did not happen within ${withinMs} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+};

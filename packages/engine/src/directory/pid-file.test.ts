@@ -1,0 +1,145 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  chownSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { HandoverError } from '@handover/material';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { diskFiles } from '../index.ts';
+import { processIn } from './pid-file.ts';
+
+const me = process.getuid?.() ?? 0;
+const SERVICE = 65_534;
+const THIRD = 1_234;
+const scratch = mkdtempSync(join(tmpdir(), 'handover-pid-'));
+chmodSync(scratch, 0o755);
+const programs: ChildProcess[] = [];
+afterAll(() => {
+  for (const program of programs) program.kill('SIGKILL');
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+const programOf = async (uid: number): Promise<number> => {
+  const as = uid === me ? {} : { uid, gid: uid };
+  const program = spawn(process.execPath, ['-e', "setInterval(() => {}, 1000); console.log('up')"], {
+    cwd: '/',
+    ...as,
+  });
+  programs.push(program);
+  await once(program.stdout, 'data');
+  return program.pid ?? 0;
+};
+
+let files = 0;
+/** A pid file as its owner wrote it, in a folder of theirs. */
+const pidFile = (pid: number | string, owner = me, mode = 0o644): string => {
+  const folder = join(scratch, `f${++files}`);
+  mkdirSync(folder, { mode: 0o755 });
+  const path = join(folder, 'pid');
+  writeFileSync(path, `${pid}\nmore\n`);
+  chmodSync(path, mode);
+  if (owner !== me) for (const made of [path, folder]) chownSync(made, owner, owner);
+  return path;
+};
+
+const said = (path: string): string => {
+  try {
+    return `signals ${processIn(diskFiles, path, me)}`;
+  } catch (error) {
+    if (error instanceof HandoverError) return `${error.code}: ${error.message}`;
+    throw error;
+  }
+};
+
+describe.skipIf(me !== 0 || process.platform !== 'linux')(
+  'A pid file of a service (needs root on Linux)',
+  () => {
+    let ofRoot: number;
+    let ofService: number;
+    let ofThird: number;
+    beforeAll(async () => {
+      [ofRoot, ofService, ofThird] = (await Promise.all([0, SERVICE, THIRD].map(programOf))) as [
+        number,
+        number,
+        number,
+      ];
+    });
+
+    test('names a process of that service', () => {
+      expect(said(pidFile(ofService, SERVICE))).toBe(`signals ${ofService}`);
+    });
+
+    test('cannot name one of root, nor of a third user', () => {
+      for (const pid of [ofRoot, ofThird])
+        expect(said(pidFile(pid, SERVICE))).toMatch(
+          new RegExp(`^PID_FILE_REFUSED: .* belongs to user 65534, and process ${pid} to user (0|1234);`),
+        );
+    });
+
+    test('of root, where only root can write, names any process', () => {
+      for (const pid of [ofRoot, ofService]) expect(said(pidFile(pid))).toBe(`signals ${pid}`);
+    });
+
+    test('of root in a folder of the service names processes of root alone', () => {
+      const path = pidFile(ofThird);
+      chownSync(join(path, '..'), SERVICE, SERVICE);
+      expect(said(path)).toMatch(/^PID_FILE_REFUSED: /);
+      writeFileSync(path, `${ofRoot}`);
+      expect(said(path)).toBe(`signals ${ofRoot}`);
+    });
+
+    test('of root that the service may write, or has given a second name or a link, is refused', () => {
+      expect(said(pidFile(ofRoot, 0, 0o666))).toMatch(/^PID_FILE_REFUSED: .* chmod go-w /);
+      expect(said(pidFile(ofService, SERVICE, 0o664))).toMatch(/^PID_FILE_REFUSED: .* chmod go-w /);
+      const original = pidFile(ofRoot);
+      const second = join(original, '../second');
+      linkSync(original, second);
+      expect(said(second)).toMatch(/^PID_FILE_REFUSED: .* has a second name/);
+      const link = join(original, '../link');
+      symlinkSync(pidFile(ofRoot), link);
+      expect(said(link)).toMatch(/^PID_FILE_REFUSED: .* is a link/);
+    });
+
+    const kernelThread = readdirSync('/proc').find((name) => {
+      if (!/^\d+$/.test(name)) return false;
+      try {
+        const stat = readFileSync(`/proc/${name}/stat`, 'latin1');
+        return (Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[6]) & 0x0020_0000) !== 0;
+      } catch {
+        return false;
+      }
+    });
+    test.skipIf(kernelThread === undefined)('cannot name a thread of the kernel (needs to see one)', () => {
+      expect(said(pidFile(Number(kernelThread)))).toMatch(/^PID_FILE_REFUSED: .* kernel's/);
+    });
+  },
+);
+
+test.each([
+  ['1', 'init'],
+  [String(process.pid), 'handover itself'],
+  ['0', 'holds no pid'],
+  ['-1', 'holds no pid'],
+  ['-9', 'holds no pid'],
+  ['1e3', 'holds no pid'],
+  ['99999999999', 'holds no pid'],
+  ['', 'holds no pid'],
+  ['4194305', 'does not run'],
+])('a pid file that says %j signals nothing', (text, why) => {
+  expect(said(pidFile(text))).toMatch(new RegExp(`^PID_FILE_REFUSED: no process is signalled: .*${why}`));
+});
+
+test('a pid file that is not there is named', () => {
+  expect(said(join(scratch, 'none'))).toMatch(/^PID_FILE_REFUSED: .*none does not exist/);
+});

@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs';
+import { HandoverError } from '@handover/material';
+import { readBounded } from '../read-bounded.ts';
+import { type FileReader, fileError } from './files.ts';
+import { type OwnUser, quoted, trustedPath } from './trusted-path.ts';
+
+/** PostgreSQL's postmaster.pid has eight lines; the pid is the first. */
+const MAX_BYTES = 4_096;
+/** PF_KTHREAD of include/linux/sched.h, in field 9 of /proc/<pid>/stat. */
+const KERNEL_THREAD = 0x0020_0000;
+
+const refused = (path: string, why: string): HandoverError =>
+  new HandoverError('PID_FILE_REFUSED', `no process is signalled: pid file ${path} ${why}`, { path });
+
+/** Whose process it is; undefined where there is no such process. */
+const ownersOf = (pid: number): readonly number[] | 'kernel' | undefined => {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const flags = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[6]);
+    if ((flags & KERNEL_THREAD) !== 0) return 'kernel';
+    const [, uids] = /^Uid:\s+(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? [];
+    return uids?.split(/\s+/).map(Number);
+  } catch {
+    return undefined;
+  }
+};
+
+/** Whether only root and we could have put this file there. */
+const isOurs = (files: FileReader, path: string, uid: OwnUser): boolean => {
+  try {
+    trustedPath(files, path, uid);
+    return true;
+  } catch (error) {
+    if (error instanceof HandoverError) return false;
+    throw error;
+  }
+};
+
+/**
+ * The process that a pid file names. A file that another user may write could name any process, and we may be root: then
+ * the process must be that user's own, by all of its user ids. Without /proc the file must be ours or root's.
+ */
+export function processIn(files: FileReader, path: string, uid: OwnUser): number {
+  const { bytes, stat } = opened(path);
+  if ((stat.mode & 0o022) !== 0) throw refused(path, `may be written by others; chmod go-w ${quoted(path)}`);
+  // A hard link in a folder of theirs would make a file of root look like their pid file (link(2)).
+  if (stat.nlink > 1) throw refused(path, 'has a second name; remove one of them');
+  const [text = ''] = Buffer.from(bytes).toString('latin1').trim().split('\n', 1);
+  const pid = /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0;
+  if (pid === 0) throw refused(path, 'holds no pid');
+  if (pid === 1 || pid === process.pid)
+    throw refused(path, `names process ${pid}, ${pid === 1 ? 'which is init' : 'which is handover itself'}`);
+  const owners = process.platform === 'linux' ? ownersOf(pid) : [];
+  if (owners === undefined) throw refused(path, `names process ${pid}, which does not run`);
+  if (owners === 'kernel') throw refused(path, `names process ${pid}, which is the kernel's`);
+  const isOwners = owners.length > 0 && owners.every((owner) => owner === stat.uid);
+  if (isOwners || isOurs(files, path, uid)) return pid;
+  throw refused(
+    path,
+    `belongs to user ${stat.uid}, and process ${pid} to user ${owners[0] ?? 'unknown'}; they must be the same, or the file and its folders root's`,
+  );
+}
+
+const opened = (path: string): ReturnType<typeof readBounded> => {
+  try {
+    return readBounded(path, { most: MAX_BYTES, follow: false });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') throw refused(path, 'does not exist');
+    if (code === 'ELOOP') throw refused(path, 'is a link; name the file itself');
+    throw fileError(error, 'read', path);
+  }
+};

@@ -1,0 +1,55 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { HandoverError } from '@handover/material';
+import { afterAll, describe, expect, test } from 'vitest';
+import { readBounded } from './read-bounded.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'handover-read-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+const at = (name: string): string => join(scratch, name);
+
+const said = (path: string, follow = true): string => {
+  try {
+    return Buffer.from(readBounded(path, { most: 8_192, follow }).bytes).toString('utf8');
+  } catch (error) {
+    if (error instanceof HandoverError) return error.message;
+    return String((error as NodeJS.ErrnoException).code);
+  }
+};
+
+describe('A file is read', () => {
+  test.each([0, 1, 4_095, 4_096, 4_097, 8_192])('whole, of %d bytes', (size) => {
+    writeFileSync(at('file'), 'x'.repeat(size));
+    expect(said(at('file'))).toBe('x'.repeat(size));
+  });
+
+  test.skipIf(process.platform !== 'linux')('that says it is empty, as those of /proc', () => {
+    expect(said('/proc/self/status')).toContain('Uid:');
+  });
+});
+
+describe('Nothing is read, and nothing waited for', () => {
+  test('where a FIFO, a device or a directory is', () => {
+    execFileSync('mkfifo', [at('fifo')]);
+    expect(said(at('fifo'))).toBe(`${at('fifo')} is a FIFO; a small file is wanted there`);
+    expect(said('/dev/zero')).toBe('/dev/zero is a device; a small file is wanted there');
+    expect(said(scratch)).toBe(`${scratch} is a directory; a small file is wanted there`);
+  });
+
+  test('of a file that is too large, or turns out to be', () => {
+    writeFileSync(at('large'), 'x'.repeat(8_193));
+    expect(said(at('large'))).toBe(`${at('large')} is over 8 KiB; a small file is wanted there`);
+    truncateSync(at('large'), 10 * 1024 ** 3);
+    expect(said(at('large'))).toContain('is over 8 KiB');
+    if (process.platform === 'linux') expect(said('/proc/kallsyms')).toContain('is over 8 KiB');
+  });
+
+  test('of a link, where none is wanted', () => {
+    writeFileSync(at('target'), 'text');
+    symlinkSync(at('target'), at('link'));
+    expect(said(at('link'))).toBe('text');
+    expect(said(at('link'), false)).toBe('ELOOP');
+  });
+});

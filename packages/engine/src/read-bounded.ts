@@ -1,0 +1,54 @@
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
+import { HandoverError } from '@handover/material';
+
+export interface Opened {
+  readonly bytes: Uint8Array;
+  /** Of what was opened, whatever has the name by now. */
+  readonly stat: Stats;
+}
+
+export interface ReadBounds {
+  readonly most: number;
+  /** Default: a link is followed. */
+  readonly follow?: boolean;
+}
+
+const KINDS: readonly (readonly [(stat: Stats) => boolean, string])[] = [
+  [(stat) => stat.isFIFO(), 'a FIFO'],
+  [(stat) => stat.isSocket(), 'a socket'],
+  [(stat) => stat.isCharacterDevice() || stat.isBlockDevice(), 'a device'],
+  [(stat) => stat.isDirectory(), 'a directory'],
+];
+
+const malformed = (path: string, what: string): HandoverError =>
+  new HandoverError('HOME_MALFORMED', `${path} is ${what}; a small file is wanted there`, { path });
+
+const sizeOf = (bytes: number): string =>
+  bytes >= 1024 ** 2 ? `${bytes / 1024 ** 2} MiB` : `${bytes / 1024} KiB`;
+
+/**
+ * A file that another user may have put there: never waited for (open(2): O_NONBLOCK), never a device's bytes, never more than
+ * `most` of them. System errors come as they are.
+ */
+export function readBounded(path: string, { most, follow = true }: ReadBounds): Opened {
+  const { O_RDONLY, O_NONBLOCK, O_NOCTTY, O_NOFOLLOW } = constants;
+  const file = openSync(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | (follow ? 0 : O_NOFOLLOW));
+  try {
+    const stat = fstatSync(file);
+    const odd = KINDS.find(([is]) => is(stat));
+    if (odd !== undefined) throw malformed(path, odd[1]);
+    if (stat.size > most) throw malformed(path, `over ${sizeOf(most)}`);
+    // Files of /proc say that they are empty; one byte more than we want tells that there is more.
+    let buffer = Buffer.allocUnsafe(Math.max(stat.size, 4_096) + 1);
+    let filled = 0;
+    for (;;) {
+      const count = readSync(file, buffer, filled, buffer.length - filled, null);
+      if (count === 0) return { bytes: buffer.subarray(0, filled), stat };
+      filled += count;
+      if (filled > most) throw malformed(path, `over ${sizeOf(most)}`);
+      if (filled === buffer.length) buffer = Buffer.concat([buffer, Buffer.allocUnsafe(filled)]);
+    }
+  } finally {
+    closeSync(file);
+  }
+}

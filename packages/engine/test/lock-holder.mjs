@@ -1,0 +1,24 @@
+// Takes the lock of a home, then writes the same object again and again until it may not, or until it has written enough.
+import { DirectoryHome } from '../dist/index.js';
+
+const [path, name, beatMs, staleMs, most] = process.argv.slice(2);
+const ID = 'default/secrets/x';
+const home = new DirectoryHome(path, { lock: { beatMs: Number(beatMs), staleMs: Number(staleMs) } });
+try {
+  await home.lock();
+  console.log('locked');
+  for (let count = 1; count <= Number(most); count++) {
+    const expect = (await home.objects.read(ID))?.version;
+    await home.objects.writeRaw(ID, expect, (at) => ({
+      data: { who: `${name} ${count}` },
+      record: { digest: '', revisions: {}, anchors: [], changedAt: at },
+    }));
+    if (count === 1) console.log('wrote');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  console.log('done');
+  setInterval(() => {}, 1_000);
+} catch (error) {
+  console.log(`${error.code}: ${error.message}`);
+  process.exit(1);
+}
