@@ -20,6 +20,7 @@ export {
   type Blocker,
   type BundlePolicy,
   type BundleWrite,
+  type ClockDoubt,
   type Closeness,
   type ConsumerSeen,
   type Cross,

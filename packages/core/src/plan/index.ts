@@ -13,6 +13,7 @@ export { type Closeness, closeness, renewalDueAt, rotationDueAt, SKEW } from './
 export { explain } from './explain.ts';
 export type { Blocker } from './gates.ts';
 export type {
+  ClockDoubt,
   ConsumerSeen,
   HeldAnchor,
   InstanceSeen,

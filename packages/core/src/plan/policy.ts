@@ -11,12 +11,16 @@ export interface LeafPolicy {
   readonly renewAt: number;
   /** When somebody asked for it; undefined: unknown, taken as long ago. */
   readonly createdAt?: Instant;
+  /** Its Secret lies outside the authority's namespace. */
+  readonly elsewhere?: boolean;
 }
 
 export interface BundlePolicy {
   readonly object: string;
   /** Anchors from elsewhere (a company root) that this target holds as well. */
   readonly extra: readonly Anchor[];
+  /** It lies outside the authority's namespace. */
+  readonly elsewhere?: boolean;
 }
 
 /** What one authority's owner asked for, and what its home can know. */

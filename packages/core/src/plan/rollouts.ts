@@ -20,10 +20,12 @@ export const stampsFor = (
 ): { stamps: readonly StampAction[]; notes: readonly Note[] } => {
   const stamps: StampAction[] = [];
   const notes: Note[] = [];
-  let room =
-    world.policy.maxConcurrentRollouts -
-    seen.consumers.filter(({ workload }) => workload?.rolling === true && workload.failing === undefined)
-      .length;
+  // Counted for each namespace apart: a neighbour's workload that never gets ready takes up its own places only.
+  const rolling = new Map<string, number>();
+  for (const consumer of seen.consumers) {
+    const { workload } = consumer;
+    if (workload?.rolling === true && workload.failing === undefined) addOne(rolling, placeOf(consumer));
+  }
   for (const consumer of seen.consumers) {
     const { id, workload } = consumer;
     const note = (code: Note['code'], message: string): unknown => notes.push({ code, object: id, message });
@@ -36,11 +38,18 @@ export const stampsFor = (
       continue;
     }
     if (workload?.warning !== undefined) note('AwayWhileRestarting', workload.warning);
-    if (roll?.ripe === true && room-- > 0)
-      stamps.push({ kind: 'stamp', consumer: id, stamp: roll.stamp, why: roll.why });
+    const place = placeOf(consumer);
+    if (roll?.ripe !== true || (rolling.get(place) ?? 0) >= world.policy.maxConcurrentRollouts) continue;
+    addOne(rolling, place);
+    stamps.push({ kind: 'stamp', consumer: id, stamp: roll.stamp, why: roll.why });
   }
   return { stamps, notes };
 };
+
+const placeOf = ({ blocks, namespace }: ConsumerSeen): string => (blocks ? '' : (namespace ?? 'elsewhere'));
+
+const addOne = (counts: Map<string, number>, key: string): unknown =>
+  counts.set(key, (counts.get(key) ?? 0) + 1);
 
 /** Whether a rollout of it may be our doing. */
 const isOurs = ({ state }: World, { workload, instances }: ConsumerSeen): boolean => {

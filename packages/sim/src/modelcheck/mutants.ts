@@ -68,14 +68,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'Instant although X cannot help',
     file: 'plan.js',
-    from: "policy.strategy === 'Instant' && mood.strict === undefined && !policy.paused",
-    to: "policy.strategy === 'Instant' && !policy.paused",
+    from: "policy.strategy === 'Instant' && mood.strict === undefined && may",
+    to: "policy.strategy === 'Instant' && may",
     worlds: ['a presenter that strips the cross-certificate, instant'],
   },
   {
     name: 'no deadline',
     file: 'gates.js',
-    from: 'late: clock.reached(deadline)',
+    from: 'late: late && clock.doubt === undefined',
     to: 'late: false',
     worlds: ['a verifier that never confirms, up to the deadline'],
   },
@@ -89,7 +89,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'retirement before leaves are written',
     file: 'plan.js',
-    from: 'if (writes.length > 0)',
+    from: 'if (writes.some((write) => write.elsewhere !== true))',
     to: "if (writes.length > 0 && withRole(state, 'previous') === undefined)",
     worlds: [
       'two controllers and a Leaf that appears',
@@ -99,14 +99,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'mint while a previous generation is there',
-    file: 'plan.js',
+    file: 'next-step.js',
     from: "const previous = withRole(state, 'previous');\n    if (previous !== undefined) {",
     to: "const previous = withRole(state, 'previous');\n    if (previous !== undefined && rotationDue(world, seen, current) === undefined) {",
     worlds: ['two rotations back to back'],
   },
   {
     name: 'the same id rotates again',
-    file: 'plan.js',
+    file: 'next-step.js',
     from: 'const asked = seen.rotate.find((id) => !state.ids.includes(id));',
     to: 'const asked = seen.rotate[0];',
     worlds: ['two hot peers that acknowledge'],
