@@ -16,6 +16,7 @@ export {
   targetsOf,
 } from './catalogue.ts';
 export { advance, type CertgenOptions, type CertgenResult, certgen } from './certgen.ts';
+export { type ClockReport, clockReport, confirmClock } from './directory/confirm-clock.ts';
 export { diskFiles, type FileFacts, type Files, type Ownership } from './directory/files.ts';
 export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';
 export { ROTATION_ID } from './directory/requests.ts';

@@ -143,6 +143,7 @@ const datesOf = (record: AuthorityRecord | undefined, objects: readonly ObjectSe
 async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sight> {
   const now = home.clock.now();
   const steadySince = home.clock.steadySince();
+  const clockDoubt = home.clock.doubt?.();
   const catalogue = (await home.resources?.catalogue()) ?? given;
   const duties = policyFor(catalogue, id, home.facts, await extrasFor(home, catalogue, id));
   const before = await home.authorities.load(id);
@@ -197,6 +198,7 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
       distrust: [...requests.distrust, ...annotated('handover.dev/distrust').map(Number)],
       adoptable: record === undefined ? adoptableIn(ownOf(duties, stored), now) : [],
       ...(steadySince === undefined ? {} : { steadySince }),
+      ...(clockDoubt === undefined ? {} : { clockDoubt }),
     },
   };
 }

@@ -83,7 +83,7 @@ export interface ConsumerSeen {
   readonly ownersWord: boolean;
   /** Only consumers in the authority's own namespace hold a rotation up. */
   readonly blocks: boolean;
-  /** The namespace of one that does not: rollouts there take up no place of others. */
+  /** Where it lies: rollouts of one that does not block take up places of its namespace only. */
   readonly namespace?: string;
   readonly presents: readonly string[];
   readonly verifies: readonly string[];

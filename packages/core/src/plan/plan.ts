@@ -23,7 +23,10 @@ export type Swap = Transition & {
 
 export type Action = BundleWrite | LeafWrite | StampAction | Swap;
 
-/** Either writes, or stamps, or exactly one swap, or nothing: then `blockedBy` says who holds the next step up. */
+/** Whether it is about something outside the authority's namespace: nothing waits for it, and its failure is reported there. */
+export const isElsewhere = (action: Action): boolean => 'elsewhere' in action && action.elsewhere === true;
+
+/** Either writes, or stamps, or exactly one swap, or nothing. Where no step can be taken, `blockedBy` says who holds it up. */
 export interface Plan {
   readonly phase: Phase;
   readonly actions: readonly Action[];
@@ -82,12 +85,11 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
   // What lies elsewhere may be rewritten by its owner, or fail, for ever: it is done after any step that is due.
   const { writes, notes: writeNotes } = writesFor(world);
   notes.push(...writeNotes);
-  if (writes.some((write) => write.elsewhere !== true)) return answer({ actions: writes, notes });
+  if (writes.some((write) => !isElsewhere(write))) return answer({ actions: writes, notes });
 
   const { stamps, notes: stampNotes } = stampsFor(world, seen, mood);
   notes.push(...stampNotes);
-  const own = new Set(seen.consumers.filter(({ blocks }) => blocks).map(({ id }) => id));
-  if (stamps.some(({ consumer }) => own.has(consumer))) return answer({ actions: stamps, notes });
+  if (stamps.some((stamp) => !isElsewhere(stamp))) return answer({ actions: stamps, notes });
 
   const step = nextStep(world, seen, mood);
   const blockedBy = step === undefined ? [] : [...doubted, ...step.blockedBy];

@@ -10,6 +10,8 @@ export interface StampAction {
   readonly consumer: string;
   readonly stamp: Stamp;
   readonly why: string;
+  /** Outside the authority's namespace: that it fails is its owner's affair. */
+  readonly elsewhere?: true;
 }
 
 /** The restart-only workloads to roll now, a wave at a time; never for a first install. */
@@ -41,7 +43,8 @@ export const stampsFor = (
     const place = placeOf(consumer);
     if (roll?.ripe !== true || (rolling.get(place) ?? 0) >= world.policy.maxConcurrentRollouts) continue;
     addOne(rolling, place);
-    stamps.push({ kind: 'stamp', consumer: id, stamp: roll.stamp, why: roll.why });
+    const mark = consumer.blocks ? {} : ({ elsewhere: true } as const);
+    stamps.push({ kind: 'stamp', consumer: id, stamp: roll.stamp, why: roll.why, ...mark });
   }
   return { stamps, notes };
 };

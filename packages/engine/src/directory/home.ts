@@ -173,7 +173,7 @@ export class DirectoryHome implements Home {
       if (latest <= now + CLOCK_SLACK_MS) continue;
       throw new HandoverError(
         'CLOCK_BEHIND',
-        `the clock says ${iso(now)}, but ${id} last changed at ${iso(latest)}; set the clock`,
+        `the clock says ${iso(now)}, but ${id} last changed at ${iso(latest)}; set the clock, or if it is right: handover clock --confirm --home dir:${this.path}`,
         { path: id, retry: 'later' },
       );
     }

@@ -183,6 +183,7 @@ export class PodConsumers implements EvidenceSource {
       reload,
       ownersWord: reload === 'hot',
       blocks: namespace === duties.authority.metadata.namespace,
+      namespace,
       presents: [...new Set(pods.flatMap(([, { presents }]) => [...presents]))],
       verifies: [...new Set(pods.flatMap(([, { verifies }]) => [...verifies]))],
       stripsCross: seen.some(({ shown }) => shown?.stripsCross === true),

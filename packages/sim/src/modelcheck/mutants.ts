@@ -89,7 +89,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'retirement before leaves are written',
     file: 'plan.js',
-    from: 'if (writes.some((write) => write.elsewhere !== true))',
+    from: 'if (writes.some((write) => !isElsewhere(write)))',
     to: "if (writes.length > 0 && withRole(state, 'previous') === undefined)",
     worlds: [
       'two controllers and a Leaf that appears',
