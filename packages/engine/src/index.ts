@@ -84,6 +84,7 @@ export {
   reconcileProfile,
   resolveProfile,
 } from './profile.ts';
+export { notReadyIn } from './readiness.ts';
 export { converge, isConflict, type Outcome, type Planner, reconcile } from './reconcile.ts';
 export { remarksOn } from './remarks.ts';
 export { repair } from './repair.ts';

@@ -1,7 +1,9 @@
 import type { Plan } from '@handover/core';
 import { type Outcome, observe, type Planner, reconcile, WatchedClock } from '@handover/engine';
 import { HandoverError, minute, second } from '@handover/material';
+import { withBorders } from './borders.ts';
 import { describe, sameTarget } from './describe.ts';
+import { readyButRefused } from './ready-check.ts';
 import { AUTHORITY } from './resources.ts';
 import type { Stage } from './stage.ts';
 import { Wire } from './wire.ts';
@@ -92,8 +94,9 @@ export class Controller {
     const { store, faults, found, random, strategy } = this.#stage;
     const life = this.#life;
     const changes = this.#stage.changes();
+    const decide = withBorders(strategy.plan);
     const planner: Planner = (seen, policy, now) => {
-      const plan = strategy.plan(seen, policy, now);
+      const plan = decide(seen, policy, now);
       if (plan.actions.length > 0)
         this.#stage.log(() => `${this.name} plans ${plan.actions.length}: ${describe(plan.actions)}`);
       return plan;
@@ -105,6 +108,7 @@ export class Controller {
     reconcile(wire.home, catalogue, AUTHORITY, planner)
       .then(async (outcome) => {
         if (wire.immediate) await this.#repeats(wire, outcome);
+        this.#checkReady(outcome);
         if (life === this.#life) this.#ended(outcome.plan, changes);
       })
       .catch((error: unknown) => {
@@ -113,12 +117,19 @@ export class Controller {
       .catch((error: unknown) => this.#stage.threw(error));
   }
 
+  /** Ready is never said of what does not verify. */
+  #checkReady({ sight }: Outcome): void {
+    const reason = readyButRefused(this.#stage.certificates, sight);
+    if (reason === undefined) return;
+    this.#stage.fail({ kind: 'ready', presenter: null, verifier: null, chain: [], bundle: [], reason });
+  }
+
   /** Planning on the result of one's own actions, in the same instant, gives none of them again. */
   async #repeats(wire: Wire, { plan }: Outcome): Promise<void> {
     if (plan.actions.length === 0) return;
     wire.refresh();
     const { seen, duties, now } = await observe(wire.home, this.#stage.store.catalogue, AUTHORITY);
-    const again = this.#stage.strategy.plan(seen, duties.policy, now);
+    const again = withBorders(this.#stage.strategy.plan)(seen, duties.policy, now);
     const repeated = again.actions.find((action) => plan.actions.some((done) => sameTarget(done, action)));
     if (repeated === undefined) return;
     const target =

@@ -301,12 +301,13 @@ describe('while the clock is doubted', () => {
     const story = new Story().leaf('web');
     story.run();
     const before = instant(story.now + day);
-    story.pass(80 * day);
+    story.pass(900 * day);
     story.doubt = { since: story.now, before, until: instant(story.now + 10 * minute) };
     story.run();
     const leaf = story.objects.get('web')?.leaf;
     expect(leaf?.notBefore).toBe(before - hour);
     expect(leaf?.notAfter).toBe(story.now + 90 * day);
+    expect(story.plan().actions).toEqual([]);
   });
 
   test('a first generation is not made', () => {

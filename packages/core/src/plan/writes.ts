@@ -182,7 +182,12 @@ const issueFor = (
     if (!clock.reached(held.notBefore)) return 'it is not valid yet';
     if (held.notAfter > clock.now + leaf.lifetime + 2 * SKEW) return 'it lasts longer than was asked for';
     // Never to the NotAfter it already has: a CA near its end cannot give a longer life.
-    const due = clock.reached(renewalDueAt(held, leaf.renewAt)) && notAfter > held.notAfter;
+    // One that was dated back, while the clock was doubted, has the rest of its life before it.
+    const dueAt = Math.max(
+      renewalDueAt(held, leaf.renewAt),
+      held.notAfter - (1 - leaf.renewAt) * leaf.lifetime,
+    );
+    const due = clock.reached(dueAt) && notAfter > held.notAfter;
     return due ? 'it is due for renewal' : undefined;
   })();
   const cannot = !current.hasKey || clock.reached(ca.notAfter) || !isValidYet(current, clock);
