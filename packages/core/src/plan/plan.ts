@@ -159,10 +159,7 @@ export const phaseOf = (
   if (withRole(state, 'distrusted') !== undefined) return 'Retiring';
   const own = [...policy.leaves, ...policy.bundles].filter(({ elsewhere }) => elsewhere !== true);
   const managed = new Set(own.map(({ object }) => object));
-  const behind = seen.objects.some(
-    ({ id, revision, elsewhere }) =>
-      managed.has(id) && elsewhere !== true && (revision ?? 0) < state.revision,
-  );
+  const behind = seen.objects.some(({ id, revision }) => managed.has(id) && (revision ?? 0) < state.revision);
   return behind ? 'Retiring' : 'Stable';
 };
 

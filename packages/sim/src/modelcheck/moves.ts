@@ -2,7 +2,7 @@ import { type Action, isElsewhere, type Plan, type plan as realPlan } from '@han
 import { instant } from '@handover/material';
 import { chainOf, perform, promiseOf } from './act.ts';
 import { type Deed, type ModelConsumer, type Pod, type State, ticks, type World } from './model.ts';
-import { besideNeighbour, MODES, staysWritten } from './neighbour.ts';
+import { besideNeighbour, MODES, staysWritten, TURNS } from './neighbour.ts';
 import { natureOf, observe, policyOf, sameStamp } from './observe.ts';
 
 export type Planner = typeof realPlan;
@@ -33,9 +33,10 @@ export const movesFrom = (world: World, state: State, planner: Planner): Move[] 
     });
   }
   environment(state, may);
-  if (world.neighbour !== undefined)
+  const turned = world.neighbour === undefined ? undefined : spend(state, 'turns');
+  if (turned !== undefined)
     for (const mode of MODES)
-      if (mode !== state.mode) may(`the neighbour is ${mode} now`, { ...state, mode }, false);
+      if (mode !== state.mode) may(`the neighbour ${TURNS[mode]}`, { ...turned, mode }, false);
   return moves;
 };
 
@@ -88,7 +89,9 @@ const controllers = (world: World, state: State, planner: Planner, may: May): vo
 
 /** A write that its owner undoes at once, or that never lands, is as good as none. */
 const lands = (world: World, state: State, action: Action): boolean =>
-  !('object' in action) || staysWritten(world, state, action.object);
+  'object' in action
+    ? staysWritten(world, state, action.object)
+    : action.kind !== 'stamp' || state.mode === 'honest' || !isElsewhere(action);
 
 const consumerMoves = (world: World, state: State, id: string, may: May): void => {
   const consumer = state.consumers[id];

@@ -9,6 +9,17 @@ import type { State, World } from './model.ts';
 export const MODES = ['honest', 'rewrites', 'obstructs', 'immutable', 'gone', 'claims', 'denies'] as const;
 export type Mode = (typeof MODES)[number];
 
+/** As it reads in a trace. */
+export const TURNS: Readonly<Record<Mode, string>> = {
+  honest: 'is honest from now on',
+  rewrites: 'rewrites its objects all the time',
+  obstructs: 'keeps its objects from being written',
+  immutable: 'lets writes to its objects fail',
+  gone: 'deletes its objects whenever they are there',
+  claims: 'claims whatever it likes',
+  denies: 'denies everything',
+};
+
 /** Higher than any revision of these worlds. */
 const MADE_UP = 99;
 

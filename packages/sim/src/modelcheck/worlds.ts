@@ -32,6 +32,7 @@ const evil: Nature = {
 const besideEvil = {
   neighbour: ['theirs', 'wide'],
   bundles: ['trust', 'wide'],
+  budget: { rotations: 1, turns: 1 },
   policy: { settle: duration(TICK), cacheLag: duration(TICK) },
 };
 
@@ -307,11 +308,12 @@ export const worlds: readonly World[] = [
   worldOf('a hostile neighbour', {
     natures: { a: hot('sa'), far: evil },
     ...besideEvil,
+    budget: { rotations: 1, turns: 2 },
   }),
   worldOf('a hostile neighbour, and distrust', {
     natures: { a: hot('sa'), far: evil },
     ...besideEvil,
-    budget: { rotations: 1, distrusts: 1 },
+    budget: { distrusts: 1, turns: 1 },
   }),
   worldOf('a hostile neighbour, instant', {
     natures: { a: hot('sa'), far: evil },
@@ -330,10 +332,5 @@ export const worlds: readonly World[] = [
       far: evil,
     },
     ...besideEvil,
-  }),
-  worldOf('a hostile neighbour in a directory', {
-    natures: { a: promised('sa'), far: evil },
-    ...besideEvil,
-    policy: { ...besideEvil.policy, consumersFound: false, cacheLag: duration(0), settle: duration(15_000) },
   }),
 ];
