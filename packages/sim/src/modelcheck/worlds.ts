@@ -31,7 +31,7 @@ const evil: Nature = {
 };
 const besideEvil = {
   neighbour: ['theirs', 'wide'],
-  bundles: ['trust', 'wide'],
+  bundles: ['wide'],
   budget: { rotations: 1, turns: 1 },
   policy: { settle: duration(TICK), cacheLag: duration(TICK) },
 };
@@ -308,7 +308,7 @@ export const worlds: readonly World[] = [
   worldOf('a hostile neighbour', {
     natures: { a: hot('sa'), far: evil },
     ...besideEvil,
-    budget: { rotations: 1, turns: 2 },
+    budget: { rotations: 1, turns: 1 },
   }),
   worldOf('a hostile neighbour, and distrust', {
     natures: { a: hot('sa'), far: evil },
