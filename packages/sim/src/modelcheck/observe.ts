@@ -101,7 +101,7 @@ export const policyOf = (world: World, state: State): Policy => ({
   leaves: Object.entries(state.leaves).map(([object, leaf]) => ({
     object,
     spec: String(leaf.spec),
-    lifetime: world.timed === undefined ? duration(90 * day) : ticks(world, world.timed.leafLifetime),
+    lifetime: world.timed === undefined ? duration(3000 * day) : ticks(world, world.timed.leafLifetime),
     renewAt: 0.66,
     createdAt: leaf.createdAt,
     ...(isTheirs(world, object) ? { elsewhere: true } : {}),
