@@ -89,8 +89,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'retirement before leaves are written',
     file: 'plan.js',
-    from: 'if (writes.some((write) => !isElsewhere(write)))',
-    to: "if (writes.length > 0 && withRole(state, 'previous') === undefined)",
+    from: 'const { writes, notes: writeNotes } = writesFor(world);',
+    to: "const { writes: all, notes: writeNotes } = writesFor(world); const writes = withRole(state, 'previous') === undefined ? all : [];",
     worlds: [
       'two controllers and a Leaf that appears',
       'a Leaf and a consumer appear',
