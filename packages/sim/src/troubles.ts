@@ -154,6 +154,8 @@ const leapAhead = (world: World): void => {
   world.later(random.between(5 * second, 8 * minute), () => {
     store.leap = 0;
     world.log(() => 'the home’s clock is right again');
+    // A plan that was made before is no longer how things are.
+    world.consumersChanged();
     noticed();
     world.notify();
   });
