@@ -49,6 +49,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'drop a generation everywhere at once; first says who would fail',
     load: () => import('./commands/distrust.ts'),
   },
+  clock: {
+    summary: 'accept a clock that leapt ahead, or one that is behind what is written',
+    load: () => import('./commands/clock.ts'),
+  },
   inspect: {
     summary: 'what is in PEM files: chain, dates, names, key ids, fingerprints, and what looks wrong',
     load: () => import('./commands/inspect.ts'),

@@ -12,6 +12,8 @@ export interface Around {
   readonly stdin?: string | undefined;
   readonly terminal?: boolean | undefined;
   readonly now?: Instant | undefined;
+  /** Since boot: the clock has been set unless it goes with `now`. */
+  readonly sinceBoot?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -45,7 +47,7 @@ export const handover = async (args: readonly string[], around: Around = {}): Pr
     },
     colours: false,
     now: () => around.now ?? NOW,
-    sinceBoot: () => (around.now ?? NOW) - BOOT,
+    sinceBoot: () => around.sinceBoot ?? (around.now ?? NOW) - BOOT,
     untilStopped: () => around.signal ?? new AbortController().signal,
     exitCode: 0,
   };

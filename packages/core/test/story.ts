@@ -33,6 +33,7 @@ export class Story {
   distrust: number[] = [];
   adoptable: Anchor[] = [];
   steadySince: Instant | undefined;
+  doubt: Observed['clockDoubt'];
   policy: Policy = {
     lifetime: LIFETIME,
     rotate: { at: 0.8 },
@@ -68,6 +69,7 @@ export class Story {
       distrust: this.distrust,
       adoptable: this.adoptable,
       ...(this.steadySince === undefined ? {} : { steadySince: this.steadySince }),
+      ...(this.doubt === undefined ? {} : { clockDoubt: this.doubt }),
     };
   }
 

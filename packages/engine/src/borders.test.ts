@@ -90,6 +90,22 @@ describe('An object of another namespace', () => {
     },
   );
 
+  test('that is a bundle of the authority and claims to hold a leaf of it is rewritten', async () => {
+    const resources = catalogue(`${THEIRS}---
+apiVersion: handover.dev/v1alpha1
+kind: TrustBundle
+metadata: {name: spread}
+spec:
+  sources: [{authority: default/mesh}]
+  targets: [{configMap: {name: trust, key: ca.crt}}]
+`);
+    await converge(world.home, resources, ID);
+    const data = { 'ca.crt': 'junk' };
+    world.objects.put('evil/configmaps/trust/ca.crt', { data, record: forged(data) });
+    await converge(world.home, resources, ID);
+    expect(await bundle('evil/configmaps/trust/ca.crt')).toEqual(await bundle(OWN));
+  });
+
   test('to which a record was copied with its seal is not believed', async () => {
     const resources = catalogue(THEIRS);
     await converge(world.home, resources, ID);

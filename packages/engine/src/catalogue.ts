@@ -30,10 +30,16 @@ export const secretOf = (leaf: Leaf): ObjectId =>
   `${leaf.metadata.namespace}/secrets/${leaf.spec.secretName}`;
 export const ownBundleOf = (authority: Authority): ObjectId =>
   `${authority.metadata.namespace}/configmaps/${authority.spec.bundle.configMapName}/ca.crt`;
-/** Whether an object lies outside the authority's namespace. What has no namespace is its own: only administrators write there. */
-export const isElsewhere = (object: ObjectId, { metadata }: Authority): boolean => {
+/**
+ * Whether an object lies outside the authority's namespace, where others write. What has no namespace is the administrators', and in a
+ * home with one owner nothing is another's.
+ */
+export const liesElsewhere = (
+  object: ObjectId,
+  { authority, oneOwner }: { readonly authority: Authority; readonly oneOwner: boolean },
+): boolean => {
   const [namespace] = object.split('/', 1);
-  return namespace !== '-' && namespace !== metadata.namespace;
+  return !oneOwner && namespace !== '-' && namespace !== authority.metadata.namespace;
 };
 export const profileObjectOf = (profile: TlsProfile): ObjectId =>
   `${profile.metadata.namespace}/configmaps/${profile.spec.configMapName}/profile.json`;

@@ -5,8 +5,8 @@ export {
   type Catalogue,
   catalogueOf,
   idOf,
-  isElsewhere,
   type Labels,
+  liesElsewhere,
   ownBundleOf,
   ownLabels,
   profileObjectOf,
@@ -18,6 +18,7 @@ export {
 } from './catalogue.ts';
 export { advance, type CertgenOptions, type CertgenResult, certgen, takingOver } from './certgen.ts';
 export { processHere } from './directory/asker.ts';
+export { type ClockReport, clockReport, confirmClock } from './directory/confirm-clock.ts';
 export { diskFiles, type FileFacts, type Files, type Ownership } from './directory/files.ts';
 export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';
 export { ROTATION_ID } from './directory/requests.ts';
@@ -93,6 +94,7 @@ export {
   reconcileProfile,
   resolveProfile,
 } from './profile.ts';
+export { notReadyIn } from './readiness.ts';
 export { converge, isConflict, type Outcome, type Planner, reconcile } from './reconcile.ts';
 export { remarksOn } from './remarks.ts';
 export { repair } from './repair.ts';

@@ -1,7 +1,7 @@
 import type { ConsumerSeen, ObjectSeen, Observed } from '@handover/core';
 import { type Certificate, HandoverError, type Instant } from '@handover/material';
 import { type Adoption, adoptionOf, anchorsOf, orphanedBy } from './adoption.ts';
-import { type Catalogue, isElsewhere } from './catalogue.ts';
+import { type Catalogue, liesElsewhere } from './catalogue.ts';
 import { extrasFor } from './extras.ts';
 import { type Duties, policyFor } from './policy-for.ts';
 import type {
@@ -78,6 +78,10 @@ const keeperOf = (object: ObjectId, blocks: boolean): ConsumerSeen => ({
   workload: undefined,
 });
 
+/** Outside its namespace, and in the hands of those there: a bundle that lacks a source is the administrators' to mend. */
+export const isAnothers = (object: ObjectId, duties: Duties): boolean =>
+  liesElsewhere(object, duties) && duties.bundles.get(object)?.missing === undefined;
+
 const CONCURRENT_READS = 32;
 
 /** `each` for all items, a few at a time. */
@@ -125,22 +129,20 @@ const datesOf = (record: AuthorityRecord | undefined, objects: readonly ObjectSe
 async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sight> {
   const now = home.clock.now();
   const steadySince = home.clock.steadySince();
+  const clockDoubt = home.clock.doubt?.();
   const catalogue = (await home.resources?.catalogue()) ?? given;
   const extras = await extrasFor(home, catalogue, id);
   const before = await home.authorities.load(id);
   const duties = policyFor(catalogue, id, home.facts, extras, before);
   const requests = await home.requests.pending(id);
-  const claimed = new Set(await home.objects.issuedBy(id, new Set(duties.leaves.keys())));
+  const asked = new Set([...duties.leaves.keys(), ...duties.bundles.keys()]);
+  const claimed = new Set(await home.objects.issuedBy(id, asked));
 
   const read = new Map<ObjectId, StoredObject>();
-  await inParallel(
-    [...duties.leaves.keys(), ...duties.bundles.keys(), ...claimed],
-    CONCURRENT_READS,
-    async (object) => {
-      const found = await home.objects.read(object);
-      if (found !== undefined) read.set(object, found);
-    },
-  );
+  await inParallel([...asked, ...claimed], CONCURRENT_READS, async (object) => {
+    const found = await home.objects.read(object);
+    if (found !== undefined) read.set(object, found);
+  });
   const stored = await believed(read, {
     authorities: home.authorities,
     declared: catalogue.authorities,
@@ -165,7 +167,7 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
     const hooked = duties.leaves.get(object)?.spec.reload !== undefined && home.reloads !== undefined;
     const told = hooked ? await home.reloads?.told(object) : undefined;
     const known = inPlannersOrder(hooked ? sinceTold(seen, told, now) : seen, extras?.certificates ?? []);
-    objects.push(isElsewhere(object, duties.authority) ? { ...known, elsewhere: true } : known);
+    objects.push(isAnothers(object, duties) ? { ...known, elsewhere: true } : known);
   }
   const later = home.clock.now();
   if (datesOf(record, objects).some((date) => date > now && date <= later)) meanwhile();
@@ -187,16 +189,14 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
     seen: {
       authority: record?.state,
       objects,
-      consumers: [
-        ...consumers,
-        ...inUse.map((object) => keeperOf(object, !isElsewhere(object, duties.authority))),
-      ],
+      consumers: [...consumers, ...inUse.map((object) => keeperOf(object, !liesElsewhere(object, duties)))],
       rotate: [...requests.rotate, ...annotated('handover.dev/rotate')],
       distrust: [...requests.distrust, ...annotated('handover.dev/distrust').map(Number)],
       adoptable: adoption === undefined ? [] : anchorsOf(adoption),
       ...(adoption?.key === undefined ? {} : { adoptableKey: true }),
       ...(adoption === undefined ? {} : { orphaned: orphanedBy(duties, stored, adoption, now) }),
       ...(steadySince === undefined ? {} : { steadySince }),
+      ...(clockDoubt === undefined ? {} : { clockDoubt }),
     },
   };
 }

@@ -5,7 +5,7 @@ import {
   authorityRef,
   type Catalogue,
   idOf,
-  isElsewhere,
+  liesElsewhere,
   ownBundleOf,
   secretOf,
   targetsOf,
@@ -27,6 +27,8 @@ const NOTHING: Extras = { certificates: [], leading: 0, missing: undefined };
 export interface Duties {
   readonly id: AuthorityId;
   readonly authority: Authority;
+  /** Every namespace here has the same owner. */
+  readonly oneOwner: boolean;
   readonly policy: Policy;
   readonly leaves: ReadonlyMap<ObjectId, Leaf>;
   /** Extra certificates of each bundle target. */
@@ -89,6 +91,7 @@ export function policyFor(
   record?: AuthorityRecord,
 ): Duties {
   const authority = authorityIn(catalogue, id);
+  const { oneOwner = false } = facts;
   const { rotation, lifetime } = authority.spec;
   const leaves = new Map<ObjectId, Leaf>();
   const refused: { leaf: string; why: string }[] = [];
@@ -109,6 +112,7 @@ export function policyFor(
   return {
     id,
     authority,
+    oneOwner,
     leaves,
     bundles,
     targets,
@@ -131,14 +135,17 @@ export function policyFor(
           spec: specOf(leaf),
           lifetime: leaf.spec.lifetime,
           renewAt: leaf.spec.renew.at,
-          ...(isElsewhere(object, authority) ? { elsewhere: true } : {}),
+          ...(liesElsewhere(object, { authority, oneOwner }) ? { elsewhere: true } : {}),
           ...(createdAt === undefined ? {} : { createdAt }),
         };
       }),
       bundles: [...bundles].map(([object, extra]) => ({
         object,
         extra: extra.certificates.map(anchorOf),
-        ...(isElsewhere(object, authority) ? { elsewhere: true } : {}),
+        // Without one of its sources it is the administrators' to mend, wherever it lies.
+        ...(extra.missing === undefined && liesElsewhere(object, { authority, oneOwner })
+          ? { elsewhere: true }
+          : {}),
       })),
     },
   };

@@ -1,5 +1,6 @@
 import type {
   AuthorityState,
+  ClockDoubt,
   ConsumerSeen,
   KeyAlgorithm,
   KeySource,
@@ -210,6 +211,8 @@ export interface Clock {
   now(): Instant;
   /** Since when it has been seen to run evenly; undefined: always. */
   steadySince(): Instant | undefined;
+  /** Why it is not believed yet, after a leap ahead. */
+  readonly doubt?: () => ClockDoubt | undefined;
   /** Every time that it was seen to be set back. What is dated in between may be from before or from after. */
   readonly setBacks?: () => readonly SetBack[];
 }
@@ -249,6 +252,8 @@ export interface Home {
 
 export interface HomeFacts {
   readonly consumersFound: boolean;
+  /** Every namespace here has the same owner: none is another's. Default: false. */
+  readonly oneOwner?: boolean | undefined;
   readonly cacheLag: Duration;
   /** Namespace that TrustBundles may take Secrets and ConfigMaps from. */
   readonly trustNamespace: string;

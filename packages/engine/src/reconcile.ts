@@ -1,5 +1,5 @@
-import { type Plan, plan } from '@handover/core';
-import { HandoverError, type Instant } from '@handover/material';
+import { type Action, isElsewhere, type Plan, plan, type Swap } from '@handover/core';
+import { HandoverError, type Instant, instant } from '@handover/material';
 import { act } from './act.ts';
 import type { Catalogue } from './catalogue.ts';
 import { fairShare } from './fair-share.ts';
@@ -15,6 +15,8 @@ export interface Outcome {
   readonly again: Instant | undefined;
   /** Programs that could not be told, with the reason. */
   readonly untold: readonly string[];
+  /** What could not be done in other namespaces, with the reason: nothing here waits for it. */
+  readonly refused: readonly string[];
 }
 
 const CONCURRENT_WRITES = 8;
@@ -44,6 +46,24 @@ async function decide(
 export const isConflict = (error: unknown): boolean =>
   error instanceof HandoverError && error.code === 'CONFLICT';
 
+const isSwap = (action: Action): action is Swap => 'expect' in action && !('object' in action);
+
+const clockWasSet = (id: AuthorityId): HandoverError =>
+  new HandoverError('CONFLICT', `the clock was set while ${id} was looked at; looking again`, {
+    retry: 'now',
+    path: id,
+  });
+
+/** Soon enough for the reason to be seen and told, while the home remembers it. */
+const REFUSED_AGAIN_MS = 2_000;
+
+/** At once while something was done; what was refused elsewhere is tried again later, so that it keeps nobody busy. */
+const againFor = ({ actions, wakeAt }: Plan, now: Instant, refused: number): Instant | undefined => {
+  if (actions.length > refused) return now;
+  if (refused === 0) return wakeAt;
+  return instant(Math.min(now + REFUSED_AGAIN_MS, wakeAt ?? Number.POSITIVE_INFINITY));
+};
+
 /** Read, plan, act on each, say when to come back. */
 export async function reconcile(
   home: Home,
@@ -55,21 +75,31 @@ export async function reconcile(
   const made =
     home.fairly === true ? { ...whole, actions: fairShare(whole.actions, sight, home.random) } : whole;
   const failures: unknown[] = [];
+  const refused: string[] = [];
   await inParallel(made.actions, CONCURRENT_WRITES, async (action) => {
+    // A CA would be dated by a clock that the plan knows nothing of.
+    if (isSwap(action) && home.clock.steadySince() !== sight.seen.steadySince) {
+      failures.push(clockWasSet(id));
+      return;
+    }
     // An object that cannot be written does not hold up the others.
-    await act(home, sight, action).catch((error: unknown) => failures.push(error));
+    await act(home, sight, action).catch((error: unknown) => {
+      if (isElsewhere(action) && error instanceof HandoverError) refused.push(error.message);
+      else failures.push(error);
+    });
   });
   if (failures.length > 0) throw failures.find(isConflict) ?? failures[0];
   const untold = await tellPrograms(home, sight.duties);
   const { record } = sight;
   if (record !== undefined) await home.requests.settle(id, record.state);
-  return { sight, plan: made, untold, again: made.actions.length > 0 ? sight.now : made.wakeAt };
+  return { sight, plan: made, untold, refused, again: againFor(made, sight.now, refused.length) };
 }
 
 /** Reconciles until there is nothing to do at this moment. The bound only keeps a bug from spinning for ever. */
 export async function converge(home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Outcome> {
   for (let pass = 0; ; pass++) {
     const outcome = await reconcile(home, catalogue, id);
-    if (outcome.plan.actions.length === 0 || pass === 64) return outcome;
+    // What is refused elsewhere is refused again.
+    if (outcome.plan.actions.length <= outcome.refused.length || pass === 64) return outcome;
   }
 }

@@ -1,7 +1,6 @@
 import { plan } from '@handover/core';
 import { act } from './act.ts';
-import { isElsewhere } from './catalogue.ts';
-import { inPlannersOrder, type Sight } from './observe.ts';
+import { inPlannersOrder, isAnothers, type Sight } from './observe.ts';
 import type { Home, ObjectId, StoredObject } from './ports.ts';
 import { believed } from './seal.ts';
 import { seenAs } from './stored-object.ts';
@@ -30,7 +29,7 @@ async function lookAgain(home: Home, last: Sight, objects: readonly ObjectId[]):
     const known = [...record.certificates.values()];
     const object = seenAs(id, found, duties.id, known, now, extras.missing ?? found.obstacle);
     const ordered = inPlannersOrder(object, extras.certificates);
-    again.set(id, isElsewhere(id, duties.authority) ? { ...ordered, elsewhere: true } : ordered);
+    again.set(id, isAnothers(id, duties) ? { ...ordered, elsewhere: true } : ordered);
     stored.set(id, found);
   }
   return { ...last, stored, now, seen: { ...seen, objects: [...again.values()] } };

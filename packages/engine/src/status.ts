@@ -14,6 +14,7 @@ import { type HistoryStatus, historyOf } from './ledger/history-status.ts';
 import { observe, type Sight } from './observe.ts';
 import type { AuthorityId, Home } from './ports.ts';
 import { resolveProfile } from './profile.ts';
+import { notReadyIn } from './readiness.ts';
 import { remarksOn } from './remarks.ts';
 import { readableCertificates } from './stored-object.ts';
 
@@ -21,6 +22,10 @@ export interface AuthorityStatus {
   readonly namespace: string;
   readonly name: string;
   readonly phase: string;
+  /** Every leaf that it vouches for is valid now, and every bundle accepts it. */
+  readonly ready: boolean;
+  /** Why it is not ready, in sentences. */
+  readonly notReady: readonly string[];
   readonly generations: readonly {
     readonly generation: number;
     readonly role: string;
@@ -93,6 +98,7 @@ export interface Status {
   readonly remarks: readonly string[];
 }
 
+const MOST_NAMED = 50;
 const iso = (at: Instant): string => new Date(at).toISOString();
 
 const issuerNumber = (sight: Sight, object: ObjectSeen | undefined): number | null =>
@@ -109,6 +115,7 @@ export const authorityStatus = (sight: Sight, made: Plan): AuthorityStatus => {
   const { duties, record, seen } = sight;
   const { namespace, name } = duties.authority.metadata;
   const trusted = record === undefined ? [] : trustedOf(record);
+  const problems = notReadyIn(sight);
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
   const held = [...duties.leaves].map(([secret, leaf]): LeafStatus => {
     const object = objects.get(secret);
@@ -137,6 +144,8 @@ export const authorityStatus = (sight: Sight, made: Plan): AuthorityStatus => {
     namespace,
     name,
     phase: made.phase,
+    ready: problems.length === 0,
+    notReady: problems.slice(0, MOST_NAMED),
     generations: (record?.state.generations ?? []).map(({ number, role, anchors }) => ({
       generation: number,
       role,
@@ -145,7 +154,9 @@ export const authorityStatus = (sight: Sight, made: Plan): AuthorityStatus => {
       notAfter: iso(anchors[0].notAfter),
     })),
     bundleHash: trusted.length === 0 ? undefined : bundleOf(trusted).hash,
-    blockedBy: made.blockedBy.slice(0, 50).map((blocker) => ({ ...blocker, since: iso(blocker.since) })),
+    blockedBy: made.blockedBy
+      .slice(0, MOST_NAMED)
+      .map((blocker) => ({ ...blocker, since: iso(blocker.since) })),
     leaves: [...held, ...refused],
     consumers: consumersOf(sight),
     wakeAt: made.wakeAt === undefined ? null : iso(made.wakeAt),

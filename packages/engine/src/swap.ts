@@ -1,5 +1,5 @@
 import { applyTransition, type Made, SKEW, type Swap } from '@handover/core';
-import { after, type Certificate } from '@handover/material';
+import { after, type Certificate, instant } from '@handover/material';
 import { issuerOf, signerOf } from './act.ts';
 import { stepOf, withStep } from './ledger/history.ts';
 import type { Sight } from './observe.ts';
@@ -44,6 +44,8 @@ export async function swapAuthority(home: Home, sight: Sight, swap: Swap): Promi
   const { duties, record } = sight;
   const { mint, cross } = neededBy(swap);
   const at = home.clock.now();
+  // A distrust does not wait for a doubted clock: what it makes is valid by what the clock showed before as well.
+  const notBefore = after(instant(Math.min(at, home.clock.doubt?.()?.before ?? at)), -SKEW);
   const issuer = issuerOf(home, sight, swap);
   const certificates = new Map<string, Certificate>(record?.certificates);
   const keys = new Map(record?.keys);
@@ -55,7 +57,7 @@ export async function swapAuthority(home: Home, sight: Sight, swap: Swap): Promi
       generation: mint,
       key: duties.authority.spec.key,
       nameConstraints: duties.authority.spec.nameConstraints,
-      notBefore: after(at, -SKEW),
+      notBefore,
       notAfter: after(at, duties.policy.lifetime),
     });
     ca = made.certificate;
@@ -74,7 +76,7 @@ export async function swapAuthority(home: Home, sight: Sight, swap: Swap): Promi
     x = await issuer.cross({
       subject,
       by: signerOf(sight, cross.by),
-      notBefore: after(at, -SKEW),
+      notBefore,
       notAfter: subject.notAfter,
     });
     certificates.set(x.fingerprint, x);

@@ -35,6 +35,34 @@ describe('A clock that is watched', () => {
     expect(clock.setBacks()).toEqual([]);
   });
 
+  test('is doubted after it leapt ahead by more than an hour, until it has run evenly for ten minutes', () => {
+    const { clock, pass } = world();
+    pass(1_000, 3_600_000);
+    expect(clock.doubt()).toBeUndefined();
+    pass(1_000, 3_600_001);
+    expect(clock.doubt()).toEqual({ since: 8_202_001, before: 4_602_000, until: 8_802_001 });
+    pass(599_999);
+    expect(clock.doubt()).toBeDefined();
+    pass(1);
+    expect(clock.doubt()).toBeUndefined();
+  });
+
+  test('is doubted no longer once it is set back', () => {
+    const { clock, pass } = world();
+    pass(1_000, 86_400_000);
+    expect(clock.doubt()).toBeDefined();
+    pass(1_000, -86_400_000);
+    expect(clock.doubt()).toBeUndefined();
+  });
+
+  test('is doubted for longer when it leaps again meanwhile', () => {
+    const { clock, pass } = world();
+    pass(1_000, 86_400_000);
+    clock.now();
+    pass(500_000, 10_000);
+    expect(clock.doubt()?.until).toBe(clock.now() + 600_000);
+  });
+
   test('remembers between which times it was set back', () => {
     const { clock, pass } = world();
     pass(1_000, -300_000);

@@ -1,4 +1,6 @@
+import type { ClockDoubt } from '@handover/core';
 import { type Instant, instant } from '@handover/material';
+import { type Belief, believe } from './clock-doubt.ts';
 import type { Clock, SetBack } from './ports.ts';
 
 /** A clock of somebody else's, watched against our own monotonic one whenever it is read. */
@@ -8,6 +10,7 @@ export class WatchedClock implements Clock {
   readonly #tolerance: number;
   readonly #setBacks: SetBack[] = [];
   #steadySince: Instant | undefined;
+  #belief: Belief | undefined;
   #last: { readonly shown: Instant; readonly at: number } | undefined;
 
   /** `steadySince`: from when on it is believed; undefined: always. */
@@ -27,9 +30,12 @@ export class WatchedClock implements Clock {
     const at = this.#monotonic();
     if (this.#last !== undefined) {
       const expected = instant(this.#last.shown + at - this.#last.at);
-      if (Math.abs(shown - expected) > this.#tolerance) this.#steadySince = shown;
+      const leapt = Math.abs(shown - expected) > this.#tolerance;
+      if (leapt) this.#steadySince = shown;
+      if (this.#belief !== undefined) this.#belief = believe(this.#belief, shown, at, leapt);
       if (shown < expected - this.#tolerance) this.#setBacks.push({ from: expected, to: shown });
     }
+    this.#belief ??= { offset: shown - at, doubt: undefined };
     this.#last = { shown, at };
     return shown;
   }
@@ -38,6 +44,11 @@ export class WatchedClock implements Clock {
     this.now();
     return this.#steadySince;
   }
+
+  readonly doubt = (): ClockDoubt | undefined => {
+    this.now();
+    return this.#belief?.doubt;
+  };
 
   readonly setBacks = (): readonly SetBack[] => {
     this.now();

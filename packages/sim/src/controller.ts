@@ -2,6 +2,7 @@ import type { Plan } from '@handover/core';
 import { type Outcome, observe, type Planner, reconcile, WatchedClock } from '@handover/engine';
 import { HandoverError, minute, second } from '@handover/material';
 import { describe, sameTarget } from './describe.ts';
+import { readyButRefused } from './ready-check.ts';
 import { AUTHORITY } from './resources.ts';
 import type { Stage } from './stage.ts';
 import { Wire } from './wire.ts';
@@ -105,6 +106,7 @@ export class Controller {
     reconcile(wire.home, catalogue, AUTHORITY, planner)
       .then(async (outcome) => {
         if (wire.immediate) await this.#repeats(wire, outcome);
+        this.#checkReady(outcome);
         if (life === this.#life) this.#ended(outcome.plan, changes);
       })
       .catch((error: unknown) => {
@@ -113,9 +115,17 @@ export class Controller {
       .catch((error: unknown) => this.#stage.threw(error));
   }
 
+  /** Ready is never said of what does not verify. */
+  #checkReady({ sight }: Outcome): void {
+    const reason = readyButRefused(this.#stage.certificates, sight);
+    if (reason === undefined) return;
+    this.#stage.fail({ kind: 'ready', presenter: null, verifier: null, chain: [], bundle: [], reason });
+  }
+
   /** Planning on the result of one's own actions, in the same instant, gives none of them again. */
-  async #repeats(wire: Wire, { plan }: Outcome): Promise<void> {
-    if (plan.actions.length === 0) return;
+  async #repeats(wire: Wire, { plan, refused }: Outcome): Promise<void> {
+    // What was refused in another namespace is tried again.
+    if (plan.actions.length === 0 || refused.length > 0) return;
     wire.refresh();
     const { seen, duties, now } = await observe(wire.home, this.#stage.store.catalogue, AUTHORITY);
     const again = this.#stage.strategy.plan(seen, duties.policy, now);

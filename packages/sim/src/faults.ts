@@ -26,6 +26,8 @@ export const FAULTS = [
   'adoption',
   'strips',
   'stranger',
+  'clock-leaps',
+  'neighbour',
 ] as const;
 
 export type FaultName = (typeof FAULTS)[number];
@@ -56,6 +58,8 @@ const SHARE: Readonly<Record<FaultName, number>> = {
   adoption: 0.2,
   strips: 0.15,
   stranger: 0.4,
+  'clock-leaps': 0.2,
+  neighbour: 0.3,
 };
 
 /** Drawn by lot; those asked for by name are there in every world. */

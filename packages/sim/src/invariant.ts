@@ -2,6 +2,7 @@ import { type AuthorityState, type Generation, type Policy, type Transition, wit
 import { instant } from '@handover/material';
 import type { Certificates } from './certificates.ts';
 import { type Class, Handshakes, type Pair } from './handshakes.ts';
+import { isForeign } from './resources.ts';
 import type { Store } from './store.ts';
 
 /** What went wrong first, with enough to replay it. */
@@ -9,7 +10,15 @@ export interface Failure {
   readonly seed: number;
   /** Seconds since the story began. */
   readonly at: number;
-  readonly kind: 'handshake' | 'stable' | 'bundle' | 'key' | 'distrust' | 'idempotence' | 'liveness';
+  readonly kind:
+    | 'handshake'
+    | 'stable'
+    | 'bundle'
+    | 'key'
+    | 'distrust'
+    | 'idempotence'
+    | 'liveness'
+    | 'ready';
   readonly presenter: string | null;
   readonly verifier: string | null;
   /** Leaf first. */
@@ -144,7 +153,7 @@ export class Invariant {
     const state = this.#store.state;
     const previous = state === undefined ? undefined : withRole(state, 'previous');
     if (previous === undefined) return;
-    if (!this.#store.managed.has(id) || this.#store.revisionOf(id) === undefined) return;
+    if (!this.#store.managed.has(id) || this.#store.revisionOf(id) === undefined || isForeign(id)) return;
     const held = this.#store.latest(id)?.anchors ?? [];
     for (const anchor of previous.anchors) {
       if (anchor.notAfter <= this.#store.now || held.includes(anchor.fingerprint)) continue;

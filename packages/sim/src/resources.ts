@@ -18,6 +18,10 @@ export const fieldId = (name: string): ObjectId => `${NAMESPACE}/configmaps/${na
 export const isSecret = (id: ObjectId): boolean => id.startsWith(`${NAMESPACE}/secrets/`);
 /** The authority's own bundle, which whoever has no bundle of its own reads. */
 export const SHARED: ObjectId = `${NAMESPACE}/configmaps/trust/ca.crt`;
+/** Of another namespace than the authority's. */
+export const isForeign = (id: ObjectId): boolean => !id.startsWith(`${NAMESPACE}/`);
+/** A Secret that another namespace's owner made up. */
+export const PLANTED: ObjectId = `${ELSEWHERES}/secrets/planted`;
 export const ELSEWHERE: ObjectId = `${ELSEWHERES}/configmaps/trust/ca.crt`;
 
 const nameOf = (id: ObjectId): string => id.split('/')[2] ?? id;

@@ -122,4 +122,21 @@ describe('the checker sees through a planner that', () => {
     const broken = sabotaged((seen, policy, now) => ({ ...plan(seen, policy, now), blockedBy: [] }));
     expect(await shows(broken, 'liveness')).toBe(true);
   });
+
+  it('believes a clock that leaps ahead', async () => {
+    const broken = sabotaged(({ clockDoubt: _ignored, ...seen }, policy, now) => plan(seen, policy, now));
+    expect(await shows(broken, 'handshake', ['clock-leaps'])).toBe(true);
+  });
+
+  it('takes what another namespace claims for its own', async () => {
+    const home = <T extends { readonly elsewhere?: boolean }>({ elsewhere: _border, ...rest }: T) => rest;
+    const broken = sabotaged((seen, policy, now) =>
+      plan(
+        { ...seen, objects: seen.objects.map(home) },
+        { ...policy, leaves: policy.leaves.map(home), bundles: policy.bundles.map(home) },
+        now,
+      ),
+    );
+    expect(await shows(broken, 'liveness', ['neighbour'])).toBe(true);
+  });
 });

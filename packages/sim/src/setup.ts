@@ -262,6 +262,10 @@ export const setUp = (random: Random, wishes: Wishes): Setup => {
   // An adopted CA is replaced at once, one close to its end by its schedule.
   if (drawn.has('adoption') || drawn.has('expiry')) drawn.delete('schedule');
   const found = described || !ours || random.chance(0.7);
+  // A process that starts while the clock is wrong cannot know it.
+  if (drawn.has('clock-leaps') && wishes.faults === undefined)
+    for (const name of ['crash', 'two-controllers'] as const) drawn.delete(name);
+  if (!found) drawn.delete('neighbour');
   if (!found) drawn.delete('strips');
   const settle = random.pick([minute, 3 * minute]);
   const strict = drawn.has('adoption') || drawn.has('strips');

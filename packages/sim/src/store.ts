@@ -12,7 +12,7 @@ import {
 } from '@handover/engine';
 import { HandoverError, type Instant, instant } from '@handover/material';
 import type { Certificates } from './certificates.ts';
-import { AUTHORITY, NAMESPACES, SHARED } from './resources.ts';
+import { AUTHORITY, isForeign, NAMESPACES, SHARED } from './resources.ts';
 
 /** What a reader of an object gets, as of one write: what its bytes hold, whatever is said about them. */
 export interface Content {
@@ -46,6 +46,8 @@ export class Store {
   #version = 0;
   /** How far its clock is from the truth. */
   offset = 0;
+  /** How far it has leapt ahead for the moment. */
+  leap = 0;
   away = false;
   authority: AuthorityRecord | undefined;
   rotate: readonly string[] = [];
@@ -60,7 +62,7 @@ export class Store {
   }
 
   get now(): Instant {
-    return instant(Math.round(this.#time() + this.offset));
+    return instant(Math.round(this.#time() + this.offset + this.leap));
   }
 
   get version(): number {
@@ -122,7 +124,7 @@ export class Store {
   /** Whether every object there is was made from this revision: the phase is Stable, or about to be said so. */
   upToDate(revision: number): boolean {
     for (const id of this.managed)
-      if (this.#entries.has(id) && (this.revisionOf(id) ?? 0) < revision) return false;
+      if (this.#entries.has(id) && !isForeign(id) && (this.revisionOf(id) ?? 0) < revision) return false;
     return true;
   }
 
@@ -173,6 +175,11 @@ export class Store {
   overwrite(id: ObjectId, data: StoredObject['data']): void {
     const { record, claim } = this.object(id) ?? {};
     this.#keep(id, { data, record, seal: claim?.seal }, this.#time());
+  }
+
+  /** Another namespace's owner makes up what is noted beside the data, or takes it away; the data stays as it is. */
+  forge(id: ObjectId, data: StoredObject['data'], record: StoredObject['record']): void {
+    this.#keep(id, { data, record }, this.#time());
   }
 
   /** Somebody edits what is not ours (a label): the version moves, the content stays. */

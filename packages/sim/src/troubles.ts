@@ -1,7 +1,8 @@
 import type { Transition } from '@handover/core';
-import { minute, second } from '@handover/material';
+import { day, minute, second } from '@handover/material';
 import { Controller } from './controller.ts';
 import type { FaultName } from './faults.ts';
+import { AUTHORITY, ELSEWHERE, PLANTED } from './resources.ts';
 import type { World } from './world.ts';
 
 /** Puts on the agenda what will happen to this world: the rotation it is about, and all that goes wrong meanwhile. */
@@ -44,6 +45,8 @@ export const troubles = (world: World): void => {
     });
   });
   often('clock-jumps', 3, () => jumpClock(world));
+  often('clock-leaps', 2, () => leapAhead(world));
+  if (faults.has('neighbour')) during(0, 0.2, () => beHostile(world));
   often('controller-clock-jumps', 3, () => {
     world.happened('controller-clock-jumps');
     for (const controller of world.controllers) controller.jump();
@@ -133,4 +136,53 @@ export const jumpClock = (world: World): void => {
   });
   // What starts right after it is dated by the other clock, and reads what was there before.
   if (world.setup.faults.has('evictions')) world.later(random.between(0, 10 * second), () => evictOne(world));
+};
+
+/** The home's clock shows a far future for a while, and is then right again. */
+const leapAhead = (world: World): void => {
+  const { store, random } = world;
+  if (!world.stormy || store.leap > 0) return;
+  const noticed = (): void => {
+    for (const controller of world.controllers) controller.checkClock();
+  };
+  store.leap = Math.round(random.between(1, random.chance(0.5) ? 4 : 2_000) * day);
+  world.happened('clock-leaps');
+  world.log(() => `the home's clock leaps ahead by ${Math.round(store.leap / day)} days`);
+  noticed();
+  world.notify();
+  // Less than it takes to be believed.
+  world.later(random.between(5 * second, 8 * minute), () => {
+    store.leap = 0;
+    world.log(() => 'the home’s clock is right again');
+    // A plan that was made before is no longer how things are.
+    world.consumersChanged();
+    noticed();
+    world.notify();
+  });
+};
+
+/**
+ * The owner of another namespace plants a Secret with a record that it made up, and again and again takes away, or makes up,
+ * what is noted beside the bundle that lies there, without a seal.
+ */
+const beHostile = (world: World): void => {
+  const { store, random, setup } = world;
+  const forged = {
+    digest: '',
+    revisions: { [AUTHORITY]: 1_000_000 },
+    anchors: [],
+    changedAt: store.now,
+    issuedBy: AUTHORITY,
+  };
+  store.forge(PLANTED, {}, forged);
+  world.happened('neighbour');
+  const meddle = (): void => {
+    const object = store.object(ELSEWHERE);
+    if (!world.stormy) return;
+    if (object !== undefined)
+      store.forge(ELSEWHERE, object.data, random.chance(0.5) ? undefined : { ...forged, digest: 'made up' });
+    world.notify();
+    world.later(random.between(second, setup.policy.settle / 3), meddle);
+  };
+  meddle();
 };

@@ -26,12 +26,13 @@ const authorityLines = (
   colours: boolean,
   now: Instant | undefined,
 ): readonly string[] => {
-  const { phase, generations, blockedBy, leaves, consumers, notes, expiring } = authority;
+  const { phase, generations, blockedBy, leaves, consumers, notes, expiring, ready, notReady } = authority;
   const short = (text: string | null | undefined): string => text?.slice(0, 12) ?? '-';
   return [
     `${authority.namespace}/${authority.name}  ${paint(phase, phase === 'Stable' ? 32 : 33, colours)}${
       expiring === null ? '' : `  ${paint(expiring, expiring === 'Critical' ? 31 : 33, colours)}`
-    }`,
+    }${ready ? '' : `  ${paint('not ready', 31, colours)}`}`,
+    ...more(notReady, (problem) => `  not ready: ${problem}`),
     ...generations.map(
       ({ generation, role, fingerprint, notAfter }) =>
         `  generation ${generation}  ${role}  ${short(fingerprint)}  until ${notAfter}`,

@@ -53,7 +53,7 @@ export const ERROR_CODES: Readonly<Record<string, ErrorEntry>> = {
   CERTIFICATE_NOT_YET_VALID: entry('The certificate is not valid yet.', 'Check the clock of this machine.'),
   CLOCK_BEHIND: entry(
     'The clock is earlier than what is written in the state.',
-    'Set the clock. Nothing is done until then.',
+    'Set the clock; or, if it is right, `handover clock --confirm`. Nothing is done until then.',
   ),
   CONFLICT: entry(
     'Somebody changed the same object meanwhile.',

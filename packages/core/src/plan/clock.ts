@@ -1,14 +1,20 @@
-import { type Duration, type Instant, instant } from '@handover/material';
+import { type Duration, day, hour, type Instant, instant } from '@handover/material';
+import type { Blocker } from './gates.ts';
+import type { ClockDoubt } from './observed.ts';
 
 /** The home's clock, frozen for one plan; remembers the next instant at which an answer would change. */
 export class Clock {
   readonly now: Instant;
+  /** It leapt ahead and is not believed yet. */
+  readonly doubt: ClockDoubt | undefined;
   readonly #steadySince: number;
   #wakeAt: number = Number.POSITIVE_INFINITY;
 
-  constructor(now: Instant, steadySince: Instant | undefined) {
+  constructor(now: Instant, steadySince: Instant | undefined, doubt?: ClockDoubt) {
     this.now = now;
+    this.doubt = doubt;
     this.#steadySince = steadySince ?? Number.NEGATIVE_INFINITY;
+    if (doubt !== undefined) this.reached(doubt.until);
   }
 
   reached(at: number): boolean {
@@ -17,8 +23,13 @@ export class Clock {
     return false;
   }
 
+  /** Whether a date is over. By a doubted clock nothing is: what it takes for ended may have years to go. */
+  ended(at: number): boolean {
+    return this.reached(at) && this.doubt === undefined;
+  }
+
   /** Whether `age` has passed since `from`, as far as the clock can be trusted. */
-  aged(from: Instant, age: Duration): boolean {
+  aged(from: Instant, age: number): boolean {
     // Dated in the future: written before the clock was set back, so before it began to run evenly.
     const fromFuture = from > this.now && Number.isFinite(this.#steadySince);
     return this.reached((fromFuture ? this.#steadySince : Math.max(from, this.#steadySince)) + age);
@@ -36,3 +47,13 @@ export class Clock {
     return Number.isFinite(this.#wakeAt) ? instant(this.#wakeAt) : undefined;
   }
 }
+
+const amountOf = (time: number): string =>
+  time >= 2 * day ? `${Math.round(time / day)} days` : `${Math.round(time / hour)} h`;
+
+/** Who is waited for while the clock is doubted. */
+export const clockBlocker = ({ since, before, until }: ClockDoubt): Blocker => ({
+  consumer: 'the clock',
+  waitsFor: `it to run evenly until ${new Date(until).toISOString()}: it leapt ahead by ${amountOf(since - before)}, to ${new Date(since).toISOString()}; if that is right, go on at once with handover clock --confirm`,
+  since,
+});

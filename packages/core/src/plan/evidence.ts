@@ -8,7 +8,7 @@ import { FIELD_LAG, type Policy } from './policy.ts';
 /**
  * Why we believe that a consumer has loaded something, strongest first. `cross`: it need not have, because X vouches for the
  * new CA to it. `expired`, `unused`: nothing is left that could be wrong. `outside`: another namespace's consumer whose
- * object we cannot put right; it is not waited for.
+ * object we cannot put right; it is not waited for (docs/decisions/0401).
  */
 export type EvidenceKind =
   | 'acknowledged'
@@ -38,6 +38,8 @@ export interface World {
   readonly policy: Policy;
   readonly clock: Clock;
   readonly objects: ReadonlyMap<string, ObjectSeen>;
+  /** Objects outside the authority's namespace. */
+  readonly elsewhere: ReadonlySet<string>;
 }
 
 const found = (by: EvidenceKind, at?: Instant): Finding => ({ ok: true, by, at });
@@ -120,7 +122,8 @@ const ask = (world: World, question: Question): Finding => {
   const settledStands = consumer.blocks
     ? !denied && consumer.reload !== 'restart' && (admits.settled || wordCounts(world, consumer))
     : true;
-  if (!consumer.blocks && since === undefined) return found('outside');
+  const obstacle = world.objects.get(question.object)?.obstacle;
+  if (!consumer.blocks && since === undefined && obstacle !== undefined) return found('outside');
   if (settledStands && since !== undefined && clock.aged(since, policy.settle))
     return found('settled', since);
   if (admits.cross && consumer.reload === 'restart') return found('cross');

@@ -2,6 +2,7 @@ import { hour, type Instant } from '@handover/material';
 import type { Generation } from './authority.ts';
 import type { World } from './evidence.ts';
 import type { Policy } from './policy.ts';
+import { isValidYet } from './transition.ts';
 import type { Note } from './writes.ts';
 
 /** Certificates begin an hour back, because a peer's clock may be behind ours. */
@@ -42,6 +43,11 @@ export const renewalDueAt = (
 export const expiryNotes = ({ state, policy, clock }: World): readonly Note[] =>
   state.generations.flatMap((generation): readonly Note[] => {
     const { role, number, anchors } = generation;
+    if (role !== 'distrusted' && !isValidYet(generation, clock)) {
+      const begins = new Date(anchors[0].notBefore).toISOString();
+      const message = `not valid before ${begins}: it was made while the clock was ahead, and another takes its place`;
+      return [{ code: 'NotYetValid', object: `generation ${number}`, message }];
+    }
     if (role !== 'current' && role !== 'previous') return [];
     const end = anchors[0].notAfter;
     const code = closeness(rotationDueAt(generation, policy), end, clock.now);

@@ -1,5 +1,6 @@
 import { after, type Instant, instant } from '@handover/material';
 import { type Generation, withRole } from './authority.ts';
+import { askedPart, maySpeakOf, ownPart } from './borders.ts';
 import {
   type Finding,
   heldSince,
@@ -11,6 +12,7 @@ import {
   type World,
 } from './evidence.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
+import { isValidYet } from './transition.ts';
 
 /** A term of a guard that is not true yet: who, and what would free it. */
 export interface Blocker {
@@ -33,7 +35,7 @@ export interface Mood {
 /** Why X cannot be relied on, if it cannot. */
 export const strictness = (seen: Observed, current: Generation): string | undefined => {
   if (!current.hasKey) return `generation ${current.number} has no key to cross-sign with`;
-  const strips = seen.consumers.find((consumer) => consumer.stripsCross);
+  const strips = seen.consumers.find((consumer) => consumer.blocks && consumer.stripsCross);
   return strips === undefined ? undefined : `${strips.id} serves its leaf without the cross-certificate`;
 };
 
@@ -58,7 +60,13 @@ export const moodOf = (world: World, seen: Observed): Mood => {
   const strict = next === undefined ? undefined : strictness(seen, going);
   const share = strict === undefined ? DEADLINE.covered : DEADLINE.strict;
   const deadline = deadlineOf(coming.since, going, share);
-  return { strict, impatient: clock.aged(coming.since, policy.patience), late: clock.reached(deadline) };
+  // A CA that is not valid yet is as good as one that has ended: nothing that it signs is accepted.
+  const late = clock.reached(deadline) || (next !== undefined && !isValidYet(going, clock));
+  return {
+    strict,
+    impatient: clock.aged(coming.since, policy.patience),
+    late: late && clock.doubt === undefined,
+  };
 };
 
 /** Every (consumer, object) pair that fails `ask`. */
@@ -96,7 +104,11 @@ export const somebody = (object: string): ConsumerSeen => ({
 /** Managed objects without a known reader, where readers have to be declared. */
 export const unread = (world: World, seen: Observed): readonly string[] => {
   if (world.policy.consumersFound) return [];
-  const read = new Set(seen.consumers.flatMap((consumer) => consumer.verifies));
+  const read = new Set(
+    seen.consumers.flatMap((consumer) =>
+      consumer.verifies.filter((object) => maySpeakOf(world, consumer, object)),
+    ),
+  );
   // A Secret that cannot be made yet, because an adopted CA signs nothing, has no reader: waiting for one would be for ever.
   const leaves = world.policy.leaves.filter(({ object }) => world.objects.has(object));
   return [...leaves, ...world.policy.bundles]
@@ -106,7 +118,8 @@ export const unread = (world: World, seen: Observed): readonly string[] => {
 
 const obstacles = (world: World, generation: Generation, since: Instant): Blocker[] =>
   [...world.objects.values()]
-    .filter((object) => object.obstacle !== undefined && heldSince(object, generation) === undefined)
+    .filter(({ id, obstacle }) => obstacle !== undefined && !world.elsewhere.has(id))
+    .filter((object) => heldSince(object, generation) === undefined)
     .map((object) => ({ consumer: object.id, waitsFor: `it to be writable: ${object.obstacle}`, since }));
 
 /** No process can start any more from files that were there before `generation` came into every object. */
@@ -117,7 +130,8 @@ const cachesPassed = (world: World, generation: Generation): boolean =>
   });
 
 /** Gate 1, trust is out: every known verifier holds `next`. */
-export const gateOne = (world: World, seen: Observed, next: Generation, mood: Mood): readonly Blocker[] => {
+export const gateOne = (all: World, view: Observed, next: Generation, mood: Mood): readonly Blocker[] => {
+  const { world, seen } = askedPart(all, view);
   // Where X cannot cover a mistake, only the owner's own word lets time stand for evidence.
   const admits = { settled: mood.strict === undefined, cross: mood.strict === undefined };
   const blockers = [
@@ -151,7 +165,11 @@ const outOfUse = (world: World, seen: Observed, current: Generation): Blocker[] 
   const blockers = missing(seen, 'presents', since, (consumer, object) =>
     serves(world, consumer, object, current),
   );
-  const presented = new Set(seen.consumers.flatMap((consumer) => consumer.presents));
+  const presented = new Set(
+    seen.consumers.flatMap((consumer) =>
+      consumer.presents.filter((object) => maySpeakOf(world, consumer, object)),
+    ),
+  );
   for (const { object } of policy.leaves) {
     const leaf = objects.get(object)?.leaf;
     if (leaf === undefined) {
@@ -201,12 +219,8 @@ const allTrust = (world: World, seen: Observed, current: Generation): Blocker[] 
 };
 
 /** Gate 2, the old one is out of use: every presenter serves `current` and every verifier holds it. */
-export const gateTwo = (
-  world: World,
-  seen: Observed,
-  current: Generation,
-  mood: Mood,
-): readonly Blocker[] => {
+export const gateTwo = (all: World, view: Observed, current: Generation, mood: Mood): readonly Blocker[] => {
+  const { world, seen } = askedPart(all, view);
   const presenters = outOfUse(world, seen, current);
   if (presenters.length > 0) return [...presenters, ...allTrust(world, seen, current)];
   // No old leaf is left in use. X covers a verifier that has not confirmed, so its owner may choose to go on.
@@ -223,13 +237,17 @@ const everyOldLeafExpired = (world: World, seen: Observed, current: Generation):
   return objects.every((object) => oldLeavesGone(world, object, current) !== undefined);
 };
 
-/** A distrust is done when nobody holds the generation any more, and all is as in a stable authority. */
+/**
+ * A distrust is done when nobody holds the generation any more, and all is as in a stable authority. What lies elsewhere has no
+ * say in it.
+ */
 export const distrustGate = (
-  world: World,
-  seen: Observed,
+  all: World,
+  view: Observed,
   current: Generation,
   distrusted: readonly Generation[],
 ): readonly Blocker[] => {
+  const { world, seen } = ownPart(all, view);
   const since = distrusted[0]?.since ?? after(current.since, 0);
   const rid = (consumer: ConsumerSeen, object: string): Finding =>
     isRidOf(world, consumer, object, distrusted);

@@ -13,6 +13,7 @@ export { type Closeness, closeness, renewalDueAt, rotationDueAt, SKEW } from './
 export { explain } from './explain.ts';
 export type { Blocker } from './gates.ts';
 export type {
+  ClockDoubt,
   ConsumerSeen,
   HeldAnchor,
   InstanceSeen,
@@ -22,8 +23,9 @@ export type {
   Proof,
   Reload,
 } from './observed.ts';
-export { type Action, type Phase, type Plan, phaseOf, plan, type Swap } from './plan.ts';
+export { type Action, isElsewhere, type Phase, type Plan, phaseOf, plan, type Swap } from './plan.ts';
 export type { BundlePolicy, LeafPolicy, Policy } from './policy.ts';
+export { notReady, type Refusal } from './ready.ts';
 export type { StampAction } from './rollouts.ts';
 export { type Shown, shownFor } from './shown.ts';
 export { covers, formatStamp, parseStamp, type Stamp } from './stamp.ts';

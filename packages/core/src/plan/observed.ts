@@ -42,7 +42,7 @@ export interface ObjectSeen {
   readonly leaf: LeafSeen | undefined;
   /** Why it cannot be written now (forbidden, owned by somebody else). */
   readonly obstacle?: string;
-  /** It lies outside the authority's namespace. */
+  /** It lies outside the authority's namespace: its owner's claim, which can delay a step for a bounded time only. */
   readonly elsewhere?: boolean;
 }
 
@@ -83,6 +83,8 @@ export interface ConsumerSeen {
   readonly ownersWord: boolean;
   /** Only consumers in the authority's own namespace hold a rotation up. */
   readonly blocks: boolean;
+  /** Where it lies: rollouts of one that does not block take up places of its namespace only. */
+  readonly namespace?: string;
   readonly presents: readonly string[];
   readonly verifies: readonly string[];
   /** A probe saw its chain without the X that its Secret holds. */
@@ -125,4 +127,13 @@ export interface Observed {
    * ahead cannot make `settle` pass early.
    */
   readonly steadySince?: Instant;
+  /** The home's clock leapt ahead and is not believed yet: nothing that cannot be undone rests on it. */
+  readonly clockDoubt?: ClockDoubt;
+}
+
+/** A clock that showed `since` when it should have shown `before`; believed from `until` on if it runs evenly. */
+export interface ClockDoubt {
+  readonly since: Instant;
+  readonly before: Instant;
+  readonly until: Instant;
 }

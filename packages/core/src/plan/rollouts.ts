@@ -10,6 +10,8 @@ export interface StampAction {
   readonly consumer: string;
   readonly stamp: Stamp;
   readonly why: string;
+  /** Outside the authority's namespace: that it fails is its owner's affair. */
+  readonly elsewhere?: true;
 }
 
 /** The restart-only workloads to roll now, a wave at a time; never for a first install. */
@@ -20,10 +22,12 @@ export const stampsFor = (
 ): { stamps: readonly StampAction[]; notes: readonly Note[] } => {
   const stamps: StampAction[] = [];
   const notes: Note[] = [];
-  let room =
-    world.policy.maxConcurrentRollouts -
-    seen.consumers.filter(({ workload }) => workload?.rolling === true && workload.failing === undefined)
-      .length;
+  // Counted for each namespace apart: a neighbour's workload that never gets ready takes up its own places only.
+  const rolling = new Map<string, number>();
+  for (const consumer of seen.consumers) {
+    const { workload } = consumer;
+    if (workload?.rolling === true && workload.failing === undefined) addOne(rolling, placeOf(consumer));
+  }
   for (const consumer of seen.consumers) {
     const { id, workload } = consumer;
     const note = (code: Note['code'], message: string): unknown => notes.push({ code, object: id, message });
@@ -36,11 +40,19 @@ export const stampsFor = (
       continue;
     }
     if (workload?.warning !== undefined) note('AwayWhileRestarting', workload.warning);
-    if (roll?.ripe === true && room-- > 0)
-      stamps.push({ kind: 'stamp', consumer: id, stamp: roll.stamp, why: roll.why });
+    const place = placeOf(consumer);
+    if (roll?.ripe !== true || (rolling.get(place) ?? 0) >= world.policy.maxConcurrentRollouts) continue;
+    addOne(rolling, place);
+    const mark = consumer.blocks ? {} : ({ elsewhere: true } as const);
+    stamps.push({ kind: 'stamp', consumer: id, stamp: roll.stamp, why: roll.why, ...mark });
   }
   return { stamps, notes };
 };
+
+const placeOf = ({ blocks, namespace }: ConsumerSeen): string => (blocks ? '' : (namespace ?? 'elsewhere'));
+
+const addOne = (counts: Map<string, number>, key: string): unknown =>
+  counts.set(key, (counts.get(key) ?? 0) + 1);
 
 /** Whether a rollout of it may be our doing. */
 const isOurs = ({ state }: World, { workload, instances }: ConsumerSeen): boolean => {

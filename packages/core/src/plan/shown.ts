@@ -1,5 +1,6 @@
 import type { Instant } from '@handover/material';
 import { type Generation, withRole } from './authority.ts';
+import { elsewhereIn } from './borders.ts';
 import { Clock } from './clock.ts';
 import { type EvidenceKind, type Finding, holds, isRidOf, serves, type World } from './evidence.ts';
 import { somebody, strictness, unread } from './gates.ts';
@@ -68,7 +69,13 @@ export const shownFor = (
   const current = state === undefined ? undefined : withRole(state, 'current');
   if (state === undefined || current === undefined) return [];
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
-  const world: World = { state, policy, clock: new Clock(now, seen.steadySince), objects };
+  const world: World = {
+    state,
+    policy,
+    clock: new Clock(now, seen.steadySince),
+    objects,
+    elsewhere: elsewhereIn(seen, policy),
+  };
   const asks = questionsFor(world, seen, current, step);
   if (asks === undefined) return [];
   const shown = (consumer: string, findings: readonly Finding[]): readonly Shown[] => {

@@ -1,5 +1,6 @@
 import type { Instant } from '@handover/material';
 import { type AuthorityState, withRole } from './authority.ts';
+import { elsewhereIn } from './borders.ts';
 import { Clock } from './clock.ts';
 import { type EvidenceKind, type Finding, holds, serves, type World } from './evidence.ts';
 import { strictness } from './gates.ts';
@@ -83,8 +84,9 @@ export const standings = (seen: Observed, policy: Policy, now: Instant): readonl
   const world: World = {
     state,
     policy,
-    clock: new Clock(now, seen.steadySince),
+    clock: new Clock(now, seen.steadySince, seen.clockDoubt),
     objects: new Map(seen.objects.map((object) => [object.id, object])),
+    elsewhere: elsewhereIn(seen, policy),
   };
   const next = withRole(state, 'next');
   const covered = next !== undefined && strictness(seen, current) === undefined;

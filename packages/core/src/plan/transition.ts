@@ -24,6 +24,8 @@ export type Transition =
       readonly adopts: readonly [Anchor, ...Anchor[]] | undefined;
       /** The key of the adopted CA is known, so that it is generation `generation` itself and nothing is created. */
       readonly adoptsKey?: boolean;
+      /** A `next` that never signed, because it is not valid yet: the new one takes its place. */
+      readonly replaces?: number;
     }
   | { readonly kind: 'activate'; readonly generation: number; readonly crossBy: number | undefined }
   | { readonly kind: 'retire'; readonly generation: number }
@@ -34,6 +36,8 @@ export type Transition =
       readonly replacement:
         | { readonly generation: number; readonly minted: boolean; readonly crossBy: number | undefined }
         | undefined;
+      /** How many there have been, where stamps show more than the state knows of. */
+      readonly distrusts?: number;
     }
   | { readonly kind: 'distrust-done'; readonly generations: readonly number[] };
 
@@ -91,7 +95,8 @@ export const applyTransition = (
         adopts === undefined
           ? []
           : [{ number, role: 'current', anchors: adopts, hasKey: adoptsKey, since: made.at }];
-      return next([...before, ...adopted, ...(adoptsKey ? [] : [minted(generation, transition.as)])], {
+      const kept = before.filter((one) => one.number !== transition.replaces);
+      return next([...kept, ...adopted, ...(adoptsKey ? [] : [minted(generation, transition.as)])], {
         lastGeneration: generation,
         ids: id === undefined ? (state?.ids ?? []) : [...(state?.ids ?? []), id],
       });
@@ -112,9 +117,10 @@ export const applyTransition = (
         if (generations.includes(generation.number)) return as(generation, 'distrusted');
         return generation.number === replacement?.generation ? as(generation, 'current') : generation;
       });
-      if (replacement === undefined) return next(kept, { distrusts: (state?.distrusts ?? 0) + 1 });
+      const distrusts = Math.max(state?.distrusts ?? 0, transition.distrusts ?? 0) + 1;
+      if (replacement === undefined) return next(kept, { distrusts });
       return next(replacement.minted ? [...kept, minted(replacement.generation, 'current')] : kept, {
-        distrusts: (state?.distrusts ?? 0) + 1,
+        distrusts,
         lastGeneration: Math.max(state?.lastGeneration ?? 0, replacement.generation),
         crosses: crossed(replacement.generation, replacement.crossBy),
       });
@@ -126,15 +132,26 @@ export const applyTransition = (
   }
 };
 
-/** An expired CA's signature vouches for nothing. */
-export const vouches = ({ hasKey, anchors }: Generation, clock: Clock): boolean =>
-  hasKey && !clock.reached(anchors[0].notAfter);
+/** False for a CA that was made while the clock was ahead. An adopted one is taken as it is. */
+export const isValidYet = ({ hasKey, anchors }: Generation, clock: Clock): boolean =>
+  !hasKey || clock.reached(anchors[0].notBefore);
+
+/** The signature of a CA that has ended, or is not valid yet, vouches for nothing. */
+export const vouches = (generation: Generation, clock: Clock): boolean =>
+  generation.hasKey && isValidYet(generation, clock) && !clock.reached(generation.anchors[0].notAfter);
+
+/** Numbers that stamps show: after a restore from a backup they may be higher than what the state knows. */
+export interface Taken {
+  readonly generation: number;
+  readonly distrusts: number;
+}
 
 /** What distrusting these generations does, or nothing when none of them is there to be distrusted. */
 export const distrustOf = (
   state: AuthorityState,
   asked: readonly number[],
   clock: Clock,
+  taken: Taken = { generation: 0, distrusts: 0 },
 ): Transition | undefined => {
   const found = new Set(
     asked.filter((number) => {
@@ -156,17 +173,18 @@ export const distrustOf = (
   const generations = [...found].sort((a, b) => b - a);
   const current = withRole(state, 'current');
   if (current === undefined || !found.has(current.number)) {
-    return { kind: 'distrust', generations, replacement: undefined };
+    return { kind: 'distrust', generations, replacement: undefined, distrusts: taken.distrusts };
   }
   // Whoever every verifier holds vouches for the replacement, so that laggards go on accepting: while there is a previous one, that.
   const voucher = [withRole(state, 'previous'), current].find((one) => one && vouches(one, clock));
   const waiting = withRole(state, 'next');
-  const promoted = waiting !== undefined && !found.has(waiting.number);
+  const promoted = waiting !== undefined && !found.has(waiting.number) && isValidYet(waiting, clock);
   return {
     kind: 'distrust',
     generations,
+    distrusts: taken.distrusts,
     replacement: {
-      generation: promoted ? waiting.number : state.lastGeneration + 1,
+      generation: promoted ? waiting.number : Math.max(state.lastGeneration, taken.generation) + 1,
       minted: !promoted,
       crossBy: voucher?.number,
     },

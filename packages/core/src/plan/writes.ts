@@ -5,6 +5,7 @@ import { othersExpire, type World } from './evidence.ts';
 import { renewalDueAt, SKEW } from './expiry.ts';
 import type { ObjectSeen } from './observed.ts';
 import type { LeafPolicy } from './policy.ts';
+import { isValidYet } from './transition.ts';
 
 interface Write {
   readonly object: string;
@@ -14,6 +15,8 @@ interface Write {
   /** Fingerprints, newest generation first. */
   readonly anchors: readonly string[];
   readonly why: string;
+  /** Outside the authority's namespace: that it fails is its owner's affair. */
+  readonly elsewhere?: true;
 }
 
 export interface BundleWrite extends Write {
@@ -47,7 +50,8 @@ export interface Note {
     | 'Critical'
     | 'CannotRestart'
     | 'RolloutFailing'
-    | 'AwayWhileRestarting';
+    | 'AwayWhileRestarting'
+    | 'NotYetValid';
   readonly object: string;
   readonly message: string;
 }
@@ -65,7 +69,9 @@ export const writesFor = (
   const { state, policy, clock, objects } = world;
   const want = desired(state);
   const current = withRole(state, 'current');
-  const isOver = (end: Instant): boolean => clock.reached(end + EXPIRY_GRACE);
+  const isOver = (end: Instant): boolean => clock.ended(end + EXPIRY_GRACE);
+  const mark = (object: string): Pick<Write, 'elsewhere'> =>
+    world.elsewhere.has(object) ? { elsewhere: true } : {};
   const writes: (BundleWrite | LeafWrite)[] = [];
   const notes: Note[] = [];
   const chain = want.chain.filter((cross) => !isOver(cross.notAfter)).map((cross) => cross.fingerprint);
@@ -91,6 +97,8 @@ export const writesFor = (
       held.some((fingerprint) => !anchors.includes(fingerprint)) && 'its bundle holds a CA that has gone',
       !same(held, anchors) && 'its bundle is not in canonical order',
       (seen?.revision ?? -1) < state.revision && `it was made from revision ${seen?.revision ?? 'none'}`,
+      // Only elsewhere: at home it would be ahead, and nothing would be written at all.
+      (seen?.revision ?? 0) > state.revision && `it claims revision ${seen?.revision}`,
     ]);
   };
 
@@ -108,6 +116,7 @@ export const writesFor = (
       revision: state.revision,
       anchors,
       why,
+      ...mark(target.object),
     });
   }
 
@@ -121,7 +130,7 @@ export const writesFor = (
       notes.push({
         code: 'CannotIssue',
         object: leaf.object,
-        message: `no leaf can be issued: generation ${current?.number ?? '?'} has no key, or has ended`,
+        message: `no leaf can be issued: generation ${current?.number ?? '?'} has no key, has ended, or is not valid yet`,
       });
       if (seen === undefined) continue;
     }
@@ -144,6 +153,7 @@ export const writesFor = (
       issue: issue.leaf,
       chain: rechained ? chain : undefined,
       why,
+      ...mark(leaf.object),
     });
   }
   return { writes, notes };
@@ -168,18 +178,29 @@ const issueFor = (
     }
     if (!current.hasKey) return undefined; // adopted as it is: renewing is what the rotation to come is for
     if (held.spec !== leaf.spec) return 'what was asked for changed';
+    // Both are left behind by a clock that was ahead.
+    if (!clock.reached(held.notBefore)) return 'it is not valid yet';
+    if (held.notAfter > clock.now + leaf.lifetime + 2 * SKEW) return 'it lasts longer than was asked for';
     // Never to the NotAfter it already has: a CA near its end cannot give a longer life.
-    const due = clock.reached(renewalDueAt(held, leaf.renewAt)) && notAfter > held.notAfter;
+    // One that was dated back, while the clock was doubted, has the rest of its life before it.
+    const dueAt = Math.max(
+      renewalDueAt(held, leaf.renewAt),
+      held.notAfter - (1 - leaf.renewAt) * leaf.lifetime,
+    );
+    const due = clock.reached(dueAt) && notAfter > held.notAfter;
     return due ? 'it is due for renewal' : undefined;
   })();
-  if (wanted === undefined || !current.hasKey || clock.reached(ca.notAfter))
-    return { wanted, leaf: undefined };
+  const cannot = !current.hasKey || clock.reached(ca.notAfter) || !isValidYet(current, clock);
+  if (wanted === undefined || cannot) return { wanted, leaf: undefined };
   const outThere = held === undefined ? forgottenEnd(world, leaf) : othersExpire(seen, current);
   return {
     wanted,
     leaf: {
       generation: current.number,
-      notBefore: instant(Math.max(clock.now - SKEW, ca.notBefore)),
+      // While the clock is doubted, valid by what it showed before as well.
+      notBefore: instant(
+        Math.max(Math.min(clock.now, clock.doubt?.before ?? clock.now) - SKEW, ca.notBefore),
+      ),
       notAfter,
       replacesOne: held !== undefined || outThere !== undefined,
       othersExpire: outThere,

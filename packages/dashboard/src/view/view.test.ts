@@ -22,6 +22,8 @@ const part = (
     namespace: 'shop',
     name: 'mesh',
     phase,
+    ready: true,
+    notReady: [],
     generations: Object.entries(roles).map(([generation, role]) => ({
       generation: Number(generation),
       role,

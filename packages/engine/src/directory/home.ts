@@ -76,6 +76,7 @@ export class DirectoryHome implements Home {
     const files = fenced(this.files, () => this.checkLock());
     this.facts = {
       consumersFound: false,
+      oneOwner: true,
       cacheLag: duration(0),
       trustNamespace: options.trustNamespace ?? 'default',
     };
@@ -226,7 +227,7 @@ export class DirectoryHome implements Home {
       if (latest <= now + CLOCK_SLACK_MS) continue;
       throw new HandoverError(
         'CLOCK_BEHIND',
-        `the clock says ${iso(now)}, but ${id} last changed at ${iso(latest)}; set the clock`,
+        `the clock says ${iso(now)}, but ${id} last changed at ${iso(latest)}; set the clock, or if it is right: handover clock --confirm --home dir:${this.path}`,
         { path: id, retry: 'later' },
       );
     }

@@ -1,14 +1,31 @@
 import { uptime } from 'node:os';
-import { type Instant, instant } from '@handover/material';
+import type { ClockDoubt } from '@handover/core';
+import { hour, type Instant, instant } from '@handover/material';
+import { type Belief, believe } from '../clock-doubt.ts';
 import type { Clock } from '../ports.ts';
 import { type Files, replaceFile } from './files.ts';
 
 /** Wall clock and time since boot drift apart by this much only when somebody sets the clock. */
 const TOLERANCE_MS = 2_000;
+const SAVE_EVERY_MS = hour;
+const NAME = 'clock.json';
+
+/** What is kept for the next process. */
+interface Saved {
+  /** Wall clock less time since boot. */
+  readonly offset: number;
+  readonly since: Instant | undefined;
+  /** The last time that was believed, and how long the machine had been up then. */
+  readonly seen: Instant | undefined;
+  readonly up: number | undefined;
+  /** The offset that was believed last, while the present one is doubted. */
+  readonly believed: number | undefined;
+  readonly doubt: ClockDoubt | undefined;
+}
 
 /**
  * The wall clock, watched against the time since boot, across processes: after a jump or a reboot no promise to reload
- * counts as older than that.
+ * counts as older than that, and after a leap ahead nothing that cannot be undone rests on it for a while.
  */
 export class SteadyClock implements Clock {
   readonly #files: Files;
@@ -17,6 +34,8 @@ export class SteadyClock implements Clock {
   readonly #sinceBoot: () => number;
   #offset: number | undefined;
   #since: Instant | undefined;
+  #belief: Belief | undefined;
+  #saved: { readonly seen: Instant; readonly up: number } | undefined;
 
   constructor(
     files: Files,
@@ -35,35 +54,110 @@ export class SteadyClock implements Clock {
   }
 
   steadySince(): Instant | undefined {
-    if (this.#offset === undefined) this.#load();
-    const offset = this.#wall() - this.#sinceBoot();
-    if (this.#offset === undefined || Math.abs(offset - this.#offset) > TOLERANCE_MS) {
-      // Never heard of it before: everything there was made under this clock.
-      this.#since = this.#offset === undefined ? undefined : this.now();
-      this.#offset = offset;
-    }
+    this.#look();
     return this.#since;
   }
 
-  #load(): void {
-    const bytes = this.#files.read(`${this.#directory}/clock.json`);
-    if (bytes === undefined) return;
-    try {
-      const { offset, since } = JSON.parse(Buffer.from(bytes).toString('utf8'));
-      if (typeof offset !== 'number') throw new TypeError('no offset');
+  readonly doubt = (): ClockDoubt | undefined => {
+    this.#look();
+    return this.#belief?.doubt;
+  };
+
+  #look(): void {
+    if (this.#offset === undefined) this.#load();
+    const counter = this.#sinceBoot();
+    const shown = this.now();
+    const offset = shown - counter;
+    const leapt = this.#offset !== undefined && Math.abs(offset - this.#offset) > TOLERANCE_MS;
+    const before = this.#offset === undefined ? undefined : this.#belief;
+    if (this.#offset === undefined || leapt) {
+      // Never heard of it before: everything there was made under this clock.
+      this.#since = this.#offset === undefined ? undefined : shown;
       this.#offset = offset;
-      this.#since = typeof since === 'number' ? instant(since) : undefined;
-    } catch {
-      this.#offset = Number.POSITIVE_INFINITY; // unreadable: as if the clock had just been set
+    }
+    this.#belief =
+      before === undefined ? { offset, doubt: undefined } : believe(before, shown, counter, leapt);
+    if (this.#belief.doubt !== undefined && this.#isConfirmed(offset))
+      this.#belief = { offset, doubt: undefined };
+  }
+
+  /** Another process may have been told that this clock is right. */
+  #isConfirmed(offset: number): boolean {
+    const saved = this.#read();
+    return (
+      saved !== undefined &&
+      saved !== 'unreadable' &&
+      saved.doubt === undefined &&
+      Math.abs(saved.offset - offset) <= TOLERANCE_MS
+    );
+  }
+
+  #load(): void {
+    const saved = this.#read();
+    if (saved === undefined) return;
+    if (saved === 'unreadable') {
+      this.#offset = Number.POSITIVE_INFINITY; // as if the clock had just been set
+      return;
+    }
+    const { offset, since, seen, up, believed, doubt } = saved;
+    this.#offset = offset;
+    this.#since = since;
+    if (seen !== undefined && up !== undefined) this.#saved = { seen, up };
+    // After a boot the counter begins again, and the machine was started no earlier than it was last seen.
+    const rebooted = seen !== undefined && up !== undefined && this.#sinceBoot() < up;
+    this.#belief = rebooted ? { offset: seen, doubt: undefined } : { offset: believed ?? offset, doubt };
+  }
+
+  #read(): Saved | 'unreadable' | undefined {
+    const bytes = this.#files.read(`${this.#directory}/${NAME}`);
+    if (bytes === undefined) return undefined;
+    try {
+      const saved = JSON.parse(Buffer.from(bytes).toString('utf8'));
+      if (typeof saved?.offset !== 'number') return 'unreadable';
+      const time = (value: unknown): Instant | undefined =>
+        typeof value === 'number' ? instant(value) : undefined;
+      const [since, before, until] = [saved.doubt?.since, saved.doubt?.before, saved.doubt?.until].map(time);
+      return {
+        offset: saved.offset,
+        since: time(saved.since),
+        seen: time(saved.seen),
+        up: time(saved.up),
+        believed: time(saved.believed),
+        doubt:
+          since === undefined || before === undefined || until === undefined
+            ? undefined
+            : { since, before, until },
+      };
+    } catch (error) {
+      if (error instanceof SyntaxError) return 'unreadable';
+      throw error;
     }
   }
 
   /** Remembers it for the next process. */
   async save(): Promise<void> {
-    this.steadySince();
-    const text = `${JSON.stringify({ offset: this.#offset, since: this.#since })}\n`;
-    const before = this.#files.read(`${this.#directory}/clock.json`);
+    this.#look();
+    const { doubt, offset: believed } = this.#belief ?? {};
+    const now = this.now();
+    const up = this.#sinceBoot();
+    const kept = this.#saved;
+    const stale = kept === undefined || kept.up > up || Math.abs(now - kept.seen) >= SAVE_EVERY_MS;
+    // While it is doubted, what was seen before stands.
+    const last = stale ? { seen: doubt === undefined ? now : (kept?.seen ?? doubt.before), up } : kept;
+    const saved = { offset: this.#offset, since: this.#since, ...last };
+    const text = `${JSON.stringify(doubt === undefined ? saved : { ...saved, believed, doubt })}\n`;
+    const before = this.#files.read(`${this.#directory}/${NAME}`);
+    this.#saved = last;
     if (before !== undefined && Buffer.from(before).toString('utf8') === text) return;
-    await replaceFile(this.#files, this.#directory, 'clock.json', text, 0o600);
+    await replaceFile(this.#files, this.#directory, NAME, text, 0o600);
+  }
+
+  /** A person says that it is right. */
+  async confirm(): Promise<void> {
+    this.#look();
+    const now = this.now();
+    this.#belief = { offset: now - this.#sinceBoot(), doubt: undefined };
+    this.#saved = undefined;
+    await this.save();
   }
 }

@@ -1,6 +1,6 @@
 import type { ConsumerSeen, InstanceSeen, Proof } from '@handover/core';
 import type { Instant } from '@handover/material';
-import { authorityRef, isElsewhere, ownBundleOf, secretOf } from '../catalogue.ts';
+import { authorityRef, liesElsewhere, ownBundleOf, secretOf } from '../catalogue.ts';
 import type { Duties } from '../policy-for.ts';
 import type { AuthorityId, AuthorityRecord, EvidenceSource, ObjectId } from '../ports.ts';
 import { Turns } from '../turns.ts';
@@ -21,11 +21,11 @@ const silence = (at: Instant): Proof => ({
 });
 
 /** Stands for whoever else presents a Secret of which nobody is known to be the only user. */
-const somebody = (object: ObjectId, { authority }: Duties): ConsumerSeen => ({
+const somebody = (object: ObjectId, duties: Duties): ConsumerSeen => ({
   id: `whoever presents ${object}`,
   reload: 'unknown',
   ownersWord: true,
-  blocks: !isElsewhere(object, authority),
+  blocks: !liesElsewhere(object, duties),
   presents: [object],
   verifies: [],
   stripsCross: false,

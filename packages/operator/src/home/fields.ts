@@ -1,4 +1,4 @@
-import { type ConsumerFound, type Duties, type EvidenceSource, isElsewhere } from '@handover/engine';
+import { type ConsumerFound, type Duties, type EvidenceSource, liesElsewhere } from '@handover/engine';
 import { isField, placeOf } from './place.ts';
 
 /**
@@ -37,7 +37,7 @@ export const wordOfOwners = (duties: Duties): readonly ConsumerFound[] =>
         id: `whoever reads ${id}`,
         reload: 'hot' as const,
         ownersWord: true,
-        blocks: !isElsewhere(id, duties.authority),
+        blocks: !liesElsewhere(id, duties),
         presents: [id],
         verifies: [id],
         stripsCross: false,

@@ -1,3 +1,4 @@
+import { isElsewhere } from '@handover/core';
 import {
   authorityRef,
   type IssuedEntry,
@@ -99,14 +100,14 @@ export class Reports {
     this.#telling?.pass(register, id, outcome);
     if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan, sight });
     else on({ kind: 'rested', authority: id, plan, vitals: vitalsOf(sight, plan), sight });
-    const obstacles = obstaclesIn(sight);
+    const obstacles = [...obstaclesIn(sight), ...outcome.refused];
     const before = this.#obstacles.get(id) ?? [];
     if (obstacles.join() !== before.join()) on({ kind: 'obstructed', authority: id, obstacles });
     this.#obstacles.set(id, obstacles);
     await this.#seen?.put(id, sight.seen.consumers, sight.now);
     const declared = find(register, 'Authority', id);
     // After a write the next pass, which follows at once, sees how things are.
-    if (declared === undefined || plan.actions.length > 0) return;
+    if (declared === undefined || plan.actions.some((action) => !isElsewhere(action))) return;
     this.#statuses?.put(declared, statusOfAuthority(declared, sight, plan));
     for (const [leaf, status] of statusOfLeaves(register, sight)) this.#statuses?.put(leaf, status);
     const services = this.#compat?.services;

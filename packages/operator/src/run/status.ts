@@ -92,13 +92,16 @@ export const invalidStatus = (declared: Declared, problem: string, now: Instant)
 });
 
 /** What cannot be written now, and why. */
-export const obstaclesIn = ({ seen }: Sight): readonly string[] =>
-  seen.objects.flatMap(({ id, obstacle }) => (obstacle === undefined ? [] : [`${id}: ${obstacle}`]));
+export const obstaclesIn = ({ seen }: Sight): readonly string[] => obstaclesOf(seen.objects);
+
+const obstaclesOf = (objects: Sight['seen']['objects']): readonly string[] =>
+  objects.flatMap(({ id, obstacle }) => (obstacle === undefined ? [] : [`${id}: ${obstacle}`]));
 
 /** Status of an Authority after a pass over it. */
 export const statusOfAuthority = (declared: Declared, sight: Sight, plan: Plan): AnyStatus => {
-  const { phase, generations, bundleHash, consumers } = authorityStatus(sight, plan);
-  const obstacles = obstaclesIn(sight);
+  const { phase, generations, bundleHash, consumers, notReady } = authorityStatus(sight, plan);
+  // What lies elsewhere is reported where it lies: on the Leaf or the TrustBundle.
+  const obstacles = obstaclesOf(sight.seen.objects.filter(({ elsewhere }) => elsewhere !== true));
   const waiting = new Set(plan.blockedBy.map(({ consumer }) => consumer));
   const [first] = plan.blockedBy;
   const ready =
@@ -111,12 +114,19 @@ export const statusOfAuthority = (declared: Declared, sight: Sight, plan: Plan):
             'ObjectsFailing',
             `${obstacles.length} of its objects cannot be written: ${obstacles.slice(0, 3).join('; ')}`,
           )
-        : verdict(
-            'Ready',
-            true,
-            phase === 'Stable' ? 'Stable' : 'Rotating',
-            phase === 'Stable' ? 'everything is as it should be' : `a rotation is under way: ${phase}`,
-          );
+        : notReady.length > 0
+          ? verdict(
+              'Ready',
+              false,
+              'NotVerifiable',
+              `${notReady.slice(0, 3).join('; ')}${notReady.length > 3 ? `; and ${notReady.length - 3} more` : ''}`,
+            )
+          : verdict(
+              'Ready',
+              true,
+              phase === 'Stable' ? 'Stable' : 'Rotating',
+              phase === 'Stable' ? 'everything is as it should be' : `a rotation is under way: ${phase}`,
+            );
   const blocked =
     first === undefined
       ? verdict('Blocked', false, 'NobodyWaitedFor', 'no step waits for anybody')
@@ -186,12 +196,16 @@ export const statusOfLeaves = (register: Register, sight: Sight): ReadonlyMap<De
           )
         : held === undefined
           ? verdict('Ready', false, 'NotIssuedYet', 'no leaf has been issued yet')
-          : verdict(
-              'Ready',
-              true,
-              'Issued',
-              `Secret ${leaf.spec.secretName} holds a leaf of generation ${issuer?.number ?? 'unknown'}`,
-            );
+          : sight.now >= held.notAfter
+            ? verdict('Ready', false, 'Expired', `its leaf ended at ${iso(held.notAfter)}`)
+            : sight.now < held.notBefore
+              ? verdict('Ready', false, 'NotYetValid', `its leaf is not valid before ${iso(held.notBefore)}`)
+              : verdict(
+                  'Ready',
+                  true,
+                  'Issued',
+                  `Secret ${leaf.spec.secretName} holds a leaf of generation ${issuer?.number ?? 'unknown'}`,
+                );
     made.set(declared, {
       secretName: leaf.spec.secretName,
       observedGeneration: declared.generation,

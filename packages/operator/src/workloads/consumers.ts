@@ -191,6 +191,7 @@ export class PodConsumers implements EvidenceSource {
       reload,
       ownersWord: reload === 'hot',
       blocks,
+      namespace,
       presents: [...new Set(pods.flatMap(([, { presents }]) => [...presents]))],
       verifies: [...new Set(pods.flatMap(([, { verifies }]) => [...verifies]))],
       // What a pod of another namespace serves must not make this authority wait.

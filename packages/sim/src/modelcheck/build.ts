@@ -19,6 +19,7 @@ export interface Plot {
   readonly caches?: boolean;
   readonly timeless?: boolean;
   readonly torn?: boolean;
+  readonly neighbour?: readonly string[];
   readonly timed?: World['timed'];
   /** Secrets of another tool: a CA in use whose key nobody has, and no authority yet. */
   readonly adopted?: boolean;
@@ -28,7 +29,7 @@ export interface Plot {
 
 /** A world that is stable at generation 1 (or waits to be adopted), everybody having loaded what is there. */
 export const worldOf = (name: string, plot: Plot): World => {
-  const past = instant(BASE - 6 * 5_000);
+  const past = instant(BASE - (plot.neighbour === undefined ? 6 : 3) * 5_000);
   const clockwork = plot.timed === undefined ? {} : { timed: plot.timed };
   const dates = ((): { ca: string; leaf: string; notBefore: Instant; caEnd: Instant; leafEnd: Instant } => {
     if (plot.timed === undefined) {
@@ -122,6 +123,7 @@ export const worldOf = (name: string, plot: Plot): World => {
     bad: [],
     signed: [],
     idle: 0,
+    mode: 'honest',
     budget: plot.budget ?? { rotations: 1 },
   };
   return {
@@ -135,6 +137,7 @@ export const worldOf = (name: string, plot: Plot): World => {
     },
     initial,
     ...(plot.torn === undefined ? {} : { torn: plot.torn }),
+    ...(plot.neighbour === undefined ? {} : { neighbour: plot.neighbour }),
     ...(plot.timeless === undefined ? {} : { timeless: plot.timeless }),
     ...(plot.caches === undefined ? {} : { caches: plot.caches }),
     ...clockwork,

@@ -1,6 +1,7 @@
-import { type Plan, withRole } from '@handover/core';
+import { isElsewhere, type Plan, withRole } from '@handover/core';
 import { type Instant, instant, minute } from '@handover/material';
 import type { State, World } from './model.ts';
+import { isTheirs } from './neighbour.ts';
 import { issuerOf, natureOf } from './observe.ts';
 import type { Oracle } from './oracle.ts';
 
@@ -17,12 +18,12 @@ export const violationOf = (world: World, state: State, oracle: Oracle): string 
 
 /** The one invariant: whatever P presents verifies against whatever V has loaded. */
 const failingPair = (world: World, state: State, oracle: Oracle): string | undefined => {
-  const presenters = Object.entries(state.consumers).filter(
-    ([id]) => natureOf(world, id).presents !== undefined,
+  // A hostile neighbour may break itself.
+  const peers = Object.entries(state.consumers).filter(
+    ([id]) => world.neighbour === undefined || natureOf(world, id).outside !== true,
   );
-  const verifiers = Object.entries(state.consumers).filter(
-    ([id]) => natureOf(world, id).verifies !== undefined,
-  );
+  const presenters = peers.filter(([id]) => natureOf(world, id).presents !== undefined);
+  const verifiers = peers.filter(([id]) => natureOf(world, id).verifies !== undefined);
   for (const [p, presenter] of presenters) {
     for (const from of presenter.pods) {
       if (from.chain[0] === undefined) continue;
@@ -129,7 +130,7 @@ const lostAnchor = (world: World, state: State): string | undefined => {
   )
     return undefined;
   for (const [id, object] of Object.entries(state.objects)) {
-    if (state.leaves[id] === undefined && !world.bundles.includes(id)) continue;
+    if ((state.leaves[id] === undefined && !world.bundles.includes(id)) || isTheirs(world, id)) continue;
     for (const anchor of previous.anchors) {
       const there = object.anchors.some((held) => held.fingerprint === anchor.fingerprint);
       if (!there && anchor.notAfter > state.now)
@@ -142,15 +143,16 @@ const lostAnchor = (world: World, state: State): string | undefined => {
 /** Where everybody plays along, a rotation ends; where somebody may not, the plan must at least say who is awaited. */
 export const isAnswered = (world: World, state: State, plan: Plan): boolean => {
   if (plan.blockedBy.length > 0 && !isCooperative(world)) return true;
-  if (plan.actions.length > 0 || plan.blockedBy.length > 0) return false;
+  if (plan.actions.some((action) => !isElsewhere(action)) || plan.blockedBy.length > 0) return false;
   return plan.phase === 'Stable' && state.rotate.every((id) => state.authority?.ids.includes(id) === true);
 };
 
 const isCooperative = (world: World): boolean =>
   Object.values(world.natures).every(
     (nature) =>
-      nature.unrollable !== true &&
-      (nature.neverReloads !== true || (nature.hidden === true && nature.presents === undefined)),
+      (world.neighbour !== undefined && nature.outside === true) ||
+      (nature.unrollable !== true &&
+        (nature.neverReloads !== true || (nature.hidden === true && nature.presents === undefined))),
   ) && ['removals', 'restores', 'deletions'].every((fault) => (world.initial.budget[fault] ?? 0) === 0);
 
 /** Two generations in use at most, so that bundles stay short however often one rotates. */

@@ -1,12 +1,13 @@
 import type { Action, AuthorityState, LeafSeen, Policy, Reload, Stamp } from '@handover/core';
 import { type Duration, duration, type Instant, instant } from '@handover/material';
+import type { Mode } from './neighbour.ts';
 
 /** Model time goes by ticks. The ratios matter, not the seconds: the lag of an API field is two of them. */
 export const TICK: Duration = duration(5_000);
 export const BASE: Instant = instant(Date.UTC(2030, 0, 1));
 
-/** Ages beyond this are all the same to a world without expiry. */
-const OLD = 6 * TICK;
+/** Ages beyond this are all the same to a world without expiry; where a neighbour is waited for, that is 3 ticks at most. */
+const oldIn = ({ neighbour }: Pick<World, 'neighbour'>): number => (neighbour === undefined ? 6 : 3) * TICK;
 
 export interface Held {
   readonly fingerprint: string;
@@ -90,6 +91,8 @@ export interface State {
   readonly signed: readonly string[];
   /** Ticks since a controller last looked; bounded in worlds where certificates expire. */
   readonly idle: number;
+  /** What the owner of another namespace is doing. */
+  readonly mode: Mode;
   /** What the environment may still do. */
   readonly budget: Readonly<Record<string, number>>;
 }
@@ -113,6 +116,8 @@ export interface World {
   readonly caches?: boolean;
   /** A controller reads the objects first and the authority later; things happen in between. */
   readonly torn?: boolean;
+  /** Objects of another namespace, whose owner is hostile. */
+  readonly neighbour?: readonly string[];
   /** Nothing in it depends on time, so that none passes. */
   readonly timeless?: boolean;
 }
@@ -120,9 +125,9 @@ export interface World {
 export const ticks = (world: Pick<World, 'timed'>, count: number): Duration =>
   duration(count * (world.timed?.tick ?? TICK));
 
-const fold = (state: State): State => {
+const fold = (world: World, state: State): State => {
   const shift = state.now - BASE;
-  const floor = BASE - OLD;
+  const floor = BASE - oldIn(world);
   const at = (time: Instant): Instant => instant(Math.max(time - shift, floor));
   const maybe = (time: Instant | undefined): Instant | undefined =>
     time === undefined ? undefined : at(time);
@@ -161,7 +166,7 @@ const fold = (state: State): State => {
 
 /** The same for all states that cannot be told apart: time folded, spent caches dropped, pods in one order. */
 export const normalise = (world: World, state: State): State => {
-  const folded = world.timed === undefined && state.now !== BASE ? fold(state) : state;
+  const folded = world.timed === undefined && state.now !== BASE ? fold(world, state) : state;
   const objects: Record<string, ModelObject> = {};
   for (const [id, object] of Object.entries(folded.objects)) {
     const stale = object.stale.filter((files) => files.until > folded.now);

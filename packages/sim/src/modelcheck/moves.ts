@@ -1,7 +1,8 @@
-import type { Plan, plan as realPlan } from '@handover/core';
+import { type Action, isElsewhere, type Plan, type plan as realPlan } from '@handover/core';
 import { instant } from '@handover/material';
 import { chainOf, perform, promiseOf } from './act.ts';
 import { type Deed, type ModelConsumer, type Pod, type State, ticks, type World } from './model.ts';
+import { besideNeighbour, MODES, staysWritten, TURNS } from './neighbour.ts';
 import { natureOf, observe, policyOf, sameStamp } from './observe.ts';
 
 export type Planner = typeof realPlan;
@@ -14,7 +15,7 @@ export interface Move {
 }
 
 export const planFor = (world: World, state: State, planner: Planner): Plan =>
-  planner(observe(world, state), policyOf(world, state), state.now);
+  planner(besideNeighbour(world, state, observe(world, state)), policyOf(world, state), state.now);
 
 /** Everything that can happen next. */
 export const movesFrom = (world: World, state: State, planner: Planner): Move[] => {
@@ -32,6 +33,10 @@ export const movesFrom = (world: World, state: State, planner: Planner): Move[] 
     });
   }
   environment(state, may);
+  const turned = world.neighbour === undefined ? undefined : spend(state, 'turns');
+  if (turned !== undefined)
+    for (const mode of MODES)
+      if (mode !== state.mode) may(`the neighbour ${TURNS[mode]}`, { ...turned, mode }, false);
   return moves;
 };
 
@@ -66,17 +71,27 @@ const controllers = (world: World, state: State, planner: Planner, may: May): vo
         const stamp = state.consumers[action.consumer]?.stamp;
         return stamp === undefined ? { action } : { action, seenStamp: JSON.stringify(stamp) };
       });
-      if (decided.length > 0)
+      if (decided.some(({ action }) => lands(world, state, action)))
         may(`${name} decides: ${decided.map((d) => d.action.kind).join(', ')}`, set(state, decided));
       else if (state.idle > 0 || view !== undefined) may(`${name} finds nothing to do`, set(state, []));
       return;
     }
-    const landed = perform(world, state, deed.action, deed.seenStamp);
+    const landed = lands(world, state, deed.action)
+      ? perform(world, state, deed.action, deed.seenStamp)
+      : undefined;
     // A conflict makes it look again; so does a crash, which may come before and after every write.
-    may(`${name}: ${deed.action.kind}`, landed === undefined ? set(state, []) : set(landed, rest));
+    // What fails elsewhere is no conflict: the rest goes on.
+    const left = isElsewhere(deed.action) ? rest : [];
+    may(`${name}: ${deed.action.kind}`, landed === undefined ? set(state, left) : set(landed, rest));
     if (world.timed === undefined) may(`${name} crashes`, set(state, []), false);
   });
 };
+
+/** A write that its owner undoes at once, or that never lands, is as good as none. */
+const lands = (world: World, state: State, action: Action): boolean =>
+  'object' in action
+    ? staysWritten(world, state, action.object)
+    : action.kind !== 'stamp' || state.mode === 'honest' || !isElsewhere(action);
 
 const consumerMoves = (world: World, state: State, id: string, may: May): void => {
   const consumer = state.consumers[id];
@@ -111,7 +126,7 @@ const consumerMoves = (world: World, state: State, id: string, may: May): void =
       }
     }
     if (nature.reload === 'restart') {
-      if (!pod.ending && !sameStamp(pod, consumer.stamp)) {
+      if (!pod.ending && !sameStamp(pod, consumer.stamp) && nature.neverReloads !== true) {
         const fresh = newPod(state, consumer);
         if (world.caches === true)
           may(`${id} rolls a pod`, replace(index, [{ ...pod, ending: true }, fresh]));

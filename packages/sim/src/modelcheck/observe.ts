@@ -1,6 +1,7 @@
 import type { Anchor, ConsumerSeen, ObjectSeen, Observed, Policy, Proof } from '@handover/core';
 import { day, duration, instant } from '@handover/material';
 import { BASE, type Nature, type Pod, type State, ticks, type World } from './model.ts';
+import { isTheirs } from './neighbour.ts';
 
 /** What a controller sees of a state, with nothing hidden from it that it could know. */
 export const observe = (world: World, state: State): Observed => ({
@@ -100,9 +101,14 @@ export const policyOf = (world: World, state: State): Policy => ({
   leaves: Object.entries(state.leaves).map(([object, leaf]) => ({
     object,
     spec: String(leaf.spec),
-    lifetime: world.timed === undefined ? duration(90 * day) : ticks(world, world.timed.leafLifetime),
+    lifetime: world.timed === undefined ? duration(3000 * day) : ticks(world, world.timed.leafLifetime),
     renewAt: 0.66,
     createdAt: leaf.createdAt,
+    ...(isTheirs(world, object) ? { elsewhere: true } : {}),
   })),
-  bundles: world.bundles.map((object) => ({ object, extra: [] })),
+  bundles: world.bundles.map((object) => ({
+    object,
+    extra: [],
+    ...(isTheirs(world, object) ? { elsewhere: true } : {}),
+  })),
 });

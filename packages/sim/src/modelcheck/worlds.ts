@@ -1,6 +1,6 @@
 import { duration, minute } from '@handover/material';
 import { worldOf } from './build.ts';
-import type { Nature, World } from './model.ts';
+import { type Nature, TICK, type World } from './model.ts';
 
 const hot = (object: string): Nature => ({
   reload: 'hot',
@@ -21,6 +21,20 @@ const stubborn = (object: string): Nature & { pods: number } => ({
   pods: 2,
 });
 const instantly = { strategy: 'Instant' } as const;
+/** A workload of another namespace, and its two objects. Short waits, so that the bound is within what a world remembers. */
+const evil: Nature = {
+  reload: 'restart',
+  presents: 'theirs',
+  verifies: 'wide',
+  outside: true,
+  neverReloads: true,
+};
+const besideEvil = {
+  neighbour: ['theirs', 'wide'],
+  bundles: ['wide'],
+  budget: { rotations: 1, turns: 1 },
+  policy: { settle: duration(TICK), cacheLag: duration(TICK) },
+};
 
 /** The worlds of the design, each small enough to be explored whole. */
 export const worlds: readonly World[] = [
@@ -290,5 +304,33 @@ export const worlds: readonly World[] = [
     timed: { tick: duration(20 * minute), lifetime: 45, leafLifetime: 15, end: 50 },
     policy: { rotate: { at: 0.5 } },
     budget: {},
+  }),
+  worldOf('a hostile neighbour', {
+    natures: { a: hot('sa'), far: evil },
+    ...besideEvil,
+    budget: { rotations: 1, turns: 1 },
+  }),
+  worldOf('a hostile neighbour, and distrust', {
+    natures: { a: hot('sa'), far: evil },
+    ...besideEvil,
+    budget: { distrusts: 1, turns: 1 },
+  }),
+  worldOf('a hostile neighbour, instant', {
+    natures: { a: hot('sa'), far: evil },
+    ...besideEvil,
+    policy: { ...besideEvil.policy, ...instantly },
+  }),
+  worldOf('a hostile neighbour beside restart-only pods', {
+    natures: { a: { ...stubborn('sa'), pods: 1 }, far: evil },
+    ...besideEvil,
+    policy: { ...besideEvil.policy, maxConcurrentRollouts: 1 },
+  }),
+  worldOf('a hostile neighbour that speaks for a presenter nobody knows', {
+    natures: {
+      a: hot('sa'),
+      shy: { reload: 'unknown', presents: 'sb', verifies: 'sb', hidden: true, neverReloads: true },
+      far: evil,
+    },
+    ...besideEvil,
   }),
 ];

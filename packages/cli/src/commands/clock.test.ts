@@ -1,0 +1,65 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { day, hour, instant, minute } from '@handover/material';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { handover, NOW } from '../../test/capture.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'handover-clock-'));
+const dir = join(root, 'home');
+const home = `dir:${dir}`;
+const UP = 1_000_000_000;
+const FAR = instant(NOW + 5 * 365 * day);
+
+/** A run of the command on a machine that has been up for `up` and whose clock says `now`. */
+const at = (now: number, up: number, ...args: string[]) =>
+  handover(args, { now: instant(now), sinceBoot: up });
+
+beforeAll(async () => {
+  await at(NOW, UP, 'init', dir);
+  await at(NOW, UP, 'run', dir, '--once');
+});
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+describe('handover clock', () => {
+  test('says that nothing waits for it', async () => {
+    const { stdout } = await at(NOW + hour, UP + hour, 'clock', '--home', home);
+    expect(stdout).toBe('the clock says 2030-06-01T01:00:00.000Z\nnothing waits for it\n');
+  });
+
+  test('says that it leapt ahead, and what waits; with --confirm nothing does any more', async () => {
+    const up = UP + minute;
+    await at(FAR, up, 'run', dir, '--once');
+    const asked = await at(FAR, up, 'clock', '--json', '--home', home);
+    expect(JSON.parse(asked.stdout)).toMatchObject({
+      doubted: { before: '2030-06-01T00:01:00.000Z', since: '2035-05-31T00:00:00.000Z' },
+      datedAhead: [],
+      confirmed: false,
+    });
+    expect((await at(FAR, up, 'status', '--home', home)).stdout).toContain('waits for the clock');
+    const { code, stdout } = await at(FAR, up, 'clock', '--confirm', '--home', home);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('it is taken for right\n')]);
+    await at(FAR, up, 'run', dir, '--once');
+    const status = JSON.parse((await at(FAR, up, 'status', '--json', '--home', home)).stdout);
+    expect(status.authorities[0].generations[0]).toMatchObject({ generation: 2 });
+  });
+
+  test('leads out of CLOCK_BEHIND: what is dated ahead is dated now, and a CA that is valid takes over', async () => {
+    const [now, up] = [NOW + hour, UP + hour];
+    expect((await at(now, up, 'run', dir, '--once')).stderr).toMatch(/^CLOCK_BEHIND: .*clock --confirm/m);
+    const { stdout } = await at(now, up, 'clock', '--confirm', '--json', '--home', home);
+    expect(JSON.parse(stdout)).toMatchObject({
+      datedAhead: [{ authority: 'default/internal' }],
+      confirmed: true,
+    });
+    expect((await at(now, up, 'run', dir, '--once')).code).toBe(0);
+    const status = JSON.parse((await at(now, up, 'status', '--json', '--home', home)).stdout);
+    expect(status.authorities[0]).toMatchObject({ ready: true, notReady: [] });
+  });
+
+  test('is for a directory only', async () => {
+    const { code, stderr } = await handover(['clock', '--home', 'kube']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('dir:PATH');
+  });
+});

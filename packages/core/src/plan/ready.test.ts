@@ -1,0 +1,80 @@
+import { day, hour, instant } from '@handover/material';
+import { describe, expect, test } from 'vitest';
+import { Story } from '../../test/story.ts';
+import { notReady } from './ready.ts';
+
+const stable = (): Story => {
+  const story = new Story().leaf('web').consumer('web', { presents: ['web'], verifies: ['web'] });
+  story.run();
+  story.acknowledgeAll().pass(day);
+  return story;
+};
+
+/** Certificates that nobody can look at refuse everything: then all that counts is what is noted. */
+const reasons = (story: Story, refusal = (): string | undefined => 'unknown CA'): readonly string[] =>
+  notReady(story.seen, story.policy, story.now, refusal);
+
+describe('Ready', () => {
+  test('is not said before there is a generation', () => {
+    expect(reasons(new Story())).toEqual(['its first generation is being made']);
+  });
+
+  test('is said at every step of a rotation', () => {
+    const story = stable();
+    story.rotate = ['r'];
+    for (let step = 0; step < 4; step++) {
+      expect(reasons(story)).toEqual([]);
+      story.acknowledgeAll().pass(hour).run();
+    }
+    expect(story.roles()).toBe('2:current');
+  });
+
+  test('is not said while a leaf is missing, has ended or is not valid yet', () => {
+    const story = stable();
+    const object = story.objects.get('web');
+    story.objects.delete('web');
+    expect(reasons(story)).toEqual(['web does not hold its CAs yet', 'web holds no leaf yet']);
+    if (object !== undefined) story.objects.set('web', object);
+    story.pass(90 * day);
+    expect(reasons(story)).toEqual(['web holds a leaf that ended at 2030-04-01T00:00:00.000Z']);
+    story.now = instant(story.now - 92 * day);
+    expect(reasons(story)).toEqual(['web holds a leaf that is not valid before 2029-12-31T23:00:00.000Z']);
+  });
+
+  test('is not said while a bundle refuses a leaf, and asks the certificates wherever notes may be wrong', () => {
+    const story = stable();
+    const trust = story.objects.get('trust');
+    if (trust === undefined) throw new TypeError('no bundle');
+    story.objects.set('trust', { ...trust, anchors: [{ fingerprint: 'other', since: story.now }] });
+    expect(reasons(story)).toEqual(['trust refuses the leaf of web: unknown CA']);
+    story.objects.set('trust', { ...trust, revision: 0 });
+    expect(reasons(story)).toEqual(['trust refuses the leaf of web: unknown CA']);
+    expect(reasons(story, () => undefined)).toEqual([]);
+  });
+
+  test('is not said of a leaf whose CA has ended', () => {
+    const story = stable();
+    const object = story.objects.get('web');
+    if (object?.leaf === undefined) throw new TypeError('no leaf');
+    story.pass(2000 * day);
+    const leaf = { ...object.leaf, notAfter: instant(story.now + day) };
+    story.objects.set('web', { ...object, leaf });
+    expect(reasons(story)).toHaveLength(1);
+  });
+
+  test('does not depend on what lies elsewhere, unless it is still as this authority wrote it', () => {
+    const story = stable();
+    story.set({ bundles: [...story.policy.bundles, { object: 'wide', extra: [], elsewhere: true }] });
+    expect(reasons(story)).toEqual([]);
+    story.run();
+    const wide = story.objects.get('wide');
+    if (wide === undefined) throw new TypeError('no bundle');
+    const spoilt = { ...wide, anchors: [{ fingerprint: 'evil', since: story.now }] };
+    story.objects.set('wide', spoilt);
+    expect(reasons(story)).toEqual(['wide refuses the leaf of web: unknown CA']);
+    story.objects.set('wide', { ...spoilt, revision: 0 });
+    expect(reasons(story)).toEqual([]);
+    story.objects.set('wide', { ...spoilt, obstacle: 'it is not ours' });
+    expect(reasons(story)).toEqual([]);
+  });
+});

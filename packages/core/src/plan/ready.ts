@@ -1,0 +1,106 @@
+import type { Instant } from '@handover/material';
+import { type AuthorityState, type Generation, generationOf } from './authority.ts';
+import { SKEW } from './expiry.ts';
+import type { LeafSeen, ObjectSeen, Observed } from './observed.ts';
+import type { Policy } from './policy.ts';
+
+/** Why a bundle's object refuses the leaf of another, by their real certificates; undefined: it accepts it. */
+export type Refusal = (leaf: string, bundle: string) => string | undefined;
+
+const iso = (at: Instant): string => new Date(at).toISOString();
+
+/**
+ * Why Ready must not be said; empty: every leaf that the authority vouches for is accepted by every bundle it vouches for. It
+ * vouches for all that it asks for in its own namespace, and elsewhere for what is still as it wrote it.
+ */
+export const notReady = (
+  seen: Observed,
+  policy: Policy,
+  now: Instant,
+  refusal: Refusal,
+): readonly string[] => {
+  const state = seen.authority;
+  if (state === undefined) return ['its first generation is being made'];
+  const objects = new Map(seen.objects.map((object) => [object.id, object]));
+  const asked = [...policy.leaves, ...policy.bundles].filter(({ object, elsewhere }) => {
+    const found = objects.get(object);
+    if (elsewhere !== true && found?.elsewhere !== true) return true;
+    return found?.obstacle === undefined && found?.revision === state.revision;
+  });
+  const holders = asked.map(({ object }) => ({ object, found: objects.get(object) }));
+  const bare = holders.filter(({ found }) => (found?.anchors.length ?? 0) === 0);
+  const bundles = distinct(state, holders.flatMap(({ found }) => found ?? []).filter(hasAnchors));
+  const problems = bare.map(({ object }) => `${object} does not hold its CAs yet`);
+  const vouched = new Set(asked.map(({ object }) => object));
+  for (const { object } of policy.leaves) {
+    if (!vouched.has(object)) continue;
+    const found = objects.get(object);
+    const trouble = datesOf(found?.leaf, now);
+    if (trouble !== undefined) problems.push(`${object} ${trouble}`);
+    else if (found !== undefined) problems.push(...refusals(state, found, bundles, now, refusal));
+  }
+  return problems;
+};
+
+const hasAnchors = ({ anchors }: ObjectSeen): boolean => anchors.length > 0;
+
+const datesOf = (leaf: LeafSeen | undefined, now: Instant): string | undefined => {
+  if (leaf === undefined) return 'holds no leaf yet';
+  if (now >= leaf.notAfter) return `holds a leaf that ended at ${iso(leaf.notAfter)}`;
+  return now < leaf.notBefore ? `holds a leaf that is not valid before ${iso(leaf.notBefore)}` : undefined;
+};
+
+/** Few bundles are distinct, however many objects hold them. */
+const distinct = (state: AuthorityState, holders: readonly ObjectSeen[]): readonly ObjectSeen[] => {
+  const found = new Map<string, ObjectSeen>();
+  for (const holder of holders) {
+    const key = `${isOurs(state, holder)} ${holder.anchors.map(({ fingerprint }) => fingerprint).join()}`;
+    if (!found.has(key)) found.set(key, holder);
+  }
+  return [...found.values()];
+};
+
+/** As this authority wrote it last: then what is noted beside it is true of its certificates. */
+const isOurs = (state: AuthorityState, { revision }: ObjectSeen): boolean => revision === state.revision;
+
+const refusals = (
+  state: AuthorityState,
+  holder: ObjectSeen,
+  bundles: readonly ObjectSeen[],
+  now: Instant,
+  refusal: Refusal,
+): readonly string[] =>
+  bundles.flatMap((bundle) => {
+    const surely = isOurs(state, holder) && isOurs(state, bundle) && reaches(state, holder.leaf, bundle, now);
+    const why = surely ? undefined : refusal(holder.id, bundle.id);
+    return why === undefined ? [] : [`${bundle.id} refuses the leaf of ${holder.id}: ${why}`];
+  });
+
+/** Whether a CA of the bundle stands at the end of the leaf's chain, read off what is noted about both. */
+const reaches = (
+  state: AuthorityState,
+  leaf: LeafSeen | undefined,
+  { anchors }: ObjectSeen,
+  now: Instant,
+): boolean => {
+  const held = new Set(anchors.map(({ fingerprint }) => fingerprint));
+  const ends = ({ anchors: cas }: Generation): boolean =>
+    cas.some((ca) => held.has(ca.fingerprint) && now >= ca.notBefore && now < ca.notAfter);
+  const signer = state.generations.find(({ anchors: cas }) =>
+    cas.some(({ fingerprint }) => fingerprint === leaf?.issuer),
+  );
+  // Several CAs in one generation are adopted ones: which of them signed has to be looked at.
+  if (signer === undefined || signer.anchors.length > 1) return false;
+  let at: Generation | undefined = signer;
+  for (let hops = 0; at !== undefined && hops <= (leaf?.chain.length ?? 0); hops++) {
+    if (ends(at)) return true;
+    const { number, since } = at;
+    const cross = state.crosses.find(
+      ({ of, fingerprint }) => of === number && leaf?.chain.includes(fingerprint),
+    );
+    // It was made when its subject began to sign.
+    if (cross === undefined || now >= cross.notAfter || now < since - SKEW) return false;
+    at = generationOf(state, cross.by);
+  }
+  return false;
+};

@@ -1,0 +1,219 @@
+import { withRole } from '@handover/core';
+import { day, hour, instant, minute, parseCertificates, verifyChain } from '@handover/material';
+import { afterAll, describe, expect, test } from 'vitest';
+import { Directories, visible } from '../../test/directories.ts';
+import { clockReport, confirmClock, diskFiles, passOnce, SteadyClock, statusOf } from '../index.ts';
+
+const directories = new Directories();
+afterAll(() => directories.end());
+
+const ID = 'default/mesh';
+const YEAR = 365 * day;
+const START = Date.UTC(2030, 0, 1);
+
+/** A directory on a machine whose clock can be set, and whose time since boot cannot. */
+class Machine {
+  readonly path = directories.make();
+  /** How far the clock is ahead. */
+  ahead = 0;
+  #true = START;
+  #boot = START - day;
+
+  /** Another process each time, as from cron. */
+  home() {
+    const clock = new SteadyClock(
+      diskFiles,
+      `${this.path}/state`,
+      () => this.#true + this.ahead,
+      () => this.#true - this.#boot,
+    );
+    return directories.home(this.path, undefined, { clock });
+  }
+
+  pass(ms: number): void {
+    this.#true += ms;
+  }
+
+  /** Off for so long, then started again. */
+  reboot(off: number): void {
+    this.#true += off;
+    this.#boot = this.#true - minute;
+  }
+
+  get now() {
+    return instant(this.#true);
+  }
+
+  async run(): Promise<string | undefined> {
+    const home = this.home();
+    const lock = await home.lock();
+    try {
+      await passOnce(home, home.load(), () => {});
+      return undefined;
+    } catch (error) {
+      return (error as { code?: string }).code;
+    } finally {
+      await lock.release();
+    }
+  }
+
+  async state() {
+    const state = (await this.home().authorities.load(ID))?.state;
+    if (state === undefined) throw new TypeError('no authority');
+    return state;
+  }
+
+  async status() {
+    const home = this.home();
+    const [authority] = (await statusOf(home, home.load())).status.authorities;
+    if (authority === undefined) throw new TypeError('no authority');
+    return authority;
+  }
+
+  /** Leaves that a peer with the right time refuses, by any bundle that is there. */
+  refused(): string[] {
+    const { chains, bundles } = visible(this.path);
+    const read = (pem: string) => parseCertificates(pem).certificates;
+    return [...chains].flatMap(([leaf, chain]) =>
+      [...bundles].flatMap(([bundle, anchors]) => {
+        const asked = {
+          chain: read(chain),
+          anchors: read(anchors),
+          at: this.now,
+          purpose: 'server',
+        } as const;
+        const verdict = verifyChain(asked);
+        return verdict.ok ? [] : [`${bundle} refuses ${leaf}: ${verdict.reason}`];
+      }),
+    );
+  }
+}
+
+const begun = async (): Promise<Machine> => {
+  const machine = new Machine();
+  await machine.run();
+  machine.pass(hour);
+  await machine.run();
+  return machine;
+};
+
+describe('a clock that leaps ahead for one pass and is then right', () => {
+  test('by two days: every leaf is valid all the time, and Stable again', async () => {
+    const machine = await begun();
+    // As far as the next renewal is one pass away.
+    machine.pass(59 * day + 12 * hour);
+    await machine.run();
+    machine.ahead = 2 * day;
+    await machine.run();
+    expect(machine.refused()).toEqual([]);
+    machine.ahead = 0;
+    machine.pass(minute);
+    await machine.run();
+    expect(machine.refused()).toEqual([]);
+    expect(await machine.status()).toMatchObject({ phase: 'Stable', ready: true, notReady: [] });
+  });
+
+  test('by five years: no key is destroyed, no generation made, and nothing is stuck', async () => {
+    const machine = await begun();
+    const before = await machine.state();
+    machine.ahead = 5 * YEAR;
+    await machine.run();
+    expect((await machine.status()).ready).toBe(false);
+    expect((await machine.status()).blockedBy).toMatchObject([{ consumer: 'the clock' }]);
+    expect((await machine.state()).generations).toEqual(before.generations);
+    machine.ahead = 0;
+    machine.pass(minute);
+    expect(await machine.run()).toBeUndefined();
+    expect((await machine.home().authorities.load(ID))?.keys.size).toBe(1);
+    expect(machine.refused()).toEqual([]);
+    expect(await machine.status()).toMatchObject({ phase: 'Stable', ready: true, blockedBy: [] });
+  });
+
+  test('in the middle of a rotation: the old CA is neither retired nor dropped from a bundle', async () => {
+    const machine = await begun();
+    await machine.home().requests.ask({ authority: ID, rotate: 'r' }, machine.now);
+    await machine.run();
+    machine.ahead = 5 * YEAR;
+    await machine.run();
+    expect((await machine.state()).generations.map(({ role }) => role)).toEqual(['next', 'current']);
+    for (const bundle of visible(machine.path).bundles.values())
+      expect(parseCertificates(bundle).certificates).toHaveLength(2);
+    machine.ahead = 0;
+    machine.pass(minute);
+    await machine.run();
+    expect(machine.refused()).toEqual([]);
+  });
+});
+
+describe('a clock that leaps ahead and is right', () => {
+  test('is believed after ten minutes, also by processes that live for one pass', async () => {
+    const machine = await begun();
+    machine.ahead = 5 * YEAR;
+    await machine.run();
+    machine.pass(9 * minute);
+    await machine.run();
+    expect((await machine.state()).lastGeneration).toBe(1);
+    machine.pass(minute);
+    await machine.run();
+    expect((await machine.state()).lastGeneration).toBe(2);
+  });
+
+  test('is believed at once when a person says so, also by a process that runs', async () => {
+    const machine = await begun();
+    machine.ahead = 5 * YEAR;
+    const running = machine.home();
+    expect(running.clock.doubt?.()).toBeDefined();
+    const home = machine.home();
+    expect((await confirmClock(home, home.load())).doubt).toMatchObject({ since: machine.now + 5 * YEAR });
+    expect(running.clock.doubt?.()).toBeUndefined();
+    await machine.run();
+    expect((await machine.state()).lastGeneration).toBe(2);
+  });
+
+  test('because the machine was off for weeks: leaves are renewed at once, and the rest goes on after ten minutes', async () => {
+    const machine = await begun();
+    machine.reboot(80 * day);
+    await machine.run();
+    expect(machine.refused()).toEqual([]);
+    expect(machine.home().clock.doubt?.()).toBeDefined();
+    machine.pass(10 * minute);
+    await machine.run();
+    expect(machine.home().clock.doubt?.()).toBeUndefined();
+    expect(await machine.status()).toMatchObject({ phase: 'Stable', ready: true });
+  });
+
+  test('is not doubted after a reboot of minutes', async () => {
+    const machine = await begun();
+    machine.reboot(20 * minute);
+    expect(machine.home().clock.doubt?.()).toBeUndefined();
+  });
+});
+
+describe('a clock that was five years ahead for so long that it was believed', () => {
+  test('is refused once it is right, and one command leads out: a CA that is valid signs, leaves verify, nothing is stuck', async () => {
+    const machine = await begun();
+    machine.ahead = 5 * YEAR;
+    for (let step = 0; step < 8; step++) {
+      await machine.run();
+      machine.pass(20 * minute);
+    }
+    expect(withRole(await machine.state(), 'current')?.number).toBe(2);
+    machine.ahead = 0;
+    machine.pass(minute);
+    expect(await machine.run()).toBe('CLOCK_BEHIND');
+    const home = machine.home();
+    expect((await clockReport(home, home.load())).ahead).toMatchObject([{ authority: ID }]);
+    await confirmClock(home, home.load());
+    expect((await clockReport(home, home.load())).ahead).toEqual([]);
+    expect(await machine.run()).toBeUndefined();
+    expect(machine.refused()).toEqual([]);
+    expect((await machine.status()).ready).toBe(true);
+    for (let step = 0; step < 6; step++) {
+      machine.pass(20 * minute);
+      await machine.run();
+    }
+    expect((await machine.state()).generations).toMatchObject([{ number: 3, role: 'current' }]);
+    expect(machine.refused()).toEqual([]);
+    expect(await machine.status()).toMatchObject({ phase: 'Stable', ready: true, blockedBy: [] });
+  });
+});

@@ -1,0 +1,26 @@
+import { bundleKeyOf, notReadyIn, readableCertificates, type Sight } from '@handover/engine';
+import type { Certificates } from './certificates.ts';
+import { isForeign } from './resources.ts';
+
+/**
+ * Where Ready would be said on a look, every leaf that was seen must verify against every bundle that was seen, by their real
+ * certificates; what it said wrongly, or undefined.
+ */
+export const readyButRefused = (certificates: Certificates, sight: Sight): string | undefined => {
+  if (notReadyIn(sight).length > 0) return undefined;
+  const { duties, stored, now } = sight;
+  const read = (object: string, key: string): readonly string[] =>
+    readableCertificates(stored.get(object)?.data[key]).map(({ fingerprint }) => fingerprint);
+  const own = [...duties.leaves.keys(), ...duties.bundles.keys()].filter((id) => !isForeign(id));
+  const bundles = new Map(own.map((id) => [read(id, bundleKeyOf(id)).join(), id]));
+  for (const leaf of duties.leaves.keys()) {
+    if (isForeign(leaf)) continue;
+    const chain = read(leaf, 'tls.crt');
+    if (chain.length === 0) return `Ready is said, and ${leaf} holds no leaf`;
+    for (const [bundle, id] of bundles) {
+      const verdict = certificates.verdict(chain, bundle.split(','), now);
+      if (!verdict.ok) return `Ready is said, and ${id} refuses ${leaf}: ${verdict.reason}`;
+    }
+  }
+  return undefined;
+};
