@@ -1,11 +1,11 @@
 // Names that another namespace asks for, and patterns that take long to match.
 import { secrets } from '@handover/kube';
 import { parseCertificates } from '@handover/material';
+import { RESOURCE_KINDS } from '@handover/operator';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { resource, until } from './stage.ts';
 import { EVIL, put, setTenantStage, slowestLivez, type TenantStage } from './tenant-stage.ts';
 import { type Victim, victim } from './tenant-victim.ts';
-import { RESOURCE_KINDS } from '@handover/operator';
 
 let stage: TenantStage;
 let prod: Victim;
@@ -51,36 +51,49 @@ describe('a Leaf of another namespace is refused, and its condition names the fi
     [
       'organizations system:masters',
       { ...good, subject: { organizations: ['system:masters'] } },
-      /organizations|\bO\b|system:masters/,
+      /spec\.subject\.organizations.*system:masters/,
     ],
     [
       'a common name of the other namespace, and no SAN',
       { subject: { commonName: 'payments.prod.svc' } },
-      /commonName|CN|SAN|payments\.prod\.svc/,
+      /spec\.subject\.commonName|dnsNames/,
     ],
     [
       'both, as an administrator of the cluster would have them',
       { subject: { commonName: 'payments.prod.svc', organizations: ['system:masters'] } },
-      /organizations|commonName/,
+      /spec\.subject|dnsNames/,
+    ],
+    [
+      'both, for clients alone',
+      { usages: ['client'], subject: { commonName: 'admin', organizations: ['system:masters'] } },
+      /spec\.subject/,
     ],
     [
       'a common name that is not one of its SANs',
       { ...good, subject: { commonName: 'payments.prod.svc' } },
-      /commonName|CN|payments\.prod\.svc/,
+      /spec\.subject\.commonName.*payments\.prod\.svc/,
     ],
-    ['a DNS name of the other namespace', { dnsNames: ['payments.prod.svc'] }, /payments\.prod\.svc/],
+    [
+      'a DNS name of the other namespace',
+      { dnsNames: ['payments.prod.svc'] },
+      /spec\.dnsNames.*payments\.prod\.svc/,
+    ],
     [
       'a DNS name of the other namespace beside one of its own',
       { dnsNames: ['x.evil.svc', 'web.prod.svc.cluster.local'] },
-      /web\.prod\.svc\.cluster\.local/,
+      /spec\.dnsNames.*web\.prod\.svc\.cluster\.local/,
     ],
-    ['a DNS name that ends like its own', { dnsNames: ['web.prod.svc.notevil.svc'] }, /notevil/],
-    ['a wildcard above its namespace', { dnsNames: ['*.svc'] }, /\*\.svc/],
-    ['an IP address', { ...good, ipAddresses: ['10.96.0.1'] }, /ipAddresses|10\.96\.0\.1|DNS names only/],
+    [
+      'a DNS name that ends like its own',
+      { dnsNames: ['web.prod.svc.notevil.svc'] },
+      /spec\.dnsNames.*notevil/,
+    ],
+    ['a wildcard above its namespace', { dnsNames: ['*.svc'] }, /spec\.dnsNames/],
+    ['an IP address', { ...good, ipAddresses: ['10.96.0.1'] }, /spec\.ipAddresses/],
     [
       'a SPIFFE id of the other namespace',
       { ...good, uris: ['spiffe://cluster.local/ns/prod/sa/payments'] },
-      /uris|spiffe:|DNS names only/,
+      /spec\.uris/,
     ],
   ])('%s', async (what, spec, says) => {
     const name = what.toLowerCase().replace(/[^a-z]+/g, '-').replace(/-$/, '').slice(0, 60);
@@ -120,8 +133,10 @@ test('a pattern with many stars is refused by the API server, and the operator g
   // Whatever became of it: the attack must not reach the next test.
   await stage.evil.delete(RESOURCE_KINDS.Leaf, { namespace: EVIL, name: 'slow' });
   await stage.evil.delete(RESOURCE_KINDS.Authority, { namespace: EVIL, name: 'slow' });
-  expect(answer).toMatch(/dnsNames/);
-  expect(slowest).toBeLessThan(5_000);
+  expect({ answer, livez: slowest < 5_000 ? 'in time' : `${Math.round(slowest)} ms` }).toEqual({
+    answer: expect.stringMatching(/dnsNames/),
+    livez: 'in time',
+  });
   await prod.served();
   expect(prod.lies).toEqual([]);
 });

@@ -20,8 +20,8 @@ import { put, type TenantStage } from './tenant-stage.ts';
 
 /** Names every namespace: without it no other could have a leaf, and there would be nothing to attack with. */
 export const OPEN = { namespaceSelector: {} };
-/** Renewed every few seconds, long before it ends: a stop shows at once, and nothing expires meanwhile. */
-export const SHORT = { lifetime: '90s', renew: { at: '5%' } };
+/** Renewed soon, so that a stop shows, and its end soon after. A leaf renewed within ten seconds would hold its own rotation up. */
+export const SHORT = { lifetime: '60s', renew: { at: '33%' } };
 /** Rotations wait for this, and for ten seconds of the kubelet's caches. */
 export const ROTATION = { settle: '1s' };
 
@@ -153,16 +153,15 @@ export class Victim {
     );
   }
 
-  /** Three more leaves, one after another. */
-  async renewed(ms = 45_000): Promise<void> {
-    const seen = new Set<string>();
+  /** Another leaf takes the place of the one there is. */
+  async renewed(ms: number): Promise<void> {
+    const before = (await this.leaf())?.chain[0]?.fingerprint;
     await until(
       async () => {
-        const fingerprint = (await this.leaf())?.chain[0]?.fingerprint;
-        if (fingerprint !== undefined) seen.add(fingerprint);
-        return seen.size >= 3;
+        const now = (await this.leaf())?.chain[0]?.fingerprint;
+        return now !== undefined && now !== before;
       },
-      `the leaf of ${this.namespace} to be renewed twice (seen: ${seen.size})`,
+      `the leaf of ${this.namespace} to be renewed`,
       ms,
     );
   }
