@@ -25,7 +25,11 @@ const spread = (attacked: Victim, name: string): Promise<unknown> =>
   );
 
 interface Status {
-  readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message: string }[];
+  readonly conditions?: readonly {
+    readonly type: string;
+    readonly status: string;
+    readonly message: string;
+  }[];
   readonly failing?: readonly { readonly target: string; readonly why: string }[];
 }
 
@@ -62,38 +66,44 @@ const rotates = async (attacked: Victim): Promise<void> => {
 test.concurrent.each([
   ['a ConfigMap', 'prod-1', false],
   ['an immutable ConfigMap', 'prod-2', true],
-])('%s of another namespace under the name of a bundle is reported there and holds no rotation up', async (_, namespace, immutable) => {
-  const name = `taken-${namespace}`;
-  await put(stage.evil, {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name, namespace: EVIL },
-    data: { 'ca.crt': 'mine' },
-    immutable,
-  });
-  const attacked = await victim(stage, namespace);
-  await attacked.served();
-  await spread(attacked, name);
-  await rotates(attacked);
-  const failing = await until(() => failingOf(name), `the status of TrustBundle ${name}`);
-  expect(failing.map(({ target }) => target)).toEqual([`evil/configmaps/${name}/ca.crt`]);
-  const kept = await stage.evil.get(configMaps, { namespace: EVIL, name });
-  expect(kept?.data).toEqual({ 'ca.crt': 'mine' });
-});
+])(
+  '%s of another namespace under the name of a bundle is reported there and holds no rotation up',
+  async (_, namespace, immutable) => {
+    const name = `taken-${namespace}`;
+    await put(stage.evil, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name, namespace: EVIL },
+      data: { 'ca.crt': 'mine' },
+      immutable,
+    });
+    const attacked = await victim(stage, namespace);
+    await attacked.served();
+    await spread(attacked, name);
+    await rotates(attacked);
+    const failing = await until(() => failingOf(name), `the status of TrustBundle ${name}`);
+    expect(failing.map(({ target }) => target)).toEqual([`evil/configmaps/${name}/ca.crt`]);
+    const kept = await stage.evil.get(configMaps, { namespace: EVIL, name });
+    expect(kept?.data).toEqual({ 'ca.crt': 'mine' });
+  },
+);
 
 test.concurrent.each([
   ['a Secret', 'prod-3', false],
   ['an immutable Secret', 'prod-4', true],
-])('%s of another namespace under the name of its Leaf is reported there and holds no rotation up', async (_, namespace, immutable) => {
-  const name = `taken-${namespace}`;
-  await put(stage.evil, secret(EVIL, name, { 'tls.key': 'mine' }, { immutable }));
-  const attacked = await victim(stage, namespace);
-  await attacked.served();
-  await evilLeaf(attacked, name);
-  await rotates(attacked);
-  const ready = await until(() => readyOf(name), `a condition on Leaf ${name}`);
-  expect(ready).toMatchObject({ status: 'False', message: expect.stringContaining(name) });
-});
+])(
+  '%s of another namespace under the name of its Leaf is reported there and holds no rotation up',
+  async (_, namespace, immutable) => {
+    const name = `taken-${namespace}`;
+    await put(stage.evil, secret(EVIL, name, { 'tls.key': 'mine' }, { immutable }));
+    const attacked = await victim(stage, namespace);
+    await attacked.served();
+    await evilLeaf(attacked, name);
+    await rotates(attacked);
+    const ready = await until(() => readyOf(name), `a condition on Leaf ${name}`);
+    expect(ready).toMatchObject({ status: 'False', message: expect.stringContaining(name) });
+  },
+);
 
 test.concurrent('a managed object of another namespace that turns immutable holds no rotation up', async () => {
   const attacked = await victim(stage, 'prod-5');
@@ -161,14 +171,20 @@ test.concurrent('pods of another namespace that mount the bundle and never get r
   await rotates(attacked);
 });
 
-test.concurrent('Leaves of another namespace, of whatever life, readers and words, hold no rotation up', async () => {
-  const attacked = await victim(stage, 'prod-8');
+test.concurrent.each<[string, string, object, Readonly<Record<string, string>>]>([
+  ['that no pod reads', 'prod-8', {}, {}],
+  ['that lives for ten years', 'prod-9', { lifetime: '3650d' }, {}],
+  ['that is renewed every second', 'prod-10', { lifetime: '10s', renew: { at: '10%' } }, {}],
+  ['whose owner says that it is read hot', 'prod-11', {}, { 'handover.dev/reload': 'hot' }],
+  ['whose owner says that its readers restart', 'prod-12', {}, { 'handover.dev/reload': 'restart' }],
+])('a Leaf of another namespace %s holds no rotation up', async (_, namespace, spec, annotations) => {
+  const name = `leaf-${namespace}`;
+  const attacked = await victim(stage, namespace);
   await attacked.served();
-  await evilLeaf(attacked, 'unread');
-  await evilLeaf(attacked, 'long', { lifetime: '3650d' });
-  await evilLeaf(attacked, 'restless', { lifetime: '10s', renew: { at: '10%' } });
-  await evilLeaf(attacked, 'said-hot', {}, { 'handover.dev/reload': 'hot' });
-  await evilLeaf(attacked, 'said-restart', {}, { 'handover.dev/reload': 'restart' });
-  await until(async () => (await readyOf('unread'))?.status === 'True', 'the leaf in evil');
+  await evilLeaf(attacked, name, spec, annotations);
+  await until(async () => {
+    const ready = await readyOf(name);
+    return ready !== undefined && !ready.message.includes('no leaf has been issued yet');
+  }, `an answer to Leaf ${name}`);
   await rotates(attacked);
 });

@@ -163,9 +163,7 @@ const tokenConfig = async (cluster: Cluster): Promise<string> => {
   const config = {
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [
-      { name: 'test', cluster: { server: cluster.url, 'certificate-authority': cluster.caFile } },
-    ],
+    clusters: [{ name: 'test', cluster: { server: cluster.url, 'certificate-authority': cluster.caFile } }],
     users: [{ name: 'operator', user: { token: token.trim() } }],
     contexts: [{ name: 'test', context: { cluster: 'test', user: 'operator' } }],
     'current-context': 'test',

@@ -24,14 +24,19 @@ interface Said {
 /** What becomes of a Leaf of evil: refused by the API server, by the operator, or issued. */
 const ask = async (name: string, spec: object): Promise<Said & { readonly issued: string }> => {
   try {
-    await put(stage.evil, resource('Leaf', name, { authority: 'prod/mesh', secretName: name, ...spec }, EVIL));
+    await put(
+      stage.evil,
+      resource('Leaf', name, { authority: 'prod/mesh', secretName: name, ...spec }, EVIL),
+    );
   } catch (error) {
     return { status: 'False', message: (error as Error).message, issued: '' };
   }
   const said = await until(
     async () => {
       const found = await stage.evil.get(RESOURCE_KINDS.Leaf, { namespace: EVIL, name });
-      const { conditions = [] } = (found?.status ?? {}) as { conditions?: readonly (Said & { type: string })[] };
+      const { conditions = [] } = (found?.status ?? {}) as {
+        conditions?: readonly (Said & { type: string })[];
+      };
       const ready = conditions.find(({ type }) => type === 'Ready');
       return ready?.message.includes('no leaf has been issued yet') === true ? undefined : ready;
     },
@@ -96,7 +101,11 @@ describe('a Leaf of another namespace is refused, and its condition names the fi
       /spec\.uris/,
     ],
   ])('%s', async (what, spec, says) => {
-    const name = what.toLowerCase().replace(/[^a-z]+/g, '-').replace(/-$/, '').slice(0, 60);
+    const name = what
+      .toLowerCase()
+      .replace(/[^a-z]+/g, '-')
+      .replace(/-$/, '')
+      .slice(0, 60);
     const { status, message, issued } = await ask(name, spec);
     expect({ status, issued }).toEqual({ status: 'False', issued: '' });
     expect(message).toMatch(says);
@@ -116,14 +125,16 @@ test('a pattern with many stars is refused by the API server, and the operator g
   let answer = 'taken by the API server';
   const slowest = await slowestLivez(stage.operator, async () => {
     try {
-      await put(
-        stage.evil,
-        resource('Authority', 'slow', { issueTo: { dnsNames: [pattern] } }, EVIL),
-      );
+      await put(stage.evil, resource('Authority', 'slow', { issueTo: { dnsNames: [pattern] } }, EVIL));
       // A name that such a pattern matches only after every way of splitting it was tried.
       await put(
         stage.evil,
-        resource('Leaf', 'slow', { authority: 'slow', dnsNames: [`${'a'.repeat(60)}.${'a'.repeat(60)}`] }, EVIL),
+        resource(
+          'Leaf',
+          'slow',
+          { authority: 'slow', dnsNames: [`${'a'.repeat(60)}.${'a'.repeat(60)}`] },
+          EVIL,
+        ),
       );
     } catch (error) {
       answer = (error as Error).message;

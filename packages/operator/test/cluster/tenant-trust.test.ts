@@ -3,14 +3,7 @@ import { secrets } from '@handover/kube';
 import { RESOURCE_KINDS } from '@handover/operator';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { resource, until } from './stage.ts';
-import {
-  EVIL,
-  OPERATOR_NAMESPACE,
-  put,
-  secret,
-  setTenantStage,
-  type TenantStage,
-} from './tenant-stage.ts';
+import { EVIL, OPERATOR_NAMESPACE, put, secret, setTenantStage, type TenantStage } from './tenant-stage.ts';
 import { attackersCa, Victim, victim, withAnnotations } from './tenant-victim.ts';
 
 let stage: TenantStage;
@@ -41,10 +34,7 @@ const plant = async (
     { authority: target, secretName: name, dnsNames: [`${name}.evil.svc`] },
     EVIL,
   );
-  await put(
-    stage.evil,
-    withAnnotations(leaf, marks.adopt === true ? { 'handover.dev/adopt': 'true' } : {}),
-  );
+  await put(stage.evil, withAnnotations(leaf, marks.adopt === true ? { 'handover.dev/adopt': 'true' } : {}));
   return certificate.fingerprint;
 };
 
@@ -141,7 +131,11 @@ const finishNamespace = async (name: string): Promise<void> => {
   await stage.admin.raw('PUT', `/api/v1/namespaces/${name}/finalize`, { body: JSON.stringify(body) });
 };
 
-const isOldKeyUsed = async (attacked: Victim, before: string, keyId: string | undefined): Promise<boolean> => {
+const isOldKeyUsed = async (
+  attacked: Victim,
+  before: string,
+  keyId: string | undefined,
+): Promise<boolean> => {
   const held = (await attacked.bundle()) ?? [];
   const now = await attacked.leaf();
   return (
@@ -181,5 +175,6 @@ test.each([
   const reused = await isOldKeyUsed(second, ca?.fingerprint ?? '', ca?.subjectKeyId);
   expect({ reused, said: seen.message }).toMatchObject({ reused: false });
   // Without another CA, it says how to give consent.
-  if (((await second.bundle()) ?? []).length === 0) expect(seen.message).toMatch(/handover\.dev\/|consent|adopt/);
+  if (((await second.bundle()) ?? []).length === 0)
+    expect(seen.message).toMatch(/handover\.dev\/|consent|adopt/);
 });

@@ -106,9 +106,7 @@ export class Victim {
     return (found?.status ?? {}) as AuthoritySeen;
   }
 
-  async condition(
-    type: string,
-  ): Promise<NonNullable<AuthoritySeen['conditions']>[number] | undefined> {
+  async condition(type: string): Promise<NonNullable<AuthoritySeen['conditions']>[number] | undefined> {
     return (await this.status()).conditions?.find((condition) => condition.type === type);
   }
 
@@ -219,7 +217,9 @@ export const victim = async (
 };
 
 /** A CA of the attacker, with its key in the attacker's hands. */
-export const attackersCa = (name = 'attacker'): { readonly pem: string; readonly certificate: Certificate } => {
+export const attackersCa = (
+  name = 'attacker',
+): { readonly pem: string; readonly certificate: Certificate } => {
   const der = issueCa({
     name,
     generation: 1,
