@@ -57,14 +57,18 @@ const KINDS: Readonly<Record<string, Kind>> = {
   ServiceAccount: serviceAccounts,
 };
 
+export const kindNamed = (name: string): Kind => {
+  const found = KINDS[name];
+  if (found === undefined) throw new Error(`this test knows no kind ${name}`);
+  return found;
+};
+
 /** Server-side apply as the user that `kube` stands for. */
 export const put = async (kube: Kube, object: object): Promise<KubeObject> => {
   const { kind = '', metadata } = object as KubeObject;
-  const found = KINDS[kind];
-  if (found === undefined) throw new Error(`this test knows no kind ${kind}`);
   const { name = '', namespace } = metadata;
   return kube.patch(
-    found,
+    kindNamed(kind),
     { name, ...(namespace === undefined ? {} : { namespace }) },
     { apply: object, force: true, fieldManager: 'tenant-test' },
   );
