@@ -13,7 +13,7 @@ beforeAll(async () => {
   prod = await victim(stage, 'prod');
   await prod.served();
 }, 300_000);
-afterAll(() => stage.stop());
+afterAll(() => stage?.stop());
 
 const ADOPT = { 'handover.dev/adopt': 'true' };
 const KEY = 'the only copy of a key';
@@ -119,18 +119,12 @@ test('where the admission policies are installed, a Leaf with adopt overwrites n
   await leavesKeyAlone('e', 'ingress');
 });
 
-test.each([
-  ['annotation', 'f', { annotations: ADOPT }],
-  ['label', 'g', { labels: ADOPT }],
-])('a Leaf with adopt takes over a Secret that says so itself with an %s', async (_, namespace, marks) => {
-  await stage.namespace(namespace);
-  await put(stage.admin, ingress(namespace, marks));
-  await put(stage.admin, leaf(namespace, 'ingress', 'ingress-tls', ADOPT));
-  await until(
-    async () => (await readyOf(namespace, 'ingress'))?.status === 'True',
-    'the Secret to be taken over',
-  );
-  expect(await keyIn(namespace)).toBe('overwritten');
+test('a Leaf with adopt takes over a Secret that says so itself', async () => {
+  await stage.namespace('f');
+  await put(stage.admin, ingress('f', { labels: ADOPT }));
+  await put(stage.admin, leaf('f', 'ingress', 'ingress-tls', ADOPT));
+  await until(async () => (await readyOf('f', 'ingress'))?.status === 'True', 'the Secret to be taken over');
+  expect(await keyIn('f')).toBe('overwritten');
   // What was in it before is trusted by none of them.
   expect((await prod.served()).anchors).toHaveLength(1);
   expect(prod.lies).toEqual([]);

@@ -12,7 +12,7 @@ beforeAll(async () => {
   prod = await victim(stage, 'prod', {}, { lifetime: '30s', renew: { at: '50%' } });
   await prod.served();
 }, 300_000);
-afterAll(() => stage.stop());
+afterAll(() => stage?.stop());
 
 const LEAVES = 40;
 const WATCHED_MS = 45_000;

@@ -172,7 +172,7 @@ describe('on a real API server, with the operator at work', () => {
     await prod.served();
     await until(async () => (await prod.status()).phase === 'Stable', 'prod to be Stable');
   }, 300_000);
-  afterAll(() => stage.stop());
+  afterAll(() => stage?.stop());
 
   test('marks on objects of another namespace never change what is planned for an Authority, and it rotates afterwards', async () => {
     const ids = ['prod/mesh'];

@@ -10,7 +10,7 @@ let stage: TenantStage;
 beforeAll(async () => {
   stage = await setTenantStage();
 }, 300_000);
-afterAll(() => stage.stop());
+afterAll(() => stage?.stop());
 
 const inEvil = { matchLabels: { 'kubernetes.io/metadata.name': EVIL } };
 

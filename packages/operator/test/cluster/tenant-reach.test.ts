@@ -19,7 +19,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(async () => {
   for (const server of servers) server.close();
-  await stage.stop();
+  await stage?.stop();
 });
 
 const servers = new Set<Server>();

@@ -14,7 +14,7 @@ beforeAll(async () => {
   prod = await victim(stage, 'prod');
   await prod.served();
 }, 300_000);
-afterAll(() => stage.stop());
+afterAll(() => stage?.stop());
 
 interface Said {
   readonly status: string;
