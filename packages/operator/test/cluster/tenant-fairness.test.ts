@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => stage?.stop());
 
 const LEAVES = 40;
-const WATCHED_MS = 45_000;
+const WATCHED_MS = 36_000;
 
 /** The shortest life that the API server and the operator take from evil, and the dearest key. */
 const greedy = (name: string, authority: string): object =>

@@ -128,7 +128,7 @@ describe('on the API server in this process', () => {
       'prod/turning': { actions: [{ kind: 'mint' }] },
       'prod/dropping': { actions: [{ kind: 'distrust' }] },
     });
-    await fc.assert(fc.asyncProperty(hostile, unchangedBy(kube, kube, TARGETS, before)), { numRuns: 150 });
+    await fc.assert(fc.asyncProperty(hostile, unchangedBy(kube, kube, TARGETS, before)), { numRuns: 100 });
   });
 
   test('marks on the Leaf and the Secret that another namespace has of an Authority never change what is planned for it', async () => {
@@ -158,7 +158,7 @@ describe('on the API server in this process', () => {
           await kube.patch(secrets, which, { merge: { metadata: was, data: kept?.data } });
         }
       }),
-      { numRuns: 60 },
+      { numRuns: 40 },
     );
   });
 });

@@ -142,11 +142,13 @@ test.concurrent('the operator does not connect to a socket that another namespac
 });
 
 test.concurrent.each<[string, string]>([
-  ['metadata', '169.254.169.254:80'],
-  ['node', '10.11.12.13:10250'],
-  ['service', 'web.prod.svc:8443'],
-])('an Authority says why an address of a %s is not asked', async (what, address) => {
-  expect(await waitFor(`at-${what}`, { probe: { address } })).toEqual(REFUSED);
+  ['the metadata service', '169.254.169.254:80'],
+  ['a node', '10.11.12.13:10250'],
+  ['a Service of another namespace', 'web.prod.svc:8443'],
+])('an Authority says why %s is not asked', async (what, address) => {
+  expect(await waitFor(`at-${what.toLowerCase().replaceAll(' ', '-')}`, { probe: { address } })).toEqual(
+    REFUSED,
+  );
 });
 
 test.concurrent('an Authority says why the API server is not asked', async () => {
@@ -205,7 +207,7 @@ test('a file without an end that another namespace names costs the operator no m
     const asked = waitFor('zero', { status: { file: '/dev/zero' } }).then((answer) => {
       said = answer.said;
     });
-    const end = Date.now() + 12_000;
+    const end = Date.now() + 8_000;
     while (Date.now() < end) {
       most = Math.max(most, stage.operator.memory());
       await new Promise((resolve) => setTimeout(resolve, 50));

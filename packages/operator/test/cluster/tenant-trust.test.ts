@@ -108,7 +108,7 @@ test('a CA in another namespace is not trusted when the state of an Authority is
   expect(attacked.lies).toEqual([]);
 });
 
-test('fingerprints in spec.adopt of an Authority are the consent that lets an existing CA of its own namespace in', async () => {
+test('spec.adopt of an Authority is the consent that lets an existing CA of its own namespace in, and no other', async () => {
   await stage.namespace('prod-d');
   const old = attackersCa('old-mesh');
   await put(

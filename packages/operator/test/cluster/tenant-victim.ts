@@ -74,9 +74,9 @@ export class Victim {
   watch(): void {
     const look = async (): Promise<void> => {
       await this.#compare().catch(() => {});
-      if (this.#watching !== undefined) this.#watching = setTimeout(look, 200);
+      if (this.#watching !== undefined) this.#watching = setTimeout(look, 200).unref();
     };
-    this.#watching = setTimeout(look, 200);
+    this.#watching = setTimeout(look, 200).unref();
   }
 
   unwatch(): void {
