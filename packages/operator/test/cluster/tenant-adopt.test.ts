@@ -62,7 +62,7 @@ const leavesKeyAlone = async (namespace: string, name: string): Promise<void> =>
       return said !== undefined && !said.message.includes('no leaf has been issued yet') && said;
     },
     `a condition on Leaf ${namespace}/${name}`,
-    30_000,
+    45_000,
   );
   expect({ key: await keyIn(namespace), ready: ready.status }).toEqual({ key: 'as it was', ready: 'False' });
   expect(ready.message).toContain('ingress-tls');
