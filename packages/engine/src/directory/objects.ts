@@ -1,5 +1,6 @@
 import { HandoverError, type Instant } from '@handover/material';
 import { obstacleError } from '../keep-files.ts';
+import { isObjectRecord } from '../object-record.ts';
 import { filesUnder } from '../part-files.ts';
 import type {
   AuthorityId,
@@ -36,14 +37,7 @@ const entriesOf = (text: string | undefined): Entries => {
     const value: unknown = JSON.parse(text);
     if (!isRecord(value) || value.format !== FORMAT || !isRecord(value.objects)) return {};
     const good = Object.entries(value.objects).filter(
-      ([, entry]) =>
-        isRecord(entry) &&
-        typeof entry.version === 'string' &&
-        isRecord(entry.record) &&
-        typeof entry.record.digest === 'string' &&
-        typeof entry.record.changedAt === 'number' &&
-        Array.isArray(entry.record.anchors) &&
-        isRecord(entry.record.revisions),
+      ([, entry]) => isRecord(entry) && typeof entry.version === 'string' && isObjectRecord(entry.record),
     );
     return Object.fromEntries(good) as Entries;
   } catch {

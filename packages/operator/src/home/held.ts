@@ -18,6 +18,8 @@ export interface Held {
   readonly keptIn: string | undefined;
   readonly texts: Texts;
   readonly labelled: boolean;
+  /** Its data cannot be changed any more; it can only be deleted. */
+  readonly immutable: boolean;
   /** Whether there is a field for a bundle at all. */
   readonly injectable: boolean;
   /** Annotations that say something to us. */
@@ -90,6 +92,7 @@ export const heldOf = (plural: Plural, object: KubeObject): Held => {
     keptIn: keptIn(annotations[RECORD]),
     texts: SHAPES[plural].texts(object),
     labelled: metadata.labels?.[MANAGED_LABEL] === 'true',
+    immutable: object.immutable === true,
     injectable: hasField(plural, object),
     annotations: Object.fromEntries(
       Object.entries(annotations).filter(([name]) => name !== RECORD && SPEAKING.test(name)),

@@ -122,6 +122,7 @@ export class Shelf {
     const place = placeOf(id);
     if (data === undefined)
       return `it has no webhook ${place.part.replaceAll(',', ', ')}; name one that it has`;
+    if (held.immutable) return 'it is immutable; delete it, and it is made anew';
     const met = this.obstacles.why(id, now());
     if (met !== undefined) return met;
     const fight = this.contention.standoff(id, now());

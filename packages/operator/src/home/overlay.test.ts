@@ -12,6 +12,7 @@ const held = (version: string): Held => ({
   uid: 'u',
   version,
   entries: {},
+  immutable: false,
   keptIn: undefined,
   texts: {},
   labelled: true,

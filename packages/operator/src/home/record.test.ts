@@ -100,3 +100,42 @@ test('whatever is in the annotation, reading it does not throw', () => {
     }),
   );
 });
+
+test('whatever stands in the annotation, reading it gives entries of the right form, or none', () => {
+  const date = fc.oneof(fc.integer(), fc.double(), fc.constant(null), fc.string());
+  const record = fc.record(
+    {
+      digest: fc.oneof(fc.string(), fc.constant(1)),
+      changedAt: date,
+      revisions: fc.oneof(fc.dictionary(fc.string(), fc.anything()), fc.constant([])),
+      anchors: fc.array(fc.oneof(fc.constant(null), fc.record({ fingerprint: fc.anything(), since: date }))),
+      leaf: fc.anything(),
+      labels: fc.anything(),
+    },
+    { requiredKeys: ['digest', 'changedAt', 'revisions', 'anchors'] },
+  );
+  const entries = fc.dictionary(
+    fc.string(),
+    fc.record({ at: date, record, seal: fc.anything(), landed: date }),
+  );
+  fc.assert(
+    fc.property(
+      fc.oneof(entries, fc.anything()),
+      fc.option(fc.integer(), { nil: undefined }),
+      (parts, landed) => {
+        const text = JSON.stringify({ format: 1, keptIn: 'x', parts });
+        const found = readEntries(text, landed === undefined ? undefined : instant(landed));
+        for (const entry of Object.values(found))
+          expect(() => new Date(entry.record.changedAt).getTime()).not.toThrow();
+        expect(() => formatEntries(found, 'own')).not.toThrow();
+      },
+    ),
+    { numRuns: 2_000 },
+  );
+});
+
+test('a record with a hole where an anchor should be is no record', () => {
+  const [part] = [{ ...entry(SENT), record: { ...entry(SENT).record, anchors: [null] } }];
+  const text = JSON.stringify({ format: 1, keptIn: 'x', parts: { '': part } });
+  expect(readEntries(text, instant(130_000))).toEqual({});
+});

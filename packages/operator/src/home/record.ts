@@ -1,4 +1,11 @@
-import { claimOf, type ObjectRecord, type Seal, type StoredObject, sealIn } from '@handover/engine';
+import {
+  claimOf,
+  isObjectRecord,
+  type ObjectRecord,
+  type Seal,
+  type StoredObject,
+  sealIn,
+} from '@handover/engine';
 import { after, type Instant, instant } from '@handover/material';
 import { isMap } from '../json.ts';
 
@@ -19,13 +26,7 @@ export type Entries = Readonly<Record<string, Entry>>;
 const FORMAT = 1;
 
 const isEntry = (value: unknown): value is Entry =>
-  isMap(value) &&
-  typeof value.at === 'number' &&
-  isMap(value.record) &&
-  typeof value.record.digest === 'string' &&
-  typeof value.record.changedAt === 'number' &&
-  Array.isArray(value.record.anchors) &&
-  isMap(value.record.revisions);
+  isMap(value) && Number.isSafeInteger(value.at) && isObjectRecord(value.record);
 
 const jsonIn = (text: string | undefined): unknown => {
   try {
@@ -41,7 +42,9 @@ const readEntry = ({ record, at, seal, landed }: Entry & { readonly landed?: unk
   const { claim } = claimOf(record, known);
   if (claim === undefined) return { record, at };
   const entry = { record, at, seal: known, sealed: { claim, at } };
-  return typeof landed === 'number' && landed > at ? redated(entry, at, instant(landed)) : entry;
+  return Number.isSafeInteger(landed) && Number(landed) > at
+    ? redated(entry, at, instant(Number(landed)))
+    : entry;
 };
 
 /** A damaged annotation counts as none: then the object is not ours, and is looked at with every doubt. */

@@ -128,7 +128,10 @@ describe('on the API server in this process', () => {
       'prod/turning': { actions: [{ kind: 'mint' }] },
       'prod/dropping': { actions: [{ kind: 'distrust' }] },
     });
-    await fc.assert(fc.asyncProperty(hostile, unchangedBy(kube, kube, TARGETS, before)), { numRuns: 100 });
+    await fc.assert(fc.asyncProperty(hostile, unchangedBy(kube, kube, TARGETS, before)), {
+      numRuns: 100,
+      endOnFailure: true,
+    });
   });
 
   test('marks on the Leaf and the Secret that another namespace has of an Authority never change what is planned for it', async () => {
@@ -158,7 +161,7 @@ describe('on the API server in this process', () => {
           await kube.patch(secrets, which, { merge: { metadata: was, data: kept?.data } });
         }
       }),
-      { numRuns: 40 },
+      { numRuns: 40, endOnFailure: true },
     );
   });
 });

@@ -1,0 +1,41 @@
+import type { ObjectRecord } from './ports.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+const isMap = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const isText = (value: unknown): value is string => typeof value === 'string';
+/** Within what a Date can show: any other date would fail wherever it is printed. */
+const isDate = (value: unknown): boolean => Number.isInteger(value) && Math.abs(value as number) <= 8.64e15;
+const isMaybe = (value: unknown, is: (value: unknown) => boolean): boolean =>
+  value === undefined || is(value);
+
+const isAnchor = (value: unknown): boolean =>
+  isMap(value) && isText(value.fingerprint) && isDate(value.since);
+
+const isLeaf = (value: unknown): boolean =>
+  isMap(value) &&
+  [value.fingerprint, value.issuer, value.spec].every(isText) &&
+  Array.isArray(value.chain) &&
+  value.chain.every(isText) &&
+  [value.notBefore, value.notAfter, value.writtenAt, value.issuerSince].every(isDate) &&
+  typeof value.replacedOne === 'boolean' &&
+  isMaybe(value.othersExpire, isDate);
+
+const isProfile = (value: unknown): boolean =>
+  isMap(value) && isText(value.hash) && typeof value.replacedOne === 'boolean';
+
+/** Whether something that anyone could have stored has the form of a record; what it says is another matter. */
+export const isObjectRecord = (value: unknown): value is ObjectRecord =>
+  isMap(value) &&
+  isText(value.digest) &&
+  isDate(value.changedAt) &&
+  isMap(value.revisions) &&
+  Object.values(value.revisions).every(Number.isSafeInteger) &&
+  Array.isArray(value.anchors) &&
+  value.anchors.every(isAnchor) &&
+  isMaybe(value.leaf, isLeaf) &&
+  isMaybe(value.issuedBy, isText) &&
+  isMaybe(value.type, isText) &&
+  isMaybe(value.labels, (labels) => isMap(labels) && Object.values(labels).every(isText)) &&
+  isMaybe(value.profile, isProfile);
