@@ -48,7 +48,7 @@ export {
   type Telling,
   type TellResult,
 } from './meters.ts';
-export { isObjectRecord } from './object-record.ts';
+export { isDate, isObjectRecord } from './object-record.ts';
 export { inParallel, observe, type Sight } from './observe.ts';
 export { filesUnder, PLATFORM_KEYS } from './part-files.ts';
 export {

@@ -1,3 +1,4 @@
+import type { Instant } from '@handover/material';
 import type { ObjectRecord } from './ports.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -6,7 +7,8 @@ const isMap = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText = (value: unknown): value is string => typeof value === 'string';
 /** Within what a Date can show: any other date would fail wherever it is printed. */
-const isDate = (value: unknown): boolean => Number.isInteger(value) && Math.abs(value as number) <= 8.64e15;
+export const isDate = (value: unknown): value is Instant =>
+  Number.isFinite(value) && Math.abs(value as number) <= 8.64e15;
 const isMaybe = (value: unknown, is: (value: unknown) => boolean): boolean =>
   value === undefined || is(value);
 

@@ -1,5 +1,6 @@
 import {
   claimOf,
+  isDate,
   isObjectRecord,
   type ObjectRecord,
   type Seal,
@@ -26,7 +27,7 @@ export type Entries = Readonly<Record<string, Entry>>;
 const FORMAT = 1;
 
 const isEntry = (value: unknown): value is Entry =>
-  isMap(value) && Number.isSafeInteger(value.at) && isObjectRecord(value.record);
+  isMap(value) && isDate(value.at) && isObjectRecord(value.record);
 
 const jsonIn = (text: string | undefined): unknown => {
   try {
@@ -42,9 +43,7 @@ const readEntry = ({ record, at, seal, landed }: Entry & { readonly landed?: unk
   const { claim } = claimOf(record, known);
   if (claim === undefined) return { record, at };
   const entry = { record, at, seal: known, sealed: { claim, at } };
-  return Number.isSafeInteger(landed) && Number(landed) > at
-    ? redated(entry, at, instant(Number(landed)))
-    : entry;
+  return isDate(landed) && landed > at ? redated(entry, at, landed) : entry;
 };
 
 /** A damaged annotation counts as none: then the object is not ours, and is looked at with every doubt. */
