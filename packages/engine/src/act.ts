@@ -1,9 +1,10 @@
 import type { Action, BundleWrite, LeafSeen, LeafWrite, ObjectSeen, StampAction, Swap } from '@handover/core';
 import { type Certificate, encodePem, HandoverError, type Instant } from '@handover/material';
+import { trustedOf } from './extras.ts';
 import { localIssuer } from './issuer.ts';
 import { loggedIssuer } from './ledger/logged-issuer.ts';
 import type { Sight } from './observe.ts';
-import { specOf } from './policy-for.ts';
+import { type Extras, specOf } from './policy-for.ts';
 import type { Contents, Credential, Home, Issuer, ObjectId, ObjectRecord } from './ports.ts';
 import { sealed } from './seal.ts';
 import { bundleKeyOf, digestOf, readableCertificates, readableLeaf, rememberLeaf } from './stored-object.ts';
@@ -97,13 +98,36 @@ const recordOf = (
   const intact = found !== undefined && stored?.digest === digestOf(found.data);
   const held = new Map((intact ? stored.anchors : []).map(({ fingerprint, since }) => [fingerprint, since]));
   const same = held.size === anchors.length && anchors.every(({ fingerprint }) => held.has(fingerprint));
+  const { others } = sight.duties.bundles.get(action.object) ?? {};
   return {
     digest: digestOf(data),
     revisions: { ...stored?.revisions, [sight.duties.id]: action.revision },
     anchors: anchors.map(({ fingerprint }) => ({ fingerprint, since: held.get(fingerprint) ?? at })),
     changedAt: same && stored !== undefined ? stored.changedAt : at,
+    ...(others === undefined || others.size === 0
+      ? {}
+      : { sources: sourcesOf(sight, others, anchors, intact ? stored.sources : undefined, at) }),
     ...(stored?.type === undefined ? {} : { type: stored.type }),
   };
+};
+
+/** Whose each CA in a shared bundle is: what another authority changes in it is none of this one's changes. */
+const sourcesOf = (
+  { duties, record }: Sight,
+  others: Extras['others'],
+  anchors: readonly Certificate[],
+  before: ObjectRecord['sources'],
+  at: Instant,
+): NonNullable<ObjectRecord['sources']> => {
+  const there = new Set(anchors.map(({ fingerprint }) => fingerprint));
+  const own = record === undefined ? [] : trustedOf(record);
+  const all = [[duties.id, own] as const, ...others].map(([id, certificates = []]) => {
+    const held = certificates.map(({ fingerprint }) => fingerprint).filter((one) => there.has(one));
+    const last = before?.[id];
+    const same = last?.anchors.length === held.length && held.every((one) => last.anchors.includes(one));
+    return [id, { anchors: held, since: same && last !== undefined ? last.since : at }] as const;
+  });
+  return Object.fromEntries(all);
 };
 
 async function writeBundle(home: Home, sight: Sight, action: BundleWrite): Promise<void> {
@@ -127,7 +151,8 @@ const contentsOf = (
 ): Contents => {
   const { duties, record: authority } = sight;
   if (authority === undefined) throw new TypeError('nothing is written before there is an authority');
-  return { data, record, seal: sealed(object, record, duties.id, authority.sealKey) };
+  const others = duties.bundles.get(object)?.sealKeys;
+  return { data, record, seal: sealed(object, record, duties.id, authority.sealKey, others) };
 };
 
 async function writeLeaf(home: Home, sight: Sight, action: LeafWrite): Promise<void> {

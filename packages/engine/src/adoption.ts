@@ -1,5 +1,6 @@
 import type { Anchor } from '@handover/core';
 import { type Certificate, HandoverError, type Instant, isExpired, PrivateKey } from '@handover/material';
+import { whyItCannotSign } from './adoption-trial.ts';
 import { ownBundleOf } from './catalogue.ts';
 import { anchorOf, type Duties } from './policy-for.ts';
 import type { ObjectId, ObjectReader, StoredObject } from './ports.ts';
@@ -42,23 +43,22 @@ const casIn = (id: ObjectId, { data }: StoredObject, now: Instant): readonly Cer
   readableCertificates(data[bundleKeyOf(id)]).filter((one) => one.isCa && !isExpired(one, now));
 
 /** A Secret of a CA: certificate and key, as cert-manager and openssl users keep it. */
-const withKey = (id: ObjectId, { data }: StoredObject): Adoption | undefined => {
+const withKey = (id: ObjectId, { data }: StoredObject, now: Instant): Adoption | undefined => {
   const [ca] = readableCertificates(data['tls.crt']);
   const pem = data['tls.key'];
   if (ca?.isCa !== true || pem === undefined) return undefined;
+  const refuse = (why: string): never => {
+    throw new HandoverError('ADOPT_REFUSED', `${id}: ${why}`, { path: id });
+  };
+  const instead = 'adopt it without its key, by spec.adopt.fingerprints, or begin without it';
   const key = PrivateKey.parse(pem, `${id}, tls.key`);
-  if (!key.matches(ca))
-    throw new HandoverError(
-      'ADOPT_REFUSED',
-      `${id}: tls.key is not the key of the CA in tls.crt; put the right one there`,
-      { path: id },
-    );
+  if (!key.matches(ca)) return refuse('tls.key is not the key of the CA in tls.crt; put the right one there');
   if (ca.issuerKey !== ca.subjectKey)
-    throw new HandoverError(
-      'ADOPT_REFUSED',
-      `${id}: the CA in tls.crt is signed by another CA, and many programs accept only a root as an anchor; adopt its root by spec.adopt.fingerprints`,
-      { path: id },
+    return refuse(
+      'the CA in tls.crt is signed by another CA, and many programs accept only a root as an anchor; adopt its root by spec.adopt.fingerprints',
     );
+  const trouble = whyItCannotSign(ca, key, now);
+  if (trouble !== undefined) return refuse(`the CA in tls.crt cannot sign here: ${trouble}; ${instead}`);
   return { certificates: [ca], key, missing: [] };
 };
 
@@ -77,7 +77,7 @@ export async function adoptionOf(
     const id = `${metadata.namespace}/secrets/${spec.adopt.secret}`;
     const found = stored.get(id) ?? (await reader.read(id));
     if (found !== undefined)
-      return withKey(id, found) ?? { certificates: newestFirst(casIn(id, found, now)), missing: [] };
+      return withKey(id, found, now) ?? { certificates: newestFirst(casIn(id, found, now)), missing: [] };
     // A Secret that one of its own Leaves asks for is made here: there is nothing to take over yet.
     if (duties.leaves.has(id)) return NOTHING;
     const waitsFor = 'the Secret that spec.adopt names: create it, or correct spec.adopt';

@@ -1,8 +1,10 @@
 import { generationOf, type TrustBundle } from '@handover/core';
 import { type Certificate, HandoverError, parseBundle } from '@handover/material';
 import { authorityRef, type Catalogue } from './catalogue.ts';
-import { bundlesWith, type Extras } from './policy-for.ts';
-import type { AuthorityId, AuthorityRecord, Home } from './ports.ts';
+import { anchorOf, bundlesWith, type Duties, type Extras } from './policy-for.ts';
+import type { AuthorityId, AuthorityRecord, Home, ObjectId, StoredObject } from './ports.ts';
+import type { SealKey } from './seal.ts';
+import { bundleKeyOf, readableCertificates } from './stored-object.ts';
 
 /** CAs that belong into every bundle of an authority, newest generation first. */
 export const trustedOf = ({ state, certificates }: AuthorityRecord): readonly Certificate[] =>
@@ -32,6 +34,16 @@ const foreign = async (
   return parseBundle(pem, id).certificates;
 };
 
+/** A state that cannot be read is its own authority's trouble, and no other's. */
+const stateOf = async (home: Home, id: AuthorityId): Promise<AuthorityRecord | undefined> => {
+  try {
+    return await home.authorities.load(id);
+  } catch (error) {
+    if (error instanceof HandoverError && error.code.startsWith('STATE_')) return undefined;
+    throw error;
+  }
+};
+
 /** What a TrustBundle holds beside the CAs of `own`. A source that cannot be read holds the bundle as it is. */
 export const extrasOf = async (
   home: Home,
@@ -40,6 +52,8 @@ export const extrasOf = async (
 ): Promise<Extras> => {
   const ofAuthorities: Certificate[] = [];
   const others: Certificate[] = [];
+  const known = new Map<AuthorityId, readonly Certificate[] | undefined>();
+  const sealKeys = new Map<AuthorityId, SealKey>();
   let leading = 0;
   let missing: string | undefined;
   for (const source of bundle.spec.sources) {
@@ -49,8 +63,11 @@ export const extrasOf = async (
         leading = ofAuthorities.length;
         continue;
       }
-      const record = await home.authorities.load(id);
-      if (record !== undefined) ofAuthorities.push(...trustedOf(record));
+      const record = await stateOf(home, id);
+      const trusted = record === undefined ? undefined : trustedOf(record);
+      known.set(id, trusted);
+      if (record !== undefined) sealKeys.set(id, record.sealKey);
+      ofAuthorities.push(...(trusted ?? []));
       continue;
     }
     try {
@@ -60,7 +77,7 @@ export const extrasOf = async (
       missing = error.message;
     }
   }
-  return { certificates: [...ofAuthorities, ...others], leading, missing };
+  return { certificates: [...ofAuthorities, ...others], leading, missing, others: known, sealKeys };
 };
 
 export const extrasFor = async (
@@ -73,4 +90,36 @@ export const extrasFor = async (
     extras.set(bundle.metadata.name, await extrasOf(home, bundle, id));
   }
   return extras;
+};
+
+/**
+ * The same duties, where an object goes on holding what it held of an authority whose state is gone or cannot be read: its peers still
+ * use these CAs, and its owner has not decided about them yet.
+ */
+export const keepingUnknown = (duties: Duties, stored: ReadonlyMap<ObjectId, StoredObject>): Duties => {
+  const bundles = new Map(duties.bundles);
+  for (const [object, extras] of duties.bundles) {
+    const found = stored.get(object);
+    const kept = new Map<AuthorityId, readonly Certificate[]>();
+    for (const [id, certificates] of extras.others) {
+      const before = certificates === undefined ? found?.record?.sources?.[id]?.anchors : undefined;
+      if (before === undefined) continue;
+      const held = readableCertificates(found?.data[bundleKeyOf(object)]);
+      kept.set(
+        id,
+        held.filter(({ fingerprint }) => before.includes(fingerprint)),
+      );
+    }
+    if (kept.size === 0) continue;
+    bundles.set(object, {
+      ...extras,
+      certificates: [...extras.certificates, ...[...kept.values()].flat()],
+      others: new Map([...extras.others, ...kept]),
+    });
+  }
+  const policy = duties.policy.bundles.map((bundle) => ({
+    ...bundle,
+    extra: bundles.get(bundle.object)?.certificates.map(anchorOf) ?? bundle.extra,
+  }));
+  return { ...duties, bundles, policy: { ...duties.policy, bundles: policy } };
 };

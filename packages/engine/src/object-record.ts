@@ -27,6 +27,9 @@ const isLeaf = (value: unknown): boolean =>
 const isProfile = (value: unknown): boolean =>
   isMap(value) && isText(value.hash) && typeof value.replacedOne === 'boolean';
 
+const isSource = (value: unknown): boolean =>
+  isMap(value) && Array.isArray(value.anchors) && value.anchors.every(isText) && isDate(value.since);
+
 /** Whether something that anyone could have stored has the form of a record; what it says is another matter. */
 export const isObjectRecord = (value: unknown): value is ObjectRecord =>
   isMap(value) &&
@@ -36,6 +39,7 @@ export const isObjectRecord = (value: unknown): value is ObjectRecord =>
   Object.values(value.revisions).every(Number.isSafeInteger) &&
   Array.isArray(value.anchors) &&
   value.anchors.every(isAnchor) &&
+  isMaybe(value.sources, (sources) => isMap(sources) && Object.values(sources).every(isSource)) &&
   isMaybe(value.leaf, isLeaf) &&
   isMaybe(value.issuedBy, isText) &&
   isMaybe(value.type, isText) &&

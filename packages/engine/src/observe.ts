@@ -2,7 +2,7 @@ import type { ConsumerSeen, ObjectSeen, Observed } from '@handover/core';
 import { type Certificate, HandoverError, type Instant } from '@handover/material';
 import { type Adoption, adoptionOf, anchorsOf, orphanedBy } from './adoption.ts';
 import { type Catalogue, liesElsewhere } from './catalogue.ts';
-import { extrasFor } from './extras.ts';
+import { extrasFor, keepingUnknown } from './extras.ts';
 import { type Duties, policyFor } from './policy-for.ts';
 import type {
   AuthorityId,
@@ -133,9 +133,9 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
   const catalogue = (await home.resources?.catalogue()) ?? given;
   const extras = await extrasFor(home, catalogue, id);
   const before = await home.authorities.load(id);
-  const duties = policyFor(catalogue, id, home.facts, extras, before);
+  const wanted = policyFor(catalogue, id, home.facts, extras, before);
   const requests = await home.requests.pending(id);
-  const asked = new Set([...duties.leaves.keys(), ...duties.bundles.keys()]);
+  const asked = new Set([...wanted.leaves.keys(), ...wanted.bundles.keys()]);
   const claimed = new Set(await home.objects.issuedBy(id, asked));
 
   const read = new Map<ObjectId, StoredObject>();
@@ -151,6 +151,7 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
   // What only claims to hold a leaf of this authority is none of its business.
   for (const object of claimed) if (stored.get(object)?.record === undefined) stored.delete(object);
   const orphans = [...claimed].filter((object) => stored.has(object));
+  const duties = keepingUnknown(wanted, stored);
   const consumers = await home.evidence.consumers(duties, before, now, orphans);
   const record = await home.authorities.load(id);
   const meanwhile = (): never => {

@@ -12,6 +12,7 @@ import {
 } from './catalogue.ts';
 import { refusalOf } from './may-issue.ts';
 import type { AuthorityId, AuthorityRecord, HomeFacts, ObjectId } from './ports.ts';
+import type { SealKey } from './seal.ts';
 
 /** Certificates of a TrustBundle that are not the authority's own; `missing` names the source that cannot be read. */
 export interface Extras {
@@ -19,9 +20,18 @@ export interface Extras {
   /** How many of them come from authorities that stand before this one, and so stand before it in the file. */
   readonly leading: number;
   readonly missing: string | undefined;
+  /** Those of each other authority; undefined: its state is not to be had, so that what an object holds of it stays. */
+  readonly others: ReadonlyMap<AuthorityId, readonly Certificate[] | undefined>;
+  readonly sealKeys: ReadonlyMap<AuthorityId, SealKey>;
 }
 
-const NOTHING: Extras = { certificates: [], leading: 0, missing: undefined };
+const NOTHING: Extras = {
+  certificates: [],
+  leading: 0,
+  missing: undefined,
+  others: new Map(),
+  sealKeys: new Map(),
+};
 
 /** Everything one authority is asked to keep. */
 export interface Duties {

@@ -52,6 +52,8 @@ export interface ObjectRecord {
   readonly revisions: Readonly<Record<AuthorityId, number>>;
   readonly anchors: ObjectSeen['anchors'];
   readonly changedAt: Instant;
+  /** Of a bundle: which of them are each authority's, and since when these have been all of it. */
+  readonly sources?: Readonly<Record<AuthorityId, SourceRecord>> | undefined;
   readonly leaf?: LeafSeen | undefined;
   /** Authority whose leaf it holds. */
   readonly issuedBy?: AuthorityId | undefined;
@@ -60,6 +62,11 @@ export interface ObjectRecord {
   readonly labels?: Readonly<Record<string, string>> | undefined;
   /** For a TLS profile: hash of its first file, and whether there ever was another in its place. */
   readonly profile?: { readonly hash: string; readonly replacedOne: boolean } | undefined;
+}
+
+export interface SourceRecord {
+  readonly anchors: readonly string[];
+  readonly since: Instant;
 }
 
 export interface Contents {

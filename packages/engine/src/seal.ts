@@ -55,15 +55,29 @@ export class SealKey {
 export interface Seal {
   readonly by: AuthorityId;
   readonly mac: string;
+  /** Of other authorities that share the object: a record outlives the state of the one that wrote it last. */
+  readonly also?: Readonly<Record<AuthorityId, string>> | undefined;
 }
 
 /** What a seal is made over: bound to the object, so that a record copied to another one is worth nothing. */
 export const sealedText = (id: ObjectId, record: ObjectRecord): string => `${id}\n${JSON.stringify(record)}`;
 
-export const sealed = (id: ObjectId, record: ObjectRecord, by: AuthorityId, key: SealKey): Seal => ({
-  by,
-  mac: key.mac(sealedText(id, record)),
-});
+export const sealed = (
+  id: ObjectId,
+  record: ObjectRecord,
+  by: AuthorityId,
+  key: SealKey,
+  others: ReadonlyMap<AuthorityId, SealKey> = new Map(),
+): Seal => {
+  const text = sealedText(id, record);
+  const also = Object.fromEntries([...others].map(([other, one]) => [other, one.mac(text)]));
+  return { by, mac: key.mac(text), ...(others.size === 0 ? {} : { also }) };
+};
+
+const macsIn = ({ by, mac, also = {} }: Seal): readonly (readonly [AuthorityId, string])[] => [
+  [by, mac],
+  ...Object.entries(also),
+];
 
 /** A record as it was stored, with its seal; undefined: it has none. */
 export const claimOf = (
@@ -72,15 +86,26 @@ export const claimOf = (
 ): Pick<StoredObject, 'claim'> =>
   record === undefined || seal === undefined ? {} : { claim: { text: JSON.stringify(record), seal } };
 
+/** As many as a TrustBundle may have sources. */
+const MOST_SEALS = 100;
+
 /** A seal as somebody stored it; undefined: it is none. */
 export const sealIn = (value: unknown): Seal | undefined => {
   if (typeof value !== 'object' || value === null) return undefined;
-  const { by, mac } = value as { readonly by?: unknown; readonly mac?: unknown };
-  return typeof by === 'string' && typeof mac === 'string' ? { by, mac } : undefined;
+  const { by, mac, also } = value as {
+    readonly by?: unknown;
+    readonly mac?: unknown;
+    readonly also?: unknown;
+  };
+  if (typeof by !== 'string' || typeof mac !== 'string') return undefined;
+  if (typeof also !== 'object' || also === null) return { by, mac };
+  const others = Object.entries(also).filter(([, one]) => typeof one === 'string');
+  return { by, mac, also: Object.fromEntries(others.slice(0, MOST_SEALS)) };
 };
 
 const fits = (id: ObjectId, { claim }: StoredObject, keys: ReadonlyMap<AuthorityId, SealKey>): boolean =>
-  claim !== undefined && keys.get(claim.seal.by)?.matches(`${id}\n${claim.text}`, claim.seal.mac) === true;
+  claim !== undefined &&
+  macsIn(claim.seal).some(([by, mac]) => keys.get(by)?.matches(`${id}\n${claim.text}`, mac) === true);
 
 /** Keys of authorities other than `known` that sealed one of these objects, as far as they are declared. */
 const otherKeys = async (
@@ -89,7 +114,9 @@ const otherKeys = async (
   declared: ReadonlyMap<AuthorityId, unknown>,
   authorities: AuthorityReader,
 ): Promise<ReadonlyMap<AuthorityId, SealKey>> => {
-  const names = new Set([...stored].flatMap(({ claim }) => (claim === undefined ? [] : [claim.seal.by])));
+  const names = new Set(
+    [...stored].flatMap(({ claim }) => (claim === undefined ? [] : macsIn(claim.seal).map(([by]) => by))),
+  );
   const keys = new Map(known);
   for (const name of names) {
     // A name in a claim may be made up: what is not declared is not looked for.

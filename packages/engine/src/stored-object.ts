@@ -157,7 +157,9 @@ export const seenAs = (
   const { record } = stored;
   const revision = record?.revisions[authority];
   if (record !== undefined && record.digest === digestOf(stored.data)) {
-    const { anchors, changedAt, leaf } = record;
+    const { anchors, leaf } = record;
+    // Of a bundle that others share, since when its own part has been as it is.
+    const changedAt = record.sources?.[authority]?.since ?? record.changedAt;
     const seen = { ...base, revision, anchors, changedAt, leaf };
     sights.set(stored, { id, authority, obstacle, seen });
     return seen;

@@ -110,6 +110,16 @@ const redated = (entry: Entry, sent: Instant, landed: Instant): Entry => {
       ...record,
       anchors: record.anchors.map(({ fingerprint, since }) => ({ fingerprint, since: dated(since) })),
       changedAt: dated(record.changedAt),
+      ...(record.sources === undefined
+        ? {}
+        : {
+            sources: Object.fromEntries(
+              Object.entries(record.sources).map(([id, { anchors, since }]) => [
+                id,
+                { anchors, since: dated(since) },
+              ]),
+            ),
+          }),
       ...(leaf === undefined
         ? {}
         : { leaf: { ...leaf, writtenAt: dated(leaf.writtenAt), issuerSince: dated(leaf.issuerSince) } }),

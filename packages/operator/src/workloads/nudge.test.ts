@@ -1,5 +1,6 @@
 import { connect, type Kube, pods } from '@handover/kube';
 import { FakeApiServer } from '@handover/kube/testing';
+import { HandoverError } from '@handover/material';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Nudges } from './nudge.ts';
 import { type Pod, podOf } from './pods.ts';
@@ -61,4 +62,27 @@ test('without the lease nobody is nudged, nobody is told of a failure, and nothi
   nudges.written(place, 'b');
   await vi.waitFor(async () => expect(await nudged()).toBe(1), PATIENT);
   expect(errors).toEqual([]);
+});
+
+test('pods that refuse the annotation hold up those of their own namespace only', async () => {
+  const [pod] = seen;
+  if (pod === undefined) throw new Error('no pod');
+  const theirs = Array.from({ length: 40 }, (_, index) => ({
+    ...pod,
+    namespace: 'evil',
+    uid: `evil-${index}`,
+  }));
+  const asked: string[] = [];
+  const refusing = {
+    patch: async (_kind: unknown, { namespace }: { readonly namespace: string }) => {
+      asked.push(namespace);
+      if (namespace === 'evil') throw new HandoverError('KUBE_UNAVAILABLE', 'not now');
+    },
+  };
+  const residents = { pods: () => [...theirs, pod] };
+  const nudges = new Nudges(refusing as never, residents as never, end.signal, () => {});
+  nudges.written({ ...place, namespace: 'evil' }, 'a');
+  nudges.written(place, 'b');
+  await vi.waitFor(() => expect(asked).toContain('default'), PATIENT);
+  expect(asked.filter((namespace) => namespace === 'evil')).toHaveLength(1);
 });

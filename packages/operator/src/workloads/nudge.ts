@@ -8,12 +8,19 @@ import type { Pod } from './pods.ts';
 import type { Residents } from './population.ts';
 
 const EVERY_MS = 25;
-/** After failures in a row, whosever: an API server that has just started refuses what it allows a second later. */
+/** After failures in a row in one namespace: an API server that has just started refuses what it allows a second later. */
 const PAUSES_MS = [1_000, 2_000, 5_000, 15_000] as const;
 const LONGEST_MS = 30_000;
 /** It only makes things faster: without it the kubelet looks at its next sync. */
 const MOST_TRIES = 5;
 
+interface Paused {
+  readonly failures: number;
+  readonly until: number;
+}
+
+/** The pod takes no annotation: trying again would not help. */
+const HOPELESS = 'KUBE_INVALID';
 /** The pod has gone, or another has its name; or this is no longer ours to do. */
 const SILENT: ReadonlySet<string> = new Set(['KUBE_NOT_FOUND', 'KUBE_CONFLICT', 'LEASE_LOST']);
 
@@ -33,8 +40,9 @@ export class Nudges {
   readonly #signal: AbortSignal;
   readonly #onError: (error: unknown) => void;
   readonly #due = new Map<string, Due>();
+  /** By namespace: pods that refuse hold up those of their own namespace only. */
+  readonly #paused = new Map<string, Paused>();
   #timer: NodeJS.Timeout | undefined;
-  #failures = 0;
 
   constructor(kube: Kube, population: Residents, signal: AbortSignal, onError: (error: unknown) => void) {
     this.#kube = kube;
@@ -72,15 +80,22 @@ export class Nudges {
   }
 
   async #next(): Promise<void> {
-    const [first] = this.#due;
-    if (first === undefined || this.#signal.aborted) return;
-    const [uid, due] = first;
+    const now = performance.now();
+    const until = ({ namespace }: Pod): number => this.#paused.get(namespace)?.until ?? 0;
+    const next = [...this.#due].find(([, { pod }]) => until(pod) <= now);
+    if (this.#signal.aborted) return;
+    if (next === undefined) {
+      const soonest = Math.min(...[...this.#due.values()].map(({ pod }) => until(pod)));
+      this.#plan(Math.max(EVERY_MS, soonest - now));
+      return;
+    }
+    const [uid, due] = next;
     this.#due.delete(uid);
-    this.#plan(await this.#nudge(uid, due));
+    await this.#nudge(uid, due);
+    this.#plan(EVERY_MS);
   }
 
-  /** How long to wait before the next one. */
-  async #nudge(uid: string, { pod, hash, tries }: Due): Promise<number> {
+  async #nudge(uid: string, { pod, hash, tries }: Due): Promise<void> {
     try {
       await this.#kube.patch(
         podKind,
@@ -91,16 +106,18 @@ export class Nudges {
           signal: this.#signal,
         },
       );
-      this.#failures = 0;
-      return EVERY_MS;
+      this.#paused.delete(pod.namespace);
     } catch (error) {
       const code = error instanceof HandoverError ? error.code : '';
       // Whoever leads now nudges when it takes over.
       if (code === 'LEASE_LOST') this.#due.clear();
-      if (SILENT.has(code) || this.#signal.aborted) return EVERY_MS;
+      if (SILENT.has(code) || this.#signal.aborted) return;
       this.#onError(error);
+      if (code === HOPELESS) return;
+      const failures = this.#paused.get(pod.namespace)?.failures ?? 0;
+      const until = performance.now() + (PAUSES_MS[failures] ?? LONGEST_MS);
+      this.#paused.set(pod.namespace, { failures: failures + 1, until });
       if (tries + 1 < MOST_TRIES && !this.#due.has(uid)) this.#due.set(uid, { pod, hash, tries: tries + 1 });
-      return PAUSES_MS[this.#failures++] ?? LONGEST_MS;
     }
   }
 }
