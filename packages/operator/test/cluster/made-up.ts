@@ -79,6 +79,10 @@ export const madeUp: fc.Arbitrary<Json> = fc.oneof(
       dnsNames: one(of('a', 'a.b', 'A_b', '1.2.3.4', '.a', '*.a', `${'x'.repeat(64)}.a`)),
       ipAddresses: one(of('1.2.3.4/8', '::/0', 'x')),
     }),
+    adopt: maybe({
+      fingerprints: one(of('ab'.repeat(32), 'AB:'.repeat(31).concat('AB'), 'ab', '')),
+      secret: name,
+    }),
     bundle: maybe({ configMapName: name }),
     consumers: fc.array(consumer, { maxLength: 1 }),
   }).map((spec) => authority(spec)),

@@ -1,7 +1,7 @@
 // S0: one server that keeps its own caBundle right, on a real API server, without custom resources.
 import { X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
-import { apiServices, type Kube, secrets } from '@handover/kube';
+import { apiServices, configMaps, type Kube, secrets } from '@handover/kube';
 import { Operator, type OperatorEvent, type OperatorOptions, serveHealth } from '@handover/operator';
 import { type Cluster, makeCa, startCluster } from '@handover/test-cluster';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -284,6 +284,10 @@ test('S0.6 not ready before the first sync, ready after it', async () => {
 test('S0.6 from nothing: not ready while the field is still another one', async () => {
   for (const { metadata } of (await kube.list(secrets, { namespace: NAMESPACE })).items)
     await kube.delete(secrets, { namespace: NAMESPACE, name: metadata.name ?? '' });
+  // A bundle that is left over would be asked about: its CA may still be in use.
+  for (const { metadata } of (await kube.list(configMaps, { namespace: NAMESPACE })).items)
+    if (metadata.labels?.['handover.dev/managed'] === 'true')
+      await kube.delete(configMaps, { namespace: NAMESPACE, name: metadata.name ?? '' });
   const before = await caBundle(kube, 'APIService');
   let open: () => void = () => {};
   const hold = new Promise<void>((resolve) => {
