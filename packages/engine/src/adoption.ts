@@ -62,6 +62,26 @@ const withKey = (id: ObjectId, { data }: StoredObject, now: Instant): Adoption |
   return { certificates: [ca], key, missing: [] };
 };
 
+/** A neighbour's bundle may hold these too: as many as a handful of CAs takes, and no more. */
+const MOST_CAS = 16;
+const MOST_CHARACTERS = 65_536;
+
+/** The CAs in `ca.crt` of a Secret whose key is not known. */
+const withoutKey = (id: ObjectId, found: StoredObject, now: Instant): Adoption => {
+  const certificates = newestFirst(casIn(id, found, now));
+  const size = certificates.reduce((sum, { pem }) => sum + pem.length, 0);
+  if (certificates.length > MOST_CAS || size > MOST_CHARACTERS)
+    throw new HandoverError(
+      'ADOPT_REFUSED',
+      `${id}: ca.crt holds ${certificates.length} CAs in ${size} characters; at most ${MOST_CAS} in ${MOST_CHARACTERS} can be adopted; name those in use by spec.adopt.fingerprints`,
+      { path: id },
+    );
+  if (certificates.length > 0) return { certificates, missing: [] };
+  const waitsFor =
+    'a CA in the Secret that spec.adopt names: in ca.crt, or in tls.crt beside its key in tls.key, as PEM and not expired; put it there, or correct spec.adopt';
+  return { certificates: [], missing: [{ object: id, waitsFor }] };
+};
+
 /**
  * What `spec.adopt` of an Authority comes to. Consent is in the spec and names either certificates or an object of the same namespace:
  * no label, no annotation and no other namespace can add to it.
@@ -76,8 +96,7 @@ export async function adoptionOf(
   if (spec.adopt?.secret !== undefined) {
     const id = `${metadata.namespace}/secrets/${spec.adopt.secret}`;
     const found = stored.get(id) ?? (await reader.read(id));
-    if (found !== undefined)
-      return withKey(id, found, now) ?? { certificates: newestFirst(casIn(id, found, now)), missing: [] };
+    if (found !== undefined) return withKey(id, found, now) ?? withoutKey(id, found, now);
     // A Secret that one of its own Leaves asks for is made here: there is nothing to take over yet.
     if (duties.leaves.has(id)) return NOTHING;
     const waitsFor = 'the Secret that spec.adopt names: create it, or correct spec.adopt';

@@ -213,3 +213,56 @@ describe('Adoption', () => {
     });
   });
 });
+
+describe('Consent to a Secret', () => {
+  test.each([
+    ['is empty', {}],
+    ['holds a key alone', { 'tls.key': 'x' }],
+    ['holds something that is no certificate', { 'ca.crt': 'junk' }],
+    ['has its CA under another name', { 'ca.pem': 'x' }],
+  ])('that %s is waited for, with what is missing', async (_what, data) => {
+    world.objects.put('default/secrets/company-ca', { data: data as Record<string, string> });
+    const { plan } = await reconcile(world.home, adopting('{secret: company-ca}'), ID);
+    expect(plan.actions).toEqual([]);
+    expect(plan.blockedBy).toMatchObject([{ waitsFor: expect.stringContaining('in ca.crt, or in tls.crt') }]);
+  });
+
+  test('that holds more CAs than can be in use is refused', async () => {
+    const cas = Array.from({ length: 17 }, (_, index) => authorityOf(`ca${index}`).ca.pem).join('');
+    world.objects.put('default/secrets/company-ca', { data: { 'ca.crt': cas } });
+    await expect(converge(world.home, adopting('{secret: company-ca}'), ID)).rejects.toMatchObject({
+      code: 'ADOPT_REFUSED',
+      message: expect.stringContaining('holds 17 CAs'),
+    });
+  });
+});
+
+test('an object that cannot be made is named, and the next step waits for it by name', async () => {
+  const trust = 'default/configmaps/big/ca.crt';
+  const resources = catalogue(`${MESH}---
+apiVersion: handover.dev/v1alpha1
+kind: TrustBundle
+metadata: {name: big}
+spec:
+  sources: [{authority: default/mesh}]
+  targets: [{configMap: {name: big}}]
+`);
+  const { objects } = world;
+  world.home = {
+    ...world.home,
+    objects: {
+      read: (id) => objects.read(id),
+      issuedBy: (...args) => objects.issuedBy(...args),
+      write: (...args) => objects.write(...args),
+      whyAbsent: (id) => (id === trust ? 'the API server refuses it: too long' : undefined),
+    },
+  };
+  await converge(world.home, resources, ID);
+  world.rotate.push('r1');
+  world.pass(60 * second);
+  const { plan } = await converge(world.home, resources, ID);
+  expect(plan.phase).toBe('Introducing');
+  expect(plan.blockedBy).toContainEqual(
+    expect.objectContaining({ consumer: trust, waitsFor: expect.stringContaining('too long') }),
+  );
+});

@@ -181,6 +181,7 @@ const countingWrites = (home: Home): { home: Home; count: () => number } => {
       objects: {
         // Asked for each time: a home may look at another copy of the world from one look to the next.
         read: (id) => home.objects.read(id),
+        whyAbsent: (id) => home.objects.whyAbsent?.(id),
         issuedBy: (...args) => home.objects.issuedBy(...args),
         write: async (...args) => {
           await home.objects.write(...args);

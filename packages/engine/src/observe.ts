@@ -170,6 +170,21 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
     const known = inPlannersOrder(hooked ? sinceTold(seen, told, now) : seen, extras?.certificates ?? []);
     objects.push(isAnothers(object, duties) ? { ...known, elsewhere: true } : known);
   }
+  for (const object of asked) {
+    const obstacle = stored.has(object) ? undefined : home.objects.whyAbsent?.(object);
+    // There is nothing to write on, and the others must not wait for it without a word.
+    if (obstacle !== undefined)
+      objects.push({
+        id: object,
+        version: '',
+        revision: undefined,
+        anchors: [],
+        changedAt: now,
+        leaf: undefined,
+        obstacle,
+        ...(isAnothers(object, duties) ? { elsewhere: true } : {}),
+      });
+  }
   const later = home.clock.now();
   if (datesOf(record, objects).some((date) => date > now && date <= later)) meanwhile();
   const annotated = (name: string): readonly string[] =>

@@ -89,6 +89,8 @@ export interface StoredObject {
 
 export interface ObjectReader {
   read(id: ObjectId): Promise<StoredObject | undefined>;
+  /** Why an object that is not there cannot be made, as far as the home has found out. Undefined: it may be tried. */
+  readonly whyAbsent?: ((id: ObjectId) => string | undefined) | undefined;
   /** Secrets outside `known` that hold a leaf of this authority, though nobody asks for them any more. */
   issuedBy(authority: AuthorityId, known: ReadonlySet<ObjectId>): Promise<readonly ObjectId[]>;
 }

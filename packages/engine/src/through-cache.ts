@@ -5,6 +5,7 @@ import type { CachedView, Home } from './ports.ts';
 export const throughCache = (home: Home, cached: CachedView): Home => ({
   objects: {
     read: (id) => cached.objects.read(id),
+    whyAbsent: (id) => cached.objects.whyAbsent?.(id),
     issuedBy: (authority, known) => cached.objects.issuedBy(authority, known),
     write: (id, expect, make) => home.objects.write(id, expect, make),
   },

@@ -292,9 +292,17 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
     return { signal, silence: this.#options.silence, opened };
   }
 
+  /** An object that cannot be read is left out and told of: it must not keep the watch from all the others. */
   #project(object: O): T | undefined {
     const { project } = this.#options;
-    return project === undefined ? (withoutManagedFields(object) as unknown as T) : project(object);
+    if (project === undefined) return withoutManagedFields(object) as unknown as T;
+    try {
+      return project(object);
+    } catch (error) {
+      const message = `${this.#kind.kind} ${keyOf(object)} cannot be read and is left out`;
+      this.#listeners.emit('trouble', new HandoverError('KUBE_OBJECT_UNREADABLE', message, { cause: error }));
+      return undefined;
+    }
   }
 
   #collect(fresh: Map<string, readonly [string, T]>, object: O): void {

@@ -178,6 +178,10 @@ export const ERROR_CODES: Readonly<Record<string, ErrorEntry>> = {
   KUBE_METHOD_NOT_ALLOWED: entry('The kind has no such verb.', 'Check the version of the cluster.'),
   KUBE_NAME_INVALID: entry('It cannot be the name or namespace of an object.', 'Correct it.'),
   KUBE_NOT_ACCEPTABLE: entry('The server has no such format.', 'Check the version of the cluster.'),
+  KUBE_OBJECT_UNREADABLE: entry(
+    'An object of the cluster has a form that cannot be read; it is left out.',
+    'Look at the object that the message names; correct or delete it.',
+  ),
   KUBE_NOT_FOUND: entry('The object does not exist.', 'Create it first.'),
   KUBE_PROXY_REFUSED: entry('The proxy of the kubeconfig refused the connection.', 'Check `proxy-url`.'),
   KUBE_STREAM_UNSUPPORTED: entry(

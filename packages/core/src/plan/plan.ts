@@ -89,6 +89,14 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
     );
   }
 
+  for (const number of seen.distrust)
+    if (number > state.lastGeneration)
+      notes.push({
+        code: 'Degraded',
+        object: `distrust of generation ${number}`,
+        message: `there is no such generation yet, and it would be distrusted as soon as it is made; withdraw the request`,
+      });
+
   // What lies elsewhere may be rewritten by its owner, or fail, for ever: it is done after any step that is due.
   const { writes, notes: writeNotes } = writesFor(world);
   notes.push(...writeNotes);

@@ -69,6 +69,7 @@ export class Shelf {
         const held = await source.held(placeOf(id));
         return held === undefined ? undefined : this.#stored(id, held);
       },
+      whyAbsent: (id) => this.obstacles.why(id, this.#options.now()),
       issuedBy: async (authority, known) => issuedBy(await source.all('secrets'), authority, known),
       write: (id, expect, make) => this.write(id, expect, make),
     };
@@ -122,6 +123,9 @@ export class Shelf {
     const place = placeOf(id);
     if (data === undefined)
       return `it has no webhook ${place.part.replaceAll(',', ', ')}; name one that it has`;
+    const { keptIn = this.#options.namespace } = held;
+    if (keptIn !== this.#options.namespace && !mayAdopt(id))
+      return `it is kept by the operator of namespace ${keptIn}; stop that one, or set handover.dev/adopt: "true" on the resource that asks for this object`;
     if (held.immutable) return 'it is immutable; delete it, and it is made anew';
     const met = this.obstacles.why(id, now());
     if (met !== undefined) return met;

@@ -139,3 +139,10 @@ test('a record with a hole where an anchor should be is no record', () => {
   const text = JSON.stringify({ format: 1, keptIn: 'x', parts: { '': part } });
   expect(readEntries(text, instant(130_000))).toEqual({});
 });
+
+test('a record that is nested deeper than it could be written again is no record', () => {
+  const deep = `${'['.repeat(60_000)}${']'.repeat(60_000)}`;
+  const plain = JSON.stringify(entry(SENT)).replace('"digest":"d"', `"digest":"d","x":${deep}`);
+  const text = `{"format":1,"keptIn":"x","parts":{"":${plain.replace(/}$/, ',"seal":{"by":"a/b","mac":"m"}}')}}}`;
+  expect(readEntries(text, instant(130_000))).toEqual({});
+});

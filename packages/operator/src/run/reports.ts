@@ -2,6 +2,7 @@ import { isElsewhere } from '@handover/core';
 import {
   authorityRef,
   type IssuedEntry,
+  isConflict,
   type Outcome,
   type ProfileOutcome,
   vitalsOf,
@@ -19,7 +20,14 @@ import { statusOfBundle } from './bundle-status.ts';
 import type { OperatorOptions } from './operator-options.ts';
 import { statusOfProfile } from './profile-status.ts';
 import { SeenWriter } from './seen.ts';
-import { find, invalidStatus, obstaclesIn, statusOfAuthority, statusOfLeaves } from './status.ts';
+import {
+  failingStatus,
+  find,
+  invalidStatus,
+  obstaclesIn,
+  statusOfAuthority,
+  statusOfLeaves,
+} from './status.ts';
 import { StatusWriter } from './status-writer.ts';
 import { Telling } from './telling.ts';
 
@@ -43,6 +51,8 @@ export class Reports {
   readonly #refusals: Refusals;
   readonly #serviceErrors: ServiceErrors;
   readonly #obstacles = new Map<string, readonly string[]>();
+  /** Passes in a row that failed, by authority. */
+  readonly #failures = new Map<string, number>();
 
   constructor({ operator, home, kube, compat, signal }: ReportsOptions) {
     this.#operator = operator;
@@ -97,6 +107,7 @@ export class Reports {
   async authority(register: Register, id: string, outcome: Outcome): Promise<void> {
     const { on } = this.#operator;
     const { sight, plan } = outcome;
+    this.#failures.delete(id);
     this.#telling?.pass(register, id, outcome);
     if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan, sight });
     else on({ kind: 'rested', authority: id, plan, vitals: vitalsOf(sight, plan), sight });
@@ -118,10 +129,17 @@ export class Reports {
 
   /** A pass that cannot begin: its owner, or an administrator, has to decide something first. */
   refused(register: Register, id: string, error: unknown): void {
-    if (!(error instanceof HandoverError) || !UNDECIDED.test(error.code)) return;
+    if (!(error instanceof HandoverError) || isConflict(error)) return;
+    const failures = (this.#failures.get(id) ?? 0) + 1;
+    this.#failures.set(id, failures);
     const declared = find(register, 'Authority', id);
-    if (declared !== undefined)
-      this.#statuses?.put(declared, invalidStatus(declared, error.message, this.#home.clock.now()));
+    if (declared === undefined) return;
+    const now = this.#home.clock.now();
+    if (UNDECIDED.test(error.code))
+      this.#statuses?.put(declared, invalidStatus(declared, error.message, now));
+    // What was said last may no longer be so.
+    else if (failures >= MOST_FAILURES)
+      this.#statuses?.put(declared, failingStatus(declared, error.message, now));
   }
 
   async bundles(register: Register): Promise<void> {
@@ -143,6 +161,7 @@ export class Reports {
   }
 }
 
+const MOST_FAILURES = 3;
 /** Codes of errors that stand until a person has done something. */
 const UNDECIDED = /^(STATE|ADOPT)_/;
 

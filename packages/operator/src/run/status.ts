@@ -91,6 +91,17 @@ export const invalidStatus = (declared: Declared, problem: string, now: Instant)
   conditions: conditionsOf(declared, [verdict('Ready', false, 'Invalid', problem)], now),
 });
 
+/** Nothing is known of it at the moment: its passes fail. */
+export const failingStatus = (declared: Declared, problem: string, now: Instant): AnyStatus => ({
+  ...(declared.status as object | undefined),
+  observedGeneration: declared.generation,
+  conditions: conditionsOf(
+    declared,
+    [{ type: 'Ready', status: 'Unknown', reason: 'PassesFail', message: problem }],
+    now,
+  ),
+});
+
 /** What cannot be written now, and why. */
 export const obstaclesIn = ({ seen }: Sight): readonly string[] => obstaclesOf(seen.objects);
 

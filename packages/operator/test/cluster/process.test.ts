@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Kube, leases, secrets } from '@handover/kube';
+import { configMaps, type Kube, leases, secrets } from '@handover/kube';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import {
@@ -286,6 +286,10 @@ const rights = (user: string): readonly object[] => {
 test('rights by name are enough, from an empty namespace to a repaired field', async () => {
   for (const { metadata } of (await kube.list(secrets, { namespace: NAMESPACE })).items)
     await kube.delete(secrets, { namespace: NAMESPACE, name: metadata.name ?? '' });
+  // A bundle that is left over would be asked about: its CA may still be in use.
+  for (const { metadata } of (await kube.list(configMaps, { namespace: NAMESPACE })).items)
+    if (metadata.labels?.['handover.dev/managed'] === 'true')
+      await kube.delete(configMaps, { namespace: NAMESPACE, name: metadata.name ?? '' });
   await kube.delete(leases, { namespace: NAMESPACE, name: 'handover' });
   await cluster.apply(...rights('by-name'));
   const kubeconfig = cluster.kubeconfigFor('by-name');
