@@ -319,6 +319,17 @@ export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
     /spec.issueTo.usages\[0\]: Unsupported value: "email"/,
   ],
   ['an unknown key', authority({ issueTo: { keys: ['Ed25519'] } }), /spec.issueTo.keys\[0\]: Unsupported/],
+  ['consent to nothing', authority({ adopt: {} }), /spec.adopt: .*give exactly one of fingerprints, secret/],
+  [
+    'consent to certificates and to a Secret',
+    authority({ adopt: { fingerprints: ['ab'.repeat(32)], secret: 'ca' } }),
+    /spec.adopt: .*give exactly one of fingerprints, secret/,
+  ],
+  [
+    'a fingerprint that is none',
+    authority({ adopt: { fingerprints: ['ab'] } }),
+    /spec.adopt.fingerprints\[0\]: .*is not a SHA-256 fingerprint/,
+  ],
   ['name constraints of nothing', authority({ nameConstraints: {} }), /spec.nameConstraints: .*has no list/],
   [
     'an empty list of name constraints',
