@@ -1,3 +1,4 @@
+import type { ConsumerSeen, Note } from '@handover/core';
 import { ANNOTATIONS } from './annotations.ts';
 import { TRUST_HASH } from './marks.ts';
 
@@ -52,4 +53,10 @@ export const makerIn = (
   return owner === undefined
     ? undefined
     : { kind: cut(owner.kind, MOST_NAME), name: cut(owner.name, MOST_NAME) };
+};
+
+/** What concerns the authority: of a consumer elsewhere the log and `handover status` tell, and no condition or Event of its own. */
+export const ownNotes = (notes: readonly Note[], consumers: readonly ConsumerSeen[]): readonly Note[] => {
+  const elsewhere = new Set(consumers.flatMap(({ id, blocks }) => (blocks ? [] : [id])));
+  return notes.filter(({ object }) => !elsewhere.has(object));
 };
