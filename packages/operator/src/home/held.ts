@@ -18,6 +18,8 @@ export interface Held {
   /** Namespace that the state lies in that it was made from; undefined: it does not say. */
   readonly keptIn: string | undefined;
   readonly texts: Texts;
+  /** There was no room for its data: see `Room`. */
+  readonly crowded?: true;
   readonly labelled: boolean;
   /** Its data cannot be changed any more; it can only be deleted. */
   readonly immutable: boolean;
