@@ -9,7 +9,7 @@ export const MOST_NAME = 253;
 const MOST_VALUE = 1_024;
 /** The stamps of all authorities that a workload reads from stand in one annotation. */
 const MOST_STAMPS = 16_384;
-const MOST_LABELS = 64;
+const MOST_LABELS = 8_192;
 
 /** The beginning of a text, as a copy: V8 keeps the whole of a string for as long as a slice of it is kept. */
 export const cut = (text: string, most: number): string =>
@@ -35,13 +35,27 @@ export const saidOn = (what: keyof typeof NAMES, annotations: unknown): Readonly
     ),
   );
 
+/** What an item takes up beside its texts. */
+const EACH = 32;
+
+/** As many of them, from the first, as have no more characters together. */
+export const upTo = <T>(most: number, items: readonly T[], lengthOf: (item: T) => number): readonly T[] => {
+  let left = most;
+  return items.filter((item) => {
+    const length = EACH + lengthOf(item);
+    if (length > left) return false;
+    left -= length;
+    return true;
+  });
+};
+
 /** The API server bounds a label, not how many there are. */
-export const labelsOf = (labels: unknown): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    Object.entries(labels ?? {})
-      .filter((entry): entry is [string, string] => typeof entry[1] === 'string')
-      .slice(0, MOST_LABELS),
+export const labelsOf = (labels: unknown): Readonly<Record<string, string>> => {
+  const all = Object.entries(labels ?? {}).filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string',
   );
+  return Object.fromEntries(upTo(MOST_LABELS, all, ([name, value]) => name.length + value.length));
+};
 
 /** What made an object, as far as it can be one. */
 export const makerIn = (

@@ -1,5 +1,5 @@
 import type { KubeObject } from '@handover/kube';
-import { MOST_NAME } from '../bounds.ts';
+import { MOST_NAME, upTo } from '../bounds.ts';
 import { isMap, type Json } from '../json.ts';
 
 /** An object that a pod reads, and how. */
@@ -28,8 +28,8 @@ interface Source {
 
 /** Whoever takes more keys of one object than this counts as taking them all. */
 const MOST_KEYS = 32;
-/** References of one pod that are kept: what an honest one reads is far less. */
-const MOST_REFERENCES = 256;
+/** Characters in all names that one pod reads by: an honest one has far fewer. */
+const MOST_REFERENCES = 16_384;
 
 const keysOf = (items: unknown): readonly string[] | undefined => {
   const keys = list(items).flatMap(({ key }) => named(key) ?? []);
@@ -103,5 +103,7 @@ export const referencesOf = ({ spec }: KubeObject): readonly Reference[] => {
       for (const source of volumes.get(text(mount.name) ?? '') ?? []) add({ ...source, frozen });
     }
   }
-  return [...found.values()].slice(0, MOST_REFERENCES);
+  return upTo(MOST_REFERENCES, [...found.values()], ({ name, keys = [] }) =>
+    keys.reduce((sum, key) => sum + key.length, name.length),
+  );
 };
