@@ -188,3 +188,11 @@ test('a rollout is told when it starts and when it has ended', () => {
   // Whoever begins to lead in the middle does not take an old stamp for a new one.
   expect(teller()(consumer(stamp, false, stamp))).toEqual([]);
 });
+
+test('what is wrong with a workload of another namespace is no Event of the authority', () => {
+  const tell = teller();
+  const consumers = [{ id: 'Deployment evil/x', blocks: false, workload: undefined }];
+  const note: Note = { code: 'CannotRestart', object: 'Deployment evil/x', message: 'call this number' };
+  expect(tell({ consumers, notes: [note] })).toEqual([]);
+  expect(tell({ consumers: [], notes: [{ ...note, object: 'Deployment shop/x' }] })).toHaveLength(1);
+});

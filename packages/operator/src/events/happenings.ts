@@ -11,6 +11,7 @@ import {
 } from '@handover/core';
 import { type AuthorityId, idOf, type Outcome, type Sight } from '@handover/engine';
 import { after, type Instant, minute } from '@handover/material';
+import { ownNotes } from '../bounds.ts';
 import type { Happening } from './event.ts';
 
 /** About the Authority itself, or about one of its Leaves (`namespace/name`). */
@@ -97,7 +98,7 @@ export class Happenings {
         ...begun(
           memory,
           sight.now,
-          plan.notes.filter(({ code }) => LOUD.has(code)),
+          ownNotes(plan.notes, sight.seen.consumers).filter(({ code }) => LOUD.has(code)),
         ),
       ];
     if (memory.moving && plan.phase === 'Stable' && generations.length === 1) {
@@ -153,7 +154,7 @@ interface Worry {
 }
 
 const worriesIn = (sight: Sight, plan: Plan): readonly Worry[] => [
-  ...plan.notes,
+  ...ownNotes(plan.notes, sight.seen.consumers),
   ...sight.seen.objects.flatMap(({ id: object, obstacle }): readonly Worry[] =>
     obstacle === undefined
       ? []

@@ -3,6 +3,7 @@ import { MANAGED_LABEL } from '../marks.ts';
 import { type Held, heldOf } from './held.ts';
 import { isLabelled, type Kinds } from './kinds.ts';
 import { keyOf, type Place, type Plural } from './place.ts';
+import { Room } from './room.ts';
 
 /** Where API objects are read from. */
 export interface Source {
@@ -84,6 +85,7 @@ export class FreshLook implements Source {
   async #listNow(plural: Plural): Promise<ReadonlyMap<string, Held>> {
     const { kube, kinds, namespaces, signal } = this.#options;
     const found = new Map<string, Held>();
+    const room = new Room();
     const labelSelector = isLabelled(plural) ? { labelSelector: `${MANAGED_LABEL}=true` } : {};
     // Pages: a list of CRDs is mostly schemas, which go as soon as they have come.
     const limit = plural === 'customresourcedefinitions' ? { limit: 50 } : {};
@@ -96,7 +98,7 @@ export class FreshLook implements Source {
         { signal },
       )) {
         for (const object of page.items) {
-          const held = heldOf(plural, object);
+          const held = room.fit(heldOf(plural, object));
           found.set(keyOf(held), held);
         }
       }

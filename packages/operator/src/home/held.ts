@@ -1,8 +1,9 @@
 import type { KubeObject, ManagedFields } from '@handover/kube';
 import { type Instant, instant } from '@handover/material';
+import { cut, MOST_SAID, saidOn } from '../bounds.ts';
 import { MANAGED_LABEL } from '../marks.ts';
 import { keeperOf } from './keepers.ts';
-import { hasField, SHAPES, type Texts } from './parts.ts';
+import { hasField, SHAPES, type Texts, withDigests } from './parts.ts';
 import type { Plural } from './place.ts';
 import { type Entries, FIELD_MANAGER, keptIn, RECORD, readEntries } from './record.ts';
 
@@ -17,6 +18,8 @@ export interface Held {
   /** Namespace that the state lies in that it was made from; undefined: it does not say. */
   readonly keptIn: string | undefined;
   readonly texts: Texts;
+  /** There was no room for its data: see `Room`. */
+  readonly crowded?: true;
   readonly labelled: boolean;
   /** Its data cannot be changed any more; it can only be deleted. */
   readonly immutable: boolean;
@@ -31,8 +34,6 @@ export interface Held {
   /** Manager other than us that last set what is ours in it. */
   readonly lastForeign: string | undefined;
 }
-
-const SPEAKING = /^(handover\.dev|cert-manager\.io|service\.beta\.openshift\.io|reloader\.stakater\.com)\//;
 
 const timeOf = ({ time }: ManagedFields): number => (time === undefined ? Number.NaN : Date.parse(time));
 
@@ -73,30 +74,29 @@ const lastForeign = (plural: Plural, managed: readonly ManagedFields[]): string 
 const ownerOf = ({ metadata }: KubeObject): string | undefined => {
   const { ownerReferences = [], annotations = {}, managedFields = [] } = metadata;
   const controller = ownerReferences.find((reference) => reference.controller === true) ?? ownerReferences[0];
-  if (controller !== undefined) return `${controller.kind} ${controller.name}`;
+  if (controller !== undefined) return cut(`${controller.kind} ${controller.name}`, MOST_SAID);
   const certificate = annotations['cert-manager.io/certificate-name'];
-  if (certificate !== undefined) return `cert-manager's Certificate ${certificate}`;
+  if (certificate !== undefined) return cut(`cert-manager's Certificate ${certificate}`, MOST_SAID);
   return latestOf(managedFields);
 };
 
 export const heldOf = (plural: Plural, object: KubeObject): Held => {
   const { metadata } = object;
   const { managedFields = [], annotations = {} } = metadata;
+  const entries = readEntries(annotations[RECORD], landedAt(managedFields));
   return {
     plural,
     namespace: metadata.namespace,
     name: metadata.name ?? '',
     uid: metadata.uid ?? '',
     version: metadata.resourceVersion ?? '',
-    entries: readEntries(annotations[RECORD], landedAt(managedFields)),
+    entries,
     keptIn: keptIn(annotations[RECORD]),
-    texts: SHAPES[plural].texts(object),
+    texts: withDigests(plural, SHAPES[plural].texts(object), Object.keys(entries)),
     labelled: metadata.labels?.[MANAGED_LABEL] === 'true',
     immutable: object.immutable === true,
     injectable: hasField(plural, object),
-    annotations: Object.fromEntries(
-      Object.entries(annotations).filter(([name]) => name !== RECORD && SPEAKING.test(name)),
-    ),
+    annotations: saidOn('object', annotations),
     owner: ownerOf(object),
     keeper: keeperOf(object),
     lastForeign: lastForeign(plural, managedFields),

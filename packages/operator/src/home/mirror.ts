@@ -4,6 +4,7 @@ import type { Source } from './fresh.ts';
 import { type Held, heldOf } from './held.ts';
 import { isLabelled, type Kinds } from './kinds.ts';
 import { keyOf, type Place, type Plural } from './place.ts';
+import { Room } from './room.ts';
 
 export interface MirrorOptions {
   readonly kube: Kube;
@@ -29,6 +30,7 @@ const SHORT_WATCH = { lifetime: 25, silence: 42_000 };
  */
 export class Mirror implements Source {
   readonly #options: MirrorOptions;
+  readonly #room = new Room();
   readonly #wide = new Map<Plural, readonly Informer<KubeObject, Held>[]>();
   readonly #single = new Map<
     string,
@@ -57,13 +59,18 @@ export class Mirror implements Source {
     const { kube, kinds, onChange, onTrouble } = this.#options;
     const informer = new Informer<KubeObject, Held>(kube, kinds[plural], {
       signal,
-      project: (object) => (part === '' ? heldOf(plural, object) : sourceOnly(heldOf(plural, object), part)),
+      project: (object) => {
+        const held = heldOf(plural, object);
+        if (name === undefined) return this.#room.fit(held);
+        return part === '' ? held : sourceOnly(held, part);
+      },
       ...(namespace === undefined ? {} : { namespace }),
       ...(name === undefined ? {} : { fieldSelector: `metadata.name=${name}` }),
       ...(name === undefined && isLabelled(plural) ? { labelSelector: `${MANAGED_LABEL}=true` } : {}),
       ...(isLabelled(plural) ? {} : SHORT_WATCH),
     });
     informer.on('changed', ({ key, before, after }) => {
+      if (after === undefined && name === undefined) this.#room.gone(plural, key);
       if (before?.version !== after?.version) onChange(plural, key, before, after);
     });
     const what = `watch of ${plural}${name === undefined ? '' : ` ${keyOf({ namespace, name })}`}`;

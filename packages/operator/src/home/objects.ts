@@ -21,6 +21,7 @@ import type { Overlay } from './overlay.ts';
 import { SHAPES, type Texts } from './parts.ts';
 import { idOfPlace, isField, type Place, placeOf } from './place.ts';
 import { type Entries, FIELD_MANAGER, formatEntries, RECORD } from './record.ts';
+import { CROWDED } from './room.ts';
 
 export interface ShelfOptions {
   /** Writes go through these clients alone, which know whether we still lead; the second is for API fields. */
@@ -126,6 +127,7 @@ export class Shelf {
     const { keptIn = this.#options.namespace } = held;
     if (keptIn !== this.#options.namespace && !mayAdopt(id))
       return `it is kept by the operator of namespace ${keptIn}; stop that one, or set handover.dev/adopt: "true" on the resource that asks for this object`;
+    if (held.crowded === true) return CROWDED;
     if (held.immutable) return 'it is immutable; delete it, and it is made anew';
     const met = this.obstacles.why(id, now());
     if (met !== undefined) return met;
@@ -292,7 +294,7 @@ export class Shelf {
 
   async #atVersion(id: ObjectId, place: Place, version: string): Promise<Held> {
     const cached = await this.#options.cache.held(place);
-    if (cached?.version === version) return cached;
+    if (cached?.version === version && cached.crowded !== true) return cached;
     const found = await this.#now(place);
     if (found?.version === version) return found;
     throw new HandoverError('KUBE_CONFLICT', `${id} is no longer at version ${version}`, {

@@ -1,7 +1,10 @@
 import { after, type Instant } from '@handover/material';
+import { cut } from '../bounds.ts';
 
 const LEAST_MS = 5_000;
 const MOST_MS = 300_000;
+/** An API server that refuses an object may repeat all that stands in it. */
+const MOST_SAID_BY_SERVER = 1_000;
 
 /** Objects that the API server would not let us write, and when to try again. */
 export class Obstacles {
@@ -13,7 +16,7 @@ export class Obstacles {
   met(object: string, why: string, now: Instant): void {
     const times = (this.#known.get(object)?.times ?? 0) + 1;
     const until = after(now, Math.min(LEAST_MS * 2 ** (times - 1), MOST_MS));
-    this.#known.set(object, { why, until, times });
+    this.#known.set(object, { why: cut(why, MOST_SAID_BY_SERVER), until, times });
   }
 
   overcome(object: string): void {

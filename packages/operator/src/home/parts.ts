@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { filesUnder, readableCertificates } from '@handover/engine';
 import type { KubeObject } from '@handover/kube';
 import { isMap } from '../json.ts';
@@ -137,6 +138,24 @@ export const SHAPES: Readonly<Record<Plural, Shape>> = {
       spec: { conversion: { strategy: 'Webhook' } },
     },
   ),
+};
+
+/** What is shorter is kept as it is. */
+const SHORT = 1_024;
+
+/**
+ * The texts, with a digest in place of each that nobody reads: one that is not of a part which is on record, no file of a Leaf, and
+ * without a certificate. Others may keep a megabyte beside what is ours.
+ */
+export const withDigests = (plural: Plural, texts: Texts, parts: readonly string[]): Texts => {
+  if (plural !== 'secrets' && plural !== 'configmaps') return texts;
+  const ours = new Set([...LEAF_FILES, ...parts.flatMap((part) => SHAPES[plural].covers(texts, part))]);
+  return Object.fromEntries(
+    Object.entries(texts).map(([name, text]) => {
+      const read = ours.has(name) || text.length <= SHORT || text.includes('-----BEGIN ');
+      return [name, read ? text : `sha256:${createHash('sha256').update(text).digest('hex')}`];
+    }),
+  );
 };
 
 /** Whether the API server reads a bundle out of this object at all. */

@@ -1,11 +1,11 @@
 import type { ConsumerFound } from '@handover/engine';
-import { connect } from '@handover/kube';
+import { configMaps, connect } from '@handover/kube';
 import { FakeApiServer } from '@handover/kube/testing';
 import { instant } from '@handover/material';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { readSeen, SeenWriter } from './seen.ts';
+import { readSeen, SeenWriter, seenName } from './seen.ts';
 
-const consumer = (id: string): ConsumerFound => ({
+const consumer = (id: string, more: Partial<ConsumerFound> = {}): ConsumerFound => ({
   id,
   reload: 'hot',
   ownersWord: false,
@@ -15,6 +15,7 @@ const consumer = (id: string): ConsumerFound => ({
   stripsCross: false,
   instances: [],
   workload: undefined,
+  ...more,
 });
 
 test('what was seen last is told, even when nobody looks again', async () => {
@@ -37,4 +38,51 @@ test('what was seen last is told, even when nobody looks again', async () => {
     { timeout: 60_000, interval: 50 },
   );
   expect(failed).toEqual([]);
+});
+
+const published = async (consumers: readonly ConsumerFound[]): Promise<string> => {
+  const server = await FakeApiServer.start();
+  onTestFinished(() => server.stop());
+  const { signal } = new AbortController();
+  const kube = connect(server.config, { signal });
+  const writer = new SeenWriter(kube, 'default', signal, (_, error) => {
+    throw error;
+  });
+  await writer.put('prod/mesh', consumers, instant(Date.UTC(2030, 0, 1)));
+  const found = await kube.get(configMaps, { namespace: 'default', name: seenName('prod/mesh') });
+  return found?.data?.['consumers.json'] ?? '';
+};
+const failing = (text: string) => ({
+  blocks: false,
+  workload: { stamp: undefined, rolling: true, failing: text, obstacle: text, warning: text },
+  silence: text,
+});
+
+test('what others say does not push out the consumers of the own namespace', async () => {
+  const others = Array.from({ length: 6 }, (_, i) =>
+    consumer(`Deployment evil/x${i}`, {
+      ...failing('…'.repeat(450_000)),
+      instances: Array.from({ length: 5_000 }, (_one, at) => ({
+        uid: `${i}-${at}`,
+        createdAt: undefined,
+        ready: true,
+        stamp: undefined,
+        proofs: [{ by: 'acknowledged' as const, anchors: ['…'.repeat(64)], at: instant(1) }],
+      })),
+    }),
+  );
+  const own = Array.from({ length: 4 }, (_, i) => consumer(`Deployment prod/web${i}`));
+  const text = await published([
+    ...others,
+    ...own,
+    consumer('Deployment evil/small', failing('…'.repeat(9_000))),
+  ]);
+  expect(Buffer.byteLength(text)).toBeLessThan(1_000_000);
+  const seen = JSON.parse(text) as { leftOut: number; consumers: readonly ConsumerFound[] };
+  const named = seen.consumers.map(({ id }) => id);
+  expect(named).toEqual(expect.arrayContaining(own.map(({ id }) => id)));
+  // One that fits is not left out because one before it does not.
+  expect(named).toContain('Deployment evil/small');
+  expect(seen.leftOut).toBe(11 - named.length);
+  for (const { workload } of seen.consumers) expect(workload?.failing?.length ?? 0).toBeLessThanOrEqual(300);
 });

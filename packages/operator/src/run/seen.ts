@@ -1,6 +1,7 @@
 import type { AuthorityId, ConsumerFound, EvidenceSource } from '@handover/engine';
 import { type ConfigMap, configMaps, type Kube } from '@handover/kube';
 import { HandoverError, type Instant, instant } from '@handover/material';
+import { cut, MOST_SAID } from '../bounds.ts';
 import { stateName } from '../home/authorities.ts';
 import { fieldConsumers } from '../home/fields.ts';
 import { FIELD_MANAGER } from '../home/record.ts';
@@ -9,7 +10,7 @@ import { FIELD_MANAGER } from '../home/record.ts';
 export const seenName = (authority: AuthorityId): string => stateName(authority).replace('authority', 'seen');
 const KEY = 'consumers.json';
 const INTERVAL_MS = 2_000;
-/** An object may have 1 MiB; what does not fit is left out from the end, and counted. */
+/** An object may have 1 MiB; a consumer that does not fit is left out, and counted. */
 const MOST_BYTES = 900_000;
 
 interface Seen {
@@ -25,19 +26,43 @@ const newsIn = (consumers: readonly ConsumerFound[]): string =>
     key === 'at' || key === 'workloadVersion' ? undefined : value,
   );
 
+/** Those of the own namespace first, so that no stranger takes their room, and what is said of each in a few words. */
+const inOrder = (consumers: readonly ConsumerFound[]): readonly ConsumerFound[] =>
+  [...consumers]
+    .sort((a, b) => Number(b.blocks) - Number(a.blocks))
+    .map(({ silence, workload, ...consumer }) => ({
+      ...consumer,
+      ...(silence === undefined ? {} : { silence: cut(silence, MOST_SAID) }),
+      workload: workload === undefined ? undefined : inBrief(workload),
+    }));
+
+const inBrief = ({
+  obstacle,
+  failing,
+  warning,
+  ...workload
+}: NonNullable<ConsumerFound['workload']>): NonNullable<ConsumerFound['workload']> => ({
+  ...workload,
+  ...(obstacle === undefined ? {} : { obstacle: cut(obstacle, MOST_SAID) }),
+  ...(failing === undefined ? {} : { failing: cut(failing, MOST_SAID) }),
+  ...(warning === undefined ? {} : { warning: cut(warning, MOST_SAID) }),
+});
+
 const textOf = (authority: AuthorityId, consumers: readonly ConsumerFound[], now: Instant): string => {
-  let kept = consumers.length;
-  for (;;) {
-    const seen: Seen = {
-      authority,
-      at: new Date(now).toISOString(),
-      leftOut: consumers.length - kept,
-      consumers: consumers.slice(0, kept),
-    };
-    const text = JSON.stringify(seen);
-    if (text.length <= MOST_BYTES || kept === 0) return text;
-    kept = Math.floor((kept * MOST_BYTES) / text.length / 1.1);
-  }
+  let room = MOST_BYTES;
+  const kept = consumers.filter((consumer) => {
+    const size = Buffer.byteLength(JSON.stringify(consumer)) + 1;
+    if (size > room) return false;
+    room -= size;
+    return true;
+  });
+  const seen: Seen = {
+    authority,
+    at: new Date(now).toISOString(),
+    leftOut: consumers.length - kept.length,
+    consumers: kept,
+  };
+  return JSON.stringify(seen);
 };
 
 /** Publishes what was seen of the consumers of each authority: when it changed, and not more often than every two seconds. */
@@ -62,7 +87,7 @@ export class SeenWriter {
   }
 
   async put(authority: AuthorityId, all: readonly ConsumerFound[], now: Instant): Promise<void> {
-    const consumers = all.filter(({ reload }) => reload !== 'field');
+    const consumers = inOrder(all.filter(({ reload }) => reload !== 'field'));
     const news = newsIn(consumers);
     const last = this.#written.get(authority);
     clearTimeout(this.#late.get(authority));

@@ -1,6 +1,7 @@
 import { closeness, type LeafSeen, type Note, type Plan, renewalDueAt } from '@handover/core';
 import { authorityStatus, idOf, type Sight } from '@handover/engine';
 import { type Instant, instant } from '@handover/material';
+import { ownNotes } from '../bounds.ts';
 import type {
   AuthorityResourceStatus,
   Condition,
@@ -168,7 +169,7 @@ export const statusOfAuthority = (declared: Declared, sight: Sight, plan: Plan):
     },
     conditions: conditionsOf(
       declared,
-      [ready, blocked, ...contended(obstacles), ...notedIn(plan.notes)],
+      [ready, blocked, ...contended(obstacles), ...notedIn(ownNotes(plan.notes, sight.seen.consumers))],
       sight.now,
     ),
   };

@@ -1,4 +1,5 @@
 import { type Kind, type Kube, pods as podKind, replicaSets } from '@handover/kube';
+import { makerIn } from '../bounds.ts';
 import { keyOf, type Place } from '../home/place.ts';
 import { type Pod, podOf } from './pods.ts';
 import { type Maker, type Residents, WORKLOAD_KINDS } from './population.ts';
@@ -63,10 +64,7 @@ export class ListedPopulation implements Residents {
     const sets = pods.flatMap(({ namespace, owner }) =>
       owner?.kind === 'ReplicaSet' ? [{ namespace, name: owner.name }] : [],
     );
-    return this.#each(sets, replicaSets, ({ metadata }) => {
-      const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
-      return owner === undefined ? undefined : { kind: owner.kind, name: owner.name };
-    });
+    return this.#each(sets, replicaSets, ({ metadata }) => makerIn(metadata.ownerReferences));
   }
 
   async #workloadsOf(pods: readonly Pod[]): Promise<ReadonlyMap<string, Workload>> {

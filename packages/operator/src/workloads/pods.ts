@@ -1,5 +1,6 @@
 import type { KubeObject } from '@handover/kube';
 import { type Instant, instant } from '@handover/material';
+import { makerIn, saidOn } from '../bounds.ts';
 import { isMap, type Json } from '../json.ts';
 import { reachedPodOf } from './reached-pod.ts';
 import { type Reference, referencesOf } from './references.ts';
@@ -21,7 +22,7 @@ export interface Pod {
   readonly mirror: boolean;
   readonly owner: { readonly kind: string; readonly name: string } | undefined;
   readonly references: readonly Reference[];
-  /** Our own annotations. */
+  /** Annotations that say something to us. */
   readonly annotations: Readonly<Record<string, string>>;
 }
 
@@ -38,7 +39,6 @@ export const podOf = (object: KubeObject): Pod | undefined => {
   if (references.length === 0) return undefined;
   const status = isMap(object.status) ? object.status : {};
   const reached = reachedPodOf(object);
-  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name ?? '',
@@ -51,12 +51,8 @@ export const podOf = (object: KubeObject): Pod | undefined => {
     ip: reached?.ips[0],
     onNode: reached?.onNode ?? false,
     mirror: metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined,
-    owner: owner === undefined ? undefined : { kind: owner.kind, name: owner.name },
+    owner: makerIn(metadata.ownerReferences),
     references,
-    annotations: Object.fromEntries(
-      Object.entries(metadata.annotations ?? {}).filter(([name]) =>
-        /(^|\.)handover\.dev\/|reloader\.stakater\.com\//.test(name),
-      ),
-    ),
+    annotations: saidOn('pod', metadata.annotations),
   };
 };

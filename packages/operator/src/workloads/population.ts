@@ -9,6 +9,7 @@ import {
   replicaSets,
   statefulSets,
 } from '@handover/kube';
+import { makerIn } from '../bounds.ts';
 import { type Pod, podOf } from './pods.ts';
 import { Progress } from './progress.ts';
 import { ROLLABLE, type Rollable, type Workload, workloadOf } from './workload.ts';
@@ -75,10 +76,7 @@ export class Population {
     );
     this.#replicaSets = this.#watch(
       replicaSets,
-      ({ metadata }) => {
-        const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
-        return owner === undefined ? undefined : { kind: owner.kind, name: owner.name };
-      },
+      ({ metadata }) => makerIn(metadata.ownerReferences),
       { metadataOnly: true },
       () => {},
     );

@@ -1,4 +1,5 @@
 import type { KubeObject } from '@handover/kube';
+import { MOST_NAME, upTo } from '../bounds.ts';
 import { isMap, type Json } from '../json.ts';
 
 /** An object that a pod reads, and how. */
@@ -14,6 +15,10 @@ export interface Reference {
 const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isMap) : []);
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
+const named = (value: unknown): string | undefined => {
+  const name = text(value);
+  return name === undefined || name.length > MOST_NAME ? undefined : name;
+};
 
 interface Source {
   readonly plural: Reference['plural'];
@@ -21,14 +26,19 @@ interface Source {
   readonly keys: readonly string[] | undefined;
 }
 
+/** Whoever takes more keys of one object than this counts as taking them all. */
+const MOST_KEYS = 32;
+/** Characters in all names that one pod reads by: an honest one has far fewer. */
+const MOST_REFERENCES = 16_384;
+
 const keysOf = (items: unknown): readonly string[] | undefined => {
-  const keys = list(items).flatMap(({ key }) => text(key) ?? []);
-  return keys.length === 0 ? undefined : keys;
+  const keys = list(items).flatMap(({ key }) => named(key) ?? []);
+  return keys.length === 0 || keys.length > MOST_KEYS ? undefined : keys;
 };
 
 const sourceOf = (plural: Reference['plural'], value: unknown, nameField = 'name'): readonly Source[] => {
   if (!isMap(value)) return [];
-  const name = text(value[nameField]);
+  const name = named(value[nameField]);
   return name === undefined ? [] : [{ plural, name, keys: keysOf(value.items) }];
 };
 
@@ -59,7 +69,7 @@ const environmentOf = (container: Json): readonly Reference[] => [
 
 const keyed = (plural: Reference['plural'], value: unknown): readonly Reference[] => {
   if (!isMap(value)) return [];
-  const [name, key] = [text(value.name), text(value.key)];
+  const [name, key] = [named(value.name), named(value.key)];
   return name === undefined
     ? []
     : [{ plural, name, keys: key === undefined ? undefined : [key], frozen: true }];
@@ -93,5 +103,7 @@ export const referencesOf = ({ spec }: KubeObject): readonly Reference[] => {
       for (const source of volumes.get(text(mount.name) ?? '') ?? []) add({ ...source, frozen });
     }
   }
-  return [...found.values()];
+  return upTo(MOST_REFERENCES, [...found.values()], ({ name, keys = [] }) =>
+    keys.reduce((sum, key) => sum + key.length, name.length),
+  );
 };

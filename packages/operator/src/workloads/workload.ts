@@ -1,5 +1,6 @@
 import type { KubeObject } from '@handover/kube';
 import { type Instant, instant } from '@handover/material';
+import { cut, labelsOf, MOST_SAID, saidOn } from '../bounds.ts';
 import { isReloaderImage } from '../compat/reloader.ts';
 import { isMap, type Json } from '../json.ts';
 
@@ -69,7 +70,10 @@ const failingOf = (status: unknown): string | undefined => {
   for (const { type, status: is, reason, message } of maps(at(status, 'conditions'))) {
     const stuck = type === 'Progressing' && is === 'False' && reason === 'ProgressDeadlineExceeded';
     if (stuck || (type === 'ReplicaFailure' && is === 'True'))
-      return `its rollout fails: ${typeof message === 'string' && message !== '' ? message : String(reason)}`;
+      return cut(
+        `its rollout fails: ${typeof message === 'string' && message !== '' ? message : String(reason)}`,
+        MOST_SAID,
+      );
   }
   return undefined;
 };
@@ -95,14 +99,6 @@ const progressOf = ({ metadata, status }: KubeObject): string =>
     ...(isMap(status) ? Object.values(status).filter((value) => typeof value === 'number') : []),
   ]);
 
-const SPEAKING = /^handover\.dev\/|(^|\.)reloader\.stakater\.com\//;
-const texts = (value: unknown, keep: (name: string) => boolean): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    Object.entries(isMap(value) ? value : {}).filter(
-      (entry): entry is [string, string] => keep(entry[0]) && typeof entry[1] === 'string',
-    ),
-  );
-
 const isReloader = ({ spec, status }: KubeObject): boolean =>
   count(at(status, 'readyReplicas')) > 0 &&
   maps(at(spec, 'template', 'spec', 'containers')).some(
@@ -118,11 +114,9 @@ export const workloadOf = (kind: Rollable, object: KubeObject): Workload => {
     name: metadata.name ?? '',
     version: metadata.resourceVersion ?? '',
     createdAt: instant(Date.parse(metadata.creationTimestamp ?? '') || 0),
-    labels: texts(at(spec, 'template', 'metadata', 'labels'), () => true),
-    annotations: texts(at(spec, 'template', 'metadata', 'annotations'), (name) =>
-      name.startsWith('handover.dev/'),
-    ),
-    words: texts(metadata.annotations, (name) => SPEAKING.test(name)),
+    labels: labelsOf(at(spec, 'template', 'metadata', 'labels')),
+    annotations: saidOn('pod', at(spec, 'template', 'metadata', 'annotations')),
+    words: saidOn('workload', metadata.annotations),
     // What does not roll by itself is never at its end, and must not keep others waiting.
     rolling: obstacle === undefined && !isSettled(kind, object),
     progress: progressOf(object),

@@ -1,0 +1,42 @@
+import type { Held } from './held.ts';
+import { keyOf, type Plural } from './place.ts';
+
+/** What an object may hold whatever else there is: a Leaf's Secret, or a bundle of a few CAs, is smaller. */
+const BY_RIGHT = 16_384;
+/** What all larger ones of a namespace may hold together: forty bundles of every public CA. */
+const MOST = 8 * 1_024 * 1_024;
+
+export const CROWDED =
+  'the objects of its namespace that are labelled handover.dev/managed hold more than 8 MiB; remove those that are not needed, then change an annotation of this one';
+
+const lengthOf = ({ entries, texts }: Held): number =>
+  Object.entries(texts).reduce(
+    (sum, [name, text]) => sum + name.length + text.length,
+    JSON.stringify(entries).length,
+  );
+
+/**
+ * Room in memory for what carries our label, for each namespace apart: whoever may write in one can label whatever he likes, and
+ * must not use up what the others need.
+ */
+export class Room {
+  readonly #taken = new Map<string, Map<string, number>>();
+
+  /** The object as it can be kept: without its data where there is no room for it. */
+  fit(held: Held): Held {
+    if (held.namespace === undefined) return held;
+    this.gone(held.plural, keyOf(held));
+    const length = lengthOf(held);
+    if (length <= BY_RIGHT) return held;
+    const others = this.#taken.get(held.namespace) ?? new Map<string, number>();
+    if ([...others.values()].reduce((sum, one) => sum + one, length) > MOST)
+      return { ...held, texts: {}, entries: {}, crowded: true };
+    this.#taken.set(held.namespace, others.set(`${held.plural} ${keyOf(held)}`, length));
+    return held;
+  }
+
+  gone(plural: Plural, key: string): void {
+    const [namespace = ''] = key.split('/');
+    this.#taken.get(namespace)?.delete(`${plural} ${key}`);
+  }
+}

@@ -1,0 +1,51 @@
+import type { ConsumerSeen, Note, Plan } from '@handover/core';
+import type { Sight } from '@handover/engine';
+import { instant } from '@handover/material';
+import { expect, test } from 'vitest';
+import type { Condition } from '../install/status-types.ts';
+import { declaredOf } from '../resources/declared.ts';
+import { statusOfAuthority } from './status.ts';
+
+const consumer = (id: string, blocks: boolean): ConsumerSeen => ({
+  id,
+  reload: 'restart',
+  ownersWord: false,
+  blocks,
+  presents: [],
+  verifies: [],
+  stripsCross: false,
+  instances: [],
+  workload: undefined,
+});
+const consumers = [consumer('Deployment prod/web', true), consumer('Deployment evil/x', false)];
+
+/** Conditions of Authority prod/mesh beside Ready and Blocked. */
+const saidWith = (notes: readonly Note[]): readonly Condition[] => {
+  const metadata = { namespace: 'prod', name: 'mesh' };
+  // Only what is looked at.
+  const sight = {
+    now: instant(1_000),
+    duties: { authority: { metadata }, leaves: new Map(), bundles: new Map(), refused: [] },
+    record: undefined,
+    seen: { consumers, objects: [] },
+  } as unknown as Sight;
+  const plan: Plan = { phase: 'Stable', actions: [], blockedBy: [], notes, wakeAt: undefined };
+  const declared = declaredOf('Authority', { metadata, spec: {} });
+  const { conditions } = statusOfAuthority(declared, sight, plan) as { conditions: readonly Condition[] };
+  return conditions.filter(({ type }) => type !== 'Ready' && type !== 'Blocked');
+};
+
+test('what is wrong with a workload of another namespace is no condition of the Authority', () => {
+  const object = 'Deployment evil/x';
+  const notes: readonly Note[] = [
+    { code: 'RolloutFailing', object, message: 'its rollout fails: call this number' },
+    { code: 'CannotRestart', object, message: 'its rollout is paused' },
+    { code: 'AwayWhileRestarting', object, message: 'it has one replica' },
+  ];
+  expect(saidWith(notes)).toEqual([]);
+});
+
+test('what is wrong with a workload of its own namespace is', () => {
+  const note = { code: 'RolloutFailing', object: 'Deployment prod/web', message: 'it fails' } as const;
+  expect(saidWith([note])).toMatchObject([{ type: 'Degraded', status: 'True', reason: 'RolloutFailing' }]);
+});
