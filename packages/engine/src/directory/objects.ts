@@ -71,6 +71,8 @@ const partsOf = (id: ObjectId): { folder: string; key: string } => {
 export class DirectoryObjects implements ObjectReader, ObjectWriter {
   readonly #options: ObjectOptions;
   readonly #busy = new Map<string, Promise<void>>();
+  /** By folder: what lies in it that is not removed, because another user put it there. */
+  readonly #planted = new Map<string, HandoverError>();
 
   constructor(options: ObjectOptions) {
     this.#options = options;
@@ -176,7 +178,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     const version = String(Number(/^\d+$/.exec(entries[key]?.version ?? '')?.[0] ?? 0) + 1);
     let at = now();
     const names = [...new Set([...namesOf(key), ...Object.keys(make(at).data)])];
-    await writeVolume(files, `${root}/${folder}`, {
+    const stays = await writeVolume(files, `${root}/${folder}`, {
       names,
       content: () => {
         at = now();
@@ -192,6 +194,18 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
         name === 'tls.key' || name === 'hmac-secret' ? ownership : { ...ownership, mode: 0o644 },
       isStale: () => now() - at > STALE_MS,
     });
+    this.#note(folder, stays);
+  }
+
+  #note(folder: string, stays: HandoverError | undefined): void {
+    if (stays === undefined) this.#planted.delete(folder);
+    else this.#planted.set(folder, stays);
+  }
+
+  /** What other users planted in the folders of these objects, and how to be rid of it. Nothing waits for that. */
+  planted(ids: Iterable<ObjectId>): readonly HandoverError[] {
+    const folders = new Set([...ids].map((id) => partsOf(id).folder));
+    return [...this.#planted].flatMap(([folder, error]) => (folders.has(folder) ? [error] : []));
   }
 
   /** Nothing is being written any more. Writes go on side by side: when one has failed, others may still be under way. */
@@ -208,7 +222,8 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     for (const namespace of files.list(root)) {
       for (const kind of ['secrets', 'configmaps']) {
         for (const name of files.list(`${root}/${namespace}/${kind}`)) {
-          await sweepVolume(files, `${root}/${namespace}/${kind}/${name}`);
+          const folder = `${namespace}/${kind}/${name}`;
+          this.#note(folder, await sweepVolume(files, `${root}/${folder}`));
         }
       }
     }

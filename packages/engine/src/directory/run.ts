@@ -102,6 +102,7 @@ export async function work(
   const obstacles = [...sight.stored].flatMap(([object, { obstacle }]) =>
     obstacle === undefined ? [] : [obstacleError(object, obstacle)],
   );
+  obstacles.push(...home.objects.planted(sight.stored.keys()));
   return { busy, again: Math.min(againFor(outcome, sight.now), backstop) as Instant, obstacles };
 }
 

@@ -77,9 +77,13 @@ export interface VolumeWrite {
 
 /**
  * Swaps in new content. Everything is durable before the one rename that makes it visible; the names at the top are made
- * before it, so that all of them come alive at once. Other names in the folder are not touched.
+ * before it, so that all of them come alive at once. Other names in the folder are not touched. Returns why a leftover stays, if one does.
  */
-export async function writeVolume(files: Files, folder: string, write: VolumeWrite): Promise<void> {
+export async function writeVolume(
+  files: Files,
+  folder: string,
+  write: VolumeWrite,
+): Promise<HandoverError | undefined> {
   const { names, content, keep, ownershipOf, isStale } = write;
   await files.makeDirectory(folder, 0o755);
   await convert(files, folder, names, ownershipOf);
@@ -97,7 +101,7 @@ export async function writeVolume(files: Files, folder: string, write: VolumeWri
   const shown = [...Object.keys(made.data), ...keep];
   await linkNames(files, folder, shown);
   await point(files, folder, stamp);
-  await tidy(files, folder, stamp, shown, before);
+  return tidy(files, folder, stamp, shown, before);
 }
 
 const writeSnapshot = async (
@@ -137,19 +141,37 @@ const point = async (files: Files, folder: string, stamp: string): Promise<void>
   await files.sync(folder);
 };
 
+/** Removes names that are no longer wanted; returns why one of them stays, if another user planted it. */
+const removeNames = async (
+  files: Files,
+  folder: string,
+  isUnwanted: (name: string) => boolean,
+): Promise<HandoverError | undefined> => {
+  let stays: HandoverError | undefined;
+  for (const name of files.list(folder).filter(isUnwanted)) {
+    try {
+      await files.remove(`${folder}/${name}`);
+    } catch (error) {
+      if (!(error instanceof HandoverError) || error.code !== 'HOME_FOREIGN_OWNER') throw error;
+      stays ??= error;
+    }
+  }
+  return stays;
+};
+
 const tidy = async (
   files: Files,
   folder: string,
   stamp: string,
   names: readonly string[],
   before: string | undefined,
-): Promise<void> => {
-  for (const name of files.list(folder)) {
+): Promise<HandoverError | undefined> => {
+  const stays = await removeNames(files, folder, (name) => {
     const isOld = LEFTOVER.test(name) && name !== stamp;
-    const isDangling = files.target(`${folder}/${name}`) === `${CURRENT}/${name}` && !names.includes(name);
-    if (isOld || isDangling) await files.remove(`${folder}/${name}`);
-  }
+    return isOld || (files.target(`${folder}/${name}`) === `${CURRENT}/${name}` && !names.includes(name));
+  });
   if (before !== undefined && before !== stamp) await files.sync(folder);
+  return stays;
 };
 
 /**
@@ -187,10 +209,8 @@ const convert = async (
   await linkNames(files, folder, plain);
 };
 
-/** Leftovers of writes that were cut short: they may hold keys. */
-export async function sweepVolume(files: Files, folder: string): Promise<void> {
+/** Leftovers of writes that were cut short: they may hold keys. Returns why one stays, if another user planted it. */
+export async function sweepVolume(files: Files, folder: string): Promise<HandoverError | undefined> {
   const current = currentIn(files, folder);
-  for (const name of files.list(folder)) {
-    if (LEFTOVER.test(name) && name !== current) await files.remove(`${folder}/${name}`);
-  }
+  return removeNames(files, folder, (name) => LEFTOVER.test(name) && name !== current);
 }
