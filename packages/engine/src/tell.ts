@@ -18,7 +18,8 @@ export async function tellPrograms(
   for (const [id, leaf] of duties.leaves) {
     if (home.reloads === undefined || leaf.spec.reload === undefined) continue;
     const stored = await home.objects.read(id);
-    if (stored === undefined || (await home.reloads.told(id))?.version === stored.version) continue;
+    // What was never written here is nothing to tell of.
+    if (stored?.record === undefined || (await home.reloads.told(id))?.version === stored.version) continue;
     if (told > 0 && performance.now() >= end) {
       failed.push(
         `${id} and those after it: not told yet, those before took ${budgetMs / 1_000} s; at the next pass`,

@@ -15,7 +15,8 @@ import { claimOf, type Seal, sealIn } from '../seal.ts';
 import { digestOf } from '../stored-object.ts';
 import type { Files, Ownership } from './files.ts';
 import { foreignObstacle, SECRET_FILES } from './foreign-files.ts';
-import { type Bytes, readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
+import { HoldBack } from './hold-back.ts';
+import { type Bytes, RECORD, readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
 
 interface Entry {
   readonly version: string;
@@ -67,10 +68,14 @@ const partsOf = (id: ObjectId): { folder: string; key: string } => {
   return { folder: `${namespace}/${kind}/${name}`, key };
 };
 
+/** Stands for an object that is not there, or cannot be read. */
+const NOTHING: StoredObject = { data: {}, record: undefined, version: '' };
+
 /** The derived objects of a directory home. */
 export class DirectoryObjects implements ObjectReader, ObjectWriter {
   readonly #options: ObjectOptions;
   readonly #busy = new Map<string, Promise<void>>();
+  readonly #held = new HoldBack(() => performance.now());
   /** By folder: what lies in it that is not removed, because another user put it there. */
   readonly #planted = new Map<string, HandoverError>();
 
@@ -80,8 +85,36 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
 
   async read(id: ObjectId): Promise<StoredObject | undefined> {
     const { folder } = partsOf(id);
-    const volume = readVolume(this.#options.files, `${this.#options.root}/${folder}`);
-    return volume === undefined ? undefined : this.#objectIn(volume, id);
+    const found = this.#guarded(() => {
+      const volume = readVolume(this.#options.files, `${this.#options.root}/${folder}`);
+      return volume === undefined ? undefined : this.#objectIn(volume, id);
+    });
+    // One that cannot be read stands in nobody's way but its own.
+    if (found instanceof HandoverError) return { ...NOTHING, obstacle: found.message };
+    const obstacle = found?.obstacle ?? this.#unwritable(id);
+    return obstacle === undefined ? found : { ...(found ?? NOTHING), obstacle };
+  }
+
+  #guarded<T>(read: () => T): T | HandoverError {
+    try {
+      return read();
+    } catch (error) {
+      if (error instanceof HandoverError) return error;
+      throw error;
+    }
+  }
+
+  /** Why it could not be written, whatever is there. */
+  #unwritable(id: ObjectId): string | undefined {
+    if (partsOf(id).key === RECORD)
+      return `the name ${RECORD} is taken by what handover remembers; choose another`;
+    const ownership = this.#guarded(() => this.#options.ownershipOf(id));
+    return ownership instanceof HandoverError ? ownership.message : this.#held.reason(id);
+  }
+
+  /** Objects that could not be written are tried again at once. */
+  tryAgain(): void {
+    this.#held.clear();
   }
 
   #objectIn(volume: Volume, id: ObjectId): StoredObject | undefined {
@@ -90,7 +123,8 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     const data = textsOf(only(volume.data, namesOf(key)));
     if (entry === undefined) return this.#foreign(volume, id);
     if (key !== '' && Object.keys(data).length === 0) return undefined;
-    const asWanted = entry.ownership === describe(this.#options.ownershipOf(id));
+    const ownership = this.#guarded(() => this.#options.ownershipOf(id));
+    const asWanted = ownership instanceof HandoverError || entry.ownership === describe(ownership);
     // Files of another owner than is asked for have to be written again.
     return {
       data,
@@ -156,6 +190,11 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     this.#busy.set(folder, mine);
     try {
       await mine;
+      this.#held.written(id);
+    } catch (error) {
+      if (error instanceof HandoverError && error.retry !== 'now' && error.code !== 'HOME_LOCK_LOST')
+        this.#held.failed(id, error.message);
+      throw error;
     } finally {
       if (this.#busy.get(folder) === mine) this.#busy.delete(folder);
     }

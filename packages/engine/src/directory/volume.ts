@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { basename, dirname } from 'node:path';
 import { HandoverError } from '@handover/material';
 import type { Files, Ownership } from './files.ts';
 
 /** Beside the data, in the same swap; has no name at the top, so that nobody who mounts the folder sees it. */
-const RECORD = '.handover.json';
+export const RECORD = '.handover.json';
 const CURRENT = '..data';
 
 /** Ours begin with the year, as the kubelet's do; or were cut short. */
@@ -25,10 +26,20 @@ const readSnapshot = (files: Files, folder: string): Record<string, Uint8Array> 
   const data: Record<string, Uint8Array> = {};
   for (const name of files.list(folder)) {
     if (name.startsWith('..')) continue;
-    const bytes = files.read(`${folder}/${name}`);
+    const bytes = readSmall(files, `${folder}/${name}`);
     if (bytes !== undefined) data[name] = bytes;
   }
   return data;
+};
+
+/** What its owner made too large is worth as much as what they emptied: it is put right. */
+const readSmall = (files: Files, path: string): Uint8Array | undefined => {
+  try {
+    return files.read(path);
+  } catch (error) {
+    if (error instanceof HandoverError && error.code === 'HOME_MALFORMED') return new Uint8Array();
+    throw error;
+  }
 };
 
 const besideIn = (files: Files, folder: string): readonly string[] =>
@@ -86,6 +97,7 @@ export async function writeVolume(
 ): Promise<HandoverError | undefined> {
   const { names, content, keep, ownershipOf, isStale } = write;
   await files.makeDirectory(folder, 0o755);
+  await sweepVolume(files, folder); // what could not be removed when a write failed
   await convert(files, folder, names, ownershipOf);
   const before = currentIn(files, folder);
   const kept = before === undefined ? [] : keep.map((name) => [name, `${folder}/${before}/${name}`] as const);
@@ -99,8 +111,10 @@ export async function writeVolume(
     await files.remove(`${folder}/${stamp}`);
   }
   const shown = [...Object.keys(made.data), ...keep];
-  await linkNames(files, folder, shown);
-  await point(files, folder, stamp);
+  await orRemoved(files, `${folder}/${stamp}`, async () => {
+    await linkNames(files, folder, shown);
+    await point(files, folder, stamp);
+  });
   return tidy(files, folder, stamp, shown, before);
 }
 
@@ -113,14 +127,27 @@ const writeSnapshot = async (
 ): Promise<string> => {
   const stamp = `..${new Date().toISOString().replace(/[-:.TZ]/g, '_')}${randomBytes(4).toString('hex')}`;
   const snapshot = `${folder}/${stamp}`;
-  await files.makeDirectory(snapshot, 0o755);
-  for (const [name, text] of Object.entries(content.data)) {
-    await files.create(`${snapshot}/${name}`, text, ownershipOf(name));
-  }
-  for (const [name, from] of kept) await files.link(from, `${snapshot}/${name}`);
-  await files.create(`${snapshot}/${RECORD}`, content.record, { mode: 0o600 });
-  await files.sync(snapshot);
+  await orRemoved(files, snapshot, async () => {
+    await files.makeDirectory(snapshot, 0o755);
+    for (const [name, text] of Object.entries(content.data)) {
+      await files.create(`${snapshot}/${name}`, text, ownershipOf(name));
+    }
+    for (const [name, from] of kept) await files.link(from, `${snapshot}/${name}`);
+    await files.create(`${snapshot}/${RECORD}`, content.record, { mode: 0o600 });
+    await files.sync(snapshot);
+  });
   return stamp;
+};
+
+/** A snapshot that never showed may hold a key: it goes when the work on it fails. What cannot be removed now is swept later. */
+const orRemoved = async (files: Files, snapshot: string, work: () => Promise<void>): Promise<void> => {
+  try {
+    await work();
+  } catch (error) {
+    if (files.target(`${dirname(snapshot)}/${CURRENT}`) !== basename(snapshot))
+      await files.remove(snapshot).catch(() => {});
+    throw error;
+  }
 };
 
 const linkNames = async (files: Files, folder: string, names: readonly string[]): Promise<void> => {
