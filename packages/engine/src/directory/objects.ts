@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { HandoverError, type Instant } from '@handover/material';
 import { obstacleError } from '../keep-files.ts';
 import { isObjectRecord } from '../object-record.ts';
@@ -214,7 +215,8 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     }
     const ownership = ownershipOf(id);
     const entries = entriesOf(volume?.record);
-    const version = String(Number(/^\d+$/.exec(entries[key]?.version ?? '')?.[0] ?? 0) + 1);
+    // Files that were deleted and made again must not look like those that a program was told of.
+    const version = String(Number(/^\d+$/.exec(entries[key]?.version ?? '')?.[0] ?? randomInt(2 ** 47)) + 1);
     let at = now();
     const names = [...new Set([...namesOf(key), ...Object.keys(make(at).data)])];
     const stays = await writeVolume(files, `${root}/${folder}`, {

@@ -139,6 +139,15 @@ spec: {sources: [{authority: default/mesh}], targets: [{configMap: {name: x, key
   });
 });
 
+test('a program is told of files that were deleted and made again', async () => {
+  const path = directories.make(yaml());
+  const home = open(path);
+  await pass(home);
+  without(path, 'good');
+  await pass(home);
+  expect(home.told.filter((id) => id === 'default/secrets/good')).toHaveLength(2);
+});
+
 test('an object that cannot be written is not issued anew at each pass, until something changes', async () => {
   const path = directories.make(yaml());
   const again = open(path, refusing('EPERM', 'write'));
@@ -148,7 +157,7 @@ test('an object that cannot be written is not issued anew at each pass, until so
     Buffer.from(diskFiles.read(log) ?? [])
       .toString('utf8')
       .split('\n')
-      .filter((line) => line.includes('bad')).length;
+      .filter((line) => line.includes('"name":"bad"')).length;
   expect(count()).toBe(2);
   again.home.objects.tryAgain();
   await pass(again);
