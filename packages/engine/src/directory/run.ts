@@ -50,6 +50,8 @@ const BACKSTOP_MS = 15_000;
 /** How often consumers are asked while a step waits for them. */
 const ASK_AGAIN_MS = 1_000;
 const TELL_AGAIN_MS = 5_000;
+/** How soon it is noticed that the clock was set. */
+const LOOK_AT_CLOCK_MS = 1_000;
 /** How often one pass is tried: an object that failed twice is left out. */
 const MOST_FAILURES = 3;
 /** An editor writes a file in several steps. */
@@ -186,9 +188,25 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
       for (const id of catalogue.authorities.keys()) queue.add(`Authority ${id}`);
     }),
   ];
+  // The queue counts in the clock's own time: set back, it would sleep until that time comes again.
+  let steadySince = home.clock.steadySince();
+  const lookAtClock = (): void => {
+    const since = home.clock.steadySince();
+    if (since === steadySince) return;
+    steadySince = since;
+    for (const key of [RELOAD, ...workOf(catalogue)]) queue.add(key);
+  };
+  const clockWatch = setInterval(() => {
+    try {
+      lookAtClock();
+    } catch (error) {
+      if (!(error instanceof HandoverError)) throw error; // a disk that fails is said by the next pass
+    }
+  }, LOOK_AT_CLOCK_MS);
   try {
     await queue.run(AbortSignal.any([signal, lost.signal]));
   } finally {
+    clearInterval(clockWatch);
     for (const watcher of watchers) watcher?.close();
   }
   lost.signal.throwIfAborted();
