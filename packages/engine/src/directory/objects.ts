@@ -1,53 +1,17 @@
 import { randomInt } from 'node:crypto';
-import { HandoverError, type Instant } from '@handover/material';
+import { HandoverError, type Instant, instant } from '@handover/material';
+import { Contention } from '../contention.ts';
 import { obstacleError } from '../keep-files.ts';
-import { isObjectRecord } from '../object-record.ts';
 import { filesUnder } from '../part-files.ts';
-import type {
-  AuthorityId,
-  Contents,
-  ObjectId,
-  ObjectReader,
-  ObjectRecord,
-  ObjectWriter,
-  StoredObject,
-} from '../ports.ts';
-import { claimOf, type Seal, sealIn } from '../seal.ts';
+import type { AuthorityId, Contents, ObjectId, ObjectReader, ObjectWriter, StoredObject } from '../ports.ts';
+import { claimOf, sealIn } from '../seal.ts';
 import { digestOf } from '../stored-object.ts';
+import { type Entry, entriesOf, formatEntries } from './entries.ts';
 import type { Files, Ownership } from './files.ts';
 import { foreignObstacle, SECRET_FILES } from './foreign-files.ts';
 import { HoldBack } from './hold-back.ts';
 import { type Bytes, RECORD, readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
 
-interface Entry {
-  readonly version: string;
-  readonly ownership: string;
-  readonly record: ObjectRecord;
-  readonly seal?: Seal | undefined;
-}
-
-/** One folder may hold several objects, each a key of it; `''` is an object that is the whole folder. */
-type Entries = Readonly<Record<string, Entry>>;
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** Entries of a record file; a damaged one counts as none: then the object is not ours, and is looked at with every doubt. */
-const entriesOf = (text: string | undefined): Entries => {
-  if (text === undefined || text === '') return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    if (!isRecord(value) || value.format !== FORMAT || !isRecord(value.objects)) return {};
-    const good = Object.entries(value.objects).filter(
-      ([, entry]) => isRecord(entry) && typeof entry.version === 'string' && isObjectRecord(entry.record),
-    );
-    return Object.fromEntries(good) as Entries;
-  } catch {
-    return {};
-  }
-};
-
-const FORMAT = 'handover.dev/object/1';
 /** Longer than this between taking the time and showing the files, and the time is taken again. */
 const STALE_MS = 1_000;
 
@@ -72,11 +36,21 @@ const partsOf = (id: ObjectId): { folder: string; key: string } => {
 /** Stands for an object that is not there, or cannot be read. */
 const NOTHING: StoredObject = { data: {}, record: undefined, version: '' };
 
+const isChanged = (entry: Entry, data: StoredObject['data']): boolean =>
+  entry.record.digest !== digestOf(data);
+
+const CONTENDED =
+  'Contended: another program keeps changing its files back; stop it (tried again within 30 minutes, or when a resource changes)';
+
+/** Waits are counted by a clock that nobody sets. */
+const monotonic = (): Instant => instant(performance.now());
+
 /** The derived objects of a directory home. */
 export class DirectoryObjects implements ObjectReader, ObjectWriter {
   readonly #options: ObjectOptions;
   readonly #busy = new Map<string, Promise<void>>();
-  readonly #held = new HoldBack(() => performance.now());
+  readonly #held = new HoldBack(monotonic);
+  #contention = new Contention();
   /** By folder: what lies in it that is not removed, because another user put it there. */
   readonly #planted = new Map<string, HandoverError>();
 
@@ -113,9 +87,10 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     return ownership instanceof HandoverError ? ownership.message : this.#held.reason(id);
   }
 
-  /** Objects that could not be written are tried again at once. */
+  /** Objects that were left alone are tried again at once. */
   tryAgain(): void {
     this.#held.clear();
+    this.#contention = new Contention();
   }
 
   #objectIn(volume: Volume, id: ObjectId): StoredObject | undefined {
@@ -126,12 +101,15 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     if (key !== '' && Object.keys(data).length === 0) return undefined;
     const ownership = this.#guarded(() => this.#options.ownershipOf(id));
     const asWanted = ownership instanceof HandoverError || entry.ownership === describe(ownership);
+    // One who leaves our last write alone does not fight.
+    const fight = isChanged(entry, data) ? this.#contention.standoff(id, monotonic()) : undefined;
     // Files of another owner than is asked for have to be written again.
     return {
       data,
       version: entry.version,
       record: asWanted ? entry.record : { ...entry.record, digest: '' },
       ...claimOf(entry.record, sealIn(entry.seal)),
+      ...(fight === undefined ? {} : { obstacle: CONTENDED }),
     };
   }
 
@@ -228,7 +206,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
           ...(key === '' ? {} : entries),
           [key]: { version, ownership: describe(ownership), record, seal },
         };
-        return { data, record: `${JSON.stringify({ format: FORMAT, objects })}\n` };
+        return { data, record: formatEntries(objects) };
       },
       keep: Object.keys(volume?.data ?? {}).filter((name) => !names.includes(name)),
       ownershipOf: (name) =>
@@ -236,6 +214,9 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       isStale: () => now() - at > STALE_MS,
     });
     this.#note(folder, stays);
+    const entry = entries[key];
+    if (entry !== undefined && found !== undefined && isChanged(entry, found.data))
+      this.#contention.repaired(id, 'another program', monotonic());
   }
 
   #note(folder: string, stays: HandoverError | undefined): void {

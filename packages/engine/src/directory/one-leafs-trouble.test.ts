@@ -194,3 +194,22 @@ test('a write that fails leaves no key behind', async () => {
   expect(snapshots()).toHaveLength(1);
   expect(existsSync(join(folder, 'tls.key'))).toBe(true);
 });
+
+test('files that their owner spoils again and again are left alone after the sixth time, until something changes', async () => {
+  const path = directories.make(yaml());
+  const home = open(path);
+  await pass(home);
+  const file = join(path, 'out/default/secrets/bad/tls.crt');
+  const spoil = async (): Promise<string> => {
+    writeFileSync(file, 'spoiled');
+    return pass(home);
+  };
+  for (let time = 0; time < 6; time++) expect(await spoil()).toBe('done');
+  without(path, 'good');
+  expect(await spoil()).toMatch(/^default\/secrets\/bad: Contended: another program keeps changing/);
+  expect(issued(path)).toEqual(['secrets/bad', 'secrets/good']);
+  expect(visible(path).chains.get('secrets/bad')).toBe('spoiled');
+  home.home.objects.tryAgain();
+  expect(await pass(home)).toBe('done');
+  expect(await pass(home)).toBe('done');
+});
