@@ -88,8 +88,9 @@ export async function reconcile(
       else failures.push(error);
     });
   });
-  if (failures.length > 0) throw failures.find(isConflict) ?? failures[0];
+  // Nor does it keep other programs from hearing of theirs.
   const untold = await tellPrograms(home, sight.duties);
+  if (failures.length > 0) throw failures.find(isConflict) ?? failures[0];
   const { record } = sight;
   if (record !== undefined) await home.requests.settle(id, record.state);
   return { sight, plan: made, untold, refused, again: againFor(made, sight.now, refused.length) };

@@ -1,8 +1,19 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { withRole } from '@handover/core';
 import { day, hour, instant, minute, parseCertificates, verifyChain } from '@handover/material';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Directories, visible } from '../../test/directories.ts';
-import { clockReport, confirmClock, diskFiles, passOnce, SteadyClock, statusOf } from '../index.ts';
+import {
+  clockReport,
+  confirmClock,
+  diskFiles,
+  passOnce,
+  type RunEvent,
+  runDirectory,
+  SteadyClock,
+  statusOf,
+} from '../index.ts';
 
 const directories = new Directories();
 afterAll(() => directories.end());
@@ -187,6 +198,59 @@ describe('a clock that leaps ahead and is right', () => {
     machine.reboot(20 * minute);
     expect(machine.home().clock.doubt?.()).toBeUndefined();
   });
+});
+
+describe('a clock that is put right while run runs', () => {
+  const running = async (machine: Machine, until: (event: RunEvent) => boolean, begin: () => void) => {
+    const home = machine.home();
+    const lock = await home.lock();
+    const stop = new AbortController();
+    const deadline = setTimeout(() => stop.abort(), 10_000);
+    let rested = false;
+    let ended = false;
+    const on = (event: RunEvent): void => {
+      if (event.kind === 'rested' && !rested) {
+        rested = true;
+        begin();
+        return;
+      }
+      if (!rested || !until(event)) return;
+      ended = true;
+      stop.abort();
+    };
+    await runDirectory(home, on, stop.signal);
+    clearTimeout(deadline);
+    await lock.release();
+    return ended;
+  };
+
+  test('from years ahead: within seconds it is said that the clock is behind', async () => {
+    const machine = new Machine();
+    machine.ahead = 2 * YEAR;
+    const said = await running(
+      machine,
+      (event) => event.kind === 'failed' && (event.error as { code?: string }).code === 'CLOCK_BEHIND',
+      () => {
+        machine.ahead = 0;
+      },
+    );
+    expect(said).toBe(true);
+  }, 15_000);
+
+  test('from months ahead: within seconds leaves and files are as they should be', async () => {
+    const machine = await begun();
+    machine.ahead = 60 * day;
+    const done = await running(
+      machine,
+      (event) => event.kind === 'acted' && visible(machine.path).chains.has('secrets/a'),
+      () => {
+        machine.ahead = 0;
+        rmSync(join(machine.path, 'out/default/secrets/a'), { recursive: true });
+      },
+    );
+    expect(done).toBe(true);
+    expect(machine.refused()).toEqual([]);
+  }, 15_000);
 });
 
 describe('a clock that was five years ahead for so long that it was believed', () => {

@@ -1,9 +1,10 @@
 import { lstatSync, readdirSync, readlinkSync, renameSync, statSync } from 'node:fs';
-import { chmod, link, mkdir, open, rm, symlink, unlink } from 'node:fs/promises';
+import { chmod, link, mkdir, open, symlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HandoverError } from '@handover/material';
 import { readBounded } from '../read-bounded.ts';
 import { appendLines } from './append.ts';
+import { removeOurs } from './remove.ts';
 
 export interface Ownership {
   readonly mode: number;
@@ -37,6 +38,7 @@ export interface FileWriter {
   /** A second name for a file; fails when the name is taken. */
   link(from: string, to: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;
+  /** Does not enter folders of another user; fine if there is nothing. */
   remove(path: string): Promise<void>;
   /** Makes the names in a directory durable. */
   sync(directory: string): Promise<void>;
@@ -142,12 +144,7 @@ export const diskFiles: Files = {
   link: (from, to) => link(from, to),
   // At once: in the queue of other work it would come later than the look at the lock that allowed it.
   rename: (from, to) => tried('replace', to, async () => renameSync(from, to)),
-  remove: (path) =>
-    tried('remove', path, async () => {
-      const isDirectory = orUndefined(path, () => lstatSync(path).isDirectory());
-      if (isDirectory === true) await rm(path, { recursive: true, force: true });
-      else if (isDirectory === false) await unlink(path);
-    }),
+  remove: (path) => tried('remove', path, () => removeOurs(path)),
   sync: (directory) =>
     tried('sync', directory, async () => {
       const handle = await open(directory, 'r');

@@ -71,7 +71,9 @@ describe('What the directory home writes', () => {
       join(path, 'mesh.yaml'),
       MESH.replace('dnsNames: [a.local]', 'files: {owner: nobody-at-all}, dnsNames: [a.local]'),
     );
-    expect(await codeOf(() => pass(path))).toMatch(/^FILES_ACCOUNT_UNKNOWN: there is no user nobody-at-all/);
+    expect((await pass(path)).sight.stored.get('default/secrets/a')?.obstacle).toMatch(
+      /^there is no user nobody-at-all/,
+    );
   });
 
   test('takes over plain files of somebody else, as generation 0, without a moment of mixed content', async () => {

@@ -1,51 +1,17 @@
-import { HandoverError, type Instant } from '@handover/material';
+import { randomInt } from 'node:crypto';
+import { HandoverError, type Instant, instant } from '@handover/material';
+import { Contention } from '../contention.ts';
 import { obstacleError } from '../keep-files.ts';
-import { isObjectRecord } from '../object-record.ts';
 import { filesUnder } from '../part-files.ts';
-import type {
-  AuthorityId,
-  Contents,
-  ObjectId,
-  ObjectReader,
-  ObjectRecord,
-  ObjectWriter,
-  StoredObject,
-} from '../ports.ts';
-import { claimOf, type Seal, sealIn } from '../seal.ts';
+import type { AuthorityId, Contents, ObjectId, ObjectReader, ObjectWriter, StoredObject } from '../ports.ts';
+import { claimOf, sealIn } from '../seal.ts';
 import { digestOf } from '../stored-object.ts';
+import { type Entry, entriesOf, formatEntries } from './entries.ts';
 import type { Files, Ownership } from './files.ts';
 import { foreignObstacle, SECRET_FILES } from './foreign-files.ts';
-import { type Bytes, readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
+import { HoldBack } from './hold-back.ts';
+import { type Bytes, RECORD, readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
 
-interface Entry {
-  readonly version: string;
-  readonly ownership: string;
-  readonly record: ObjectRecord;
-  readonly seal?: Seal | undefined;
-}
-
-/** One folder may hold several objects, each a key of it; `''` is an object that is the whole folder. */
-type Entries = Readonly<Record<string, Entry>>;
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** Entries of a record file; a damaged one counts as none: then the object is not ours, and is looked at with every doubt. */
-const entriesOf = (text: string | undefined): Entries => {
-  if (text === undefined || text === '') return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    if (!isRecord(value) || value.format !== FORMAT || !isRecord(value.objects)) return {};
-    const good = Object.entries(value.objects).filter(
-      ([, entry]) => isRecord(entry) && typeof entry.version === 'string' && isObjectRecord(entry.record),
-    );
-    return Object.fromEntries(good) as Entries;
-  } catch {
-    return {};
-  }
-};
-
-const FORMAT = 'handover.dev/object/1';
 /** Longer than this between taking the time and showing the files, and the time is taken again. */
 const STALE_MS = 1_000;
 
@@ -67,10 +33,26 @@ const partsOf = (id: ObjectId): { folder: string; key: string } => {
   return { folder: `${namespace}/${kind}/${name}`, key };
 };
 
+/** Stands for an object that is not there, or cannot be read. */
+const NOTHING: StoredObject = { data: {}, record: undefined, version: '' };
+
+const isChanged = (entry: Entry, data: StoredObject['data']): boolean =>
+  entry.record.digest !== digestOf(data);
+
+const CONTENDED =
+  'Contended: another program keeps changing its files back; stop it (tried again within 30 minutes, or when a resource changes)';
+
+/** Waits are counted by a clock that nobody sets. */
+const monotonic = (): Instant => instant(performance.now());
+
 /** The derived objects of a directory home. */
 export class DirectoryObjects implements ObjectReader, ObjectWriter {
   readonly #options: ObjectOptions;
   readonly #busy = new Map<string, Promise<void>>();
+  readonly #held = new HoldBack(monotonic);
+  #contention = new Contention();
+  /** By folder: what lies in it that is not removed, because another user put it there. */
+  readonly #planted = new Map<string, HandoverError>();
 
   constructor(options: ObjectOptions) {
     this.#options = options;
@@ -78,8 +60,37 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
 
   async read(id: ObjectId): Promise<StoredObject | undefined> {
     const { folder } = partsOf(id);
-    const volume = readVolume(this.#options.files, `${this.#options.root}/${folder}`);
-    return volume === undefined ? undefined : this.#objectIn(volume, id);
+    const found = this.#guarded(() => {
+      const volume = readVolume(this.#options.files, `${this.#options.root}/${folder}`);
+      return volume === undefined ? undefined : this.#objectIn(volume, id);
+    });
+    // One that cannot be read stands in nobody's way but its own.
+    if (found instanceof HandoverError) return { ...NOTHING, obstacle: found.message };
+    const obstacle = found?.obstacle ?? this.#unwritable(id);
+    return obstacle === undefined ? found : { ...(found ?? NOTHING), obstacle };
+  }
+
+  #guarded<T>(read: () => T): T | HandoverError {
+    try {
+      return read();
+    } catch (error) {
+      if (error instanceof HandoverError) return error;
+      throw error;
+    }
+  }
+
+  /** Why it could not be written, whatever is there. */
+  #unwritable(id: ObjectId): string | undefined {
+    if (partsOf(id).key === RECORD)
+      return `the name ${RECORD} is taken by what handover remembers; choose another`;
+    const ownership = this.#guarded(() => this.#options.ownershipOf(id));
+    return ownership instanceof HandoverError ? ownership.message : this.#held.reason(id);
+  }
+
+  /** Objects that were left alone are tried again at once. */
+  tryAgain(): void {
+    this.#held.clear();
+    this.#contention = new Contention();
   }
 
   #objectIn(volume: Volume, id: ObjectId): StoredObject | undefined {
@@ -88,13 +99,17 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     const data = textsOf(only(volume.data, namesOf(key)));
     if (entry === undefined) return this.#foreign(volume, id);
     if (key !== '' && Object.keys(data).length === 0) return undefined;
-    const asWanted = entry.ownership === describe(this.#options.ownershipOf(id));
+    const ownership = this.#guarded(() => this.#options.ownershipOf(id));
+    const asWanted = ownership instanceof HandoverError || entry.ownership === describe(ownership);
+    // One who leaves our last write alone does not fight.
+    const fight = isChanged(entry, data) ? this.#contention.standoff(id, monotonic()) : undefined;
     // Files of another owner than is asked for have to be written again.
     return {
       data,
       version: entry.version,
       record: asWanted ? entry.record : { ...entry.record, digest: '' },
       ...claimOf(entry.record, sealIn(entry.seal)),
+      ...(fight === undefined ? {} : { obstacle: CONTENDED }),
     };
   }
 
@@ -154,6 +169,11 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     this.#busy.set(folder, mine);
     try {
       await mine;
+      this.#held.written(id);
+    } catch (error) {
+      if (error instanceof HandoverError && error.retry !== 'now' && error.code !== 'HOME_LOCK_LOST')
+        this.#held.failed(id, error.message);
+      throw error;
     } finally {
       if (this.#busy.get(folder) === mine) this.#busy.delete(folder);
     }
@@ -173,10 +193,11 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     }
     const ownership = ownershipOf(id);
     const entries = entriesOf(volume?.record);
-    const version = String(Number(/^\d+$/.exec(entries[key]?.version ?? '')?.[0] ?? 0) + 1);
+    // Files that were deleted and made again must not look like those that a program was told of.
+    const version = String(Number(/^\d+$/.exec(entries[key]?.version ?? '')?.[0] ?? randomInt(2 ** 47)) + 1);
     let at = now();
     const names = [...new Set([...namesOf(key), ...Object.keys(make(at).data)])];
-    await writeVolume(files, `${root}/${folder}`, {
+    const stays = await writeVolume(files, `${root}/${folder}`, {
       names,
       content: () => {
         at = now();
@@ -185,13 +206,28 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
           ...(key === '' ? {} : entries),
           [key]: { version, ownership: describe(ownership), record, seal },
         };
-        return { data, record: `${JSON.stringify({ format: FORMAT, objects })}\n` };
+        return { data, record: formatEntries(objects) };
       },
       keep: Object.keys(volume?.data ?? {}).filter((name) => !names.includes(name)),
       ownershipOf: (name) =>
         name === 'tls.key' || name === 'hmac-secret' ? ownership : { ...ownership, mode: 0o644 },
       isStale: () => now() - at > STALE_MS,
     });
+    this.#note(folder, stays);
+    const entry = entries[key];
+    if (entry !== undefined && found !== undefined && isChanged(entry, found.data))
+      this.#contention.repaired(id, 'another program', monotonic());
+  }
+
+  #note(folder: string, stays: HandoverError | undefined): void {
+    if (stays === undefined) this.#planted.delete(folder);
+    else this.#planted.set(folder, stays);
+  }
+
+  /** What other users planted in the folders of these objects, and how to be rid of it. Nothing waits for that. */
+  planted(ids: Iterable<ObjectId>): readonly HandoverError[] {
+    const folders = new Set([...ids].map((id) => partsOf(id).folder));
+    return [...this.#planted].flatMap(([folder, error]) => (folders.has(folder) ? [error] : []));
   }
 
   /** Nothing is being written any more. Writes go on side by side: when one has failed, others may still be under way. */
@@ -208,7 +244,8 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     for (const namespace of files.list(root)) {
       for (const kind of ['secrets', 'configmaps']) {
         for (const name of files.list(`${root}/${namespace}/${kind}`)) {
-          await sweepVolume(files, `${root}/${namespace}/${kind}/${name}`);
+          const folder = `${namespace}/${kind}/${name}`;
+          this.#note(folder, await sweepVolume(files, `${root}/${folder}`));
         }
       }
     }

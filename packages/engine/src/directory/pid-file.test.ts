@@ -3,19 +3,24 @@ import { once } from 'node:events';
 import {
   chmodSync,
   chownSync,
+  cpSync,
+  lchownSync,
   linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Leaf, ObjectSeen } from '@handover/core';
 import { HandoverError } from '@handover/material';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Directories } from '../../test/directories.ts';
 import { diskFiles } from '../index.ts';
 import { processIn } from './pid-file.ts';
 
@@ -25,7 +30,9 @@ const THIRD = 1_234;
 const scratch = mkdtempSync(join(tmpdir(), 'handover-pid-'));
 chmodSync(scratch, 0o755);
 const programs: ChildProcess[] = [];
+const directories = new Directories();
 afterAll(() => {
+  directories.end();
   for (const program of programs) program.kill('SIGKILL');
   rmSync(scratch, { recursive: true, force: true });
 });
@@ -91,12 +98,56 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
       for (const pid of [ofRoot, ofService]) expect(said(pidFile(pid))).toBe(`signals ${pid}`);
     });
 
-    test('of root in a folder of the service names processes of root alone', () => {
-      const path = pidFile(ofThird);
+    test('of root in a folder of the service is refused: the service could have put it there', () => {
+      const path = pidFile(ofRoot);
       chownSync(join(path, '..'), SERVICE, SERVICE);
-      expect(said(path)).toMatch(/^PID_FILE_REFUSED: /);
-      writeFileSync(path, `${ofRoot}`);
-      expect(said(path)).toBe(`signals ${ofRoot}`);
+      expect(said(path)).toMatch(/^PID_FILE_REFUSED: .*f\d+ belongs to user 65534/);
+    });
+
+    test('of root that a link of the service leads to is refused', () => {
+      const original = pidFile(ofRoot);
+      const theirs = join(pidFile(ofService, SERVICE), '..');
+      symlinkSync(join(original, '..'), join(theirs, 'run'));
+      lchownSync(join(theirs, 'run'), SERVICE, SERVICE);
+      expect(said(join(theirs, 'run/pid'))).toMatch(/^PID_FILE_REFUSED: .* belongs to user 65534/);
+    });
+
+    test('of the service that a link of a third user leads to is refused', () => {
+      const original = pidFile(ofService, SERVICE);
+      const theirs = join(pidFile(ofThird, THIRD), '..');
+      symlinkSync(join(original, '..'), join(theirs, 'run'));
+      lchownSync(join(theirs, 'run'), THIRD, THIRD);
+      expect(said(join(theirs, 'run/pid'))).toMatch(/^PID_FILE_REFUSED: .* belongs to user 1234/);
+    });
+
+    test('that is another file by the time its place is looked at is refused', () => {
+      const path = pidFile(ofRoot);
+      const other = pidFile(ofRoot);
+      const swapping: typeof diskFiles = {
+        ...diskFiles,
+        facts: (at) => {
+          if (at === path) renameSync(other, path);
+          return diskFiles.facts(at);
+        },
+      };
+      expect(() => processIn(swapping, path, me)).toThrow(/was replaced meanwhile/);
+    });
+
+    test('with a relative path is looked for, and judged, in the home', async () => {
+      const path = pidFile(ofRoot, SERVICE);
+      const home = directories.home(directories.make(), undefined, { uid: me });
+      mkdirSync(join(home.path, 'app'));
+      for (const name of ['app/pid', 'app']) {
+        if (name === 'app/pid') cpSync(path, join(home.path, name));
+        chownSync(join(home.path, name), SERVICE, SERVICE);
+      }
+      const leaf = {
+        spec: { reload: { signal: { pidFile: 'app/pid', signal: 'SIGTERM' } } },
+      } as unknown as Leaf;
+      const seen = { version: '1', anchors: [] } as unknown as ObjectSeen;
+      await expect(home.reloads?.tell('default/secrets/a', leaf, seen)).rejects.toThrow(
+        `pid file ${home.path}/app/pid belongs to user 65534, and process ${ofRoot} to user 0`,
+      );
     });
 
     test('of root that the service may write, or has given a second name or a link, is refused', () => {

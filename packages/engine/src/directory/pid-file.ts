@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { lstatSync, readFileSync, type Stats } from 'node:fs';
 import { HandoverError } from '@handover/material';
 import { readBounded } from '../read-bounded.ts';
 import { type FileReader, fileError } from './files.ts';
@@ -25,20 +25,33 @@ const ownersOf = (pid: number): readonly number[] | 'kernel' | undefined => {
   }
 };
 
-/** Whether only root and we could have put this file there. */
-const isOurs = (files: FileReader, path: string, uid: OwnUser): boolean => {
+/**
+ * Refuses a file that a user other than root, ourselves and its owner could have put in this place, by a link for instance:
+ * then it is not the pid file that was meant. Looked at after it was opened, and compared with what was opened.
+ */
+const refuseMisplaced = (files: FileReader, path: string, uid: OwnUser, stat: Stats): void => {
+  const ofOwner: Pick<FileReader, 'facts' | 'target'> = {
+    target: (at) => files.target(at),
+    facts: (at) => {
+      const facts = files.facts(at);
+      return facts?.uid === stat.uid ? { ...facts, uid: 0 } : facts;
+    },
+  };
+  let found: Stats;
   try {
-    trustedPath(files, path, uid);
-    return true;
+    found = lstatSync(trustedPath(ofOwner, path, uid));
   } catch (error) {
-    if (error instanceof HandoverError) return false;
-    throw error;
+    if (error instanceof HandoverError)
+      throw refused(path, `may not be the one that was meant: ${error.message}`);
+    throw fileError(error, 'read', path);
   }
+  if (found.dev !== stat.dev || found.ino !== stat.ino)
+    throw refused(path, 'was replaced meanwhile; looking again');
 };
 
 /**
  * The process that a pid file names. A file that another user may write could name any process, and we may be root: then
- * the process must be that user's own, by all of its user ids. Without /proc the file must be ours or root's.
+ * the process must be that user's own, by all of its user ids. Without /proc the file must be ours or root's. `path` is absolute.
  */
 export function processIn(files: FileReader, path: string, uid: OwnUser): number {
   const { bytes, stat } = opened(path);
@@ -53,8 +66,9 @@ export function processIn(files: FileReader, path: string, uid: OwnUser): number
   const owners = process.platform === 'linux' ? ownersOf(pid) : [];
   if (owners === undefined) throw refused(path, `names process ${pid}, which does not run`);
   if (owners === 'kernel') throw refused(path, `names process ${pid}, which is the kernel's`);
-  const isOwners = owners.length > 0 && owners.every((owner) => owner === stat.uid);
-  if (isOwners || isOurs(files, path, uid)) return pid;
+  refuseMisplaced(files, path, uid, stat);
+  const isOurs = uid === undefined || stat.uid === 0 || stat.uid === uid;
+  if (isOurs || (owners.length > 0 && owners.every((owner) => owner === stat.uid))) return pid;
   throw refused(
     path,
     `belongs to user ${stat.uid}, and process ${pid} to user ${owners[0] ?? 'unknown'}; they must be the same, or the file and its folders root's`,

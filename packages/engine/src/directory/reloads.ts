@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
+import { resolve } from 'node:path';
 import type { Leaf, ObjectSeen } from '@handover/core';
 import { HandoverError, type Instant } from '@handover/material';
 import { type Meters, NO_METERS, type TellResult } from '../meters.ts';
@@ -73,10 +74,10 @@ const runCommand = async (
 };
 
 const sendSignal = (
-  { files, uid }: ReloadOptions,
+  { files, cwd, uid }: ReloadOptions,
   { pidFile, signal }: NonNullable<Reload['signal']>,
 ): void => {
-  const pid = processIn(files, pidFile, uid);
+  const pid = processIn(files, resolve(cwd, pidFile), uid);
   try {
     process.kill(pid, signal);
   } catch (error) {
@@ -108,7 +109,7 @@ export interface ReloadOptions {
   readonly files: Files;
   /** Where it is remembered. */
   readonly root: string;
-  /** Where commands are run. */
+  /** Where commands are run, and where relative paths begin. */
   readonly cwd: string;
   readonly now: () => Instant;
   readonly meters?: Meters;

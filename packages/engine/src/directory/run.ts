@@ -50,6 +50,10 @@ const BACKSTOP_MS = 15_000;
 /** How often consumers are asked while a step waits for them. */
 const ASK_AGAIN_MS = 1_000;
 const TELL_AGAIN_MS = 5_000;
+/** How soon it is noticed that the clock was set. */
+const LOOK_AT_CLOCK_MS = 1_000;
+/** How often one pass is tried: an object that failed twice is left out. */
+const MOST_FAILURES = 3;
 /** An editor writes a file in several steps. */
 const DEBOUNCE_MS = 50;
 
@@ -102,6 +106,7 @@ export async function work(
   const obstacles = [...sight.stored].flatMap(([object, { obstacle }]) =>
     obstacle === undefined ? [] : [obstacleError(object, obstacle)],
   );
+  obstacles.push(...home.objects.planted(sight.stored.keys()));
   return { busy, again: Math.min(againFor(outcome, sight.now), backstop) as Instant, obstacles };
 }
 
@@ -118,16 +123,19 @@ export async function passOnce(home: DirectoryHome, catalogue: Catalogue, on: Li
   let failure: unknown;
   await rememberResources(home.files, home.path);
   for (const key of workOf(catalogue)) {
-    try {
-      for (let passes = 0; passes < 64; passes++) {
+    let failures = 0;
+    for (let passes = 0; passes < 64 && failures < MOST_FAILURES; passes++) {
+      try {
         const { busy, obstacles } = await work(home, catalogue, key, on);
         if (busy) continue;
         if (obstacles[0] !== undefined) throw obstacles[0];
         break;
+      } catch (error) {
+        // An object that cannot be written is left out of the passes that follow.
+        if (failures++ > 0) continue;
+        on({ kind: 'failed', what: key, error, retryAt: undefined });
+        failure ??= error;
       }
-    } catch (error) {
-      on({ kind: 'failed', what: key, error, retryAt: undefined });
-      failure ??= error;
     }
   }
   if (failure !== undefined) throw failure;
@@ -148,6 +156,7 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
         const before = workOf(catalogue);
         catalogue = home.load();
         await rememberResources(home.files, home.path);
+        home.objects.tryAgain();
         on({ kind: 'loaded', catalogue });
         const wanted = workOf(catalogue);
         for (const gone of before.filter((known) => !wanted.includes(known))) queue.drop(gone);
@@ -179,9 +188,25 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
       for (const id of catalogue.authorities.keys()) queue.add(`Authority ${id}`);
     }),
   ];
+  // The queue counts in the clock's own time: set back, it would sleep until that time comes again.
+  let steadySince = home.clock.steadySince();
+  const lookAtClock = (): void => {
+    const since = home.clock.steadySince();
+    if (since === steadySince) return;
+    steadySince = since;
+    for (const key of [RELOAD, ...workOf(catalogue)]) queue.add(key);
+  };
+  const clockWatch = setInterval(() => {
+    try {
+      lookAtClock();
+    } catch (error) {
+      if (!(error instanceof HandoverError)) throw error; // a disk that fails is said by the next pass
+    }
+  }, LOOK_AT_CLOCK_MS);
   try {
     await queue.run(AbortSignal.any([signal, lost.signal]));
   } finally {
+    clearInterval(clockWatch);
     for (const watcher of watchers) watcher?.close();
   }
   lost.signal.throwIfAborted();

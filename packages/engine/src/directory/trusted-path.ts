@@ -45,7 +45,7 @@ export function refuseChangeable(
  * elsewhere or change what is there, as StrictModes of sshd_config(5): so what was looked at is what is used afterwards.
  * What does not exist yet is fine: its parents decide who makes it.
  */
-export function trustedPath(files: FileReader, path: string, uid: OwnUser): string {
+export function trustedPath(files: Pick<FileReader, 'facts' | 'target'>, path: string, uid: OwnUser): string {
   const stepsOf = (text: string): string[] =>
     text
       .split('/')

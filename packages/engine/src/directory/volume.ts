@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { basename, dirname } from 'node:path';
 import { HandoverError } from '@handover/material';
 import type { Files, Ownership } from './files.ts';
 
 /** Beside the data, in the same swap; has no name at the top, so that nobody who mounts the folder sees it. */
-const RECORD = '.handover.json';
+export const RECORD = '.handover.json';
 const CURRENT = '..data';
 
 /** Ours begin with the year, as the kubelet's do; or were cut short. */
@@ -25,10 +26,20 @@ const readSnapshot = (files: Files, folder: string): Record<string, Uint8Array> 
   const data: Record<string, Uint8Array> = {};
   for (const name of files.list(folder)) {
     if (name.startsWith('..')) continue;
-    const bytes = files.read(`${folder}/${name}`);
+    const bytes = readSmall(files, `${folder}/${name}`);
     if (bytes !== undefined) data[name] = bytes;
   }
   return data;
+};
+
+/** What its owner made too large is worth as much as what they emptied: it is put right. */
+const readSmall = (files: Files, path: string): Uint8Array | undefined => {
+  try {
+    return files.read(path);
+  } catch (error) {
+    if (error instanceof HandoverError && error.code === 'HOME_MALFORMED') return new Uint8Array();
+    throw error;
+  }
 };
 
 const besideIn = (files: Files, folder: string): readonly string[] =>
@@ -77,11 +88,16 @@ export interface VolumeWrite {
 
 /**
  * Swaps in new content. Everything is durable before the one rename that makes it visible; the names at the top are made
- * before it, so that all of them come alive at once. Other names in the folder are not touched.
+ * before it, so that all of them come alive at once. Other names in the folder are not touched. Returns why a leftover stays, if one does.
  */
-export async function writeVolume(files: Files, folder: string, write: VolumeWrite): Promise<void> {
+export async function writeVolume(
+  files: Files,
+  folder: string,
+  write: VolumeWrite,
+): Promise<HandoverError | undefined> {
   const { names, content, keep, ownershipOf, isStale } = write;
   await files.makeDirectory(folder, 0o755);
+  await sweepVolume(files, folder); // what could not be removed when a write failed
   await convert(files, folder, names, ownershipOf);
   const before = currentIn(files, folder);
   const kept = before === undefined ? [] : keep.map((name) => [name, `${folder}/${before}/${name}`] as const);
@@ -95,9 +111,11 @@ export async function writeVolume(files: Files, folder: string, write: VolumeWri
     await files.remove(`${folder}/${stamp}`);
   }
   const shown = [...Object.keys(made.data), ...keep];
-  await linkNames(files, folder, shown);
-  await point(files, folder, stamp);
-  await tidy(files, folder, stamp, shown, before);
+  await orRemoved(files, `${folder}/${stamp}`, async () => {
+    await linkNames(files, folder, shown);
+    await point(files, folder, stamp);
+  });
+  return tidy(files, folder, stamp, shown, before);
 }
 
 const writeSnapshot = async (
@@ -109,14 +127,27 @@ const writeSnapshot = async (
 ): Promise<string> => {
   const stamp = `..${new Date().toISOString().replace(/[-:.TZ]/g, '_')}${randomBytes(4).toString('hex')}`;
   const snapshot = `${folder}/${stamp}`;
-  await files.makeDirectory(snapshot, 0o755);
-  for (const [name, text] of Object.entries(content.data)) {
-    await files.create(`${snapshot}/${name}`, text, ownershipOf(name));
-  }
-  for (const [name, from] of kept) await files.link(from, `${snapshot}/${name}`);
-  await files.create(`${snapshot}/${RECORD}`, content.record, { mode: 0o600 });
-  await files.sync(snapshot);
+  await orRemoved(files, snapshot, async () => {
+    await files.makeDirectory(snapshot, 0o755);
+    for (const [name, text] of Object.entries(content.data)) {
+      await files.create(`${snapshot}/${name}`, text, ownershipOf(name));
+    }
+    for (const [name, from] of kept) await files.link(from, `${snapshot}/${name}`);
+    await files.create(`${snapshot}/${RECORD}`, content.record, { mode: 0o600 });
+    await files.sync(snapshot);
+  });
   return stamp;
+};
+
+/** A snapshot that never showed may hold a key: it goes when the work on it fails. What cannot be removed now is swept later. */
+const orRemoved = async (files: Files, snapshot: string, work: () => Promise<void>): Promise<void> => {
+  try {
+    await work();
+  } catch (error) {
+    if (files.target(`${dirname(snapshot)}/${CURRENT}`) !== basename(snapshot))
+      await files.remove(snapshot).catch(() => {});
+    throw error;
+  }
 };
 
 const linkNames = async (files: Files, folder: string, names: readonly string[]): Promise<void> => {
@@ -137,19 +168,37 @@ const point = async (files: Files, folder: string, stamp: string): Promise<void>
   await files.sync(folder);
 };
 
+/** Removes names that are no longer wanted; returns why one of them stays, if another user planted it. */
+const removeNames = async (
+  files: Files,
+  folder: string,
+  isUnwanted: (name: string) => boolean,
+): Promise<HandoverError | undefined> => {
+  let stays: HandoverError | undefined;
+  for (const name of files.list(folder).filter(isUnwanted)) {
+    try {
+      await files.remove(`${folder}/${name}`);
+    } catch (error) {
+      if (!(error instanceof HandoverError) || error.code !== 'HOME_FOREIGN_OWNER') throw error;
+      stays ??= error;
+    }
+  }
+  return stays;
+};
+
 const tidy = async (
   files: Files,
   folder: string,
   stamp: string,
   names: readonly string[],
   before: string | undefined,
-): Promise<void> => {
-  for (const name of files.list(folder)) {
+): Promise<HandoverError | undefined> => {
+  const stays = await removeNames(files, folder, (name) => {
     const isOld = LEFTOVER.test(name) && name !== stamp;
-    const isDangling = files.target(`${folder}/${name}`) === `${CURRENT}/${name}` && !names.includes(name);
-    if (isOld || isDangling) await files.remove(`${folder}/${name}`);
-  }
+    return isOld || (files.target(`${folder}/${name}`) === `${CURRENT}/${name}` && !names.includes(name));
+  });
   if (before !== undefined && before !== stamp) await files.sync(folder);
+  return stays;
 };
 
 /**
@@ -187,10 +236,8 @@ const convert = async (
   await linkNames(files, folder, plain);
 };
 
-/** Leftovers of writes that were cut short: they may hold keys. */
-export async function sweepVolume(files: Files, folder: string): Promise<void> {
+/** Leftovers of writes that were cut short: they may hold keys. Returns why one stays, if another user planted it. */
+export async function sweepVolume(files: Files, folder: string): Promise<HandoverError | undefined> {
   const current = currentIn(files, folder);
-  for (const name of files.list(folder)) {
-    if (LEFTOVER.test(name) && name !== current) await files.remove(`${folder}/${name}`);
-  }
+  return removeNames(files, folder, (name) => LEFTOVER.test(name) && name !== current);
 }

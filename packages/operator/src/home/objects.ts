@@ -1,5 +1,6 @@
 import {
   type AuthorityId,
+  Contention,
   type Contents,
   digestOf,
   type ObjectId,
@@ -12,7 +13,6 @@ import type { Kube, KubeObject } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
 import { isMap } from '../json.ts';
 import { MANAGED_LABEL } from '../marks.ts';
-import { Contention } from './contention.ts';
 import type { Source } from './fresh.ts';
 import { type Held, heldOf } from './held.ts';
 import type { Kinds } from './kinds.ts';

@@ -1,0 +1,36 @@
+import { isObjectRecord } from '../object-record.ts';
+import type { ObjectRecord } from '../ports.ts';
+import type { Seal } from '../seal.ts';
+
+const FORMAT = 'handover.dev/object/1';
+
+/** What the record file of a folder says about one object. */
+export interface Entry {
+  readonly version: string;
+  readonly ownership: string;
+  readonly record: ObjectRecord;
+  readonly seal?: Seal | undefined;
+}
+
+/** One folder may hold several objects, each a key of it; `''` is an object that is the whole folder. */
+export type Entries = Readonly<Record<string, Entry>>;
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Entries of a record file; a damaged one counts as none: then the object is not ours, and is looked at with every doubt. */
+export const entriesOf = (text: string | undefined): Entries => {
+  if (text === undefined || text === '') return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    if (!isRecord(value) || value.format !== FORMAT || !isRecord(value.objects)) return {};
+    const good = Object.entries(value.objects).filter(
+      ([, entry]) => isRecord(entry) && typeof entry.version === 'string' && isObjectRecord(entry.record),
+    );
+    return Object.fromEntries(good) as Entries;
+  } catch {
+    return {};
+  }
+};
+
+export const formatEntries = (objects: Entries): string => `${JSON.stringify({ format: FORMAT, objects })}\n`;
