@@ -30,7 +30,11 @@ const foreign = async (
   const stored = await home.objects.read(id);
   const pem = stored?.data[data.key];
   if (pem === undefined)
-    throw new HandoverError('SOURCE_MISSING', `source ${id} does not exist`, { path: id });
+    throw new HandoverError(
+      'SOURCE_MISSING',
+      `source ${id} ${stored?.obstacle === undefined ? 'does not exist' : `cannot be used: ${stored.obstacle}`}`,
+      { path: id },
+    );
   return parseBundle(pem, id).certificates;
 };
 

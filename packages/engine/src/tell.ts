@@ -10,9 +10,11 @@ export interface TellLimits {
   readonly budgetMs: number;
   /** Told side by side, so that one that hangs holds up no other. */
   readonly atOnce: number;
+  /** A program that fails within this is tried at each pass. */
+  readonly slowMs: number;
 }
 
-const LIMITS: TellLimits = { budgetMs: 30_000, atOnce: 16 };
+const LIMITS: TellLimits = { budgetMs: 30_000, atOnce: 16, slowMs: 1_000 };
 /** A program that could not be told after a long wait is left alone for this many times as long. */
 const REST = 9;
 
@@ -47,7 +49,7 @@ const dueFor = async (home: Home, hooks: ReloadHooks, duties: Duties): Promise<r
 export async function tellPrograms(
   home: Home,
   duties: Duties,
-  { budgetMs, atOnce }: TellLimits = LIMITS,
+  { budgetMs, atOnce, slowMs }: TellLimits = LIMITS,
 ): Promise<readonly string[]> {
   const { reloads: hooks } = home;
   if (hooks === undefined) return [];
@@ -78,7 +80,8 @@ export async function tellPrograms(
       if (!(error instanceof HandoverError)) throw error;
       const why = `${id}: ${error.message}`;
       const end = performance.now();
-      failed.set(id, { why, until: end + REST * (end - start) });
+      const rest = end - start > slowMs ? REST * (end - start) : 0;
+      failed.set(id, { why, until: end + rest });
       untold.push(why);
     }
   });

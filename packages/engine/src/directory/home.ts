@@ -84,6 +84,7 @@ export class DirectoryHome implements Home {
       files,
       root: this.out,
       now: () => this.clock.now(),
+      uid: this.#uid,
       ownershipOf: (id) => this.#ownershipOf(id),
       mayAdopt: (id) => this.#consent.has(id),
     });

@@ -10,6 +10,8 @@ import { type Entry, entriesOf, formatEntries } from './entries.ts';
 import type { Files, Ownership } from './files.ts';
 import { foreignObstacle, SECRET_FILES } from './foreign-files.ts';
 import { HoldBack } from './hold-back.ts';
+import { refuseOpened } from './permissions.ts';
+import type { OwnUser } from './trusted-path.ts';
 import { type Bytes, RECORD, readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
 
 /** Longer than this between taking the time and showing the files, and the time is taken again. */
@@ -22,6 +24,7 @@ export interface ObjectOptions {
   readonly now: () => Instant;
   /** Who may read the key of a Secret; the default is its owner alone. */
   readonly ownershipOf: (id: ObjectId) => Ownership;
+  readonly uid: OwnUser;
   /** Whether files of others in its folder may be taken over. */
   readonly mayAdopt: (id: ObjectId) => boolean;
 }
@@ -61,13 +64,19 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   async read(id: ObjectId): Promise<StoredObject | undefined> {
     const { folder } = partsOf(id);
     const found = this.#guarded(() => {
-      const volume = readVolume(this.#options.files, `${this.#options.root}/${folder}`);
+      const volume = this.#volumeIn(folder);
       return volume === undefined ? undefined : this.#objectIn(volume, id);
     });
     // One that cannot be read stands in nobody's way but its own.
     if (found instanceof HandoverError) return { ...NOTHING, obstacle: found.message };
     const obstacle = found?.obstacle ?? this.#unwritable(id);
     return obstacle === undefined ? found : { ...(found ?? NOTHING), obstacle };
+  }
+
+  #volumeIn(folder: string): Volume | undefined {
+    const { files, root, uid } = this.#options;
+    refuseOpened(files, root, folder, uid);
+    return readVolume(files, `${root}/${folder}`);
   }
 
   #guarded<T>(read: () => T): T | HandoverError {
@@ -97,7 +106,10 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     const { key } = partsOf(id);
     const entry = entriesOf(volume.record)[key];
     const data = textsOf(only(volume.data, namesOf(key)));
-    if (entry === undefined) return this.#foreign(volume, id);
+    if (entry === undefined) {
+      this.#refuseChanged(volume, id);
+      return this.#foreign(volume, id);
+    }
     if (key !== '' && Object.keys(data).length === 0) return undefined;
     const ownership = this.#guarded(() => this.#options.ownershipOf(id));
     const asWanted = ownership instanceof HandoverError || entry.ownership === describe(ownership);
@@ -111,6 +123,16 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       ...claimOf(entry.record, sealIn(entry.seal)),
       ...(fight === undefined ? {} : { obstacle: CONTENDED }),
     };
+  }
+
+  /** Files of a Leaf may belong to its program, which must not have a say in what others trust: as they were written, or not at all. */
+  #refuseChanged(volume: Volume, id: ObjectId): void {
+    const whole = entriesOf(volume.record)[''];
+    if (whole === undefined || !isChanged(whole, textsOf(only(volume.data, SECRET_FILES)))) return;
+    throw new HandoverError('HOME_MALFORMED', 'the files beside it were changed; they are put right first', {
+      path: id,
+      retry: 'later',
+    });
   }
 
   /** What stands in the place of an object that nothing here has a record of. */
@@ -182,7 +204,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   async #swap(id: ObjectId, expect: string | undefined, make: (at: Instant) => RawContents): Promise<void> {
     const { files, root, now, ownershipOf } = this.#options;
     const { folder, key } = partsOf(id);
-    const volume = readVolume(files, `${root}/${folder}`);
+    const volume = this.#volumeIn(folder);
     const found = volume === undefined ? undefined : this.#objectIn(volume, id);
     if (found?.obstacle !== undefined) throw obstacleError(id, found.obstacle);
     if (found?.version !== expect) {

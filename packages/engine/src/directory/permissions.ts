@@ -29,6 +29,15 @@ const refuseFile = (files: FileReader, path: string, uid: OwnUser): void => {
   else if (facts !== undefined) refuseChangeable(path, facts, uid, 'itself');
 };
 
+/** Refuses a folder of `out`, as `namespace/kind/name`, that another user could lead elsewhere: `out` may be opened at any time. */
+export const refuseOpened = (files: FileReader, out: string, folder: string, uid: OwnUser): void => {
+  let path = out;
+  for (const step of ['', ...folder.split('/')]) {
+    path = step === '' ? path : `${path}/${step}`;
+    refuseFolders(files, path, uid, { folders: 0, files: true });
+  }
+};
+
 interface Depth {
   /** Levels of folders below. */
   readonly folders: number;

@@ -312,8 +312,9 @@ describe('A reload hook', () => {
     await once(program.stdout, 'data');
     writeFileSync(pidFile, `${program.pid}\n`);
     const home = homeWith('', `, reload: {signal: {pidFile: ${pidFile}, signal: SIGUSR2}}`);
+    const closed = once(program, 'close');
     expect((await pass(home)).untold).toEqual([]);
-    expect(await once(program, 'close')).toEqual([7, null]);
+    expect(await closed).toEqual([7, null]);
     writeFileSync(pidFile, '-1');
     const other = homeWith('', `, reload: {signal: {pidFile: ${pidFile}}}`);
     expect((await pass(other)).untold[0]).toContain('holds no pid');
