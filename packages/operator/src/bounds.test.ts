@@ -1,5 +1,6 @@
 import { instant } from '@handover/material';
 import { expect, test } from 'vitest';
+import { serviceSeen } from './compat/service-ca.ts';
 import { heldOf } from './home/held.ts';
 import { formatEntries } from './home/record.ts';
 import { declaredOf } from './resources/declared.ts';
@@ -101,4 +102,13 @@ test('ids of rotations are kept whole or not at all: half an id would be another
   const ids = Array.from({ length: 300 }, (_, i) => `rotation-${i}`).join(',');
   expect(asked(ids)).toBe(ids);
   expect(asked(LONG)).toBeUndefined();
+});
+
+test('of a Service little is kept, whatever its annotations say', () => {
+  const prefix = 'service.beta.openshift.io/';
+  const said = {
+    [`${prefix}serving-cert-secret-name`]: LONG,
+    [`${prefix}serving-cert-generation-error`]: LONG,
+  };
+  expect(sizeOf(serviceSeen(object('Service', { annotations: said }, { spec: {} })))).toBeLessThan(1_000);
 });
