@@ -1,7 +1,9 @@
 import { instant } from '@handover/material';
 import { expect, test } from 'vitest';
+import { serviceSeen } from './compat/service-ca.ts';
 import { heldOf } from './home/held.ts';
 import { formatEntries } from './home/record.ts';
+import { declaredOf } from './resources/declared.ts';
 import { podOf } from './workloads/pods.ts';
 import { workloadOf } from './workloads/workload.ts';
 
@@ -81,4 +83,32 @@ test('files of a Leaf, certificates, and what the record speaks of stay whole', 
   const recorded = { 'handover.dev/record': formatEntries({ ours: { record, at } }, 'own') };
   const held = heldOf('configmaps', object('ConfigMap', { annotations: recorded }, { data: texts }));
   expect(held.texts).toEqual(texts);
+});
+
+test('of a Leaf little is kept, whatever its annotations and labels say', () => {
+  const spec = { authority: 'mesh', secretName: 'web', dnsNames: ['web.evil.svc'] };
+  const leaf = object('Leaf', { annotations, labels: many('l') }, { spec });
+  const kept = declaredOf('Leaf', { ...leaf, apiVersion: 'handover.dev/v1alpha1' });
+  expect(kept.problem).toBeUndefined();
+  expect(sizeOf(kept)).toBeLessThan(20_000);
+});
+
+test('ids of rotations are kept whole or not at all: half an id would be another', () => {
+  const asked = (rotate: string) => {
+    const metadata = { annotations: { 'handover.dev/rotate': rotate } };
+    const authority = { ...object('Authority', metadata, { spec: {} }), apiVersion: 'handover.dev/v1alpha1' };
+    return declaredOf('Authority', authority).resource?.metadata.annotations['handover.dev/rotate'];
+  };
+  const ids = Array.from({ length: 300 }, (_, i) => `rotation-${i}`).join(',');
+  expect(asked(ids)).toBe(ids);
+  expect(asked(LONG)).toBeUndefined();
+});
+
+test('of a Service little is kept, whatever its annotations say', () => {
+  const prefix = 'service.beta.openshift.io/';
+  const said = {
+    [`${prefix}serving-cert-secret-name`]: LONG,
+    [`${prefix}serving-cert-generation-error`]: LONG,
+  };
+  expect(sizeOf(serviceSeen(object('Service', { annotations: said }, { spec: {} })))).toBeLessThan(1_000);
 });

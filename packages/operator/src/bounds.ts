@@ -7,13 +7,20 @@ export const MOST_SAID = 300;
 /** Names of API objects and of keys in them have no more characters: what is longer names nothing. */
 export const MOST_NAME = 253;
 const MOST_VALUE = 1_024;
-/** The stamps of all authorities that a workload reads from stand in one annotation. */
-const MOST_STAMPS = 16_384;
+/** The stamps of all authorities that a workload reads from stand in one annotation, and so do all rotations that were asked for. */
+const MOST_LIST = 16_384;
+/** Half an entry of these would be another one: what is longer counts for nothing. */
+const REQUESTS: ReadonlySet<string> = new Set(['handover.dev/rotate', 'handover.dev/distrust']);
 const MOST_LABELS = 8_192;
 
 /** The beginning of a text, as a copy: V8 keeps the whole of a string for as long as a slice of it is kept. */
 export const cut = (text: string, most: number): string =>
   text.length <= most ? text : `${Buffer.from(text.slice(0, most - 1)).toString()}…`;
+
+const keptValue = (name: string, value: string): readonly string[] => {
+  if (REQUESTS.has(name)) return value.length > MOST_LIST ? [] : [value];
+  return [cut(value, name === TRUST_HASH ? MOST_LIST : MOST_VALUE)];
+};
 
 /** Names of the annotations that are read on such an object, by the table that the reference is made from. */
 const namesOn = (what: RegExp): ReadonlySet<string> =>
@@ -22,6 +29,7 @@ const namesOn = (what: RegExp): ReadonlySet<string> =>
 const NAMES = {
   pod: namesOn(/\bpod\b/),
   workload: namesOn(/\bworkload\b/),
+  resource: namesOn(/\b(Authority|Leaf|TrustBundle|TLSProfile)\b/),
   object: namesOn(/\b(Secret|ConfigMap|webhook configurations)\b/),
 } as const;
 
@@ -30,7 +38,7 @@ export const saidOn = (what: keyof typeof NAMES, annotations: unknown): Readonly
   Object.fromEntries(
     Object.entries(annotations ?? {}).flatMap(([name, value]: [string, unknown]) =>
       NAMES[what].has(name) && typeof value === 'string'
-        ? [[name, cut(value, name === TRUST_HASH ? MOST_STAMPS : MOST_VALUE)]]
+        ? keptValue(name, value).map((kept) => [name, kept])
         : [],
     ),
   );

@@ -2,6 +2,7 @@ import { API_VERSION, type Leaf, parseResource } from '@handover/core';
 import type { ObjectRecord } from '@handover/engine';
 import type { KubeObject } from '@handover/kube';
 import type { Instant } from '@handover/material';
+import { cut, MOST_NAME, MOST_SAID } from '../bounds.ts';
 import { SERVICE_CA } from '../marks.ts';
 import type { WishOf } from '../resources/injections.ts';
 
@@ -31,8 +32,10 @@ export interface ServiceSeen {
 /** undefined: it asks for nothing. */
 export const serviceSeen = ({ metadata, spec }: KubeObject): ServiceSeen | undefined => {
   const { namespace = '', name = '', uid = '', annotations = {} } = metadata;
-  const secretName = annotations[SECRET_NAME];
-  if (secretName === undefined || secretName === '') return undefined;
+  // One character more than a name can have is enough to refuse it.
+  const secretName = cut(annotations[SECRET_NAME] ?? '', MOST_NAME + 1);
+  if (secretName === '') return undefined;
+  const error = annotations[ERROR];
   const errors = Number(annotations[ERROR_NUM] ?? 0);
   return {
     namespace,
@@ -40,7 +43,7 @@ export const serviceSeen = ({ metadata, spec }: KubeObject): ServiceSeen | undef
     uid,
     secretName,
     headless: (spec as { clusterIP?: unknown } | undefined)?.clusterIP === 'None',
-    error: annotations[ERROR],
+    error: error === undefined ? undefined : cut(error, MOST_SAID),
     errors: Number.isInteger(errors) && errors > 0 ? errors : 0,
   };
 };

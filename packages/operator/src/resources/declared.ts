@@ -1,6 +1,7 @@
 import { parseResource, type Resource } from '@handover/core';
 import type { KubeObject } from '@handover/kube';
 import { HandoverError, type Instant, instant } from '@handover/material';
+import { cut, labelsOf, saidOn } from '../bounds.ts';
 import { type Managers, managersIn } from './askers.ts';
 
 /** A resource as somebody wrote it, read as far as it can be. */
@@ -19,6 +20,8 @@ export interface Declared {
   readonly status: unknown;
 }
 
+const MOST_PROBLEM = 1_000;
+
 export const declaredOf = (kind: string, object: KubeObject): Declared => {
   const { metadata, status } = object;
   const where = `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
@@ -35,10 +38,13 @@ export const declaredOf = (kind: string, object: KubeObject): Declared => {
   };
   try {
     const { apiVersion = 'handover.dev/v1alpha1', ...rest } = object;
-    return { ...base, resource: parseResource({ ...rest, apiVersion, kind }, where), problem: undefined };
+    const annotations = saidOn('resource', metadata.annotations);
+    const said = { ...metadata, annotations, labels: labelsOf(metadata.labels) };
+    const resource = parseResource({ ...rest, apiVersion, kind, metadata: said }, where);
+    return { ...base, resource, problem: undefined };
   } catch (error) {
     if (!(error instanceof HandoverError)) throw error;
-    return { ...base, resource: undefined, problem: error.message };
+    return { ...base, resource: undefined, problem: cut(error.message, MOST_PROBLEM) };
   }
 };
 
