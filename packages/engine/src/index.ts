@@ -125,6 +125,7 @@ export { checkTls, type TlsCheck } from './tls-check/check.ts';
 export type { Finding, TlsYardstick } from './tls-check/judge.ts';
 export { OFFERABLE } from './tls-check/names.ts';
 export type { StartTls, TlsTarget } from './tls-check/offer.ts';
+export { FAILS_NEXT, FAILS_NOW, type Pair, type TrustColumn } from './trust-matrix.ts';
 export { type Places, Turns } from './turns.ts';
 export {
   type Answer,
@@ -133,7 +134,7 @@ export {
   dryRun,
   type Material,
   materialIn,
-  type Pair,
+  materialOf,
   type TrustMatrix,
   type Verdicts,
   verifyAuthority,
