@@ -95,6 +95,7 @@ export {
   reconcileProfile,
   resolveProfile,
 } from './profile.ts';
+export { readBounded } from './read-bounded.ts';
 export { notReadyIn } from './readiness.ts';
 export { converge, isConflict, type Outcome, type Planner, reconcile } from './reconcile.ts';
 export { remarksOn } from './remarks.ts';
