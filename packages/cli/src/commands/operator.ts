@@ -144,6 +144,7 @@ Examples:
     .action(async (flags: Flags) => {
       checkCompat(flags);
       checkMetrics(flags);
+      context.goOnUnheard();
       const signal = context.untilStopped();
       const namespace = ownNamespace(flags.namespace);
       const declarations = flags.file === undefined ? undefined : readFile(flags.file);
