@@ -31,6 +31,9 @@ test('A small fleet is told pair by pair', async () => {
   expect(then.pairs).toHaveLength(then.presenters.length * then.verifiers.length);
   expect(then.failingCount).toBe(then.pairs.filter(({ now, next }) => !now.ok || !next.ok).length);
   expect(then.failingCount).toBeGreaterThan(0);
+  // Leaves have no subject.
+  const reasons = then.pairs.flatMap(({ next }) => next.reason ?? []);
+  expect(reasons.join('\n')).toMatch(/ of a certificate without a subject is not in the bundle/);
 });
 
 test('Of 5,000 leaves, 25 million pairs are counted and a thousand that fail are told', async () => {
