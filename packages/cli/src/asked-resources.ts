@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { parseResources, type Resource } from '@handover/core';
 import { envoyGateway, type RandomSecret, readYaml } from '@handover/engine';
-import { HandoverError } from '@handover/material';
 import { type Command, Option } from 'commander';
 import { usageError } from './error-line.ts';
+import { readResources } from './named-file.ts';
 
 export interface AskedFlags {
   readonly namespace?: string;
@@ -35,14 +34,6 @@ const inNamespace = (value: unknown, namespace: string | undefined): unknown => 
   return kind === 'TrustBundle' ? value : { ...value, metadata: { namespace, ...metadata } };
 };
 
-const fileText = (path: string): string => {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (cause) {
-    throw new HandoverError('FILE_UNREADABLE', `${path} cannot be read; correct the path`, { path, cause });
-  }
-};
-
 export const askedResources = (flags: AskedFlags): Asked => {
   if (flags.preset !== undefined && flags.file !== undefined)
     throw usageError('--preset and -f name resources both; give one of them');
@@ -54,7 +45,7 @@ export const askedResources = (flags: AskedFlags): Asked => {
   if (flags.disableTopologyInjector !== undefined)
     throw usageError('--disable-topology-injector is about the preset; add --preset envoy-gateway');
   if (flags.file === undefined) return { resources: undefined, randomSecrets: [] };
-  const documents = readYaml(fileText(flags.file), flags.file);
+  const documents = readYaml(readResources(flags.file), flags.file);
   const resources = parseResources(
     documents.map(({ value, where }) => ({ where, value: inNamespace(value, flags.namespace) })),
   );

@@ -22,6 +22,8 @@ export interface Context {
    * nevertheless `graceMs` later (default: it takes the time that it needs).
    */
   readonly untilStopped: (graceMs?: number) => AbortSignal;
+  /** For commands whose work matters more than what they print: a closed pipe or a full disk behind stdout ends them not. */
+  readonly goOnUnheard: () => void;
   /** 1: the command did its work and the answer is bad. Errors are thrown instead. */
   exitCode: 0 | 1;
 }

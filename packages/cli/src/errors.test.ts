@@ -251,7 +251,7 @@ const CASES: readonly Case[] = [
     name: 'a file of resources that is not there',
     args: ['certgen', '-f', '/nonexistent/x.yaml', ...home],
     code: 1,
-    says: /^FILE_UNREADABLE: .*; correct the path/,
+    says: /^FILE_MISSING: .*; correct the path/,
   },
   // What is asked for.
   {

@@ -5,9 +5,16 @@ import { type Program, run } from './run.ts';
 /** The process around {@link run}: its streams, its signals, its exit code. */
 export const main = (name: Program = 'handover'): void => {
   const { stdin, stdout, stderr, env } = process;
+  let goesOn = false;
+  let isTold = false;
   // Whoever reads us may stop (`| head`). That is no error of ours, and nobody is left to tell.
   for (const stream of [stdout, stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (!goesOn) process.exit(error.code === 'EPIPE' ? 0 : 1);
+      if (isTold || stream === stderr) return;
+      isTold = true;
+      stderr.write(`standard output is lost (${error.code}); handover goes on without it\n`);
+    });
   }
   const stopping = new AbortController();
   let isGraceful = false;
@@ -31,6 +38,9 @@ export const main = (name: Program = 'handover'): void => {
       isGraceful = true;
       grace = graceMs;
       return stopping.signal;
+    },
+    goOnUnheard: () => {
+      goesOn = true;
     },
     exitCode: 0 as const,
   };

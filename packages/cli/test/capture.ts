@@ -49,6 +49,7 @@ export const handover = async (args: readonly string[], around: Around = {}): Pr
     now: () => around.now ?? NOW,
     sinceBoot: () => around.sinceBoot ?? (around.now ?? NOW) - BOOT,
     untilStopped: () => around.signal ?? new AbortController().signal,
+    goOnUnheard: () => {},
     exitCode: 0,
   };
   const code = await run(args, context);

@@ -26,6 +26,7 @@ export const goOn = (args: readonly string[]): Live => {
     now: () => instant(Date.now()),
     sinceBoot: () => uptime() * 1000,
     untilStopped: () => stopping.signal,
+    goOnUnheard: () => {},
     exitCode: 0,
   });
   const stop = (): Promise<number> => {

@@ -96,6 +96,7 @@ export {
   reconcileProfile,
   resolveProfile,
 } from './profile.ts';
+export { readBounded } from './read-bounded.ts';
 export { notReadyIn } from './readiness.ts';
 export { converge, isConflict, type Outcome, type Planner, reconcile } from './reconcile.ts';
 export { remarksOn } from './remarks.ts';
@@ -126,6 +127,7 @@ export { checkTls, type TlsCheck } from './tls-check/check.ts';
 export type { Finding, TlsYardstick } from './tls-check/judge.ts';
 export { OFFERABLE } from './tls-check/names.ts';
 export type { StartTls, TlsTarget } from './tls-check/offer.ts';
+export { FAILS_NEXT, FAILS_NOW, type Pair, type TrustColumn } from './trust-matrix.ts';
 export { type Places, Turns } from './turns.ts';
 export {
   type Answer,
@@ -134,7 +136,7 @@ export {
   dryRun,
   type Material,
   materialIn,
-  type Pair,
+  materialOf,
   type TrustMatrix,
   type Verdicts,
   verifyAuthority,

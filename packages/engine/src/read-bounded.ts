@@ -11,6 +11,8 @@ export interface ReadBounds {
   readonly most: number;
   /** Default: a link is followed. */
   readonly follow?: boolean;
+  /** A file that a user named in a command, not one of a home: errors have codes of files. */
+  readonly named?: boolean;
 }
 
 const KINDS: readonly (readonly [(stat: Stats) => boolean, string])[] = [
@@ -20,8 +22,15 @@ const KINDS: readonly (readonly [(stat: Stats) => boolean, string])[] = [
   [(stat) => stat.isDirectory(), 'a directory'],
 ];
 
-const malformed = (path: string, what: string): HandoverError =>
-  new HandoverError('HOME_MALFORMED', `${path} is ${what}; a small file is wanted there`, { path });
+const odd = (path: string, what: string, named: boolean): HandoverError =>
+  named
+    ? new HandoverError('FILE_NOT_REGULAR', `${path} is ${what}; name a regular file`, { path })
+    : new HandoverError('HOME_MALFORMED', `${path} is ${what}; a small file is wanted there`, { path });
+
+const large = (path: string, most: number, named: boolean): HandoverError =>
+  named
+    ? new HandoverError('FILE_TOO_LARGE', `${path} is over ${sizeOf(most)}; split it`, { path })
+    : odd(path, `over ${sizeOf(most)}`, named);
 
 const sizeOf = (bytes: number): string =>
   bytes >= 1024 ** 2 ? `${bytes / 1024 ** 2} MiB` : `${bytes / 1024} KiB`;
@@ -30,14 +39,14 @@ const sizeOf = (bytes: number): string =>
  * A file that another user may have put there: never waited for (open(2): O_NONBLOCK), never a device's bytes, never more than
  * `most` of them. System errors come as they are.
  */
-export function readBounded(path: string, { most, follow = true }: ReadBounds): Opened {
+export function readBounded(path: string, { most, follow = true, named = false }: ReadBounds): Opened {
   const { O_RDONLY, O_NONBLOCK, O_NOCTTY, O_NOFOLLOW } = constants;
   const file = openSync(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | (follow ? 0 : O_NOFOLLOW));
   try {
     const stat = fstatSync(file);
-    const odd = KINDS.find(([is]) => is(stat));
-    if (odd !== undefined) throw malformed(path, odd[1]);
-    if (stat.size > most) throw malformed(path, `over ${sizeOf(most)}`);
+    const kind = KINDS.find(([is]) => is(stat));
+    if (kind !== undefined) throw odd(path, kind[1], named);
+    if (stat.size > most) throw large(path, most, named);
     // Files of /proc say that they are empty; one byte more than we want tells that there is more.
     let buffer = Buffer.allocUnsafe(Math.max(stat.size, 4_096) + 1);
     let filled = 0;
@@ -45,7 +54,7 @@ export function readBounded(path: string, { most, follow = true }: ReadBounds): 
       const count = readSync(file, buffer, filled, buffer.length - filled, null);
       if (count === 0) return { bytes: buffer.subarray(0, filled), stat };
       filled += count;
-      if (filled > most) throw malformed(path, `over ${sizeOf(most)}`);
+      if (filled > most) throw large(path, most, named);
       if (filled === buffer.length) buffer = Buffer.concat([buffer, Buffer.allocUnsafe(filled)]);
     }
   } finally {

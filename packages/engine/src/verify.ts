@@ -6,27 +6,17 @@ import { observe, type Sight } from './observe.ts';
 import type { AuthorityId, Home, ObjectId, RequestSource } from './ports.ts';
 import { reconcile } from './reconcile.ts';
 import { bundleKeyOf, readableCertificates } from './stored-object.ts';
-
-/** One presenter before one verifier. `next`: after the next step, whichever of the two is the slower to load it. */
-export interface Pair {
-  readonly presenter: ObjectId;
-  readonly verifier: ObjectId;
-  readonly now: Answer;
-  readonly next: Answer;
-}
+import { type Trust, trustBetween } from './trust-matrix.ts';
 
 export interface Answer {
   readonly ok: boolean;
   readonly reason?: string;
 }
 
-export interface TrustMatrix {
+export interface TrustMatrix extends Trust {
   readonly authority: AuthorityId;
   /** What the next step is; empty: there is none. */
   readonly step: readonly string[];
-  readonly presenters: readonly ObjectId[];
-  readonly verifiers: readonly ObjectId[];
-  readonly pairs: readonly Pair[];
 }
 
 export interface Material {
@@ -45,7 +35,7 @@ export const dryRun = (
       const real = await home.requests.pending(id);
       return {
         rotate: [...real.rotate, ...(asked?.rotate ?? [])],
-        distrust: [...real.distrust, ...(asked?.distrust ?? [])],
+        distrust: [...new Set([...real.distrust, ...(asked?.distrust ?? [])])],
       };
     },
     settle: async () => {},
@@ -67,7 +57,8 @@ export const dryRun = (
   };
 };
 
-const materialOf = async (home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Material> =>
+/** What the objects of an authority hold now, as far as it can be read. */
+export const materialOf = async (home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Material> =>
   materialIn(await observe(home, catalogue, id));
 
 /** What the objects of one look hold, as far as it can be read. */
@@ -112,19 +103,18 @@ export const answer = (
   return found;
 };
 
-const firstBad = (answers: readonly Answer[]): Answer => answers.find(({ ok }) => !ok) ?? { ok: true };
-
 /**
  * Every presenter before every verifier: as their files are now, and after the next step, in which each of them may or
- * may not have loaded its new files yet.
+ * may not have loaded its new files yet. `was`: how the files were, if they may have changed since.
  */
 export async function verifyAuthority(
   home: Home,
   catalogue: Catalogue,
   id: AuthorityId,
   asked?: { readonly rotate?: readonly string[]; readonly distrust?: readonly number[] },
+  was?: Material,
 ): Promise<TrustMatrix> {
-  const before = await materialOf(home, catalogue, id);
+  const before = was ?? (await materialOf(home, catalogue, id));
   const trial = dryRun(home, asked);
   const step: string[] = [];
   for (let passes = 0; passes < 64; passes++) {
@@ -136,22 +126,5 @@ export async function verifyAuthority(
     await reconcile(trial, catalogue, id);
   }
   const after = await materialOf(trial, catalogue, id);
-  const at = home.clock.now();
-  const verdicts: Verdicts = new Map();
-  const presenters = [...new Set([...before.chains.keys(), ...after.chains.keys()])].sort();
-  const verifiers = [...new Set([...before.bundles.keys(), ...after.bundles.keys()])].sort();
-  const pairs = presenters.flatMap((presenter) =>
-    verifiers.map((verifier): Pair => {
-      const purposes = after.purposes.get(presenter) ?? ['server'];
-      const ask = (chains: Material, bundles: Material): Answer =>
-        answer(verdicts, chains.chains.get(presenter), bundles.bundles.get(verifier), purposes, at);
-      return {
-        presenter,
-        verifier,
-        now: ask(before, before),
-        next: firstBad([ask(after, after), ask(before, after), ask(after, before)]),
-      };
-    }),
-  );
-  return { authority: id, step, presenters, verifiers, pairs };
+  return { authority: id, step, ...trustBetween(before, after, home.clock.now()) };
 }

@@ -35,6 +35,9 @@ export function verifyChain(input: {
   );
 }
 
+/** RFC 5280 4.1.2.6: the subject may be empty where the certificate has other names. */
+const nameOf = ({ subject }: Certificate): string => subject || 'a certificate without a subject';
+
 function checkAnchored({ certificates, untrusted, anchored }: Path): Verdict | undefined {
   if (anchored) return undefined;
   const depth = certificates.length - 1;
@@ -43,12 +46,12 @@ function checkAnchored({ certificates, untrusted, anchored }: Path): Verdict | u
   if (depth > 100) return refuse('CERT_CHAIN_TOO_LONG', depth, 'the path has more than 100 issuers');
   if (isSelfSigned(top)) {
     return depth === 0
-      ? refuse('DEPTH_ZERO_SELF_SIGNED_CERT', 0, `self-signed ${top.subject} is not in the bundle`)
-      : refuse('SELF_SIGNED_CERT_IN_CHAIN', depth, `root ${top.subject} is not in the bundle`);
+      ? refuse('DEPTH_ZERO_SELF_SIGNED_CERT', 0, `self-signed ${nameOf(top)} is not in the bundle`)
+      : refuse('SELF_SIGNED_CERT_IN_CHAIN', depth, `root ${nameOf(top)} is not in the bundle`);
   }
   const code =
     untrusted < certificates.length ? 'UNABLE_TO_GET_ISSUER_CERT' : 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY';
-  return refuse(code, depth, `issuer ${top.issuer} of ${top.subject} is not in the bundle`);
+  return refuse(code, depth, `issuer ${top.issuer} of ${nameOf(top)} is not in the bundle`);
 }
 
 function checkExtensions(path: readonly Certificate[], purpose: Purpose): Verdict | undefined {

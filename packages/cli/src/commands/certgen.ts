@@ -1,6 +1,7 @@
 import { parseDuration } from '@handover/core';
 import type { CertgenResult } from '@handover/engine';
 import { type Duration, HandoverError, instant } from '@handover/material';
+import { Option } from 'commander';
 import { askedOptions, askedResources } from '../asked-resources.ts';
 import type { Context, Define } from '../context.ts';
 import { certgenIn, type Workplace } from '../directory/certgen.ts';
@@ -34,7 +35,11 @@ export const define: Define = (command, context) => {
       'name of the rotation: a run that is repeated goes on with it; means --overwrite',
     )
     .option('--wait', 'stay until the rotation is complete')
-    .option('--timeout <duration>', 'how long to stay', durationArgument, 600_000 as Duration)
+    .addOption(
+      new Option('--timeout <duration>', 'how long to stay')
+        .argParser(durationArgument)
+        .default(600_000 as Duration, '10m'),
+    )
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',

@@ -32,6 +32,7 @@ const running = async (dir: string, use: (url: string) => Promise<void>): Promis
     now: () => NOW,
     sinceBoot: () => NOW,
     untilStopped: () => stop.signal,
+    goOnUnheard: () => {},
     exitCode: 0,
   });
   try {

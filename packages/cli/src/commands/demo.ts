@@ -1,3 +1,4 @@
+import { amount } from '../amount.ts';
 import type { Define } from '../context.ts';
 import { type DemoReport, demo, type Moment } from '../demo/demo.ts';
 import { MEMBERS } from '../demo/resources.ts';
@@ -16,10 +17,10 @@ const summary = ({ rotations, handshakes, failures, seconds, perRotation, proble
   [
     ...perRotation.map((one) => {
       const phases = Object.entries(one.phases).map(([phase, took]) => `${phase} ${took} s`);
-      return `generation ${one.generation}: ${one.seconds} s (${phases.join(', ')}), ${one.handshakes} handshakes, ${one.failures} failures`;
+      return `generation ${one.generation}: ${one.seconds} s (${phases.join(', ')}), ${amount(one.handshakes, 'handshake')}, ${amount(one.failures, 'failure')}`;
     }),
     ...problems.map((problem) => `failed: ${problem}`),
-    `${rotations} rotations, ${handshakes} handshakes, ${failures} failures, ${seconds} s`,
+    `${amount(rotations, 'rotation')}, ${amount(handshakes, 'handshake')}, ${amount(failures, 'failure')}, ${seconds} s`,
     '',
   ].join('\n');
 

@@ -1,8 +1,9 @@
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { MemoryAuthorities } from '@handover/engine';
 import { instant } from '@handover/material';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Around, ERROR_LINE, handover, NOW } from '../../test/capture.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'handover-cli-'));
@@ -256,6 +257,18 @@ spec:
       { generation: 2, role: 'current' },
       { role: 'distrusted' },
     ]);
+  });
+
+  test('distrust --yes is carried out although nobody can say who would fail', async () => {
+    await begin();
+    const dryRun = vi.spyOn(MemoryAuthorities.prototype, 'swap').mockRejectedValue(new Error('too many'));
+    onTestFinished(() => void dryRun.mockRestore());
+    const asked = ['distrust', 'internal', '--generation', '1', '--home', `dir:${dir}`];
+    expect((await handover(asked)).code).toBe(1);
+    const done = await handover([...asked, '--yes']);
+    expect(done.stderr).toContain('nobody can say who would fail: ');
+    expect(done.stdout).toBe('generation 1 of default/internal is distrusted\n');
+    expect((await statusAt(1)).generations).toMatchObject([{ generation: 2 }, { role: 'distrusted' }]);
   });
 });
 

@@ -1,12 +1,20 @@
-import { type AuthorityId, advance, authorityIn, statusOf, verifyAuthority } from '@handover/engine';
+import {
+  type AuthorityId,
+  advance,
+  authorityIn,
+  materialOf,
+  statusOf,
+  verifyAuthority,
+} from '@handover/engine';
 import { HandoverError } from '@handover/material';
+import { amount } from '../amount.ts';
 import { askedOptions } from '../asked-resources.ts';
 import type { Context, Define } from '../context.ts';
 import { carryOut, type Progress } from '../directory/carry-out.ts';
 import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
 import { pause } from '../directory/pause.ts';
 import { failingPairs } from '../directory/trust-table.ts';
-import { usageError } from '../error-line.ts';
+import { endingOf, usageError } from '../error-line.ts';
 import { type HomeFlags, homeOptions, type OpenHome, withHome } from '../open-home.ts';
 import { printable } from '../printable.ts';
 
@@ -47,6 +55,35 @@ const here = async ({ home, catalogue }: OpenHome, id: AuthorityId, context: Con
     await pause(LOOK_EVERY_MS, signal);
 };
 
+/** Files the request; the answer waits until it is carried out. */
+const ask = async (
+  open: OpenHome,
+  authority: AuthorityId,
+  { home, generation }: Flags,
+  context: Context,
+): Promise<() => Promise<unknown>> => {
+  const { view, certgen } = open;
+  const wait = {
+    ms: 30_000,
+    until: ({ record }: Progress) => {
+      const now = record?.state.generations.find(({ number }) => number === generation);
+      return now === undefined || now.role === 'distrusted';
+    },
+  };
+  if (certgen !== undefined) {
+    certgen.distrust(authority, generation);
+    return () => here(open, authority, context);
+  }
+  if (view === undefined) {
+    const directory = openHome(homePath(home), context);
+    await directory.requests.ask({ authority, distrust: generation }, context.now());
+    return () => carryOut(directory, authority, context, wait);
+  }
+  const { watchOperator } = await import('../kubernetes/carry-out.ts');
+  await view.ask(authority, { distrust: generation });
+  return () => watchOperator(view, authority, context, wait);
+};
+
 export const define: Define = (command, context) => {
   askedOptions(homeOptions(command))
     .argument('<auth>', 'the authority: namespace/name')
@@ -57,7 +94,7 @@ export const define: Define = (command, context) => {
       'after',
       `
 For a CA whose key may be in the wrong hands: every bundle and every leaf changes at once, its key is destroyed. Whoever
-has not loaded the new files by then fails until it has; those pairs are printed first. With --preset or -f it is done here, for
+has not loaded the new files by then fails until it has; those pairs are printed. With --preset or -f it is done here, for
 certificates of handover certgen that no operator keeps.
 
 Examples:
@@ -67,7 +104,7 @@ Examples:
     )
     .action((auth: string, flags: Flags) =>
       withHome(flags, context, async (open) => {
-        const { home, catalogue: load, view, certgen } = open;
+        const { home, catalogue: load } = open;
         const authority = authorityArgument(auth);
         const catalogue = await load();
         authorityIn(catalogue, authority);
@@ -84,43 +121,46 @@ Examples:
           );
         }
         const already = found.role === 'distrusted';
-        const matrix = await verifyAuthority(home, catalogue, authority, { distrust: [generation] });
-        const failing = already ? [] : failingPairs(matrix);
-        const { status } = await statusOf(home, catalogue, authority);
-        const consumers = (status.authorities[0]?.consumers ?? []).map(({ name, kind }) => ({ name, kind }));
-        if (flags.yes === true && !already) {
-          const wait = {
-            ms: 30_000,
-            until: ({ record }: Progress) => {
-              const now = record?.state.generations.find(({ number }) => number === generation);
-              return now === undefined || now.role === 'distrusted';
-            },
-          };
-          if (certgen !== undefined) {
-            certgen.distrust(authority, generation);
-            await here(open, authority, context);
-          } else if (view === undefined) {
-            const directory = openHome(homePath(flags.home), context);
-            await directory.requests.ask({ authority, distrust: generation }, context.now());
-            await carryOut(directory, authority, context, wait);
-          } else {
-            const { watchOperator } = await import('../kubernetes/carry-out.ts');
-            await view.ask(authority, { distrust: generation });
-            await watchOperator(view, authority, context, wait);
-          }
-        }
+        const isAsked = flags.yes === true && !already;
+        const orUnknown = (error: unknown): undefined => {
+          if (!isAsked) throw error;
+          context.stderr.write(`nobody can say who would fail: ${endingOf(error, 'distrust').line}\n`);
+        };
+        const was = await materialOf(home, catalogue, authority).catch(orUnknown);
+        // Asked for first: a dry run that fails or takes long must not keep a stolen key in trust.
+        const carriedOut = isAsked ? await ask(open, authority, flags, context) : async () => {};
+        const matrix = already
+          ? undefined
+          : await verifyAuthority(home, catalogue, authority, { distrust: [generation] }, was).catch(
+              orUnknown,
+            );
+        const consumers = await statusOf(home, catalogue, authority).then(
+          ({ status }) => (status.authorities[0]?.consumers ?? []).map(({ name, kind }) => ({ name, kind })),
+          orUnknown,
+        );
+        await carriedOut();
         const done = flags.yes === true || already;
         if (flags.json === true) {
-          const pairs = matrix.pairs.filter(({ now, next }) => !now.ok || !next.ok);
-          context.stdout.write(
-            `${JSON.stringify({ authority, generation, done, wouldFail: already ? [] : pairs, consumers })}\n`,
-          );
+          const wouldFail = matrix?.pairs.filter(({ now, next }) => !now.ok || !next.ok) ?? [];
+          const wouldFailCount = already ? 0 : (matrix?.failingCount ?? null);
+          const document = {
+            authority,
+            generation,
+            done,
+            wouldFail,
+            wouldFailCount,
+            consumers: consumers ?? [],
+          };
+          context.stdout.write(`${JSON.stringify(document)}\n`);
           return;
         }
+        const told = matrix === undefined ? [] : failingPairs(matrix).slice(0, SHOWN);
+        const rest = (matrix?.failingCount ?? 0) - told.length;
+        const isUnknown = matrix === undefined && !already;
         const lines = [
-          ...(failing.length === 0 ? ['nobody would fail'] : failing.slice(0, SHOWN)),
-          ...(failing.length > SHOWN ? [`and ${failing.length - SHOWN} more pairs`] : []),
-          ...(failing.length === 0 ? [] : whoFails(consumers)),
+          ...(told.length === 0 && !isUnknown ? ['nobody would fail'] : told),
+          ...(rest > 0 ? [`and ${amount(rest, 'more pair')}`] : []),
+          ...(told.length === 0 ? [] : whoFails(consumers ?? [])),
           done
             ? `generation ${generation} of ${authority} is distrusted`
             : 'nothing was done; say --yes to distrust it',

@@ -186,7 +186,7 @@ describe('what cannot be inspected', () => {
     ['10 MB of zeros', () => file('zeros.pem', Buffer.alloc(10_000_000)), 'PEM_BINARY'],
     ['10 MB of text', () => file('text.pem', 'x y z\n'.repeat(1_700_000)), 'PEM_NO_CERTIFICATE'],
     ['20 MB', () => file('huge.pem', 'x'.repeat(20_000_000)), 'FILE_TOO_LARGE'],
-    ['a device without an end', () => '/dev/zero', 'FILE_TOO_LARGE'],
+    ['a device without an end', () => '/dev/zero', 'FILE_NOT_REGULAR'],
   ];
   test.each(cases)('%s is one line with a code and the name, exit 1', async (_what, path, expected) => {
     const name = path();

@@ -27,7 +27,7 @@ const nowhere = write(
 );
 
 test.each([
-  ['a file that is not there', ['-f', '/nonexistent.yaml'], 1, 'FILE_UNREADABLE'],
+  ['a file that is not there', ['-f', '/nonexistent.yaml'], 1, 'FILE_MISSING'],
   ['an empty file', ['-f', write('empty.yaml', '# nothing\n')], 1, 'FILE_EMPTY'],
   ['YAML that is none', ['-f', write('bad.yaml', 'a: [1\n')], 1, 'YAML_'],
   [

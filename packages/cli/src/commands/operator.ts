@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { Board, type Dashboard, serveDashboard } from '@handover/dashboard';
 import type { BoundedServer } from '@handover/engine';
@@ -28,6 +27,7 @@ import { createLog, type Level, levelIn } from '../log.ts';
 import { logMeters, logReload, logRequest, together } from '../log-meters.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import { serveProtectedMetrics } from '../metrics/protected.ts';
+import { readResources } from '../named-file.ts';
 import { version } from '../version.ts';
 
 /** What one operator may ask of an API server; its fields are apart, so that a repair never waits behind other work. */
@@ -144,6 +144,7 @@ Examples:
     .action(async (flags: Flags) => {
       checkCompat(flags);
       checkMetrics(flags);
+      context.goOnUnheard();
       const signal = context.untilStopped();
       const namespace = ownNamespace(flags.namespace);
       const declarations = flags.file === undefined ? undefined : readFile(flags.file);
@@ -308,22 +309,11 @@ const checkMetrics = ({ metricsAuth, metricsAddress, metricsCert }: Flags): void
 };
 
 const readFile = (path: string): ReturnType<typeof resourcesOfFile> => {
-  try {
-    const resources = resourcesOfFile(readFileSync(path, 'utf8'), path);
-    if (resources.all().length > 0) return resources;
-    throw new HandoverError(
-      'FILE_EMPTY',
-      `${path} holds no resource; declare an Authority and what it is for`,
-      {
-        path,
-      },
-    );
-  } catch (error) {
-    if (error instanceof HandoverError) throw error;
-    throw new HandoverError(
-      'FILE_UNREADABLE',
-      `${path} cannot be read (${(error as NodeJS.ErrnoException).code}); check its name and rights`,
-      { path },
-    );
-  }
+  const resources = resourcesOfFile(readResources(path), path);
+  if (resources.all().length > 0) return resources;
+  throw new HandoverError(
+    'FILE_EMPTY',
+    `${path} holds no resource; declare an Authority and what it is for`,
+    { path },
+  );
 };

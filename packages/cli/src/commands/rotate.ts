@@ -1,6 +1,7 @@
 import { parseDuration } from '@handover/core';
 import { authorityIn } from '@handover/engine';
 import type { Duration } from '@handover/material';
+import { Option } from 'commander';
 import type { Context, Define } from '../context.ts';
 import { carryOut, type Progress } from '../directory/carry-out.ts';
 import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
@@ -26,7 +27,11 @@ export const define: Define = (command, context) => {
     .argument('<auth>', 'the authority: namespace/name')
     .option('--id <id>', 'name of this rotation: asking again with it never rotates twice')
     .option('--wait', 'stay until it is complete')
-    .option('--timeout <duration>', 'how long to stay', durationArgument, 600_000 as Duration)
+    .addOption(
+      new Option('--timeout <duration>', 'how long to stay')
+        .argParser(durationArgument)
+        .default(600_000 as Duration, '10m'),
+    )
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',

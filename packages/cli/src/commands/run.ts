@@ -80,6 +80,7 @@ Examples:
   $ handover run /etc/handover --once`,
     )
     .action(async (dir: string, flags: Flags) => {
+      context.goOnUnheard();
       const metrics = await openMetrics(flags, context);
       const log = createLog({
         level: flags.logLevel,

@@ -62,7 +62,11 @@ export const define: Define = (command, context) => {
       .addOption(
         new Option('--starttls <protocol>', 'TLS begins inside another protocol').choices(['postgres']),
       )
-      .option('--timeout <duration>', 'how long to wait for each answer', durationArgument, 5_000 as Duration)
+      .addOption(
+        new Option('--timeout <duration>', 'how long to wait for each answer')
+          .argParser(durationArgument)
+          .default(5_000 as Duration, '5s'),
+      )
       .addOption(new Option('--home <home>', 'check every ready pod behind a Service').choices(['kube'])),
   )
     .option('--json', 'print one JSON document')

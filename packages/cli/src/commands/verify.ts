@@ -1,4 +1,5 @@
 import { authorityIn, type TrustMatrix, verifyAuthority } from '@handover/engine';
+import { amount } from '../amount.ts';
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
@@ -16,7 +17,8 @@ export const define: Define = (command, context) => {
       `
 Checks what the files hold with the chain check that OpenSSL and Node make: every leaf, with what rides behind it,
 against every bundle; as they are now, and after the next step, whichever of the two sides loads its new files later.
-Exit code 1 when one pair fails or would.
+Exit code 1 when one pair fails or would. With more than 10,000 pairs, --json lists the first 1,000 that fail, and counts
+the rest.
 
 Examples:
   $ handover verify default/internal --home dir:/etc/handover
@@ -31,10 +33,11 @@ Examples:
           authorityIn(catalogue, id);
           matrices.push(await verifyAuthority(home, catalogue, id));
         }
-        const failing = matrices.flatMap(failingPairs);
-        if (failing.length > 0) context.exitCode = 1;
+        const failing = matrices.reduce((count, { failingCount }) => count + failingCount, 0);
+        if (failing > 0) context.exitCode = 1;
         if (flags.json === true) {
-          context.stdout.write(`${JSON.stringify({ ok: failing.length === 0, authorities: matrices })}\n`);
+          const authorities = matrices.map(({ columns: _, ...matrix }) => matrix);
+          context.stdout.write(`${JSON.stringify({ ok: failing === 0, authorities })}\n`);
           return;
         }
         for (const matrix of matrices) {
@@ -45,8 +48,10 @@ Examples:
           ];
           context.stdout.write(`${lines.join('\n')}\n`);
         }
-        for (const line of failing.slice(0, SHOWN)) context.stdout.write(`${line}\n`);
-        if (failing.length > SHOWN) context.stdout.write(`and ${failing.length - SHOWN} more pairs\n`);
+        const told = matrices.flatMap(failingPairs).slice(0, SHOWN);
+        for (const line of told) context.stdout.write(`${line}\n`);
+        if (failing > told.length)
+          context.stdout.write(`and ${amount(failing - told.length, 'more pair')}\n`);
       }),
     );
 };

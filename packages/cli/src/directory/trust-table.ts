@@ -1,24 +1,53 @@
-import type { Pair, TrustMatrix } from '@handover/engine';
+import { FAILS_NEXT, FAILS_NOW, type TrustMatrix } from '@handover/engine';
 import { printable } from '../printable.ts';
 
-const cell = ({ now, next }: Pair): string => `${now.ok ? 'ok' : 'FAILS'}/${next.ok ? 'ok' : 'FAILS'}`;
+/** Above this, presenters whose row would read the same share one, as verifiers do. */
+const MOST_ROWS = 100;
+
+const word = (fails: number): string => (fails === 0 ? 'ok' : 'FAILS');
+const cell = (bits: number): string => `${word(bits & FAILS_NOW)}/${word(bits & FAILS_NEXT)}`;
+const nameOf = ([first = '', ...more]: readonly string[]): string =>
+  more.length === 0 ? first : `${first} and ${more.length} more`;
+
+/** The members by what is said of them. */
+const alike = <Member>(
+  members: readonly Member[],
+  saidOf: (member: Member, index: number) => string,
+): Map<string, Member[]> => {
+  const groups = new Map<string, Member[]>();
+  for (const [index, member] of members.entries()) {
+    const said = saidOf(member, index);
+    const group = groups.get(said);
+    if (group === undefined) groups.set(said, [member]);
+    else group.push(member);
+  }
+  return groups;
+};
 
 /** Presenter rows, verifier columns; verifiers whose column would read the same share one. */
-export const trustTable = ({ presenters, verifiers, pairs }: TrustMatrix): readonly string[] => {
-  const cells = new Map(pairs.map((pair) => [`${pair.presenter} ${pair.verifier}`, cell(pair)]));
-  const columns = new Map<string, string[]>();
-  for (const verifier of verifiers) {
-    const text = presenters.map((presenter) => cells.get(`${presenter} ${verifier}`) ?? '').join('\n');
-    columns.set(text, [...(columns.get(text) ?? []), verifier]);
-  }
-  const heads = [...columns.values()].map((members) =>
-    members.length === 1 ? (members[0] ?? '') : `${members[0]} and ${members.length - 1} more`,
-  );
-  const bodies = [...columns.keys()].map((text) => text.split('\n'));
-  const rows = presenters.map((presenter, row) => [presenter, ...bodies.map((body) => body[row] ?? '')]);
-  const table = [['presents \\ verifies (now/next)', ...heads], ...rows];
+export const trustTable = ({ presenters, verifiers, columns }: TrustMatrix): readonly string[] => {
+  const places = new Map(verifiers.map((verifier, index) => [verifier, index]));
+  const place = (verifier = ''): number => places.get(verifier) ?? 0;
+  const merged = [...alike(columns, ({ cells }) => cells.join('')).values()]
+    .map((same) => ({
+      verifiers: same
+        .flatMap((column) => column.verifiers)
+        .toSorted((left, right) => place(left) - place(right)),
+      cells: same[0]?.cells ?? new Uint8Array(),
+    }))
+    .toSorted((left, right) => place(left.verifiers[0]) - place(right.verifiers[0]));
+  const rowOf = (_: string, row: number): string =>
+    merged.map(({ cells }) => cell(cells[row] ?? 0)).join('\n');
+  const rows =
+    presenters.length > MOST_ROWS
+      ? [...alike(presenters, rowOf)].map(([said, members]) => [nameOf(members), ...said.split('\n')])
+      : presenters.map((presenter, row) => [presenter, ...rowOf(presenter, row).split('\n')]);
+  const table = [
+    ['presents \\ verifies (now/next)', ...merged.map((column) => nameOf(column.verifiers))],
+    ...rows,
+  ];
   const widths = (table[0] ?? []).map((_, column) =>
-    Math.max(...table.map((row) => row[column]?.length ?? 0)),
+    table.reduce((widest, row) => Math.max(widest, row[column]?.length ?? 0), 0),
   );
   return table.map((row) =>
     printable(
@@ -30,7 +59,7 @@ export const trustTable = ({ presenters, verifiers, pairs }: TrustMatrix): reado
   );
 };
 
-/** Every pair that fails now or would after the next step, in words. */
+/** The pairs that fail now or would after the next step, in words; of a large fleet the first of them. */
 export const failingPairs = ({ pairs }: TrustMatrix): readonly string[] =>
   pairs
     .filter(({ now, next }) => !now.ok || !next.ok)

@@ -1,23 +1,9 @@
-import { open } from 'node:fs/promises';
+import { fstatSync } from 'node:fs';
+import { Socket } from 'node:net';
 import { HandoverError, MAX_PEM_BYTES } from '@handover/material';
+import { fileError, readNamed } from '../named-file.ts';
 
-const KNOWN: Readonly<Record<string, readonly [code: string, what: string]>> = {
-  ENOENT: ['FILE_MISSING', 'does not exist; correct the path'],
-  ENOTDIR: ['FILE_MISSING', 'lies below something that is not a directory; correct the path'],
-  EACCES: ['FILE_FORBIDDEN', 'may not be read by you; correct its mode, or ask its owner'],
-  EPERM: ['FILE_FORBIDDEN', 'may not be read by you; correct its mode, or ask its owner'],
-  EISDIR: ['FILE_NOT_REGULAR', 'is a directory; name the files in it'],
-  ELOOP: ['FILE_LINK_LOOP', 'is a link that leads back to itself; correct the link'],
-};
-
-const fileError = (path: string, cause: unknown): HandoverError => {
-  if (cause instanceof HandoverError) return cause;
-  const errno = (cause as NodeJS.ErrnoException | undefined)?.code ?? 'unknown error';
-  const [code, what] = KNOWN[errno] ?? ['FILE_UNREADABLE', `cannot be read (${errno}); try another copy`];
-  return new HandoverError(code, `${path} ${what}`, { path, cause });
-};
-
-/** No more than the limit is ever held, whatever the source says about its size: it may grow, or be a device. */
+/** No more than the limit is ever held, however much comes. */
 const collect = async (chunks: AsyncIterable<Uint8Array>, path: string): Promise<Buffer> => {
   const parts: Uint8Array[] = [];
   let length = 0;
@@ -31,17 +17,20 @@ const collect = async (chunks: AsyncIterable<Uint8Array>, path: string): Promise
   return Buffer.concat(parts, length);
 };
 
-/** The bytes of a file or, for `-`, of standard input. Pipes are fine: `<(command)` is one. */
+/** The pipe that the shell opened for us: `<(command)` is /dev/fd/63. A FIFO by its name may never be written. */
+const openPipe = (path: string): AsyncIterable<Uint8Array> | undefined => {
+  const [, digits] = /^\/dev\/fd\/(\d{1,9})$/.exec(path) ?? [];
+  if (digits === undefined || !fstatSync(Number(digits)).isFIFO()) return undefined;
+  return new Socket({ fd: Number(digits), readable: true, writable: false });
+};
+
+/** The bytes of a regular file, of a pipe that is open already or, for `-`, of standard input. */
 export const readInput = async (path: string, stdin: AsyncIterable<Uint8Array>): Promise<Buffer> => {
+  const name = path === '-' ? 'standard input' : path;
   try {
-    if (path === '-') return await collect(stdin, 'standard input');
-    const handle = await open(path);
-    try {
-      return await collect(handle.createReadStream({ autoClose: false }), path);
-    } finally {
-      await handle.close();
-    }
+    const pipe = path === '-' || path === '/dev/stdin' ? stdin : openPipe(path);
+    return pipe === undefined ? readNamed(path, MAX_PEM_BYTES) : await collect(pipe, name);
   } catch (cause) {
-    throw fileError(path === '-' ? 'standard input' : path, cause);
+    throw fileError(name, cause);
   }
 };

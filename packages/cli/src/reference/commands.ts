@@ -15,6 +15,7 @@ const CONTEXT: Context = {
   },
   sinceBoot: () => 0,
   untilStopped: () => new AbortController().signal,
+  goOnUnheard: () => {},
   exitCode: 0,
 };
 

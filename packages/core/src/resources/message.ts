@@ -41,10 +41,10 @@ const EXPECTED: Readonly<Record<string, string>> = {
   int: 'a whole number',
 };
 
-const unitOf: Readonly<Record<string, string>> = {
-  string: ' characters',
-  array: ' entries',
-  record: ' entries',
+const unitOf: Readonly<Record<string, readonly [one: string, many: string]>> = {
+  string: [' character', ' characters'],
+  array: [' entry', ' entries'],
+  record: [' entry', ' entries'],
 };
 
 /** The default wording; schemas that know better bring their own. */
@@ -68,7 +68,8 @@ export const messageFor = (issue: z.core.$ZodRawIssue): string | undefined => {
       const bound = String(issue.code === 'too_small' ? issue.minimum : issue.maximum);
       const word = issue.code === 'too_small' ? 'at least' : 'at most';
       const value = typeof issue.input === 'number' ? `${got} is out of bounds` : 'has the wrong length';
-      return `${value}; ${word} ${bound}${unitOf[issue.origin] ?? ''} allowed`;
+      const [one, many] = unitOf[issue.origin] ?? ['', ''];
+      return `${value}; ${word} ${bound}${bound === '1' ? one : many} allowed`;
     }
     default:
       return undefined;

@@ -344,7 +344,7 @@ describe('messages say where, what was there and what is allowed', () => {
     [
       'no usages',
       leaf({ usages: [] }),
-      'a.yaml: Leaf envoy: spec.usages: has the wrong length; at least 1 entries allowed',
+      'a.yaml: Leaf envoy: spec.usages: has the wrong length; at least 1 entry allowed',
     ],
     [
       'a source of two kinds',

@@ -1,0 +1,33 @@
+import { readBounded } from '@handover/engine';
+import { HandoverError } from '@handover/material';
+
+const KNOWN: Readonly<Record<string, readonly [code: string, what: string]>> = {
+  ENOENT: ['FILE_MISSING', 'does not exist; correct the path'],
+  ENOTDIR: ['FILE_MISSING', 'lies below something that is not a directory; correct the path'],
+  EACCES: ['FILE_FORBIDDEN', 'may not be read by you; correct its mode, or ask its owner'],
+  EPERM: ['FILE_FORBIDDEN', 'may not be read by you; correct its mode, or ask its owner'],
+  EISDIR: ['FILE_NOT_REGULAR', 'is a directory; name the files in it'],
+  ELOOP: ['FILE_LINK_LOOP', 'is a link that leads back to itself; correct the link'],
+  // open(2): a socket, or a device without a driver
+  ENXIO: ['FILE_NOT_REGULAR', 'is a socket or a device; name a regular file'],
+};
+
+export const fileError = (path: string, cause: unknown): HandoverError => {
+  if (cause instanceof HandoverError) return cause;
+  const errno = (cause as NodeJS.ErrnoException | undefined)?.code ?? 'unknown error';
+  const [code, what] = KNOWN[errno] ?? ['FILE_UNREADABLE', `cannot be read (${errno}); try another copy`];
+  return new HandoverError(code, `${path} ${what}`, { path, cause });
+};
+
+/** The bytes of a file that a command names. Others may have made it: never waited for, never more than `most`. */
+export const readNamed = (path: string, most: number): Buffer => {
+  try {
+    return Buffer.from(readBounded(path, { most, named: true }).bytes);
+  } catch (cause) {
+    throw fileError(path, cause);
+  }
+};
+
+/** Resources in YAML: as large as a file of a directory may be. */
+const MAX_RESOURCES_BYTES = 4 * 1024 * 1024;
+export const readResources = (path: string): string => readNamed(path, MAX_RESOURCES_BYTES).toString('utf8');
