@@ -1,5 +1,6 @@
 import type { AuthorityState, Generation } from '@handover/core';
 import { type Certificate, HandoverError, PrivateKey, parseCertificates } from '@handover/material';
+import { isMap } from './json.ts';
 import { readHistory } from './ledger/history.ts';
 import type { AuthorityId, AuthorityRecord } from './ports.ts';
 import { SealKey } from './seal.ts';
@@ -24,8 +25,6 @@ export const formatAuthority = (
     1,
   )}\n`;
 
-const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
 const ROLES: readonly unknown[] = ['next', 'current', 'previous', 'distrusted'];
 

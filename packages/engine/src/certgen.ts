@@ -2,6 +2,7 @@ import { type AuthorityState, type Blocker, phaseOf, plan, type Resource, withRo
 import { after, HandoverError, type Instant, second } from '@handover/material';
 import { act } from './act.ts';
 import type { Catalogue } from './catalogue.ts';
+import { ADOPT } from './consent.ts';
 import { observe, type Sight } from './observe.ts';
 import type { AuthorityId, Home, ObjectId } from './ports.ts';
 import { converge, isConflict, type Outcome } from './reconcile.ts';
@@ -39,7 +40,7 @@ export const takingOver = (resources: readonly Resource[]): readonly Resource[] 
         ...resource,
         metadata: {
           ...resource.metadata,
-          annotations: { ...resource.metadata.annotations, 'handover.dev/adopt': 'true' },
+          annotations: { ...resource.metadata.annotations, [ADOPT]: 'true' },
         },
       }) as Resource,
   );

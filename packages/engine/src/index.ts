@@ -17,6 +17,7 @@ export {
   targetsOf,
 } from './catalogue.ts';
 export { advance, type CertgenOptions, type CertgenResult, certgen, takingOver } from './certgen.ts';
+export { ADOPT, consentIn } from './consent.ts';
 export { Contention } from './contention.ts';
 export { processHere } from './directory/asker.ts';
 export { type ClockReport, clockReport, confirmClock } from './directory/confirm-clock.ts';

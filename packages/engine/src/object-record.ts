@@ -1,11 +1,8 @@
 import type { LeafSeen } from '@handover/core';
 import type { Instant } from '@handover/material';
+import { isMap, type Json } from './json.ts';
 import type { ObjectRecord } from './ports.ts';
 
-type Json = Readonly<Record<string, unknown>>;
-
-const isMap = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 /** A map with these fields and no others: what is not known here cannot be deep enough to break what writes it again. */
 const isMapOf = (value: unknown, ...fields: readonly string[]): value is Json =>
   isMap(value) && Object.keys(value).every((field) => fields.includes(field));

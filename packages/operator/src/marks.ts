@@ -1,7 +1,7 @@
 /** On Secrets and ConfigMaps that the operator keeps. */
 export const MANAGED_LABEL = 'handover.dev/managed';
 /** On a Secret, ConfigMap or ClusterTrustBundle of others: its owner lets the operator take it over. */
-export const ADOPT = 'handover.dev/adopt';
+export { ADOPT } from '@handover/engine';
 /** What the operator wrote into an object, and when. */
 export const RECORD = 'handover.dev/record';
 /** Type of the Secrets that hold authorities and their keys. */

@@ -266,7 +266,7 @@ spec:
     const asked = ['distrust', 'internal', '--generation', '1', '--home', `dir:${dir}`];
     expect((await handover(asked)).code).toBe(1);
     const done = await handover([...asked, '--yes']);
-    expect(done.stderr).toContain('nobody can say who would fail: ');
+    expect(done.stderr).toContain('the dry run failed, so the peers that would fail are not known: ');
     expect(done.stdout).toBe('generation 1 of default/internal is distrusted\n');
     expect((await statusAt(1)).generations).toMatchObject([{ generation: 2 }, { role: 'distrusted' }]);
   });

@@ -124,7 +124,9 @@ Examples:
         const isAsked = flags.yes === true && !already;
         const orUnknown = (error: unknown): undefined => {
           if (!isAsked) throw error;
-          context.stderr.write(`nobody can say who would fail: ${endingOf(error, 'distrust').line}\n`);
+          context.stderr.write(
+            `the dry run failed, so the peers that would fail are not known: ${endingOf(error, 'distrust').line}\n`,
+          );
         };
         const was = await materialOf(home, catalogue, authority).catch(orUnknown);
         // Asked for first: a dry run that fails or takes long must not keep a stolen key in trust.

@@ -4,6 +4,7 @@ import type { KeySource, Leaf, Resource } from '@handover/core';
 import { duration, HandoverError, type Instant } from '@handover/material';
 import { type Catalogue, catalogueOf, secretOf } from '../catalogue.ts';
 import { takingOver } from '../certgen.ts';
+import { consentIn } from '../consent.ts';
 import { Canaries } from '../evidence/canary.ts';
 import { DeclaredConsumers } from '../evidence/consumers.ts';
 import { keyMaker } from '../key-maker.ts';
@@ -13,7 +14,6 @@ import type { Clock, EvidenceSource, Home, HomeFacts, ObjectId, ReloadHooks } fr
 import { accountNumber } from './accounts.ts';
 import { processHere } from './asker.ts';
 import { DirectoryAuthorities } from './authorities.ts';
-import { consentIn } from './consent.ts';
 import { diskFiles, type Files, type Ownership } from './files.ts';
 import { DirectoryIssuanceLog } from './issuance-log.ts';
 import { fenced, type HeldLock, type LockTimes, lockHolder, takeLock } from './lock.ts';

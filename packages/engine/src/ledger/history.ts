@@ -1,5 +1,6 @@
 import { type EvidenceKind, type Shown, type Swap, shownFor } from '@handover/core';
 import type { Instant } from '@handover/material';
+import { isMap } from '../json.ts';
 import type { Sight } from '../observe.ts';
 import { askerOfStep } from './asker.ts';
 import type { Asker } from './issued-entry.ts';
@@ -98,9 +99,6 @@ export const withStep = (
   }
   return kept.reverse();
 };
-
-const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const STEPS: readonly unknown[] = [
   'mint',

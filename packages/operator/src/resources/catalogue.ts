@@ -2,14 +2,11 @@ import type { Leaf, Resource, TrustBundle } from '@handover/core';
 import {
   type Catalogue,
   catalogueOf,
+  consentIn,
   idOf,
   type Labels,
   type ObjectId,
-  ownBundleOf,
-  profileObjectOf,
-  secretOf,
   type Target,
-  targetsOf,
 } from '@handover/engine';
 import type { Source } from '../home/fresh.ts';
 import type { Held } from '../home/held.ts';
@@ -190,20 +187,6 @@ const injectionsOf = async (
   );
 };
 
-const ADOPT = 'handover.dev/adopt';
-
-/** Consent covers the objects of the resource that gives it, and no others. */
-const adoptableIn = (catalogue: Catalogue): ReadonlySet<ObjectId> => {
-  const { authorities, leaves, trustBundles, tlsProfiles } = catalogue;
-  const consents = ({ metadata }: Resource): boolean => metadata.annotations[ADOPT] === 'true';
-  return new Set([
-    ...[...authorities.values()].filter(consents).map(ownBundleOf),
-    ...leaves.filter(consents).map(secretOf),
-    ...trustBundles.filter(consents).flatMap((bundle) => targetsOf(bundle, catalogue)),
-    ...tlsProfiles.filter(consents).map(profileObjectOf),
-  ]);
-};
-
 /** Secrets that Authorities name in `spec.adopt`. */
 const adoptedSecrets = ({ authorities }: Catalogue): readonly Place[] =>
   [...authorities.values()].flatMap(({ metadata, spec }) =>
@@ -261,7 +244,7 @@ export async function registerOf(declared: readonly Declared[], options: Registe
     declared,
     problems,
     absent,
-    adoptable: adoptableIn(catalogue),
+    adoptable: consentIn(catalogue),
     signers,
     leafProblems,
     whole: new Set(more?.configMaps.map(idOfPlace)),
