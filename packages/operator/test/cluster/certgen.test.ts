@@ -582,8 +582,16 @@ test('an operator that is asked for the same Secrets takes them over, trust firs
   await cluster.apply(...crds());
   await cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');
   await cluster.kubectl('create', 'namespace', 'handover-system');
+  // Two consents: the Authority names the CA it is to trust, each resource says that its objects may be taken from certgen's state.
+  const fingerprints = (await seen.certificates('envoy', 'ca.crt')).map(({ fingerprint }) => fingerprint);
   await cluster.apply(
-    ...parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as object),
+    ...parseAllDocuments(readFileSync(file, 'utf8'))
+      .map((document) => document.toJS() as { kind: string; metadata: object; spec: object })
+      .map(({ metadata, spec, ...rest }) => ({
+        ...rest,
+        metadata: { ...metadata, annotations: { 'handover.dev/adopt': 'true' } },
+        spec: rest.kind === 'Authority' ? { ...spec, adopt: { fingerprints } } : spec,
+      })),
   );
   const stop = new AbortController();
   const operator = new Operator({

@@ -171,7 +171,8 @@ test('what the parser takes, the API server takes; what only the parser refuses 
     }),
     { numRuns: 2500 },
   );
-  expect(taken).toBeGreaterThan(300);
+  // About one in eight is accepted: without this, a generator that only makes nonsense would pass.
+  expect(taken).toBeGreaterThan(150);
 });
 
 test('to the API server a null is as good as nothing', async () => {
