@@ -6,7 +6,7 @@ export default defineConfig({
   ssr: { resolve: { conditions: ['source'], externalConditions: ['source'] } },
   resolve: { conditions: ['source'] },
   test: {
-    include: ['packages/{core,material,engine}/test/openssl/**/*.test.ts'],
+    include: ['packages/{core,material,cli}/test/openssl/**/*.test.ts'],
     fileParallelism: false,
     testTimeout: 600_000,
   },

@@ -1,7 +1,7 @@
-// npm run chart: writes deploy/chart/handover anew from packages/operator/src/install. A test compares (chart.test.ts there).
+// npm run chart: writes deploy/chart/handover anew from packages/install/src. A test compares (chart.test.ts there).
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { chartFiles } from '../packages/operator/dist/install/chart/chart.js';
+import { chartFiles } from '../packages/install/dist/chart/chart.js';
 
 const { version } = JSON.parse(readFileSync('packages/cli/package.json', 'utf8'));
 const folder = 'deploy/chart/handover';

@@ -16,7 +16,7 @@ test('it is labelled with the version that it holds', () => {
 });
 
 test('it runs as the user that the Deployment asks for, by number, so that a kubelet can tell that it is not root', () => {
-  const deployment = readFileSync('packages/operator/src/install/deployment.ts', 'utf8');
+  const deployment = readFileSync('packages/install/src/deployment.ts', 'utf8');
   const [, user] = /^USER (\d+):\1$/m.exec(last) ?? [];
   expect(deployment).toContain(`runAsUser: ${user},`);
 });

@@ -1,3 +1,26 @@
+export { ANNOTATIONS, type AnnotationEntry, type AnnotationOwner } from './contract/annotations.ts';
+export {
+  ADOPT,
+  COMPAT,
+  type Compat,
+  MANAGED_LABEL,
+  NUDGE,
+  RECORD,
+  SERVICE_CA,
+  STATE_TYPE,
+  TEMPLATE_STAMPS,
+  TLS_PROFILE_HASH,
+  TRUST_HASH,
+} from './contract/marks.ts';
+export {
+  type AuthorityResourceStatus,
+  type Condition,
+  type LeafResourceStatus,
+  MOST_NAMED,
+  statusSchemas,
+  type TlsProfileResourceStatus,
+  type TrustBundleResourceStatus,
+} from './contract/status-types.ts';
 export {
   type CaInput,
   type CrossInput,

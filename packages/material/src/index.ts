@@ -4,6 +4,7 @@ export { type Verdict, verifyChain } from './chain.ts';
 export { HandoverError, type HandoverErrorOptions, type Retry } from './error.ts';
 export type { NameConstraints } from './extensions.ts';
 export type { GeneralName } from './general-name.ts';
+export { isMap, type Json } from './json.ts';
 export { PrivateKey } from './keys.ts';
 export type { Name } from './name.ts';
 export { checkName, type NameVerdict } from './name-constraints.ts';

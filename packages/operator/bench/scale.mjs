@@ -5,8 +5,9 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
+import { crds, NODE_OPTIONS } from '@handover/install';
 import { connect, namespaces, pods, secrets } from '@handover/kube';
-import { crds, NODE_OPTIONS, RESOURCE_KINDS } from '@handover/operator';
+import { RESOURCE_KINDS } from '@handover/operator';
 import { startCluster } from '@handover/test-cluster';
 
 const NAMESPACES = 1_000;

@@ -1,13 +1,12 @@
-import { HandoverError } from '@handover/material';
+import { COMPAT, type Compat } from '@handover/core';
 import {
-  COMPAT,
-  type Compat,
   DEFAULT_NAMESPACE,
   type InstallOptions,
   METRICS_AUTH,
   type MetricsAuth,
   REPLICAS,
-} from '@handover/operator/install';
+} from '@handover/install';
+import { HandoverError } from '@handover/material';
 import { type Command, Option } from 'commander';
 import { version } from '../version.ts';
 

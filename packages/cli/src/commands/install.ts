@@ -1,4 +1,4 @@
-import { installation, installationYaml } from '@handover/operator/install';
+import { installation, installationYaml } from '@handover/install';
 import type { Define } from '../context.ts';
 import { type InstallFlags, installFlags, optionsIn } from './install-flags.ts';
 

@@ -1,19 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
+import { COMPAT, type Compat } from '@handover/core';
 import { Board, type Dashboard, serveDashboard } from '@handover/dashboard';
 import type { BoundedServer } from '@handover/engine';
+import { METRICS_AUTH, type MetricsAuth } from '@handover/install';
 import type { Kube, ReloadReport, RequestReport } from '@handover/kube';
 import { HandoverError } from '@handover/material';
-import {
-  Addresses,
-  COMPAT,
-  type Compat,
-  METRICS_AUTH,
-  type MetricsAuth,
-  Operator,
-  resourcesOfFile,
-  serveHealth,
-} from '@handover/operator';
+import { Addresses, Operator, resourcesOfFile, serveHealth } from '@handover/operator';
 import { Option } from 'commander';
 import type { Logger } from 'pino';
 import { listenAddress } from '../address.ts';

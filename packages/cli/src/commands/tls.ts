@@ -1,6 +1,5 @@
 import { domainToASCII } from 'node:url';
 import { parseDuration } from '@handover/core';
-import { checkTls, type StartTls, type TlsCheck } from '@handover/engine';
 import { type Duration, HandoverError } from '@handover/material';
 import { Argument, Option } from 'commander';
 import type { Context, Define } from '../context.ts';
@@ -10,6 +9,8 @@ import { inTurn } from '../tls/in-turn.ts';
 import { PROFILES, yardstickOf } from '../tls/profile.ts';
 import { showCheck } from '../tls/show.ts';
 import { type CheckTarget, hostAndPort } from '../tls/target.ts';
+import { checkTls, type TlsCheck } from '../tls-check/check.ts';
+import type { StartTls } from '../tls-check/offer.ts';
 
 interface Flags extends KubeFlags {
   readonly profile: string;

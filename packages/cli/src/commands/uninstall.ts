@@ -1,4 +1,4 @@
-import { removable, removableYaml } from '@handover/operator/install';
+import { removable, removableYaml } from '@handover/install';
 import type { Define } from '../context.ts';
 import { type InstallFlags, installFlags, optionsIn } from './install-flags.ts';
 

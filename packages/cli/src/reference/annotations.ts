@@ -1,4 +1,4 @@
-import { ANNOTATIONS, type AnnotationOwner } from '@handover/operator';
+import { ANNOTATIONS, type AnnotationOwner } from '@handover/core';
 import { code, page, table } from './markdown.ts';
 
 const GROUPS: readonly (readonly [title: string, intro: string, owners: readonly AnnotationOwner[]])[] = [

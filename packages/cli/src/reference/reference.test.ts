@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { ANNOTATIONS } from '@handover/operator';
+import { ANNOTATIONS } from '@handover/core';
 import { expect, test } from 'vitest';
 import { defined } from './commands.ts';
 import { ERROR_CODES } from './error-codes.ts';

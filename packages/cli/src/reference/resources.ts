@@ -1,4 +1,4 @@
-import { crds } from '@handover/operator/install';
+import { crds } from '@handover/install';
 import { code, page, table } from './markdown.ts';
 
 interface Schema {

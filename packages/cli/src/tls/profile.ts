@@ -1,6 +1,7 @@
-import { OFFERABLE, type TlsYardstick } from '@handover/engine';
 import { parseTlsProfileJson, type ResolvedTlsProfile, resolveTlsProfile } from '@handover/material';
 import { readInput } from '../inspect/read-input.ts';
+import type { TlsYardstick } from '../tls-check/judge.ts';
+import { OFFERABLE } from '../tls-check/names.ts';
 
 export const PROFILES = ['Old', 'Intermediate', 'Modern'] as const;
 

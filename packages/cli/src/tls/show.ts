@@ -1,5 +1,5 @@
-import type { TlsCheck } from '@handover/engine';
 import { printable } from '../printable.ts';
+import type { TlsCheck } from '../tls-check/check.ts';
 import type { NamedYardstick } from './profile.ts';
 
 const RED = 31;

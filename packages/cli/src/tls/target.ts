@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
-import type { TlsTarget } from '@handover/engine';
 import { usageError } from '../error-line.ts';
+import type { TlsTarget } from '../tls-check/offer.ts';
 
 /** A server, and the pod that it is, if it is one. */
 export interface CheckTarget extends TlsTarget {

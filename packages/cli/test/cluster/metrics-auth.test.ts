@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
-import { installation } from '@handover/operator/install';
+import { installation } from '@handover/install';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { goOn, type Live } from '../live.ts';

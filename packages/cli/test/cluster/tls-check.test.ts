@@ -3,11 +3,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { checkTls, OFFERABLE } from '@handover/engine';
 import { resolveTlsProfile } from '@handover/material';
 import { type NodeCluster, noNodeBecause, startCluster } from '@handover/test-cluster';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { checkTls } from '../../src/tls-check/check.ts';
+import { OFFERABLE } from '../../src/tls-check/names.ts';
 import { identity } from '../tls-server.ts';
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));

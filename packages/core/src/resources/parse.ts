@@ -1,4 +1,4 @@
-import { HandoverError } from '@handover/material';
+import { HandoverError, isMap } from '@handover/material';
 import type { z } from 'zod';
 import { authoritySchema } from './authority.ts';
 import { didYouMean } from './did-you-mean.ts';
@@ -52,9 +52,6 @@ const refuse = (where: string, subject: string, problems: readonly string[]): ne
   const text = problems.slice(0, SHOWN_PROBLEMS).join('; also ') + (more > 0 ? `; and ${more} more` : '');
   throw new HandoverError('RESOURCE_INVALID', `${where}: ${subject}${text}`, { path: where });
 };
-
-const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** A resource from a plain value, such as YAML gives. `where` names the file or object in messages. */
 export function parseResource(value: unknown, where = 'resource'): Resource {

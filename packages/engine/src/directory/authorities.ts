@@ -1,6 +1,6 @@
 import { HandoverError } from '@handover/material';
-import { formatAuthority, parseAuthority } from '../authority-file.ts';
-import type { AuthorityId, AuthorityRecord, AuthorityStore } from '../ports.ts';
+import { formatAuthority, parseAuthority } from '../look/authority-file.ts';
+import type { AuthorityId, AuthorityRecord, AuthorityStore } from '../look/home.ts';
 import { type Files, replaceFile } from './files.ts';
 
 /** Authorities as one file each; the file is replaced whole, and is durable before anything is derived from it. */

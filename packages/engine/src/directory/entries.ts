@@ -1,6 +1,6 @@
-import { isObjectRecord } from '../object-record.ts';
-import type { ObjectRecord } from '../ports.ts';
-import type { Seal } from '../seal.ts';
+import type { ObjectRecord } from '../look/home.ts';
+import { isObjectRecord } from '../look/object-record.ts';
+import type { Seal } from '../look/seal.ts';
 
 const FORMAT = 'handover.dev/object/1';
 

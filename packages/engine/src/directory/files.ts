@@ -2,7 +2,7 @@ import { lstatSync, readdirSync, readlinkSync, renameSync, statSync } from 'node
 import { chmod, link, mkdir, open, symlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HandoverError } from '@handover/material';
-import { readBounded } from '../read-bounded.ts';
+import { readBounded } from '../look/read-bounded.ts';
 import { appendLines } from './append.ts';
 import { removeOurs } from './remove.ts';
 

@@ -1,11 +1,18 @@
 import { randomInt } from 'node:crypto';
 import { HandoverError, type Instant, instant } from '@handover/material';
-import { Contention } from '../contention.ts';
-import { obstacleError } from '../keep-files.ts';
-import { filesUnder } from '../part-files.ts';
-import type { AuthorityId, Contents, ObjectId, ObjectReader, ObjectWriter, StoredObject } from '../ports.ts';
-import { claimOf, sealIn } from '../seal.ts';
-import { digestOf } from '../stored-object.ts';
+import { obstacleError } from '../act/keep-files.ts';
+import { filesUnder } from '../act/part-files.ts';
+import type {
+  AuthorityId,
+  Contents,
+  ObjectId,
+  ObjectReader,
+  ObjectWriter,
+  StoredObject,
+} from '../look/home.ts';
+import { claimOf, sealIn } from '../look/seal.ts';
+import { digestOf } from '../look/stored-object.ts';
+import { Contention } from '../scheduling/contention.ts';
 import { type Entry, entriesOf, formatEntries } from './entries.ts';
 import type { Files, Ownership } from './files.ts';
 import { foreignObstacle, SECRET_FILES } from './foreign-files.ts';

@@ -1,6 +1,6 @@
 import { lstatSync, readFileSync, type Stats } from 'node:fs';
 import { HandoverError } from '@handover/material';
-import { readBounded } from '../read-bounded.ts';
+import { readBounded } from '../look/read-bounded.ts';
 import { type FileReader, fileError } from './files.ts';
 import { type OwnUser, quoted, trustedPath } from './trusted-path.ts';
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { AuthorityState } from '@handover/core';
 import { HandoverError, type Instant } from '@handover/material';
-import type { Asked, Known } from '../ledger/asker.ts';
 import type { Asker } from '../ledger/issued-entry.ts';
-import type { AuthorityId, RequestSource } from '../ports.ts';
+import type { Asked, Known } from '../ledger/ledger.ts';
+import type { AuthorityId, RequestSource } from '../look/home.ts';
 import { userHere } from './asker.ts';
 import { type Files, replaceFile } from './files.ts';
 

@@ -11,7 +11,7 @@ import {
 } from '@handover/material';
 import { entryOf, objectOf } from '../ledger/entry.ts';
 import type { IssuanceLog } from '../ledger/issued-entry.ts';
-import type { AuthorityId, AuthorityRecord } from '../ports.ts';
+import type { AuthorityId, AuthorityRecord } from '../look/home.ts';
 import type { ClientCertificate } from './handshake.ts';
 
 export interface CanaryTools {

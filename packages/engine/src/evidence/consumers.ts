@@ -1,9 +1,9 @@
 import type { ConsumerSeen, InstanceSeen, Proof } from '@handover/core';
 import type { Instant } from '@handover/material';
-import { authorityRef, liesElsewhere, ownBundleOf, secretOf } from '../catalogue.ts';
-import type { Duties } from '../policy-for.ts';
-import type { AuthorityId, AuthorityRecord, EvidenceSource, ObjectId } from '../ports.ts';
-import { Turns } from '../turns.ts';
+import { authorityRef, liesElsewhere, ownBundleOf, secretOf } from '../look/catalogue.ts';
+import type { AuthorityId, AuthorityRecord, EvidenceSource, ObjectId } from '../look/home.ts';
+import type { Duties } from '../look/responsibilities.ts';
+import { Turns } from '../scheduling/turns.ts';
 import { answerOf, type ProbeTools, probe } from './probe.ts';
 import { askStatus } from './status-document.ts';
 import { asDeclared, type Declared, type Endpoint, type Locator } from './whereabouts.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Proof } from '@handover/core';
 import type { Certificate, Instant } from '@handover/material';
-import type { Answered, Meters } from '../meters.ts';
-import type { AuthorityId, AuthorityRecord } from '../ports.ts';
-import type { Turns } from '../turns.ts';
+import type { AuthorityId, AuthorityRecord } from '../look/home.ts';
+import type { Answered, Meters } from '../look/meters.ts';
+import type { Turns } from '../scheduling/turns.ts';
 import { Canaries, type CanaryTools, controlOf } from './canary.ts';
 import { type ClientCertificate, type HandshakeResult, handshake } from './handshake.ts';
 

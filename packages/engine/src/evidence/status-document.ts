@@ -3,8 +3,8 @@ import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import type { Proof } from '@handover/core';
 import { type Instant, instant } from '@handover/material';
-import type { AuthorityRecord } from '../ports.ts';
-import { readBounded } from '../read-bounded.ts';
+import type { AuthorityRecord } from '../look/home.ts';
+import { readBounded } from '../look/read-bounded.ts';
 
 /** Where a process says what it has loaded. */
 export interface StatusPlace {

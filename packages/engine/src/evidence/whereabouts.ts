@@ -1,4 +1,4 @@
-import type { Duties } from '../policy-for.ts';
+import type { Duties } from '../look/responsibilities.ts';
 import type { ProbeTarget } from './probe.ts';
 import type { StatusPlace } from './status-document.ts';
 

@@ -1,10 +1,7 @@
-import { type EvidenceKind, type Shown, type Swap, shownFor } from '@handover/core';
+import type { EvidenceKind, Shown, Swap } from '@handover/core';
 import type { Instant } from '@handover/material';
-import { isMap } from '../json.ts';
-import type { Sight } from '../observe.ts';
-import { askerOfStep } from './asker.ts';
+import { isMap } from '@handover/material';
 import type { Asker } from './issued-entry.ts';
-import type { Ledger } from './ledger.ts';
 
 type By = EvidenceKind | 'none';
 
@@ -31,49 +28,11 @@ export interface HistoryStep {
 }
 
 export const MOST_STEPS = 50;
-const MOST_EVIDENCE = 50;
 /**
  * As JSON. An authority's state is one Secret of 1 MiB at most, and names of consumers come from whoever makes workloads: a
  * history must never be what keeps a step from being written.
  */
 export const MOST_BYTES = 64 * 1024;
-const MOST_NAME = 256;
-
-const countsOf = (shown: readonly Shown[]): NonNullable<HistoryStep['counts']> => {
-  const counts: Partial<Record<By, number>> = {};
-  for (const { by } of shown) counts[by] = (counts[by] ?? 0) + 1;
-  return counts;
-};
-
-const cut = (text: string): string => (text.length <= MOST_NAME ? text : `${text.slice(0, MOST_NAME)}…`);
-
-/** A step as it is remembered. */
-export const stepOf = (sight: Sight, swap: Swap, at: Instant, ledger: Ledger | undefined): HistoryStep => {
-  const { seen, duties, now, record } = sight;
-  const shown = shownFor(seen, duties.policy, now, swap);
-  const askedBy = askerOfStep(ledger && ((asked) => ledger.known(asked)), sight, swap);
-  const rotation = swap.kind === 'mint' ? swap.id : record?.state.ids.at(-1);
-  const replacement = swap.kind === 'distrust' ? swap.replacement?.generation : undefined;
-  const isOfRotation = swap.kind === 'mint' || swap.kind === 'activate' || swap.kind === 'retire';
-  return {
-    at,
-    step: swap.kind,
-    generations: 'generations' in swap ? swap.generations : [swap.generation],
-    ...(replacement === undefined ? {} : { replacement }),
-    ...(rotation === undefined || !isOfRotation ? {} : { rotation }),
-    ...(askedBy === undefined ? {} : { askedBy }),
-    why: cut(swap.why),
-    ...(ledger === undefined ? {} : { takenBy: cut(ledger.self) }),
-    ...(shown.length === 0
-      ? {}
-      : {
-          evidence: shown.slice(0, MOST_EVIDENCE).map((each) => ({ ...each, consumer: cut(each.consumer) })),
-          counts: countsOf(shown),
-        }),
-    revision: swap.revision,
-  };
-};
-
 /** With the comma in front of it. */
 const sizeOf = (step: HistoryStep): number => Buffer.byteLength(JSON.stringify(step)) + 1;
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { NODE_OPTIONS } from '@handover/operator';
+import { NODE_OPTIONS } from '@handover/install';
 
 /** USER_HZ of every Linux that Node runs on: proc(5). */
 const TICKS = 100;

@@ -1,6 +1,7 @@
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { crds } from '@handover/install';
 import {
   configMaps,
   connect,
@@ -13,7 +14,7 @@ import {
   secrets,
   validatingWebhookConfigurations,
 } from '@handover/kube';
-import { crds, RESOURCE_KINDS } from '@handover/operator';
+import { RESOURCE_KINDS } from '@handover/operator';
 import { type Cluster, makeCa, startCluster } from '@handover/test-cluster';
 import type { Contender } from './contenders.ts';
 import { certificateCrd, objectsOf, type Size } from './objects.ts';

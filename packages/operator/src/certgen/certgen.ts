@@ -14,11 +14,11 @@ import {
 import { type Kube, type Secret, secrets } from '@handover/kube';
 import { HandoverError } from '@handover/material';
 import { KubeHome } from '../home/home.ts';
-import { kindsWith, trustBundleVersion } from '../home/kinds.ts';
-import { isField, type Place, placeOf, placesOf } from '../home/place.ts';
-import { FIELD_MANAGER } from '../home/record.ts';
+import { kindsWith, trustBundleVersion } from '../objects/kinds.ts';
+import { isField, type Place, placeOf, placesOf } from '../objects/place.ts';
+import { FIELD_MANAGER } from '../objects/record.ts';
 import { GivenResources } from '../resources/declarations.ts';
-import { ListedPopulation } from '../workloads/listed-population.ts';
+import { ListedPopulation } from '../workloads/listed-workloads.ts';
 
 export interface CertgenHomeOptions {
   readonly kube: Kube;

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { generateKey, issueCa, type Leaf } from '@handover/core';
 import { encodePem, instant } from '@handover/material';
 import { describe, expect, test } from 'vitest';
-import { type Held, heldOf } from '../home/held.ts';
-import { keyOf } from '../home/place.ts';
+import { type Held, heldOf } from '../objects/held.ts';
+import { keyOf } from '../objects/place.ts';
 import type { Wish } from '../resources/injections.ts';
 import { type CainjectorWorld, cainjectorWish } from './cainjector.ts';
 

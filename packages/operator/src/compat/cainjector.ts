@@ -1,7 +1,7 @@
 import type { Leaf } from '@handover/core';
 import { authorityRef } from '@handover/engine';
-import type { Held } from '../home/held.ts';
-import type { Place } from '../home/place.ts';
+import type { Held } from '../objects/held.ts';
+import type { Place } from '../objects/place.ts';
 import { certificatesIn } from '../resources/certificates-in.ts';
 import {
   type Around,

@@ -1,16 +1,15 @@
-import type { TrustBundle } from '@handover/core';
+import type { Compat, TrustBundle } from '@handover/core';
 import { type Catalogue, type ObjectId, type ObjectRecord, targetsOf, throughCache } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import type { KubeHome } from '../home/home.ts';
-import { placeOf } from '../home/place.ts';
-import type { Compat } from '../install/index.ts';
-import type { More } from '../resources/catalogue.ts';
+import { placeOf } from '../objects/place.ts';
 import { ownWish, type WishOf } from '../resources/injections.ts';
+import type { More } from '../resources/resolved-resources.ts';
 import { cainjectorWish } from './cainjector.ts';
+import { FollowedCainjectorWorld } from './cainjector-inputs.ts';
 import { ForeignBundles } from './foreign-bundle.ts';
 import { secretAnnotations, serviceCaWish } from './service-ca.ts';
 import { FollowedServices } from './services.ts';
-import { FollowedCainjectorWorld } from './world.ts';
 
 export interface CompatibilityOptions {
   readonly kube: Kube;

@@ -9,10 +9,10 @@ import {
   type StoredObject,
 } from '@handover/engine';
 import { type Certificate, HandoverError, type Instant } from '@handover/material';
-import type { Held } from '../home/held.ts';
-import type { Place } from '../home/place.ts';
-import { sourcesOf } from '../resources/catalogue.ts';
+import type { Held } from '../objects/held.ts';
+import type { Place } from '../objects/place.ts';
 import { certificatesIn, readBundle } from '../resources/certificates-in.ts';
+import { sourcesOf } from '../resources/resolved-resources.ts';
 import { merged } from './merge.ts';
 
 const CONCURRENT_WRITES = 8;

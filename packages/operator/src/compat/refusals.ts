@@ -1,7 +1,7 @@
 import { events, type Kube } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
 import { eventOf, namespaceOf } from '../events/event.ts';
-import { kindsWith } from '../home/kinds.ts';
+import { kindsWith } from '../objects/kinds.ts';
 import type { Refusal } from '../resources/injections.ts';
 
 /** An API server forgets events after an hour. */

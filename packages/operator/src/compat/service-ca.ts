@@ -1,9 +1,8 @@
-import { API_VERSION, type Leaf, parseResource } from '@handover/core';
+import { API_VERSION, type Leaf, parseResource, SERVICE_CA } from '@handover/core';
 import type { ObjectRecord } from '@handover/engine';
 import type { KubeObject } from '@handover/kube';
 import type { Instant } from '@handover/material';
-import { cut, MOST_NAME, MOST_SAID } from '../bounds.ts';
-import { SERVICE_CA } from '../marks.ts';
+import { cut, MOST_NAME, MOST_SAID } from '../objects/bounds.ts';
 import type { WishOf } from '../resources/injections.ts';
 
 const PREFIX = 'service.beta.openshift.io/';

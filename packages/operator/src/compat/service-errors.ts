@@ -1,8 +1,8 @@
 import { idOf, type Sight } from '@handover/engine';
 import { type Kube, services } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
-import { FIELD_MANAGER } from '../home/record.ts';
-import type { Register } from '../resources/catalogue.ts';
+import { FIELD_MANAGER } from '../objects/record.ts';
+import type { Register } from '../resources/resolved-resources.ts';
 import { ERROR, ERROR_NUM, leafIdOf, MOST_ERRORS, type ServiceSeen } from './service-ca.ts';
 
 const LEAST_MS = 5_000;

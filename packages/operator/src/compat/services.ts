@@ -2,7 +2,7 @@ import type { Leaf } from '@handover/core';
 import type { ObjectId } from '@handover/engine';
 import { configMaps, Informer, type Kube, type KubeObject, services } from '@handover/kube';
 import { HandoverError } from '@handover/material';
-import type { Place } from '../home/place.ts';
+import type { Place } from '../objects/place.ts';
 import {
   BUNDLE_KEY,
   leafIdOf,

@@ -4,7 +4,7 @@ import { secretOf } from '@handover/engine';
 import { connect, loadKubeConfig, type RequestReport } from '@handover/kube';
 import { HandoverError } from '@handover/material';
 import type { Identity } from '@handover/runtime';
-import { placeOf } from '../home/place.ts';
+import { placeOf } from '../objects/place.ts';
 import { GivenResources } from '../resources/declarations.ts';
 import { Operator } from '../run/operator.ts';
 import type { EmbedEvent } from './events.ts';

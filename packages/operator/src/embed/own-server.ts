@@ -3,8 +3,8 @@ import { HandoverError } from '@handover/material';
 import type { Identity } from '@handover/runtime';
 import { type HeldPems, openHeldIdentity } from '@handover/runtime/held';
 import type { KubeHome } from '../home/home.ts';
-import { SHAPES } from '../home/parts.ts';
-import { fieldPlace, type Place } from '../home/place.ts';
+import { SHAPES } from '../objects/parts.ts';
+import { fieldPlace, type Place } from '../objects/place.ts';
 import type { EmbedInjection } from './spec.ts';
 
 export interface OwnServerOptions {

@@ -1,4 +1,4 @@
-import type { FieldKind } from '../home/field-kind.ts';
+import type { FieldKind } from '../objects/field-kind.ts';
 
 /** A CA of one's own: the fields of an Authority, beside its name. Durations as in YAML: `90d`, `36h`. */
 export interface EmbedAuthority {

@@ -11,7 +11,7 @@ import {
 } from '@handover/core';
 import { type AuthorityId, idOf, type Outcome, type Sight } from '@handover/engine';
 import { after, type Instant, minute } from '@handover/material';
-import { ownNotes } from '../bounds.ts';
+import { ownNotes } from '../objects/bounds.ts';
 import type { Happening } from './event.ts';
 
 /** About the Authority itself, or about one of its Leaves (`namespace/name`). */

@@ -24,20 +24,7 @@ import {
   WatchedClock,
 } from '@handover/engine';
 import { Informer, type Kube, type Secret, secrets } from '@handover/kube';
-import { after, duration, HandoverError, type Instant, second } from '@handover/material';
-import { isMap } from '../json.ts';
-import { knownIn } from '../resources/askers.ts';
-import { type Register, type RegisterOptions, registerOf } from '../resources/catalogue.ts';
-import type { Declarations } from '../resources/declarations.ts';
-import type { Declared } from '../resources/declared.ts';
-import { Addresses } from '../workloads/addresses.ts';
-import { PodConsumers, type ReloaderCompat } from '../workloads/consumers.ts';
-import { podsOnly } from '../workloads/endpoints.ts';
-import { Nudges } from '../workloads/nudge.ts';
-import type { Residents } from '../workloads/population.ts';
-import { KubeRollouts } from '../workloads/rollouts.ts';
-import { selectedBy } from '../workloads/selected.ts';
-import { Showing } from '../workloads/showing.ts';
+import { after, duration, HandoverError, type Instant, isMap, second } from '@handover/material';
 import {
   cachedAuthorities,
   KubeAuthorities,
@@ -45,16 +32,28 @@ import {
   requestsIn,
   STATE_LABEL,
   stateName,
-} from './authorities.ts';
-import { fieldConsumers, together, wordOfOwners } from './fields.ts';
-import { FreshLook, OneByOne, type Source } from './fresh.ts';
-import type { Held } from './held.ts';
-import type { Kinds } from './kinds.ts';
-import { Mirror } from './mirror.ts';
-import { Shelf, type ShelfOptions } from './objects.ts';
-import { readOpenShiftProfile } from './openshift.ts';
-import { Overlay } from './overlay.ts';
-import { idOfPlace, isField, type Place, type Plural, placeOf, placesOf } from './place.ts';
+} from '../objects/authorities.ts';
+import { FreshLook, OneByOne, type Source } from '../objects/fresh.ts';
+import type { Held } from '../objects/held.ts';
+import type { Kinds } from '../objects/kinds.ts';
+import { Mirror } from '../objects/mirror.ts';
+import { Shelf, type ShelfOptions } from '../objects/object-store.ts';
+import { readOpenShiftProfile } from '../objects/openshift.ts';
+import { Overlay } from '../objects/own-writes-cache.ts';
+import { idOfPlace, isField, type Place, type Plural, placeOf, placesOf } from '../objects/place.ts';
+import { knownIn } from '../resources/askers.ts';
+import type { Declarations } from '../resources/declarations.ts';
+import type { Declared } from '../resources/declared.ts';
+import { type Register, type RegisterOptions, registerOf } from '../resources/resolved-resources.ts';
+import { Addresses } from '../workloads/addresses.ts';
+import { fieldConsumers, together, wordOfOwners } from '../workloads/api-fields.ts';
+import { PodConsumers, type ReloaderCompat } from '../workloads/consumers.ts';
+import { podsOnly } from '../workloads/endpoints.ts';
+import { Nudges } from '../workloads/nudge.ts';
+import { KubeRollouts } from '../workloads/rollouts.ts';
+import { selectedBy } from '../workloads/selected.ts';
+import { Showing } from '../workloads/showing.ts';
+import type { Residents } from '../workloads/workload-cache.ts';
 
 export interface KubeHomeOptions {
   readonly kube: Kube;

@@ -1,12 +1,11 @@
-import { parseResources } from '@handover/core';
+import { MANAGED_LABEL, parseResources } from '@handover/core';
 import { connect, type Kube, type KubeObject, namespaces, secrets } from '@handover/kube';
 import { FakeApiServer } from '@handover/kube/testing';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { MANAGED_LABEL } from '../marks.ts';
+import { kindsWith } from '../objects/kinds.ts';
 import { GivenResources } from '../resources/declarations.ts';
 import type { Declared } from '../resources/declared.ts';
 import { KubeHome } from './home.ts';
-import { kindsWith } from './kinds.ts';
 
 let server: FakeApiServer;
 let kube: Kube;

@@ -1,6 +1,6 @@
 import type { Asked, Known } from '@handover/engine';
 import type { ManagedFields } from '@handover/kube';
-import { requestsIn } from '../home/authorities.ts';
+import { requestsIn } from '../objects/authorities.ts';
 import type { Declared } from './declared.ts';
 
 /** What the clients called themselves that wrote a resource. A name that a client chose: a claim, not an account. */

@@ -1,5 +1,5 @@
 import { type Certificate, HandoverError, parseBundle } from '@handover/material';
-import type { Held } from '../home/held.ts';
+import type { Held } from '../objects/held.ts';
 
 /** What a source holds, or why it is of no use. */
 export interface Found {

@@ -1,7 +1,7 @@
 import { parseResource, type Resource } from '@handover/core';
 import type { KubeObject } from '@handover/kube';
 import { HandoverError, type Instant, instant } from '@handover/material';
-import { cut, labelsOf, saidOn } from '../bounds.ts';
+import { cut, labelsOf, saidOn } from '../objects/bounds.ts';
 import { type Managers, managersIn } from './askers.ts';
 
 /** A resource as somebody wrote it, read as far as it can be. */

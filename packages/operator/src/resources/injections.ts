@@ -1,7 +1,7 @@
 import type { Leaf, TrustBundle } from '@handover/core';
-import type { FieldKind } from '../home/field-kind.ts';
-import type { Held } from '../home/held.ts';
-import type { Place } from '../home/place.ts';
+import type { FieldKind } from '../objects/field-kind.ts';
+import type { Held } from '../objects/held.ts';
+import type { Place } from '../objects/place.ts';
 
 /** Where somebody's annotation says that a caBundle comes from. */
 export type InjectSource = TrustBundle['spec']['sources'][number];

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { crds } from '@handover/install';
 import {
   connect,
   customResourceDefinitions,
@@ -16,7 +17,6 @@ import {
 } from '@handover/kube';
 import { FakeApiServer } from '@handover/kube/testing';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { crds } from '../install/index.ts';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
 import { Addresses } from '../workloads/addresses.ts';
 import { Operator } from './operator.ts';

@@ -2,8 +2,8 @@ import type { TrustBundle } from '@handover/core';
 import { readableCertificates, targetsOf } from '@handover/engine';
 import { bundleOf } from '@handover/material';
 import type { KubeHome } from '../home/home.ts';
-import type { Register } from '../resources/catalogue.ts';
 import type { Declared } from '../resources/declared.ts';
+import type { Register } from '../resources/resolved-resources.ts';
 import { type AnyStatus, conditionsOf, MOST_NAMED, verdict } from './status.ts';
 
 /** Status of a TrustBundle: how many of its targets hold something, and which cannot be written. */

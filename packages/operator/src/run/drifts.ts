@@ -1,6 +1,6 @@
 import { isStatic, type ObjectId, type Sight, targetsOf } from '@handover/engine';
-import { keyOf, placeOf } from '../home/place.ts';
-import type { Register } from '../resources/catalogue.ts';
+import { keyOf, placeOf } from '../objects/place.ts';
+import type { Register } from '../resources/resolved-resources.ts';
 
 /** As things were when there was last nothing to do. */
 interface Rest {

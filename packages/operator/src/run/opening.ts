@@ -1,14 +1,14 @@
 import type { IssuedEntry } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { Compatibility } from '../compat/compatibility.ts';
-import type { Held } from '../home/held.ts';
 import { KubeHome } from '../home/home.ts';
-import { kindsWith } from '../home/kinds.ts';
-import { OpenShiftProfile } from '../home/openshift.ts';
-import { PLURALS, type Plural } from '../home/place.ts';
+import type { Held } from '../objects/held.ts';
+import { kindsWith } from '../objects/kinds.ts';
+import { OpenShiftProfile } from '../objects/openshift.ts';
+import { PLURALS, type Plural } from '../objects/place.ts';
 import { CustomResources } from '../resources/declarations.ts';
 import type { Pod } from '../workloads/pods.ts';
-import { Population } from '../workloads/population.ts';
+import { Population } from '../workloads/workload-cache.ts';
 import type { OperatorOptions } from './operator-options.ts';
 
 /** What an opened home tells of. */

@@ -1,8 +1,7 @@
-import type { Action, Plan, ProfileAction } from '@handover/core';
+import type { Action, Compat, Plan, ProfileAction } from '@handover/core';
 import type { IssuedEntry, Meters, Sight, Vitals } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import type { Instant } from '@handover/material';
-import type { Compat } from '../install/index.ts';
 import type { Declarations } from '../resources/declarations.ts';
 import type { Addresses } from '../workloads/addresses.ts';
 

@@ -1,8 +1,7 @@
 import { type Home, keepPlatformFacts, type PlatformFacts } from '@handover/engine';
 import type { Kube } from '@handover/kube';
-import { after, HandoverError, type Instant } from '@handover/material';
-import { CLUSTER_VERSIONS } from '../home/openshift.ts';
-import { isMap } from '../json.ts';
+import { after, HandoverError, type Instant, isMap } from '@handover/material';
+import { CLUSTER_VERSIONS } from '../objects/openshift.ts';
 
 const versionIn = (body: string): string => {
   try {

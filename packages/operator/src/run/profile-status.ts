@@ -1,7 +1,6 @@
-import type { ProfilePlan } from '@handover/core';
+import type { ProfilePlan, TlsProfileResourceStatus } from '@handover/core';
 import type { ProfileOutcome } from '@handover/engine';
 import { HandoverError, type Instant, type ResolvedTlsProfile } from '@handover/material';
-import type { TlsProfileResourceStatus } from '../install/status-types.ts';
 import type { Declared } from '../resources/declared.ts';
 import { type AnyStatus, conditionsOf, MOST_NAMED, verdict } from './status.ts';
 

@@ -14,9 +14,10 @@ import { Refusals } from '../compat/refusals.ts';
 import { leafIdOf } from '../compat/service-ca.ts';
 import { errorsOf, ServiceErrors } from '../compat/service-errors.ts';
 import type { KubeHome } from '../home/home.ts';
-import type { Register } from '../resources/catalogue.ts';
 import type { Declared } from '../resources/declared.ts';
+import type { Register } from '../resources/resolved-resources.ts';
 import { statusOfBundle } from './bundle-status.ts';
+import { Telling } from './event-reporter.ts';
 import type { OperatorOptions } from './operator-options.ts';
 import { statusOfProfile } from './profile-status.ts';
 import { SeenWriter } from './seen.ts';
@@ -29,7 +30,6 @@ import {
   statusOfLeaves,
 } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
-import { Telling } from './telling.ts';
 
 export interface ReportsOptions {
   readonly operator: OperatorOptions;

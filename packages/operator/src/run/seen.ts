@@ -1,10 +1,10 @@
 import type { AuthorityId, ConsumerFound, EvidenceSource } from '@handover/engine';
 import { type ConfigMap, configMaps, type Kube } from '@handover/kube';
 import { HandoverError, type Instant, instant } from '@handover/material';
-import { cut, MOST_SAID } from '../bounds.ts';
-import { stateName } from '../home/authorities.ts';
-import { fieldConsumers } from '../home/fields.ts';
-import { FIELD_MANAGER } from '../home/record.ts';
+import { stateName } from '../objects/authorities.ts';
+import { cut, MOST_SAID } from '../objects/bounds.ts';
+import { FIELD_MANAGER } from '../objects/record.ts';
+import { fieldConsumers } from '../workloads/api-fields.ts';
 
 /** The operator alone can ask pods; everybody else reads what it saw here, in its own namespace. No key is in it. */
 export const seenName = (authority: AuthorityId): string => stateName(authority).replace('authority', 'seen');

@@ -1,7 +1,7 @@
 import { API_VERSION } from '@handover/core';
 import type { Kube } from '@handover/kube';
 import { HandoverError } from '@handover/material';
-import { FIELD_MANAGER } from '../home/record.ts';
+import { FIELD_MANAGER } from '../objects/record.ts';
 import type { Declared } from '../resources/declared.ts';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
 import type { AnyStatus } from './status.ts';

@@ -1,8 +1,7 @@
-import type { ConsumerSeen, Note, Plan } from '@handover/core';
+import type { Condition, ConsumerSeen, Note, Plan } from '@handover/core';
 import type { Sight } from '@handover/engine';
 import { instant } from '@handover/material';
 import { expect, test } from 'vitest';
-import type { Condition } from '../install/status-types.ts';
 import { declaredOf } from '../resources/declared.ts';
 import { statusOfAuthority } from './status.ts';
 

@@ -1,15 +1,15 @@
-import { closeness, type LeafSeen, type Note, type Plan, renewalDueAt } from '@handover/core';
-import { authorityStatus, idOf, type Sight } from '@handover/engine';
-import { type Instant, instant } from '@handover/material';
-import { ownNotes } from '../bounds.ts';
 import type {
   AuthorityResourceStatus,
   Condition,
   LeafResourceStatus,
   TrustBundleResourceStatus,
-} from '../install/status-types.ts';
-import type { Register } from '../resources/catalogue.ts';
+} from '@handover/core';
+import { closeness, type LeafSeen, type Note, type Plan, renewalDueAt } from '@handover/core';
+import { authorityStatus, idOf, type Sight } from '@handover/engine';
+import { type Instant, instant } from '@handover/material';
+import { ownNotes } from '../objects/bounds.ts';
 import type { Declared } from '../resources/declared.ts';
+import type { Register } from '../resources/resolved-resources.ts';
 
 export type AnyStatus =
   | AuthorityResourceStatus

@@ -2,13 +2,13 @@ import { type AuthorityId, authorityIn, type Home, ROTATION_ID, throughCache } f
 import type { Kube } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
 import { KubeHome } from '../home/home.ts';
-import { kindsWith, trustBundleVersion } from '../home/kinds.ts';
-import { PLURALS } from '../home/place.ts';
-import { FIELD_MANAGER } from '../home/record.ts';
-import type { Register } from '../resources/catalogue.ts';
+import { kindsWith, trustBundleVersion } from '../objects/kinds.ts';
+import { PLURALS } from '../objects/place.ts';
+import { FIELD_MANAGER } from '../objects/record.ts';
 import { CustomResources } from '../resources/declarations.ts';
 import { ownWish } from '../resources/injections.ts';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
+import type { Register } from '../resources/resolved-resources.ts';
 import { seenEvidence } from './seen.ts';
 import { withWish } from './wishes.ts';
 

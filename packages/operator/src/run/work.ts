@@ -10,8 +10,8 @@ import {
   targetsOf,
   toldOfPlatform,
 } from '@handover/engine';
-import { keyOf, type Place, placeOf } from '../home/place.ts';
-import { type Register, sourcesOf } from '../resources/catalogue.ts';
+import { keyOf, type Place, placeOf } from '../objects/place.ts';
+import { type Register, sourcesOf } from '../resources/resolved-resources.ts';
 
 /** What one pass is about. */
 export type Work =

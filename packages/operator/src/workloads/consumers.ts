@@ -1,4 +1,5 @@
 import type { InstanceSeen, Proof, Reload } from '@handover/core';
+import { TRUST_HASH } from '@handover/core';
 import type {
   AuthorityId,
   AuthorityRecord,
@@ -8,15 +9,14 @@ import type {
   ObjectId,
 } from '@handover/engine';
 import type { Instant } from '@handover/material';
-import { type ReloaderObject, reloaderRestarts } from '../compat/reloader.ts';
-import { placeOf } from '../home/place.ts';
-import { TRUST_HASH } from '../marks.ts';
+import { placeOf } from '../objects/place.ts';
 import { TAKE_OVER } from '../resources/injections.ts';
 import type { Pod } from './pods.ts';
-import type { Maker, Residents } from './population.ts';
+import { type ReloaderObject, reloaderRestarts } from './reloader.ts';
 import type { Showing } from './showing.ts';
 import { stampIn } from './stamps.ts';
 import { ROLLABLE, type Rollable, type Workload } from './workload.ts';
+import type { Maker, Residents } from './workload-cache.ts';
 
 /** What a pod reads of one authority. */
 interface Use {

@@ -4,7 +4,7 @@ import { HandoverError } from '@handover/material';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Nudges } from './nudge.ts';
 import { type Pod, podOf } from './pods.ts';
-import type { Residents } from './population.ts';
+import type { Residents } from './workload-cache.ts';
 
 let server: FakeApiServer;
 let end: AbortController;

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
+import { NUDGE } from '@handover/core';
 import { type Kube, pods as podKind } from '@handover/kube';
 import { HandoverError } from '@handover/material';
-import type { Place } from '../home/place.ts';
-import { FIELD_MANAGER } from '../home/record.ts';
-import { NUDGE } from '../marks.ts';
+import type { Place } from '../objects/place.ts';
+import { FIELD_MANAGER } from '../objects/record.ts';
 import type { Pod } from './pods.ts';
-import type { Residents } from './population.ts';
+import type { Residents } from './workload-cache.ts';
 
 const EVERY_MS = 25;
 /** After failures in a row in one namespace: an API server that has just started refuses what it allows a second later. */

@@ -1,7 +1,6 @@
 import type { KubeObject } from '@handover/kube';
-import { type Instant, instant } from '@handover/material';
-import { makerIn, saidOn } from '../bounds.ts';
-import { isMap, type Json } from '../json.ts';
+import { type Instant, instant, isMap, type Json } from '@handover/material';
+import { makerIn, saidOn } from '../objects/bounds.ts';
 import { reachedPodOf } from './reached-pod.ts';
 import { type Reference, referencesOf } from './references.ts';
 

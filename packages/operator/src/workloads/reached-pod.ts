@@ -1,6 +1,5 @@
 import type { KubeObject } from '@handover/kube';
-import { HandoverError } from '@handover/material';
-import { isMap, type Json } from '../json.ts';
+import { HandoverError, isMap, type Json } from '@handover/material';
 
 /** What is to be known of a pod that is asked over the network. Its status is the kubelet's word, which a tenant cannot write. */
 export interface ReachedPod {

@@ -1,6 +1,6 @@
 import type { KubeObject } from '@handover/kube';
-import { MOST_NAME, upTo } from '../bounds.ts';
-import { isMap, type Json } from '../json.ts';
+import { isMap, type Json } from '@handover/material';
+import { MOST_NAME, upTo } from '../objects/bounds.ts';
 
 /** An object that a pod reads, and how. */
 export interface Reference {

@@ -2,9 +2,9 @@ import { connect, deployments } from '@handover/kube';
 import { FakeApiServer } from '@handover/kube/testing';
 import { instant } from '@handover/material';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Population } from './population.ts';
 import { KubeRollouts } from './rollouts.ts';
 import { workloadOf } from './workload.ts';
+import type { Population } from './workload-cache.ts';
 
 let server: FakeApiServer;
 let end: AbortController;

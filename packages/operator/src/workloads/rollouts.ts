@@ -1,13 +1,13 @@
 import type { Stamp } from '@handover/core';
+import { TLS_PROFILE_HASH, TRUST_HASH } from '@handover/core';
 import type { AuthorityId, Rollouts } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
-import { Obstacles } from '../home/obstacles.ts';
-import { FIELD_MANAGER } from '../home/record.ts';
-import { TLS_PROFILE_HASH, TRUST_HASH } from '../marks.ts';
-import { type Residents, WORKLOAD_KINDS } from './population.ts';
+import { Obstacles } from '../objects/obstacles.ts';
+import { FIELD_MANAGER } from '../objects/record.ts';
 import { withStamp } from './stamps.ts';
 import { ROLLABLE, type Workload } from './workload.ts';
+import { type Residents, WORKLOAD_KINDS } from './workload-cache.ts';
 
 const LOST: ReadonlySet<string> = new Set(['KUBE_CONFLICT', 'KUBE_NOT_FOUND']);
 

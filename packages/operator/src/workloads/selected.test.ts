@@ -2,9 +2,9 @@ import { parseResource, type TlsProfile } from '@handover/core';
 import type { KubeObject } from '@handover/kube';
 import { expect, test } from 'vitest';
 import { type Pod, podOf } from './pods.ts';
-import type { Population } from './population.ts';
 import { selectedBy } from './selected.ts';
 import { workloadOf } from './workload.ts';
+import type { Population } from './workload-cache.ts';
 
 const profile = (name: string, workloadSelector?: object): TlsProfile =>
   parseResource(

@@ -1,10 +1,10 @@
 import type { ProfileWorkload, Reload, TlsProfile } from '@handover/core';
+import { TLS_PROFILE_HASH } from '@handover/core';
 import { idOf, profileObjectOf, selects } from '@handover/engine';
-import { placeOf } from '../home/place.ts';
-import { TLS_PROFILE_HASH } from '../marks.ts';
+import { placeOf } from '../objects/place.ts';
 import type { Pod } from './pods.ts';
-import type { Residents } from './population.ts';
 import type { Workload } from './workload.ts';
+import type { Residents } from './workload-cache.ts';
 
 export type SelectedWorkload = ProfileWorkload & { readonly version: string };
 

@@ -1,8 +1,7 @@
 import type { KubeObject } from '@handover/kube';
-import { type Instant, instant } from '@handover/material';
-import { cut, labelsOf, MOST_SAID, saidOn } from '../bounds.ts';
-import { isReloaderImage } from '../compat/reloader.ts';
-import { isMap, type Json } from '../json.ts';
+import { type Instant, instant, isMap, type Json } from '@handover/material';
+import { cut, labelsOf, MOST_SAID, saidOn } from '../objects/bounds.ts';
+import { isReloaderImage } from './reloader.ts';
 
 /** Kinds that can be rolled by a change of their pod template. */
 export const ROLLABLE = ['Deployment', 'StatefulSet', 'DaemonSet'] as const;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { type InstallOptions, installation } from '@handover/install';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type InstallOptions, installation } from '../../src/install/install.ts';
 import { type Answer, eventually, type Json, type Requests, requestsTo } from './requests.ts';
 
 const OPERATOR = 'system:serviceaccount:handover-system:handover';

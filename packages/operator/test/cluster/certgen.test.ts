@@ -1,8 +1,9 @@
 // S3 with `handover certgen --home kube`, as processes against a real API server and its controllers; docs/recipes/envoy-gateway.md.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type ApiRequest, crds, type Grant, unused } from '@handover/install';
 import { configMaps, type Kube, mutatingWebhookConfigurations, secrets } from '@handover/kube';
-import { type ApiRequest, crds, type Grant, Operator, unused } from '@handover/operator';
+import { Operator } from '@handover/operator';
 import { type AuditEvent, type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';

@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { COMPAT } from '@handover/core';
+import { type InstallOptions, installation, type Manifest } from '@handover/install';
 import { HandoverError } from '@handover/material';
 import { type Cluster, findHelm, startCluster } from '@handover/test-cluster';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { COMPAT, type InstallOptions, installation, type Manifest } from '../../src/install/install.ts';
 import { resource } from './stage.ts';
 
 const run = promisify(execFile);

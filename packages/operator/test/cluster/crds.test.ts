@@ -1,17 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { API_VERSION, type Kind, parseResource } from '@handover/core';
-import { HandoverError } from '@handover/material';
-import { type Cluster, startCluster } from '@handover/test-cluster';
-import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseAllDocuments } from 'yaml';
-import { crds, KIND_TABLE } from '../../src/install/crds.ts';
 import type {
   AuthorityResourceStatus,
   LeafResourceStatus,
   TlsProfileResourceStatus,
   TrustBundleResourceStatus,
-} from '../../src/install/status-types.ts';
+} from '@handover/core';
+import { API_VERSION, type Kind, parseResource } from '@handover/core';
+import { crds, KIND_TABLE } from '@handover/install';
+import { HandoverError } from '@handover/material';
+import { type Cluster, startCluster } from '@handover/test-cluster';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import { madeUp } from './made-up.ts';
 import { type Answer, type Ask, eventually, type Json, type Requests, requestsTo } from './requests.ts';
 import {

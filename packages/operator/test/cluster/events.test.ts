@@ -1,5 +1,5 @@
+import { allowed, grantsFor } from '@handover/install';
 import { configMaps } from '@handover/kube';
-import { allowed, grantsFor } from '@handover/operator';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { authoritySeen, eventsOf, isStable, Kubelet, leaf, mounted, rotate, workload } from './pods.ts';
 import { resource, type Stage, setStage, until } from './stage.ts';

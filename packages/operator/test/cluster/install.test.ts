@@ -1,10 +1,15 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import {
+  type ApiRequest,
+  allowed,
+  type InstallOptions,
+  installation,
+  installationYaml,
+  installedGrants,
+} from '@handover/install';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type ApiRequest, allowed } from '../../src/install/allowed.ts';
-import { type InstallOptions, installation, installedGrants } from '../../src/install/install.ts';
-import { installationYaml } from '../../src/install/yaml.ts';
 import { type Json, type Requests, requestsTo } from './requests.ts';
 
 const wide: InstallOptions = {

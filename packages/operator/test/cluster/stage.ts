@@ -1,18 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Compat } from '@handover/core';
+import { allowed, crds, type InstallOptions, installation, installedGrants } from '@handover/install';
 import { connect, type Kube, type KubeConfig, loadKubeConfig, type RequestReport } from '@handover/kube';
-import {
-  allowed,
-  type Compat,
-  crds,
-  type InstallOptions,
-  installation,
-  installedGrants,
-  Operator,
-  type OperatorEvent,
-  type OperatorOptions,
-  RESOURCE_KINDS,
-} from '@handover/operator';
+import { Operator, type OperatorEvent, type OperatorOptions, RESOURCE_KINDS } from '@handover/operator';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 
 /** A real API server with our kinds on it, and operators against it. */

@@ -1,5 +1,5 @@
 // Annotations and labels of Handover with hostile values, on every kind of object that the admin of a namespace can make.
-import { ANNOTATIONS } from '@handover/operator';
+import { ANNOTATIONS } from '@handover/core';
 import fc from 'fast-check';
 import { resource } from './stage.ts';
 import { EVIL } from './tenant-stage.ts';

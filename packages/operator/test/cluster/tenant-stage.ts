@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import { NODE_OPTIONS, SERVICE_ACCOUNT } from '@handover/install';
 import {
   configMaps,
   connect,
@@ -18,7 +19,7 @@ import {
   serviceAccounts,
   services,
 } from '@handover/kube';
-import { NODE_OPTIONS, RESOURCE_KINDS, SERVICE_ACCOUNT } from '@handover/operator';
+import { RESOURCE_KINDS } from '@handover/operator';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { BIN, buildCli, start } from './certgen-stage.ts';
 import { connectTo, until } from './stage.ts';

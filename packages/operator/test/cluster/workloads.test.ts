@@ -1,5 +1,6 @@
+import { type ApiRequest, allowed, grantsFor, unused } from '@handover/install';
 import { apiServices, deployments, pods, secrets } from '@handover/kube';
-import { type ApiRequest, allowed, grantsFor, RESOURCE_KINDS, unused } from '@handover/operator';
+import { RESOURCE_KINDS } from '@handover/operator';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { playKubelet } from './played-kubelet.ts';
 import { resource, type Stage, setStage, until } from './stage.ts';

@@ -1,0 +1,29 @@
+import type { Socket } from 'node:net';
+
+type Listener = (...args: never[]) => void;
+
+/**
+ * Waits for whichever of a socket's events decides first, or for the time to pass. Only its own listeners are taken off again:
+ * without those of Node a socket would not notice that the other side has closed.
+ */
+export function firstEvent<Result>(
+  socket: Socket,
+  timeoutMs: number,
+  late: () => Result,
+  begin: (on: (event: string, listener: Listener) => void, end: (result: Result) => void) => void,
+): Promise<Result> {
+  return new Promise((resolve) => {
+    const taken: (readonly [string, Listener])[] = [];
+    const end = (result: Result): void => {
+      clearTimeout(timer);
+      socket.on('error', () => {}); // one may still come, and is nobody's business by then
+      for (const [event, listener] of taken) socket.off(event, listener as () => void);
+      resolve(result);
+    };
+    const timer = setTimeout(() => end(late()), timeoutMs);
+    begin((event, listener) => {
+      taken.push([event, listener]);
+      socket.on(event, listener as () => void);
+    }, end);
+  });
+}

@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto';
+import { connect, type Socket } from 'node:net';
+import { type Answer, readAnswer } from './answer.ts';
+import { firstEvent } from './first-event.ts';
+import { clientHello, type Offer } from './hello.ts';
+import { alertName, VERSION_NAMES, VERSIONS } from './names.ts';
+
+export type StartTls = 'postgres';
+
+/** A server, and how it is spoken to. */
+export interface TlsTarget {
+  readonly host: string;
+  readonly port: number;
+  /** Name for SNI; default the host, if it is one. */
+  readonly servername?: string | undefined;
+  readonly starttls?: StartTls | undefined;
+}
+
+export type Outcome =
+  | {
+      readonly kind: 'accepted';
+      readonly suite: number;
+      readonly group: number | undefined;
+      readonly asksForCertificate: boolean;
+    }
+  /** It answered, and not with what was offered; `why` is its alert, or what it did instead. */
+  | { readonly kind: 'refused'; readonly why: string }
+  /** No connection at all. */
+  | { readonly kind: 'unreachable'; readonly why: string }
+  /** A connection, and no answer in time. */
+  | { readonly kind: 'timeout'; readonly why: string }
+  | { readonly kind: 'not-tls'; readonly why: string };
+
+export interface OfferOptions {
+  /** For the connection, and again for the answer. */
+  readonly timeoutMs: number;
+}
+
+export const CLOSED = 'closed the connection';
+/** A whole first flight: certificates of 64 KiB are far beyond what is in use. */
+const MAX_BYTES = 256 * 1024;
+
+/** SSLRequest, and `S` for yes: PostgreSQL's protocol, §55.2.10. */
+const POSTGRES_SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
+
+type Failure = Exclude<Outcome, { kind: 'accepted' }>;
+
+/** A connection on which TLS may begin. Never rejects. */
+export async function reach(
+  { host, port, starttls }: TlsTarget,
+  { timeoutMs }: OfferOptions,
+): Promise<Socket | Failure> {
+  const socket = connect({ host, port });
+  const why = `no answer within ${timeoutMs / 1000} s`;
+  let isConnected = false;
+  const result = await firstEvent<Socket | Failure>(
+    socket,
+    timeoutMs,
+    () => ({ kind: isConnected ? 'timeout' : 'unreachable', why }),
+    (on, end) => {
+      const failed = (error?: NodeJS.ErrnoException): void =>
+        end(
+          isConnected
+            ? { kind: 'not-tls', why: CLOSED }
+            : { kind: 'unreachable', why: error?.code ?? error?.message ?? CLOSED },
+        );
+      on('error', failed);
+      on('close', () => failed());
+      on('connect', () => {
+        isConnected = true;
+        if (starttls === undefined) end(socket);
+        else socket.write(POSTGRES_SSL_REQUEST);
+      });
+      on('data', (data: Buffer) =>
+        end(data.toString('latin1') === 'S' ? socket : { kind: 'not-tls', why: 'the server has TLS off' }),
+      );
+    },
+  );
+  if (result !== socket) socket.destroy();
+  return result;
+}
+
+const versionName = (wire: number): string =>
+  VERSION_NAMES.find((name) => VERSIONS[name] === wire) ?? `version 0x${wire.toString(16)}`;
+
+/** One ClientHello, and what the server makes of it. Nothing is encrypted, so the local OpenSSL has no say. Never rejects. */
+export async function offer(
+  target: TlsTarget,
+  what: Omit<Offer, 'servername'>,
+  options: OfferOptions,
+): Promise<Outcome> {
+  const socket = await reach(target, options);
+  if ('kind' in socket) return socket;
+  const { timeoutMs } = options;
+  const hello = clientHello({ ...what, servername: target.servername ?? target.host }, randomBytes(64));
+  let bytes = Buffer.alloc(0);
+  const outcome = await firstEvent<Outcome>(
+    socket,
+    timeoutMs,
+    () => ({ kind: 'timeout', why: `no answer within ${timeoutMs / 1000} s` }),
+    (on, end) => {
+      const closed = (): void => end({ kind: 'refused', why: CLOSED });
+      on('error', closed);
+      on('close', closed);
+      on('data', (chunk: Buffer) => {
+        bytes = Buffer.concat([bytes, chunk]);
+        const answer = bytes.length > MAX_BYTES ? ({ kind: 'not-tls' } as const) : readAnswer(bytes);
+        if (answer !== undefined) end(outcomeOf(answer, what));
+      });
+      socket.write(hello);
+    },
+  );
+  socket.destroy();
+  return outcome;
+}
+
+const outcomeOf = (answer: Answer, { version, suites }: Omit<Offer, 'servername'>): Outcome => {
+  if (answer.kind === 'not-tls') return { kind: 'not-tls', why: 'the answer is not TLS' };
+  if (answer.kind === 'alert') return { kind: 'refused', why: alertName(answer.code) };
+  if (answer.version !== VERSIONS[version])
+    return { kind: 'refused', why: `chose ${versionName(answer.version)}` };
+  const { suite, group, asksForCertificate } = answer;
+  if (!suites.includes(suite)) return { kind: 'refused', why: 'chose a suite that was not offered' };
+  return { kind: 'accepted', suite, group, asksForCertificate };
+};

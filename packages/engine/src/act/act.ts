@@ -1,0 +1,263 @@
+import type { Action, BundleWrite, LeafSeen, LeafWrite, ObjectSeen, StampAction, Swap } from '@handover/core';
+import { type Certificate, encodePem, HandoverError, type Instant } from '@handover/material';
+import type { Contents, Credential, Home, Issuer, ObjectId, ObjectRecord } from '../look/home.ts';
+import { type Extras, specOf } from '../look/responsibilities.ts';
+import { sealed } from '../look/seal.ts';
+import { trustedOf } from '../look/shared-bundles.ts';
+import {
+  bundleKeyOf,
+  digestOf,
+  readableCertificates,
+  readableLeaf,
+  rememberLeaf,
+} from '../look/stored-object.ts';
+import type { Sight } from '../observe/observe.ts';
+import { localIssuer } from './issuer.ts';
+import { loggedIssuer } from './logged-issuer.ts';
+import { swapAuthority } from './swap.ts';
+
+/** Carries out one action of a plan that was made on `sight`. */
+export async function act(home: Home, sight: Sight, action: Action): Promise<void> {
+  switch (action.kind) {
+    case 'write-bundle':
+      return writeBundle(home, sight, action);
+    case 'write-leaf':
+      return writeLeaf(home, sight, action);
+    case 'stamp':
+      return stamp(home, sight, action);
+    case 'mint':
+    case 'activate':
+    case 'retire':
+    case 'distrust':
+    case 'distrust-done':
+      return swapAuthority(home, sight, action);
+    default:
+      return action satisfies never;
+  }
+}
+
+/** Whoever signs for this home. */
+export const issuerOf = (home: Home, sight: Sight, action: Swap | LeafWrite): Issuer =>
+  loggedIssuer(
+    home.issuer ?? localIssuer(home.keys, home.random),
+    home.ledger,
+    sight,
+    action,
+    home.clock.now(),
+  );
+
+async function stamp(home: Home, sight: Sight, { consumer, stamp }: StampAction): Promise<void> {
+  if (home.rollouts === undefined) {
+    throw new HandoverError(
+      'ROLLOUT_UNSUPPORTED',
+      `${consumer} has to be restarted, and this home restarts nothing; restart it by hand`,
+      { path: consumer },
+    );
+  }
+  const version = sight.workloads.get(consumer);
+  if (version === undefined) throw new TypeError(`${consumer} has a workload without a version`);
+  await home.rollouts.stamp(consumer, version, stamp, sight.duties.id);
+}
+
+const sightOf = (sight: Sight, id: ObjectId): ObjectSeen | undefined =>
+  sight.seen.objects.find((object) => object.id === id);
+
+/** Certificates by fingerprint, from wherever this authority or the object itself has them. */
+export const certificatesFor = (
+  sight: Sight,
+  id: ObjectId | undefined,
+  fingerprints: readonly string[],
+): readonly Certificate[] => {
+  const found = new Map<string, Certificate>(sight.record?.certificates);
+  const places = id === undefined ? [...sight.stored.keys()] : [id];
+  const missing = () => fingerprints.some((fingerprint) => !found.has(fingerprint));
+  for (const extra of sight.duties.bundles.get(id ?? '')?.certificates ?? [])
+    found.set(extra.fingerprint, extra);
+  for (const place of places) {
+    if (!missing()) break;
+    const data = sight.stored.get(place)?.data ?? {};
+    for (const text of [data[bundleKeyOf(place)], data['tls.crt']])
+      for (const certificate of readableCertificates(text)) found.set(certificate.fingerprint, certificate);
+  }
+  return fingerprints.map((fingerprint) => {
+    const certificate = found.get(fingerprint);
+    if (certificate !== undefined) return certificate;
+    throw new HandoverError(
+      'STATE_INCOMPLETE',
+      `${sight.duties.id}: the state names certificate ${fingerprint.slice(0, 16)}… and does not hold it; restore the state`,
+      { path: sight.duties.id },
+    );
+  });
+};
+
+/** What is remembered about the new content, given what was there. */
+const recordOf = (
+  sight: Sight,
+  action: BundleWrite | LeafWrite,
+  data: Readonly<Record<string, string>>,
+  anchors: readonly Certificate[],
+  at: Instant,
+): ObjectRecord => {
+  const found = sight.stored.get(action.object);
+  const stored = found?.record;
+  // What somebody else changed since our last write has been seen only now: nothing in it is older.
+  const intact = found !== undefined && stored?.digest === digestOf(found.data);
+  const held = new Map((intact ? stored.anchors : []).map(({ fingerprint, since }) => [fingerprint, since]));
+  const same = held.size === anchors.length && anchors.every(({ fingerprint }) => held.has(fingerprint));
+  const { others } = sight.duties.bundles.get(action.object) ?? {};
+  return {
+    digest: digestOf(data),
+    revisions: { ...stored?.revisions, [sight.duties.id]: action.revision },
+    anchors: anchors.map(({ fingerprint }) => ({ fingerprint, since: held.get(fingerprint) ?? at })),
+    changedAt: same && stored !== undefined ? stored.changedAt : at,
+    ...(others === undefined || others.size === 0
+      ? {}
+      : { sources: sourcesOf(sight, others, anchors, intact ? stored.sources : undefined, at) }),
+    ...(stored?.type === undefined ? {} : { type: stored.type }),
+  };
+};
+
+/** Whose each CA in a shared bundle is: what another authority changes in it is none of this one's changes. */
+const sourcesOf = (
+  { duties, record }: Sight,
+  others: Extras['others'],
+  anchors: readonly Certificate[],
+  before: ObjectRecord['sources'],
+  at: Instant,
+): NonNullable<ObjectRecord['sources']> => {
+  const there = new Set(anchors.map(({ fingerprint }) => fingerprint));
+  const own = record === undefined ? [] : trustedOf(record);
+  const all = [[duties.id, own] as const, ...others].map(([id, certificates = []]) => {
+    const held = certificates.map(({ fingerprint }) => fingerprint).filter((one) => there.has(one));
+    const last = before?.[id];
+    const same = last?.anchors.length === held.length && held.every((one) => last.anchors.includes(one));
+    return [id, { anchors: held, since: same && last !== undefined ? last.since : at }] as const;
+  });
+  return Object.fromEntries(all);
+};
+
+async function writeBundle(home: Home, sight: Sight, action: BundleWrite): Promise<void> {
+  const { leading = 0, certificates: extras = [] } = sight.duties.bundles.get(action.object) ?? {};
+  const first = new Set(extras.slice(0, leading).map(({ fingerprint }) => fingerprint));
+  const order = [...first, ...action.anchors.filter((fingerprint) => !first.has(fingerprint))].filter(
+    (fingerprint) => action.anchors.includes(fingerprint),
+  );
+  const anchors = certificatesFor(sight, action.object, order);
+  const data = { [bundleKeyOf(action.object)]: anchors.map(({ pem }) => pem).join('') };
+  await home.objects.write(action.object, action.expect, (at) =>
+    contentsOf(sight, action.object, data, recordOf(sight, action, data, anchors, at)),
+  );
+}
+
+const contentsOf = (
+  sight: Sight,
+  object: ObjectId,
+  data: Contents['data'],
+  record: ObjectRecord,
+): Contents => {
+  const { duties, record: authority } = sight;
+  if (authority === undefined) throw new TypeError('nothing is written before there is an authority');
+  const others = duties.bundles.get(object)?.sealKeys;
+  return { data, record, seal: sealed(object, record, duties.id, authority.sealKey, others) };
+};
+
+async function writeLeaf(home: Home, sight: Sight, action: LeafWrite): Promise<void> {
+  const anchors = certificatesFor(sight, action.object, action.anchors);
+  const behind = action.chain === undefined ? undefined : certificatesFor(sight, action.object, action.chain);
+  const made =
+    action.issue === undefined ? kept(sight, action) : await issued(home, sight, action, action.issue);
+  const chain = [made.leaf, ...(behind ?? made.behind)] as const;
+  const data = {
+    'tls.crt': chain.map(({ pem }) => pem).join(''),
+    'tls.key': made.key,
+    'ca.crt': anchors.map(({ pem }) => pem).join(''),
+  };
+  rememberLeaf(data, { chain, key: made.key });
+  const labels = sight.duties.leaves.get(action.object)?.metadata.labels ?? {};
+  const stored = sight.stored.get(action.object)?.record?.leaf;
+  const before = sightOf(sight, action.object)?.leaf;
+  await home.objects.write(action.object, action.expect, (at): Contents => {
+    const same = before?.issuer === made.issuer;
+    const { issue } = action;
+    const leaf: LeafSeen = {
+      fingerprint: made.leaf.fingerprint,
+      issuer: made.issuer,
+      chain: chain.slice(1).map(({ fingerprint }) => fingerprint),
+      notBefore: made.leaf.notBefore,
+      notAfter: made.leaf.notAfter,
+      spec: made.spec,
+      writtenAt: issue === undefined ? (stored?.writtenAt ?? at) : at,
+      issuerSince: same ? (stored?.issuerSince ?? at) : at,
+      replacedOne: issue === undefined ? (before?.replacedOne ?? false) : issue.replacesOne,
+      othersExpire: issue === undefined ? before?.othersExpire : issue.othersExpire,
+    };
+    return contentsOf(sight, action.object, data, {
+      ...recordOf(sight, action, data, anchors, at),
+      issuedBy: sight.duties.id,
+      type: 'kubernetes.io/tls',
+      ...(Object.keys(labels).length === 0 ? {} : { labels }),
+      leaf,
+    });
+  });
+}
+
+interface LeafMade {
+  readonly leaf: Certificate;
+  readonly behind: readonly Certificate[];
+  readonly key: string;
+  readonly issuer: string;
+  readonly spec: string;
+}
+
+const kept = (sight: Sight, action: LeafWrite): LeafMade => {
+  const found = readableLeaf(sight.stored.get(action.object)?.data ?? {});
+  const before = sightOf(sight, action.object)?.leaf;
+  if (found === undefined || before === undefined) {
+    throw new HandoverError('CONFLICT', `${action.object} lost its leaf meanwhile`, {
+      retry: 'now',
+      path: action.object,
+    });
+  }
+  const [leaf, ...behind] = found.chain;
+  return { leaf, behind, key: found.key, issuer: before.issuer, spec: before.spec };
+};
+
+const issued = async (
+  home: Home,
+  sight: Sight,
+  action: LeafWrite,
+  { generation, notBefore, notAfter }: NonNullable<LeafWrite['issue']>,
+): Promise<LeafMade> => {
+  const asked = sight.duties.leaves.get(action.object);
+  if (asked === undefined) throw new TypeError(`no Leaf asks for ${action.object}`);
+  const by = signerOf(sight, generation);
+  const { certificate, key } = await issuerOf(home, sight, action).leaf({
+    leaf: asked,
+    by,
+    notBefore,
+    notAfter,
+  });
+  return {
+    leaf: certificate,
+    behind: [],
+    key: encodePem('PRIVATE KEY', key.key.export({ type: 'pkcs8', format: 'der' })),
+    issuer: by.certificate.fingerprint,
+    spec: specOf(asked),
+  };
+};
+
+/** Certificate and key of a generation that signs. */
+export const signerOf = (sight: Sight, number: number): Credential => {
+  const generation = sight.record?.state.generations.find((candidate) => candidate.number === number);
+  const key = sight.record?.keys.get(number);
+  if (generation === undefined || key === undefined) {
+    throw new HandoverError(
+      'STATE_INCOMPLETE',
+      `${sight.duties.id}: the key of generation ${number} is not in the state; restore the state, or ask for a rotation`,
+      { path: sight.duties.id },
+    );
+  }
+  const [certificate] = certificatesFor(sight, undefined, [generation.anchors[0].fingerprint]);
+  if (certificate === undefined) throw new TypeError('a generation without a certificate');
+  return { certificate, key };
+};

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { catalogue, World } from '../../test/world.ts';
+import { reconcile } from '../index.ts';
+
+const AUTHORITY = `
+apiVersion: handover.dev/v1alpha1
+kind: Authority
+metadata: {name: mesh, namespace: prod}
+spec: {issueTo: {namespaceSelector: {}, keys: [ECDSA-P256, RSA-4096]}}
+`;
+const leaf = (namespace: string, name: string, key: string): string => `
+---
+apiVersion: handover.dev/v1alpha1
+kind: Leaf
+metadata: {name: ${name}, namespace: ${namespace}}
+spec: {authority: prod/mesh, dnsNames: [${name}.${namespace}.svc], key: ${key}}
+`;
+const many = (namespace: string, count: number, key: string): string =>
+  Array.from({ length: count }, (_, index) => leaf(namespace, `l${index}`, key)).join('');
+
+/** Which leaves each pass after the first, which makes the CA, issues. */
+const passesOver = async (yaml: string, passes: number): Promise<readonly (readonly string[])[]> => {
+  const world = new World();
+  world.home = { ...world.home, fairly: true };
+  const known = catalogue(yaml);
+  await reconcile(world.home, known, 'prod/mesh');
+  const issued: (readonly string[])[] = [];
+  for (let pass = 0; pass < passes; pass++) {
+    const { plan } = await reconcile(world.home, known, 'prod/mesh');
+    issued.push(plan.actions.flatMap((action) => (action.kind === 'write-leaf' ? [action.object] : [])));
+  }
+  return issued;
+};
+
+test('an authority issues its own leaf in the first pass, whatever costly keys another namespace asks for', async () => {
+  const yaml = `${AUTHORITY}${many('evil', 40, 'RSA-4096')}${leaf('prod', 'web', 'ECDSA-P256')}`;
+  const [first = [], second = []] = await passesOver(yaml, 2);
+  expect(first).toEqual(['prod/secrets/web', 'evil/secrets/l0']);
+  expect(second).toEqual(['evil/secrets/l1']);
+});
+
+test('namespaces with costly keys are served in turns, and cheap keys all at once', async () => {
+  const yaml = `${AUTHORITY}${many('evil', 40, 'RSA-4096')}${many('shop', 2, 'RSA-4096')}${many('test', 30, 'ECDSA-P256')}`;
+  const [first = [], second = []] = await passesOver(yaml, 2);
+  const inNamespace = (issued: readonly string[], namespace: string): number =>
+    issued.filter((object) => object.startsWith(`${namespace}/`)).length;
+  expect(['evil', 'shop', 'test'].map((namespace) => inNamespace(first, namespace))).toEqual([1, 1, 30]);
+  expect(['evil', 'shop'].map((namespace) => inNamespace(second, namespace))).toEqual([1, 1]);
+});
+
+test('a home that nobody shares carries out its whole plan', async () => {
+  const world = new World();
+  const known = catalogue(`${AUTHORITY}${many('prod', 3, 'RSA-4096')}`);
+  await reconcile(world.home, known, 'prod/mesh');
+  const { plan } = await reconcile(world.home, known, 'prod/mesh');
+  expect(plan.actions.filter(({ kind }) => kind === 'write-leaf')).toHaveLength(3);
+});

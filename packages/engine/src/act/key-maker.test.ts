@@ -1,0 +1,42 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { generateKey, type KeyAlgorithm, type KeyPair } from '@handover/core';
+import { expect, test } from 'vitest';
+import { keyMaker } from '../index.ts';
+
+test('the costly keys of one namespace wait behind each other, and nothing else waits behind them', async () => {
+  const made: string[] = [];
+  const ends: (() => void)[] = [];
+  const pair = generateKey('ECDSA-P256');
+  const keys = keyMaker(async (algorithm): Promise<KeyPair> => {
+    if (algorithm === 'RSA-4096') await new Promise<void>((resolve) => ends.push(resolve));
+    return pair;
+  });
+  const ask = async (share: string, algorithm: KeyAlgorithm): Promise<void> => {
+    await keys(algorithm, share);
+    made.push(`${share} ${algorithm}`);
+  };
+  const heavy = Array.from({ length: 5 }, () => ask('evil', 'RSA-4096'));
+  await ask('prod', 'ECDSA-P256');
+  await ask('prod', 'RSA-2048');
+  expect(made).toEqual(['prod ECDSA-P256', 'prod RSA-2048']);
+  expect(ends).toHaveLength(1);
+  while (made.length < 7) {
+    ends.shift()?.();
+    await new Promise(setImmediate);
+  }
+  await Promise.all(heavy);
+});
+
+test('a key of 4,096 bits is made while the process does other things', async () => {
+  const delay = monitorEventLoopDelay({ resolution: 5 });
+  delay.enable();
+  // It measures from one turn of the loop to the next, so there has to be one before and one after.
+  const turned = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 50));
+  await turned();
+  const keys = keyMaker();
+  await Promise.all([keys('RSA-4096', 'a'), keys('RSA-4096', 'b')]);
+  await turned();
+  delay.disable();
+  // Made here, one after the other, they take seconds.
+  expect(delay.max / 1e6).toBeLessThan(500);
+});

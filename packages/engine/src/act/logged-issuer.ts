@@ -1,0 +1,73 @@
+import type { LeafWrite, Swap } from '@handover/core';
+import type { Certificate } from '@handover/material';
+import { type Circumstances, entryOf, objectOf } from '../ledger/entry.ts';
+import type { Asker } from '../ledger/issued-entry.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { idOf } from '../look/catalogue.ts';
+import type { Issuer } from '../look/home.ts';
+import type { Sight } from '../observe/observe.ts';
+import { askerOfStep } from './asker.ts';
+
+/** The same issuer, which hands out nothing that was not written down first. */
+export const loggedIssuer = (
+  issuer: Issuer,
+  ledger: Ledger | undefined,
+  sight: Sight,
+  action: Swap | LeafWrite,
+  now: Sight['now'],
+): Issuer => {
+  if (ledger === undefined) return issuer;
+  const { id } = sight.duties;
+  const minted = new Map<string, number>();
+  const numberOf = ({ fingerprint }: Certificate): number =>
+    minted.get(fingerprint) ??
+    sight.record?.state.generations.find(({ anchors }) =>
+      anchors.some((anchor) => anchor.fingerprint === fingerprint),
+    )?.number ??
+    0;
+  const forAuthority = () => {
+    const askedBy = action.kind === 'write-leaf' ? undefined : askerOf(ledger, sight, action);
+    return {
+      for: objectOf('Authority', id, ledger.known({ kind: 'Authority', id }).uid),
+      ...(askedBy === undefined ? {} : { askedBy }),
+    };
+  };
+  const write = (certificate: Certificate, rest: Omit<Circumstances, 'authority' | 'why'>): Promise<void> =>
+    ledger.issued(entryOf(certificate, now, { ...rest, authority: id, why: action.why }));
+  return {
+    ca: async (asked) => {
+      const made = await issuer.ca(asked);
+      minted.set(made.certificate.fingerprint, asked.generation);
+      await write(made.certificate, { kind: 'ca', generation: asked.generation, ...forAuthority() });
+      return made;
+    },
+    cross: async (asked) => {
+      const made = await issuer.cross(asked);
+      const [generation, certifies] = [numberOf(asked.by.certificate), numberOf(asked.subject)];
+      await write(made, { kind: 'cross', generation, certifies, ...forAuthority() });
+      return made;
+    },
+    leaf: async (asked) => {
+      const made = await issuer.leaf(asked);
+      const leaf = idOf(asked.leaf);
+      const { uid, askedBy } = ledger.known({ kind: 'Leaf', id: leaf });
+      await write(made.certificate, {
+        kind: 'leaf',
+        generation: numberOf(asked.by.certificate),
+        for: objectOf('Leaf', leaf, uid),
+        askedBy: { via: 'resource', ...askedBy },
+      });
+      return made;
+    },
+  };
+};
+
+/** A step that goes on with a rotation was asked for when that began: the request itself may be gone by now. */
+const askerOf = (ledger: Ledger, sight: Sight, swap: Swap): Asker | undefined => {
+  const { record } = sight;
+  const rotation = record?.state.ids.at(-1);
+  return (
+    askerOfStep((asked) => ledger.known(asked), sight, swap) ??
+    record?.history?.findLast((step) => step.step === 'mint' && step.rotation === rotation)?.askedBy
+  );
+};

@@ -1,0 +1,45 @@
+import type { Catalogue } from '../look/catalogue.ts';
+import type { Home, ObjectId } from '../look/home.ts';
+import { keepFiles } from './keep-files.ts';
+import { PLATFORM_KEYS } from './part-files.ts';
+
+/** What a workload would have to ask the API server for at its start. */
+export interface PlatformFacts {
+  readonly platform: 'openshift' | 'kubernetes';
+  readonly kubernetesVersion: string;
+  /** undefined: there is none, or it may not be seen. */
+  readonly openShiftVersion: string | undefined;
+}
+
+const CONFIG_MAP = 'handover-platform';
+/** On a namespace: its workloads want to know, TLSProfile or not. */
+export const PLATFORM_LABEL = 'handover.dev/platform-facts';
+
+export const platformObjectIn = (namespace: string): ObjectId =>
+  `${namespace}/configmaps/${CONFIG_MAP}/${PLATFORM_KEYS[0]}`;
+
+/** Namespaces that are told: those with a TLSProfile, and those whose label asks. */
+export const toldOfPlatform = ({
+  tlsProfiles,
+  namespaces,
+}: Pick<Catalogue, 'tlsProfiles' | 'namespaces'>): readonly string[] => {
+  const asking = [...namespaces].filter(([, labels]) => labels[PLATFORM_LABEL] === 'true');
+  return [
+    ...new Set([...tlsProfiles.map(({ metadata }) => metadata.namespace), ...asking.map(([name]) => name)]),
+  ].sort();
+};
+
+/** The facts as environment: exactly "true" is true. */
+export const environmentOf = (facts: PlatformFacts): Readonly<Record<string, string>> => {
+  const { platform, kubernetesVersion, openShiftVersion } = facts;
+  return {
+    HANDOVER_PLATFORM: platform,
+    IS_OPENSHIFT: String(platform === 'openshift'),
+    KUBERNETES_VERSION: kubernetesVersion,
+    ...(openShiftVersion === undefined ? {} : { OPENSHIFT_VERSION: openShiftVersion }),
+  };
+};
+
+/** Keeps the facts in one namespace. True when they had to be written. */
+export const keepPlatformFacts = (home: Home, namespace: string, facts: PlatformFacts): Promise<boolean> =>
+  keepFiles(home, platformObjectIn(namespace), environmentOf(facts));

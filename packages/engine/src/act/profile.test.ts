@@ -1,0 +1,226 @@
+import { createHash } from 'node:crypto';
+import type { ProfileWorkload, TlsProfile } from '@handover/core';
+import { HandoverError, instant } from '@handover/material';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { catalogue, World } from '../../test/world.ts';
+import {
+  type ClusterProfile,
+  environmentOf,
+  type Home,
+  keepPlatformFacts,
+  keepProfile,
+  reconcileProfile,
+  toldOfPlatform,
+} from '../index.ts';
+
+const ID = 'default/configmaps/p/profile.json';
+const yaml = (spec: string, namespace = 'default'): string =>
+  `{apiVersion: handover.dev/v1alpha1, kind: TLSProfile, metadata: {name: p, namespace: ${namespace}}, spec: ${spec}}`;
+const profile = (spec: string): TlsProfile => {
+  const [found] = catalogue(yaml(spec)).tlsProfiles;
+  if (found === undefined) throw new Error('no profile');
+  return found;
+};
+const MODERN = profile('{type: Modern}');
+const INTERMEDIATE = profile('{type: Intermediate}');
+
+let world: World;
+/** One workload on a platform, and every stamp it got. */
+let workload: ProfileWorkload & { version: string };
+let stamps: string[];
+let cluster: ClusterProfile;
+let remembered: string | undefined;
+const home = (): Home => ({
+  ...world.home,
+  profiles: {
+    cluster: async () => cluster,
+    workloads: () => [workload],
+    stamp: async (_, __, hash) => {
+      stamps.push(hash);
+      workload = { ...workload, stamp: hash };
+    },
+    remembered: () => remembered,
+  },
+});
+beforeEach(() => {
+  world = new World();
+  stamps = [];
+  remembered = undefined;
+  cluster = { found: {} };
+  workload = {
+    id: 'Deployment default/web',
+    version: '1',
+    reload: 'unknown',
+    stamp: undefined,
+    createdAt: instant(0),
+    pods: [instant(0)],
+    rolling: false,
+  };
+});
+const hashOf = async (): Promise<string> =>
+  createHash('sha256')
+    .update((await world.object(ID)).data['profile.json'] ?? '')
+    .digest('hex');
+
+describe('A TLSProfile', () => {
+  test('becomes files, is restored after an edit of any of them, and is not written twice', async () => {
+    await keepProfile(world.home, MODERN);
+    const { data, version } = await world.object(ID);
+    expect(Object.keys(data)).toEqual([
+      'profile.json',
+      'openssl.cnf',
+      'node.json',
+      'go.json',
+      'nginx.conf',
+      'envoy.yaml',
+    ]);
+    expect(JSON.parse(data['profile.json'] ?? '')).toMatchObject({ minTLSVersion: 'VersionTLS13' });
+    await keepProfile(world.home, MODERN);
+    expect((await world.object(ID)).version).toBe(version);
+    for (const file of ['profile.json', 'nginx.conf']) {
+      const { record } = await world.object(ID);
+      world.objects.put(ID, { data: { ...data, [file]: 'x' }, ...(record === undefined ? {} : { record }) });
+      await keepProfile(world.home, MODERN);
+      expect((await world.object(ID)).data).toEqual(data);
+    }
+  });
+
+  test('that cannot be honoured leaves the files as they are', async () => {
+    await keepProfile(world.home, MODERN);
+    const before = await world.object(ID);
+    await expect(keepProfile(world.home, profile('{type: OpenShift}'))).rejects.toMatchObject({
+      code: 'TLS_PROFILE_NOT_HERE',
+    });
+    const nonsense = profile('{type: Custom, custom: {ciphers: [NONSENSE]}}');
+    await expect(keepProfile(world.home, nonsense)).rejects.toMatchObject({ code: 'TLS_PROFILE_NO_CIPHER' });
+    expect(await world.object(ID)).toEqual(before);
+  });
+
+  test('rolls nobody at its first install, and each workload once per change, after the write', async () => {
+    await reconcileProfile(home(), INTERMEDIATE);
+    await reconcileProfile(home(), INTERMEDIATE);
+    world.now = instant(world.now + 3_600_000);
+    await reconcileProfile(home(), INTERMEDIATE);
+    expect(stamps).toEqual([]);
+    const written = await reconcileProfile(home(), MODERN);
+    expect(written.plan.actions.map(({ kind }) => kind)).toEqual(['write-profile']);
+    world.now = instant(world.now + 3_600_000);
+    for (let pass = 0; pass < 5; pass++) await reconcileProfile(home(), MODERN);
+    expect(stamps).toEqual([await hashOf()]);
+  });
+
+  test('that was put right after an edit restarts nobody', async () => {
+    await reconcileProfile(home(), INTERMEDIATE);
+    await reconcileProfile(home(), MODERN);
+    world.now = instant(world.now + 3_600_000);
+    await reconcileProfile(home(), MODERN);
+    // A workload of later, which started with what is there.
+    workload = { ...workload, stamp: undefined, createdAt: world.now, pods: [world.now] };
+    const { record, data } = await world.object(ID);
+    if (record === undefined) throw new Error('no record');
+    world.now = instant(world.now + 3_600_000);
+    world.objects.put(ID, { data: { ...data, 'profile.json': '{}' }, record });
+    for (let pass = 0; pass < 3; pass++) {
+      await reconcileProfile(home(), MODERN);
+      world.now = instant(world.now + 3_600_000);
+    }
+    expect((await world.object(ID)).data).toEqual(data);
+    expect(stamps).toHaveLength(1);
+  });
+
+  test('that was put right before everybody was rolled still rolls them', async () => {
+    await reconcileProfile(home(), INTERMEDIATE);
+    await reconcileProfile(home(), MODERN);
+    const { record, data } = await world.object(ID);
+    if (record === undefined) throw new Error('no record');
+    world.objects.put(ID, { data: { ...data, 'nginx.conf': 'x' }, record });
+    for (let pass = 0; pass < 3; pass++) {
+      await reconcileProfile(home(), MODERN);
+      world.now = instant(world.now + 3_600_000);
+    }
+    expect(stamps).toHaveLength(1);
+  });
+
+  test('whose object was deleted while it changed still rolls who runs with the old one', async () => {
+    const { hash } = await reconcileProfile(home(), INTERMEDIATE);
+    remembered = hash;
+    world = new World();
+    await reconcileProfile(home(), MODERN);
+    world.now = instant(world.now + 3_600_000);
+    await reconcileProfile(home(), MODERN);
+    expect(stamps).toEqual([await hashOf()]);
+  });
+
+  test('of type OpenShift follows the platform, and says why it cannot', async () => {
+    const follows = profile('{type: OpenShift}');
+    expect((await reconcileProfile(home(), follows)).resolved).toMatchObject({
+      profile: { type: 'Intermediate', minTLSVersion: 'VersionTLS12' },
+    });
+    const before = await world.object(ID);
+    const missing = new HandoverError('TLS_PROFILE_SOURCE_MISSING', 'no such API; name a profile');
+    for (const bad of [
+      { missing },
+      { found: { type: 'Bogus' } },
+      { found: { type: 'Custom' } },
+      { found: { type: 'Custom', custom: { ciphers: ['X', 'Y'], minTLSVersion: 'VersionTLS12' } } },
+      { found: { type: 'Custom', custom: { ciphers: [], minTLSVersion: 'VersionTLS99' } } },
+    ]) {
+      cluster = bad;
+      expect((await reconcileProfile(home(), follows)).resolved).toBeInstanceOf(HandoverError);
+      expect(await world.object(ID)).toEqual(before);
+    }
+    cluster = { found: { type: 'Modern' } };
+    await reconcileProfile(home(), follows);
+    expect((await world.object(ID)).data['profile.json']).toContain('VersionTLS13');
+  });
+
+  test('by name is nothing to warn of, whatever this OpenSSL lacks; a name that nobody knows is', async () => {
+    for (const type of ['Old', 'Intermediate', 'Modern'])
+      expect((await reconcileProfile(home(), profile(`{type: ${type}}`))).resolved).toMatchObject({
+        warnings: [],
+      });
+    const { resolved } = await reconcileProfile(
+      home(),
+      profile(
+        '{type: Custom, custom: {ciphers: [ECDHE-RSA-AES128-GCM-SHA256, MADE-UP], groups: [X25519, odd]}}',
+      ),
+    );
+    expect(resolved).toMatchObject({
+      warnings: [
+        { message: 'ciphers not supported here: MADE-UP' },
+        { message: 'groups not supported here: odd' },
+      ],
+    });
+  });
+});
+
+describe('Platform facts', () => {
+  test('are environment, and exactly "true" is true', () => {
+    const facts = { kubernetesVersion: 'v1.36.4', openShiftVersion: undefined } as const;
+    expect(environmentOf({ ...facts, platform: 'kubernetes' })).toEqual({
+      HANDOVER_PLATFORM: 'kubernetes',
+      IS_OPENSHIFT: 'false',
+      KUBERNETES_VERSION: 'v1.36.4',
+    });
+    expect(environmentOf({ ...facts, platform: 'openshift', openShiftVersion: '4.20.1' })).toMatchObject({
+      IS_OPENSHIFT: 'true',
+      OPENSHIFT_VERSION: '4.20.1',
+    });
+  });
+
+  test('go where a TLSProfile is, and where a label asks for them', () => {
+    const { tlsProfiles } = catalogue(`${yaml('{}', 'shop')}`);
+    const namespaces = new Map([
+      ['asks', { 'handover.dev/platform-facts': 'true' }],
+      ['no', { 'handover.dev/platform-facts': 'yes' }],
+    ]);
+    expect(toldOfPlatform({ tlsProfiles, namespaces })).toEqual(['asks', 'shop']);
+  });
+
+  test('are written once, and again when somebody changed them', async () => {
+    const facts = { platform: 'kubernetes', kubernetesVersion: 'v1', openShiftVersion: undefined } as const;
+    expect(await keepPlatformFacts(world.home, 'shop', facts)).toBe(true);
+    expect(await keepPlatformFacts(world.home, 'shop', facts)).toBe(false);
+    expect(await keepPlatformFacts(world.home, 'shop', { ...facts, kubernetesVersion: 'v2' })).toBe(true);
+  });
+});

@@ -1,0 +1,143 @@
+import { getCurves, hash } from 'node:crypto';
+import { getCiphers } from 'node:tls';
+import { type ProfileHeld, type ProfilePlan, planProfile, type TlsProfile } from '@handover/core';
+import {
+  HandoverError,
+  OFTEN_MISSING,
+  type ResolvedTlsProfile,
+  resolveTlsProfile,
+  type TlsSupport,
+  tlsProfileFiles,
+} from '@handover/material';
+import { profileObjectOf } from '../look/catalogue.ts';
+import type { ClusterProfile, Home, ObjectRecord, StoredObject } from '../look/home.ts';
+import { digestOf } from '../look/stored-object.ts';
+import { holds, obstacleError } from './keep-files.ts';
+
+/**
+ * What this process's OpenSSL has. node:crypto lists only the curves of ECDSA; X25519 and X448 are in every build. Whoever only
+ * hands a profile on says nothing of what workloads may well have.
+ */
+export const localTlsSupport = (): TlsSupport => ({
+  ciphers: getCiphers(),
+  groups: [...getCurves(), 'X25519', 'X448'],
+  elsewhere: OFTEN_MISSING,
+});
+
+/** What a profile comes to here, or a refusal. `cluster`: what the platform asks for; undefined: this home has no platform. */
+export const resolveProfile = (
+  profile: TlsProfile,
+  cluster: ClusterProfile | undefined,
+): ResolvedTlsProfile => {
+  const { type, custom } = profile.spec;
+  if (type !== 'OpenShift') return resolveTlsProfile({ type, custom }, localTlsSupport());
+  if (cluster === undefined) {
+    throw new HandoverError(
+      'TLS_PROFILE_NOT_HERE',
+      `TLSProfile ${profile.metadata.name} follows OpenShift, which only the Kubernetes home can; name a profile`,
+      { path: profile.metadata.name },
+    );
+  }
+  if ('missing' in cluster) throw cluster.missing;
+  return resolveTlsProfile(cluster.found, localTlsSupport());
+};
+
+/** What came of one look at a TLSProfile. */
+export interface ProfileOutcome {
+  /** What the profile comes to; a refusal: it cannot be honoured, or its source is not known. */
+  readonly resolved: ResolvedTlsProfile | HandoverError;
+  readonly plan: ProfilePlan;
+  /** Hash of what is written, once the plan is carried out. */
+  readonly hash: string | undefined;
+  readonly obstacle: string | undefined;
+}
+
+const MOST_ROLLOUTS = 3;
+
+const resolvedOr = async (home: Home, profile: TlsProfile): Promise<ResolvedTlsProfile | HandoverError> => {
+  try {
+    const cluster = profile.spec.type === 'OpenShift' ? await home.profiles?.cluster() : undefined;
+    return resolveProfile(profile, cluster);
+  } catch (error) {
+    if (error instanceof HandoverError) return error;
+    throw error;
+  }
+};
+
+const hashOf = (data: StoredObject['data']): string | undefined =>
+  data['profile.json'] === undefined ? undefined : hash('sha256', data['profile.json'], 'hex');
+
+const heldIn = (stored: StoredObject | undefined): ProfileHeld | undefined => {
+  const { record, data } = stored ?? {};
+  if (record === undefined || data === undefined) return undefined;
+  const held = record.profile ?? { hash: hashOf(data) ?? '', replacedOne: false };
+  return { ...held, changedAt: record.changedAt, intact: hashOf(data) === held.hash };
+};
+
+/** Reads, plans, acts: writes the files of a profile, or stamps who has to read them anew. */
+export async function reconcileProfile(home: Home, profile: TlsProfile): Promise<ProfileOutcome> {
+  const id = profileObjectOf(profile);
+  const resolved = await resolvedOr(home, profile);
+  const refused = resolved instanceof HandoverError;
+  const files = refused ? undefined : tlsProfileFiles(resolved);
+  const stored = await home.objects.read(id);
+  const held = heldIn(stored);
+  const workloads = home.profiles?.workloads(profile) ?? [];
+  const plan = planProfile(
+    {
+      wanted: refused ? undefined : resolved.hash,
+      held,
+      written: files !== undefined && holds(stored, files),
+      obstacle: stored?.obstacle,
+      workloads,
+      clockSteadySince: home.clock.steadySince(),
+    },
+    { cacheLag: home.facts.cacheLag, maxConcurrentRollouts: MOST_ROLLOUTS },
+    home.clock.now(),
+  );
+  let written = held?.intact === true ? held.hash : undefined;
+  for (const action of plan.actions) {
+    if (action.kind === 'stamp-profile') {
+      const version = workloads.find((workload) => workload.id === action.consumer)?.version;
+      if (version === undefined) throw new TypeError(`${action.consumer} has a workload without a version`);
+      await home.profiles?.stamp(action.consumer, version, action.hash);
+    } else if (files !== undefined) {
+      const before = held ?? heldBefore(home.profiles?.remembered(profile));
+      await home.objects.write(id, stored?.version, (at) => ({
+        data: files,
+        record: recordOf(files, action.hash, before, held === undefined ? undefined : stored?.record, at),
+      }));
+      written = action.hash;
+    }
+  }
+  return { resolved, plan, hash: written, obstacle: stored?.obstacle };
+}
+
+/** An object that somebody deleted held what the profile's status says. */
+const heldBefore = (remembered: string | undefined): Pick<ProfileHeld, 'hash' | 'replacedOne'> | undefined =>
+  remembered === undefined ? undefined : { hash: remembered, replacedOne: false };
+
+const recordOf = (
+  data: StoredObject['data'],
+  wanted: string,
+  before: Pick<ProfileHeld, 'hash' | 'replacedOne'> | undefined,
+  record: ObjectRecord | undefined,
+  at: ObjectRecord['changedAt'],
+): ObjectRecord => {
+  const same = before?.hash === wanted;
+  return {
+    digest: digestOf(data),
+    revisions: {},
+    anchors: [],
+    // Since when it holds this profile: that it was put right in between restarts nobody.
+    changedAt: same ? (record?.changedAt ?? at) : at,
+    profile: { hash: wanted, replacedOne: before !== undefined && (!same || before.replacedOne) },
+  };
+};
+
+/** As `reconcileProfile`, for whoever has no other place to say what is in the way. */
+export async function keepProfile(home: Home, profile: TlsProfile): Promise<void> {
+  const { resolved, obstacle } = await reconcileProfile(home, profile);
+  if (resolved instanceof HandoverError) throw resolved;
+  if (obstacle !== undefined) throw obstacleError(profileObjectOf(profile), obstacle);
+}

@@ -1,0 +1,41 @@
+import type { TrustBundle } from '@handover/core';
+import { bundleOf, HandoverError } from '@handover/material';
+import { type Catalogue, targetsOf } from '../look/catalogue.ts';
+import type { Home } from '../look/home.ts';
+import { extrasOf } from '../look/shared-bundles.ts';
+import { bundleKeyOf } from '../look/stored-object.ts';
+import { keepFiles } from './keep-files.ts';
+
+/** TrustBundles without an authority have no rotation: their sources are simply copied. */
+export const isStatic = (bundle: TrustBundle): boolean =>
+  bundle.spec.sources.every((source) => source.authority === undefined);
+
+export async function reconcileStaticBundle(
+  home: Home,
+  catalogue: Catalogue,
+  bundle: TrustBundle,
+): Promise<boolean> {
+  const { certificates, missing } = await extrasOf(home, bundle, undefined);
+  if (missing !== undefined) {
+    throw new HandoverError(
+      'SOURCE_MISSING',
+      `TrustBundle ${bundle.metadata.name}: ${missing}; its targets stay as they are`,
+      { path: bundle.metadata.name, retry: 'later' },
+    );
+  }
+  const { pem } = bundleOf(certificates);
+  let wrote = false;
+  const failures: HandoverError[] = [];
+  for (const id of targetsOf(bundle, catalogue)) {
+    try {
+      wrote = (await keepFiles(home, id, { [bundleKeyOf(id)]: pem })) || wrote;
+    } catch (error) {
+      // A target that cannot be written does not hold up the others.
+      if (!(error instanceof HandoverError)) throw error;
+      failures.push(error);
+    }
+  }
+  const [first] = failures;
+  if (first !== undefined) throw first;
+  return wrote;
+}

@@ -1,0 +1,112 @@
+import { applyTransition, type Made, SKEW, type Swap } from '@handover/core';
+import { after, type Certificate, instant } from '@handover/material';
+import { withStep } from '../ledger/history.ts';
+import type { AuthorityRecord, Home } from '../look/home.ts';
+import { anchorOf } from '../look/responsibilities.ts';
+import { SealKey } from '../look/seal.ts';
+import type { Sight } from '../observe/observe.ts';
+import { issuerOf, signerOf } from './act.ts';
+import { stepOf } from './history-step.ts';
+
+/** Which generation a swap creates, and which cross-certificate it needs. */
+const neededBy = (
+  swap: Swap,
+): { mint: number | undefined; cross: { of: number; by: number } | undefined } => {
+  switch (swap.kind) {
+    case 'mint':
+      return { mint: swap.adoptsKey === true ? undefined : swap.generation, cross: undefined };
+    case 'activate':
+      return {
+        mint: undefined,
+        cross: swap.crossBy === undefined ? undefined : { of: swap.generation, by: swap.crossBy },
+      };
+    case 'distrust': {
+      const { replacement } = swap;
+      if (replacement === undefined) return { mint: undefined, cross: undefined };
+      const { generation, minted, crossBy } = replacement;
+      return {
+        mint: minted ? generation : undefined,
+        cross: crossBy === undefined ? undefined : { of: generation, by: crossBy },
+      };
+    }
+    case 'retire':
+    case 'distrust-done':
+      return { mint: undefined, cross: undefined };
+    default:
+      return swap satisfies never;
+  }
+};
+
+/**
+ * One compare-and-swap of the authority: keys and signatures are made here, and are durable before anything derived from
+ * them is written. Keys of generations that are no longer listed are left out of the very same write.
+ */
+export async function swapAuthority(home: Home, sight: Sight, swap: Swap): Promise<void> {
+  const { duties, record } = sight;
+  const { mint, cross } = neededBy(swap);
+  const at = home.clock.now();
+  // A distrust does not wait for a doubted clock: what it makes is valid by what the clock showed before as well.
+  const notBefore = after(instant(Math.min(at, home.clock.doubt?.()?.before ?? at)), -SKEW);
+  const issuer = issuerOf(home, sight, swap);
+  const certificates = new Map<string, Certificate>(record?.certificates);
+  const keys = new Map(record?.keys);
+  let ca: Certificate | undefined;
+  if (mint !== undefined) {
+    const made = await issuer.ca({
+      name: duties.authority.metadata.name,
+      namespace: duties.authority.metadata.namespace,
+      generation: mint,
+      key: duties.authority.spec.key,
+      nameConstraints: duties.authority.spec.nameConstraints,
+      notBefore,
+      notAfter: after(at, duties.policy.lifetime),
+    });
+    ca = made.certificate;
+    certificates.set(ca.fingerprint, ca);
+    keys.set(mint, made.key);
+  }
+  if (swap.kind === 'mint' && swap.adopts !== undefined) {
+    for (const certificate of sight.adoption?.certificates ?? [])
+      certificates.set(certificate.fingerprint, certificate);
+    if (swap.adoptsKey === true && sight.adoption?.key !== undefined)
+      keys.set(swap.generation, sight.adoption.key);
+  }
+  let x: Certificate | undefined;
+  if (cross !== undefined) {
+    const subject = mint === cross.of && ca !== undefined ? ca : signerOf(sight, cross.of).certificate;
+    x = await issuer.cross({
+      subject,
+      by: signerOf(sight, cross.by),
+      notBefore,
+      notAfter: subject.notAfter,
+    });
+    certificates.set(x.fingerprint, x);
+  }
+  const made: Made = {
+    at,
+    ...(ca === undefined ? {} : { ca: anchorOf(ca) }),
+    ...(x === undefined ? {} : { cross: { fingerprint: x.fingerprint, notAfter: x.notAfter } }),
+  };
+  const state = applyTransition(record?.state, swap, made, swap.revision);
+  const sealKey = record?.sealKey ?? SealKey.random(home.random);
+  const history = withStep(record?.history, stepOf(sight, swap, at, home.ledger));
+  await home.authorities.swap(duties.id, swap.expect, only({ state, certificates, keys, sealKey, history }));
+}
+
+/** Drops what the state no longer lists: above all, keys. */
+const only = ({ state, certificates, keys, sealKey, history }: AuthorityRecord): AuthorityRecord => {
+  const listed = new Set([
+    ...state.generations.flatMap(({ anchors }) => anchors.map(({ fingerprint }) => fingerprint)),
+    ...state.crosses.map(({ fingerprint }) => fingerprint),
+  ]);
+  const numbers = new Set(
+    state.generations.filter(({ role }) => role !== 'distrusted').map(({ number }) => number),
+  );
+  return {
+    state,
+    certificates: new Map([...certificates].filter(([fingerprint]) => listed.has(fingerprint))),
+    keys: new Map([...keys].filter(([number]) => numbers.has(number))),
+    sealKey,
+    history,
+  };
+};

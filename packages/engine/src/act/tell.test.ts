@@ -1,0 +1,80 @@
+import { HandoverError } from '@handover/material';
+import { afterAll, expect, test } from 'vitest';
+import { Directories } from '../../test/directories.ts';
+import { MESH } from '../../test/world.ts';
+import { converge, type DirectoryHome, observe, type ReloadHooks } from '../index.ts';
+import type { Duties } from '../look/responsibilities.ts';
+import { tellPrograms } from './tell.ts';
+
+const directories = new Directories();
+afterAll(() => directories.end());
+
+test('programs that take all the time of a pass to be told leave the rest to the next one', async () => {
+  const path = directories.make(
+    MESH.replaceAll('spec: {authority: mesh,', 'spec: {authority: mesh, reload: {command: [x]},'),
+  );
+  const told: string[] = [];
+  const remembered = new Map<string, never>();
+  const home = directories.home(path, undefined, {
+    reloads: {
+      told: async (id) => remembered.get(id),
+      tell: async (id, _leaf, { version }) => {
+        told.push(id);
+        remembered.set(id, { version } as never);
+      },
+    },
+  });
+  const { duties } = await observe(home, home.load(), 'default/mesh');
+  await converge({ ...home, objects: home.objects, reloads: undefined }, home.load(), 'default/mesh');
+  expect(await tellPrograms(home, duties, { budgetMs: 0, atOnce: 1, slowMs: 1_000 })).toEqual([
+    expect.stringMatching(/^default\/secrets\/b and those after it: not told yet/),
+  ]);
+  expect(told).toEqual(['default/secrets/a']);
+  expect(await tellPrograms(home, duties, { budgetMs: 0, atOnce: 1, slowMs: 1_000 })).toEqual([]);
+  expect(told).toEqual(['default/secrets/a', 'default/secrets/b']);
+});
+
+/** Two programs, `a` and `b`, with files that none of them was told of. */
+const untold = async (tell: ReloadHooks['tell']): Promise<{ home: DirectoryHome; duties: Duties }> => {
+  const path = directories.make(
+    MESH.replaceAll('spec: {authority: mesh,', 'spec: {authority: mesh, reload: {command: [x]},'),
+  );
+  const home = directories.home(path, undefined, { reloads: { told: async () => undefined, tell } });
+  const { duties } = await observe(home, home.load(), 'default/mesh');
+  await converge({ ...home, objects: home.objects, reloads: undefined }, home.load(), 'default/mesh');
+  return { home, duties };
+};
+
+test('a program that hangs holds up no other', async () => {
+  let release = (): void => {};
+  const hung = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let heard = (): void => {};
+  const b = new Promise<void>((resolve) => {
+    heard = resolve;
+  });
+  const { home, duties } = await untold(async (id) => (id === 'default/secrets/a' ? hung : heard()));
+  const telling = tellPrograms(home, duties);
+  await b;
+  release();
+  expect(await telling).toEqual([]);
+});
+
+test('a program that failed is told after those that have not been tried, and rests for longer than it took', async () => {
+  const tried: string[] = [];
+  const { home, duties } = await untold(async (id) => {
+    tried.push(id);
+    if (id !== 'default/secrets/a') return;
+    if (tried.length === 1) await new Promise((resolve) => setTimeout(resolve, 50));
+    throw new HandoverError('RELOAD_FAILED', 'no answer');
+  });
+  const one = { budgetMs: 1_000, atOnce: 1, slowMs: 20 };
+  const said = 'default/secrets/a: no answer';
+  expect(await tellPrograms(home, duties, one)).toEqual([said]);
+  expect(await tellPrograms(home, duties, one)).toEqual([said]);
+  expect(tried).toEqual(['default/secrets/a', 'default/secrets/b', 'default/secrets/b']);
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  expect(await tellPrograms(home, duties, one)).toEqual([said]);
+  expect(tried.slice(3)).toEqual(['default/secrets/b', 'default/secrets/a']);
+});

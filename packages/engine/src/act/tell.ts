@@ -1,0 +1,94 @@
+import type { Leaf } from '@handover/core';
+import { HandoverError } from '@handover/material';
+import type { Home, ObjectId, ReloadHooks, StoredObject } from '../look/home.ts';
+import type { Duties } from '../look/responsibilities.ts';
+import { seenAs } from '../look/stored-object.ts';
+import { inParallel } from '../observe/observe.ts';
+
+export interface TellLimits {
+  /** Programs that take long to be told must not keep other authorities waiting: the rest is told at the next pass. */
+  readonly budgetMs: number;
+  /** Told side by side, so that one that hangs holds up no other. */
+  readonly atOnce: number;
+  /** A program that fails within this is tried at each pass. */
+  readonly slowMs: number;
+}
+
+const LIMITS: TellLimits = { budgetMs: 30_000, atOnce: 16, slowMs: 1_000 };
+/** A program that could not be told after a long wait is left alone for this many times as long. */
+const REST = 9;
+
+/** Programs that could not be told, with why, and until when they are left alone, by a clock that nobody sets. */
+const failures = new WeakMap<ReloadHooks, Map<ObjectId, { readonly why: string; readonly until: number }>>();
+
+const failuresOf = (hooks: ReloadHooks): NonNullable<ReturnType<typeof failures.get>> => {
+  const known = failures.get(hooks) ?? new Map();
+  failures.set(hooks, known);
+  return known;
+};
+
+interface Due {
+  readonly id: ObjectId;
+  readonly leaf: Leaf;
+  readonly stored: StoredObject;
+}
+
+const dueFor = async (home: Home, hooks: ReloadHooks, duties: Duties): Promise<readonly Due[]> => {
+  const due: Due[] = [];
+  for (const [id, leaf] of duties.leaves) {
+    if (leaf.spec.reload === undefined) continue;
+    const stored = await home.objects.read(id);
+    // What was never written here is nothing to tell of.
+    if (stored?.record === undefined || (await hooks.told(id))?.version === stored.version) continue;
+    due.push({ id, leaf, stored });
+  }
+  return due;
+};
+
+/** Tells every program whose files are newer than the last time it was told; returns those that could not be. */
+export async function tellPrograms(
+  home: Home,
+  duties: Duties,
+  { budgetMs, atOnce, slowMs }: TellLimits = LIMITS,
+): Promise<readonly string[]> {
+  const { reloads: hooks } = home;
+  if (hooks === undefined) return [];
+  const failed = failuresOf(hooks);
+  const begun = performance.now();
+  const due = await dueFor(home, hooks, duties);
+  const untold: string[] = [];
+  // Those that failed the last time come last.
+  const order = [...due].sort((a, b) => Number(failed.has(a.id)) - Number(failed.has(b.id)));
+  const ready = order.filter(({ id }) => {
+    const last = failed.get(id);
+    if (last === undefined || begun >= last.until) return true;
+    untold.push(last.why);
+    return false;
+  });
+  let told = 0;
+  const late: ObjectId[] = [];
+  await inParallel(ready, atOnce, async ({ id, leaf, stored }) => {
+    const start = performance.now();
+    if (told++ >= atOnce && start >= begun + budgetMs) {
+      late.push(id);
+      return;
+    }
+    try {
+      await hooks.tell(id, leaf, seenAs(id, stored, duties.id, [], home.clock.now()));
+      failed.delete(id);
+    } catch (error) {
+      if (!(error instanceof HandoverError)) throw error;
+      const why = `${id}: ${error.message}`;
+      const end = performance.now();
+      const rest = end - start > slowMs ? REST * (end - start) : 0;
+      failed.set(id, { why, until: end + rest });
+      untold.push(why);
+    }
+  });
+  const [first] = late;
+  if (first !== undefined)
+    untold.push(
+      `${first} and those after it: not told yet, those before took ${budgetMs / 1_000} s; at the next pass`,
+    );
+  return untold;
+}

@@ -1,0 +1,128 @@
+import type { Stamp } from '@handover/core';
+import { duration, HandoverError, second } from '@handover/material';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { catalogue, MESH, World } from '../../test/world.ts';
+import { advance, type CertgenResult, type ConsumerFound, certgen, type Home } from '../index.ts';
+
+const ID = 'default/mesh';
+let world: World;
+beforeEach(() => {
+  world = new World();
+});
+const run = (home: Home, options: Partial<Parameters<typeof certgen>[3]> = {}): Promise<CertgenResult> =>
+  certgen(home, catalogue(MESH), ID, {
+    overwrite: false,
+    ask: async (_authority, id) => void world.rotate.push(id),
+    ...options,
+  });
+const generation = async (): Promise<number | undefined> =>
+  (await world.authorities.load(ID))?.state.lastGeneration;
+
+/** The same home, on which somebody else is faster once: at the first step that is taken. */
+const overtaken = (other: () => Promise<unknown>): Home => {
+  let done = false;
+  return {
+    ...world.home,
+    authorities: {
+      load: (id) => world.authorities.load(id),
+      swap: async (id, expect, record) => {
+        if (!done) {
+          done = true;
+          await other();
+        }
+        await world.authorities.swap(id, expect, record);
+      },
+    },
+  };
+};
+
+describe('Two runs at once', () => {
+  test('that both find nothing make one CA, whether or not they are to overwrite', async () => {
+    for (const overwrite of [false, true]) {
+      world = new World();
+      const late = await run(
+        overtaken(() => run(world.home, { overwrite })),
+        { overwrite },
+      );
+      expect(late).toMatchObject({ phase: 'Stable', written: 0 });
+      expect(await generation()).toBe(1);
+    }
+  });
+
+  test('with the same id rotate once', async () => {
+    await run(world.home);
+    await run(
+      overtaken(() => run(world.home, { rotationId: 'x' })),
+      { rotationId: 'x' },
+    );
+    expect(await generation()).toBe(2);
+  });
+
+  test('lose at most so many races before one gives up, with a code that says to try again', async () => {
+    const home: Home = {
+      ...world.home,
+      authorities: {
+        load: (id) => world.authorities.load(id),
+        swap: async (id) => {
+          throw new HandoverError('CONFLICT', `${id} changed meanwhile`, { retry: 'now' });
+        },
+      },
+    };
+    await expect(run(home)).rejects.toMatchObject({ code: 'CONFLICT', retry: 'now' });
+  });
+});
+
+test('only what is missing is made, and what is always kept is put right', async () => {
+  await run(world.home);
+  const before = await world.object('default/secrets/a');
+  const trust = 'default/configmaps/mesh-trust/ca.crt';
+  for (const id of ['default/secrets/b', trust]) {
+    const { data, record, claim } = await world.object(id);
+    if (record !== undefined)
+      world.objects.put(id, { data: { ...data, 'ca.crt': 'other' }, record, seal: claim?.seal });
+  }
+  expect(await run(world.home)).toMatchObject({ written: 0 });
+  expect(await run(world.home, { keeps: (object) => object === trust })).toMatchObject({ written: 1 });
+  expect((await world.object(trust)).data['ca.crt']).toBe(before.data['ca.crt']);
+  expect((await world.object('default/secrets/b')).data['ca.crt']).toBe('other');
+});
+
+test('a restart that is due as soon as caches have passed is said, until it has been made', async () => {
+  const stamped: Stamp[] = [];
+  const reader: ConsumerFound = {
+    id: 'Deployment default/reader',
+    reload: 'restart',
+    ownersWord: false,
+    blocks: true,
+    presents: ['default/secrets/a'],
+    verifies: ['default/secrets/a'],
+    stripsCross: false,
+    instances: [{ uid: 'pod', createdAt: world.now, ready: true, stamp: undefined, proofs: [] }],
+    workload: { stamp: undefined, rolling: false },
+    workloadVersion: '1',
+  };
+  const home: Home = {
+    ...world.home,
+    facts: { ...world.home.facts, consumersFound: true, cacheLag: duration(10 * second) },
+    evidence: {
+      consumers: async () => [{ ...reader, workload: { stamp: stamped[0], rolling: stamped.length > 0 } }],
+    },
+    rollouts: { stamp: async (_consumer, _version, stamp) => void stamped.push(stamp) },
+  };
+  const instantly = catalogue(MESH.replace('settle: 20s', 'settle: 20s, strategy: Instant'));
+  const again = (rotationId?: string): Promise<CertgenResult> =>
+    certgen(home, instantly, ID, {
+      overwrite: false,
+      rotationId,
+      ask: async (_authority, id) => void world.rotate.push(id),
+    });
+  expect(await again()).toMatchObject({ restartsDue: false });
+  world.pass(60 * second);
+  expect(await again('x')).toMatchObject({ phase: 'Activating', restartsDue: true });
+  expect(stamped).toEqual([]);
+  world.pass(9 * second);
+  expect(await advance(home, instantly, ID)).toMatchObject({ restartsDue: true });
+  world.pass(2 * second);
+  expect(await again('x')).toMatchObject({ restartsDue: false });
+  expect(stamped).toMatchObject([{ trust: 2, issuer: 2 }]);
+});

@@ -1,0 +1,106 @@
+import { type Action, isElsewhere, type Plan, plan, type Swap } from '@handover/core';
+import { HandoverError, type Instant, instant } from '@handover/material';
+import { act } from '../act/act.ts';
+import { fairShare } from '../act/fair-share.ts';
+import { tellPrograms } from '../act/tell.ts';
+import type { Catalogue } from '../look/catalogue.ts';
+import type { AuthorityId, Home } from '../look/home.ts';
+import { inParallel, observe, type Sight } from '../observe/observe.ts';
+import { stands, throughCache } from './through-cache.ts';
+
+export interface Outcome {
+  readonly sight: Sight;
+  readonly plan: Plan;
+  /** When to look again even if nothing is heard; undefined: when something changes. */
+  readonly again: Instant | undefined;
+  /** Programs that could not be told, with the reason. */
+  readonly untold: readonly string[];
+  /** What could not be done in other namespaces, with the reason: nothing here waits for it. */
+  readonly refused: readonly string[];
+}
+
+const CONCURRENT_WRITES = 8;
+
+/** Decides what to do; core's `plan`, unless somebody wants to know what another would do. */
+export type Planner = typeof plan;
+
+/** On what the home has in memory, if that will do; else on what is there. */
+async function decide(
+  home: Home,
+  catalogue: Catalogue,
+  id: AuthorityId,
+  planner: Planner,
+): Promise<Pick<Outcome, 'sight' | 'plan'>> {
+  const on = (sight: Sight): Pick<Outcome, 'sight' | 'plan'> => ({
+    sight,
+    plan: planner(sight.seen, sight.duties.policy, sight.now),
+  });
+  if (home.cached !== undefined) {
+    const first = on(await observe(throughCache(home, home.cached), catalogue, id));
+    if (stands(first.plan)) return first;
+  }
+  return on(await observe(home, catalogue, id));
+}
+
+/** Somebody else was faster: what to do about the rest is seen at the next look, which follows at once. */
+export const isConflict = (error: unknown): boolean =>
+  error instanceof HandoverError && error.code === 'CONFLICT';
+
+const isSwap = (action: Action): action is Swap => 'expect' in action && !('object' in action);
+
+const clockWasSet = (id: AuthorityId): HandoverError =>
+  new HandoverError('CONFLICT', `the clock was set while ${id} was looked at; looking again`, {
+    retry: 'now',
+    path: id,
+  });
+
+/** Soon enough for the reason to be seen and told, while the home remembers it. */
+const REFUSED_AGAIN_MS = 2_000;
+
+/** At once while something was done; what was refused elsewhere is tried again later, so that it keeps nobody busy. */
+const againFor = ({ actions, wakeAt }: Plan, now: Instant, refused: number): Instant | undefined => {
+  if (actions.length > refused) return now;
+  if (refused === 0) return wakeAt;
+  return instant(Math.min(now + REFUSED_AGAIN_MS, wakeAt ?? Number.POSITIVE_INFINITY));
+};
+
+/** Read, plan, act on each, say when to come back. */
+export async function reconcile(
+  home: Home,
+  catalogue: Catalogue,
+  id: AuthorityId,
+  planner: Planner = plan,
+): Promise<Outcome> {
+  const { sight, plan: whole } = await decide(home, catalogue, id, planner);
+  const made =
+    home.fairly === true ? { ...whole, actions: fairShare(whole.actions, sight, home.random) } : whole;
+  const failures: unknown[] = [];
+  const refused: string[] = [];
+  await inParallel(made.actions, CONCURRENT_WRITES, async (action) => {
+    // A CA would be dated by a clock that the plan knows nothing of.
+    if (isSwap(action) && home.clock.steadySince() !== sight.seen.steadySince) {
+      failures.push(clockWasSet(id));
+      return;
+    }
+    // An object that cannot be written does not hold up the others.
+    await act(home, sight, action).catch((error: unknown) => {
+      if (isElsewhere(action) && error instanceof HandoverError) refused.push(error.message);
+      else failures.push(error);
+    });
+  });
+  // Nor does it keep other programs from hearing of theirs.
+  const untold = await tellPrograms(home, sight.duties);
+  if (failures.length > 0) throw failures.find(isConflict) ?? failures[0];
+  const { record } = sight;
+  if (record !== undefined) await home.requests.settle(id, record.state);
+  return { sight, plan: made, untold, refused, again: againFor(made, sight.now, refused.length) };
+}
+
+/** Reconciles until there is nothing to do at this moment. The bound only keeps a bug from spinning for ever. */
+export async function converge(home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Outcome> {
+  for (let pass = 0; ; pass++) {
+    const outcome = await reconcile(home, catalogue, id);
+    // What is refused elsewhere is refused again.
+    if (outcome.plan.actions.length <= outcome.refused.length || pass === 64) return outcome;
+  }
+}

@@ -1,0 +1,137 @@
+import { day } from '@handover/material';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { catalogue, MESH, World } from '../../test/world.ts';
+import { converge, type Home, reconcile, repair, type Sight, sealed } from '../index.ts';
+
+const ID = 'default/mesh';
+const BUNDLES = `
+---
+apiVersion: handover.dev/v1alpha1
+kind: TrustBundle
+metadata: {name: spread}
+spec:
+  sources: [{authority: default/mesh}]
+  targets: [{configMap: {name: one, key: ca.crt}}, {configMap: {name: two, key: ca.crt}}]
+`;
+const RESOURCES = catalogue(MESH + BUNDLES);
+const ONE = 'default/configmaps/one/ca.crt';
+const TWO = 'default/configmaps/two/ca.crt';
+const SECRET = 'default/secrets/a';
+
+let world: World;
+let home: Home;
+let rest: Sight;
+let reads: string[];
+beforeEach(async () => {
+  world = new World();
+  ({ sight: rest } = await converge(world.home, RESOURCES, ID));
+  reads = [];
+  home = {
+    ...world.home,
+    cached: {
+      ...world.home,
+      objects: {
+        ...world.home.objects,
+        read: (id) => {
+          reads.push(id);
+          return world.objects.read(id);
+        },
+        issuedBy: async () => [],
+      },
+    },
+  };
+  world.objects.writes.length = 0;
+});
+
+/** Somebody else's bytes. */
+const spoil = async (id: string, key = 'ca.crt'): Promise<void> => {
+  const { version, data, record } = await world.object(id);
+  if (record === undefined) throw new Error(`${id} is nobody's`);
+  await world.objects.write(id, version, () => ({ data: { ...data, [key]: 'junk' }, record }));
+  world.objects.writes.length = 0;
+};
+
+describe('One bundle that drifted under an authority at rest', () => {
+  test('is written once, to the bytes it had, and nothing else is read', async () => {
+    const before = (await world.object(ONE)).data;
+    await spoil(ONE);
+    expect(await repair(home, rest, [ONE])).toBe(true);
+    expect((await world.object(ONE)).data).toEqual(before);
+    expect(world.objects.writes).toEqual([ONE]);
+    expect(reads).toEqual([ONE]);
+  });
+
+  test('after which a whole look finds nothing to do', async () => {
+    await spoil(ONE);
+    await repair(home, rest, [ONE]);
+    const { plan } = await converge(world.home, RESOURCES, ID);
+    expect(plan.actions).toEqual([]);
+    expect(world.objects.writes).toEqual([ONE]);
+  });
+
+  test('that holds what it should is not written', async () => {
+    expect(await repair(home, rest, [ONE])).toBe(true);
+    expect(world.objects.writes).toEqual([]);
+  });
+
+  test('is left to a whole look once the authority has moved on: its next generation must not go from a bundle', async () => {
+    const alone = catalogue(MESH.split('---')[0] ?? '');
+    const own = 'default/configmaps/mesh-trust/ca.crt';
+    const { sight } = await converge(world.home, alone, ID);
+    world.rotate.push('r1');
+    await reconcile(world.home, alone, ID);
+    expect((await world.authorities.load(ID))?.state.lastGeneration).toBe(2);
+    await spoil(own);
+    expect(await repair(home, sight, [own])).toBe(false);
+    expect(world.objects.writes).toEqual([]);
+  });
+
+  test('is left to a whole look when something else is due by now', async () => {
+    await spoil(ONE);
+    world.pass(80 * day);
+    expect(await repair(home, rest, [ONE])).toBe(false);
+    expect(world.objects.writes).toEqual([]);
+  });
+
+  test('is left to a whole look when it was made by a later authority than ours', async () => {
+    const { version, data, record } = await world.object(ONE);
+    const { sealKey } = (await world.authorities.load(ID)) ?? {};
+    if (record === undefined || sealKey === undefined) throw new Error('nobody');
+    const later = { ...record, revisions: { [ID]: 99 } };
+    await world.objects.write(ONE, version, () => ({
+      data: { ...data, 'ca.crt': 'junk' },
+      record: later,
+      seal: sealed(ONE, later, ID, sealKey),
+    }));
+    world.objects.writes.length = 0;
+    await repair(home, rest, [ONE]);
+    expect(world.objects.writes).toEqual([]);
+  });
+
+  test('is left to a whole look when it has gone', async () => {
+    const gone: Home = {
+      ...home,
+      cached: {
+        ...world.home,
+        objects: { ...world.home.objects, read: async () => undefined, issuedBy: async () => [] },
+      },
+    };
+    expect(await repair(gone, rest, [ONE])).toBe(false);
+    expect(world.objects.writes).toEqual([]);
+  });
+
+  test('does not carry along what has to be decided elsewhere: leaves, and bundles that nobody named', async () => {
+    await spoil(SECRET);
+    expect(await repair(home, rest, [SECRET])).toBe(false);
+    await spoil(TWO);
+    expect(await repair(home, rest, [ONE])).toBe(true);
+    expect(world.objects.writes).toEqual([]);
+  });
+
+  test('is left to a whole look once the clock was set', async () => {
+    await spoil(ONE);
+    const clock = { ...world.home.clock, steadySince: () => world.now };
+    expect(await repair({ ...home, clock }, rest, [ONE])).toBe(false);
+    expect(world.objects.writes).toEqual([]);
+  });
+});

@@ -1,0 +1,54 @@
+import { plan } from '@handover/core';
+import { act } from '../act/act.ts';
+import type { Home, ObjectId, StoredObject } from '../look/home.ts';
+import { believed } from '../look/seal.ts';
+import { seenAs } from '../look/stored-object.ts';
+import { inPlannersOrder, isAnothers, type Sight } from '../observe/observe.ts';
+import { throughCache } from './through-cache.ts';
+
+/** `last` with a few of its objects looked at again; undefined: more has changed than these. */
+async function lookAgain(home: Home, last: Sight, objects: readonly ObjectId[]): Promise<Sight | undefined> {
+  const { duties, record, seen } = last;
+  const now = home.clock.now();
+  const meanwhile = await home.authorities.load(duties.id);
+  if (record === undefined || meanwhile?.state.revision !== record.state.revision) return undefined;
+  if (home.clock.steadySince() !== seen.steadySince) return undefined;
+  const stored = new Map(last.stored);
+  const again = new Map(seen.objects.map((object) => [object.id, object]));
+  const read = new Map<ObjectId, StoredObject>();
+  for (const id of objects) {
+    const found = await home.objects.read(id);
+    if (found === undefined) return undefined;
+    read.set(id, found);
+  }
+  const { declared } = last;
+  const own = { id: duties.id, record };
+  for (const [id, found] of await believed(read, { authorities: home.authorities, declared, own })) {
+    const extras = duties.bundles.get(id);
+    if (extras === undefined || !again.has(id)) return undefined;
+    const known = [...record.certificates.values()];
+    const object = seenAs(id, found, duties.id, known, now, extras.missing ?? found.obstacle);
+    const ordered = inPlannersOrder(object, extras.certificates);
+    again.set(id, isAnothers(id, duties) ? { ...ordered, elsewhere: true } : ordered);
+    stored.set(id, found);
+  }
+  return { ...last, stored, now, seen: { ...seen, objects: [...again.values()] } };
+}
+
+/**
+ * Puts single bundles of an authority at rest right again without looking at all the others, so that what one drift costs does not
+ * grow with the fleet. `last` must be a sight on which there was nothing to do. The planner decides as ever; a plan that is about
+ * anything but these bundles is left to a whole look. Returns whether that was all there was to do.
+ */
+export async function repair(home: Home, last: Sight, objects: readonly ObjectId[]): Promise<boolean> {
+  if (home.cached === undefined) return false;
+  const sight = await lookAgain(throughCache(home, home.cached), last, objects);
+  if (sight === undefined) return false;
+  const { actions } = plan(sight.seen, sight.duties.policy, sight.now);
+  const meant = new Set(objects);
+  for (const action of actions)
+    if (action.kind !== 'write-bundle' || action.expect === undefined || !meant.has(action.object))
+      return false;
+  for (const action of actions) await act(home, sight, action);
+  return true;
+}

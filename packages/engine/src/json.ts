@@ -1,4 +1,0 @@
-export type Json = Readonly<Record<string, unknown>>;
-
-export const isMap = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

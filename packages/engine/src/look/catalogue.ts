@@ -1,0 +1,198 @@
+import type { Authority, Leaf, Resource, TlsProfile, TrustBundle } from '@handover/core';
+import { HandoverError, TLS_PROFILE_FILES } from '@handover/material';
+import type { AuthorityId, ObjectId } from './home.ts';
+
+/** The resources of one home, by kind. */
+export interface Catalogue {
+  readonly authorities: ReadonlyMap<AuthorityId, Authority>;
+  readonly leaves: readonly Leaf[];
+  readonly trustBundles: readonly TrustBundle[];
+  readonly tlsProfiles: readonly TlsProfile[];
+  /** Namespaces with their labels. */
+  readonly namespaces: ReadonlyMap<string, Labels>;
+  /** Where a target lies that is neither a Secret nor a ConfigMap; undefined: this home has no such object. */
+  readonly place?: ((target: Target) => ObjectId | undefined) | undefined;
+  /** Objects that a TrustBundle wants and another resource had first, with the reason, by the bundle's name. */
+  readonly contested?: ReadonlyMap<string, ReadonlyMap<ObjectId, string>> | undefined;
+}
+
+export type Labels = Readonly<Record<string, string>>;
+export type Target = TrustBundle['spec']['targets'][number];
+
+export const idOf = (resource: Authority | Leaf | TlsProfile): string =>
+  `${resource.metadata.namespace}/${resource.metadata.name}`;
+
+/** `namespace/name` of the authority a Leaf or a TrustBundle names. */
+export const authorityRef = (reference: string, namespace: string): AuthorityId =>
+  reference.includes('/') ? reference : `${namespace}/${reference}`;
+
+export const secretOf = (leaf: Leaf): ObjectId =>
+  `${leaf.metadata.namespace}/secrets/${leaf.spec.secretName}`;
+export const ownBundleOf = (authority: Authority): ObjectId =>
+  `${authority.metadata.namespace}/configmaps/${authority.spec.bundle.configMapName}/ca.crt`;
+/**
+ * Whether an object lies outside the authority's namespace, where others write. What has no namespace is the administrators', and in a
+ * home with one owner nothing is another's.
+ */
+export const liesElsewhere = (
+  object: ObjectId,
+  { authority, oneOwner }: { readonly authority: Authority; readonly oneOwner: boolean },
+): boolean => {
+  const [namespace] = object.split('/', 1);
+  return !oneOwner && namespace !== '-' && namespace !== authority.metadata.namespace;
+};
+export const profileObjectOf = (profile: TlsProfile): ObjectId =>
+  `${profile.metadata.namespace}/configmaps/${profile.spec.configMapName}/profile.json`;
+
+interface Selector {
+  readonly matchLabels?: Readonly<Record<string, string>> | undefined;
+  readonly matchExpressions?:
+    | readonly {
+        readonly key: string;
+        readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+        readonly values: readonly string[];
+      }[]
+    | undefined;
+}
+
+/** The one label that every namespace has by itself. */
+export const ownLabels = (namespace: string): Labels => ({ 'kubernetes.io/metadata.name': namespace });
+
+/** Kubernetes' label selectors. */
+export const selects = (selector: Selector, labels: Labels): boolean => {
+  for (const [key, value] of Object.entries(selector.matchLabels ?? {})) {
+    if (labels[key] !== value) return false;
+  }
+  return (selector.matchExpressions ?? []).every(({ key, operator, values }) => {
+    const value = labels[key];
+    switch (operator) {
+      case 'In':
+        return value !== undefined && values.includes(value);
+      case 'NotIn':
+        return value === undefined || !values.includes(value);
+      case 'Exists':
+        return value !== undefined;
+      case 'DoesNotExist':
+        return value === undefined;
+      default:
+        return operator satisfies never;
+    }
+  });
+};
+
+/** Objects a TrustBundle is written to, as far as this home has such objects. */
+export const targetsOf = (
+  bundle: TrustBundle,
+  { namespaces, place, contested }: Pick<Catalogue, 'namespaces' | 'place' | 'contested'>,
+): readonly ObjectId[] => {
+  const taken = contested?.get(bundle.metadata.name);
+  const wanted = bundle.spec.targets.flatMap((target) => {
+    const data = target.configMap ?? target.secret;
+    if (data === undefined) return place?.(target) ?? [];
+    const folder = target.configMap === undefined ? 'secrets' : 'configmaps';
+    return [...namespaces]
+      .filter(([, labels]) => selects(data.namespaceSelector, labels))
+      .map(([namespace]) => `${namespace}/${folder}/${data.name}/${data.key}`);
+  });
+  return taken === undefined ? wanted : wanted.filter((object) => !taken.has(object));
+};
+
+/** What a home knows about the surroundings of its resources. */
+export interface Surroundings {
+  /** Namespaces with their labels. Without them: those that the resources name. */
+  readonly namespaces?: ReadonlyMap<string, Labels> | undefined;
+  readonly place?: Catalogue['place'];
+  /** Told of a resource that is left out because another, earlier one writes the same object. Without it that is an error. */
+  readonly onConflict?: ((resource: Resource, problem: HandoverError) => void) | undefined;
+}
+
+/** Sorts resources by kind, and refuses two that would write the same object. */
+export function catalogueOf(resources: readonly Resource[], around: Surroundings = {}): Catalogue {
+  const { place, onConflict } = around;
+  const authorities = new Map<AuthorityId, Authority>();
+  const leaves: Leaf[] = [];
+  const trustBundles: TrustBundle[] = [];
+  const tlsProfiles: TlsProfile[] = [];
+  const namespaces = around.namespaces ?? namespacesOf(resources);
+  const claims = new Map<string, string>();
+  const contested = new Map<string, ReadonlyMap<ObjectId, string>>();
+  for (const resource of resources) {
+    const objects = objectsOf(resource, { namespaces, place });
+    const who = describe(resource);
+    const taken = new Map<ObjectId, HandoverError>();
+    for (const object of objects) {
+      const problem = takenBefore(claims, object, who);
+      if (problem !== undefined) taken.set(object, problem);
+    }
+    const [problem] = taken.values();
+    if (problem !== undefined) {
+      if (onConflict === undefined) throw problem;
+      // A tenant's resource in one namespace must not keep a bundle from all the others.
+      if (resource.kind === 'TrustBundle')
+        contested.set(resource.metadata.name, new Map([...taken].map(([id, { message }]) => [id, message])));
+      else {
+        onConflict(resource, problem);
+        continue;
+      }
+    }
+    for (const object of objects) if (!taken.has(object)) claim(claims, object, who);
+    if (resource.kind === 'Authority') authorities.set(idOf(resource), resource);
+    else if (resource.kind === 'Leaf') leaves.push(resource);
+    else if (resource.kind === 'TrustBundle') trustBundles.push(resource);
+    else tlsProfiles.push(resource);
+  }
+  return { authorities, leaves, trustBundles, tlsProfiles, namespaces, place, contested };
+}
+
+const describe = (resource: Resource): string =>
+  `${resource.kind} ${resource.kind === 'TrustBundle' ? resource.metadata.name : idOf(resource)}`;
+
+const namespacesOf = (resources: readonly Resource[]): ReadonlyMap<string, Labels> => {
+  const names = resources.flatMap((resource) =>
+    resource.kind === 'TrustBundle' ? [] : [resource.metadata.namespace],
+  );
+  return new Map([...new Set(names)].sort().map((name) => [name, ownLabels(name)]));
+};
+
+/** Objects that a resource has written for it. */
+const objectsOf = (
+  resource: Resource,
+  around: Pick<Catalogue, 'namespaces' | 'place'>,
+): readonly ObjectId[] => {
+  switch (resource.kind) {
+    case 'Leaf':
+      return [secretOf(resource)];
+    case 'Authority':
+      return [ownBundleOf(resource)];
+    case 'TLSProfile':
+      return TLS_PROFILE_FILES.map((file) => `${folderOf(profileObjectOf(resource))}/${file}`);
+    case 'TrustBundle':
+      return targetsOf(resource, around);
+    default:
+      return resource satisfies never;
+  }
+};
+
+const folderOf = (object: ObjectId): string => object.split('/').slice(0, 3).join('/');
+
+/** A Leaf owns its Secret whole, so that a key of it cannot be anybody else's; the same for all webhooks and some of them. */
+const takenBefore = (
+  claims: ReadonlyMap<string, string>,
+  object: ObjectId,
+  who: string,
+): HandoverError | undefined => {
+  const folder = folderOf(object);
+  const taken = claims.get(object) ?? (object === folder ? claims.get(`${folder}/`) : claims.get(folder));
+  if (taken === undefined) return undefined;
+  return new HandoverError(
+    'RESOURCE_CONFLICT',
+    `${who} and ${taken} would both write ${object}; give one of them another name`,
+    { path: object },
+  );
+};
+
+const claim = (claims: Map<string, string>, object: ObjectId, who: string): void => {
+  const folder = folderOf(object);
+  claims.set(object, who);
+  if (object !== folder) claims.set(`${folder}/`, who);
+};

@@ -1,0 +1,162 @@
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import type {
+  AuthorityId,
+  AuthorityReader,
+  AuthorityRecord,
+  ObjectId,
+  ObjectRecord,
+  StoredObject,
+} from './home.ts';
+
+const BYTES = 32;
+
+/** Authenticates what is remembered about objects. It lies in an authority's state, and nowhere else. */
+export class SealKey {
+  readonly #bytes: Buffer;
+
+  private constructor(bytes: Uint8Array) {
+    this.#bytes = Buffer.from(bytes);
+  }
+
+  static random(random: (bytes: number) => Uint8Array): SealKey {
+    return new SealKey(random(BYTES));
+  }
+
+  /** Undefined: this is no such key. */
+  static parse(text: string): SealKey | undefined {
+    const bytes = Buffer.from(text, 'base64url');
+    return bytes.length === BYTES ? new SealKey(bytes) : undefined;
+  }
+
+  /** For a state from before there were seals: the same state always gives the same key. */
+  static derivedFrom(secret: string): SealKey {
+    return new SealKey(new Uint8Array(hkdfSync('sha256', secret, '', 'handover seal key', BYTES)));
+  }
+
+  export(): string {
+    return this.#bytes.toString('base64url');
+  }
+
+  mac(text: string): string {
+    return createHmac('sha256', this.#bytes).update(text).digest('base64url');
+  }
+
+  matches(text: string, mac: string): boolean {
+    const [given, own] = [Buffer.from(mac), Buffer.from(this.mac(text))];
+    return given.length === own.length && timingSafeEqual(given, own);
+  }
+
+  toJSON(): string {
+    return '[seal key]';
+  }
+}
+
+/** Proof that the keeper of an authority's state wrote this record for this object. */
+export interface Seal {
+  readonly by: AuthorityId;
+  readonly mac: string;
+  /** Of other authorities that share the object: a record outlives the state of the one that wrote it last. */
+  readonly also?: Readonly<Record<AuthorityId, string>> | undefined;
+}
+
+/** What a seal is made over: bound to the object, so that a record copied to another one is worth nothing. */
+export const sealedText = (id: ObjectId, record: ObjectRecord): string => `${id}\n${JSON.stringify(record)}`;
+
+export const sealed = (
+  id: ObjectId,
+  record: ObjectRecord,
+  by: AuthorityId,
+  key: SealKey,
+  others: ReadonlyMap<AuthorityId, SealKey> = new Map(),
+): Seal => {
+  const text = sealedText(id, record);
+  const also = Object.fromEntries([...others].map(([other, one]) => [other, one.mac(text)]));
+  return { by, mac: key.mac(text), ...(others.size === 0 ? {} : { also }) };
+};
+
+const macsIn = ({ by, mac, also = {} }: Seal): readonly (readonly [AuthorityId, string])[] => [
+  [by, mac],
+  ...Object.entries(also),
+];
+
+/** A record as it was stored, with its seal; undefined: it has none. */
+export const claimOf = (
+  record: ObjectRecord | undefined,
+  seal: Seal | undefined,
+): Pick<StoredObject, 'claim'> =>
+  record === undefined || seal === undefined ? {} : { claim: { text: JSON.stringify(record), seal } };
+
+/** As many as a TrustBundle may have sources. */
+const MOST_SEALS = 100;
+
+/** A seal as somebody stored it; undefined: it is none. */
+export const sealIn = (value: unknown): Seal | undefined => {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { by, mac, also } = value as {
+    readonly by?: unknown;
+    readonly mac?: unknown;
+    readonly also?: unknown;
+  };
+  if (typeof by !== 'string' || typeof mac !== 'string') return undefined;
+  if (typeof also !== 'object' || also === null) return { by, mac };
+  const others = Object.entries(also).filter(([, one]) => typeof one === 'string');
+  return { by, mac, also: Object.fromEntries(others.slice(0, MOST_SEALS)) };
+};
+
+const fits = (id: ObjectId, { claim }: StoredObject, keys: ReadonlyMap<AuthorityId, SealKey>): boolean =>
+  claim !== undefined &&
+  macsIn(claim.seal).some(([by, mac]) => keys.get(by)?.matches(`${id}\n${claim.text}`, mac) === true);
+
+/** Keys of authorities other than `known` that sealed one of these objects, as far as they are declared. */
+const otherKeys = async (
+  stored: Iterable<StoredObject>,
+  known: ReadonlyMap<AuthorityId, SealKey>,
+  declared: ReadonlyMap<AuthorityId, unknown>,
+  authorities: AuthorityReader,
+): Promise<ReadonlyMap<AuthorityId, SealKey>> => {
+  const names = new Set(
+    [...stored].flatMap(({ claim }) => (claim === undefined ? [] : macsIn(claim.seal).map(([by]) => by))),
+  );
+  const keys = new Map(known);
+  for (const name of names) {
+    // A name in a claim may be made up: what is not declared is not looked for.
+    if (keys.has(name) || !declared.has(name)) continue;
+    // A state that cannot be read vouches for nothing; its own authority says what is wrong with it.
+    const record = await authorities.load(name).catch(() => undefined);
+    if (record !== undefined) keys.set(name, record.sealKey);
+  }
+  return keys;
+};
+
+export interface Believing {
+  readonly authorities: AuthorityReader;
+  readonly declared: ReadonlyMap<AuthorityId, unknown>;
+  readonly own: { readonly id: AuthorityId; readonly record: AuthorityRecord | undefined };
+}
+
+/**
+ * Objects with the records that can be believed. A record is a claim of anyone who can write its object: without a seal that fits,
+ * nothing in it counts, and the object is looked at as if another program had made it.
+ */
+export async function believed(
+  stored: ReadonlyMap<ObjectId, StoredObject>,
+  { authorities, declared, own: { id, record } }: Believing,
+): Promise<Map<ObjectId, StoredObject>> {
+  const own = new Map(record === undefined ? [] : [[id, record.sealKey] as const]);
+  const keys = await otherKeys(stored.values(), own, declared, authorities);
+  return new Map(
+    [...stored].map(([object, found]) => [
+      object,
+      found.record === undefined || fits(object, found, keys) ? found : withoutRecord(found),
+    ]),
+  );
+}
+
+const stripped = new WeakMap<StoredObject, StoredObject>();
+
+/** The same answer for the same object, by which the engine knows that it has seen it before. */
+const withoutRecord = (stored: StoredObject): StoredObject => {
+  const known = stripped.get(stored) ?? { ...stored, record: undefined };
+  stripped.set(stored, known);
+  return known;
+};

@@ -1,0 +1,81 @@
+import { HandoverError, second } from '@handover/material';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { catalogue, MESH, World } from '../../test/world.ts';
+import { converge, type Home } from '../index.ts';
+
+const ID = 'default/mesh';
+const THEIRS = 'evil/own';
+const SHARED = catalogue(`${MESH.replace('settle: 20s', 'settle: 3m')}---
+apiVersion: handover.dev/v1alpha1
+kind: Authority
+metadata: {name: own, namespace: evil}
+spec: {rotation: {settle: 0s, strategy: Instant}}
+---
+apiVersion: handover.dev/v1alpha1
+kind: TrustBundle
+metadata: {name: all}
+spec:
+  sources: [{authority: default/mesh}, {authority: evil/own}]
+  targets: [{configMap: {name: all}}]
+`);
+
+let world: World;
+beforeEach(async () => {
+  world = new World();
+  for (const id of [ID, THEIRS, ID]) await converge(world.home, SHARED, id);
+});
+
+/** The home, with another answer about the state of the neighbour. */
+const withState = (answer: () => undefined): Home => ({
+  ...world.home,
+  authorities: {
+    load: async (id) => (id === THEIRS ? answer() : world.authorities.load(id)),
+    swap: (...args) => world.authorities.swap(...args),
+  },
+});
+const cas = async (): Promise<number> =>
+  ((await world.object('default/configmaps/all/ca.crt')).data['ca.crt'] ?? '').split('BEGIN CERT').length - 1;
+
+describe('A bundle that two authorities share', () => {
+  test.each([
+    ['STATE_OF_ANOTHER', 'was deleted and made again'],
+    ['STATE_UNREADABLE', 'has a damaged state'],
+  ])('keeps no authority from its work when the other one %s: %s', async (code, why) => {
+    const before = (await world.object('default/secrets/a')).data['tls.crt'];
+    const home = withState(() => {
+      throw new HandoverError(code, why);
+    });
+    world.pass(70 * 86_400 * second); // its own leaf is due
+    await converge(home, SHARED, ID);
+    expect((await world.object('default/secrets/a')).data['tls.crt']).not.toBe(before);
+    expect(await cas()).toBe(2);
+  });
+
+  test('keeps the CAs of one whose state is gone, until its owner has decided', async () => {
+    const home = withState(() => undefined);
+    await converge(home, SHARED, THEIRS);
+    world.rotate.push('r1');
+    await converge(home, SHARED, ID);
+    expect(await cas()).toBe(3);
+  });
+
+  test.each(['a rotation', 'a distrust'])(
+    '%s ends though the other one rotates every minute',
+    async (what) => {
+      const mine = what === 'a rotation' ? { rotate: ['go'], distrust: [] } : { rotate: [], distrust: [1] };
+      const theirs = { rotate: [] as string[], distrust: [] };
+      const home: Home = {
+        ...world.home,
+        requests: { pending: async (id) => (id === THEIRS ? theirs : mine), settle: async () => {} },
+      };
+      for (let minute = 0; minute < 60; minute++) {
+        theirs.rotate.push(`r${minute}`);
+        await converge(home, SHARED, THEIRS);
+        await converge(home, SHARED, ID);
+        world.pass(60 * second);
+      }
+      const { generations } = (await world.authorities.load(ID))?.state ?? {};
+      expect(generations).toMatchObject([{ number: 2, role: 'current' }]);
+    },
+  );
+});

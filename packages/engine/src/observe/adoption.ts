@@ -1,0 +1,144 @@
+import type { Anchor } from '@handover/core';
+import { type Certificate, HandoverError, type Instant, isExpired, PrivateKey } from '@handover/material';
+import { ownBundleOf } from '../look/catalogue.ts';
+import type { ObjectId, ObjectReader, StoredObject } from '../look/home.ts';
+import { anchorOf, type Duties } from '../look/responsibilities.ts';
+import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
+import { whyItCannotSign } from './adoption-trial.ts';
+
+/** CAs that an Authority's owner asked to take over, found where the owner said they are. */
+export interface Adoption {
+  /** Newest first, as in every bundle. */
+  readonly certificates: readonly Certificate[];
+  /** Key of the one CA there is. */
+  readonly key?: PrivateKey | undefined;
+  /** What was asked for and is not there: without it, beginning would leave out a CA that is to be trusted. */
+  readonly missing: readonly Orphaned[];
+}
+
+/** Something that stands in the way of a first generation, and what would free it. */
+interface Orphaned {
+  readonly object: ObjectId;
+  readonly waitsFor: string;
+}
+
+const NOTHING: Adoption = { certificates: [], missing: [] };
+
+const newestFirst = (certificates: Iterable<Certificate>): readonly Certificate[] =>
+  [...new Map([...certificates].map((one) => [one.fingerprint, one])).values()].sort(
+    (a, b) => b.notBefore - a.notBefore || (a.fingerprint < b.fingerprint ? -1 : 1),
+  );
+
+/** Objects that this authority keeps in its own namespace. Nothing that lies elsewhere says what it trusts. */
+const ownObjects = (
+  { authority, leaves }: Duties,
+  stored: ReadonlyMap<ObjectId, StoredObject>,
+): readonly (readonly [ObjectId, StoredObject])[] => {
+  const { namespace } = authority.metadata;
+  const own = ownBundleOf(authority);
+  return [...stored].filter(([id]) => id === own || (leaves.has(id) && id.startsWith(`${namespace}/`)));
+};
+
+const casIn = (id: ObjectId, { data }: StoredObject, now: Instant): readonly Certificate[] =>
+  readableCertificates(data[bundleKeyOf(id)]).filter((one) => one.isCa && !isExpired(one, now));
+
+/** A Secret of a CA: certificate and key, as cert-manager and openssl users keep it. */
+const withKey = (id: ObjectId, { data }: StoredObject, now: Instant): Adoption | undefined => {
+  const [ca] = readableCertificates(data['tls.crt']);
+  const pem = data['tls.key'];
+  if (ca?.isCa !== true || pem === undefined) return undefined;
+  const refuse = (why: string): never => {
+    throw new HandoverError('ADOPT_REFUSED', `${id}: ${why}`, { path: id });
+  };
+  const instead = 'adopt it without its key, by spec.adopt.fingerprints, or begin without it';
+  const key = PrivateKey.parse(pem, `${id}, tls.key`);
+  if (!key.matches(ca)) return refuse('tls.key is not the key of the CA in tls.crt; put the right one there');
+  if (ca.issuerKey !== ca.subjectKey)
+    return refuse(
+      'the CA in tls.crt is signed by another CA, and many programs accept only a root as an anchor; adopt its root by spec.adopt.fingerprints',
+    );
+  const trouble = whyItCannotSign(ca, key, now);
+  if (trouble !== undefined) return refuse(`the CA in tls.crt cannot sign here: ${trouble}; ${instead}`);
+  return { certificates: [ca], key, missing: [] };
+};
+
+/** A neighbour's bundle may hold these too: as many as a handful of CAs takes, and no more. */
+const MOST_CAS = 16;
+const MOST_CHARACTERS = 65_536;
+
+/** The CAs in `ca.crt` of a Secret whose key is not known. */
+const withoutKey = (id: ObjectId, found: StoredObject, now: Instant): Adoption => {
+  const certificates = newestFirst(casIn(id, found, now));
+  const size = certificates.reduce((sum, { pem }) => sum + pem.length, 0);
+  if (certificates.length > MOST_CAS || size > MOST_CHARACTERS)
+    throw new HandoverError(
+      'ADOPT_REFUSED',
+      `${id}: ca.crt holds ${certificates.length} CAs in ${size} characters; at most ${MOST_CAS} in ${MOST_CHARACTERS} can be adopted; name those in use by spec.adopt.fingerprints`,
+      { path: id },
+    );
+  if (certificates.length > 0) return { certificates, missing: [] };
+  const waitsFor =
+    'a CA in the Secret that spec.adopt names: in ca.crt, or in tls.crt beside its key in tls.key, as PEM and not expired; put it there, or correct spec.adopt';
+  return { certificates: [], missing: [{ object: id, waitsFor }] };
+};
+
+/**
+ * What `spec.adopt` of an Authority comes to. Consent is in the spec and names either certificates or an object of the same namespace:
+ * no label, no annotation and no other namespace can add to it.
+ */
+export async function adoptionOf(
+  reader: ObjectReader,
+  duties: Duties,
+  stored: ReadonlyMap<ObjectId, StoredObject>,
+  now: Instant,
+): Promise<Adoption> {
+  const { metadata, spec } = duties.authority;
+  if (spec.adopt?.secret !== undefined) {
+    const id = `${metadata.namespace}/secrets/${spec.adopt.secret}`;
+    const found = stored.get(id) ?? (await reader.read(id));
+    if (found !== undefined) return withKey(id, found, now) ?? withoutKey(id, found, now);
+    // A Secret that one of its own Leaves asks for is made here: there is nothing to take over yet.
+    if (duties.leaves.has(id)) return NOTHING;
+    const waitsFor = 'the Secret that spec.adopt names: create it, or correct spec.adopt';
+    return { certificates: [], missing: [{ object: id, waitsFor }] };
+  }
+  const asked = new Set(spec.adopt?.fingerprints ?? []);
+  if (asked.size === 0) return NOTHING;
+  const found = ownObjects(duties, stored).flatMap(([id, object]) => casIn(id, object, now));
+  const certificates = newestFirst(found.filter(({ fingerprint }) => asked.has(fingerprint)));
+  for (const { fingerprint } of certificates) asked.delete(fingerprint);
+  const object = `${metadata.namespace}/${metadata.name}`;
+  const missing = [...asked].map((fingerprint) => ({
+    object,
+    waitsFor: `the CA ${fingerprint} that spec.adopt names: no bundle and no Leaf's Secret of namespace ${metadata.namespace} holds it; put it there, or correct spec.adopt`,
+  }));
+  return { certificates, missing };
+}
+
+export const anchorsOf = ({ certificates }: Adoption): readonly Anchor[] => certificates.map(anchorOf);
+
+/**
+ * Objects of this authority, in its own namespace, that hold CAs while its state is gone. Beginning anew would replace these CAs in
+ * one go, so that every peer that has not reloaded fails: the owner decides.
+ */
+export const orphanedBy = (
+  duties: Duties,
+  stored: ReadonlyMap<ObjectId, StoredObject>,
+  adoption: Adoption,
+  now: Instant,
+): readonly Orphaned[] => {
+  const adopted = new Set(adoption.certificates.map(({ fingerprint }) => fingerprint));
+  const orphaned = ownObjects(duties, stored).flatMap(([object, found]) => {
+    if (found.obstacle !== undefined) return [];
+    const unknown = casIn(object, found, now).filter(({ fingerprint }) => !adopted.has(fingerprint));
+    if (unknown.length === 0) return [];
+    const list = unknown.map(({ fingerprint }) => fingerprint).join(', ');
+    return [
+      {
+        object,
+        waitsFor: `a decision about the CA that it holds, whose state is not here: restore the state; or set spec.adopt.fingerprints to [${list}] to keep trusting it; or delete the object to begin anew`,
+      },
+    ];
+  });
+  return [...adoption.missing, ...orphaned];
+};

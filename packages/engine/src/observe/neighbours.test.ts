@@ -1,0 +1,86 @@
+import { plan } from '@handover/core';
+import { HandoverError, instant } from '@handover/material';
+import { describe, expect, test } from 'vitest';
+import { catalogue, MESH, World } from '../../test/world.ts';
+import { type Home, type Planner, reconcile, statusOf } from '../index.ts';
+
+const ID = 'default/mesh';
+const THEIRS = 'default/secrets/b';
+
+/** Plans as if `b` lay in another namespace. */
+const planner: Planner = (seen, policy, now) =>
+  plan(
+    seen,
+    {
+      ...policy,
+      leaves: policy.leaves.map((leaf) => (leaf.object === THEIRS ? { ...leaf, elsewhere: true } : leaf)),
+    },
+    now,
+  );
+
+const refusing = (home: Home): Home => ({
+  ...home,
+  objects: {
+    read: (id) => home.objects.read(id),
+    issuedBy: (authority, known) => home.objects.issuedBy(authority, known),
+    write: async (id, expect, make) => {
+      if (id === THEIRS) throw new HandoverError('WRITE_REFUSED', `${id} may not be written`);
+      return home.objects.write(id, expect, make);
+    },
+  },
+});
+
+describe('a write that fails in another namespace', () => {
+  test('is reported, and the authority goes on and tries again later', async () => {
+    const world = new World();
+    const home = refusing(world.home);
+    const pass = () => reconcile(home, catalogue(MESH), ID, planner);
+    await pass();
+    expect((await pass()).refused).toEqual([`${THEIRS} may not be written`]);
+    expect(await world.object('default/secrets/a')).toBeDefined();
+    const { again, refused } = await pass();
+    expect(refused).toHaveLength(1);
+    expect(again).toBe(world.now + 2_000);
+    world.rotate.push('r');
+    expect((await pass()).plan.actions).toMatchObject([{ kind: 'mint' }]);
+  });
+
+  test('fails the pass when it is the authority’s own', async () => {
+    const home = refusing(new World().home);
+    await reconcile(home, catalogue(MESH), ID);
+    await expect(reconcile(home, catalogue(MESH), ID)).rejects.toThrow('may not be written');
+  });
+});
+
+describe('a clock that is set between look and swap', () => {
+  test('dates no CA: it is looked at again', async () => {
+    const world = new World();
+    let looks = 0;
+    const clock = { now: () => world.now, steadySince: () => (++looks > 2 ? instant(5) : undefined) };
+    const home: Home = { ...world.home, clock };
+    await expect(reconcile(home, catalogue(MESH), ID)).rejects.toMatchObject({ code: 'CONFLICT' });
+    expect(await world.authorities.load(ID)).toBeUndefined();
+  });
+});
+
+describe('status', () => {
+  test('says ready, and why it is not', async () => {
+    const world = new World();
+    const look = async () => (await statusOf(world.home, catalogue(MESH))).status.authorities[0];
+    expect(await look()).toMatchObject({ ready: false, notReady: ['its first generation is being made'] });
+    for (let pass = 0; pass < 3; pass++) await reconcile(world.home, catalogue(MESH), ID);
+    expect(await look()).toMatchObject({ ready: true, notReady: [] });
+    const { data, version, record } = await world.object('default/configmaps/mesh-trust/ca.crt');
+    if (record === undefined) throw new TypeError('no record');
+    const other = new World();
+    for (let pass = 0; pass < 2; pass++) await reconcile(other.home, catalogue(MESH), ID);
+    const foreign = (await other.object('default/configmaps/mesh-trust/ca.crt')).data;
+    await world.objects.write('default/configmaps/mesh-trust/ca.crt', version, () => ({
+      data: { ...data, ...foreign },
+      record,
+    }));
+    expect((await look())?.notReady.join()).toMatch(
+      /mesh-trust\/ca.crt refuses the leaf of default\/secrets\/a: /,
+    );
+  });
+});

@@ -1,0 +1,218 @@
+import type { ConsumerSeen, ObjectSeen, Observed } from '@handover/core';
+import { type Certificate, HandoverError, type Instant } from '@handover/material';
+import { type Catalogue, liesElsewhere } from '../look/catalogue.ts';
+import type {
+  AuthorityId,
+  AuthorityRecord,
+  ConsumerFound,
+  Home,
+  ObjectId,
+  StoredObject,
+  Told,
+} from '../look/home.ts';
+import { type Duties, policyFor } from '../look/responsibilities.ts';
+import { believed } from '../look/seal.ts';
+import { extrasFor, keepingUnknown } from '../look/shared-bundles.ts';
+import { seenAs } from '../look/stored-object.ts';
+import { type Adoption, adoptionOf, anchorsOf, orphanedBy } from './adoption.ts';
+
+/** Everything known about one authority at one moment. */
+export interface Sight {
+  readonly duties: Duties;
+  readonly record: AuthorityRecord | undefined;
+  readonly stored: ReadonlyMap<ObjectId, StoredObject>;
+  /** Version of each workload that can be rolled, by consumer: a stamp lands on no other. */
+  readonly workloads: ReadonlyMap<string, string>;
+  readonly seen: Observed;
+  readonly now: Instant;
+  /** CAs to take over, while there is no authority yet. */
+  readonly adoption?: Adoption | undefined;
+  /** Authorities that there are. */
+  readonly declared: Catalogue['authorities'];
+}
+
+/** A promise to reload counts from when the program was told, not from when the file was written. */
+const sinceTold = (seen: ObjectSeen, told: Told | undefined, now: Instant): ObjectSeen => {
+  const toldOf = (fingerprint: string, since: Instant): Instant => {
+    const first = told?.anchors.find((anchor) => anchor.fingerprint === fingerprint)?.since;
+    return first === undefined ? now : (Math.max(since, first) as Instant);
+  };
+  const { leaf } = seen;
+  const issuerTold =
+    leaf !== undefined && told?.issuer?.fingerprint === leaf.issuer ? told.issuer.since : now;
+  return {
+    ...seen,
+    anchors: seen.anchors.map(({ fingerprint, since }) => ({
+      fingerprint,
+      since: toldOf(fingerprint, since),
+    })),
+    changedAt: told?.version === seen.version ? seen.changedAt : now,
+    leaf:
+      leaf === undefined
+        ? undefined
+        : { ...leaf, issuerSince: Math.max(leaf.issuerSince, issuerTold) as Instant },
+  };
+};
+
+/** Own CAs first, as the planner names them; in the file those of authorities listed earlier come before. */
+export const inPlannersOrder = (seen: ObjectSeen, extras: readonly Certificate[]): ObjectSeen => {
+  if (extras.length === 0) return seen;
+  const foreign = new Set(extras.map(({ fingerprint }) => fingerprint));
+  const own = seen.anchors.filter(({ fingerprint }) => !foreign.has(fingerprint));
+  return {
+    ...seen,
+    anchors: [...own, ...seen.anchors.filter(({ fingerprint }) => foreign.has(fingerprint))],
+  };
+};
+
+/** Stands for whoever still serves the leaf of a Secret that nobody asks for any more. */
+const keeperOf = (object: ObjectId, blocks: boolean): ConsumerSeen => ({
+  id: `${object} (no Leaf may have it any more: remove its files once no program uses them)`,
+  reload: 'restart',
+  ownersWord: false,
+  blocks,
+  presents: [object],
+  verifies: [],
+  stripsCross: false,
+  instances: [],
+  workload: undefined,
+});
+
+/** Outside its namespace, and in the hands of those there: a bundle that lacks a source is the administrators' to mend. */
+export const isAnothers = (object: ObjectId, duties: Duties): boolean =>
+  liesElsewhere(object, duties) && duties.bundles.get(object)?.missing === undefined;
+
+const CONCURRENT_READS = 32;
+
+/** `each` for all items, a few at a time. */
+export const inParallel = async <T>(
+  items: readonly T[],
+  limit: number,
+  each: (item: T) => Promise<void>,
+): Promise<void> => {
+  const queue = items.values();
+  const worker = async (): Promise<void> => {
+    for (const item of queue) await each(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
+};
+
+/** Everything known about one authority now. A look during which the authority changed is taken again. */
+export async function observe(home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Sight> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await look(home, catalogue, id);
+    } catch (error) {
+      if (attempt === 4 || !(error instanceof HandoverError) || error.code !== 'CONFLICT') throw error;
+    }
+  }
+}
+
+const workloadsOf = (consumers: readonly ConsumerFound[]): ReadonlyMap<string, string> =>
+  new Map(
+    consumers.flatMap(({ id, workloadVersion }) =>
+      workloadVersion === undefined ? [] : [[id, workloadVersion] as const],
+    ),
+  );
+
+/** Everything that is dated. A date after `now` is read as one from before the clock was set back: very old. */
+const datesOf = (record: AuthorityRecord | undefined, objects: readonly ObjectSeen[]): readonly Instant[] => [
+  ...(record?.state.generations.map(({ since }) => since) ?? []),
+  ...objects.flatMap(({ anchors, changedAt, leaf }) => [
+    ...anchors.map(({ since }) => since),
+    changedAt,
+    ...(leaf === undefined ? [] : [leaf.writtenAt, leaf.issuerSince]),
+  ]),
+];
+
+/** The clock first, resources, objects and consumers next, the authority last: docs/decisions/0006. */
+async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sight> {
+  const now = home.clock.now();
+  const steadySince = home.clock.steadySince();
+  const clockDoubt = home.clock.doubt?.();
+  const catalogue = (await home.resources?.catalogue()) ?? given;
+  const extras = await extrasFor(home, catalogue, id);
+  const before = await home.authorities.load(id);
+  const wanted = policyFor(catalogue, id, home.facts, extras, before);
+  const requests = await home.requests.pending(id);
+  const asked = new Set([...wanted.leaves.keys(), ...wanted.bundles.keys()]);
+  const claimed = new Set(await home.objects.issuedBy(id, asked));
+
+  const read = new Map<ObjectId, StoredObject>();
+  await inParallel([...asked, ...claimed], CONCURRENT_READS, async (object) => {
+    const found = await home.objects.read(object);
+    if (found !== undefined) read.set(object, found);
+  });
+  const stored = await believed(read, {
+    authorities: home.authorities,
+    declared: catalogue.authorities,
+    own: { id, record: before },
+  });
+  // What only claims to hold a leaf of this authority is none of its business.
+  for (const object of claimed) if (stored.get(object)?.record === undefined) stored.delete(object);
+  const orphans = [...claimed].filter((object) => stored.has(object));
+  const duties = keepingUnknown(wanted, stored);
+  const consumers = await home.evidence.consumers(duties, before, now, orphans);
+  const record = await home.authorities.load(id);
+  const meanwhile = (): never => {
+    throw new HandoverError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id });
+  };
+  // What was dated since by a clock that was set back in between would look old beside `now`.
+  if (record?.state.revision !== before?.state.revision || home.clock.steadySince() !== steadySince)
+    meanwhile();
+  const certificates = [...(record?.certificates.values() ?? [])];
+  const objects: ObjectSeen[] = [];
+  for (const [object, found] of stored) {
+    const extras = duties.bundles.get(object);
+    const seen = seenAs(object, found, id, certificates, now, extras?.missing ?? found.obstacle);
+    const hooked = duties.leaves.get(object)?.spec.reload !== undefined && home.reloads !== undefined;
+    const told = hooked ? await home.reloads?.told(object) : undefined;
+    const known = inPlannersOrder(hooked ? sinceTold(seen, told, now) : seen, extras?.certificates ?? []);
+    objects.push(isAnothers(object, duties) ? { ...known, elsewhere: true } : known);
+  }
+  for (const object of asked) {
+    const obstacle = stored.has(object) ? undefined : home.objects.whyAbsent?.(object);
+    // There is nothing to write on, and the others must not wait for it without a word.
+    if (obstacle !== undefined)
+      objects.push({
+        id: object,
+        version: '',
+        revision: undefined,
+        anchors: [],
+        changedAt: now,
+        leaf: undefined,
+        obstacle,
+        ...(isAnothers(object, duties) ? { elsewhere: true } : {}),
+      });
+  }
+  const later = home.clock.now();
+  if (datesOf(record, objects).some((date) => date > now && date <= later)) meanwhile();
+  const annotated = (name: string): readonly string[] =>
+    (duties.authority.metadata.annotations[name] ?? '').split(',').filter((item) => item.trim() !== '');
+  // Where consumers are found, whoever still uses such a Secret is among them.
+  const inUse = home.facts.consumersFound
+    ? []
+    : orphans.filter((object) => objects.some((seen) => seen.id === object && seen.leaf !== undefined));
+  const adoption = record === undefined ? await adoptionOf(home.objects, duties, stored, now) : undefined;
+  return {
+    duties,
+    record,
+    stored,
+    workloads: workloadsOf(consumers),
+    now,
+    adoption,
+    declared: catalogue.authorities,
+    seen: {
+      authority: record?.state,
+      objects,
+      consumers: [...consumers, ...inUse.map((object) => keeperOf(object, !liesElsewhere(object, duties)))],
+      rotate: [...requests.rotate, ...annotated('handover.dev/rotate')],
+      distrust: [...requests.distrust, ...annotated('handover.dev/distrust').map(Number)],
+      adoptable: adoption === undefined ? [] : anchorsOf(adoption),
+      ...(adoption?.key === undefined ? {} : { adoptableKey: true }),
+      ...(adoption === undefined ? {} : { orphaned: orphanedBy(duties, stored, adoption, now) }),
+      ...(steadySince === undefined ? {} : { steadySince }),
+      ...(clockDoubt === undefined ? {} : { clockDoubt }),
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import { HandoverError, type Instant } from '@handover/material';
+import type {
+  AuthorityId,
+  AuthorityRecord,
+  AuthorityStore,
+  Contents,
+  ObjectId,
+  ObjectReader,
+  ObjectWriter,
+  StoredObject,
+} from '../look/home.ts';
+import { claimOf } from '../look/seal.ts';
+
+const conflict = (path: string): HandoverError =>
+  new HandoverError('CONFLICT', `${path} changed meanwhile; look again`, { retry: 'now', path });
+
+/** Objects in memory, over those of another home: a place to try a plan out without touching anything. */
+export class MemoryObjects implements ObjectReader, ObjectWriter {
+  readonly #under: ObjectReader | undefined;
+  readonly #now: () => Instant;
+  readonly #objects = new Map<ObjectId, StoredObject>();
+  #versions = 0;
+  /** Ids in the order they were written. */
+  readonly writes: ObjectId[] = [];
+
+  constructor(now: () => Instant, under?: ObjectReader) {
+    this.#now = now;
+    this.#under = under;
+  }
+
+  async read(id: ObjectId): Promise<StoredObject | undefined> {
+    return this.#objects.get(id) ?? (await this.#under?.read(id));
+  }
+
+  async issuedBy(authority: AuthorityId, known: ReadonlySet<ObjectId>): Promise<readonly ObjectId[]> {
+    const own = [...this.#objects]
+      .filter(([id, { record }]) => record?.issuedBy === authority && !known.has(id))
+      .map(([id]) => id);
+    return [...new Set([...own, ...((await this.#under?.issuedBy(authority, known)) ?? [])])];
+  }
+
+  async write(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void> {
+    if ((await this.read(id))?.version !== expect) throw conflict(id);
+    this.put(id, make(this.#now()));
+    this.writes.push(id);
+  }
+
+  /** As somebody else would, past every check. */
+  put(id: ObjectId, { data, record, seal }: Partial<Contents> & Pick<Contents, 'data'>): void {
+    this.#objects.set(id, { data, record, version: `m${++this.#versions}`, ...claimOf(record, seal) });
+  }
+}
+
+/** Authorities in memory, over those of another home. */
+export class MemoryAuthorities implements AuthorityStore {
+  readonly #under: AuthorityStore | undefined;
+  readonly #records = new Map<AuthorityId, AuthorityRecord>();
+
+  constructor(under?: AuthorityStore) {
+    this.#under = under;
+  }
+
+  async load(id: AuthorityId): Promise<AuthorityRecord | undefined> {
+    return this.#records.get(id) ?? (await this.#under?.load(id));
+  }
+
+  async swap(id: AuthorityId, expect: number | undefined, record: AuthorityRecord): Promise<void> {
+    if ((await this.load(id))?.state.revision !== expect) throw conflict(id);
+    this.#records.set(id, record);
+  }
+}

@@ -1,0 +1,75 @@
+import type { Authority, TrustBundle } from '@handover/core';
+import { authorityRef, type Catalogue, idOf, targetsOf } from '../look/catalogue.ts';
+import { bundlesWith } from '../look/responsibilities.ts';
+
+type Target = TrustBundle['spec']['targets'][number];
+
+/** Kinds of target that are objects of an API server. */
+const NEEDS_API = ['inject', 'clusterTrustBundle'] as const satisfies readonly (keyof Target)[];
+
+const choice = (names: readonly string[]): string =>
+  names.length === 0 ? 'declare one' : `name one of: ${names.slice(0, 5).join(', ')}`;
+
+const ofTargets = (catalogue: Catalogue, bundle: TrustBundle, hasApi: boolean): readonly string[] =>
+  bundle.spec.targets.flatMap((target, index) => {
+    const where = `TrustBundle ${bundle.metadata.name}: spec.targets[${index}]`;
+    const kind = NEEDS_API.find((candidate) => target[candidate] !== undefined);
+    if (kind !== undefined)
+      return hasApi
+        ? []
+        : [
+            `${where}.${kind} is left out: a directory has no such object; use configMap or secret, or a cluster`,
+          ];
+    const nobody =
+      targetsOf({ ...bundle, spec: { ...bundle.spec, targets: [target] } }, catalogue).length === 0;
+    if (!nobody || hasApi) return [];
+    return [
+      `${where} is written nowhere: its namespaceSelector fits no namespace; ${choice([...catalogue.namespaces.keys()])}`,
+    ];
+  });
+
+const ofSources = (catalogue: Catalogue, bundle: TrustBundle): readonly string[] =>
+  bundle.spec.sources.flatMap(({ authority }, index) => {
+    if (authority === undefined || catalogue.authorities.has(authorityRef(authority, 'default'))) return [];
+    return [
+      `TrustBundle ${bundle.metadata.name}: spec.sources[${index}].authority ${authority} is not declared and adds nothing; ${choice([...catalogue.authorities.keys()])}`,
+    ];
+  });
+
+const ofConsumers = (catalogue: Catalogue, authority: Authority): readonly string[] => {
+  const id = idOf(authority);
+  const { namespace } = authority.metadata;
+  const leaves = catalogue.leaves
+    .filter((leaf) => authorityRef(leaf.spec.authority, leaf.metadata.namespace) === id)
+    .map(idOf);
+  const bundles = bundlesWith(catalogue, id).map(({ metadata }) => metadata.name);
+  return authority.spec.consumers.flatMap(({ name, leaf, bundle }, index) => {
+    const where = `Authority ${id}: spec.consumers[${index}]`;
+    const remarks: string[] = [];
+    if (leaf !== undefined && !leaves.includes(authorityRef(leaf, namespace)))
+      remarks.push(
+        `${where}.leaf ${leaf} is no Leaf of this authority, so that nobody asks what ${name} presents; ${choice(leaves)}`,
+      );
+    if (bundle !== undefined && !bundles.includes(bundle))
+      remarks.push(
+        `${where}.bundle ${bundle} is no TrustBundle with this authority, so that ${name} counts as reading its own bundle; ${choice(bundles)}`,
+      );
+    return remarks;
+  });
+};
+
+/** What is asked for and will not happen, each in one line: nothing to stop for, and nothing to be silent about. */
+export const remarksOn = (catalogue: Catalogue, hasApi: boolean): readonly string[] => [
+  ...catalogue.leaves.flatMap((leaf) => {
+    const { authority } = leaf.spec;
+    if (catalogue.authorities.has(authorityRef(authority, leaf.metadata.namespace))) return [];
+    return [
+      `Leaf ${idOf(leaf)}: spec.authority ${authority} is not declared, so that it is not issued; ${choice([...catalogue.authorities.keys()])}`,
+    ];
+  }),
+  ...[...catalogue.authorities.values()].flatMap((authority) => ofConsumers(catalogue, authority)),
+  ...catalogue.trustBundles.flatMap((bundle) => [
+    ...ofSources(catalogue, bundle),
+    ...ofTargets(catalogue, bundle, hasApi),
+  ]),
+];

@@ -1,0 +1,273 @@
+import {
+  type Closeness,
+  type ConsumerSeen,
+  explain,
+  type ObjectSeen,
+  type Plan,
+  plan,
+  standings,
+} from '@handover/core';
+import { bundleOf, HandoverError, type Instant } from '@handover/material';
+import { resolveProfile } from '../act/profile.ts';
+import { type HistoryStatus, historyOf } from '../ledger/history-status.ts';
+import { type Catalogue, profileObjectOf, targetsOf } from '../look/catalogue.ts';
+import type { AuthorityId, Home } from '../look/home.ts';
+import { trustedOf } from '../look/shared-bundles.ts';
+import { readableCertificates } from '../look/stored-object.ts';
+import { observe, type Sight } from '../observe/observe.ts';
+import { notReadyIn } from './readiness.ts';
+import { remarksOn } from './remarks.ts';
+
+export interface AuthorityStatus {
+  readonly namespace: string;
+  readonly name: string;
+  readonly phase: string;
+  /** Every leaf that it vouches for is valid now, and every bundle accepts it. */
+  readonly ready: boolean;
+  /** Why it is not ready, in sentences. */
+  readonly notReady: readonly string[];
+  readonly generations: readonly {
+    readonly generation: number;
+    readonly role: string;
+    readonly fingerprint: string;
+    readonly notBefore: string;
+    readonly notAfter: string;
+  }[];
+  readonly bundleHash: string | undefined;
+  readonly blockedBy: readonly {
+    readonly consumer: string;
+    readonly waitsFor: string;
+    readonly since: string;
+  }[];
+  readonly leaves: readonly LeafStatus[];
+  readonly consumers: readonly ConsumerStatus[];
+  /** When the planner looks again even if nothing changes; null: no such moment is known. */
+  readonly wakeAt: string | null;
+  /** How close a CA in use is to its end without being replaced; null: not close. */
+  readonly expiring: Closeness | null;
+  /** What stands in the way of something, in sentences. */
+  readonly notes: readonly string[];
+  /** What would be done now, in sentences. */
+  readonly next: readonly string[];
+  /** The steps that led here, oldest first; only where one authority was asked for. */
+  readonly history?: readonly HistoryStatus[];
+}
+
+export interface LeafStatus {
+  readonly namespace: string;
+  readonly name: string;
+  readonly secret: string;
+  /** Generation that signed it; null: none that is known. */
+  readonly generation: number | null;
+  readonly fingerprint: string | null;
+  readonly notAfter: string | null;
+  /** Why it cannot be had. */
+  readonly refused?: string;
+}
+
+export interface ConsumerStatus {
+  readonly name: string;
+  readonly kind: string;
+  /** What the belief rests on that it has loaded what it should, the weakest of it; null: nothing yet. */
+  readonly evidence: string | null;
+  readonly hash: string | null;
+  readonly at: string | null;
+  /** What somebody should know of it: `trusts 1 until restarted`. */
+  readonly remark?: string;
+}
+
+export interface Status {
+  readonly authorities: readonly AuthorityStatus[];
+  readonly trustBundles: readonly {
+    readonly name: string;
+    readonly targets: readonly {
+      readonly object: string;
+      readonly certificates: number;
+      readonly hash: string | null;
+    }[];
+  }[];
+  readonly tlsProfiles: readonly {
+    readonly namespace: string;
+    readonly name: string;
+    readonly type: string;
+    readonly hash: string | null;
+    readonly written: boolean;
+    readonly problems: readonly string[];
+  }[];
+  /** What is asked for and will not happen. */
+  readonly remarks: readonly string[];
+}
+
+const MOST_NAMED = 50;
+const iso = (at: Instant): string => new Date(at).toISOString();
+
+const issuerNumber = (sight: Sight, object: ObjectSeen | undefined): number | null =>
+  sight.record?.state.generations.find(({ anchors }) =>
+    anchors.some(({ fingerprint }) => fingerprint === object?.leaf?.issuer),
+  )?.number ?? null;
+
+/** The most urgent word about the end of a CA. */
+export const expiringIn = ({ notes }: Pick<Plan, 'notes'>): Closeness | null =>
+  (['Critical', 'ExpiringSoon'] as const).find((level) => notes.some(({ code }) => code === level)) ?? null;
+
+/** One authority as people and programs are shown it. */
+export const authorityStatus = (sight: Sight, made: Plan): AuthorityStatus => {
+  const { duties, record, seen } = sight;
+  const { namespace, name } = duties.authority.metadata;
+  const trusted = record === undefined ? [] : trustedOf(record);
+  const problems = notReadyIn(sight);
+  const objects = new Map(seen.objects.map((object) => [object.id, object]));
+  const held = [...duties.leaves].map(([secret, leaf]): LeafStatus => {
+    const object = objects.get(secret);
+    return {
+      namespace: leaf.metadata.namespace,
+      name: leaf.metadata.name,
+      secret,
+      generation: issuerNumber(sight, object),
+      fingerprint: object?.leaf?.fingerprint ?? null,
+      notAfter: object?.leaf === undefined ? null : iso(object.leaf.notAfter),
+    };
+  });
+  const refused = duties.refused.map(({ leaf, why }): LeafStatus => {
+    const [inNamespace = '', leafName = ''] = leaf.split('/');
+    return {
+      namespace: inNamespace,
+      name: leafName,
+      secret: '',
+      generation: null,
+      fingerprint: null,
+      notAfter: null,
+      refused: why,
+    };
+  });
+  return {
+    namespace,
+    name,
+    phase: made.phase,
+    ready: problems.length === 0,
+    notReady: problems.slice(0, MOST_NAMED),
+    generations: (record?.state.generations ?? []).map(({ number, role, anchors }) => ({
+      generation: number,
+      role,
+      fingerprint: anchors[0].fingerprint,
+      notBefore: iso(anchors[0].notBefore),
+      notAfter: iso(anchors[0].notAfter),
+    })),
+    bundleHash: trusted.length === 0 ? undefined : bundleOf(trusted).hash,
+    blockedBy: made.blockedBy
+      .slice(0, MOST_NAMED)
+      .map((blocker) => ({ ...blocker, since: iso(blocker.since) })),
+    leaves: [...held, ...refused],
+    consumers: consumersOf(sight),
+    wakeAt: made.wakeAt === undefined ? null : iso(made.wakeAt),
+    expiring: expiringIn(made),
+    notes: made.notes.map(({ object, message }) => `${object}: ${message}`),
+    next: explain(made),
+  };
+};
+
+const consumersOf = (sight: Sight): readonly ConsumerStatus[] => {
+  const { seen, duties, now } = sight;
+  const standing = new Map(standings(seen, duties.policy, now).map((each) => [each.consumer, each]));
+  // Most of a thousand hold the same.
+  const hashes = new Map<string, string | null>();
+  const hashed = (anchors: readonly string[]): string | null => {
+    const key = anchors.join();
+    const known = hashes.get(key);
+    if (known !== undefined) return known;
+    const hash = hashOf(sight, anchors);
+    hashes.set(key, hash);
+    return hash;
+  };
+  return seen.consumers.map((consumer): ConsumerStatus => {
+    const { by, at, trustsUntilRestarted: old } = standing.get(consumer.id) ?? {};
+    const shown = proofOf(consumer);
+    const since = at ?? (by === undefined || by === shown?.by ? shown?.at : undefined);
+    const anchors = consumer.instances
+      .flatMap(({ proofs }) => proofs)
+      .find(({ complete, anchors: all = [] }) => complete === true && all.length > 0)?.anchors;
+    return {
+      name: consumer.id,
+      kind: consumer.reload,
+      evidence: by ?? shown?.by ?? null,
+      hash: anchors === undefined ? null : hashed(anchors),
+      at: since === undefined ? null : iso(since),
+      ...(old === undefined ? {} : { remark: `trusts ${old} until restarted` }),
+    };
+  });
+};
+
+/** What it showed last, even if that is not yet what it should have. */
+const proofOf = ({ instances }: ConsumerSeen): { readonly by: string; readonly at: Instant } | undefined => {
+  const proofs = instances
+    .flatMap((instance) => instance.proofs)
+    .filter(({ anchors, issuer }) => (anchors?.length ?? 0) > 0 || (issuer ?? 'unknown') !== 'unknown');
+  return proofs.find(({ by }) => by === 'acknowledged') ?? proofs[0];
+};
+
+/** The hash of a set of CAs, if they are all known here; then it can be compared with `bundleHash`. */
+const hashOf = (sight: Sight, fingerprints: readonly string[]): string | null => {
+  const found = fingerprints.flatMap((fingerprint) => sight.record?.certificates.get(fingerprint) ?? []);
+  return found.length === fingerprints.length && found.length > 0 ? bundleOf(found).hash : null;
+};
+
+/** The whole home, or one authority of it. Reads only. */
+export async function statusOf(
+  home: Home,
+  catalogue: Catalogue,
+  only?: AuthorityId,
+): Promise<{ readonly status: Status; readonly wakeAt: Instant | undefined }> {
+  const authorities: AuthorityStatus[] = [];
+  const expiring: string[] = [];
+  let wakeAt: Instant | undefined;
+  for (const id of only === undefined ? catalogue.authorities.keys() : [only]) {
+    const sight = await observe(home, catalogue, id);
+    const made = plan(sight.seen, sight.duties.policy, sight.now);
+    const history = only === undefined ? {} : { history: historyOf(sight.record?.history) };
+    authorities.push({ ...authorityStatus(sight, made), ...history });
+    for (const { code, object, message } of made.notes)
+      if (code === 'Critical' || code === 'ExpiringSoon')
+        expiring.push(`${code}: Authority ${id}: ${object} ${message}`);
+    if (made.wakeAt !== undefined && (wakeAt === undefined || made.wakeAt < wakeAt)) wakeAt = made.wakeAt;
+  }
+  const rest = await restOfStatus(home, catalogue);
+  return { status: { authorities, ...rest, remarks: [...expiring, ...rest.remarks] }, wakeAt };
+}
+
+/** What belongs to no authority. */
+export async function restOfStatus(
+  home: Home,
+  catalogue: Catalogue,
+): Promise<Pick<Status, 'trustBundles' | 'tlsProfiles' | 'remarks'>> {
+  const trustBundles = await Promise.all(
+    catalogue.trustBundles.map(async (bundle) => ({
+      name: bundle.metadata.name,
+      targets: await Promise.all(
+        targetsOf(bundle, catalogue).map(async (object) => {
+          const data = (await home.objects.read(object))?.data ?? {};
+          const certificates = readableCertificates(Object.values(data)[0]);
+          const hash = certificates.length === 0 ? null : bundleOf(certificates).hash;
+          return { object, certificates: certificates.length, hash };
+        }),
+      ),
+    })),
+  );
+  const tlsProfiles = await Promise.all(
+    catalogue.tlsProfiles.map(async (profile) => {
+      const { namespace, name } = profile.metadata;
+      const base = { namespace, name, type: profile.spec.type };
+      try {
+        const cluster = profile.spec.type === 'OpenShift' ? await home.profiles?.cluster() : undefined;
+        const { hash, json, warnings } = resolveProfile(profile, cluster);
+        const stored = await home.objects.read(profileObjectOf(profile));
+        const written = stored?.data['profile.json'] === json;
+        return { ...base, hash, written, problems: warnings.map(({ message }) => message) };
+      } catch (error) {
+        if (!(error instanceof HandoverError)) throw error;
+        return { ...base, hash: null, written: false, problems: [error.message] };
+      }
+    }),
+  );
+  const remarks = remarksOn(catalogue, home.facts.consumersFound);
+  return { trustBundles, tlsProfiles, remarks };
+}

@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { catalogue, World } from '../../test/world.ts';
+import { converge, verifyAuthority } from '../index.ts';
+
+const ID = 'default/mesh';
+const fleet = (leaves: number) =>
+  catalogue(
+    [
+      'apiVersion: handover.dev/v1alpha1\nkind: Authority\nmetadata: {name: mesh}\nspec: {rotation: {settle: 20s}}\n',
+      ...Array.from(
+        { length: leaves },
+        (_, n) =>
+          `apiVersion: handover.dev/v1alpha1\nkind: Leaf\nmetadata: {name: l${n}}\nspec: {authority: mesh, dnsNames: [l${n}]}\n`,
+      ),
+    ].join('---\n'),
+  );
+
+const begun = async (leaves: number) => {
+  const world = new World();
+  const declared = fleet(leaves);
+  await converge(world.home, declared, ID);
+  return { world, declared };
+};
+
+test('A small fleet is told pair by pair', async () => {
+  const { world, declared } = await begun(3);
+  const now = await verifyAuthority(world.home, declared, ID);
+  expect(now.pairs).toHaveLength(now.presenters.length * now.verifiers.length);
+  expect(now).toMatchObject({ pairCount: now.pairs.length, failingCount: 0 });
+  const then = await verifyAuthority(world.home, declared, ID, { distrust: [1] });
+  expect(then.pairs).toHaveLength(then.presenters.length * then.verifiers.length);
+  expect(then.failingCount).toBe(then.pairs.filter(({ now, next }) => !now.ok || !next.ok).length);
+  expect(then.failingCount).toBeGreaterThan(0);
+  // Leaves have no subject.
+  const reasons = then.pairs.flatMap(({ next }) => next.reason ?? []);
+  expect(reasons.join('\n')).toMatch(/ of a certificate without a subject is not in the bundle/);
+});
+
+test('Of 5,000 leaves, 25 million pairs are counted and a thousand that fail are told', async () => {
+  const { world, declared } = await begun(5_000);
+  const began = performance.now();
+  const now = await verifyAuthority(world.home, declared, ID);
+  expect(now.pairCount).toBe(now.presenters.length * now.verifiers.length);
+  expect(now.pairCount).toBeGreaterThan(25_000_000);
+  expect(now).toMatchObject({ failingCount: 0, pairs: [] });
+  const then = await verifyAuthority(world.home, declared, ID, { distrust: [1] });
+  expect(then.failingCount).toBe(then.pairCount);
+  expect(then.pairs).toHaveLength(1_000);
+  expect(performance.now() - began).toBeLessThan(30_000); // it takes about 5 s on two cores
+  expect(then.pairs[0]).toMatchObject({ now: { ok: true }, next: { ok: false } });
+}, 60_000);

@@ -1,0 +1,79 @@
+import { type Phase, type Plan, standings } from '@handover/core';
+import type { Instant } from '@handover/material';
+import type { ObjectId } from '../look/home.ts';
+import { digestOf } from '../look/stored-object.ts';
+import type { Sight } from '../observe/observe.ts';
+
+export interface Validity {
+  readonly notBefore: Instant;
+  readonly notAfter: Instant;
+}
+
+/** How an authority is, in figures. Names and dates, no material: what was seen holds keys, and must not be handed around. */
+export interface Vitals {
+  readonly phase: Phase;
+  /** When this phase began, as far as the state tells. */
+  readonly phaseSince: Instant | undefined;
+  readonly generations: readonly {
+    readonly number: number;
+    readonly role: string;
+    readonly notBefore: Instant;
+    readonly notAfter: Instant;
+  }[];
+  /** `valid`: undefined while there is no certificate. */
+  readonly leaves: readonly { readonly leaf: string; readonly valid: Validity | undefined }[];
+  /** Each consumer once, however many of its objects are waited for. */
+  readonly blockers: readonly { readonly consumer: string; readonly since: Instant }[];
+  /** Consumers by what the belief in them rests on; `none`: nothing yet. */
+  readonly evidence: ReadonlyMap<string, number>;
+}
+
+const phaseSince = ({ record }: Sight, phase: Phase): Instant | undefined => {
+  const role = phase === 'Introducing' ? 'next' : phase === 'Activating' ? 'previous' : undefined;
+  return record?.state.generations.find((generation) => generation.role === role)?.since;
+};
+
+/** Dates alone: nothing else of what was seen goes on from here. */
+const validity = (leaf: Validity | undefined): Validity | undefined =>
+  leaf === undefined ? undefined : { notBefore: leaf.notBefore, notAfter: leaf.notAfter };
+
+export function vitalsOf(sight: Sight, { phase, blockedBy }: Plan): Vitals {
+  const { seen, duties, record, now } = sight;
+  const objects = new Map(seen.objects.map((object) => [object.id, object]));
+  const evidence = new Map<string, number>();
+  for (const { by = 'none' } of standings(seen, duties.policy, now))
+    evidence.set(by, (evidence.get(by) ?? 0) + 1);
+  const waitedFor = new Map<string, Instant>();
+  for (const { consumer, since } of blockedBy) {
+    const known = waitedFor.get(consumer);
+    if (known === undefined || since < known) waitedFor.set(consumer, since);
+  }
+  return {
+    phase,
+    phaseSince: phaseSince(sight, phase),
+    generations: (record?.state.generations ?? []).map(({ number, role, anchors }) => ({
+      number,
+      role,
+      notBefore: anchors[0].notBefore,
+      notAfter: anchors[0].notAfter,
+    })),
+    leaves: [
+      ...[...duties.leaves].map(([secret, { metadata }]) => ({
+        leaf: `${metadata.namespace}/${metadata.name}`,
+        valid: validity(objects.get(secret)?.leaf),
+      })),
+      ...duties.refused.map(({ leaf }) => ({ leaf, valid: undefined })),
+    ],
+    blockers: [...waitedFor].map(([consumer, since]) => ({ consumer, since })),
+    evidence,
+  };
+}
+
+/** Objects among those to be written that somebody else changed since our last write. */
+export const driftedIn = ({ stored }: Sight, { actions }: Plan): readonly ObjectId[] =>
+  actions.flatMap((action) => {
+    if (action.kind !== 'write-bundle' && action.kind !== 'write-leaf') return [];
+    const found = stored.get(action.object);
+    const drifted = found?.record !== undefined && found.record.digest !== digestOf(found.data);
+    return drifted ? [action.object] : [];
+  });

@@ -1,0 +1,180 @@
+import { duration, type Instant, instant } from '@handover/material';
+import { describe, expect, test } from 'vitest';
+import { WorkQueue } from '../index.ts';
+
+const START = instant(1_000_000);
+
+/** A queue whose clock moves only when it has to wait. */
+const queueOf = (work: (key: string, now: Instant) => Promise<Instant | undefined>, random = () => 0) => {
+  const clock = { now: START };
+  const stop = new AbortController();
+  const errors: { key: string; wait: number }[] = [];
+  const queue = new WorkQueue({
+    now: () => clock.now,
+    random,
+    leastBackoff: duration(2),
+    mostBackoff: duration(16),
+    work: (key) => work(key, clock.now),
+    onError: (key, _error, retryAt) => {
+      errors.push({ key, wait: retryAt - clock.now });
+      clock.now = retryAt;
+    },
+  });
+  return { queue, clock, stop, errors };
+};
+
+describe('The work queue', () => {
+  test('does each key once however often it is asked for, and takes the earliest wish', async () => {
+    const done: string[] = [];
+    const { queue, stop } = queueOf(async (key) => {
+      done.push(key);
+      if (done.length === 2) stop.abort();
+      return undefined;
+    });
+    queue.add('later', instant(START + 1));
+    queue.add('a', instant(START + 5_000));
+    queue.add('a', START);
+    queue.add('a', instant(START + 9_000));
+    queue.add('later', START);
+    expect(queue.size).toBe(2);
+    await queue.run(stop.signal);
+    expect(done.sort()).toEqual(['a', 'later']);
+  });
+
+  test('backs off twice as long after each failure, up to the most, and starts afresh after success', async () => {
+    let calls = 0;
+    const { queue, stop, errors } = queueOf(async () => {
+      if (++calls === 8) return instant(START);
+      if (calls === 10) stop.abort();
+      throw new Error('no');
+    });
+    queue.add('a');
+    await queue.run(stop.signal);
+    expect(errors.map(({ wait }) => wait)).toEqual([1, 2, 4, 8, 8, 8, 8, 1]);
+  });
+
+  test('spreads what comes back over half of the wait', async () => {
+    let calls = 0;
+    const { queue, stop, errors } = queueOf(
+      async () => {
+        if (++calls === 3) stop.abort();
+        throw new Error('no');
+      },
+      () => 0.5,
+    );
+    queue.add('a');
+    await queue.run(stop.signal);
+    expect(errors.map(({ wait }) => wait)).toEqual([1.5, 3]);
+  });
+
+  test('ends at once when told to while it waits', async () => {
+    const { queue, stop } = queueOf(async () => undefined);
+    queue.add('a', instant(START + 3_600_000));
+    const ended = queue.run(stop.signal);
+    stop.abort();
+    await ended;
+    expect(queue.size).toBe(1);
+  });
+
+  test('wakes for a wish that comes while it waits for a later one', async () => {
+    const done: string[] = [];
+    const { queue, stop } = queueOf(async (key) => {
+      done.push(key);
+      stop.abort();
+      return undefined;
+    });
+    queue.add('late', instant(START + 3_600_000));
+    const ended = queue.run(stop.signal);
+    queue.add('soon');
+    await ended;
+    expect(done).toEqual(['soon']);
+  });
+
+  /** A queue with places for several, whose work ends when it is told to. */
+  const shared = () => {
+    const begun: string[] = [];
+    const ends = new Map<string, () => void>();
+    const stop = new AbortController();
+    const queue = new WorkQueue({
+      now: () => START,
+      random: () => 0,
+      onError: () => {},
+      laneOf: (key) => key.replace(/^drift /, ''),
+      shareOf: (key) => key.replace(/^drift /, '').split('/')[0] ?? '',
+      places: { inAll: 4, each: 2 },
+      work: async (key) => {
+        begun.push(key);
+        await new Promise<void>((resolve) => ends.set(key, resolve));
+        return undefined;
+      },
+    });
+    const end = async (key: string): Promise<void> => {
+      ends.get(key)?.();
+      await new Promise(setImmediate);
+    };
+    const ended = queue.run(stop.signal);
+    return { queue, begun, end, ended, stop };
+  };
+
+  test('goes on with the authorities of one namespace while every place of another is held by slow work', async () => {
+    const { queue, begun, end, ended, stop } = shared();
+    for (const name of ['evil/a', 'evil/b', 'evil/c', 'evil/d', 'prod/mesh']) queue.add(name);
+    await new Promise(setImmediate);
+    expect(begun).toEqual(['evil/a', 'prod/mesh', 'evil/b']);
+    await end('prod/mesh');
+    queue.add('prod/mesh');
+    await new Promise(setImmediate);
+    expect(begun.slice(3)).toEqual(['prod/mesh']);
+    stop.abort();
+    for (const name of ['evil/a', 'evil/b', 'prod/mesh']) await end(name);
+    await ended;
+  });
+
+  test('never works on one lane twice at once, and takes up what was asked for meanwhile', async () => {
+    const { queue, begun, end, ended, stop } = shared();
+    queue.add('prod/mesh');
+    await new Promise(setImmediate);
+    queue.add('prod/mesh');
+    queue.add('drift prod/mesh');
+    await new Promise(setImmediate);
+    expect(begun).toEqual(['prod/mesh']);
+    await end('prod/mesh');
+    expect(begun).toHaveLength(2);
+    await end('prod/mesh');
+    await end('drift prod/mesh');
+    expect(begun).toHaveLength(3);
+    stop.abort();
+    await end('prod/mesh');
+    await end('drift prod/mesh');
+    await ended;
+  });
+
+  test('ends only when all that is under way has ended', async () => {
+    const { queue, end, ended, stop } = shared();
+    queue.add('a/a');
+    queue.add('b/b');
+    await new Promise(setImmediate);
+    stop.abort();
+    let over = false;
+    void ended.then(() => {
+      over = true;
+    });
+    await end('a/a');
+    expect(over).toBe(false);
+    await end('b/b');
+    await ended;
+  });
+
+  test('ends with the error of whoever cannot even hear of one', async () => {
+    const queue = new WorkQueue({
+      now: () => START,
+      random: () => 0,
+      work: () => Promise.reject(new Error('no')),
+      onError: () => {
+        throw new Error('deaf');
+      },
+    });
+    queue.add('a');
+    await expect(queue.run(new AbortController().signal)).rejects.toThrow('deaf');
+  });
+});

@@ -1,0 +1,223 @@
+import { MANAGED_LABEL, NUDGE, SERVICE_CA, STATE_TYPE, TEMPLATE_STAMPS } from '@handover/core';
+import {
+  agreed,
+  had,
+  kept,
+  labelled,
+  mustBeAgreed,
+  OURS,
+  oneOf,
+  onlyAt,
+  onlyIn,
+  type Rule,
+  same,
+  texts,
+  UNOWNED,
+} from './admission-rules.ts';
+import type { Feature } from './rules.ts';
+
+interface Policy {
+  readonly name: string;
+  readonly why: string;
+  readonly group: string;
+  readonly resources: readonly string[];
+  readonly operations: readonly ('CREATE' | 'UPDATE')[];
+  /** Without it there is no right to hold in check. */
+  readonly feature?: Feature;
+  readonly rules: readonly Rule[];
+}
+
+const WEBHOOKS = ['object', 'oldObject'].map((root) => `${root}.?webhooks.orValue([])`);
+const [webhooks = '', webhooksBefore = ''] = WEBHOOKS;
+
+/** By this annotation, a ConfigMap asks service-ca to write to it. */
+const ASKS_SERVICE_CA = `(request.resource.resource == 'configmaps' && ${had('annotations', SERVICE_CA.inject)}.lowerAscii() == 'true')`;
+
+const policiesFor = (namespace: string, features: readonly Feature[]): readonly Policy[] => [
+  {
+    name: 'pods',
+    why: 'A pod may be nudged, by one annotation. pods/status would also allow its labels, finalizers and status to be changed.',
+    group: '',
+    resources: ['pods/status'],
+    operations: ['UPDATE'],
+    rules: onlyIn('pods', [], oneOf(NUDGE)),
+  },
+  {
+    name: 'workloads',
+    why: 'A workload may be stamped, which rolls it. Not what it runs, nor how often.',
+    group: 'apps',
+    resources: ['deployments', 'statefulsets', 'daemonsets'],
+    operations: ['UPDATE'],
+    rules: [
+      // The API server counts changes of a DaemonSet's template in an annotation, and does so before it asks this policy.
+      ...onlyIn('workloads', ['spec'], `${OURS} || k == 'deprecated.daemonset.template.generation'`),
+      {
+        expression: [
+          kept(['spec'], oneOf('template')),
+          kept(['spec', 'template'], oneOf('metadata')),
+          kept(['spec', 'template', 'metadata'], oneOf('annotations')),
+          kept(['spec', 'template', 'metadata', 'annotations'], oneOf(...TEMPLATE_STAMPS)),
+        ].join(' && '),
+        message: `Handover may change only ${TEMPLATE_STAMPS.join(', ')} in the spec of workloads: annotations of spec.template`,
+      },
+    ],
+  },
+  {
+    name: 'secrets',
+    why: 'Secrets of certificates, and its own state. Never a token of a service account, which would be another account’s power.',
+    group: '',
+    resources: ['secrets'],
+    operations: ['CREATE', 'UPDATE'],
+    rules: [
+      {
+        expression: `object.type in ${texts('kubernetes.io/tls', 'Opaque')} || (object.type == '${STATE_TYPE}' && request.namespace == '${namespace}')`,
+        message: `Handover may write only Secrets of type kubernetes.io/tls and Opaque, and ${STATE_TYPE} in namespace ${namespace}`,
+      },
+    ],
+  },
+  {
+    name: 'data',
+    why: 'What it writes in other namespaces says so, by a label, and is owned by nobody: deleting an owner would delete it.',
+    group: '',
+    resources: ['secrets', 'configmaps'],
+    operations: ['CREATE', 'UPDATE'],
+    rules: [
+      {
+        expression: `request.namespace == '${namespace}' || ${labelled}`,
+        message: `Handover may write only Secrets and ConfigMaps that carry the label ${MANAGED_LABEL}: "true"`,
+      },
+      mustBeAgreed(
+        'Secrets and ConfigMaps',
+        `request.namespace == '${namespace}' || ${agreed(...(features.includes('service-ca') ? [ASKS_SERVICE_CA] : []))}`,
+      ),
+      UNOWNED,
+    ],
+  },
+  {
+    name: 'trustbundles',
+    why: 'Of ClusterTrustBundles its own, and those that it may take over.',
+    group: 'certificates.k8s.io',
+    resources: ['clustertrustbundles'],
+    operations: ['CREATE', 'UPDATE'],
+    rules: [
+      {
+        expression: labelled,
+        message: `Handover may write only ClusterTrustBundles that carry the label ${MANAGED_LABEL}: "true"`,
+      },
+      mustBeAgreed('ClusterTrustBundles', agreed()),
+      UNOWNED,
+    ],
+  },
+  {
+    name: 'services',
+    why: 'Of Services, the two annotations that say why one has no certificate.',
+    group: '',
+    resources: ['services'],
+    operations: ['UPDATE'],
+    feature: 'service-ca',
+    rules: onlyIn('Services', [], oneOf(SERVICE_CA.error, SERVICE_CA.errorNum)),
+  },
+  {
+    name: 'webhooks',
+    why: 'Of webhooks, the bundle by which they are verified. Not where they are, nor what they see.',
+    group: 'admissionregistration.k8s.io',
+    resources: ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
+    operations: ['UPDATE'],
+    rules: [
+      ...onlyIn('webhook configurations', ['webhooks']),
+      {
+        // In the same order: mutating webhooks are called in it.
+        expression: [
+          `${webhooks}.map(w, w.name) == ${webhooksBefore}.map(w, w.name)`,
+          `${webhooks}.all(w, ${webhooksBefore}.exists(o, o.name == w.name && ${same('w', 'o', oneOf('clientConfig'))} && ${same('w.clientConfig', 'o.clientConfig', oneOf('caBundle'))}))`,
+        ].join(' && '),
+        message: 'Handover may change only clientConfig.caBundle of webhooks',
+      },
+    ],
+  },
+  {
+    name: 'apiservices',
+    why: 'Of APIServices, the bundle.',
+    group: 'apiregistration.k8s.io',
+    resources: ['apiservices'],
+    operations: ['UPDATE'],
+    rules: onlyAt(
+      'APIServices',
+      ['spec'],
+      oneOf('caBundle'),
+      'Handover may change only spec.caBundle of APIServices',
+    ),
+  },
+  {
+    name: 'crds',
+    why: 'Of CustomResourceDefinitions, the bundle of the conversion webhook.',
+    group: 'apiextensions.k8s.io',
+    resources: ['customresourcedefinitions'],
+    operations: ['UPDATE'],
+    rules: onlyAt(
+      'CustomResourceDefinitions',
+      ['spec', 'conversion', 'webhook', 'clientConfig'],
+      oneOf('caBundle'),
+      'Handover may change only spec.conversion.webhook.clientConfig.caBundle of CustomResourceDefinitions',
+    ),
+  },
+];
+
+export interface PolicyManifest {
+  readonly why: string;
+  readonly policy: Readonly<Record<string, unknown>>;
+  readonly binding: Readonly<Record<string, unknown>>;
+}
+
+export interface AdmissionOptions {
+  /** Namespace the operator runs in. */
+  readonly namespace: string;
+  readonly serviceAccount: string;
+  /** What the names of objects without a namespace begin with. */
+  readonly prefix: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Whether it has rights on objects without a namespace. */
+  readonly cluster: boolean;
+  readonly features: readonly Feature[];
+}
+
+const CLUSTER_ONLY: readonly string[] = ['trustbundles', 'webhooks', 'apiservices', 'crds'];
+
+/** Policies that hold the operator's own account to what it is for. They bind nobody else. */
+export const admissionPolicies = (options: AdmissionOptions): readonly PolicyManifest[] => {
+  const { namespace, serviceAccount, prefix, labels, cluster, features } = options;
+  return policiesFor(namespace, features)
+    .filter(({ name }) => cluster || !CLUSTER_ONLY.includes(name))
+    .filter(({ feature }) => feature === undefined || features.includes(feature))
+    .map(({ name, why, group, resources, operations, rules }) => {
+      const metadata = { name: `${prefix}-${name}`, labels };
+      return {
+        why,
+        policy: {
+          apiVersion: 'admissionregistration.k8s.io/v1',
+          kind: 'ValidatingAdmissionPolicy',
+          metadata,
+          spec: {
+            failurePolicy: 'Fail',
+            matchConstraints: {
+              // With the scope that the API server would put there: otherwise each `kubectl apply` would take it away again.
+              resourceRules: [{ apiGroups: [group], apiVersions: ['*'], operations, resources, scope: '*' }],
+            },
+            matchConditions: [
+              {
+                name: 'the-operator',
+                expression: `request.userInfo.username == 'system:serviceaccount:${namespace}:${serviceAccount}'`,
+              },
+            ],
+            validations: rules.map((rule) => ({ ...rule, reason: 'Forbidden' })),
+          },
+        },
+        binding: {
+          apiVersion: 'admissionregistration.k8s.io/v1',
+          kind: 'ValidatingAdmissionPolicyBinding',
+          metadata,
+          spec: { policyName: metadata.name, validationActions: ['Deny'] },
+        },
+      };
+    });
+};

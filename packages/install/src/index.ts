@@ -1,0 +1,17 @@
+export { type ApiRequest, allowed, unused } from './allowed.ts';
+export { type CustomResourceDefinition, crds, GROUP, KIND_TABLE } from './crds.ts';
+export { HTTP_PORT, METRICS_PORT, NODE_OPTIONS } from './deployment.ts';
+export {
+  DEFAULT_NAMESPACE,
+  type InstallOptions,
+  installation,
+  installedGrants,
+  type Manifest,
+  METRICS_AUTH,
+  type MetricsAuth,
+  REPLICAS,
+  removable,
+  SERVICE_ACCOUNT,
+} from './install.ts';
+export { type Feature, type Grant, grantsFor, LEASE, RIGHTS } from './rules.ts';
+export { installationYaml, removableYaml } from './yaml.ts';

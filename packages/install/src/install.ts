@@ -1,0 +1,255 @@
+import type { Compat } from '@handover/core';
+import { HandoverError } from '@handover/material';
+import { admissionPolicies } from './admission.ts';
+import { crds } from './crds.ts';
+import {
+  deployment,
+  disruptionBudget,
+  HTTP_PORT,
+  METRICS_CERT,
+  METRICS_PORT,
+  metricsService,
+  networkPolicy,
+} from './deployment.ts';
+import { type Feature, type Grant, grantsFor } from './rules.ts';
+
+export const DEFAULT_NAMESPACE = 'handover-system';
+export const SERVICE_ACCOUNT = 'handover';
+const NAME = 'handover';
+
+/** Annotations of others that the operator can be told to honour. */
+
+/** Who may read metrics: everyone who reaches the port, or accounts that RBAC lets do so. */
+export const METRICS_AUTH = ['none', 'token'] as const;
+export type MetricsAuth = (typeof METRICS_AUTH)[number];
+
+export interface InstallOptions {
+  /** Namespace the operator runs in, and keeps its state in. */
+  readonly namespace: string;
+  readonly image: string;
+  /** The only namespaces it looks at, without any right in the cluster; undefined: the whole cluster. */
+  readonly namespaced?: readonly string[] | undefined;
+  readonly compat?: readonly Compat[] | undefined;
+  /** Whether TLSProfiles may follow OpenShift's APIServer/cluster. */
+  readonly openshift?: boolean | undefined;
+  /** Signers whose ClusterTrustBundles it may write. */
+  readonly signers?: readonly string[] | undefined;
+  /** Default: none. */
+  readonly metricsAuth?: MetricsAuth | undefined;
+  /** How many run, one of which leads. Default {@link REPLICAS}. */
+  readonly replicas?: number | undefined;
+}
+
+export const REPLICAS = { least: 1, most: 5, default: 2 } as const;
+
+export type Manifest = Readonly<Record<string, unknown>>;
+
+/** An object to apply, and a word about why it is there. */
+export interface Page {
+  readonly why: string;
+  readonly object: Manifest;
+  /** One for each rule, in a Role or ClusterRole. */
+  readonly ruleWhys?: readonly string[];
+}
+
+export const PATTERNS = {
+  namespace: /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
+  signer: /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\/([a-z0-9]([-a-z0-9.]*[a-z0-9])?|\*)$/,
+  image: /^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}$/,
+} as const;
+
+/** Options that make sense, namespaces in one order; or a refusal. */
+export const checkedOptions = (options: InstallOptions): InstallOptions => {
+  const { namespace, namespaced, image, signers = [], compat = [], replicas = REPLICAS.default } = options;
+  const refuse = (what: string): never => {
+    throw new HandoverError('INSTALL_OPTION', what);
+  };
+  for (const name of [namespace, ...(namespaced ?? [])]) {
+    if (!PATTERNS.namespace.test(name))
+      refuse(
+        `${JSON.stringify(name.slice(0, 80))} is not a namespace; use lower-case letters, digits and -, at most 63 of them`,
+      );
+  }
+  if (namespaced?.length === 0) refuse('no namespace to look at; name at least one');
+  if (!PATTERNS.image.test(image))
+    refuse(
+      `${JSON.stringify(image.slice(0, 80))} is not the name of an image; write it like registry.example/handover:1.0`,
+    );
+  const bad = signers.find((signer) => !PATTERNS.signer.test(signer));
+  if (bad !== undefined)
+    refuse(
+      `${JSON.stringify(bad.slice(0, 80))} is not a signer; write it like example.com/mesh or example.com/*`,
+    );
+  if (namespaced !== undefined && signers.length > 0)
+    refuse('signers are a matter of the whole cluster; leave out signers, or namespaced');
+  // The operator refuses it too, so its pods would never start.
+  const wide = compat.find((name) => name !== 'reloader');
+  if (namespaced !== undefined && wide !== undefined)
+    refuse(`compat ${wide} is a matter of the whole cluster; leave out ${wide}, or namespaced`);
+  if (namespaced !== undefined && options.metricsAuth === 'token')
+    refuse(
+      'metrics-auth token needs reviews of tokens, a right in the whole cluster; leave out metrics-auth, or namespaced',
+    );
+  if (!Number.isInteger(replicas) || replicas < REPLICAS.least || replicas > REPLICAS.most)
+    refuse(`${replicas} is no number of replicas; use ${REPLICAS.least} to ${REPLICAS.most}`);
+  if (namespaced === undefined) return options;
+  return { ...options, namespaced: [...new Set(namespaced)].sort() };
+};
+
+export const featuresOf = ({ compat = [], openshift, metricsAuth }: InstallOptions): readonly Feature[] => [
+  ...(compat.includes('service-ca') ? (['service-ca'] as const) : []),
+  ...(openshift === true ? (['openshift'] as const) : []),
+  ...(metricsAuth === 'token' ? (['metrics-auth'] as const) : []),
+];
+
+/** What the operator may do in this installation, as the Roles will say. */
+export const installedGrants = (options: InstallOptions): readonly Grant[] =>
+  grantsFor({ ...options, features: featuresOf(options) });
+
+const ruleOf = ({ group, resources, verbs, names }: Grant): Manifest => ({
+  apiGroups: [group],
+  resources,
+  ...(names === undefined ? {} : { resourceNames: names }),
+  verbs,
+});
+
+const rolePages = (
+  grants: readonly Grant[],
+  namespace: string,
+  prefix: string,
+  labels: Readonly<Record<string, string>>,
+): readonly Page[] => {
+  const places = [...new Set(grants.map((grant) => grant.namespace))];
+  return places.flatMap((place): readonly Page[] => {
+    const here = grants.filter((grant) => grant.namespace === place);
+    const kind = place === undefined ? 'ClusterRole' : 'Role';
+    const metadata = { name: prefix, ...(place === undefined ? {} : { namespace: place }), labels };
+    const apiVersion = 'rbac.authorization.k8s.io/v1';
+    return [
+      {
+        why: `What the operator may do ${place === undefined ? 'in the whole cluster' : `in namespace ${place}`}.`,
+        ruleWhys: here.map(({ why }) => why),
+        object: { apiVersion, kind, metadata, rules: here.map(ruleOf) },
+      },
+      {
+        why: `It goes to the operator's account and to nobody else.`,
+        object: {
+          apiVersion,
+          kind: `${kind}Binding`,
+          metadata,
+          roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: prefix },
+          subjects: [{ kind: 'ServiceAccount', name: SERVICE_ACCOUNT, namespace }],
+        },
+      },
+    ];
+  });
+};
+
+const metricsReader = (prefix: string, labels: Readonly<Record<string, string>>): Page => ({
+  why: 'May read metrics. Bind it to the account that collects them.',
+  ruleWhys: ['what the operator counts'],
+  object: {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name: `${prefix}-metrics-reader`, labels },
+    rules: [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }],
+  },
+});
+
+/** Everything there is to apply, in the order to apply it in. */
+export const pages = (given: InstallOptions): readonly Page[] => {
+  const options = checkedOptions(given);
+  const { namespace, image, namespaced, compat = [], replicas = REPLICAS.default } = options;
+  const metricsByToken = options.metricsAuth === 'token';
+  const labels = { 'app.kubernetes.io/name': NAME };
+  // Two installations must not share what has no namespace.
+  const prefix = namespace === DEFAULT_NAMESPACE ? NAME : `${NAME}-${namespace}`;
+  const workload = {
+    name: NAME,
+    namespace,
+    serviceAccount: SERVICE_ACCOUNT,
+    image,
+    replicas,
+    labels,
+    metricsByToken,
+    args: [
+      'operator',
+      '--health-address',
+      `0.0.0.0:${HTTP_PORT}`,
+      ...(namespaced === undefined ? [] : ['--namespaced', namespaced.join(',')]),
+      ...(compat.length === 0 ? [] : ['--compat', compat.join(',')]),
+      ...(metricsByToken
+        ? [
+            '--metrics-auth',
+            'token',
+            '--metrics-address',
+            `0.0.0.0:${METRICS_PORT}`,
+            '--metrics-cert',
+            METRICS_CERT,
+          ]
+        : []),
+    ],
+  };
+  const policies = admissionPolicies({
+    namespace,
+    serviceAccount: SERVICE_ACCOUNT,
+    prefix,
+    labels,
+    cluster: namespaced === undefined,
+    features: featuresOf(options),
+  });
+  return [
+    {
+      why: 'The operator and its state live here; whoever may read its Secrets has the keys of every CA.',
+      object: {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: {
+          name: namespace,
+          labels: { ...labels, 'pod-security.kubernetes.io/enforce': 'restricted' },
+        },
+      },
+    },
+    ...crds(labels).map((object) => ({
+      why: object.spec.versions[0]?.schema.openAPIV3Schema.description ?? '',
+      object: object as unknown as Manifest,
+    })),
+    {
+      why: "The operator's account.",
+      object: {
+        apiVersion: 'v1',
+        kind: 'ServiceAccount',
+        metadata: { name: SERVICE_ACCOUNT, namespace, labels },
+      },
+    },
+    ...policies.flatMap(({ why, policy, binding }) => [
+      { why, object: policy },
+      { why: 'It is in force.', object: binding },
+    ]),
+    ...rolePages(installedGrants(options), namespace, prefix, labels),
+    ...(metricsByToken ? [metricsReader(prefix, labels)] : []),
+    {
+      why: 'In come probes and scrapers only. What goes out is open: the API server’s address differs by cluster.',
+      object: networkPolicy(workload),
+    },
+    { why: 'One leads, the others stand by.', object: deployment(workload) },
+    { why: 'For programs that collect metrics.', object: metricsService(workload) },
+    { why: 'All but one stay while nodes are drained.', object: disruptionBudget(workload) },
+  ];
+};
+
+/** The objects alone. */
+export const installation = (options: InstallOptions): readonly Manifest[] =>
+  pages(options).map(({ object }) => object);
+
+/** What an installation keeps when it goes: keys of CAs in its namespace, and the resources that people wrote. */
+const KEPT: readonly unknown[] = ['Namespace', 'CustomResourceDefinition'];
+
+/** What there is to delete, in the order to delete it in: whoever acts first, what holds it in check last. */
+export const removablePages = (options: InstallOptions): readonly Page[] =>
+  pages(options)
+    .filter(({ object }) => !KEPT.includes(object.kind))
+    .reverse();
+
+export const removable = (options: InstallOptions): readonly Manifest[] =>
+  removablePages(options).map(({ object }) => object);

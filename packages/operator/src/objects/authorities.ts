@@ -1,0 +1,178 @@
+import { createHash } from 'node:crypto';
+import { STATE_TYPE } from '@handover/core';
+import {
+  type AuthorityId,
+  type AuthorityReader,
+  type AuthorityRecord,
+  type AuthorityStore,
+  formatAuthority,
+  parseAuthority,
+  type RequestSource,
+} from '@handover/engine';
+import { type Informer, type Kube, type Secret, secrets } from '@handover/kube';
+import { HandoverError } from '@handover/material';
+import { FIELD_MANAGER } from './record.ts';
+
+/** Marks the Secrets that hold authorities; they lie in the operator's own namespace and nowhere else. */
+export const STATE_LABEL = 'handover.dev/authority-state';
+const OWNER = 'handover.dev/authority';
+/** The Authority that the state belongs to. One of the same name that was made later is another. */
+export const OWNER_UID = 'handover.dev/authority-uid';
+const KEY = 'authority.json';
+
+/** A name that any `namespace/name` fits into. */
+export const stateName = (id: AuthorityId): string =>
+  `handover-authority-${createHash('sha256').update(id).digest('hex').slice(0, 24)}`;
+
+const recordIn = (id: AuthorityId, secret: Secret | undefined): AuthorityRecord | undefined => {
+  if (secret === undefined) return undefined;
+  const path = `Secret ${secret.metadata.namespace}/${secret.metadata.name}`;
+  const text = secret.data?.[KEY];
+  if (text === undefined)
+    throw new HandoverError(
+      'STATE_UNREADABLE',
+      `${path} lacks the key ${KEY}; restore it from a backup, or delete it`,
+      {
+        path,
+      },
+    );
+  return parseAuthority(id, Buffer.from(text, 'base64').toString('utf8'), path);
+};
+
+export interface StateOptions {
+  readonly kube: Kube;
+  /** The operator's own. */
+  readonly namespace: string;
+  readonly signal: AbortSignal;
+  /** UID of the Authority as it is declared now; undefined: it is declared without one, in a file or by a program. */
+  readonly uidOf: (id: AuthorityId) => string | undefined;
+}
+
+/** One Secret per authority, replaced whole by one compare-and-swap at a time. */
+export class KubeAuthorities implements AuthorityStore {
+  readonly #options: StateOptions;
+  readonly #parsed = new Map<AuthorityId, { readonly version: string; readonly record: AuthorityRecord }>();
+
+  constructor(options: StateOptions) {
+    this.#options = options;
+  }
+
+  async load(id: AuthorityId): Promise<AuthorityRecord | undefined> {
+    return this.parsed(id, await this.#secret(id));
+  }
+
+  /** A namespace that was deleted and made again, perhaps by other people, must not inherit a CA's key. */
+  #refuseAnothers(id: AuthorityId, secret: Secret | undefined): void {
+    const [bound, own] = [secret?.metadata.annotations?.[OWNER_UID], this.#options.uidOf(id)];
+    if (secret === undefined || bound === undefined || own === undefined || bound === own) return;
+    const { namespace } = this.#options;
+    const name = stateName(id);
+    throw new HandoverError(
+      'STATE_OF_ANOTHER',
+      `Authority ${id} was deleted and made again, and the CA of the old one is kept for it alone; to go on with that CA: kubectl -n ${namespace} annotate secret ${name} ${OWNER_UID}=${own} --overwrite; to begin with a new CA: kubectl -n ${namespace} delete secret ${name}`,
+      { path: id, retry: 'later' },
+    );
+  }
+
+  /** Parsing keys and certificates takes longer than everything else in a look. */
+  parsed(id: AuthorityId, secret: Secret | undefined): AuthorityRecord | undefined {
+    this.#refuseAnothers(id, secret);
+    const version = secret?.metadata.resourceVersion;
+    const before = this.#parsed.get(id);
+    if (version !== undefined && before?.version === version) return before.record;
+    const record = recordIn(id, secret);
+    if (record === undefined || version === undefined) this.#parsed.delete(id);
+    else this.#parsed.set(id, { version, record });
+    return record;
+  }
+
+  #secret(id: AuthorityId): Promise<Secret | undefined> {
+    const { kube, namespace, signal } = this.#options;
+    return kube.get(secrets, { namespace, name: stateName(id) }, { signal });
+  }
+
+  async swap(id: AuthorityId, expect: number | undefined, record: AuthorityRecord): Promise<void> {
+    const { kube, namespace, signal } = this.#options;
+    const found = await this.#secret(id);
+    const uid = this.#options.uidOf(id);
+    this.#refuseAnothers(id, found);
+    const revision = recordIn(id, found)?.state.revision;
+    if (revision !== expect) throw changed(id);
+    const body: Secret = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      type: STATE_TYPE,
+      metadata: {
+        ...(found === undefined ? { name: stateName(id), namespace } : found.metadata),
+        labels: {
+          ...found?.metadata.labels,
+          [STATE_LABEL]: 'true',
+          'app.kubernetes.io/managed-by': 'handover',
+        },
+        annotations: {
+          ...found?.metadata.annotations,
+          [OWNER]: id,
+          ...(uid === undefined ? {} : { [OWNER_UID]: uid }),
+        },
+      },
+      data: { [KEY]: Buffer.from(formatAuthority(id, record), 'utf8').toString('base64') },
+    };
+    try {
+      if (found === undefined)
+        await kube.create(secrets, body, { namespace, fieldManager: FIELD_MANAGER, signal });
+      else await kube.update(secrets, body, { fieldManager: FIELD_MANAGER, signal });
+    } catch (error) {
+      const code = error instanceof HandoverError ? error.code : '';
+      // What is missing when something new is made is its namespace: looking again would not help.
+      const lost = found === undefined ? code === 'KUBE_ALREADY_EXISTS' : LOST.has(code);
+      throw lost ? changed(id, error) : error;
+    }
+  }
+}
+
+const LOST: ReadonlySet<string> = new Set(['KUBE_CONFLICT', 'KUBE_NOT_FOUND']);
+const changed = (id: AuthorityId, cause?: unknown): HandoverError =>
+  new HandoverError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id, cause });
+
+/** Authorities as an informer has them. */
+export const cachedAuthorities = (
+  store: KubeAuthorities,
+  informer: Informer<Secret>,
+  namespace: string,
+): AuthorityReader => ({
+  load: async (id) => store.parsed(id, informer.get(`${namespace}/${stateName(id)}`)),
+});
+
+const ROTATE = 'handover.dev/rotate';
+const DISTRUST = 'handover.dev/distrust';
+const listed = (text: string | undefined): readonly string[] =>
+  (text ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+
+/** What people wrote on an Authority, or on its Secret where there are no custom resources. Ids stay: the same never rotates twice. */
+export const requestsIn = (
+  ...annotated: readonly (Readonly<Record<string, string>> | undefined)[]
+): { readonly rotate: readonly string[]; readonly distrust: readonly number[] } => ({
+  rotate: [...new Set(annotated.flatMap((annotations) => listed(annotations?.[ROTATE])))],
+  distrust: annotated
+    .flatMap((annotations) => listed(annotations?.[DISTRUST]))
+    .filter((item) => /^\d{1,6}$/.test(item))
+    .map(Number),
+});
+
+/** Requests on the state's Secret; those on the Authority itself come with the resource. */
+export class KubeRequests implements RequestSource {
+  readonly #annotations: (id: AuthorityId) => Promise<Readonly<Record<string, string>> | undefined>;
+
+  constructor(annotations: (id: AuthorityId) => Promise<Readonly<Record<string, string>> | undefined>) {
+    this.#annotations = annotations;
+  }
+
+  async pending(id: AuthorityId): Promise<{ rotate: readonly string[]; distrust: readonly number[] }> {
+    return requestsIn(await this.#annotations(id));
+  }
+
+  async settle(): Promise<void> {}
+}

@@ -1,0 +1,104 @@
+import { MANAGED_LABEL } from '@handover/core';
+import type { KubeObject, ManagedFields } from '@handover/kube';
+import { type Instant, instant } from '@handover/material';
+import { cut, MOST_SAID, saidOn } from './bounds.ts';
+import { keeperOf } from './keepers.ts';
+import { hasField, SHAPES, type Texts, withDigests } from './parts.ts';
+import type { Plural } from './place.ts';
+import { type Entries, FIELD_MANAGER, keptIn, RECORD, readEntries } from './record.ts';
+
+/** All that is kept of an API object: never the schemas of a CRD, nor keys that are not ours to write. */
+export interface Held {
+  readonly plural: Plural;
+  readonly namespace: string | undefined;
+  readonly name: string;
+  readonly uid: string;
+  readonly version: string;
+  readonly entries: Entries;
+  /** Namespace that the state lies in that it was made from; undefined: it does not say. */
+  readonly keptIn: string | undefined;
+  readonly texts: Texts;
+  /** There was no room for its data: see `Room`. */
+  readonly crowded?: true;
+  readonly labelled: boolean;
+  /** Its data cannot be changed any more; it can only be deleted. */
+  readonly immutable: boolean;
+  /** Whether there is a field for a bundle at all. */
+  readonly injectable: boolean;
+  /** Annotations that say something to us. */
+  readonly annotations: Readonly<Record<string, string>>;
+  /** Who keeps it, in words; undefined: nobody that can be told. */
+  readonly owner: string | undefined;
+  /** Another controller that keeps its caBundle. */
+  readonly keeper: string | undefined;
+  /** Manager other than us that last set what is ours in it. */
+  readonly lastForeign: string | undefined;
+}
+
+const timeOf = ({ time }: ManagedFields): number => (time === undefined ? Number.NaN : Date.parse(time));
+
+/** When the API server last took a write of ours. */
+const landedAt = (managed: readonly ManagedFields[]): Instant | undefined => {
+  const times = managed
+    .filter(({ manager, subresource }) => manager === FIELD_MANAGER && subresource === undefined)
+    .map(timeOf);
+  const latest = Math.max(...times.filter((time) => !Number.isNaN(time)));
+  return Number.isFinite(latest) ? instant(latest) : undefined;
+};
+
+const latestOf = (managed: readonly ManagedFields[]): string | undefined => {
+  let latest: ManagedFields | undefined;
+  for (const entry of managed) {
+    if (entry.manager === FIELD_MANAGER || entry.subresource !== undefined) continue;
+    if (latest === undefined || timeOf(entry) >= timeOf(latest)) latest = entry;
+  }
+  return latest?.manager;
+};
+
+/** The name that a managed field of ours has in the API server's own account of who set what. */
+const MARKS: Readonly<Record<Plural, string>> = {
+  secrets: '"f:data"',
+  configmaps: '"f:data"',
+  clustertrustbundles: '"f:trustBundle"',
+  apiservices: '"f:caBundle"',
+  validatingwebhookconfigurations: '"f:caBundle"',
+  mutatingwebhookconfigurations: '"f:caBundle"',
+  customresourcedefinitions: '"f:caBundle"',
+};
+
+/** Whoever set what is ours, and not whoever edits beside it; who took it out is not on record, so then it is the last of all. */
+const lastForeign = (plural: Plural, managed: readonly ManagedFields[]): string | undefined =>
+  latestOf(managed.filter(({ fieldsV1 }) => JSON.stringify(fieldsV1 ?? {}).includes(MARKS[plural]))) ??
+  latestOf(managed);
+
+const ownerOf = ({ metadata }: KubeObject): string | undefined => {
+  const { ownerReferences = [], annotations = {}, managedFields = [] } = metadata;
+  const controller = ownerReferences.find((reference) => reference.controller === true) ?? ownerReferences[0];
+  if (controller !== undefined) return cut(`${controller.kind} ${controller.name}`, MOST_SAID);
+  const certificate = annotations['cert-manager.io/certificate-name'];
+  if (certificate !== undefined) return cut(`cert-manager's Certificate ${certificate}`, MOST_SAID);
+  return latestOf(managedFields);
+};
+
+export const heldOf = (plural: Plural, object: KubeObject): Held => {
+  const { metadata } = object;
+  const { managedFields = [], annotations = {} } = metadata;
+  const entries = readEntries(annotations[RECORD], landedAt(managedFields));
+  return {
+    plural,
+    namespace: metadata.namespace,
+    name: metadata.name ?? '',
+    uid: metadata.uid ?? '',
+    version: metadata.resourceVersion ?? '',
+    entries,
+    keptIn: keptIn(annotations[RECORD]),
+    texts: withDigests(plural, SHAPES[plural].texts(object), Object.keys(entries)),
+    labelled: metadata.labels?.[MANAGED_LABEL] === 'true',
+    immutable: object.immutable === true,
+    injectable: hasField(plural, object),
+    annotations: saidOn('object', annotations),
+    owner: ownerOf(object),
+    keeper: keeperOf(object),
+    lastForeign: lastForeign(plural, managedFields),
+  };
+};

@@ -1,0 +1,141 @@
+import { MANAGED_LABEL } from '@handover/core';
+import { Informer, type Kube, type KubeObject } from '@handover/kube';
+import type { Source } from './fresh.ts';
+import { type Held, heldOf } from './held.ts';
+import { isLabelled, type Kinds } from './kinds.ts';
+import { keyOf, type Place, type Plural } from './place.ts';
+import { Room } from './room.ts';
+
+export interface MirrorOptions {
+  readonly kube: Kube;
+  readonly kinds: Kinds;
+  /** Kinds that are watched whole (labelled ones as far as they carry our label); others only object by object. */
+  readonly wide: readonly Plural[];
+  /** Namespaces to watch; undefined: the whole cluster. */
+  readonly namespaces?: readonly string[] | undefined;
+  readonly signal: AbortSignal;
+  readonly onChange: (plural: Plural, key: string, before: Held | undefined, after: Held | undefined) => void;
+  readonly onTrouble?: ((what: string, error: Error) => void) | undefined;
+}
+
+/**
+ * A field is put right within a moment of an event, and within 42 s when events have silently stopped coming: the API server ends
+ * each of these watches after 33 s at most, so that one which has said nothing for longer is dead.
+ */
+const SHORT_WATCH = { lifetime: 25, silence: 42_000 };
+
+/**
+ * What the API server holds, followed by watches: whole kinds where we may see them, and single objects by name: sources in
+ * other hands, or all there is for an account whose rights end at names.
+ */
+export class Mirror implements Source {
+  readonly #options: MirrorOptions;
+  readonly #room = new Room();
+  readonly #wide = new Map<Plural, readonly Informer<KubeObject, Held>[]>();
+  readonly #single = new Map<
+    string,
+    { readonly informer: Informer<KubeObject, Held>; readonly stop: AbortController }
+  >();
+
+  constructor(options: MirrorOptions) {
+    this.#options = options;
+    for (const plural of options.wide) {
+      const scopes =
+        isLabelled(plural) && options.namespaces !== undefined ? options.namespaces : [undefined];
+      this.#wide.set(
+        plural,
+        scopes.map((namespace) => this.#watch(plural, namespace, undefined, options.signal)),
+      );
+    }
+  }
+
+  #watch(
+    plural: Plural,
+    namespace: string | undefined,
+    name: string | undefined,
+    signal: AbortSignal,
+    part = '',
+  ): Informer<KubeObject, Held> {
+    const { kube, kinds, onChange, onTrouble } = this.#options;
+    const informer = new Informer<KubeObject, Held>(kube, kinds[plural], {
+      signal,
+      project: (object) => {
+        const held = heldOf(plural, object);
+        if (name === undefined) return this.#room.fit(held);
+        return part === '' ? held : sourceOnly(held, part);
+      },
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(name === undefined ? {} : { fieldSelector: `metadata.name=${name}` }),
+      ...(name === undefined && isLabelled(plural) ? { labelSelector: `${MANAGED_LABEL}=true` } : {}),
+      ...(isLabelled(plural) ? {} : SHORT_WATCH),
+    });
+    informer.on('changed', ({ key, before, after }) => {
+      if (after === undefined && name === undefined) this.#room.gone(plural, key);
+      if (before?.version !== after?.version) onChange(plural, key, before, after);
+    });
+    const what = `watch of ${plural}${name === undefined ? '' : ` ${keyOf({ namespace, name })}`}`;
+    informer.on('trouble', (error) => onTrouble?.(what, error));
+    informer.start();
+    return informer;
+  }
+
+  /** Follows single objects from now on: exactly these, beside the kinds that are watched whole. */
+  async follow(places: readonly Place[]): Promise<void> {
+    const { signal } = this.#options;
+    const wanted = new Map(places.map((place) => [`${place.plural} ${keyOf(place)}`, place]));
+    for (const [key, { stop }] of this.#single) {
+      if (wanted.has(key)) continue;
+      stop.abort();
+      this.#single.delete(key);
+    }
+    const started: Promise<unknown>[] = [];
+    for (const [key, { plural, namespace, name, part }] of wanted) {
+      if (this.#single.has(key)) continue;
+      const stop = new AbortController();
+      const informer = this.#watch(plural, namespace, name, AbortSignal.any([signal, stop.signal]), part);
+      this.#single.set(key, { informer, stop });
+      started.push(informer.ready);
+    }
+    await Promise.all(started);
+  }
+
+  get ready(): Promise<unknown> {
+    return Promise.all([...this.#informers()].map(({ ready }) => ready));
+  }
+
+  get synced(): boolean {
+    return [...this.#informers()].every(({ synced }) => synced);
+  }
+
+  *#informers(): Iterable<Informer<KubeObject, Held>> {
+    for (const informers of this.#wide.values()) yield* informers;
+    for (const { informer } of this.#single.values()) yield informer;
+  }
+
+  async held(place: Place): Promise<Held | undefined> {
+    return this.get(place);
+  }
+
+  get(place: Place): Held | undefined {
+    const key = keyOf(place);
+    for (const informer of this.#wide.get(place.plural) ?? []) {
+      const found = informer.get(key);
+      if (found !== undefined) return found;
+    }
+    return this.#single.get(`${place.plural} ${key}`)?.informer.get(key);
+  }
+
+  async all(plural: Plural): Promise<readonly Held[]> {
+    const wide = this.#wide.get(plural);
+    if (wide !== undefined) return wide.flatMap((informer) => informer.list());
+    return [...this.#single]
+      .filter(([key]) => key.startsWith(`${plural} `))
+      .flatMap(([, { informer }]) => informer.list());
+  }
+}
+
+/** A Secret that is looked at for its CA often has a private key beside it, which nobody here needs. */
+const sourceOnly = (held: Held, part: string): Held => {
+  const { 'tls.key': key, ...texts } = held.texts;
+  return key === undefined || part === 'tls.key' ? held : { ...held, texts };
+};

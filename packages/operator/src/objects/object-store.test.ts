@@ -1,0 +1,56 @@
+import type { ObjectRecord } from '@handover/engine';
+import { configMaps, connect, type KubeObject, namespaces } from '@handover/kube';
+import { FakeApiServer } from '@handover/kube/testing';
+import { instant } from '@handover/material';
+import { expect, onTestFinished, test } from 'vitest';
+import { heldOf } from './held.ts';
+import { kindsWith } from './kinds.ts';
+import { Shelf } from './object-store.ts';
+import { Overlay } from './own-writes-cache.ts';
+import { formatEntries } from './record.ts';
+
+const AT = instant(1_000);
+const record = (digest: string): ObjectRecord => ({ digest, revisions: {}, anchors: [], changedAt: AT });
+
+test('an object whose data is not kept is left alone, and a write that was decided past the cache loses nothing of ours', async () => {
+  const server = await FakeApiServer.start();
+  onTestFinished(() => server.stop());
+  const { signal } = new AbortController();
+  const kube = connect(server.config, { signal, rate: false });
+  await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'prod' } });
+  const entries = { 'one.pem': { record: record('1'), at: AT }, 'two.pem': { record: record('2'), at: AT } };
+  const created = await kube.create(configMaps, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: {
+      namespace: 'prod',
+      name: 'bundles',
+      annotations: { 'handover.dev/record': formatEntries(entries, 'own') },
+    },
+    data: { 'one.pem': 'one', 'two.pem': 'two' },
+  });
+  const crowded = {
+    ...heldOf('configmaps', created as KubeObject),
+    texts: {},
+    entries: {},
+    crowded: true,
+  } as const;
+  const source = { held: async () => crowded, all: async () => [crowded] };
+  const shelf = new Shelf({
+    kube,
+    swift: kube,
+    kinds: kindsWith('v1'),
+    namespace: 'own',
+    cache: new Overlay(source, source),
+    now: () => AT,
+    signal,
+    mayAdopt: () => true,
+    signerOf: () => undefined,
+  });
+  const id = 'prod/configmaps/bundles/one.pem';
+  expect((await shelf.view(source).read(id))?.obstacle).toMatch(/hold more than 8 MiB; remove/);
+  await shelf.write(id, crowded.version, () => ({ data: { 'one.pem': 'new' }, record: record('3') }));
+  const found = await kube.get(configMaps, { namespace: 'prod', name: 'bundles' });
+  expect(found?.data).toEqual({ 'one.pem': 'new', 'two.pem': 'two' });
+  expect(Object.keys(heldOf('configmaps', found as KubeObject).entries)).toEqual(['one.pem', 'two.pem']);
+});

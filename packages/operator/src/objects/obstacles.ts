@@ -1,0 +1,36 @@
+import { after, type Instant } from '@handover/material';
+import { cut } from './bounds.ts';
+
+const LEAST_MS = 5_000;
+const MOST_MS = 300_000;
+/** An API server that refuses an object may repeat all that stands in it. */
+const MOST_SAID_BY_SERVER = 1_000;
+
+/** Objects that the API server would not let us write, and when to try again. */
+export class Obstacles {
+  readonly #known = new Map<
+    string,
+    { readonly why: string; readonly until: Instant; readonly times: number }
+  >();
+
+  met(object: string, why: string, now: Instant): void {
+    const times = (this.#known.get(object)?.times ?? 0) + 1;
+    const until = after(now, Math.min(LEAST_MS * 2 ** (times - 1), MOST_MS));
+    this.#known.set(object, { why: cut(why, MOST_SAID_BY_SERVER), until, times });
+  }
+
+  overcome(object: string): void {
+    this.#known.delete(object);
+  }
+
+  why(object: string, now: Instant): string | undefined {
+    const found = this.#known.get(object);
+    return found === undefined || now >= found.until ? undefined : found.why;
+  }
+
+  /** When the next of them may be tried again. */
+  nextTry(now: Instant): Instant | undefined {
+    const later = [...this.#known.values()].map(({ until }) => until).filter((until) => until > now);
+    return later.length === 0 ? undefined : (Math.min(...later) as Instant);
+  }
+}

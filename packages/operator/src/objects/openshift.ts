@@ -1,0 +1,107 @@
+import type { ClusterProfile } from '@handover/engine';
+import { Informer, type Kube, type KubeObject, type KubeReader, kindOf } from '@handover/kube';
+import { HandoverError, isMap } from '@handover/material';
+
+export const API_SERVERS = kindOf('config.openshift.io/v1', 'apiservers', 'APIServer', false);
+export const CLUSTER_VERSIONS = kindOf('config.openshift.io/v1', 'clusterversions', 'ClusterVersion', false);
+/** The only one there is. */
+const NAME = 'cluster';
+
+type Asked = Extract<ClusterProfile, { found: unknown }>['found'];
+
+const texts = (value: unknown): readonly string[] | undefined =>
+  Array.isArray(value) ? value.map((item) => String(item).slice(0, 256)) : undefined;
+const text = (value: unknown): string | undefined =>
+  value === undefined || value === null ? undefined : String(value).slice(0, 256);
+
+/** `.spec.tlsSecurityProfile` of an APIServer, taken as it is: what it comes to is decided where all profiles are. */
+export const askedBy = ({ spec }: KubeObject): Asked => {
+  const profile = isMap(spec) ? spec.tlsSecurityProfile : undefined;
+  if (!isMap(profile)) return {};
+  const { type, custom } = profile;
+  return {
+    type: text(type),
+    ...(isMap(custom)
+      ? {
+          custom: {
+            ciphers: texts(custom.ciphers),
+            minTLSVersion: text(custom.minTLSVersion),
+            groups: texts(custom.groups),
+          },
+        }
+      : {}),
+  };
+};
+
+const missing = (code: string, message: string, cause?: unknown): ClusterProfile => ({
+  missing: new HandoverError(code, message, { retry: 'later', path: `APIServer/${NAME}`, cause }),
+});
+
+const absent = (): ClusterProfile =>
+  missing('TLS_PROFILE_SOURCE_MISSING', `APIServer/${NAME} does not exist; make it, or name a profile`);
+
+/** Why it cannot be read. */
+export const unreadable = (error: Error | undefined): ClusterProfile => {
+  const code = error instanceof HandoverError ? error.code : '';
+  if (code === 'KUBE_NOT_FOUND')
+    return missing(
+      'TLS_PROFILE_SOURCE_MISSING',
+      'this cluster has no config.openshift.io/v1 APIServer; name a profile: Old, Intermediate, Modern or Custom',
+      error,
+    );
+  if (code === 'KUBE_FORBIDDEN')
+    return missing(
+      'TLS_PROFILE_SOURCE_FORBIDDEN',
+      `APIServer/${NAME} may not be read; install with --openshift`,
+      error,
+    );
+  return missing(
+    'TLS_PROFILE_SOURCE_UNAVAILABLE',
+    `APIServer/${NAME} has not been read yet${error === undefined ? '' : `: ${error.message}`}; it is tried again`,
+    error,
+  );
+};
+
+/** OpenShift's APIServer/cluster, followed from when somebody first asks for it. */
+export class OpenShiftProfile {
+  readonly #informer: Informer<KubeObject, NonNullable<Asked>>;
+
+  constructor(kube: Kube, signal: AbortSignal, onChange: () => void) {
+    this.#informer = new Informer<KubeObject, NonNullable<Asked>>(kube, API_SERVERS, {
+      signal,
+      fieldSelector: `metadata.name=${NAME}`,
+      project: (object) => askedBy(object) ?? {},
+    });
+    this.#informer.on('changed', ({ before, after }) => {
+      // The rest of it is no business of ours.
+      if (JSON.stringify(before) !== JSON.stringify(after)) onChange();
+    });
+    this.#informer.on('synced', onChange);
+    this.#informer.on('trouble', onChange);
+  }
+
+  /** What was seen last, however long ago: that the API server does not answer changes nobody's profile. */
+  async read(): Promise<ClusterProfile> {
+    this.#informer.start();
+    const found = this.#informer.get(NAME);
+    if (found !== undefined) return { found };
+    return this.#informer.synced ? absent() : unreadable(this.#informer.state.lastError);
+  }
+}
+
+/** The same, asked for once: for whoever only looks. */
+export const readOpenShiftProfile = async (
+  kube: KubeReader,
+  signal: AbortSignal,
+): Promise<ClusterProfile> => {
+  try {
+    const { group, version, plural } = API_SERVERS;
+    if (!(await kube.serves(group, version, plural, { signal })))
+      return unreadable(new HandoverError('KUBE_NOT_FOUND', 'no such API'));
+    const found = await kube.get(API_SERVERS, { name: NAME }, { signal });
+    return found === undefined ? absent() : { found: askedBy(found) };
+  } catch (error) {
+    if (error instanceof HandoverError) return unreadable(error);
+    throw error;
+  }
+};

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import type { Source } from './fresh.ts';
+import { Overlay } from './own-writes-cache.ts';
+import type { Place } from './place.ts';
+
+const nothing: Source = { held: async () => undefined, all: async () => [] };
+const place: Place = { plural: 'apiservices', namespace: undefined, name: 'a', part: '' };
+
+const told = (): { overlay: Overlay; event: (version: string | undefined) => void; heard: string[] } => {
+  const overlay = new Overlay(nothing, nothing);
+  const heard: string[] = [];
+  return {
+    overlay,
+    heard,
+    event: (version) => overlay.unlessOurs('apiservices', 'a', version, () => heard.push(version ?? 'gone')),
+  };
+};
+
+test('an event about our own write is not heard, whichever comes first, the event or the answer', () => {
+  const { overlay, event, heard } = told();
+  overlay.begin(place)('7');
+  event('7');
+  const ended = overlay.begin(place);
+  event('8');
+  ended('8');
+  expect(heard).toEqual([]);
+});
+
+test('what somebody else wrote meanwhile is heard once the answer is there', () => {
+  const { overlay, event, heard } = told();
+  const ended = overlay.begin(place);
+  event('7');
+  event('8');
+  expect(heard).toEqual([]);
+  ended('8');
+  expect(heard).toEqual(['7']);
+  event('9');
+  expect(heard).toEqual(['7', '9']);
+});
+
+test('after a write that failed everything is heard', () => {
+  const { overlay, event, heard } = told();
+  const ended = overlay.begin(place);
+  event('7');
+  ended(undefined);
+  event('8');
+  event(undefined);
+  expect(heard).toEqual(['7', '8', 'gone']);
+});

@@ -1,0 +1,275 @@
+import type { Leaf, Resource, TrustBundle } from '@handover/core';
+import {
+  type Catalogue,
+  catalogueOf,
+  consentIn,
+  idOf,
+  type Labels,
+  type ObjectId,
+  type Target,
+} from '@handover/engine';
+import type { Source } from '../objects/fresh.ts';
+import type { Held } from '../objects/held.ts';
+import { fieldPlace, idOfPlace, type Place, type Plural } from '../objects/place.ts';
+import { certificatesIn } from './certificates-in.ts';
+import { type Declared, oldestFirst } from './declared.ts';
+import {
+  type Around,
+  bundlesByAnnotation,
+  conflictOf,
+  type Injections,
+  type Refusal,
+  syntheticBundle,
+  type WishOf,
+} from './injections.ts';
+
+export interface Absent {
+  readonly target: string;
+  readonly why: string;
+}
+
+/** The resources of a cluster, sorted, and everything that is wrong with them. */
+export interface Register {
+  readonly catalogue: Catalogue;
+  readonly declared: readonly Declared[];
+  /** Why a resource is left out, by its uid. */
+  readonly problems: ReadonlyMap<string, string>;
+  /** Targets that a TrustBundle names and that are not there, by its name. They hold nothing up. */
+  readonly absent: ReadonlyMap<string, readonly Absent[]>;
+  /** Objects that bundles are made from. */
+  readonly sources: readonly Place[];
+  /** Objects that decide, by being there and by their annotations, whether something is injected. */
+  readonly gates: readonly Place[];
+  /** Who asks for a bundle by annotation and does not get it. */
+  readonly refusals: readonly Refusal[];
+  readonly signers: ReadonlyMap<ObjectId, string>;
+  /** Objects that may become ours though another program made them: the resource that asks for each says so. */
+  readonly adoptable: ReadonlySet<ObjectId>;
+  /** Objects that hold nothing but what we put there, and are never made by us. */
+  readonly whole: ReadonlySet<ObjectId>;
+  /** Why a Leaf that nobody declared is left out, by `namespace/name`. */
+  readonly leafProblems: ReadonlyMap<string, string>;
+}
+
+/** What is asked for by other means than resources and fields. */
+export interface More {
+  readonly leaves: readonly Leaf[];
+  readonly problems: ReadonlyMap<string, string>;
+  /** ConfigMaps that get an authority's bundle under a key, and hold nothing else. */
+  readonly configMaps: readonly Place[];
+  readonly authority: string;
+}
+
+export const FIELD_PLURALS: readonly Plural[] = [
+  'apiservices',
+  'validatingwebhookconfigurations',
+  'mutatingwebhookconfigurations',
+  'customresourcedefinitions',
+];
+
+export interface RegisterOptions {
+  readonly source: Source;
+  readonly namespaces: ReadonlyMap<string, Labels> | undefined;
+  readonly trustNamespace: string;
+  /** Whether this API server has ClusterTrustBundles. */
+  readonly clusterTrustBundles: boolean;
+  /** Where annotations say that an object's caBundle comes from; undefined: nobody asked for annotations. */
+  readonly wishOf: WishOf | undefined;
+  /** Whether fields that another controller keeps become ours. */
+  readonly takeOver: boolean;
+  readonly more?: (() => More) | undefined;
+}
+
+type Placement = { readonly id: ObjectId } | { readonly why: string };
+
+const placementOf = async (
+  target: Target,
+  { source, clusterTrustBundles, takeOver }: RegisterOptions,
+): Promise<Placement> => {
+  if (target.clusterTrustBundle !== undefined) {
+    if (!clusterTrustBundles)
+      return { why: 'this API server has no ClusterTrustBundles; switch them on, or leave the target out' };
+    const { name } = target.clusterTrustBundle;
+    return { id: idOfPlace({ plural: 'clustertrustbundles', namespace: undefined, name, part: '' }) };
+  }
+  if (target.inject === undefined) return { why: 'it names no object' };
+  const { kind, name, webhooks } = target.inject;
+  const place = fieldPlace(kind, name, webhooks);
+  const held = await source.held(place);
+  if (held === undefined) return { why: 'it does not exist (yet)' };
+  if (!held.injectable)
+    return {
+      why: kind === 'APIService' ? 'it is served by the API server itself' : 'it has no conversion webhook',
+    };
+  if (place.plural.endsWith('webhookconfigurations') && Object.keys(held.texts).length === 0)
+    return { why: 'it has no webhooks' };
+  const conflict = conflictOf(held, takeOver);
+  if (conflict !== undefined) return { why: conflict };
+  return { id: idOfPlace(place) };
+};
+
+const describeTarget = ({ inject, clusterTrustBundle }: Target): string =>
+  inject === undefined ? `ClusterTrustBundle ${clusterTrustBundle?.name}` : `${inject.kind} ${inject.name}`;
+
+const injectedBy = (bundles: readonly TrustBundle[]): ((held: Held) => boolean) => {
+  const taken = new Set(
+    bundles.flatMap(({ spec }) =>
+      spec.targets.flatMap(({ inject }) =>
+        inject === undefined ? [] : [`${fieldPlace(inject.kind, inject.name).plural} ${inject.name}`],
+      ),
+    ),
+  );
+  return ({ plural, name }) => taken.has(`${plural} ${name}`);
+};
+
+/** Secrets and ConfigMaps that a bundle is made from. */
+export const sourcesOf = ({ spec }: TrustBundle, trustNamespace: string): readonly Place[] =>
+  spec.sources.flatMap(({ secret, configMap }): Place[] => {
+    const data = secret ?? configMap;
+    if (data === undefined) return [];
+    const [namespace, name] = data.name.includes('/') ? data.name.split('/') : [trustNamespace, data.name];
+    return [
+      {
+        plural: secret === undefined ? 'configmaps' : 'secrets',
+        namespace,
+        name: name ?? '',
+        part: data.key,
+      },
+    ];
+  });
+
+/** ConfigMaps that ask by annotation: only what is there is a target, nothing is made. */
+const bundleOfConfigMaps = async (
+  { configMaps, authority }: More,
+  { source }: RegisterOptions,
+  placements: Map<Target, ObjectId>,
+): Promise<readonly TrustBundle[]> => {
+  const targets: Target[] = [];
+  for (const place of configMaps) {
+    if ((await source.held(place)) === undefined) continue;
+    const target: Target = {};
+    placements.set(target, idOfPlace(place));
+    targets.push(target);
+  }
+  return targets.length === 0
+    ? []
+    : [syntheticBundle(`ConfigMaps, Authority ${authority}`, { authority }, targets)];
+};
+
+const NOTHING: Injections = { bundles: [], refusals: [], follow: [] };
+
+const injectionsOf = async (
+  resources: readonly Resource[],
+  bundles: readonly TrustBundle[],
+  { source, wishOf, takeOver }: RegisterOptions,
+): Promise<Injections> => {
+  if (wishOf === undefined) return NOTHING;
+  const authorities = new Set(
+    resources.flatMap((resource) => (resource.kind === 'Authority' ? [idOf(resource)] : [])),
+  );
+  const around: Around = {
+    leaves: new Map(
+      resources.flatMap((resource): (readonly [string, Leaf])[] =>
+        resource.kind === 'Leaf' ? [[idOf(resource), resource]] : [],
+      ),
+    ),
+    hasAuthority: (id) => authorities.has(id),
+    held: (place) => source.held(place),
+  };
+  return bundlesByAnnotation(
+    (await Promise.all(FIELD_PLURALS.map((plural) => source.all(plural)))).flat(),
+    async (held) => {
+      const wish = await wishOf(held, around);
+      const conflict = wish?.source === undefined ? undefined : conflictOf(held, takeOver);
+      return conflict === undefined ? wish : { refused: conflict, follow: wish?.follow };
+    },
+    injectedBy(bundles),
+  );
+};
+
+/** Secrets that Authorities name in `spec.adopt`. */
+const adoptedSecrets = ({ authorities }: Catalogue): readonly Place[] =>
+  [...authorities.values()].flatMap(({ metadata, spec }) =>
+    spec.adopt?.secret === undefined
+      ? []
+      : [{ plural: 'secrets' as const, namespace: metadata.namespace, name: spec.adopt.secret, part: '' }],
+  );
+
+/** Reads everything that is declared. A resource that cannot be read, or wants what another has, is left out and named. */
+export async function registerOf(declared: readonly Declared[], options: RegisterOptions): Promise<Register> {
+  const problems = new Map<string, string>();
+  const uids = new Map<Resource, string>();
+  for (const { uid, resource, problem } of [...declared].sort(oldestFirst)) {
+    if (resource !== undefined) uids.set(resource, uid);
+    else if (problem !== undefined) problems.set(uid, problem);
+  }
+  const more = options.more?.();
+  const own = [...uids.keys(), ...(more?.leaves ?? [])];
+  const bundles = own.filter((resource) => resource.kind === 'TrustBundle');
+  const injections = await injectionsOf(own, bundles, options);
+  const placements = new Map<Target, ObjectId>();
+  const spread = more === undefined ? [] : await bundleOfConfigMaps(more, options, placements);
+  const all = [...bundles, ...injections.bundles];
+  const absent = new Map<string, Absent[]>();
+  const signers = new Map<ObjectId, string>();
+  for (const bundle of all) {
+    for (const target of bundle.spec.targets) {
+      if (target.configMap !== undefined || target.secret !== undefined) continue;
+      const placement = await placementOf(target, options);
+      if ('id' in placement) {
+        placements.set(target, placement.id);
+        const signer = target.clusterTrustBundle?.signerName;
+        if (signer !== undefined) signers.set(placement.id, signer);
+      } else {
+        const known = absent.get(bundle.metadata.name) ?? [];
+        known.push({ target: describeTarget(target), why: placement.why });
+        absent.set(bundle.metadata.name, known);
+      }
+    }
+  }
+  const leafProblems = new Map(more?.problems);
+  const catalogue = catalogueOf([...own, ...injections.bundles, ...spread], {
+    namespaces: options.namespaces,
+    place: (target) => placements.get(target),
+    onConflict: (resource, problem) => {
+      const uid = uids.get(resource);
+      if (uid !== undefined) problems.set(uid, problem.message);
+      else if (resource.kind === 'Leaf') leafProblems.set(idOf(resource), problem.message);
+    },
+  });
+  for (const [name, taken] of catalogue.contested ?? [])
+    absent.set(name, [...(absent.get(name) ?? []), ...[...taken].map(([target, why]) => ({ target, why }))]);
+  return {
+    catalogue,
+    declared,
+    problems,
+    absent,
+    adoptable: consentIn(catalogue),
+    signers,
+    leafProblems,
+    whole: new Set(more?.configMaps.map(idOfPlace)),
+    sources: [
+      ...all.flatMap((bundle) => sourcesOf(bundle, options.trustNamespace)),
+      ...injections.follow,
+      ...(more?.configMaps ?? []),
+      ...adoptedSecrets(catalogue),
+    ],
+    gates: injections.follow,
+    refusals: injections.refusals,
+  };
+}
+
+/** Everything about a field object that decides whether and where something is injected. */
+export const decisive = (held: Held | undefined): string =>
+  held === undefined
+    ? ''
+    : JSON.stringify([
+        held.injectable,
+        held.annotations,
+        held.plural.endsWith('webhookconfigurations') ? Object.keys(held.texts).length > 0 : true,
+        held.keeper !== undefined && Object.keys(held.entries).length === 0,
+      ]);
+
+/** Everything about a source that decides whether something may be taken from it; what that is, is another matter. */
+export const gateOf = (held: Held | undefined, key: string): string =>
+  held === undefined ? '' : JSON.stringify([held.annotations, certificatesIn(held, key).why]);

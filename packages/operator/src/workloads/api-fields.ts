@@ -1,0 +1,55 @@
+import { type ConsumerFound, type Duties, type EvidenceSource, liesElsewhere } from '@handover/engine';
+import { isField, placeOf } from '../objects/place.ts';
+
+/**
+ * Every caBundle field that is kept, as a verifier of its own: the API server reads it. A ClusterTrustBundle counts as
+ * written in the same way; pods that mount it are consumers by themselves.
+ */
+export const fieldConsumers = (duties: Duties): readonly ConsumerFound[] =>
+  [...duties.bundles.keys()].flatMap((id) => {
+    const place = placeOf(id);
+    if (!isField(place) && place.plural !== 'clustertrustbundles') return [];
+    return [
+      {
+        id: `${place.plural}/${place.name}${place.part === '' ? '' : ` (${place.part})`}`,
+        reload: 'field' as const,
+        ownersWord: false,
+        blocks: true,
+        presents: [],
+        verifies: [id],
+        stripsCross: false,
+        instances: [],
+        workload: undefined,
+      },
+    ];
+  });
+
+/**
+ * Readers that no pod shows: an ingress controller that takes the Secret from the API, a program outside the cluster. The owner
+ * says on the Leaf how they pick changes up, or that there are none.
+ */
+export const wordOfOwners = (duties: Duties): readonly ConsumerFound[] =>
+  [...duties.leaves].flatMap(([id, { metadata }]) => {
+    const hot = metadata.annotations['handover.dev/reload'] === 'hot';
+    if (!hot && metadata.annotations['handover.dev/used-by'] !== 'nobody') return [];
+    return [
+      {
+        id: `whoever reads ${id}`,
+        reload: 'hot' as const,
+        ownersWord: true,
+        blocks: !liesElsewhere(id, duties),
+        presents: [id],
+        verifies: [id],
+        stripsCross: false,
+        // One that shows nothing: it rests on settle.
+        instances: hot ? [{ uid: id, createdAt: undefined, ready: true, stamp: undefined, proofs: [] }] : [],
+        workload: undefined,
+      },
+    ];
+  });
+
+/** Several sources of evidence as one. */
+export const together = (...sources: readonly EvidenceSource[]): EvidenceSource => ({
+  consumers: async (...asked) =>
+    (await Promise.all(sources.map((source) => source.consumers(...asked)))).flat(),
+});

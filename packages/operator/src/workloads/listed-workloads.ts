@@ -1,0 +1,123 @@
+import { type Kind, type Kube, pods as podKind, replicaSets } from '@handover/kube';
+import { makerIn } from '../objects/bounds.ts';
+import { keyOf, type Place } from '../objects/place.ts';
+import { type Pod, podOf } from './pods.ts';
+import { Progress } from './progress.ts';
+import { ROLLABLE, type Rollable, type Workload, workloadOf } from './workload.ts';
+import { type Maker, type Residents, WORKLOAD_KINDS } from './workload-cache.ts';
+
+export interface ListedOptions {
+  readonly kube: Kube;
+  readonly namespaces: readonly string[];
+  /** Objects whose readers are of interest; of other pods nothing is asked. */
+  readonly read: readonly Pick<Place, 'plural' | 'namespace' | 'name'>[];
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Live pods and what makes them, asked for at each look and not followed: for whoever is gone in a moment, with the right to list
+ * pods and to get what makes those of interest.
+ */
+export class ListedPopulation implements Residents {
+  readonly #options: ListedOptions;
+  readonly #read: ReadonlySet<string>;
+  #pods: readonly Pod[] = [];
+  #makers: ReadonlyMap<string, Maker> = new Map();
+  #workloads: ReadonlyMap<string, Workload> = new Map();
+  readonly ready = Promise.resolve();
+  readonly progress = new Progress(() => performance.now());
+
+  constructor(options: ListedOptions) {
+    this.#options = options;
+    this.#read = new Set(options.read.map((place) => `${place.plural} ${keyOf(place)}`));
+  }
+
+  pods(): readonly Pod[] {
+    return this.#pods;
+  }
+
+  async freshPods(namespace: string): Promise<readonly Pod[]> {
+    const { kube, namespaces, signal } = this.#options;
+    const lists = await Promise.all(
+      namespaces.map((name) => kube.list(podKind, { namespace: name }, { signal })),
+    );
+    const pods = lists
+      .flatMap(({ items }) => items)
+      .flatMap((object) => podOf(object) ?? [])
+      .filter((pod) => this.#isReader(pod));
+    this.#makers = await this.#makersOf(pods);
+    this.#workloads = await this.#workloadsOf(pods);
+    this.#pods = pods;
+    return pods.filter((pod) => pod.namespace === namespace);
+  }
+
+  #isReader({ namespace, references }: Pod): boolean {
+    return references.some(({ plural, name }) =>
+      this.#read.has(
+        `${plural} ${keyOf({ namespace: plural === 'clustertrustbundles' ? undefined : namespace, name })}`,
+      ),
+    );
+  }
+
+  /** What stands behind each ReplicaSet. */
+  async #makersOf(pods: readonly Pod[]): Promise<ReadonlyMap<string, Maker>> {
+    const sets = pods.flatMap(({ namespace, owner }) =>
+      owner?.kind === 'ReplicaSet' ? [{ namespace, name: owner.name }] : [],
+    );
+    return this.#each(sets, replicaSets, ({ metadata }) => makerIn(metadata.ownerReferences));
+  }
+
+  async #workloadsOf(pods: readonly Pod[]): Promise<ReadonlyMap<string, Workload>> {
+    const found = new Map<string, Workload>();
+    for (const kind of ROLLABLE) {
+      const made = pods.flatMap((pod) => {
+        const maker = this.makerOf(pod);
+        return maker.kind === kind ? [{ namespace: pod.namespace, name: maker.name }] : [];
+      });
+      const some = await this.#each(made, WORKLOAD_KINDS[kind], (object) => workloadOf(kind, object));
+      for (const [key, workload] of some) {
+        this.progress.seen(workload);
+        found.set(`${kind} ${key}`, workload);
+      }
+    }
+    return found;
+  }
+
+  async #each<T>(
+    which: readonly { readonly namespace: string; readonly name: string }[],
+    kind: Kind,
+    project: (object: Parameters<typeof podOf>[0]) => T | undefined,
+  ): Promise<ReadonlyMap<string, T>> {
+    const { kube, signal } = this.#options;
+    const keys = new Map(which.map((one) => [keyOf(one), one]));
+    const found = new Map<string, T>();
+    await Promise.all(
+      [...keys].map(async ([key, one]) => {
+        const object = await kube.get(kind, one, { signal });
+        const made = object === undefined ? undefined : project(object);
+        if (made !== undefined) found.set(key, made);
+      }),
+    );
+    return found;
+  }
+
+  workload(kind: Rollable, namespace: string, name: string): Workload | undefined {
+    return this.#workloads.get(`${kind} ${keyOf({ namespace, name })}`);
+  }
+
+  /** Nobody's annotations but ours count for whoever runs once. */
+  reloader(): undefined {
+    return undefined;
+  }
+
+  workloadsIn(namespace: string): readonly Workload[] {
+    return [...this.#workloads.values()].filter((workload) => workload.namespace === namespace);
+  }
+
+  /** Deployment, StatefulSet … behind a pod, or the pod itself. */
+  makerOf({ namespace, name, owner }: Pod): Maker {
+    if (owner === undefined) return { kind: 'Pod', name };
+    if (owner.kind !== 'ReplicaSet') return owner;
+    return this.#makers.get(keyOf({ namespace, name: owner.name })) ?? owner;
+  }
+}

@@ -1,0 +1,155 @@
+import {
+  daemonSets,
+  deployments,
+  Informer,
+  type Kind,
+  type Kube,
+  type KubeObject,
+  pods as podKind,
+  replicaSets,
+  statefulSets,
+} from '@handover/kube';
+import { makerIn } from '../objects/bounds.ts';
+import { type Pod, podOf } from './pods.ts';
+import { Progress } from './progress.ts';
+import { ROLLABLE, type Rollable, type Workload, workloadOf } from './workload.ts';
+
+export const WORKLOAD_KINDS: Readonly<Record<Rollable, Kind>> = {
+  Deployment: deployments,
+  StatefulSet: statefulSets,
+  DaemonSet: daemonSets,
+};
+
+/** What makes pods, as far as it can be told. */
+export interface Maker {
+  readonly kind: string;
+  readonly name: string;
+}
+
+/** Pods and what makes them, however they came to be known. */
+export type Residents = Pick<
+  Population,
+  'ready' | 'pods' | 'freshPods' | 'workload' | 'workloadsIn' | 'makerOf' | 'progress' | 'reloader'
+>;
+
+export interface PopulationOptions {
+  readonly kube: Kube;
+  /** Namespaces to watch; undefined: the whole cluster. */
+  readonly namespaces?: readonly string[] | undefined;
+  readonly signal: AbortSignal;
+  readonly onPod: (before: Pod | undefined, after: Pod | undefined) => void;
+  readonly onWorkload: (workload: Workload) => void;
+}
+
+/** Live pods and what makes them, followed by watches. */
+export class Population {
+  readonly #options: PopulationOptions;
+  readonly #pods: readonly Informer<KubeObject, Pod>[];
+  readonly #workloads: ReadonlyMap<Rollable, readonly Informer<KubeObject, Workload>[]>;
+  readonly #replicaSets: readonly Informer<KubeObject, Maker>[];
+  readonly progress = new Progress(() => performance.now());
+
+  constructor(options: PopulationOptions) {
+    this.#options = options;
+    const { onPod, onWorkload } = options;
+    this.#pods = this.#watch(
+      podKind,
+      podOf,
+      { fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed' },
+      (before, after) => onPod(before, after),
+    );
+    this.#workloads = new Map(
+      ROLLABLE.map((kind) => [
+        kind,
+        this.#watch(
+          WORKLOAD_KINDS[kind],
+          (object) => workloadOf(kind, object),
+          {},
+          (before, after) => {
+            const changed = after ?? before;
+            if (after !== undefined) this.progress.seen(after);
+            else if (before !== undefined) this.progress.gone(before);
+            if (changed !== undefined) onWorkload(changed);
+          },
+        ),
+      ]),
+    );
+    this.#replicaSets = this.#watch(
+      replicaSets,
+      ({ metadata }) => makerIn(metadata.ownerReferences),
+      { metadataOnly: true },
+      () => {},
+    );
+  }
+
+  #watch<T>(
+    kind: Kind,
+    project: (object: KubeObject) => T | undefined,
+    more: { readonly fieldSelector?: string; readonly metadataOnly?: boolean },
+    changed: (before: T | undefined, after: T | undefined) => void,
+  ): readonly Informer<KubeObject, T>[] {
+    const { kube, namespaces, signal } = this.#options;
+    return (namespaces ?? [undefined]).map((namespace) => {
+      const informer = new Informer<KubeObject, T>(kube, kind, {
+        signal,
+        project,
+        ...more,
+        ...(namespace === undefined ? {} : { namespace }),
+      });
+      informer.on('changed', ({ before, after }) => changed(before, after));
+      informer.start();
+      return informer;
+    });
+  }
+
+  get ready(): Promise<unknown> {
+    const all = [...this.#pods, ...[...this.#workloads.values()].flat(), ...this.#replicaSets];
+    return Promise.all(all.map((informer) => informer.ready));
+  }
+
+  pods(): readonly Pod[] {
+    return this.#pods.flatMap((informer) => informer.list());
+  }
+
+  /** Past the cache in one namespace: nothing covers a mistake about who presents. */
+  async freshPods(namespace: string): Promise<readonly Pod[]> {
+    const { kube, signal } = this.#options;
+    const { items } = await kube.list(podKind, { namespace }, { signal });
+    return items.flatMap((object) => podOf(object) ?? []);
+  }
+
+  workload(kind: Rollable, namespace: string, name: string): Workload | undefined {
+    for (const informer of this.#workloads.get(kind) ?? []) {
+      const found = informer.get(`${namespace}/${name}`);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  /** Stakater's Reloader in one of these namespaces. What runs elsewhere may only look like it, or restart nothing here. */
+  reloader(namespaces: readonly string[]): string | undefined {
+    const found = (this.#workloads.get('Deployment') ?? [])
+      .flatMap((informer) => informer.list())
+      .find(({ reloader, namespace }) => reloader && namespaces.includes(namespace));
+    return found === undefined ? undefined : `${found.namespace}/${found.name}`;
+  }
+
+  /** Everything that can be rolled in one namespace. */
+  workloadsIn(namespace: string): readonly Workload[] {
+    return [...this.#workloads.values()]
+      .flat()
+      .flatMap((informer) => informer.list())
+      .filter((workload) => workload.namespace === namespace);
+  }
+
+  /** Deployment, StatefulSet … behind a pod, or the pod itself. */
+  makerOf({ namespace, name, owner }: Pod): Maker {
+    if (owner === undefined) return { kind: 'Pod', name };
+    if (owner.kind !== 'ReplicaSet') return owner;
+    for (const informer of this.#replicaSets) {
+      const found = informer.get(`${namespace}/${owner.name}`);
+      if (found !== undefined) return found;
+    }
+    return owner;
+  }
+}
