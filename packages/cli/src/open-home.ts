@@ -51,7 +51,7 @@ async function openAnyHome(flags: HomeFlags, context: Context): Promise<OpenHome
   const { view, close } = await openCluster(flags);
   return {
     home: view.home,
-    catalogue: async () => (await view.register()).catalogue,
+    catalogue: async () => (await view.resolved()).catalogue,
     now: view.now,
     view,
     close,

@@ -1,5 +1,5 @@
 import { type Action, explain, type Plan, standings } from '@handover/core';
-import { authorityStatus, type Sight, type Verdicts } from '@handover/engine';
+import { authorityStatus, type Observation, type Verdicts } from '@handover/engine';
 import { HandoverError } from '@handover/material';
 import type {
   About,
@@ -33,7 +33,7 @@ export interface BoardOptions {
 export interface Pass {
   readonly authority: string;
   readonly plan: Plan;
-  readonly sight: Sight;
+  readonly observation: Observation;
   readonly acted: boolean;
 }
 
@@ -93,22 +93,22 @@ export class Board {
   }
 
   saw(pass: Pass): void {
-    const { authority, plan, sight } = pass;
+    const { authority, plan, observation } = pass;
     const now = this.#options.now();
     const isNew = !this.#last.has(authority);
     const phase = this.#last.get(authority)?.pass.plan.phase;
     this.#last.set(authority, { pass });
     const history = this.#histories.get(authority) ?? new HistoryKeeper(now);
     this.#histories.set(authority, history);
-    history.saw(sight.record?.state, now);
+    history.saw(observation.record?.state, now);
     if (pass.acted) {
       const told = this.#options.repairsTold === true;
       const known = this.#known.get(authority) ?? new Set<string>();
-      for (const { object, what } of told ? [] : repairsIn(plan.actions, sight, known))
+      for (const { object, what } of told ? [] : repairsIn(plan.actions, observation, known))
         this.repaired(object, what === 'deleted' ? 'somebody had deleted it' : 'somebody had changed it');
       this.#tell(authority, plan);
     }
-    this.#known.set(authority, new Set(sight.stored.keys()));
+    this.#known.set(authority, new Set(observation.stored.keys()));
     if (phase !== plan.phase) this.#phase(plan.phase, now);
     if (isNew) this.#changed('about');
     this.#changed(`authority/${authority}`);
@@ -197,7 +197,7 @@ export class Board {
     return last.part;
   }
 
-  async #partOf({ authority, plan, sight }: Pass): Promise<AuthorityPart> {
+  async #partOf({ authority, plan, observation }: Pass): Promise<AuthorityPart> {
     const now = this.#options.now();
     if (now >= this.#verdictsUntil) {
       this.#verdicts = new Map();
@@ -205,8 +205,8 @@ export class Board {
     }
     const history = this.#histories.get(authority)?.history() ?? { watchedSince: '', spans: [] };
     const verdicts = this.#verdicts;
-    const material = await readMaterial(sight, verdicts);
-    const standing = standings(sight.seen, sight.duties.policy, sight.now);
+    const material = await readMaterial(observation, verdicts);
+    const standing = standings(observation.seen, observation.responsibilities.policy, observation.now);
     const awaited = standing
       .filter(({ lacks }) => lacks.length > 0)
       .map(
@@ -217,8 +217,8 @@ export class Board {
       );
     return {
       id: authority,
-      status: authorityStatus(sight, plan),
-      trust: trustGrid(sight, plan, standing, material, verdicts),
+      status: authorityStatus(observation, plan),
+      trust: trustGrid(observation, plan, standing, material, verdicts),
       history,
       awaited,
       blockers: plan.blockedBy.length,

@@ -4,8 +4,8 @@ import {
   certificatesKey,
   type Material,
   materialIn,
+  type Observation,
   readableCertificates,
-  type Sight,
   type Verdicts,
 } from '@handover/engine';
 
@@ -26,18 +26,18 @@ const turns = (): (() => Promise<void>) => {
  * What the objects of a look hold, with a verdict on each chain before each distinct bundle. A thousand new leaves take a while
  * to read and to check, and that while belongs to others too. What was read and checked once is known the next time.
  */
-export async function readMaterial(sight: Sight, verdicts: Verdicts): Promise<Material> {
+export async function readMaterial(observation: Observation, verdicts: Verdicts): Promise<Material> {
   const turn = turns();
-  for (const [id, { data }] of sight.stored) {
+  for (const [id, { data }] of observation.stored) {
     readableCertificates(data['tls.crt']);
     readableCertificates(data[bundleKeyOf(id)]);
     await turn();
   }
-  const material = materialIn(sight);
+  const material = materialIn(observation);
   const distinct = new Map([...material.bundles.values()].map((bundle) => [certificatesKey(bundle), bundle]));
   for (const [object, chain] of material.chains) {
     for (const bundle of distinct.values()) {
-      answer(verdicts, chain, bundle, material.purposes.get(object) ?? ['server'], sight.now);
+      answer(verdicts, chain, bundle, material.purposes.get(object) ?? ['server'], observation.now);
       await turn();
     }
   }

@@ -1,5 +1,5 @@
 import type { Action } from '@handover/core';
-import { digestOf, type Sight } from '@handover/engine';
+import { digestOf, type Observation } from '@handover/engine';
 
 export interface Repair {
   readonly object: string;
@@ -9,7 +9,7 @@ export interface Repair {
 /** Objects that somebody else changed or took away, and that these actions put right. */
 export const repairsIn = (
   actions: readonly Action[],
-  { stored }: Pick<Sight, 'stored'>,
+  { stored }: Pick<Observation, 'stored'>,
   known: ReadonlySet<string>,
 ): readonly Repair[] =>
   actions.flatMap((action): readonly Repair[] => {

@@ -1,5 +1,5 @@
 import { type AuthorityState, type Plan, type Standing, withRole } from '@handover/core';
-import { answer, certificatesKey, type Material, type Sight, type Verdicts } from '@handover/engine';
+import { answer, certificatesKey, type Material, type Observation, type Verdicts } from '@handover/engine';
 import type { Certificate, Instant } from '@handover/material';
 import type { Cell, Party, TrustGrid } from './document.ts';
 
@@ -58,13 +58,13 @@ const numbersOf = (state: AuthorityState | undefined): ReadonlyMap<string, numbe
   );
 
 const sidesOf = (
-  sight: Sight,
+  observation: Observation,
   plan: Plan,
   standings: readonly Standing[],
 ): { readonly presenters: readonly Presenter[]; readonly verifiers: readonly Verifier[] } => {
-  const { seen, duties } = sight;
+  const { seen, responsibilities } = observation;
   const state = seen.authority;
-  const ahead = stepOf(state, sight.now);
+  const ahead = stepOf(state, observation.now);
   const number = numbersOf(state);
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
   const lacking = new Map(standings.map(({ consumer, lacks }) => [consumer, lacks]));
@@ -97,8 +97,8 @@ const sidesOf = (
   };
   const presented = new Set(seen.consumers.flatMap(({ presents }) => presents));
   const verified = new Set(seen.consumers.flatMap(({ verifies }) => verifies));
-  const bundleObjects = [...duties.bundles.keys()].filter((object) => !verified.has(object));
-  const secrets = [...duties.leaves.keys()].filter((object) => objects.has(object));
+  const bundleObjects = [...responsibilities.bundles.keys()].filter((object) => !verified.has(object));
+  const secrets = [...responsibilities.leaves.keys()].filter((object) => objects.has(object));
   return {
     presenters: [
       ...seen.consumers
@@ -185,16 +185,16 @@ const codeOf = (reason: string): string => reason.split(':', 1)[0] ?? '';
  * what they have shown. Read off one look; nothing is asked of anybody.
  */
 export const trustGrid = (
-  sight: Sight,
+  observation: Observation,
   plan: Plan,
   standings: readonly Standing[],
   material: Material,
   verdicts: Verdicts,
 ): TrustGrid => {
-  const state = sight.seen.authority;
-  const ahead = stepOf(state, sight.now);
+  const state = observation.seen.authority;
+  const ahead = stepOf(state, observation.now);
   const newest = ahead?.coming ?? (state === undefined ? undefined : withRole(state, 'current')?.number);
-  const { presenters, verifiers } = sidesOf(sight, plan, standings);
+  const { presenters, verifiers } = sidesOf(observation, plan, standings);
   const bundles = new Map<string, readonly Certificate[]>();
   const bundleKey = (object: string): string => {
     const bundle = material.bundles.get(object) ?? [];
@@ -212,7 +212,7 @@ export const trustGrid = (
       material.chains.get(object),
       bundle,
       purposes,
-      sight.now,
+      observation.now,
     );
     return ok ? undefined : reason;
   };

@@ -118,8 +118,8 @@ export class Fleet {
   /** One pass, told to the board as a loop tells it. */
   async once(): Promise<Outcome> {
     const outcome = await reconcile(this.home, this.catalogue, AUTHORITY);
-    const { plan, sight } = outcome;
-    this.board.saw({ authority: AUTHORITY, plan, sight, acted: plan.actions.length > 0 });
+    const { plan, observation } = outcome;
+    this.board.saw({ authority: AUTHORITY, plan, observation, acted: plan.actions.length > 0 });
     this.pass(1_000);
     return outcome;
   }

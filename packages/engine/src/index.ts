@@ -97,11 +97,17 @@ export {
 } from './look/meters.ts';
 export { isDate, isObjectRecord } from './look/object-record.ts';
 export { readBounded } from './look/read-bounded.ts';
-export { authorityIn, type Duties, type Extras, policyFor, specOf } from './look/responsibilities.ts';
+export {
+  authorityIn,
+  type Extras,
+  policyFor,
+  type Responsibilities,
+  specOf,
+} from './look/responsibilities.ts';
 export { claimOf, type Seal, SealKey, sealed, sealIn } from './look/seal.ts';
 export { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './look/stored-object.ts';
 export { WatchedClock } from './look/watched-clock.ts';
-export { inParallel, observe, type Sight } from './observe/observe.ts';
+export { inParallel, type Observation, observe } from './observe/observe.ts';
 export { MemoryAuthorities, MemoryObjects } from './report/memory-home.ts';
 export { notReadyIn } from './report/readiness.ts';
 export { remarksOn } from './report/remarks.ts';

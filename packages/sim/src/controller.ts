@@ -116,8 +116,8 @@ export class Controller {
   }
 
   /** Ready is never said of what does not verify. */
-  #checkReady({ sight }: Outcome): void {
-    const reason = readyButRefused(this.#stage.certificates, sight);
+  #checkReady({ observation }: Outcome): void {
+    const reason = readyButRefused(this.#stage.certificates, observation);
     if (reason === undefined) return;
     this.#stage.fail({ kind: 'ready', presenter: null, verifier: null, chain: [], bundle: [], reason });
   }
@@ -127,8 +127,8 @@ export class Controller {
     // What was refused in another namespace is tried again.
     if (plan.actions.length === 0 || refused.length > 0) return;
     wire.refresh();
-    const { seen, duties, now } = await observe(wire.home, this.#stage.store.catalogue, AUTHORITY);
-    const again = this.#stage.strategy.plan(seen, duties.policy, now);
+    const { seen, responsibilities, now } = await observe(wire.home, this.#stage.store.catalogue, AUTHORITY);
+    const again = this.#stage.strategy.plan(seen, responsibilities.policy, now);
     const repeated = again.actions.find((action) => plan.actions.some((done) => sameTarget(done, action)));
     if (repeated === undefined) return;
     const target =

@@ -1,4 +1,4 @@
-import { bundleKeyOf, notReadyIn, readableCertificates, type Sight } from '@handover/engine';
+import { bundleKeyOf, notReadyIn, type Observation, readableCertificates } from '@handover/engine';
 import type { Certificates } from './certificates.ts';
 import { isForeign } from './resources.ts';
 
@@ -6,14 +6,16 @@ import { isForeign } from './resources.ts';
  * Where Ready would be said on a look, every leaf that was seen must verify against every bundle that was seen, by their real
  * certificates; what it said wrongly, or undefined.
  */
-export const readyButRefused = (certificates: Certificates, sight: Sight): string | undefined => {
-  if (notReadyIn(sight).length > 0) return undefined;
-  const { duties, stored, now } = sight;
+export const readyButRefused = (certificates: Certificates, observation: Observation): string | undefined => {
+  if (notReadyIn(observation).length > 0) return undefined;
+  const { responsibilities, stored, now } = observation;
   const read = (object: string, key: string): readonly string[] =>
     readableCertificates(stored.get(object)?.data[key]).map(({ fingerprint }) => fingerprint);
-  const own = [...duties.leaves.keys(), ...duties.bundles.keys()].filter((id) => !isForeign(id));
+  const own = [...responsibilities.leaves.keys(), ...responsibilities.bundles.keys()].filter(
+    (id) => !isForeign(id),
+  );
   const bundles = new Map(own.map((id) => [read(id, bundleKeyOf(id)).join(), id]));
-  for (const leaf of duties.leaves.keys()) {
+  for (const leaf of responsibilities.leaves.keys()) {
     if (isForeign(leaf)) continue;
     const chain = read(leaf, 'tls.crt');
     if (chain.length === 0) return `Ready is said, and ${leaf} holds no leaf`;

@@ -124,7 +124,7 @@ export async function own(options: EmbedOptions): Promise<Own> {
     if (event.kind === 'acted') console.log(event.phase, event.did.join(' '));
     if (event.kind === 'failed') console.log(event.what, event.error, event.retryAt?.toFixed());
     // @ts-expect-error what it was decided on has keys in it
-    if (event.kind === 'rested') event.sight;
+    if (event.kind === 'rested') event.observation;
   };
   // @ts-expect-error an Ingress has no caBundle
   await embed({ ...spec, inject: [{ kind: 'Ingress', name: 'a' }] }, options);

@@ -25,8 +25,8 @@ Examples:
         const plans = [];
         for (const id of ids) {
           authorityIn(catalogue, id);
-          const { seen, duties, now } = await observe(home, catalogue, id);
-          plans.push({ authority: id, plan: plan(seen, duties.policy, now) });
+          const { seen, responsibilities, now } = await observe(home, catalogue, id);
+          plans.push({ authority: id, plan: plan(seen, responsibilities.policy, now) });
         }
         const remarks = remarksOn(catalogue, flags.home === 'kube');
         if (flags.json === true) {

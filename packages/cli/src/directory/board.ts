@@ -6,8 +6,8 @@ export const tellBoard = (board: Board, event: RunEvent): void => {
   switch (event.kind) {
     case 'acted':
     case 'rested': {
-      const { authority, plan, sight } = event;
-      board.saw({ authority, plan, sight, acted: event.kind === 'acted' });
+      const { authority, plan, observation } = event;
+      board.saw({ authority, plan, observation, acted: event.kind === 'acted' });
       return;
     }
     case 'loaded':

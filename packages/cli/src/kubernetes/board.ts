@@ -8,9 +8,9 @@ const NOTHING: Rest = { trustBundles: [], tlsProfiles: [], remarks: [] };
 
 /** What belongs to no authority, out of what the operator has in memory already. */
 export const restOf = async (operator: Operator, board: Board): Promise<Rest> => {
-  const { home, register } = operator;
-  if (home === undefined || register === undefined) return NOTHING;
-  const { catalogue } = await register;
+  const { home, resolved } = operator;
+  if (home === undefined || resolved === undefined) return NOTHING;
+  const { catalogue } = await resolved;
   board.keepOnly(new Set(catalogue.authorities.keys()));
   return restOfStatus(throughCache(home, home.cached), catalogue);
 };
@@ -50,8 +50,8 @@ export const tellBoardOf = (board: Board, event: OperatorEvent): void => {
   switch (event.kind) {
     case 'acted':
     case 'rested': {
-      const { authority, plan, sight } = event;
-      board.saw({ authority, plan, sight, acted: event.kind === 'acted' });
+      const { authority, plan, observation } = event;
+      board.saw({ authority, plan, observation, acted: event.kind === 'acted' });
       return;
     }
     case 'leading':

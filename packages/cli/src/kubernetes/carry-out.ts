@@ -9,7 +9,7 @@ import { LiveLine, whoIsAwaited } from '../directory/waiting.ts';
 const LOOK_EVERY_MS = 500;
 
 const standing = async (view: View, id: AuthorityId): Promise<Progress> => {
-  const { status } = await statusOf(view.home, (await view.register()).catalogue, id);
+  const { status } = await statusOf(view.home, (await view.resolved()).catalogue, id);
   const [authority] = status.authorities;
   if (authority === undefined) throw new TypeError(`no status of ${id}`);
   return { status: authority, record: await view.home.authorities.load(id) };

@@ -26,7 +26,7 @@ export class AuthorityGauges {
   readonly #known = new Map<string, Known>();
   readonly #now: () => number;
 
-  constructor(register: Registry, now: () => number) {
+  constructor(resolved: Registry, now: () => number) {
     this.#now = now;
     const gauge = (which: MetricName, samples: () => Iterable<Sample>): void => {
       const [name, help, labelNames] = METRICS[which];
@@ -34,7 +34,7 @@ export class AuthorityGauges {
         name,
         help,
         labelNames,
-        registers: [register],
+        registers: [resolved],
         collect() {
           this.reset();
           for (const [labels, value] of samples()) this.set(labels, value);

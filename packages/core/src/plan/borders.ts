@@ -1,5 +1,5 @@
 import { withRole } from './authority.ts';
-import type { World } from './evidence.ts';
+import type { PlanningContext } from './evidence.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
 
@@ -13,22 +13,22 @@ export const elsewhereIn = (seen: Observed, policy: Policy): ReadonlySet<string>
   ]);
 
 /** Whether what a consumer shows of an object may count for that object: a neighbour speaks for its own objects only. */
-export const maySpeakOf = ({ elsewhere }: World, consumer: ConsumerSeen, object: string): boolean =>
+export const maySpeakOf = ({ elsewhere }: PlanningContext, consumer: ConsumerSeen, object: string): boolean =>
   consumer.blocks || elsewhere.has(object);
 
 export interface Part {
-  readonly world: World;
+  readonly context: PlanningContext;
   readonly seen: Observed;
 }
 
 /** The same world as if nothing lay outside the authority's namespace. */
-export const ownPart = (world: World, seen: Observed): Part => {
-  const { elsewhere, policy } = world;
+export const ownPart = (context: PlanningContext, seen: Observed): Part => {
+  const { elsewhere, policy } = context;
   const own = (object: string): boolean => !elsewhere.has(object);
   return {
-    world: {
-      ...world,
-      objects: new Map([...world.objects].filter(([id]) => own(id))),
+    context: {
+      ...context,
+      objects: new Map([...context.objects].filter(([id]) => own(id))),
       policy: {
         ...policy,
         leaves: policy.leaves.filter(({ object }) => own(object)),
@@ -52,11 +52,11 @@ export const ownPart = (world: World, seen: Observed): Part => {
  * What a gate asks. What lies elsewhere is asked for twice `settle` and one `cacheLag` from when the step began: an honest
  * neighbour has loaded everything by then, and any other must not make the step wait for longer.
  */
-export const askedPart = (world: World, seen: Observed): Part => {
-  const { state, policy, clock } = world;
+export const askedPart = (context: PlanningContext, seen: Observed): Part => {
+  const { state, policy, clock } = context;
   const begun = (withRole(state, 'next') ?? withRole(state, 'current'))?.since;
-  const foreign = world.elsewhere.size > 0 || seen.consumers.some(({ blocks }) => !blocks);
+  const foreign = context.elsewhere.size > 0 || seen.consumers.some(({ blocks }) => !blocks);
   return foreign && begun !== undefined && clock.aged(begun, 2 * policy.settle + policy.cacheLag)
-    ? ownPart(world, seen)
-    : { world, seen };
+    ? ownPart(context, seen)
+    : { context, seen };
 };

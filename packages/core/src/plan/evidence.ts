@@ -33,7 +33,7 @@ export interface Admits {
   readonly cross: boolean;
 }
 
-export interface World {
+export interface PlanningContext {
   readonly state: AuthorityState;
   readonly policy: Policy;
   readonly clock: Clock;
@@ -60,20 +60,24 @@ const speaksOf = (proof: Proof, object: string): boolean =>
   proof.object === undefined || proof.object === object;
 
 /** Created when no cache could still hold what was there before. */
-const createdAfter = (world: World, instance: InstanceSeen, write: Instant | undefined): boolean =>
+const createdAfter = (
+  context: PlanningContext,
+  instance: InstanceSeen,
+  write: Instant | undefined,
+): boolean =>
   instance.ready &&
   write !== undefined &&
   instance.createdAt !== undefined &&
-  world.clock.cameAfter(instance.createdAt, write, world.policy.cacheLag);
+  context.clock.cameAfter(instance.createdAt, write, context.policy.cacheLag);
 
-const wordCounts = (world: World, consumer: ConsumerSeen): boolean =>
-  consumer.reload !== 'restart' && (consumer.ownersWord || !world.policy.consumersFound);
+const wordCounts = (context: PlanningContext, consumer: ConsumerSeen): boolean =>
+  consumer.reload !== 'restart' && (consumer.ownersWord || !context.policy.consumersFound);
 
 /**
  * A Leaf's Secret that is not there and that nobody can issue before the adopted CA is replaced: whoever needs it waits for
  * it to start, so that waiting for them would never end.
  */
-export const isUnborn = ({ state, policy, objects }: World, object: string): boolean =>
+export const isUnborn = ({ state, policy, objects }: PlanningContext, object: string): boolean =>
   withRole(state, 'current')?.hasKey === false &&
   !objects.has(object) &&
   policy.leaves.some((leaf) => leaf.object === object);
@@ -92,9 +96,9 @@ interface Question {
 }
 
 /** Every instance must show it; where none can, time since the write may stand, by the rules of who may rest on it. */
-const ask = (world: World, question: Question): Finding => {
+const ask = (context: PlanningContext, question: Question): Finding => {
   const { consumer, since, admits, what } = question;
-  const { clock, policy } = world;
+  const { clock, policy } = context;
   if (consumer.reload === 'field') {
     if (since === undefined) return waits(`the write of ${what}`);
     // An API server that has not heard of it yet accepts the new leaf through X, as a restart-only verifier does.
@@ -103,7 +107,7 @@ const ask = (world: World, question: Question): Finding => {
       : waits(`${what} to reach every API server`);
   }
   const unborn = [question.object, ...consumer.presents, ...consumer.verifies].some((object) =>
-    isUnborn(world, object),
+    isUnborn(context, object),
   );
   let weakest: Finding = found(unborn ? 'unused' : 'restarted');
   let missing: InstanceSeen | undefined;
@@ -120,9 +124,9 @@ const ask = (world: World, question: Question): Finding => {
   if (missing === undefined && consumer.instances.length > 0) return weakest;
   if (missing === undefined && (policy.consumersFound || unborn)) return found('unused');
   const settledStands = consumer.blocks
-    ? !denied && consumer.reload !== 'restart' && (admits.settled || wordCounts(world, consumer))
+    ? !denied && consumer.reload !== 'restart' && (admits.settled || wordCounts(context, consumer))
     : true;
-  const obstacle = world.objects.get(question.object)?.obstacle;
+  const obstacle = context.objects.get(question.object)?.obstacle;
   if (!consumer.blocks && since === undefined && obstacle !== undefined) return found('outside');
   if (settledStands && since !== undefined && clock.aged(since, policy.settle))
     return found('settled', since);
@@ -133,14 +137,14 @@ const ask = (world: World, question: Question): Finding => {
 
 /** Does this verifier hold the generation? */
 export const holds = (
-  world: World,
+  context: PlanningContext,
   consumer: ConsumerSeen,
   object: string,
   generation: Generation,
   admits: Admits,
 ): Finding => {
-  const since = heldSince(world.objects.get(object), generation);
-  return ask(world, {
+  const since = heldSince(context.objects.get(object), generation);
+  return ask(context, {
     consumer,
     object,
     since,
@@ -158,25 +162,25 @@ export const holds = (
       if (instance.ready && instance.stamp !== undefined && instance.stamp.trust >= generation.number) {
         return found('restarted', instance.createdAt);
       }
-      return createdAfter(world, instance, since) ? found('restarted', instance.createdAt) : undefined;
+      return createdAfter(context, instance, since) ? found('restarted', instance.createdAt) : undefined;
     },
   });
 };
 
 /** Is this verifier rid of the distrusted generations? */
 export const isRidOf = (
-  world: World,
+  context: PlanningContext,
   consumer: ConsumerSeen,
   object: string,
   generations: readonly Generation[],
 ): Finding => {
-  const seen = world.objects.get(object);
+  const seen = context.objects.get(object);
   const gone = new Set(
     generations.flatMap((generation) => generation.anchors.map((anchor) => anchor.fingerprint)),
   );
   const clean = seen !== undefined && !seen.anchors.some((anchor) => gone.has(anchor.fingerprint));
   const since = clean ? seen.changedAt : undefined;
-  return ask(world, {
+  return ask(context, {
     consumer,
     object,
     since,
@@ -194,11 +198,11 @@ export const isRidOf = (
       if (
         instance.ready &&
         instance.stamp !== undefined &&
-        instance.stamp.distrusts >= world.state.distrusts
+        instance.stamp.distrusts >= context.state.distrusts
       ) {
         return found('restarted', instance.createdAt);
       }
-      return createdAfter(world, instance, since) ? found('restarted', instance.createdAt) : undefined;
+      return createdAfter(context, instance, since) ? found('restarted', instance.createdAt) : undefined;
     },
   });
 };
@@ -216,16 +220,16 @@ export const othersExpire = (object: ObjectSeen | undefined, issuer: Generation)
 
 /** Does this presenter serve a leaf of the generation? Nothing covers a mistake here. */
 export const serves = (
-  world: World,
+  context: PlanningContext,
   consumer: ConsumerSeen,
   object: string,
   generation: Generation,
 ): Finding => {
-  const seen = world.objects.get(object);
+  const seen = context.objects.get(object);
   const leaf = seen?.leaf;
   const issued =
     leaf !== undefined && generation.anchors.some((anchor) => anchor.fingerprint === leaf.issuer);
-  const finding = ask(world, {
+  const finding = ask(context, {
     consumer,
     object,
     since: issued ? leaf.issuerSince : undefined,
@@ -243,19 +247,23 @@ export const serves = (
         return found('restarted', instance.createdAt);
       }
       const write = issued ? leaf.issuerSince : undefined;
-      return createdAfter(world, instance, write) ? found('restarted', instance.createdAt) : undefined;
+      return createdAfter(context, instance, write) ? found('restarted', instance.createdAt) : undefined;
     },
   });
   if (finding.ok) return finding;
-  return oldLeavesGone(world, object, generation) ?? finding;
+  return oldLeavesGone(context, object, generation) ?? finding;
 };
 
 /** Nothing of another issuer can be served from this Secret any more. */
-export const oldLeavesGone = (world: World, object: string, generation: Generation): Finding | undefined => {
-  const seen = world.objects.get(object);
+export const oldLeavesGone = (
+  context: PlanningContext,
+  object: string,
+  generation: Generation,
+): Finding | undefined => {
+  const seen = context.objects.get(object);
   if (seen?.leaf === undefined) return undefined;
   const end = othersExpire(seen, generation);
   if (end === undefined) return found('unused');
   // Valid through its last second, and by clocks that are behind ours.
-  return world.clock.reached(end + EXPIRY_GRACE) ? found('expired', end) : undefined;
+  return context.clock.reached(end + EXPIRY_GRACE) ? found('expired', end) : undefined;
 };

@@ -1,6 +1,6 @@
 import { hour, type Instant } from '@handover/material';
 import type { Generation } from './authority.ts';
-import type { World } from './evidence.ts';
+import type { PlanningContext } from './evidence.ts';
 import type { Policy } from './policy.ts';
 import { isValidYet } from './transition.ts';
 import type { Note } from './writes.ts';
@@ -40,7 +40,7 @@ export const renewalDueAt = (
 };
 
 /** CAs that are in use, close to their end and not replaced yet: said loudly, because all that rests on them ends with them. */
-export const expiryNotes = ({ state, policy, clock }: World): readonly Note[] =>
+export const expiryNotes = ({ state, policy, clock }: PlanningContext): readonly Note[] =>
   state.generations.flatMap((generation): readonly Note[] => {
     const { role, number, anchors } = generation;
     if (role !== 'distrusted' && !isValidYet(generation, clock)) {

@@ -8,8 +8,8 @@ import {
   isRidOf,
   isUnborn,
   oldLeavesGone,
+  type PlanningContext,
   serves,
-  type World,
 } from './evidence.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
 import { isValidYet } from './transition.ts';
@@ -23,7 +23,7 @@ export interface Blocker {
 }
 
 /** What may be relaxed, and from when on. */
-export interface Mood {
+export interface GateMode {
   /** Gate 1 knows no fallback: X cannot cover a mistake. */
   readonly strict: string | undefined;
   /** `patience` is over. */
@@ -49,8 +49,8 @@ const DEADLINE = { covered: 0.75, strict: 0.95 } as const;
 const deadlineOf = (begun: Instant, ca: Generation, share: number): Instant =>
   instant(begun + share * (ca.anchors[0].notAfter - begun));
 
-export const moodOf = (world: World, seen: Observed): Mood => {
-  const { state, policy, clock } = world;
+export const gateModeOf = (context: PlanningContext, seen: Observed): GateMode => {
+  const { state, policy, clock } = context;
   const next = withRole(state, 'next');
   const current = withRole(state, 'current');
   const previous = withRole(state, 'previous');
@@ -102,85 +102,90 @@ export const somebody = (object: string): ConsumerSeen => ({
 });
 
 /** Managed objects without a known reader, where readers have to be declared. */
-export const unread = (world: World, seen: Observed): readonly string[] => {
-  if (world.policy.consumersFound) return [];
+export const unread = (context: PlanningContext, seen: Observed): readonly string[] => {
+  if (context.policy.consumersFound) return [];
   const read = new Set(
     seen.consumers.flatMap((consumer) =>
-      consumer.verifies.filter((object) => maySpeakOf(world, consumer, object)),
+      consumer.verifies.filter((object) => maySpeakOf(context, consumer, object)),
     ),
   );
   // A Secret that cannot be made yet, because an adopted CA signs nothing, has no reader: waiting for one would be for ever.
-  const leaves = world.policy.leaves.filter(({ object }) => world.objects.has(object));
-  return [...leaves, ...world.policy.bundles]
+  const leaves = context.policy.leaves.filter(({ object }) => context.objects.has(object));
+  return [...leaves, ...context.policy.bundles]
     .map((policy) => policy.object)
     .filter((object) => !read.has(object));
 };
 
-const obstacles = (world: World, generation: Generation, since: Instant): Blocker[] =>
-  [...world.objects.values()]
-    .filter(({ id, obstacle }) => obstacle !== undefined && !world.elsewhere.has(id))
+const obstacles = (context: PlanningContext, generation: Generation, since: Instant): Blocker[] =>
+  [...context.objects.values()]
+    .filter(({ id, obstacle }) => obstacle !== undefined && !context.elsewhere.has(id))
     .filter((object) => heldSince(object, generation) === undefined)
     .map((object) => ({ consumer: object.id, waitsFor: `it to be writable: ${object.obstacle}`, since }));
 
 /** No process can start any more from files that were there before `generation` came into every object. */
-const cachesPassed = (world: World, generation: Generation): boolean =>
-  [...world.objects.values()].every((object) => {
+const cachesPassed = (context: PlanningContext, generation: Generation): boolean =>
+  [...context.objects.values()].every((object) => {
     const since = heldSince(object, generation);
-    return since === undefined || world.clock.aged(since, world.policy.cacheLag);
+    return since === undefined || context.clock.aged(since, context.policy.cacheLag);
   });
 
 /** Gate 1, trust is out: every known verifier holds `next`. */
-export const gateOne = (all: World, view: Observed, next: Generation, mood: Mood): readonly Blocker[] => {
-  const { world, seen } = askedPart(all, view);
+export const gateOne = (
+  all: PlanningContext,
+  view: Observed,
+  next: Generation,
+  mode: GateMode,
+): readonly Blocker[] => {
+  const { context, seen } = askedPart(all, view);
   // Where X cannot cover a mistake, only the owner's own word lets time stand for evidence.
-  const admits = { settled: mood.strict === undefined, cross: mood.strict === undefined };
+  const admits = { settled: mode.strict === undefined, cross: mode.strict === undefined };
   const blockers = [
     ...missing(seen, 'verifies', next.since, (consumer, object) =>
-      holds(world, consumer, object, next, admits),
+      holds(context, consumer, object, next, admits),
     ),
-    ...unread(world, seen).flatMap((object) => {
-      const finding = holds(world, somebody(object), object, next, admits);
+    ...unread(context, seen).flatMap((object) => {
+      const finding = holds(context, somebody(object), object, next, admits);
       return finding.ok
         ? []
         : [{ consumer: `whoever reads ${object}`, waitsFor: finding.waitsFor, since: next.since }];
     }),
-    ...obstacles(world, next, next.since),
+    ...obstacles(context, next, next.since),
   ];
-  if (mood.strict !== undefined && !cachesPassed(world, next)) {
+  if (mode.strict !== undefined && !cachesPassed(context, next)) {
     blockers.push({
       consumer: 'caches',
       waitsFor: 'files from before the new CA to be out of reach',
       since: next.since,
     });
   }
-  if (blockers.length === 0 || mood.late) return [];
-  if (mood.strict === undefined && mood.impatient && world.policy.onBlocked === 'Proceed') return [];
+  if (blockers.length === 0 || mode.late) return [];
+  if (mode.strict === undefined && mode.impatient && context.policy.onBlocked === 'Proceed') return [];
   return blockers;
 };
 
 /** Everybody presents `current`, everybody trusts it, and no cache can bring an old leaf back. */
-const outOfUse = (world: World, seen: Observed, current: Generation): Blocker[] => {
-  const { clock, policy, objects } = world;
+const outOfUse = (context: PlanningContext, seen: Observed, current: Generation): Blocker[] => {
+  const { clock, policy, objects } = context;
   const since = current.since;
   const blockers = missing(seen, 'presents', since, (consumer, object) =>
-    serves(world, consumer, object, current),
+    serves(context, consumer, object, current),
   );
   const presented = new Set(
     seen.consumers.flatMap((consumer) =>
-      consumer.presents.filter((object) => maySpeakOf(world, consumer, object)),
+      consumer.presents.filter((object) => maySpeakOf(context, consumer, object)),
     ),
   );
   for (const { object } of policy.leaves) {
     const leaf = objects.get(object)?.leaf;
     if (leaf === undefined) {
-      if (isUnborn(world, object)) continue;
+      if (isUnborn(context, object)) continue;
       blockers.push({ consumer: object, waitsFor: `a leaf of generation ${current.number}`, since });
       continue;
     }
     if (!clock.aged(leaf.writtenAt, policy.cacheLag)) {
       blockers.push({ consumer: object, waitsFor: 'caches of the old leaf to be out of reach', since });
     }
-    if (presented.has(object) || oldLeavesGone(world, object, current) !== undefined) continue;
+    if (presented.has(object) || oldLeavesGone(context, object, current) !== undefined) continue;
     // Nobody is known to present it, and nothing covers a mistake about a presenter.
     const settled = !policy.consumersFound && clock.aged(leaf.issuerSince, policy.settle);
     if (!settled) {
@@ -193,13 +198,13 @@ const outOfUse = (world: World, seen: Observed, current: Generation): Blocker[] 
   return blockers;
 };
 
-const allTrust = (world: World, seen: Observed, current: Generation): Blocker[] => {
+const allTrust = (context: PlanningContext, seen: Observed, current: Generation): Blocker[] => {
   const admits = { settled: false, cross: false };
   const blockers = missing(seen, 'verifies', current.since, (consumer, object) =>
-    holds(world, consumer, object, current, admits),
+    holds(context, consumer, object, current, admits),
   );
-  for (const object of unread(world, seen)) {
-    const finding = holds(world, somebody(object), object, current, admits);
+  for (const object of unread(context, seen)) {
+    const finding = holds(context, somebody(object), object, current, admits);
     if (!finding.ok) {
       blockers.push({
         consumer: `whoever reads ${object}`,
@@ -208,7 +213,7 @@ const allTrust = (world: World, seen: Observed, current: Generation): Blocker[] 
       });
     }
   }
-  if (!cachesPassed(world, current)) {
+  if (!cachesPassed(context, current)) {
     blockers.push({
       consumer: 'caches',
       waitsFor: 'files from before the new CA to be out of reach',
@@ -219,22 +224,27 @@ const allTrust = (world: World, seen: Observed, current: Generation): Blocker[] 
 };
 
 /** Gate 2, the old one is out of use: every presenter serves `current` and every verifier holds it. */
-export const gateTwo = (all: World, view: Observed, current: Generation, mood: Mood): readonly Blocker[] => {
-  const { world, seen } = askedPart(all, view);
-  const presenters = outOfUse(world, seen, current);
-  if (presenters.length > 0) return [...presenters, ...allTrust(world, seen, current)];
+export const gateTwo = (
+  all: PlanningContext,
+  view: Observed,
+  current: Generation,
+  mode: GateMode,
+): readonly Blocker[] => {
+  const { context, seen } = askedPart(all, view);
+  const presenters = outOfUse(context, seen, current);
+  if (presenters.length > 0) return [...presenters, ...allTrust(context, seen, current)];
   // No old leaf is left in use. X covers a verifier that has not confirmed, so its owner may choose to go on.
-  if (mood.impatient && world.policy.onBlocked === 'Proceed' && everyOldLeafExpired(world, seen, current))
+  if (mode.impatient && context.policy.onBlocked === 'Proceed' && everyOldLeafExpired(context, seen, current))
     return [];
-  return allTrust(world, seen, current);
+  return allTrust(context, seen, current);
 };
 
-const everyOldLeafExpired = (world: World, seen: Observed, current: Generation): boolean => {
+const everyOldLeafExpired = (context: PlanningContext, seen: Observed, current: Generation): boolean => {
   const objects = [
-    ...world.policy.leaves.map((leaf) => leaf.object),
+    ...context.policy.leaves.map((leaf) => leaf.object),
     ...seen.consumers.flatMap((c) => c.presents),
   ];
-  return objects.every((object) => oldLeavesGone(world, object, current) !== undefined);
+  return objects.every((object) => oldLeavesGone(context, object, current) !== undefined);
 };
 
 /**
@@ -242,31 +252,31 @@ const everyOldLeafExpired = (world: World, seen: Observed, current: Generation):
  * say in it.
  */
 export const distrustGate = (
-  all: World,
+  all: PlanningContext,
   view: Observed,
   current: Generation,
   distrusted: readonly Generation[],
 ): readonly Blocker[] => {
-  const { world, seen } = ownPart(all, view);
+  const { context, seen } = ownPart(all, view);
   const since = distrusted[0]?.since ?? after(current.since, 0);
   const rid = (consumer: ConsumerSeen, object: string): Finding =>
-    isRidOf(world, consumer, object, distrusted);
+    isRidOf(context, consumer, object, distrusted);
   const blockers = missing(seen, 'verifies', since, rid);
-  for (const object of unread(world, seen)) {
+  for (const object of unread(context, seen)) {
     const finding = rid(somebody(object), object);
     if (!finding.ok)
       blockers.push({ consumer: `whoever reads ${object}`, waitsFor: finding.waitsFor, since });
   }
   // Who showed a bundle without it may not even have come to the one with it: files of then are still on their way.
-  for (const object of world.objects.values()) {
-    if (world.clock.aged(object.changedAt, world.policy.settle)) continue;
+  for (const object of context.objects.values()) {
+    if (context.clock.aged(object.changedAt, context.policy.settle)) continue;
     blockers.push({
       consumer: object.id,
       waitsFor: 'files from before the distrust to be out of reach',
       since,
     });
   }
-  blockers.push(...outOfUse(world, seen, current), ...allTrust(world, seen, current));
+  blockers.push(...outOfUse(context, seen, current), ...allTrust(context, seen, current));
   // A distrust that never ends would keep the current CA from being replaced until it ends too.
-  return world.clock.reached(deadlineOf(since, current, DEADLINE.covered)) ? [] : blockers;
+  return context.clock.reached(deadlineOf(since, current, DEADLINE.covered)) ? [] : blockers;
 };

@@ -1,7 +1,7 @@
 import { type AuthorityState, type Generation, withRole } from './authority.ts';
-import type { World } from './evidence.ts';
+import type { PlanningContext } from './evidence.ts';
 import { rotationDueAt } from './expiry.ts';
-import { type Blocker, distrustGate, gateOne, gateTwo, type Mood } from './gates.ts';
+import { type Blocker, distrustGate, type GateMode, gateOne, gateTwo } from './gates.ts';
 import type { Observed } from './observed.ts';
 import { isValidYet, type Transition, vouches } from './transition.ts';
 
@@ -12,8 +12,8 @@ export interface Step {
 }
 
 /** The one transition that is due, with the false terms of its guard. */
-export const nextStep = (world: World, seen: Observed, mood: Mood): Step | undefined => {
-  const { state, clock } = world;
+export const nextStep = (context: PlanningContext, seen: Observed, mode: GateMode): Step | undefined => {
+  const { state, clock } = context;
   const current = withRole(state, 'current');
   if (current === undefined) return undefined;
   const distrusted = state.generations.filter((generation) => generation.role === 'distrusted');
@@ -21,34 +21,34 @@ export const nextStep = (world: World, seen: Observed, mood: Mood): Step | undef
     return {
       transition: { kind: 'distrust-done', generations: distrusted.map((generation) => generation.number) },
       why: 'nobody holds it any more',
-      blockedBy: distrustGate(world, seen, current, distrusted),
+      blockedBy: distrustGate(context, seen, current, distrusted),
     };
   }
   const next = withRole(state, 'next');
   if (next !== undefined && !isValidYet(next, clock)) return replacing(state, next);
   if (next !== undefined) {
-    const blockedBy = gateOne(world, seen, next, mood);
-    const missing = blockedBy.length > 0 ? [] : gateOne(world, seen, next, calm(mood));
+    const blockedBy = gateOne(context, seen, next, mode);
+    const missing = blockedBy.length > 0 ? [] : gateOne(context, seen, next, calm(mode));
     return {
-      transition: activation(world, next, current),
-      why: opened(mood, missing) ?? `every verifier holds generation ${next.number}`,
+      transition: activation(context, next, current),
+      why: opened(mode, missing) ?? `every verifier holds generation ${next.number}`,
       blockedBy,
     };
   }
   if (!isValidYet(current, clock)) return replacing(state, current);
   const previous = withRole(state, 'previous');
   if (previous !== undefined) {
-    const blockedBy = gateTwo(world, seen, current, mood);
-    const missing = blockedBy.length > 0 ? [] : gateTwo(world, seen, current, calm(mood));
+    const blockedBy = gateTwo(context, seen, current, mode);
+    const missing = blockedBy.length > 0 ? [] : gateTwo(context, seen, current, calm(mode));
     return {
       transition: { kind: 'retire', generation: previous.number },
       why:
-        opened(mood, missing) ??
+        opened(mode, missing) ??
         `every presenter serves generation ${current.number} and every verifier holds it`,
       blockedBy,
     };
   }
-  const reason = rotationDue(world, seen, current);
+  const reason = rotationDue(context, seen, current);
   if (reason === undefined) return undefined;
   return {
     transition: {
@@ -64,19 +64,23 @@ export const nextStep = (world: World, seen: Observed, mood: Mood): Step | undef
 };
 
 /** As if there were no hurry: who is missing then, was not waited for. */
-const calm = (mood: Mood): Mood => ({ ...mood, late: false, impatient: false });
+const calm = (mode: GateMode): GateMode => ({ ...mode, late: false, impatient: false });
 
 /** Why a gate stands open although somebody is missing; undefined: nobody is. */
-const opened = (mood: Mood, missing: readonly Blocker[]): string | undefined => {
+const opened = (mode: GateMode, missing: readonly Blocker[]): string | undefined => {
   const names = [...new Set(missing.map(({ consumer }) => consumer))];
   if (names.length === 0) return undefined;
-  const reason = mood.late ? 'the deadline is over' : 'patience is over and onBlocked is Proceed';
+  const reason = mode.late ? 'the deadline is over' : 'patience is over and onBlocked is Proceed';
   const more = names.length > 3 ? ` and ${names.length - 3} more` : '';
   return `${reason}, though ${names.slice(0, 3).join(', ')}${more} did not confirm`;
 };
 
 /** The old CA vouches for the new one; where it cannot, because it is not valid yet, the one before does. */
-export const activation = ({ state, clock }: World, next: Generation, current: Generation): Transition => ({
+export const activation = (
+  { state, clock }: PlanningContext,
+  next: Generation,
+  current: Generation,
+): Transition => ({
   kind: 'activate',
   generation: next.number,
   crossBy: [current, withRole(state, 'previous')].find((one) => one && vouches(one, clock))?.number,
@@ -98,11 +102,11 @@ const replacing = ({ lastGeneration }: AuthorityState, { number, role }: Generat
 
 /** The rotation that is asked for or due, under an id that has not been used. */
 const rotationDue = (
-  world: World,
+  context: PlanningContext,
   seen: Observed,
   current: Generation,
 ): { id: string; why: string } | undefined => {
-  const { state, policy, clock } = world;
+  const { state, policy, clock } = context;
   const asked = seen.rotate.find((id) => !state.ids.includes(id));
   if (asked !== undefined) return { id: asked, why: `rotation ${asked} was asked for` };
   // A distrusted `next` uses up the id of its rotation: the count keeps the schedule alive.

@@ -2,9 +2,9 @@ import type { Instant } from '@handover/material';
 import { type AuthorityState, withRole } from './authority.ts';
 import { elsewhereIn } from './borders.ts';
 import { Clock, clockBlocker } from './clock.ts';
-import type { World } from './evidence.ts';
+import type { PlanningContext } from './evidence.ts';
 import { expiryNotes } from './expiry.ts';
-import { type Blocker, type Mood, moodOf } from './gates.ts';
+import { type Blocker, type GateMode, gateModeOf } from './gates.ts';
 import { activation, nextStep } from './next-step.ts';
 import type { ObjectSeen, Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
@@ -61,11 +61,11 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
 
   const elsewhere = elsewhereIn(seen, policy);
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
-  const world: World = { state, policy, clock, objects, elsewhere };
+  const context: PlanningContext = { state, policy, clock, objects, elsewhere };
   const swap = (transition: Transition, why: string, above = state.revision): Plan =>
     answer({ actions: [{ ...transition, expect: state.revision, revision: above + 1, why }] });
 
-  const ahead = aheadOf(world);
+  const ahead = aheadOf(context);
   const taken = ahead.length === 0 ? undefined : stampedBy(seen);
   const distrust = distrustOf(state, seen.distrust, clock, taken);
   // It waits for nothing: its revision lies above all that is out there, so that its writes land.
@@ -76,15 +76,15 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
     return answer({ blockedBy: ahead.map((object) => ({ consumer: object.id, waitsFor, since: now })) });
   }
 
-  const mood = moodOf(world, seen);
-  const notes: Note[] = [...moodNotes(world, mood), ...expiryNotes(world)];
+  const mode = gateModeOf(context, seen);
+  const notes: Note[] = [...moodNotes(context, mode), ...expiryNotes(context)];
   const next = withRole(state, 'next');
   const current = withRole(state, 'current');
   const may = !policy.paused && doubted.length === 0 && next !== undefined && isValidYet(next, clock);
-  const instantly = policy.strategy === 'Instant' && mood.strict === undefined && may;
+  const instantly = policy.strategy === 'Instant' && mode.strict === undefined && may;
   if (next !== undefined && current !== undefined && instantly) {
     return swap(
-      activation(world, next, current),
+      activation(context, next, current),
       'the strategy is Instant, and X vouches for the new CA everywhere',
     );
   }
@@ -98,15 +98,15 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
       });
 
   // What lies elsewhere may be rewritten by its owner, or fail, for ever: it is done after any step that is due.
-  const { writes, notes: writeNotes } = writesFor(world);
+  const { writes, notes: writeNotes } = writesFor(context);
   notes.push(...writeNotes);
   if (writes.some((write) => !isElsewhere(write))) return answer({ actions: writes, notes });
 
-  const { stamps, notes: stampNotes } = stampsFor(world, seen, mood);
+  const { stamps, notes: stampNotes } = stampsFor(context, seen, mode);
   notes.push(...stampNotes);
   if (stamps.some((stamp) => !isElsewhere(stamp))) return answer({ actions: stamps, notes });
 
-  const step = nextStep(world, seen, mood);
+  const step = nextStep(context, seen, mode);
   const blockedBy = step === undefined ? [] : [...doubted, ...step.blockedBy];
   const held: readonly Blocker[] =
     step !== undefined && blockedBy.length === 0 && policy.paused && step.transition.kind !== 'distrust-done'
@@ -118,7 +118,7 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
 };
 
 /** Objects from a newer authority than this one; only what it asks for in its own namespace can say so. */
-const aheadOf = ({ state, policy, objects, elsewhere }: World): readonly ObjectSeen[] => {
+const aheadOf = ({ state, policy, objects, elsewhere }: PlanningContext): readonly ObjectSeen[] => {
   const asked = new Set([...policy.leaves, ...policy.bundles].map(({ object }) => object));
   return [...asked].flatMap((id) => {
     const object = elsewhere.has(id) ? undefined : objects.get(id);
@@ -196,12 +196,12 @@ export const phaseOf = (
   return behind ? 'Retiring' : 'Stable';
 };
 
-const moodNotes = (world: World, mood: Mood): Note[] => {
+const moodNotes = (context: PlanningContext, mode: GateMode): Note[] => {
   const notes: Note[] = [];
-  if (mood.strict !== undefined && world.policy.strategy === 'Instant') {
-    notes.push({ code: 'InstantBecamePhased', object: 'rotation', message: mood.strict });
+  if (mode.strict !== undefined && context.policy.strategy === 'Instant') {
+    notes.push({ code: 'InstantBecamePhased', object: 'rotation', message: mode.strict });
   }
-  if (mood.late) {
+  if (mode.late) {
     notes.push({
       code: 'DeadlinePassed',
       object: 'rotation',

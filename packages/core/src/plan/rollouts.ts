@@ -1,6 +1,6 @@
 import { withRole } from './authority.ts';
-import { heldSince, type World } from './evidence.ts';
-import type { Mood } from './gates.ts';
+import { heldSince, type PlanningContext } from './evidence.ts';
+import type { GateMode } from './gates.ts';
 import type { ConsumerSeen, InstanceSeen, Observed } from './observed.ts';
 import { covers, type Stamp } from './stamp.ts';
 import type { Note } from './writes.ts';
@@ -16,9 +16,9 @@ export interface StampAction {
 
 /** The restart-only workloads to roll now, a wave at a time; never for a first install. */
 export const stampsFor = (
-  world: World,
+  context: PlanningContext,
   seen: Observed,
-  mood: Mood,
+  mode: GateMode,
 ): { stamps: readonly StampAction[]; notes: readonly Note[] } => {
   const stamps: StampAction[] = [];
   const notes: Note[] = [];
@@ -31,9 +31,10 @@ export const stampsFor = (
   for (const consumer of seen.consumers) {
     const { id, workload } = consumer;
     const note = (code: Note['code'], message: string): unknown => notes.push({ code, object: id, message });
-    if (workload?.failing !== undefined && isOurs(world, consumer)) note('RolloutFailing', workload.failing);
-    const roll = rollFor(world, consumer, mood);
-    if (roll === undefined && !isAhead(world, consumer)) continue;
+    if (workload?.failing !== undefined && isOurs(context, consumer))
+      note('RolloutFailing', workload.failing);
+    const roll = rollFor(context, consumer, mode);
+    if (roll === undefined && !isAhead(context, consumer)) continue;
     const obstacle = workload === undefined ? 'nothing can restart it but its owner' : workload.obstacle;
     if (obstacle !== undefined) {
       note('CannotRestart', obstacle);
@@ -41,7 +42,7 @@ export const stampsFor = (
     }
     if (workload?.warning !== undefined) note('AwayWhileRestarting', workload.warning);
     const place = placeOf(consumer);
-    if (roll?.ripe !== true || (rolling.get(place) ?? 0) >= world.policy.maxConcurrentRollouts) continue;
+    if (roll?.ripe !== true || (rolling.get(place) ?? 0) >= context.policy.maxConcurrentRollouts) continue;
     addOne(rolling, place);
     const mark = consumer.blocks ? {} : ({ elsewhere: true } as const);
     stamps.push({ kind: 'stamp', consumer: id, stamp: roll.stamp, why: roll.why, ...mark });
@@ -55,7 +56,7 @@ const addOne = (counts: Map<string, number>, key: string): unknown =>
   counts.set(key, (counts.get(key) ?? 0) + 1);
 
 /** Whether a rollout of it may be our doing. */
-const isOurs = ({ state }: World, { workload, instances }: ConsumerSeen): boolean => {
+const isOurs = ({ state }: PlanningContext, { workload, instances }: ConsumerSeen): boolean => {
   const stamp = workload?.stamp;
   return (
     state.generations.length > 1 ||
@@ -64,7 +65,7 @@ const isOurs = ({ state }: World, { workload, instances }: ConsumerSeen): boolea
 };
 
 /** It will have to be restarted once the new CA signs: whoever should know hears of it before. */
-const isAhead = ({ state }: World, { reload, workload }: ConsumerSeen): boolean => {
+const isAhead = ({ state }: PlanningContext, { reload, workload }: ConsumerSeen): boolean => {
   const next = withRole(state, 'next');
   return reload === 'restart' && next !== undefined && (workload?.stamp?.trust ?? 0) < next.number;
 };
@@ -76,17 +77,17 @@ interface Roll {
   readonly ripe: boolean;
 }
 
-const rollFor = (world: World, consumer: ConsumerSeen, mood: Mood): Roll | undefined => {
-  const { state, policy, objects, clock } = world;
+const rollFor = (context: PlanningContext, consumer: ConsumerSeen, mode: GateMode): Roll | undefined => {
+  const { state, policy, objects, clock } = context;
   const current = withRole(state, 'current');
   const next = withRole(state, 'next');
   if (current === undefined || consumer.reload === 'field') return undefined;
   const escalated =
-    (mood.impatient && policy.onBlocked === 'Restart') || (mood.late && consumer.reload === 'unknown');
+    (mode.impatient && policy.onBlocked === 'Restart') || (mode.late && consumer.reload === 'unknown');
   if (consumer.reload !== 'restart' && !escalated) return undefined;
 
   const early =
-    next !== undefined && consumer.verifies.length > 0 && (mood.strict !== undefined || escalated);
+    next !== undefined && consumer.verifies.length > 0 && (mode.strict !== undefined || escalated);
   const trust = early ? next : current;
   const presented = consumer.presents.map((object) => objects.get(object)?.leaf);
   const read = consumer.verifies.map((object) => objects.get(object));
@@ -96,7 +97,7 @@ const rollFor = (world: World, consumer: ConsumerSeen, mood: Mood): Roll | undef
   if (!moving && !(replaced && consumer.reload === 'restart')) return undefined;
   if (presented.some((leaf) => leaf === undefined)) return undefined;
 
-  const issuers = presented.map((leaf) => issuerOf(world, leaf?.issuer));
+  const issuers = presented.map((leaf) => issuerOf(context, leaf?.issuer));
   // A leaf of an issuer that signs no longer is about to be replaced: one restart, after that.
   if (issuers.some((number) => number === undefined || number < current.number)) return undefined;
   const stamp: Stamp = {
@@ -138,7 +139,7 @@ const proves = (consumer: ConsumerSeen, instance: InstanceSeen, trusted: string,
   (consumer.verifies.length === 0 || instance.proofs.some((proof) => proof.anchors?.includes(trusted))) &&
   (consumer.presents.length === 0 || instance.proofs.some((proof) => proof.issuer === issuer));
 
-const issuerOf = (world: World, fingerprint: string | undefined): number | undefined =>
-  world.state.generations.find((generation) =>
+const issuerOf = (context: PlanningContext, fingerprint: string | undefined): number | undefined =>
+  context.state.generations.find((generation) =>
     generation.anchors.some((anchor) => anchor.fingerprint === fingerprint),
   )?.number;

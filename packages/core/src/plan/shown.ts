@@ -2,7 +2,7 @@ import type { Instant } from '@handover/material';
 import { type Generation, withRole } from './authority.ts';
 import { elsewhereIn } from './borders.ts';
 import { Clock } from './clock.ts';
-import { type EvidenceKind, type Finding, holds, isRidOf, serves, type World } from './evidence.ts';
+import { type EvidenceKind, type Finding, holds, isRidOf, type PlanningContext, serves } from './evidence.ts';
 import { somebody, strictness, unread } from './gates.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
@@ -25,31 +25,31 @@ interface Questions {
 }
 
 const questionsFor = (
-  world: World,
+  context: PlanningContext,
   seen: Observed,
   current: Generation,
   step: Transition,
 ): Questions | undefined => {
   const strictly = { settled: false, cross: false };
-  const trusts: Ask = (consumer, object) => holds(world, consumer, object, current, strictly);
-  const shows: Ask = (consumer, object) => serves(world, consumer, object, current);
+  const trusts: Ask = (consumer, object) => holds(context, consumer, object, current, strictly);
+  const shows: Ask = (consumer, object) => serves(context, consumer, object, current);
   switch (step.kind) {
     case 'mint':
     case 'distrust':
       return undefined; // no gate: a person or the schedule asked for it
     case 'activate': {
-      const next = world.state.generations.find(({ number }) => number === step.generation);
+      const next = context.state.generations.find(({ number }) => number === step.generation);
       if (next === undefined) return undefined;
       const covered = strictness(seen, current) === undefined;
       const admits = { settled: covered, cross: covered };
-      return { trust: [(consumer, object) => holds(world, consumer, object, next, admits)], leaf: [] };
+      return { trust: [(consumer, object) => holds(context, consumer, object, next, admits)], leaf: [] };
     }
     case 'retire':
       return { trust: [trusts], leaf: [shows] };
     case 'distrust-done': {
-      const gone = world.state.generations.filter(({ number }) => step.generations.includes(number));
+      const gone = context.state.generations.filter(({ number }) => step.generations.includes(number));
       return {
-        trust: [(consumer, object) => isRidOf(world, consumer, object, gone), trusts],
+        trust: [(consumer, object) => isRidOf(context, consumer, object, gone), trusts],
         leaf: [shows],
       };
     }
@@ -69,14 +69,14 @@ export const shownFor = (
   const current = state === undefined ? undefined : withRole(state, 'current');
   if (state === undefined || current === undefined) return [];
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
-  const world: World = {
+  const context: PlanningContext = {
     state,
     policy,
     clock: new Clock(now, seen.steadySince),
     objects,
     elsewhere: elsewhereIn(seen, policy),
   };
-  const asks = questionsFor(world, seen, current, step);
+  const asks = questionsFor(context, seen, current, step);
   if (asks === undefined) return [];
   const shown = (consumer: string, findings: readonly Finding[]): readonly Shown[] => {
     if (findings.length === 0) return [];
@@ -97,7 +97,7 @@ export const shownFor = (
         ...consumer.presents.flatMap((object) => asks.leaf.map((ask) => ask(consumer, object))),
       ]),
     ),
-    ...unread(world, seen).flatMap((object) =>
+    ...unread(context, seen).flatMap((object) =>
       shown(
         `readers of ${object}`,
         asks.trust.map((ask) => ask(somebody(object), object)),

@@ -2,7 +2,7 @@ import type { Instant } from '@handover/material';
 import { type AuthorityState, withRole } from './authority.ts';
 import { elsewhereIn } from './borders.ts';
 import { Clock } from './clock.ts';
-import { type EvidenceKind, type Finding, holds, serves, type World } from './evidence.ts';
+import { type EvidenceKind, type Finding, holds, type PlanningContext, serves } from './evidence.ts';
 import { strictness } from './gates.ts';
 import type { ConsumerSeen, InstanceSeen, ObjectSeen, Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
@@ -58,22 +58,22 @@ const lastRetired = (state: AuthorityState): number | undefined => {
 };
 
 /** Started from a bundle that has changed since: what has left it since then is still in that process. */
-const startedBefore = (world: World, instance: InstanceSeen, object: ObjectSeen): boolean => {
+const startedBefore = (context: PlanningContext, instance: InstanceSeen, object: ObjectSeen): boolean => {
   const held = new Set(object.anchors.map(({ fingerprint }) => fingerprint));
   const shown = instance.proofs.filter(({ complete }) => complete === true);
   if (shown.length > 0 && shown.every(({ anchors = [] }) => anchors.every((anchor) => held.has(anchor))))
     return false;
   return (
     instance.createdAt === undefined ||
-    !world.clock.cameAfter(instance.createdAt, object.changedAt, world.policy.cacheLag)
+    !context.clock.cameAfter(instance.createdAt, object.changedAt, context.policy.cacheLag)
   );
 };
 
-const lingers = (world: World, { reload, verifies, instances }: ConsumerSeen): boolean =>
+const lingers = (context: PlanningContext, { reload, verifies, instances }: ConsumerSeen): boolean =>
   reload === 'restart' &&
   verifies.some((id) => {
-    const object = world.objects.get(id);
-    return object !== undefined && instances.some((instance) => startedBefore(world, instance, object));
+    const object = context.objects.get(id);
+    return object !== undefined && instances.some((instance) => startedBefore(context, instance, object));
   });
 
 /** How each consumer stands towards the newest generation it should hold and show. For people: no step rests on it. */
@@ -81,7 +81,7 @@ export const standings = (seen: Observed, policy: Policy, now: Instant): readonl
   const state = seen.authority;
   const current = state === undefined ? undefined : withRole(state, 'current');
   if (state === undefined || current === undefined) return [];
-  const world: World = {
+  const context: PlanningContext = {
     state,
     policy,
     clock: new Clock(now, seen.steadySince, seen.clockDoubt),
@@ -95,12 +95,12 @@ export const standings = (seen: Observed, policy: Policy, now: Instant): readonl
     const trust = consumer.verifies.map((object) => ({
       what: 'trust' as const,
       object,
-      finding: holds(world, consumer, object, next ?? current, { settled: covered, cross: covered }),
+      finding: holds(context, consumer, object, next ?? current, { settled: covered, cross: covered }),
     }));
     const leaves = consumer.presents.map((object) => ({
       what: 'leaf' as const,
       object,
-      finding: serves(world, consumer, object, current),
+      finding: serves(context, consumer, object, current),
     }));
     const all = [...trust, ...leaves];
     return {
@@ -109,7 +109,7 @@ export const standings = (seen: Observed, policy: Policy, now: Instant): readonl
       lacks: all.flatMap(({ what, object, finding }) =>
         finding.ok ? [] : [{ what, object, waitsFor: finding.waitsFor }],
       ),
-      trustsUntilRestarted: lingers(world, consumer) ? retired : undefined,
+      trustsUntilRestarted: lingers(context, consumer) ? retired : undefined,
     };
   });
 };

@@ -1,7 +1,7 @@
 import { type Instant, instant } from '@handover/material';
 import { withRole } from './authority.ts';
 import { bundleAt, desired, EXPIRY_GRACE } from './desired.ts';
-import { othersExpire, type World } from './evidence.ts';
+import { othersExpire, type PlanningContext } from './evidence.ts';
 import { renewalDueAt, SKEW } from './expiry.ts';
 import type { ObjectSeen } from './observed.ts';
 import type { LeafPolicy } from './policy.ts';
@@ -64,14 +64,14 @@ const firstDifference = (differences: readonly (string | false | undefined)[]): 
 
 /** All objects that differ from what the authority says, or that carry an older revision. */
 export const writesFor = (
-  world: World,
+  context: PlanningContext,
 ): { writes: readonly (BundleWrite | LeafWrite)[]; notes: readonly Note[] } => {
-  const { state, policy, clock, objects } = world;
+  const { state, policy, clock, objects } = context;
   const want = desired(state);
   const current = withRole(state, 'current');
   const isOver = (end: Instant): boolean => clock.ended(end + EXPIRY_GRACE);
   const mark = (object: string): Pick<Write, 'elsewhere'> =>
-    world.elsewhere.has(object) ? { elsewhere: true } : {};
+    context.elsewhere.has(object) ? { elsewhere: true } : {};
   const writes: (BundleWrite | LeafWrite)[] = [];
   const notes: Note[] = [];
   const chain = want.chain.filter((cross) => !isOver(cross.notAfter)).map((cross) => cross.fingerprint);
@@ -125,7 +125,7 @@ export const writesFor = (
     if (seen?.obstacle !== undefined) continue;
     const anchors = bundle(seen, leaf.object);
     if (anchors === undefined) continue;
-    const issue = issueFor(world, leaf, seen);
+    const issue = issueFor(context, leaf, seen);
     if (issue.wanted !== undefined && issue.leaf === undefined) {
       notes.push({
         code: 'CannotIssue',
@@ -161,11 +161,11 @@ export const writesFor = (
 
 /** Whether a new leaf is wanted, why, and what it would be; `leaf` is undefined when it cannot be issued. */
 const issueFor = (
-  world: World,
+  context: PlanningContext,
   leaf: LeafPolicy,
   seen: ObjectSeen | undefined,
 ): { wanted: string | undefined; leaf: LeafWrite['issue'] } => {
-  const { state, clock } = world;
+  const { state, clock } = context;
   const current = withRole(state, 'current');
   if (current === undefined) return { wanted: undefined, leaf: undefined };
   const ca = current.anchors[0];
@@ -192,7 +192,7 @@ const issueFor = (
   })();
   const cannot = !current.hasKey || clock.reached(ca.notAfter) || !isValidYet(current, clock);
   if (wanted === undefined || cannot) return { wanted, leaf: undefined };
-  const outThere = held === undefined ? forgottenEnd(world, leaf) : othersExpire(seen, current);
+  const outThere = held === undefined ? forgottenEnd(context, leaf) : othersExpire(seen, current);
   return {
     wanted,
     leaf: {
@@ -209,8 +209,8 @@ const issueFor = (
 };
 
 /** Until when somebody may hold a leaf of a Secret that was deleted and is made again; undefined: it is a new one. */
-const forgottenEnd = (world: World, leaf: LeafPolicy): Instant | undefined => {
-  const previous = withRole(world.state, 'previous') ?? withRole(world.state, 'distrusted');
+const forgottenEnd = (context: PlanningContext, leaf: LeafPolicy): Instant | undefined => {
+  const previous = withRole(context.state, 'previous') ?? withRole(context.state, 'distrusted');
   if (previous === undefined || (leaf.createdAt !== undefined && leaf.createdAt > previous.since))
     return undefined;
   return instant(Math.min(previous.since + leaf.lifetime, previous.anchors[0].notAfter));

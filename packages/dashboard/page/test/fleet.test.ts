@@ -106,13 +106,13 @@ test('what somebody changed and Handover put right is on the page', async () => 
 
 test('text from outside stays text', async () => {
   const fleet = await begun(1);
-  const { plan, sight } = await fleet.once();
+  const { plan, observation } = await fleet.once();
   const name = '<img src=x onerror=alert(1)>';
-  const consumers = sight.seen.consumers.map((consumer) => ({ ...consumer, id: name }));
+  const consumers = observation.seen.consumers.map((consumer) => ({ ...consumer, id: name }));
   fleet.board.saw({
     authority: AUTHORITY,
     plan,
-    sight: { ...sight, seen: { ...sight.seen, consumers } },
+    observation: { ...observation, seen: { ...observation.seen, consumers } },
     acted: false,
   });
   fleet.board.repaired(name, '<script>alert(1)</script>');
@@ -144,8 +144,8 @@ test('a page whose server goes away says so, and is live again when it is back',
 
 test('one of several authorities is chosen by a link, and the address keeps the choice', async () => {
   const fleet = await begun(2);
-  const { plan, sight } = await fleet.once();
-  fleet.board.saw({ authority: 'shop/zeta', plan, sight, acted: false });
+  const { plan, observation } = await fleet.once();
+  fleet.board.saw({ authority: 'shop/zeta', plan, observation, acted: false });
   const dashboard = await serve(fleet);
   const { page } = await openPage(browser, dashboard.url);
   await page.waitForSelector(`[data-authority="${AUTHORITY}"]`);

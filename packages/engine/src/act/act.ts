@@ -11,42 +11,42 @@ import {
   readableLeaf,
   rememberLeaf,
 } from '../look/stored-object.ts';
-import type { Sight } from '../observe/observe.ts';
+import type { Observation } from '../observe/observe.ts';
 import { localIssuer } from './issuer.ts';
 import { loggedIssuer } from './logged-issuer.ts';
 import { swapAuthority } from './swap.ts';
 
 /** Carries out one action of a plan that was made on `sight`. */
-export async function act(home: Home, sight: Sight, action: Action): Promise<void> {
+export async function act(home: Home, observation: Observation, action: Action): Promise<void> {
   switch (action.kind) {
     case 'write-bundle':
-      return writeBundle(home, sight, action);
+      return writeBundle(home, observation, action);
     case 'write-leaf':
-      return writeLeaf(home, sight, action);
+      return writeLeaf(home, observation, action);
     case 'stamp':
-      return stamp(home, sight, action);
+      return stamp(home, observation, action);
     case 'mint':
     case 'activate':
     case 'retire':
     case 'distrust':
     case 'distrust-done':
-      return swapAuthority(home, sight, action);
+      return swapAuthority(home, observation, action);
     default:
       return action satisfies never;
   }
 }
 
 /** Whoever signs for this home. */
-export const issuerOf = (home: Home, sight: Sight, action: Swap | LeafWrite): Issuer =>
+export const issuerOf = (home: Home, observation: Observation, action: Swap | LeafWrite): Issuer =>
   loggedIssuer(
     home.issuer ?? localIssuer(home.keys, home.random),
     home.ledger,
-    sight,
+    observation,
     action,
     home.clock.now(),
   );
 
-async function stamp(home: Home, sight: Sight, { consumer, stamp }: StampAction): Promise<void> {
+async function stamp(home: Home, observation: Observation, { consumer, stamp }: StampAction): Promise<void> {
   if (home.rollouts === undefined) {
     throw new HandoverError(
       'ROLLOUT_UNSUPPORTED',
@@ -54,28 +54,28 @@ async function stamp(home: Home, sight: Sight, { consumer, stamp }: StampAction)
       { path: consumer },
     );
   }
-  const version = sight.workloads.get(consumer);
+  const version = observation.workloads.get(consumer);
   if (version === undefined) throw new TypeError(`${consumer} has a workload without a version`);
-  await home.rollouts.stamp(consumer, version, stamp, sight.duties.id);
+  await home.rollouts.stamp(consumer, version, stamp, observation.responsibilities.id);
 }
 
-const sightOf = (sight: Sight, id: ObjectId): ObjectSeen | undefined =>
-  sight.seen.objects.find((object) => object.id === id);
+const sightOf = (observation: Observation, id: ObjectId): ObjectSeen | undefined =>
+  observation.seen.objects.find((object) => object.id === id);
 
 /** Certificates by fingerprint, from wherever this authority or the object itself has them. */
 export const certificatesFor = (
-  sight: Sight,
+  observation: Observation,
   id: ObjectId | undefined,
   fingerprints: readonly string[],
 ): readonly Certificate[] => {
-  const found = new Map<string, Certificate>(sight.record?.certificates);
-  const places = id === undefined ? [...sight.stored.keys()] : [id];
+  const found = new Map<string, Certificate>(observation.record?.certificates);
+  const places = id === undefined ? [...observation.stored.keys()] : [id];
   const missing = () => fingerprints.some((fingerprint) => !found.has(fingerprint));
-  for (const extra of sight.duties.bundles.get(id ?? '')?.certificates ?? [])
+  for (const extra of observation.responsibilities.bundles.get(id ?? '')?.certificates ?? [])
     found.set(extra.fingerprint, extra);
   for (const place of places) {
     if (!missing()) break;
-    const data = sight.stored.get(place)?.data ?? {};
+    const data = observation.stored.get(place)?.data ?? {};
     for (const text of [data[bundleKeyOf(place)], data['tls.crt']])
       for (const certificate of readableCertificates(text)) found.set(certificate.fingerprint, certificate);
   }
@@ -84,42 +84,42 @@ export const certificatesFor = (
     if (certificate !== undefined) return certificate;
     throw new HandoverError(
       'STATE_INCOMPLETE',
-      `${sight.duties.id}: the state names certificate ${fingerprint.slice(0, 16)}… and does not hold it; restore the state`,
-      { path: sight.duties.id },
+      `${observation.responsibilities.id}: the state names certificate ${fingerprint.slice(0, 16)}… and does not hold it; restore the state`,
+      { path: observation.responsibilities.id },
     );
   });
 };
 
 /** What is remembered about the new content, given what was there. */
 const recordOf = (
-  sight: Sight,
+  observation: Observation,
   action: BundleWrite | LeafWrite,
   data: Readonly<Record<string, string>>,
   anchors: readonly Certificate[],
   at: Instant,
 ): ObjectRecord => {
-  const found = sight.stored.get(action.object);
+  const found = observation.stored.get(action.object);
   const stored = found?.record;
   // What somebody else changed since our last write has been seen only now: nothing in it is older.
   const intact = found !== undefined && stored?.digest === digestOf(found.data);
   const held = new Map((intact ? stored.anchors : []).map(({ fingerprint, since }) => [fingerprint, since]));
   const same = held.size === anchors.length && anchors.every(({ fingerprint }) => held.has(fingerprint));
-  const { others } = sight.duties.bundles.get(action.object) ?? {};
+  const { others } = observation.responsibilities.bundles.get(action.object) ?? {};
   return {
     digest: digestOf(data),
-    revisions: { ...stored?.revisions, [sight.duties.id]: action.revision },
+    revisions: { ...stored?.revisions, [observation.responsibilities.id]: action.revision },
     anchors: anchors.map(({ fingerprint }) => ({ fingerprint, since: held.get(fingerprint) ?? at })),
     changedAt: same && stored !== undefined ? stored.changedAt : at,
     ...(others === undefined || others.size === 0
       ? {}
-      : { sources: sourcesOf(sight, others, anchors, intact ? stored.sources : undefined, at) }),
+      : { sources: sourcesOf(observation, others, anchors, intact ? stored.sources : undefined, at) }),
     ...(stored?.type === undefined ? {} : { type: stored.type }),
   };
 };
 
 /** Whose each CA in a shared bundle is: what another authority changes in it is none of this one's changes. */
 const sourcesOf = (
-  { duties, record }: Sight,
+  { responsibilities, record }: Observation,
   others: Extras['others'],
   anchors: readonly Certificate[],
   before: ObjectRecord['sources'],
@@ -127,7 +127,7 @@ const sourcesOf = (
 ): NonNullable<ObjectRecord['sources']> => {
   const there = new Set(anchors.map(({ fingerprint }) => fingerprint));
   const own = record === undefined ? [] : trustedOf(record);
-  const all = [[duties.id, own] as const, ...others].map(([id, certificates = []]) => {
+  const all = [[responsibilities.id, own] as const, ...others].map(([id, certificates = []]) => {
     const held = certificates.map(({ fingerprint }) => fingerprint).filter((one) => there.has(one));
     const last = before?.[id];
     const same = last?.anchors.length === held.length && held.every((one) => last.anchors.includes(one));
@@ -136,36 +136,40 @@ const sourcesOf = (
   return Object.fromEntries(all);
 };
 
-async function writeBundle(home: Home, sight: Sight, action: BundleWrite): Promise<void> {
-  const { leading = 0, certificates: extras = [] } = sight.duties.bundles.get(action.object) ?? {};
+async function writeBundle(home: Home, observation: Observation, action: BundleWrite): Promise<void> {
+  const { leading = 0, certificates: extras = [] } =
+    observation.responsibilities.bundles.get(action.object) ?? {};
   const first = new Set(extras.slice(0, leading).map(({ fingerprint }) => fingerprint));
   const order = [...first, ...action.anchors.filter((fingerprint) => !first.has(fingerprint))].filter(
     (fingerprint) => action.anchors.includes(fingerprint),
   );
-  const anchors = certificatesFor(sight, action.object, order);
+  const anchors = certificatesFor(observation, action.object, order);
   const data = { [bundleKeyOf(action.object)]: anchors.map(({ pem }) => pem).join('') };
   await home.objects.write(action.object, action.expect, (at) =>
-    contentsOf(sight, action.object, data, recordOf(sight, action, data, anchors, at)),
+    contentsOf(observation, action.object, data, recordOf(observation, action, data, anchors, at)),
   );
 }
 
 const contentsOf = (
-  sight: Sight,
+  observation: Observation,
   object: ObjectId,
   data: Contents['data'],
   record: ObjectRecord,
 ): Contents => {
-  const { duties, record: authority } = sight;
+  const { responsibilities, record: authority } = observation;
   if (authority === undefined) throw new TypeError('nothing is written before there is an authority');
-  const others = duties.bundles.get(object)?.sealKeys;
-  return { data, record, seal: sealed(object, record, duties.id, authority.sealKey, others) };
+  const others = responsibilities.bundles.get(object)?.sealKeys;
+  return { data, record, seal: sealed(object, record, responsibilities.id, authority.sealKey, others) };
 };
 
-async function writeLeaf(home: Home, sight: Sight, action: LeafWrite): Promise<void> {
-  const anchors = certificatesFor(sight, action.object, action.anchors);
-  const behind = action.chain === undefined ? undefined : certificatesFor(sight, action.object, action.chain);
+async function writeLeaf(home: Home, observation: Observation, action: LeafWrite): Promise<void> {
+  const anchors = certificatesFor(observation, action.object, action.anchors);
+  const behind =
+    action.chain === undefined ? undefined : certificatesFor(observation, action.object, action.chain);
   const made =
-    action.issue === undefined ? kept(sight, action) : await issued(home, sight, action, action.issue);
+    action.issue === undefined
+      ? kept(observation, action)
+      : await issued(home, observation, action, action.issue);
   const chain = [made.leaf, ...(behind ?? made.behind)] as const;
   const data = {
     'tls.crt': chain.map(({ pem }) => pem).join(''),
@@ -173,9 +177,9 @@ async function writeLeaf(home: Home, sight: Sight, action: LeafWrite): Promise<v
     'ca.crt': anchors.map(({ pem }) => pem).join(''),
   };
   rememberLeaf(data, { chain, key: made.key });
-  const labels = sight.duties.leaves.get(action.object)?.metadata.labels ?? {};
-  const stored = sight.stored.get(action.object)?.record?.leaf;
-  const before = sightOf(sight, action.object)?.leaf;
+  const labels = observation.responsibilities.leaves.get(action.object)?.metadata.labels ?? {};
+  const stored = observation.stored.get(action.object)?.record?.leaf;
+  const before = sightOf(observation, action.object)?.leaf;
   await home.objects.write(action.object, action.expect, (at): Contents => {
     const same = before?.issuer === made.issuer;
     const { issue } = action;
@@ -191,9 +195,9 @@ async function writeLeaf(home: Home, sight: Sight, action: LeafWrite): Promise<v
       replacedOne: issue === undefined ? (before?.replacedOne ?? false) : issue.replacesOne,
       othersExpire: issue === undefined ? before?.othersExpire : issue.othersExpire,
     };
-    return contentsOf(sight, action.object, data, {
-      ...recordOf(sight, action, data, anchors, at),
-      issuedBy: sight.duties.id,
+    return contentsOf(observation, action.object, data, {
+      ...recordOf(observation, action, data, anchors, at),
+      issuedBy: observation.responsibilities.id,
       type: 'kubernetes.io/tls',
       ...(Object.keys(labels).length === 0 ? {} : { labels }),
       leaf,
@@ -209,9 +213,9 @@ interface LeafMade {
   readonly spec: string;
 }
 
-const kept = (sight: Sight, action: LeafWrite): LeafMade => {
-  const found = readableLeaf(sight.stored.get(action.object)?.data ?? {});
-  const before = sightOf(sight, action.object)?.leaf;
+const kept = (observation: Observation, action: LeafWrite): LeafMade => {
+  const found = readableLeaf(observation.stored.get(action.object)?.data ?? {});
+  const before = sightOf(observation, action.object)?.leaf;
   if (found === undefined || before === undefined) {
     throw new HandoverError('CONFLICT', `${action.object} lost its leaf meanwhile`, {
       retry: 'now',
@@ -224,14 +228,14 @@ const kept = (sight: Sight, action: LeafWrite): LeafMade => {
 
 const issued = async (
   home: Home,
-  sight: Sight,
+  observation: Observation,
   action: LeafWrite,
   { generation, notBefore, notAfter }: NonNullable<LeafWrite['issue']>,
 ): Promise<LeafMade> => {
-  const asked = sight.duties.leaves.get(action.object);
+  const asked = observation.responsibilities.leaves.get(action.object);
   if (asked === undefined) throw new TypeError(`no Leaf asks for ${action.object}`);
-  const by = signerOf(sight, generation);
-  const { certificate, key } = await issuerOf(home, sight, action).leaf({
+  const by = signerOf(observation, generation);
+  const { certificate, key } = await issuerOf(home, observation, action).leaf({
     leaf: asked,
     by,
     notBefore,
@@ -247,17 +251,17 @@ const issued = async (
 };
 
 /** Certificate and key of a generation that signs. */
-export const signerOf = (sight: Sight, number: number): Credential => {
-  const generation = sight.record?.state.generations.find((candidate) => candidate.number === number);
-  const key = sight.record?.keys.get(number);
+export const signerOf = (observation: Observation, number: number): Credential => {
+  const generation = observation.record?.state.generations.find((candidate) => candidate.number === number);
+  const key = observation.record?.keys.get(number);
   if (generation === undefined || key === undefined) {
     throw new HandoverError(
       'STATE_INCOMPLETE',
-      `${sight.duties.id}: the key of generation ${number} is not in the state; restore the state, or ask for a rotation`,
-      { path: sight.duties.id },
+      `${observation.responsibilities.id}: the key of generation ${number} is not in the state; restore the state, or ask for a rotation`,
+      { path: observation.responsibilities.id },
     );
   }
-  const [certificate] = certificatesFor(sight, undefined, [generation.anchors[0].fingerprint]);
+  const [certificate] = certificatesFor(observation, undefined, [generation.anchors[0].fingerprint]);
   if (certificate === undefined) throw new TypeError('a generation without a certificate');
   return { certificate, key };
 };

@@ -2,20 +2,28 @@ import type { Swap } from '@handover/core';
 import type { Asker } from '../ledger/issued-entry.ts';
 import type { Asked, Known } from '../ledger/ledger.ts';
 import type { AuthorityId } from '../look/home.ts';
-import type { Sight } from '../observe/observe.ts';
+import type { Observation } from '../observe/observe.ts';
 
 type Knows = ((asked: Asked) => Known) | undefined;
 
 /** Who asked for a step of an authority. Undefined: a step that only goes on with what was asked for before. */
-export const askerOfStep = (knows: Knows, { duties, seen }: Sight, swap: Swap): Asker | undefined => {
+export const askerOfStep = (
+  knows: Knows,
+  { responsibilities, seen }: Observation,
+  swap: Swap,
+): Asker | undefined => {
   switch (swap.kind) {
     case 'mint':
       return swap.as === 'current'
-        ? { via: 'resource', ...knows?.({ kind: 'Authority', id: duties.id }).askedBy }
-        : askerOfRotation(knows, duties.id, seen.rotate, swap.id);
+        ? { via: 'resource', ...knows?.({ kind: 'Authority', id: responsibilities.id }).askedBy }
+        : askerOfRotation(knows, responsibilities.id, seen.rotate, swap.id);
     case 'distrust': {
       const [generation = 0] = swap.generations.filter((number) => seen.distrust.includes(number));
-      return knows?.({ kind: 'distrust', authority: duties.id, generation }).askedBy ?? { via: 'request' };
+      return (
+        knows?.({ kind: 'distrust', authority: responsibilities.id, generation }).askedBy ?? {
+          via: 'request',
+        }
+      );
     }
     case 'activate':
     case 'retire':

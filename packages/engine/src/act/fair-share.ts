@@ -1,14 +1,14 @@
 import type { Action, LeafWrite } from '@handover/core';
-import type { Sight } from '../observe/observe.ts';
+import type { Observation } from '../observe/observe.ts';
 import { KEY_COST } from './key-maker.ts';
 
 /** What one pass writes at most; and what it spends on costly keys (`KEY_COST`), in all and for one namespace. */
 const MOST_WRITES = 256;
 const MOST_COST = { inAll: 24, each: 12 } as const;
 
-const costOf = ({ duties }: Sight, action: Action): number => {
+const costOf = ({ responsibilities }: Observation, action: Action): number => {
   const isIssued = action.kind === 'write-leaf' && action.issue !== undefined;
-  const key = isIssued ? duties.leaves.get(action.object)?.spec.key : undefined;
+  const key = isIssued ? responsibilities.leaves.get(action.object)?.spec.key : undefined;
   return key === undefined ? 0 : KEY_COST[key];
 };
 
@@ -31,14 +31,15 @@ const inTurns = (
  */
 export const fairShare = (
   actions: readonly Action[],
-  sight: Sight,
+  observation: Observation,
   random: (bytes: number) => Uint8Array,
 ): readonly Action[] => {
-  const own = sight.duties.authority.metadata.namespace;
+  const own = observation.responsibilities.authority.metadata.namespace;
   const first: Action[] = [];
   const others = new Map<string, LeafWrite[]>();
   for (const action of actions) {
-    const leaf = action.kind === 'write-leaf' ? sight.duties.leaves.get(action.object) : undefined;
+    const leaf =
+      action.kind === 'write-leaf' ? observation.responsibilities.leaves.get(action.object) : undefined;
     const namespace = leaf?.metadata.namespace ?? own;
     if (action.kind !== 'write-leaf' || namespace === own) first.push(action);
     else others.set(namespace, [...(others.get(namespace) ?? []), action]);
@@ -46,9 +47,9 @@ export const fairShare = (
   const spent = { inAll: 0, each: new Map<string, number>() };
   return [...first, ...inTurns(others, random)]
     .filter((action) => {
-      const cost = costOf(sight, action);
+      const cost = costOf(observation, action);
       if (cost === 0 || action.kind !== 'write-leaf') return true;
-      const namespace = sight.duties.leaves.get(action.object)?.metadata.namespace ?? own;
+      const namespace = observation.responsibilities.leaves.get(action.object)?.metadata.namespace ?? own;
       const before = spent.each.get(namespace) ?? 0;
       if (spent.inAll + cost > MOST_COST.inAll || before + cost > MOST_COST.each) return false;
       spent.inAll += cost;

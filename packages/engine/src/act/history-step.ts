@@ -2,7 +2,7 @@ import { type Shown, type Swap, shownFor } from '@handover/core';
 import type { Instant } from '@handover/material';
 import type { HistoryStep } from '../ledger/history.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Sight } from '../observe/observe.ts';
+import type { Observation } from '../observe/observe.ts';
 import { askerOfStep } from './asker.ts';
 
 const MOST_EVIDENCE = 50;
@@ -17,10 +17,15 @@ const countsOf = (shown: readonly Shown[]): NonNullable<HistoryStep['counts']> =
 const cut = (text: string): string => (text.length <= MOST_NAME ? text : `${text.slice(0, MOST_NAME)}…`);
 
 /** A step as it is remembered. */
-export const stepOf = (sight: Sight, swap: Swap, at: Instant, ledger: Ledger | undefined): HistoryStep => {
-  const { seen, duties, now, record } = sight;
-  const shown = shownFor(seen, duties.policy, now, swap);
-  const askedBy = askerOfStep(ledger && ((asked) => ledger.known(asked)), sight, swap);
+export const stepOf = (
+  observation: Observation,
+  swap: Swap,
+  at: Instant,
+  ledger: Ledger | undefined,
+): HistoryStep => {
+  const { seen, responsibilities, now, record } = observation;
+  const shown = shownFor(seen, responsibilities.policy, now, swap);
+  const askedBy = askerOfStep(ledger && ((asked) => ledger.known(asked)), observation, swap);
   const rotation = swap.kind === 'mint' ? swap.id : record?.state.ids.at(-1);
   const replacement = swap.kind === 'distrust' ? swap.replacement?.generation : undefined;
   const isOfRotation = swap.kind === 'mint' || swap.kind === 'activate' || swap.kind === 'retire';

@@ -5,28 +5,28 @@ import type { Asker } from '../ledger/issued-entry.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { idOf } from '../look/catalogue.ts';
 import type { Issuer } from '../look/home.ts';
-import type { Sight } from '../observe/observe.ts';
+import type { Observation } from '../observe/observe.ts';
 import { askerOfStep } from './asker.ts';
 
 /** The same issuer, which hands out nothing that was not written down first. */
 export const loggedIssuer = (
   issuer: Issuer,
   ledger: Ledger | undefined,
-  sight: Sight,
+  observation: Observation,
   action: Swap | LeafWrite,
-  now: Sight['now'],
+  now: Observation['now'],
 ): Issuer => {
   if (ledger === undefined) return issuer;
-  const { id } = sight.duties;
+  const { id } = observation.responsibilities;
   const minted = new Map<string, number>();
   const numberOf = ({ fingerprint }: Certificate): number =>
     minted.get(fingerprint) ??
-    sight.record?.state.generations.find(({ anchors }) =>
+    observation.record?.state.generations.find(({ anchors }) =>
       anchors.some((anchor) => anchor.fingerprint === fingerprint),
     )?.number ??
     0;
   const forAuthority = () => {
-    const askedBy = action.kind === 'write-leaf' ? undefined : askerOf(ledger, sight, action);
+    const askedBy = action.kind === 'write-leaf' ? undefined : askerOf(ledger, observation, action);
     return {
       for: objectOf('Authority', id, ledger.known({ kind: 'Authority', id }).uid),
       ...(askedBy === undefined ? {} : { askedBy }),
@@ -63,11 +63,11 @@ export const loggedIssuer = (
 };
 
 /** A step that goes on with a rotation was asked for when that began: the request itself may be gone by now. */
-const askerOf = (ledger: Ledger, sight: Sight, swap: Swap): Asker | undefined => {
-  const { record } = sight;
+const askerOf = (ledger: Ledger, observation: Observation, swap: Swap): Asker | undefined => {
+  const { record } = observation;
   const rotation = record?.state.ids.at(-1);
   return (
-    askerOfStep((asked) => ledger.known(asked), sight, swap) ??
+    askerOfStep((asked) => ledger.known(asked), observation, swap) ??
     record?.history?.findLast((step) => step.step === 'mint' && step.rotation === rotation)?.askedBy
   );
 };

@@ -4,7 +4,7 @@ import { withStep } from '../ledger/history.ts';
 import type { AuthorityRecord, Home } from '../look/home.ts';
 import { anchorOf } from '../look/responsibilities.ts';
 import { SealKey } from '../look/seal.ts';
-import type { Sight } from '../observe/observe.ts';
+import type { Observation } from '../observe/observe.ts';
 import { issuerOf, signerOf } from './act.ts';
 import { stepOf } from './history-step.ts';
 
@@ -41,42 +41,42 @@ const neededBy = (
  * One compare-and-swap of the authority: keys and signatures are made here, and are durable before anything derived from
  * them is written. Keys of generations that are no longer listed are left out of the very same write.
  */
-export async function swapAuthority(home: Home, sight: Sight, swap: Swap): Promise<void> {
-  const { duties, record } = sight;
+export async function swapAuthority(home: Home, observation: Observation, swap: Swap): Promise<void> {
+  const { responsibilities, record } = observation;
   const { mint, cross } = neededBy(swap);
   const at = home.clock.now();
   // A distrust does not wait for a doubted clock: what it makes is valid by what the clock showed before as well.
   const notBefore = after(instant(Math.min(at, home.clock.doubt?.()?.before ?? at)), -SKEW);
-  const issuer = issuerOf(home, sight, swap);
+  const issuer = issuerOf(home, observation, swap);
   const certificates = new Map<string, Certificate>(record?.certificates);
   const keys = new Map(record?.keys);
   let ca: Certificate | undefined;
   if (mint !== undefined) {
     const made = await issuer.ca({
-      name: duties.authority.metadata.name,
-      namespace: duties.authority.metadata.namespace,
+      name: responsibilities.authority.metadata.name,
+      namespace: responsibilities.authority.metadata.namespace,
       generation: mint,
-      key: duties.authority.spec.key,
-      nameConstraints: duties.authority.spec.nameConstraints,
+      key: responsibilities.authority.spec.key,
+      nameConstraints: responsibilities.authority.spec.nameConstraints,
       notBefore,
-      notAfter: after(at, duties.policy.lifetime),
+      notAfter: after(at, responsibilities.policy.lifetime),
     });
     ca = made.certificate;
     certificates.set(ca.fingerprint, ca);
     keys.set(mint, made.key);
   }
   if (swap.kind === 'mint' && swap.adopts !== undefined) {
-    for (const certificate of sight.adoption?.certificates ?? [])
+    for (const certificate of observation.adoption?.certificates ?? [])
       certificates.set(certificate.fingerprint, certificate);
-    if (swap.adoptsKey === true && sight.adoption?.key !== undefined)
-      keys.set(swap.generation, sight.adoption.key);
+    if (swap.adoptsKey === true && observation.adoption?.key !== undefined)
+      keys.set(swap.generation, observation.adoption.key);
   }
   let x: Certificate | undefined;
   if (cross !== undefined) {
-    const subject = mint === cross.of && ca !== undefined ? ca : signerOf(sight, cross.of).certificate;
+    const subject = mint === cross.of && ca !== undefined ? ca : signerOf(observation, cross.of).certificate;
     x = await issuer.cross({
       subject,
-      by: signerOf(sight, cross.by),
+      by: signerOf(observation, cross.by),
       notBefore,
       notAfter: subject.notAfter,
     });
@@ -89,8 +89,12 @@ export async function swapAuthority(home: Home, sight: Sight, swap: Swap): Promi
   };
   const state = applyTransition(record?.state, swap, made, swap.revision);
   const sealKey = record?.sealKey ?? SealKey.random(home.random);
-  const history = withStep(record?.history, stepOf(sight, swap, at, home.ledger));
-  await home.authorities.swap(duties.id, swap.expect, only({ state, certificates, keys, sealKey, history }));
+  const history = withStep(record?.history, stepOf(observation, swap, at, home.ledger));
+  await home.authorities.swap(
+    responsibilities.id,
+    swap.expect,
+    only({ state, certificates, keys, sealKey, history }),
+  );
 }
 
 /** Drops what the state no longer lists: above all, keys. */

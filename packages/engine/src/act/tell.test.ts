@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'vitest';
 import { Directories } from '../../test/directories.ts';
 import { MESH } from '../../test/world.ts';
 import { converge, type DirectoryHome, observe, type ReloadHooks } from '../index.ts';
-import type { Duties } from '../look/responsibilities.ts';
+import type { Responsibilities } from '../look/responsibilities.ts';
 import { tellPrograms } from './tell.ts';
 
 const directories = new Directories();
@@ -24,25 +24,27 @@ test('programs that take all the time of a pass to be told leave the rest to the
       },
     },
   });
-  const { duties } = await observe(home, home.load(), 'default/mesh');
+  const { responsibilities } = await observe(home, home.load(), 'default/mesh');
   await converge({ ...home, objects: home.objects, reloads: undefined }, home.load(), 'default/mesh');
-  expect(await tellPrograms(home, duties, { budgetMs: 0, atOnce: 1, slowMs: 1_000 })).toEqual([
+  expect(await tellPrograms(home, responsibilities, { budgetMs: 0, atOnce: 1, slowMs: 1_000 })).toEqual([
     expect.stringMatching(/^default\/secrets\/b and those after it: not told yet/),
   ]);
   expect(told).toEqual(['default/secrets/a']);
-  expect(await tellPrograms(home, duties, { budgetMs: 0, atOnce: 1, slowMs: 1_000 })).toEqual([]);
+  expect(await tellPrograms(home, responsibilities, { budgetMs: 0, atOnce: 1, slowMs: 1_000 })).toEqual([]);
   expect(told).toEqual(['default/secrets/a', 'default/secrets/b']);
 });
 
 /** Two programs, `a` and `b`, with files that none of them was told of. */
-const untold = async (tell: ReloadHooks['tell']): Promise<{ home: DirectoryHome; duties: Duties }> => {
+const untold = async (
+  tell: ReloadHooks['tell'],
+): Promise<{ home: DirectoryHome; responsibilities: Responsibilities }> => {
   const path = directories.make(
     MESH.replaceAll('spec: {authority: mesh,', 'spec: {authority: mesh, reload: {command: [x]},'),
   );
   const home = directories.home(path, undefined, { reloads: { told: async () => undefined, tell } });
-  const { duties } = await observe(home, home.load(), 'default/mesh');
+  const { responsibilities } = await observe(home, home.load(), 'default/mesh');
   await converge({ ...home, objects: home.objects, reloads: undefined }, home.load(), 'default/mesh');
-  return { home, duties };
+  return { home, responsibilities };
 };
 
 test('a program that hangs holds up no other', async () => {
@@ -54,8 +56,10 @@ test('a program that hangs holds up no other', async () => {
   const b = new Promise<void>((resolve) => {
     heard = resolve;
   });
-  const { home, duties } = await untold(async (id) => (id === 'default/secrets/a' ? hung : heard()));
-  const telling = tellPrograms(home, duties);
+  const { home, responsibilities } = await untold(async (id) =>
+    id === 'default/secrets/a' ? hung : heard(),
+  );
+  const telling = tellPrograms(home, responsibilities);
   await b;
   release();
   expect(await telling).toEqual([]);
@@ -63,7 +67,7 @@ test('a program that hangs holds up no other', async () => {
 
 test('a program that failed is told after those that have not been tried, and rests for longer than it took', async () => {
   const tried: string[] = [];
-  const { home, duties } = await untold(async (id) => {
+  const { home, responsibilities } = await untold(async (id) => {
     tried.push(id);
     if (id !== 'default/secrets/a') return;
     if (tried.length === 1) await new Promise((resolve) => setTimeout(resolve, 50));
@@ -71,10 +75,10 @@ test('a program that failed is told after those that have not been tried, and re
   });
   const one = { budgetMs: 1_000, atOnce: 1, slowMs: 20 };
   const said = 'default/secrets/a: no answer';
-  expect(await tellPrograms(home, duties, one)).toEqual([said]);
-  expect(await tellPrograms(home, duties, one)).toEqual([said]);
+  expect(await tellPrograms(home, responsibilities, one)).toEqual([said]);
+  expect(await tellPrograms(home, responsibilities, one)).toEqual([said]);
   expect(tried).toEqual(['default/secrets/a', 'default/secrets/b', 'default/secrets/b']);
   await new Promise((resolve) => setTimeout(resolve, 600));
-  expect(await tellPrograms(home, duties, one)).toEqual([said]);
+  expect(await tellPrograms(home, responsibilities, one)).toEqual([said]);
   expect(tried.slice(3)).toEqual(['default/secrets/b', 'default/secrets/a']);
 });

@@ -1,7 +1,7 @@
 import type { Leaf } from '@handover/core';
 import { HandoverError } from '@handover/material';
 import type { Home, ObjectId, ReloadHooks, StoredObject } from '../look/home.ts';
-import type { Duties } from '../look/responsibilities.ts';
+import type { Responsibilities } from '../look/responsibilities.ts';
 import { seenAs } from '../look/stored-object.ts';
 import { inParallel } from '../observe/observe.ts';
 
@@ -33,9 +33,13 @@ interface Due {
   readonly stored: StoredObject;
 }
 
-const dueFor = async (home: Home, hooks: ReloadHooks, duties: Duties): Promise<readonly Due[]> => {
+const dueFor = async (
+  home: Home,
+  hooks: ReloadHooks,
+  responsibilities: Responsibilities,
+): Promise<readonly Due[]> => {
   const due: Due[] = [];
-  for (const [id, leaf] of duties.leaves) {
+  for (const [id, leaf] of responsibilities.leaves) {
     if (leaf.spec.reload === undefined) continue;
     const stored = await home.objects.read(id);
     // What was never written here is nothing to tell of.
@@ -48,14 +52,14 @@ const dueFor = async (home: Home, hooks: ReloadHooks, duties: Duties): Promise<r
 /** Tells every program whose files are newer than the last time it was told; returns those that could not be. */
 export async function tellPrograms(
   home: Home,
-  duties: Duties,
+  responsibilities: Responsibilities,
   { budgetMs, atOnce, slowMs }: TellLimits = LIMITS,
 ): Promise<readonly string[]> {
   const { reloads: hooks } = home;
   if (hooks === undefined) return [];
   const failed = failuresOf(hooks);
   const begun = performance.now();
-  const due = await dueFor(home, hooks, duties);
+  const due = await dueFor(home, hooks, responsibilities);
   const untold: string[] = [];
   // Those that failed the last time come last.
   const order = [...due].sort((a, b) => Number(failed.has(a.id)) - Number(failed.has(b.id)));
@@ -74,7 +78,7 @@ export async function tellPrograms(
       return;
     }
     try {
-      await hooks.tell(id, leaf, seenAs(id, stored, duties.id, [], home.clock.now()));
+      await hooks.tell(id, leaf, seenAs(id, stored, responsibilities.id, [], home.clock.now()));
       failed.delete(id);
     } catch (error) {
       if (!(error instanceof HandoverError)) throw error;

@@ -12,7 +12,7 @@ import { act } from '../act/act.ts';
 import { converge, isConflict, type Outcome } from '../controller/reconcile.ts';
 import type { Catalogue } from '../look/catalogue.ts';
 import type { AuthorityId, Home, ObjectId } from '../look/home.ts';
-import { observe, type Sight } from '../observe/observe.ts';
+import { type Observation, observe } from '../observe/observe.ts';
 
 export interface CertgenOptions {
   /** Replace what is there: ask for a rotation, or go on with the one under way. */
@@ -131,15 +131,15 @@ const replace = async (
   return resultOf(home, outcome, rotation);
 };
 
-const resultOf = (home: Home, { plan: last, sight }: Outcome, rotation: string | undefined): Done => {
+const resultOf = (home: Home, { plan: last, observation }: Outcome, rotation: string | undefined): Done => {
   const { phase, blockedBy, wakeAt } = last;
   return {
-    authority: sight.duties.id,
+    authority: observation.responsibilities.id,
     phase,
     rotation,
     blockedBy,
     wakeAt,
-    restartsDue: restartsDue(home, sight),
+    restartsDue: restartsDue(home, observation),
   };
 };
 
@@ -147,9 +147,9 @@ const resultOf = (home: Home, { plan: last, sight }: Outcome, rotation: string |
 const WHOLE_SECOND = 2 * second;
 
 /** Asks the planner: would anything be restarted now, had what was written been there for long enough? */
-const restartsDue = ({ facts }: Home, { seen, duties, now }: Sight): boolean => {
+const restartsDue = ({ facts }: Home, { seen, responsibilities, now }: Observation): boolean => {
   const settled = after(now, facts.cacheLag + WHOLE_SECOND);
-  return plan(seen, duties.policy, settled).actions.some(({ kind }) => kind === 'stamp');
+  return plan(seen, responsibilities.policy, settled).actions.some(({ kind }) => kind === 'stamp');
 };
 
 /** Without a name: the rotation under way if it cannot end now, so that a retried Job goes on; else one of this generation. */
@@ -175,9 +175,9 @@ const begin = async (
   id: AuthorityId,
   rotation: string | undefined,
 ): Promise<void> => {
-  const sight = await observe(home, catalogue, id);
-  for (const action of plan(sight.seen, sight.duties.policy, sight.now).actions) {
-    await act(home, sight, action.kind === 'mint' ? { ...action, id: rotation ?? action.id } : action);
+  const observation = await observe(home, catalogue, id);
+  for (const action of plan(observation.seen, observation.responsibilities.policy, observation.now).actions) {
+    await act(home, observation, action.kind === 'mint' ? { ...action, id: rotation ?? action.id } : action);
   }
 };
 
@@ -220,10 +220,10 @@ const makeMissing = async (
   keeps: (object: ObjectId) => boolean,
 ): Promise<Done> => {
   for (let passes = 0; ; passes++) {
-    const sight = await observe(home, catalogue, id);
-    const { duties, record, stored, seen, now } = sight;
-    const missing = [...duties.leaves.keys()].filter((object) => !stored.has(object));
-    const phase = phaseOf(record?.state, seen, duties.policy);
+    const observation = await observe(home, catalogue, id);
+    const { responsibilities, record, stored, seen, now } = observation;
+    const missing = [...responsibilities.leaves.keys()].filter((object) => !stored.has(object));
+    const phase = phaseOf(record?.state, seen, responsibilities.policy);
     const result = {
       authority: id,
       phase,
@@ -232,7 +232,7 @@ const makeMissing = async (
       wakeAt: undefined,
       restartsDue: false,
     };
-    const foreign = [...duties.leaves.keys()].find((object) => stored.has(object));
+    const foreign = [...responsibilities.leaves.keys()].find((object) => stored.has(object));
     if (record === undefined && foreign !== undefined && seen.adoptableKey !== true) {
       if (missing.length === 0) return result;
       throw new HandoverError(
@@ -241,10 +241,10 @@ const makeMissing = async (
         { path: missing[0] ?? id },
       );
     }
-    const actions = plan(seen, duties.policy, now).actions.filter((action) =>
+    const actions = plan(seen, responsibilities.policy, now).actions.filter((action) =>
       'object' in action ? action.expect === undefined || keeps(action.object) : record === undefined,
     );
     if (actions.length === 0 || passes === 8) return result;
-    for (const action of actions) await act(home, sight, action);
+    for (const action of actions) await act(home, observation, action);
   }
 };

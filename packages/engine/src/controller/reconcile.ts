@@ -5,11 +5,11 @@ import { fairShare } from '../act/fair-share.ts';
 import { tellPrograms } from '../act/tell.ts';
 import type { Catalogue } from '../look/catalogue.ts';
 import type { AuthorityId, Home } from '../look/home.ts';
-import { inParallel, observe, type Sight } from '../observe/observe.ts';
+import { inParallel, type Observation, observe } from '../observe/observe.ts';
 import { stands, throughCache } from './through-cache.ts';
 
 export interface Outcome {
-  readonly sight: Sight;
+  readonly observation: Observation;
   readonly plan: Plan;
   /** When to look again even if nothing is heard; undefined: when something changes. */
   readonly again: Instant | undefined;
@@ -30,10 +30,10 @@ async function decide(
   catalogue: Catalogue,
   id: AuthorityId,
   planner: Planner,
-): Promise<Pick<Outcome, 'sight' | 'plan'>> {
-  const on = (sight: Sight): Pick<Outcome, 'sight' | 'plan'> => ({
-    sight,
-    plan: planner(sight.seen, sight.duties.policy, sight.now),
+): Promise<Pick<Outcome, 'observation' | 'plan'>> {
+  const on = (observation: Observation): Pick<Outcome, 'observation' | 'plan'> => ({
+    observation,
+    plan: planner(observation.seen, observation.responsibilities.policy, observation.now),
   });
   if (home.cached !== undefined) {
     const first = on(await observe(throughCache(home, home.cached), catalogue, id));
@@ -71,29 +71,29 @@ export async function reconcile(
   id: AuthorityId,
   planner: Planner = plan,
 ): Promise<Outcome> {
-  const { sight, plan: whole } = await decide(home, catalogue, id, planner);
+  const { observation, plan: whole } = await decide(home, catalogue, id, planner);
   const made =
-    home.fairly === true ? { ...whole, actions: fairShare(whole.actions, sight, home.random) } : whole;
+    home.fairly === true ? { ...whole, actions: fairShare(whole.actions, observation, home.random) } : whole;
   const failures: unknown[] = [];
   const refused: string[] = [];
   await inParallel(made.actions, CONCURRENT_WRITES, async (action) => {
     // A CA would be dated by a clock that the plan knows nothing of.
-    if (isSwap(action) && home.clock.steadySince() !== sight.seen.steadySince) {
+    if (isSwap(action) && home.clock.steadySince() !== observation.seen.steadySince) {
       failures.push(clockWasSet(id));
       return;
     }
     // An object that cannot be written does not hold up the others.
-    await act(home, sight, action).catch((error: unknown) => {
+    await act(home, observation, action).catch((error: unknown) => {
       if (isElsewhere(action) && error instanceof HandoverError) refused.push(error.message);
       else failures.push(error);
     });
   });
   // Nor does it keep other programs from hearing of theirs.
-  const untold = await tellPrograms(home, sight.duties);
+  const untold = await tellPrograms(home, observation.responsibilities);
   if (failures.length > 0) throw failures.find(isConflict) ?? failures[0];
-  const { record } = sight;
+  const { record } = observation;
   if (record !== undefined) await home.requests.settle(id, record.state);
-  return { sight, plan: made, untold, refused, again: againFor(made, sight.now, refused.length) };
+  return { observation, plan: made, untold, refused, again: againFor(made, observation.now, refused.length) };
 }
 
 /** Reconciles until there is nothing to do at this moment. The bound only keeps a bug from spinning for ever. */

@@ -1,7 +1,7 @@
 import { day } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { catalogue, MESH, World } from '../../test/world.ts';
-import { converge, type Home, reconcile, repair, type Sight, sealed } from '../index.ts';
+import { converge, type Home, type Observation, reconcile, repair, sealed } from '../index.ts';
 
 const ID = 'default/mesh';
 const BUNDLES = `
@@ -20,11 +20,11 @@ const SECRET = 'default/secrets/a';
 
 let world: World;
 let home: Home;
-let rest: Sight;
+let rest: Observation;
 let reads: string[];
 beforeEach(async () => {
   world = new World();
-  ({ sight: rest } = await converge(world.home, RESOURCES, ID));
+  ({ observation: rest } = await converge(world.home, RESOURCES, ID));
   reads = [];
   home = {
     ...world.home,
@@ -77,12 +77,12 @@ describe('One bundle that drifted under an authority at rest', () => {
   test('is left to a whole look once the authority has moved on: its next generation must not go from a bundle', async () => {
     const alone = catalogue(MESH.split('---')[0] ?? '');
     const own = 'default/configmaps/mesh-trust/ca.crt';
-    const { sight } = await converge(world.home, alone, ID);
+    const { observation } = await converge(world.home, alone, ID);
     world.rotate.push('r1');
     await reconcile(world.home, alone, ID);
     expect((await world.authorities.load(ID))?.state.lastGeneration).toBe(2);
     await spoil(own);
-    expect(await repair(home, sight, [own])).toBe(false);
+    expect(await repair(home, observation, [own])).toBe(false);
     expect(world.objects.writes).toEqual([]);
   });
 

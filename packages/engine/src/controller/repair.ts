@@ -3,14 +3,18 @@ import { act } from '../act/act.ts';
 import type { Home, ObjectId, StoredObject } from '../look/home.ts';
 import { believed } from '../look/seal.ts';
 import { seenAs } from '../look/stored-object.ts';
-import { inPlannersOrder, isAnothers, type Sight } from '../observe/observe.ts';
+import { inPlannersOrder, isAnothers, type Observation } from '../observe/observe.ts';
 import { throughCache } from './through-cache.ts';
 
 /** `last` with a few of its objects looked at again; undefined: more has changed than these. */
-async function lookAgain(home: Home, last: Sight, objects: readonly ObjectId[]): Promise<Sight | undefined> {
-  const { duties, record, seen } = last;
+async function lookAgain(
+  home: Home,
+  last: Observation,
+  objects: readonly ObjectId[],
+): Promise<Observation | undefined> {
+  const { responsibilities, record, seen } = last;
   const now = home.clock.now();
-  const meanwhile = await home.authorities.load(duties.id);
+  const meanwhile = await home.authorities.load(responsibilities.id);
   if (record === undefined || meanwhile?.state.revision !== record.state.revision) return undefined;
   if (home.clock.steadySince() !== seen.steadySince) return undefined;
   const stored = new Map(last.stored);
@@ -22,14 +26,14 @@ async function lookAgain(home: Home, last: Sight, objects: readonly ObjectId[]):
     read.set(id, found);
   }
   const { declared } = last;
-  const own = { id: duties.id, record };
+  const own = { id: responsibilities.id, record };
   for (const [id, found] of await believed(read, { authorities: home.authorities, declared, own })) {
-    const extras = duties.bundles.get(id);
+    const extras = responsibilities.bundles.get(id);
     if (extras === undefined || !again.has(id)) return undefined;
     const known = [...record.certificates.values()];
-    const object = seenAs(id, found, duties.id, known, now, extras.missing ?? found.obstacle);
+    const object = seenAs(id, found, responsibilities.id, known, now, extras.missing ?? found.obstacle);
     const ordered = inPlannersOrder(object, extras.certificates);
-    again.set(id, isAnothers(id, duties) ? { ...ordered, elsewhere: true } : ordered);
+    again.set(id, isAnothers(id, responsibilities) ? { ...ordered, elsewhere: true } : ordered);
     stored.set(id, found);
   }
   return { ...last, stored, now, seen: { ...seen, objects: [...again.values()] } };
@@ -40,15 +44,15 @@ async function lookAgain(home: Home, last: Sight, objects: readonly ObjectId[]):
  * grow with the fleet. `last` must be a sight on which there was nothing to do. The planner decides as ever; a plan that is about
  * anything but these bundles is left to a whole look. Returns whether that was all there was to do.
  */
-export async function repair(home: Home, last: Sight, objects: readonly ObjectId[]): Promise<boolean> {
+export async function repair(home: Home, last: Observation, objects: readonly ObjectId[]): Promise<boolean> {
   if (home.cached === undefined) return false;
-  const sight = await lookAgain(throughCache(home, home.cached), last, objects);
-  if (sight === undefined) return false;
-  const { actions } = plan(sight.seen, sight.duties.policy, sight.now);
+  const observation = await lookAgain(throughCache(home, home.cached), last, objects);
+  if (observation === undefined) return false;
+  const { actions } = plan(observation.seen, observation.responsibilities.policy, observation.now);
   const meant = new Set(objects);
   for (const action of actions)
     if (action.kind !== 'write-bundle' || action.expect === undefined || !meant.has(action.object))
       return false;
-  for (const action of actions) await act(home, sight, action);
+  for (const action of actions) await act(home, observation, action);
   return true;
 }

@@ -112,12 +112,12 @@ kind: Leaf
 metadata: {name: c}
 spec: {authority: mesh, dnsNames: [c.local]}
 `);
-    const { duties } = await observe(
+    const { responsibilities } = await observe(
       { ...world.home, resources: { catalogue: async () => fresh } },
       RESOURCES,
       ID,
     );
-    expect([...duties.leaves.keys()]).toContain('default/secrets/c');
+    expect([...responsibilities.leaves.keys()]).toContain('default/secrets/c');
   });
 });
 
@@ -231,13 +231,13 @@ describe('First sight', () => {
     const instance = { uid: 'p1', ready: true, stamp: undefined, proofs: [] };
     const { workloadVersion: _, ...base } = restartOnly('v1');
     const consumer: ConsumerSeen = { ...base, instances: [{ ...instance, createdAt: instant(2_000) }] };
-    const { duties } = await observe(world.home, RESOURCES, ID);
+    const { responsibilities } = await observe(world.home, RESOURCES, ID);
     let time = 0;
-    const sight = new FirstSight({ now: () => instant(time) });
+    const observation = new FirstSight({ now: () => instant(time) });
     const dates = async (at: number, from: ConsumerSeen) => {
       time = at;
-      const source = sight.of({ consumers: async () => [from] });
-      const [found] = await source.consumers(duties, undefined, instant(0), []);
+      const source = observation.of({ consumers: async () => [from] });
+      const [found] = await source.consumers(responsibilities, undefined, instant(0), []);
       return found?.instances.map(({ createdAt }) => createdAt);
     };
     expect(await dates(1_000, consumer)).toEqual([undefined]);
@@ -289,7 +289,7 @@ describe('A Leaf that is asked for in the middle of a rotation', () => {
       ...world.home,
       facts: { ...world.home.facts, askedAt: (leaf) => (leaf === 'default/a' ? instant(5) : undefined) },
     };
-    const { duties } = await observe(home, RESOURCES, ID);
-    expect(duties.policy.leaves.map(({ createdAt }) => createdAt)).toEqual([5, undefined]);
+    const { responsibilities } = await observe(home, RESOURCES, ID);
+    expect(responsibilities.policy.leaves.map(({ createdAt }) => createdAt)).toEqual([5, undefined]);
   });
 });

@@ -93,8 +93,8 @@ describe('A process that is killed before any one of its file operations', () =>
             'tls.key',
           ]);
         const home = directories.home(path);
-        const { seen, duties, now } = await observe(home, home.load(RESOURCES), MESH_ID);
-        expect(plan(seen, duties.policy, now).actions).toEqual([]);
+        const { seen, responsibilities, now } = await observe(home, home.load(RESOURCES), MESH_ID);
+        expect(plan(seen, responsibilities.policy, now).actions).toEqual([]);
       }
       await pass(base);
       if (phase.name === 'the first install')

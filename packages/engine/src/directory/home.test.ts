@@ -71,7 +71,7 @@ describe('What the directory home writes', () => {
       join(path, 'mesh.yaml'),
       MESH.replace('dnsNames: [a.local]', 'files: {owner: nobody-at-all}, dnsNames: [a.local]'),
     );
-    expect((await pass(path)).sight.stored.get('default/secrets/a')?.obstacle).toMatch(
+    expect((await pass(path)).observation.stored.get('default/secrets/a')?.obstacle).toMatch(
       /^there is no user nobody-at-all/,
     );
   });

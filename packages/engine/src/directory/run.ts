@@ -8,7 +8,7 @@ import { type Outcome, reconcile } from '../controller/reconcile.ts';
 import type { Catalogue } from '../look/catalogue.ts';
 import { idOf } from '../look/catalogue.ts';
 import type { AuthorityId, ObjectId } from '../look/home.ts';
-import type { Sight } from '../observe/observe.ts';
+import type { Observation } from '../observe/observe.ts';
 import { driftedIn, type Vitals, vitalsOf } from '../report/vitals.ts';
 import { WorkQueue } from '../scheduling/work-queue.ts';
 import type { DirectoryHome } from './home.ts';
@@ -25,14 +25,14 @@ export type RunEvent =
       /** Of what was written: what somebody else had changed. */
       readonly repaired: readonly ObjectId[];
       /** What the plan was made on, private keys included: for whoever shows it, not for a log. */
-      readonly sight: Sight;
+      readonly observation: Observation;
     }
   | {
       readonly kind: 'rested';
       readonly authority: AuthorityId;
       readonly plan: Plan;
       readonly vitals: Vitals;
-      readonly sight: Sight;
+      readonly observation: Observation;
     }
   | { readonly kind: 'untold'; readonly authority: AuthorityId; readonly programs: readonly string[] }
   | {
@@ -96,23 +96,23 @@ export async function work(
   await home.checkClock([id]);
   if (home.clock instanceof SteadyClock) await home.clock.save();
   const outcome = await reconcile(home, catalogue, id);
-  const { plan, untold, sight } = outcome;
+  const { plan, untold, observation } = outcome;
   if (plan.actions.length > 0) {
-    const repaired = driftedIn(sight, plan);
-    on({ kind: 'acted', authority: id, actions: plan.actions, plan, repaired, sight });
-  } else on({ kind: 'rested', authority: id, plan, vitals: vitalsOf(sight, plan), sight });
+    const repaired = driftedIn(observation, plan);
+    on({ kind: 'acted', authority: id, actions: plan.actions, plan, repaired, observation });
+  } else on({ kind: 'rested', authority: id, plan, vitals: vitalsOf(observation, plan), observation });
   if (untold.length > 0) on({ kind: 'untold', authority: id, programs: untold });
   const busy = plan.actions.length > 0;
-  const obstacles = [...sight.stored].flatMap(([object, { obstacle }]) =>
+  const obstacles = [...observation.stored].flatMap(([object, { obstacle }]) =>
     obstacle === undefined ? [] : [obstacleError(object, obstacle)],
   );
-  obstacles.push(...home.objects.planted(sight.stored.keys()));
-  return { busy, again: Math.min(againFor(outcome, sight.now), backstop) as Instant, obstacles };
+  obstacles.push(...home.objects.planted(observation.stored.keys()));
+  return { busy, again: Math.min(againFor(outcome, observation.now), backstop) as Instant, obstacles };
 }
 
-const againFor = ({ again, plan, untold, sight }: Outcome, now: Instant): Instant => {
+const againFor = ({ again, plan, untold, observation }: Outcome, now: Instant): Instant => {
   const wishes: number[] = [again ?? Number.POSITIVE_INFINITY];
-  if (plan.blockedBy.length > 0 && sight.duties.authority.spec.consumers.length > 0)
+  if (plan.blockedBy.length > 0 && observation.responsibilities.authority.spec.consumers.length > 0)
     wishes.push(now + ASK_AGAIN_MS);
   if (untold.length > 0) wishes.push(now + TELL_AGAIN_MS);
   return Math.min(...wishes) as Instant;

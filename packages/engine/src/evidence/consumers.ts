@@ -2,7 +2,7 @@ import type { ConsumerSeen, InstanceSeen, Proof } from '@handover/core';
 import type { Instant } from '@handover/material';
 import { authorityRef, liesElsewhere, ownBundleOf, secretOf } from '../look/catalogue.ts';
 import type { AuthorityId, AuthorityRecord, EvidenceSource, ObjectId } from '../look/home.ts';
-import type { Duties } from '../look/responsibilities.ts';
+import type { Responsibilities } from '../look/responsibilities.ts';
 import { Turns } from '../scheduling/turns.ts';
 import { answerOf, type ProbeTools, probe } from './probe.ts';
 import { askStatus } from './status-document.ts';
@@ -21,11 +21,11 @@ const silence = (at: Instant): Proof => ({
 });
 
 /** Stands for whoever else presents a Secret of which nobody is known to be the only user. */
-const somebody = (object: ObjectId, duties: Duties): ConsumerSeen => ({
+const somebody = (object: ObjectId, responsibilities: Responsibilities): ConsumerSeen => ({
   id: `whoever presents ${object}`,
   reload: 'unknown',
   ownersWord: true,
-  blocks: !liesElsewhere(object, duties),
+  blocks: !liesElsewhere(object, responsibilities),
   presents: [object],
   verifies: [],
   stripsCross: false,
@@ -33,20 +33,23 @@ const somebody = (object: ObjectId, duties: Duties): ConsumerSeen => ({
   workload: undefined,
 });
 
-const presentedBy = (duties: Duties, consumer: Declared): readonly ObjectId[] => {
+const presentedBy = (responsibilities: Responsibilities, consumer: Declared): readonly ObjectId[] => {
   if (!consumer.presents) return [];
-  if (consumer.leaf === undefined) return [...duties.leaves.keys()];
-  const wanted = authorityRef(consumer.leaf, duties.authority.metadata.namespace);
-  return [...duties.leaves.values()]
+  if (consumer.leaf === undefined) return [...responsibilities.leaves.keys()];
+  const wanted = authorityRef(consumer.leaf, responsibilities.authority.metadata.namespace);
+  return [...responsibilities.leaves.values()]
     .filter((leaf) => `${leaf.metadata.namespace}/${leaf.metadata.name}` === wanted)
     .map(secretOf);
 };
 
-const verifiedBy = (duties: Duties, consumer: Declared): readonly ObjectId[] => {
+const verifiedBy = (responsibilities: Responsibilities, consumer: Declared): readonly ObjectId[] => {
   if (!consumer.verifies) return [];
-  const bundle = consumer.bundle === undefined ? undefined : duties.targets.get(consumer.bundle);
+  const bundle = consumer.bundle === undefined ? undefined : responsibilities.targets.get(consumer.bundle);
   // Whoever has a leaf has the ca.crt beside it; nobody else is known to read that.
-  return [...(bundle ?? [ownBundleOf(duties.authority)]), ...presentedBy(duties, consumer)];
+  return [
+    ...(bundle ?? [ownBundleOf(responsibilities.authority)]),
+    ...presentedBy(responsibilities, consumer),
+  ];
 };
 
 /** Consumers asked at once, in all and of one namespace. */
@@ -73,23 +76,23 @@ export class DeclaredConsumers implements EvidenceSource {
   }
 
   async consumers(
-    duties: Duties,
+    responsibilities: Responsibilities,
     record: AuthorityRecord | undefined,
     now: Instant,
   ): Promise<readonly ConsumerSeen[]> {
-    const declared = duties.authority.spec.consumers;
-    const locate = this.#locator(duties);
+    const declared = responsibilities.authority.spec.consumers;
+    const locate = this.#locator(responsibilities);
     const until = performance.now() + LOOK_MS;
     const seen = await Promise.all(
       declared.map(async (consumer): Promise<ConsumerSeen> => {
-        const shown = await this.#look(duties, consumer, locate, record, now, until);
+        const shown = await this.#look(responsibilities, consumer, locate, record, now, until);
         return {
           id: consumer.name,
           reload: consumer.reload ?? 'unknown',
           ownersWord: consumer.reload === 'hot',
           blocks: true,
-          presents: presentedBy(duties, consumer),
-          verifies: verifiedBy(duties, consumer),
+          presents: presentedBy(responsibilities, consumer),
+          verifies: verifiedBy(responsibilities, consumer),
           workload: undefined,
           ...shown,
         };
@@ -97,12 +100,15 @@ export class DeclaredConsumers implements EvidenceSource {
     );
     // A consumer that does not say which leaf it presents must not speak for all of them.
     const vague =
-      declared.some(({ presents, leaf }) => presents && leaf === undefined) && duties.leaves.size > 1;
-    return vague ? [...seen, ...[...duties.leaves.keys()].map((object) => somebody(object, duties))] : seen;
+      declared.some(({ presents, leaf }) => presents && leaf === undefined) &&
+      responsibilities.leaves.size > 1;
+    return vague
+      ? [...seen, ...[...responsibilities.leaves.keys()].map((object) => somebody(object, responsibilities))]
+      : seen;
   }
 
   async #look(
-    duties: Duties,
+    responsibilities: Responsibilities,
     consumer: Declared,
     locate: ReturnType<Locator>,
     record: AuthorityRecord | undefined,
@@ -116,8 +122,8 @@ export class DeclaredConsumers implements EvidenceSource {
       return { instances: [instanceOf(name, [silence(now)])], stripsCross: false, silence: found.refused };
     const shown = await Promise.all(
       found.endpoints.map((endpoint) =>
-        this.#turns.take(duties.authority.metadata.namespace, async () =>
-          performance.now() < until ? this.#ask(duties.id, name, endpoint, record, now) : undefined,
+        this.#turns.take(responsibilities.authority.metadata.namespace, async () =>
+          performance.now() < until ? this.#ask(responsibilities.id, name, endpoint, record, now) : undefined,
         ),
       ),
     );

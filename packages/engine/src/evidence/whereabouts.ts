@@ -1,8 +1,8 @@
-import type { Duties } from '../look/responsibilities.ts';
+import type { Responsibilities } from '../look/responsibilities.ts';
 import type { ProbeTarget } from './probe.ts';
 import type { StatusPlace } from './status-document.ts';
 
-export type Declared = Duties['authority']['spec']['consumers'][number];
+export type Declared = Responsibilities['authority']['spec']['consumers'][number];
 
 /** A process behind what an Authority declares, and where it is asked. */
 export interface Endpoint {
@@ -19,7 +19,7 @@ export type Whereabouts =
   | { readonly refused: string };
 
 /** Where the consumers of an authority are asked; called once for each look. */
-export type Locator = (duties: Duties) => (consumer: Declared) => Promise<Whereabouts>;
+export type Locator = (responsibilities: Responsibilities) => (consumer: Declared) => Promise<Whereabouts>;
 
 /** On one machine: where its owner says. */
 export const asDeclared: Locator =

@@ -23,7 +23,7 @@ import type {
 import type { HistoryStep } from '../ledger/history.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Catalogue } from './catalogue.ts';
-import type { Duties } from './responsibilities.ts';
+import type { Responsibilities } from './responsibilities.ts';
 import type { Seal, SealKey } from './seal.ts';
 
 /** `namespace/name` of an Authority. */
@@ -129,7 +129,7 @@ export interface ConsumerFound extends ConsumerSeen {
 export interface EvidenceSource {
   /** `orphans`: Secrets that hold a leaf of this authority, though no Leaf asks for them any more. */
   consumers(
-    duties: Duties,
+    responsibilities: Responsibilities,
     record: AuthorityRecord | undefined,
     now: Instant,
     orphans: readonly ObjectId[],

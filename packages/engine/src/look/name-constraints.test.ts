@@ -15,7 +15,9 @@ const resources = (constraints: string, ...leaves: readonly (readonly [string, s
   );
 
 const refusals = async (world: World, of: ReturnType<typeof resources>) =>
-  (await observe(world.home, of, 'default/mesh')).duties.refused.map(({ leaf, why }) => `${leaf}: ${why}`);
+  (await observe(world.home, of, 'default/mesh')).responsibilities.refused.map(
+    ({ leaf, why }) => `${leaf}: ${why}`,
+  );
 
 const BUNDLE = 'default/configmaps/mesh-trust/ca.crt';
 const constraintsIn = async (world: World) =>

@@ -34,7 +34,7 @@ const NOTHING: Extras = {
 };
 
 /** Everything one authority is asked to keep. */
-export interface Duties {
+export interface Responsibilities {
   readonly id: AuthorityId;
   readonly authority: Authority;
   /** Every namespace here has the same owner. */
@@ -99,7 +99,7 @@ export function policyFor(
   facts: HomeFacts,
   extras: ReadonlyMap<string, Extras>,
   record?: AuthorityRecord,
-): Duties {
+): Responsibilities {
   const authority = authorityIn(catalogue, id);
   const { oneOwner = false } = facts;
   const { rotation, lifetime } = authority.spec;

@@ -2,7 +2,7 @@ import { generationOf, type TrustBundle } from '@handover/core';
 import { type Certificate, HandoverError, parseBundle } from '@handover/material';
 import { authorityRef, type Catalogue } from './catalogue.ts';
 import type { AuthorityId, AuthorityRecord, Home, ObjectId, StoredObject } from './home.ts';
-import { anchorOf, bundlesWith, type Duties, type Extras } from './responsibilities.ts';
+import { anchorOf, bundlesWith, type Extras, type Responsibilities } from './responsibilities.ts';
 import type { SealKey } from './seal.ts';
 import { bundleKeyOf, readableCertificates } from './stored-object.ts';
 
@@ -100,9 +100,12 @@ export const extrasFor = async (
  * The same duties, where an object goes on holding what it held of an authority whose state is gone or cannot be read: its peers still
  * use these CAs, and its owner has not decided about them yet.
  */
-export const keepingUnknown = (duties: Duties, stored: ReadonlyMap<ObjectId, StoredObject>): Duties => {
-  const bundles = new Map(duties.bundles);
-  for (const [object, extras] of duties.bundles) {
+export const keepingUnknown = (
+  responsibilities: Responsibilities,
+  stored: ReadonlyMap<ObjectId, StoredObject>,
+): Responsibilities => {
+  const bundles = new Map(responsibilities.bundles);
+  for (const [object, extras] of responsibilities.bundles) {
     const found = stored.get(object);
     const kept = new Map<AuthorityId, readonly Certificate[]>();
     for (const [id, certificates] of extras.others) {
@@ -121,9 +124,9 @@ export const keepingUnknown = (duties: Duties, stored: ReadonlyMap<ObjectId, Sto
       others: new Map([...extras.others, ...kept]),
     });
   }
-  const policy = duties.policy.bundles.map((bundle) => ({
+  const policy = responsibilities.policy.bundles.map((bundle) => ({
     ...bundle,
     extra: bundles.get(bundle.object)?.certificates.map(anchorOf) ?? bundle.extra,
   }));
-  return { ...duties, bundles, policy: { ...duties.policy, bundles: policy } };
+  return { ...responsibilities, bundles, policy: { ...responsibilities.policy, bundles: policy } };
 };

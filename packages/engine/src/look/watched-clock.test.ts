@@ -2,7 +2,7 @@ import { instant, second } from '@handover/material';
 import { describe, expect, test } from 'vitest';
 import { FirstSight } from './first-seen.ts';
 import type { ConsumerFound } from './home.ts';
-import type { Duties } from './responsibilities.ts';
+import type { Responsibilities } from './responsibilities.ts';
 import { WatchedClock } from './watched-clock.ts';
 
 const world = () => {
@@ -99,6 +99,6 @@ test('a pod from before the clock was set back has no date, even if nobody looke
   pass(1_000, -300_000);
   clock.now();
   pass(400_000);
-  const [web] = await seen.consumers({} as Duties, undefined, clock.now(), []);
+  const [web] = await seen.consumers({} as Responsibilities, undefined, clock.now(), []);
   expect(web?.instances.map(({ createdAt }) => createdAt)).toEqual([500_000, undefined, 1_050_000]);
 });

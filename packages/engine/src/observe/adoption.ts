@@ -2,7 +2,7 @@ import type { Anchor } from '@handover/core';
 import { type Certificate, HandoverError, type Instant, isExpired, PrivateKey } from '@handover/material';
 import { ownBundleOf } from '../look/catalogue.ts';
 import type { ObjectId, ObjectReader, StoredObject } from '../look/home.ts';
-import { anchorOf, type Duties } from '../look/responsibilities.ts';
+import { anchorOf, type Responsibilities } from '../look/responsibilities.ts';
 import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
 import { whyItCannotSign } from './adoption-trial.ts';
 
@@ -31,7 +31,7 @@ const newestFirst = (certificates: Iterable<Certificate>): readonly Certificate[
 
 /** Objects that this authority keeps in its own namespace. Nothing that lies elsewhere says what it trusts. */
 const ownObjects = (
-  { authority, leaves }: Duties,
+  { authority, leaves }: Responsibilities,
   stored: ReadonlyMap<ObjectId, StoredObject>,
 ): readonly (readonly [ObjectId, StoredObject])[] => {
   const { namespace } = authority.metadata;
@@ -88,23 +88,23 @@ const withoutKey = (id: ObjectId, found: StoredObject, now: Instant): Adoption =
  */
 export async function adoptionOf(
   reader: ObjectReader,
-  duties: Duties,
+  responsibilities: Responsibilities,
   stored: ReadonlyMap<ObjectId, StoredObject>,
   now: Instant,
 ): Promise<Adoption> {
-  const { metadata, spec } = duties.authority;
+  const { metadata, spec } = responsibilities.authority;
   if (spec.adopt?.secret !== undefined) {
     const id = `${metadata.namespace}/secrets/${spec.adopt.secret}`;
     const found = stored.get(id) ?? (await reader.read(id));
     if (found !== undefined) return withKey(id, found, now) ?? withoutKey(id, found, now);
     // A Secret that one of its own Leaves asks for is made here: there is nothing to take over yet.
-    if (duties.leaves.has(id)) return NOTHING;
+    if (responsibilities.leaves.has(id)) return NOTHING;
     const waitsFor = 'the Secret that spec.adopt names: create it, or correct spec.adopt';
     return { certificates: [], missing: [{ object: id, waitsFor }] };
   }
   const asked = new Set(spec.adopt?.fingerprints ?? []);
   if (asked.size === 0) return NOTHING;
-  const found = ownObjects(duties, stored).flatMap(([id, object]) => casIn(id, object, now));
+  const found = ownObjects(responsibilities, stored).flatMap(([id, object]) => casIn(id, object, now));
   const certificates = newestFirst(found.filter(({ fingerprint }) => asked.has(fingerprint)));
   for (const { fingerprint } of certificates) asked.delete(fingerprint);
   const object = `${metadata.namespace}/${metadata.name}`;
@@ -122,13 +122,13 @@ export const anchorsOf = ({ certificates }: Adoption): readonly Anchor[] => cert
  * one go, so that every peer that has not reloaded fails: the owner decides.
  */
 export const orphanedBy = (
-  duties: Duties,
+  responsibilities: Responsibilities,
   stored: ReadonlyMap<ObjectId, StoredObject>,
   adoption: Adoption,
   now: Instant,
 ): readonly Orphaned[] => {
   const adopted = new Set(adoption.certificates.map(({ fingerprint }) => fingerprint));
-  const orphaned = ownObjects(duties, stored).flatMap(([object, found]) => {
+  const orphaned = ownObjects(responsibilities, stored).flatMap(([object, found]) => {
     if (found.obstacle !== undefined) return [];
     const unknown = casIn(object, found, now).filter(({ fingerprint }) => !adopted.has(fingerprint));
     if (unknown.length === 0) return [];

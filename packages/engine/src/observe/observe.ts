@@ -10,15 +10,15 @@ import type {
   StoredObject,
   Told,
 } from '../look/home.ts';
-import { type Duties, policyFor } from '../look/responsibilities.ts';
+import { policyFor, type Responsibilities } from '../look/responsibilities.ts';
 import { believed } from '../look/seal.ts';
 import { extrasFor, keepingUnknown } from '../look/shared-bundles.ts';
 import { seenAs } from '../look/stored-object.ts';
 import { type Adoption, adoptionOf, anchorsOf, orphanedBy } from './adoption.ts';
 
 /** Everything known about one authority at one moment. */
-export interface Sight {
-  readonly duties: Duties;
+export interface Observation {
+  readonly responsibilities: Responsibilities;
   readonly record: AuthorityRecord | undefined;
   readonly stored: ReadonlyMap<ObjectId, StoredObject>;
   /** Version of each workload that can be rolled, by consumer: a stamp lands on no other. */
@@ -79,8 +79,8 @@ const keeperOf = (object: ObjectId, blocks: boolean): ConsumerSeen => ({
 });
 
 /** Outside its namespace, and in the hands of those there: a bundle that lacks a source is the administrators' to mend. */
-export const isAnothers = (object: ObjectId, duties: Duties): boolean =>
-  liesElsewhere(object, duties) && duties.bundles.get(object)?.missing === undefined;
+export const isAnothers = (object: ObjectId, responsibilities: Responsibilities): boolean =>
+  liesElsewhere(object, responsibilities) && responsibilities.bundles.get(object)?.missing === undefined;
 
 const CONCURRENT_READS = 32;
 
@@ -98,7 +98,7 @@ export const inParallel = async <T>(
 };
 
 /** Everything known about one authority now. A look during which the authority changed is taken again. */
-export async function observe(home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Sight> {
+export async function observe(home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Observation> {
   for (let attempt = 0; ; attempt++) {
     try {
       return await look(home, catalogue, id);
@@ -126,7 +126,7 @@ const datesOf = (record: AuthorityRecord | undefined, objects: readonly ObjectSe
 ];
 
 /** The clock first, resources, objects and consumers next, the authority last: docs/decisions/0006. */
-async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sight> {
+async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Observation> {
   const now = home.clock.now();
   const steadySince = home.clock.steadySince();
   const clockDoubt = home.clock.doubt?.();
@@ -151,8 +151,8 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
   // What only claims to hold a leaf of this authority is none of its business.
   for (const object of claimed) if (stored.get(object)?.record === undefined) stored.delete(object);
   const orphans = [...claimed].filter((object) => stored.has(object));
-  const duties = keepingUnknown(wanted, stored);
-  const consumers = await home.evidence.consumers(duties, before, now, orphans);
+  const responsibilities = keepingUnknown(wanted, stored);
+  const consumers = await home.evidence.consumers(responsibilities, before, now, orphans);
   const record = await home.authorities.load(id);
   const meanwhile = (): never => {
     throw new HandoverError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id });
@@ -163,12 +163,13 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
   const certificates = [...(record?.certificates.values() ?? [])];
   const objects: ObjectSeen[] = [];
   for (const [object, found] of stored) {
-    const extras = duties.bundles.get(object);
+    const extras = responsibilities.bundles.get(object);
     const seen = seenAs(object, found, id, certificates, now, extras?.missing ?? found.obstacle);
-    const hooked = duties.leaves.get(object)?.spec.reload !== undefined && home.reloads !== undefined;
+    const hooked =
+      responsibilities.leaves.get(object)?.spec.reload !== undefined && home.reloads !== undefined;
     const told = hooked ? await home.reloads?.told(object) : undefined;
     const known = inPlannersOrder(hooked ? sinceTold(seen, told, now) : seen, extras?.certificates ?? []);
-    objects.push(isAnothers(object, duties) ? { ...known, elsewhere: true } : known);
+    objects.push(isAnothers(object, responsibilities) ? { ...known, elsewhere: true } : known);
   }
   for (const object of asked) {
     const obstacle = stored.has(object) ? undefined : home.objects.whyAbsent?.(object);
@@ -182,20 +183,23 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
         changedAt: now,
         leaf: undefined,
         obstacle,
-        ...(isAnothers(object, duties) ? { elsewhere: true } : {}),
+        ...(isAnothers(object, responsibilities) ? { elsewhere: true } : {}),
       });
   }
   const later = home.clock.now();
   if (datesOf(record, objects).some((date) => date > now && date <= later)) meanwhile();
   const annotated = (name: string): readonly string[] =>
-    (duties.authority.metadata.annotations[name] ?? '').split(',').filter((item) => item.trim() !== '');
+    (responsibilities.authority.metadata.annotations[name] ?? '')
+      .split(',')
+      .filter((item) => item.trim() !== '');
   // Where consumers are found, whoever still uses such a Secret is among them.
   const inUse = home.facts.consumersFound
     ? []
     : orphans.filter((object) => objects.some((seen) => seen.id === object && seen.leaf !== undefined));
-  const adoption = record === undefined ? await adoptionOf(home.objects, duties, stored, now) : undefined;
+  const adoption =
+    record === undefined ? await adoptionOf(home.objects, responsibilities, stored, now) : undefined;
   return {
-    duties,
+    responsibilities,
     record,
     stored,
     workloads: workloadsOf(consumers),
@@ -205,12 +209,15 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Sigh
     seen: {
       authority: record?.state,
       objects,
-      consumers: [...consumers, ...inUse.map((object) => keeperOf(object, !liesElsewhere(object, duties)))],
+      consumers: [
+        ...consumers,
+        ...inUse.map((object) => keeperOf(object, !liesElsewhere(object, responsibilities))),
+      ],
       rotate: [...requests.rotate, ...annotated('handover.dev/rotate')],
       distrust: [...requests.distrust, ...annotated('handover.dev/distrust').map(Number)],
       adoptable: adoption === undefined ? [] : anchorsOf(adoption),
       ...(adoption?.key === undefined ? {} : { adoptableKey: true }),
-      ...(adoption === undefined ? {} : { orphaned: orphanedBy(duties, stored, adoption, now) }),
+      ...(adoption === undefined ? {} : { orphaned: orphanedBy(responsibilities, stored, adoption, now) }),
       ...(steadySince === undefined ? {} : { steadySince }),
       ...(clockDoubt === undefined ? {} : { clockDoubt }),
     },

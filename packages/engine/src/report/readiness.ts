@@ -1,16 +1,16 @@
 import { notReady } from '@handover/core';
 import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
-import type { Sight } from '../observe/observe.ts';
+import type { Observation } from '../observe/observe.ts';
 import { answer, type Verdicts } from './verify.ts';
 
 /** Why Ready must not be said of an authority; empty: all that it vouches for verifies now. */
-export const notReadyIn = ({ seen, duties, stored, now }: Sight): readonly string[] => {
+export const notReadyIn = ({ seen, responsibilities, stored, now }: Observation): readonly string[] => {
   const verdicts: Verdicts = new Map();
-  return notReady(seen, duties.policy, now, (leaf, bundle) => {
+  return notReady(seen, responsibilities.policy, now, (leaf, bundle) => {
     const chain = readableCertificates(stored.get(leaf)?.data['tls.crt']);
     const anchors = readableCertificates(stored.get(bundle)?.data[bundleKeyOf(bundle)]);
     if (chain.length === 0) return 'its certificates cannot be read';
-    const purposes = duties.leaves.get(leaf)?.spec.usages ?? ['server'];
+    const purposes = responsibilities.leaves.get(leaf)?.spec.usages ?? ['server'];
     const { ok, reason } = answer(verdicts, chain, anchors, purposes, now);
     return ok ? undefined : (reason ?? 'it does not verify');
   });

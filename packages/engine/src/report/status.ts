@@ -14,7 +14,7 @@ import { type Catalogue, profileObjectOf, targetsOf } from '../look/catalogue.ts
 import type { AuthorityId, Home } from '../look/home.ts';
 import { trustedOf } from '../look/shared-bundles.ts';
 import { readableCertificates } from '../look/stored-object.ts';
-import { observe, type Sight } from '../observe/observe.ts';
+import { type Observation, observe } from '../observe/observe.ts';
 import { notReadyIn } from './readiness.ts';
 import { remarksOn } from './remarks.ts';
 
@@ -101,8 +101,8 @@ export interface Status {
 const MOST_NAMED = 50;
 const iso = (at: Instant): string => new Date(at).toISOString();
 
-const issuerNumber = (sight: Sight, object: ObjectSeen | undefined): number | null =>
-  sight.record?.state.generations.find(({ anchors }) =>
+const issuerNumber = (observation: Observation, object: ObjectSeen | undefined): number | null =>
+  observation.record?.state.generations.find(({ anchors }) =>
     anchors.some(({ fingerprint }) => fingerprint === object?.leaf?.issuer),
   )?.number ?? null;
 
@@ -111,24 +111,24 @@ export const expiringIn = ({ notes }: Pick<Plan, 'notes'>): Closeness | null =>
   (['Critical', 'ExpiringSoon'] as const).find((level) => notes.some(({ code }) => code === level)) ?? null;
 
 /** One authority as people and programs are shown it. */
-export const authorityStatus = (sight: Sight, made: Plan): AuthorityStatus => {
-  const { duties, record, seen } = sight;
-  const { namespace, name } = duties.authority.metadata;
+export const authorityStatus = (observation: Observation, made: Plan): AuthorityStatus => {
+  const { responsibilities, record, seen } = observation;
+  const { namespace, name } = responsibilities.authority.metadata;
   const trusted = record === undefined ? [] : trustedOf(record);
-  const problems = notReadyIn(sight);
+  const problems = notReadyIn(observation);
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
-  const held = [...duties.leaves].map(([secret, leaf]): LeafStatus => {
+  const held = [...responsibilities.leaves].map(([secret, leaf]): LeafStatus => {
     const object = objects.get(secret);
     return {
       namespace: leaf.metadata.namespace,
       name: leaf.metadata.name,
       secret,
-      generation: issuerNumber(sight, object),
+      generation: issuerNumber(observation, object),
       fingerprint: object?.leaf?.fingerprint ?? null,
       notAfter: object?.leaf === undefined ? null : iso(object.leaf.notAfter),
     };
   });
-  const refused = duties.refused.map(({ leaf, why }): LeafStatus => {
+  const refused = responsibilities.refused.map(({ leaf, why }): LeafStatus => {
     const [inNamespace = '', leafName = ''] = leaf.split('/');
     return {
       namespace: inNamespace,
@@ -158,7 +158,7 @@ export const authorityStatus = (sight: Sight, made: Plan): AuthorityStatus => {
       .slice(0, MOST_NAMED)
       .map((blocker) => ({ ...blocker, since: iso(blocker.since) })),
     leaves: [...held, ...refused],
-    consumers: consumersOf(sight),
+    consumers: consumersOf(observation),
     wakeAt: made.wakeAt === undefined ? null : iso(made.wakeAt),
     expiring: expiringIn(made),
     notes: made.notes.map(({ object, message }) => `${object}: ${message}`),
@@ -166,16 +166,18 @@ export const authorityStatus = (sight: Sight, made: Plan): AuthorityStatus => {
   };
 };
 
-const consumersOf = (sight: Sight): readonly ConsumerStatus[] => {
-  const { seen, duties, now } = sight;
-  const standing = new Map(standings(seen, duties.policy, now).map((each) => [each.consumer, each]));
+const consumersOf = (observation: Observation): readonly ConsumerStatus[] => {
+  const { seen, responsibilities, now } = observation;
+  const standing = new Map(
+    standings(seen, responsibilities.policy, now).map((each) => [each.consumer, each]),
+  );
   // Most of a thousand hold the same.
   const hashes = new Map<string, string | null>();
   const hashed = (anchors: readonly string[]): string | null => {
     const key = anchors.join();
     const known = hashes.get(key);
     if (known !== undefined) return known;
-    const hash = hashOf(sight, anchors);
+    const hash = hashOf(observation, anchors);
     hashes.set(key, hash);
     return hash;
   };
@@ -206,8 +208,10 @@ const proofOf = ({ instances }: ConsumerSeen): { readonly by: string; readonly a
 };
 
 /** The hash of a set of CAs, if they are all known here; then it can be compared with `bundleHash`. */
-const hashOf = (sight: Sight, fingerprints: readonly string[]): string | null => {
-  const found = fingerprints.flatMap((fingerprint) => sight.record?.certificates.get(fingerprint) ?? []);
+const hashOf = (observation: Observation, fingerprints: readonly string[]): string | null => {
+  const found = fingerprints.flatMap(
+    (fingerprint) => observation.record?.certificates.get(fingerprint) ?? [],
+  );
   return found.length === fingerprints.length && found.length > 0 ? bundleOf(found).hash : null;
 };
 
@@ -221,10 +225,10 @@ export async function statusOf(
   const expiring: string[] = [];
   let wakeAt: Instant | undefined;
   for (const id of only === undefined ? catalogue.authorities.keys() : [only]) {
-    const sight = await observe(home, catalogue, id);
-    const made = plan(sight.seen, sight.duties.policy, sight.now);
-    const history = only === undefined ? {} : { history: historyOf(sight.record?.history) };
-    authorities.push({ ...authorityStatus(sight, made), ...history });
+    const observation = await observe(home, catalogue, id);
+    const made = plan(observation.seen, observation.responsibilities.policy, observation.now);
+    const history = only === undefined ? {} : { history: historyOf(observation.record?.history) };
+    authorities.push({ ...authorityStatus(observation, made), ...history });
     for (const { code, object, message } of made.notes)
       if (code === 'Critical' || code === 'ExpiringSoon')
         expiring.push(`${code}: Authority ${id}: ${object} ${message}`);

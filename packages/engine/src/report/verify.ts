@@ -4,7 +4,7 @@ import { reconcile } from '../controller/reconcile.ts';
 import type { Catalogue } from '../look/catalogue.ts';
 import type { AuthorityId, Home, ObjectId, RequestSource } from '../look/home.ts';
 import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
-import { observe, type Sight } from '../observe/observe.ts';
+import { type Observation, observe } from '../observe/observe.ts';
 import { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
 import { type Trust, trustBetween } from './trust-matrix.ts';
 
@@ -62,7 +62,10 @@ export const materialOf = async (home: Home, catalogue: Catalogue, id: Authority
   materialIn(await observe(home, catalogue, id));
 
 /** What the objects of one look hold, as far as it can be read. */
-export const materialIn = ({ duties, stored }: Pick<Sight, 'duties' | 'stored'>): Material => {
+export const materialIn = ({
+  responsibilities,
+  stored,
+}: Pick<Observation, 'responsibilities' | 'stored'>): Material => {
   const chains = new Map<ObjectId, readonly Certificate[]>();
   const bundles = new Map<ObjectId, readonly Certificate[]>();
   for (const [object, { data }] of stored) {
@@ -71,7 +74,9 @@ export const materialIn = ({ duties, stored }: Pick<Sight, 'duties' | 'stored'>)
     const anchors = readableCertificates(data[bundleKeyOf(object)]);
     if (anchors.length > 0) bundles.set(object, anchors);
   }
-  const purposes = new Map([...duties.leaves].map(([object, leaf]) => [object, leaf.spec.usages] as const));
+  const purposes = new Map(
+    [...responsibilities.leaves].map(([object, leaf]) => [object, leaf.spec.usages] as const),
+  );
   return { chains, bundles, purposes };
 };
 
@@ -118,8 +123,8 @@ export async function verifyAuthority(
   const trial = dryRun(home, asked);
   const step: string[] = [];
   for (let passes = 0; passes < 64; passes++) {
-    const sight = await observe(trial, catalogue, id);
-    const { actions } = plan(sight.seen, sight.duties.policy, sight.now);
+    const observation = await observe(trial, catalogue, id);
+    const { actions } = plan(observation.seen, observation.responsibilities.policy, observation.now);
     if (actions.length === 0) break;
     for (const action of actions)
       if (!action.kind.startsWith('write-')) step.push(`${action.kind}: ${action.why}`);

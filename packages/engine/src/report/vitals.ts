@@ -2,7 +2,7 @@ import { type Phase, type Plan, standings } from '@handover/core';
 import type { Instant } from '@handover/material';
 import type { ObjectId } from '../look/home.ts';
 import { digestOf } from '../look/stored-object.ts';
-import type { Sight } from '../observe/observe.ts';
+import type { Observation } from '../observe/observe.ts';
 
 export interface Validity {
   readonly notBefore: Instant;
@@ -28,7 +28,7 @@ export interface Vitals {
   readonly evidence: ReadonlyMap<string, number>;
 }
 
-const phaseSince = ({ record }: Sight, phase: Phase): Instant | undefined => {
+const phaseSince = ({ record }: Observation, phase: Phase): Instant | undefined => {
   const role = phase === 'Introducing' ? 'next' : phase === 'Activating' ? 'previous' : undefined;
   return record?.state.generations.find((generation) => generation.role === role)?.since;
 };
@@ -37,11 +37,11 @@ const phaseSince = ({ record }: Sight, phase: Phase): Instant | undefined => {
 const validity = (leaf: Validity | undefined): Validity | undefined =>
   leaf === undefined ? undefined : { notBefore: leaf.notBefore, notAfter: leaf.notAfter };
 
-export function vitalsOf(sight: Sight, { phase, blockedBy }: Plan): Vitals {
-  const { seen, duties, record, now } = sight;
+export function vitalsOf(observation: Observation, { phase, blockedBy }: Plan): Vitals {
+  const { seen, responsibilities, record, now } = observation;
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
   const evidence = new Map<string, number>();
-  for (const { by = 'none' } of standings(seen, duties.policy, now))
+  for (const { by = 'none' } of standings(seen, responsibilities.policy, now))
     evidence.set(by, (evidence.get(by) ?? 0) + 1);
   const waitedFor = new Map<string, Instant>();
   for (const { consumer, since } of blockedBy) {
@@ -50,7 +50,7 @@ export function vitalsOf(sight: Sight, { phase, blockedBy }: Plan): Vitals {
   }
   return {
     phase,
-    phaseSince: phaseSince(sight, phase),
+    phaseSince: phaseSince(observation, phase),
     generations: (record?.state.generations ?? []).map(({ number, role, anchors }) => ({
       number,
       role,
@@ -58,11 +58,11 @@ export function vitalsOf(sight: Sight, { phase, blockedBy }: Plan): Vitals {
       notAfter: anchors[0].notAfter,
     })),
     leaves: [
-      ...[...duties.leaves].map(([secret, { metadata }]) => ({
+      ...[...responsibilities.leaves].map(([secret, { metadata }]) => ({
         leaf: `${metadata.namespace}/${metadata.name}`,
         valid: validity(objects.get(secret)?.leaf),
       })),
-      ...duties.refused.map(({ leaf }) => ({ leaf, valid: undefined })),
+      ...responsibilities.refused.map(({ leaf }) => ({ leaf, valid: undefined })),
     ],
     blockers: [...waitedFor].map(([consumer, since]) => ({ consumer, since })),
     evidence,
@@ -70,7 +70,7 @@ export function vitalsOf(sight: Sight, { phase, blockedBy }: Plan): Vitals {
 }
 
 /** Objects among those to be written that somebody else changed since our last write. */
-export const driftedIn = ({ stored }: Sight, { actions }: Plan): readonly ObjectId[] =>
+export const driftedIn = ({ stored }: Observation, { actions }: Plan): readonly ObjectId[] =>
   actions.flatMap((action) => {
     if (action.kind !== 'write-bundle' && action.kind !== 'write-leaf') return [];
     const found = stored.get(action.object);

@@ -20,7 +20,7 @@ export interface QueueOptions {
   readonly places?: Places;
 }
 
-interface Wish {
+interface Due {
   readonly at: Instant;
   readonly lane: string;
   readonly share: string;
@@ -35,7 +35,7 @@ const LONGEST_TIMER = 2 ** 31 - 1;
  */
 export class WorkQueue {
   readonly #options: QueueOptions;
-  readonly #due = new Map<string, Wish>();
+  readonly #due = new Map<string, Due>();
   readonly #failures = new Map<string, number>();
   readonly #lanes = new Set<string>();
   readonly #busy = new Map<string, number>();
@@ -94,14 +94,14 @@ export class WorkQueue {
         continue;
       }
       // What is due and has no place is looked at again when work ends.
-      const wait = Math.min(...[...this.#due.values()].map((wish) => wish.at).filter((due) => due > at)) - at;
+      const wait = Math.min(...[...this.#due.values()].map((due) => due.at).filter((due) => due > at)) - at;
       await this.#sleep(Math.min(wait, LONGEST_TIMER), signal);
     }
     await Promise.all(working);
     if (broken.length > 0) throw broken[0];
   }
 
-  async #once(key: string, { lane, share }: Wish, signal: AbortSignal): Promise<void> {
+  async #once(key: string, { lane, share }: Due, signal: AbortSignal): Promise<void> {
     const { work, now, onError } = this.#options;
     this.#due.delete(key);
     this.#lanes.add(lane);
@@ -134,8 +134,8 @@ export class WorkQueue {
   }
 
   /** What to work on now; undefined: nothing is due that has a place. */
-  #next(now: Instant, each: number): readonly [string, Wish] | undefined {
-    let first: readonly [string, Wish] | undefined;
+  #next(now: Instant, each: number): readonly [string, Due] | undefined {
+    let first: readonly [string, Due] | undefined;
     let longestAgo = 0;
     for (const entry of this.#due) {
       const [, { at, lane, share }] = entry;

@@ -18,7 +18,7 @@ import { kindsWith, trustBundleVersion } from '../objects/kinds.ts';
 import { isField, type Place, placeOf, placesOf } from '../objects/place.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import { GivenResources } from '../resources/declarations.ts';
-import { ListedPopulation } from '../workloads/listed-workloads.ts';
+import { ListedWorkloads } from '../workloads/listed-workloads.ts';
 
 export interface CertgenHomeOptions {
   readonly kube: Kube;
@@ -66,10 +66,10 @@ export async function openCertgen(options: CertgenHomeOptions): Promise<CertgenH
     wide: [],
     once: true,
     clusterTrustBundles: version !== undefined,
-    wishOf: undefined,
+    injectionOf: undefined,
     takeOver: false,
     consumersFound: true,
-    population: new ListedPopulation({
+    workloadCache: new ListedWorkloads({
       kube,
       namespaces: [...new Set(places.flatMap((place) => place.namespace ?? []))],
       read: places,
@@ -91,7 +91,7 @@ export async function openCertgen(options: CertgenHomeOptions): Promise<CertgenH
     return known;
   };
   const home = withRequests(kubeHome, askedOf);
-  const catalogue = async (): Promise<Catalogue> => (await kubeHome.register()).catalogue;
+  const catalogue = async (): Promise<Catalogue> => (await kubeHome.resolved()).catalogue;
   return {
     home,
     catalogue,
@@ -135,7 +135,7 @@ const wordsIn = (resources: readonly Resource[]): ReadonlyMap<ObjectId, string> 
  * on it, in the same write.
  */
 const refuseWhatOthersKeep = async (home: KubeHome, places: readonly Place[], own: string): Promise<void> => {
-  const found = await Promise.all(places.map((place) => home.overlay.held(place)));
+  const found = await Promise.all(places.map((place) => home.ownWrites.held(place)));
   for (const held of found) {
     if (held?.keptIn === undefined || held.keptIn === own || Object.keys(held.entries).length === 0) continue;
     const what = `${held.plural}/${held.name}`;

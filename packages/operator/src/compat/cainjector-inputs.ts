@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { deployments, Informer, type Kube, type KubeConfig, type KubeObject, secrets } from '@handover/kube';
-import { type CainjectorWorld, CERTIFICATE_NAME } from './cainjector.ts';
+import { type CainjectorInputs, CERTIFICATE_NAME } from './cainjector.ts';
 
-export interface WorldOptions {
+export interface CainjectorWatchOptions {
   readonly kube: Kube;
   readonly takeOver: boolean;
   readonly signal: AbortSignal;
@@ -49,15 +49,15 @@ const caOf = async ({ tls }: KubeConfig): Promise<string | undefined> => {
 };
 
 /** What cainjector's annotations refer to, followed; nothing of it is looked at without `--compat cainjector`. */
-export class FollowedCainjectorWorld implements CainjectorWorld {
+export class FollowedCainjectorInputs implements CainjectorInputs {
   readonly takeOver: boolean;
   readonly ready: Promise<unknown>;
-  readonly #options: WorldOptions;
+  readonly #options: CainjectorWatchOptions;
   readonly #certificates: Informer<KubeObject, CertificateSecret>;
   readonly #deployments: Informer<KubeObject, Running>;
   #ca: string | undefined;
 
-  constructor(options: WorldOptions) {
+  constructor(options: CainjectorWatchOptions) {
     this.#options = options;
     const { kube, signal, onChange } = options;
     this.takeOver = options.takeOver;

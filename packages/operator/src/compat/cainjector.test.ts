@@ -4,8 +4,8 @@ import { encodePem, instant } from '@handover/material';
 import { describe, expect, test } from 'vitest';
 import { type Held, heldOf } from '../objects/held.ts';
 import { keyOf } from '../objects/place.ts';
-import type { Wish } from '../resources/injections.ts';
-import { type CainjectorWorld, cainjectorWish } from './cainjector.ts';
+import type { InjectionRequest } from '../resources/injections.ts';
+import { type CainjectorInputs, cainjectorWish } from './cainjector.ts';
 
 const CA = encodePem(
   'CERTIFICATE',
@@ -35,14 +35,14 @@ const leaf = (name: string, secretName: string): Leaf =>
 interface Given {
   readonly secrets?: readonly Held[];
   readonly leaves?: readonly Leaf[];
-  readonly world?: Partial<CainjectorWorld>;
+  readonly world?: Partial<CainjectorInputs>;
 }
 
 const wish = (
   annotations: Readonly<Record<string, string>>,
   given: Given = {},
-): Promise<Wish | undefined> => {
-  const world: CainjectorWorld = {
+): Promise<InjectionRequest | undefined> => {
+  const world: CainjectorInputs = {
     secretOf: (certificate) => (certificate === 'ns/cert' ? 'cert-tls' : undefined),
     apiServerCa: () => CA,
     running: () => undefined,

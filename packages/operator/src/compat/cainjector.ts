@@ -5,10 +5,10 @@ import type { Place } from '../objects/place.ts';
 import { certificatesIn } from '../resources/certificates-in.ts';
 import {
   type Around,
+  type InjectionRequest,
   namespacedName,
   quoted,
   TAKE_OVER,
-  type Wish,
   type WishOf,
 } from '../resources/injections.ts';
 
@@ -20,7 +20,7 @@ export const CERTIFICATE_NAME = 'cert-manager.io/certificate-name';
 const KEY = 'ca.crt';
 
 /** What is known beside the objects themselves. */
-export interface CainjectorWorld {
+export interface CainjectorInputs {
   /** Name of the Secret of a Certificate `namespace/name`; undefined: it has none (yet). */
   readonly secretOf: (certificate: string) => string | undefined;
   /** CA of our own connection; undefined: it rests on roots that the system trusts. */
@@ -34,7 +34,7 @@ export interface CainjectorWorld {
  * cainjector's annotations, in its order: Secret, Certificate, API server. One that is there and wrong is not passed over for
  * the next, as there.
  */
-export const cainjectorWish = (world: CainjectorWorld): WishOf => {
+export const cainjectorWish = (world: CainjectorInputs): WishOf => {
   return async (held, around) => {
     const asked = wishIn(held, world, around);
     if (asked === undefined) return undefined;
@@ -47,7 +47,11 @@ export const cainjectorWish = (world: CainjectorWorld): WishOf => {
   };
 };
 
-const wishIn = ({ annotations }: Held, world: CainjectorWorld, around: Around): Promise<Wish> | undefined => {
+const wishIn = (
+  { annotations }: Held,
+  world: CainjectorInputs,
+  around: Around,
+): Promise<InjectionRequest> | undefined => {
   const secret = annotations[FROM_SECRET];
   if (secret !== undefined) return fromSecret(secret, around);
   const certificate = annotations[FROM_CERTIFICATE];
@@ -55,11 +59,11 @@ const wishIn = ({ annotations }: Held, world: CainjectorWorld, around: Around): 
   return annotations[API_SERVER] === 'true' ? fromApiServer(world) : undefined;
 };
 
-const invalid = (annotation: string, value: string): Wish => ({
+const invalid = (annotation: string, value: string): InjectionRequest => ({
   refused: `${annotation}: ${quoted(value)} is ignored; write namespace/name`,
 });
 
-const authorityOf = (leaf: Leaf): Wish => ({
+const authorityOf = (leaf: Leaf): InjectionRequest => ({
   source: { authority: authorityRef(leaf.spec.authority, leaf.metadata.namespace) },
 });
 
@@ -70,11 +74,11 @@ const leafWith = ({ leaves }: Around, namespace: string, secretName: string): Le
   return undefined;
 };
 
-const fromSecret = async (value: string, around: Around): Promise<Wish> => {
+const fromSecret = async (value: string, around: Around): Promise<InjectionRequest> => {
   const named = namespacedName(value);
   if (named === undefined) return invalid(FROM_SECRET, value);
   const place: Place = { plural: 'secrets', ...named, part: KEY };
-  const refuse = (why: string): Wish => ({ refused: `Secret ${value}: ${why}`, follow: [place] });
+  const refuse = (why: string): InjectionRequest => ({ refused: `Secret ${value}: ${why}`, follow: [place] });
   const secret = await around.held(place);
   if (secret === undefined) return refuse('it does not exist (yet)');
   if (secret.annotations[ALLOWED] !== 'true')
@@ -84,7 +88,11 @@ const fromSecret = async (value: string, around: Around): Promise<Wish> => {
   return taken(secret, value, place);
 };
 
-const fromCertificate = async (value: string, world: CainjectorWorld, around: Around): Promise<Wish> => {
+const fromCertificate = async (
+  value: string,
+  world: CainjectorInputs,
+  around: Around,
+): Promise<InjectionRequest> => {
   const named = namespacedName(value);
   if (named === undefined) return invalid(FROM_CERTIFICATE, value);
   const { namespace } = named;
@@ -101,13 +109,13 @@ const fromCertificate = async (value: string, world: CainjectorWorld, around: Ar
   return taken(secret, `${namespace}/${name}`, place);
 };
 
-const taken = (secret: Held, name: string, place: Place): Wish => {
+const taken = (secret: Held, name: string, place: Place): InjectionRequest => {
   const { why } = certificatesIn(secret, KEY);
   if (why !== undefined) return { refused: `Secret ${name}: ${why}`, follow: [place] };
   return { source: { secret: { name, key: KEY } }, follow: [place] };
 };
 
-const fromApiServer = async (world: CainjectorWorld): Promise<Wish> => {
+const fromApiServer = async (world: CainjectorInputs): Promise<InjectionRequest> => {
   const inline = world.apiServerCa();
   return inline === undefined
     ? { refused: `${API_SERVER}: our connection to the API server rests on no CA of its own` }

@@ -6,7 +6,7 @@ import { placeOf } from '../objects/place.ts';
 import { ownWish, type WishOf } from '../resources/injections.ts';
 import type { More } from '../resources/resolved-resources.ts';
 import { cainjectorWish } from './cainjector.ts';
-import { FollowedCainjectorWorld } from './cainjector-inputs.ts';
+import { FollowedCainjectorInputs } from './cainjector-inputs.ts';
 import { ForeignBundles } from './foreign-bundle.ts';
 import { secretAnnotations, serviceCaWish } from './service-ca.ts';
 import { FollowedServices } from './services.ts';
@@ -23,7 +23,7 @@ export interface CompatibilityOptions {
 
 /** Injection by annotation: ours, and those of others as far as somebody asked for them. */
 export class Compatibility {
-  readonly wishOf: WishOf;
+  readonly injectionOf: WishOf;
   readonly ready: Promise<unknown>;
   /** With service-ca's annotations. */
   readonly services: FollowedServices | undefined;
@@ -34,7 +34,7 @@ export class Compatibility {
     const wishes: WishOf[] = [ownWish];
     const ready: Promise<unknown>[] = [];
     if (compat.includes('cainjector')) {
-      const world = new FollowedCainjectorWorld({ kube, takeOver, signal, onChange });
+      const world = new FollowedCainjectorInputs({ kube, takeOver, signal, onChange });
       wishes.push(cainjectorWish(world));
       ready.push(world.ready);
     }
@@ -49,7 +49,7 @@ export class Compatibility {
         authority: serviceCaAuthority,
       });
     }
-    this.wishOf = firstOf(wishes);
+    this.injectionOf = firstOf(wishes);
     this.ready = Promise.all(ready);
     this.ready.catch(() => {}); // whoever awaits it hears of it
   }
@@ -70,8 +70,8 @@ export class Compatibility {
     await this.#foreign.keep(bundle, {
       objects,
       home: throughCache(home, home.cached),
-      held: (place) => home.overlay.held(place),
-      inherited: async (id) => (await home.overlay.held(placeOf(id)))?.keeper !== undefined,
+      held: (place) => home.ownWrites.held(place),
+      inherited: async (id) => (await home.ownWrites.held(placeOf(id)))?.keeper !== undefined,
     });
   }
 }
@@ -80,8 +80,8 @@ export class Compatibility {
 const firstOf =
   (wishes: readonly WishOf[]): WishOf =>
   async (held, around) => {
-    for (const wishOf of wishes) {
-      const wish = await wishOf(held, around);
+    for (const injectionOf of wishes) {
+      const wish = await injectionOf(held, around);
       if (wish !== undefined) return wish;
     }
     return undefined;

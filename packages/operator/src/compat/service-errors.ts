@@ -1,8 +1,8 @@
-import { idOf, type Sight } from '@handover/engine';
+import { idOf, type Observation } from '@handover/engine';
 import { type Kube, services } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
 import { FIELD_MANAGER } from '../objects/record.ts';
-import type { Register } from '../resources/resolved-resources.ts';
+import type { ResolvedResources } from '../resources/resolved-resources.ts';
 import { ERROR, ERROR_NUM, leafIdOf, MOST_ERRORS, type ServiceSeen } from './service-ca.ts';
 
 const LEAST_MS = 5_000;
@@ -66,11 +66,14 @@ export class ServiceErrors {
 }
 
 /** Why Leaves of an authority have no certificate, by `namespace/name`. */
-export const errorsOf = (register: Register, { duties, seen }: Sight): ReadonlyMap<string, string> => {
-  const errors = new Map(register.leafProblems);
-  for (const { leaf, why } of duties.refused) errors.set(leaf, why);
+export const errorsOf = (
+  resolved: ResolvedResources,
+  { responsibilities, seen }: Observation,
+): ReadonlyMap<string, string> => {
+  const errors = new Map(resolved.leafProblems);
+  for (const { leaf, why } of responsibilities.refused) errors.set(leaf, why);
   for (const { id, obstacle } of seen.objects) {
-    const leaf = duties.leaves.get(id);
+    const leaf = responsibilities.leaves.get(id);
     if (leaf !== undefined && obstacle !== undefined)
       errors.set(idOf(leaf), `Secret ${leaf.spec.secretName}: ${obstacle}`);
   }

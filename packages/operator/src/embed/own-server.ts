@@ -88,7 +88,11 @@ export class OwnServer {
     const { home: homeNow, secret, inject, signal } = this.#options;
     const home = homeNow();
     if (home === undefined) return;
-    const { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca } = (await home.overlay.held(secret))?.texts ?? {};
+    const {
+      'tls.crt': cert,
+      'tls.key': key,
+      'ca.crt': ca,
+    } = (await home.ownWrites.held(secret))?.texts ?? {};
     if (cert === undefined || key === undefined || ca === undefined) return;
     this.#pems = { cert, key, ca };
     if (this.#identity === undefined) {
@@ -114,7 +118,7 @@ const fieldsBehind = async (
   const wanted = readableCertificates(ca).map(({ fingerprint }) => fingerprint);
   const behind = async ({ kind, name, webhooks }: EmbedInjection): Promise<readonly string[]> => {
     const place = fieldPlace(kind, name, webhooks);
-    const found = await home.overlay.held(place);
+    const found = await home.ownWrites.held(place);
     if (found === undefined) return [`${kind} ${name} does not exist yet`];
     const texts = SHAPES[place.plural].read(found.texts, place.part);
     if (texts === undefined) return [`${kind} ${name} has no such webhook`];

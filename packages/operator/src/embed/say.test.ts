@@ -13,7 +13,7 @@ const plan = (part: Partial<Plan>): Plan => ({
 });
 
 test('what was seen and decided is told in words, without the keys that were among it', () => {
-  const sight = { key: 'the CA’s key' };
+  const observation = { key: 'the CA’s key' };
   const acted = {
     kind: 'acted',
     authority: 'own/own',
@@ -22,7 +22,7 @@ test('what was seen and decided is told in words, without the keys that were amo
         { kind: 'retire', generation: 1, why: 'nobody uses it', expect: 4, revision: 5 },
       ] as Plan['actions'],
     }),
-    sight,
+    observation,
     actions: [],
   } as unknown as OperatorEvent;
   expect(sayToStranger(acted)).toEqual({
@@ -35,7 +35,7 @@ test('what was seen and decided is told in words, without the keys that were amo
     kind: 'rested',
     authority: 'own/own',
     plan: plan({ blockedBy: [{ consumer: 'own', waitsFor: 'a new leaf', since: 0 }] as never }),
-    sight,
+    observation,
     vitals: {},
   } as unknown as OperatorEvent;
   expect(sayToStranger(rested)).toEqual({

@@ -16,10 +16,10 @@ interface Scene extends Partial<Plan> {
 }
 
 /** Only what is looked at. */
-const outcome = (scene: Scene): Pick<Outcome, 'sight' | 'plan'> =>
+const outcome = (scene: Scene): Pick<Outcome, 'observation' | 'plan'> =>
   ({
     plan: { phase: 'Stable', actions: [], blockedBy: [], notes: [], wakeAt: undefined, ...scene },
-    sight: {
+    observation: {
       now: scene.now ?? T0,
       record: {
         state: {
@@ -27,7 +27,7 @@ const outcome = (scene: Scene): Pick<Outcome, 'sight' | 'plan'> =>
           generations: Array.from({ length: scene.generations ?? 1 }, (_, index) => ({ number: 2 - index })),
         },
       },
-      duties: {
+      responsibilities: {
         leaves: new Map(),
         refused: scene.refused ?? [],
         policy: { patience: hour, onBlocked: 'Wait' },
@@ -37,7 +37,7 @@ const outcome = (scene: Scene): Pick<Outcome, 'sight' | 'plan'> =>
         objects: Object.entries(scene.obstacles ?? {}).map(([id, obstacle]) => ({ id, obstacle })),
       },
     },
-  }) as unknown as Pick<Outcome, 'sight' | 'plan'>;
+  }) as unknown as Pick<Outcome, 'observation' | 'plan'>;
 
 const teller = () => {
   const happenings = new Happenings();

@@ -9,7 +9,7 @@ import {
   renewalDueAt,
   type Stamp,
 } from '@handover/core';
-import { type AuthorityId, idOf, type Outcome, type Sight } from '@handover/engine';
+import { type AuthorityId, idOf, type Observation, type Outcome } from '@handover/engine';
 import { after, type Instant, minute } from '@handover/material';
 import { ownNotes } from '../objects/bounds.ts';
 import type { Happening } from './event.ts';
@@ -85,11 +85,14 @@ export class Happenings {
   readonly #memories = new Map<AuthorityId, Memory>();
 
   /** What a pass tells; whoever tells it does so at once. */
-  after(id: AuthorityId, { sight, plan }: Pick<Outcome, 'sight' | 'plan'>): readonly Told[] {
+  after(id: AuthorityId, { observation, plan }: Pick<Outcome, 'observation' | 'plan'>): readonly Told[] {
     const memory = this.#memories.get(id) ?? newMemory();
     this.#memories.set(id, memory);
-    const told = [...plan.actions.flatMap((action) => stepOf(plan, action)), ...rollouts(memory, sight)];
-    const generations = sight.record?.state.generations ?? [];
+    const told = [
+      ...plan.actions.flatMap((action) => stepOf(plan, action)),
+      ...rollouts(memory, observation),
+    ];
+    const generations = observation.record?.state.generations ?? [];
     if (generations.length > 1) memory.moving = true;
     // A plan that acts has not looked at what comes after: who blocks is known when it rests.
     if (plan.actions.length > 0)
@@ -97,8 +100,8 @@ export class Happenings {
         ...told,
         ...begun(
           memory,
-          sight.now,
-          ownNotes(plan.notes, sight.seen.consumers).filter(({ code }) => LOUD.has(code)),
+          observation.now,
+          ownNotes(plan.notes, observation.seen.consumers).filter(({ code }) => LOUD.has(code)),
         ),
       ];
     if (memory.moving && plan.phase === 'Stable' && generations.length === 1) {
@@ -106,7 +109,7 @@ export class Happenings {
       const note = `Generation ${generations[0]?.number} is the only one, and everything holds it.`;
       told.push({ type: 'Normal', reason: 'RotationDone', action: 'Rotate', note });
     }
-    return [...told, ...waits(memory, sight, plan), ...worries(memory, sight, plan)];
+    return [...told, ...waits(memory, observation, plan), ...worries(memory, observation, plan)];
   }
 
   forget(id: AuthorityId): void {
@@ -114,8 +117,8 @@ export class Happenings {
   }
 }
 
-const waits = (memory: Memory, sight: Sight, plan: Plan): readonly Told[] => {
-  const revision = sight.record?.state.revision ?? 0;
+const waits = (memory: Memory, observation: Observation, plan: Plan): readonly Told[] => {
+  const revision = observation.record?.state.revision ?? 0;
   if (memory.revision !== revision) {
     memory.revision = revision;
     memory.named.clear();
@@ -135,8 +138,8 @@ const waits = (memory: Memory, sight: Sight, plan: Plan): readonly Told[] => {
       note: `${plan.phase}: waits for ${who}`,
     });
   }
-  const { patience, onBlocked } = sight.duties.policy;
-  const over = plan.blockedBy.filter(({ since }) => sight.now >= after(since, patience));
+  const { patience, onBlocked } = observation.responsibilities.policy;
+  const over = plan.blockedBy.filter(({ since }) => observation.now >= after(since, patience));
   if (over.length > 0 && !memory.impatient) {
     memory.impatient = true;
     const who = few([...new Set(over.map(({ consumer }) => consumer))], ', ');
@@ -153,9 +156,9 @@ interface Worry {
   readonly leaf?: string;
 }
 
-const worriesIn = (sight: Sight, plan: Plan): readonly Worry[] => [
-  ...ownNotes(plan.notes, sight.seen.consumers),
-  ...sight.seen.objects.flatMap(({ id: object, obstacle }): readonly Worry[] =>
+const worriesIn = (observation: Observation, plan: Plan): readonly Worry[] => [
+  ...ownNotes(plan.notes, observation.seen.consumers),
+  ...observation.seen.objects.flatMap(({ id: object, obstacle }): readonly Worry[] =>
     obstacle === undefined
       ? []
       : [
@@ -166,18 +169,18 @@ const worriesIn = (sight: Sight, plan: Plan): readonly Worry[] => [
           },
         ],
   ),
-  ...sight.duties.refused.map(({ leaf, why }) => ({
+  ...observation.responsibilities.refused.map(({ leaf, why }) => ({
     code: 'Refused',
     object: `Leaf ${leaf}`,
     message: why,
     leaf,
   })),
-  ...leafWorries(sight),
+  ...leafWorries(observation),
 ];
 
-const leafWorries = ({ duties, seen, now }: Sight): readonly Worry[] =>
+const leafWorries = ({ responsibilities, seen, now }: Observation): readonly Worry[] =>
   seen.objects.flatMap(({ id, leaf: held }): readonly Worry[] => {
-    const leaf = duties.leaves.get(id);
+    const leaf = responsibilities.leaves.get(id);
     if (leaf === undefined || held === undefined) return [];
     const code = closeness(renewalDueAt(held, leaf.spec.renew.at), held.notAfter, now);
     const message = `its certificate ends at ${new Date(held.notAfter).toISOString()} and has not been renewed`;
@@ -186,10 +189,10 @@ const leafWorries = ({ duties, seen, now }: Sight): readonly Worry[] =>
 
 const keyOf = ({ code, object }: Worry): string => `${code} ${object}`;
 
-const worries = (memory: Memory, sight: Sight, plan: Plan): readonly Told[] => {
-  const all = worriesIn(sight, plan);
+const worries = (memory: Memory, observation: Observation, plan: Plan): readonly Told[] => {
+  const all = worriesIn(observation, plan);
   const holding = new Set(all.map(keyOf));
-  const told = begun(memory, sight.now, all);
+  const told = begun(memory, observation.now, all);
   for (const key of memory.said.keys()) if (!holding.has(key)) memory.said.delete(key);
   return told;
 };
@@ -228,7 +231,7 @@ const reasonFor = (before: Stamp | undefined, now: Stamp): string => {
 };
 
 /** Read off the stamps themselves, so that one of several that failed does not hide the others. */
-const rollouts = (memory: Memory, { seen }: Sight): readonly Told[] => {
+const rollouts = (memory: Memory, { seen }: Observation): readonly Told[] => {
   const started: string[] = [];
   const ended: string[] = [];
   for (const { id, workload, instances } of seen.consumers) {

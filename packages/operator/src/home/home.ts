@@ -37,14 +37,18 @@ import { FreshLook, OneByOne, type Source } from '../objects/fresh.ts';
 import type { Held } from '../objects/held.ts';
 import type { Kinds } from '../objects/kinds.ts';
 import { Mirror } from '../objects/mirror.ts';
-import { Shelf, type ShelfOptions } from '../objects/object-store.ts';
+import { ObjectStore, type ObjectStoreOptions } from '../objects/object-store.ts';
 import { readOpenShiftProfile } from '../objects/openshift.ts';
-import { Overlay } from '../objects/own-writes-cache.ts';
+import { OwnWritesCache } from '../objects/own-writes-cache.ts';
 import { idOfPlace, isField, type Place, type Plural, placeOf, placesOf } from '../objects/place.ts';
 import { knownIn } from '../resources/askers.ts';
 import type { Declarations } from '../resources/declarations.ts';
 import type { Declared } from '../resources/declared.ts';
-import { type Register, type RegisterOptions, registerOf } from '../resources/resolved-resources.ts';
+import {
+  type ResolvedResources,
+  type ResolveOptions,
+  resolveResources,
+} from '../resources/resolved-resources.ts';
 import { Addresses } from '../workloads/addresses.ts';
 import { fieldConsumers, together, wordOfOwners } from '../workloads/api-fields.ts';
 import { PodConsumers, type ReloaderCompat } from '../workloads/consumers.ts';
@@ -53,7 +57,7 @@ import { Nudges } from '../workloads/nudge.ts';
 import { KubeRollouts } from '../workloads/rollouts.ts';
 import { selectedBy } from '../workloads/selected.ts';
 import { Showing } from '../workloads/showing.ts';
-import type { Residents } from '../workloads/workload-cache.ts';
+import type { Workloads } from '../workloads/workload-cache.ts';
 
 export interface KubeHomeOptions {
   readonly kube: Kube;
@@ -70,15 +74,15 @@ export interface KubeHomeOptions {
   readonly once?: boolean | undefined;
   readonly namespaces?: readonly string[] | undefined;
   readonly clusterTrustBundles: boolean;
-  readonly wishOf: RegisterOptions['wishOf'];
+  readonly injectionOf: ResolveOptions['injectionOf'];
   readonly takeOver: boolean;
-  readonly more?: RegisterOptions['more'];
+  readonly more?: ResolveOptions['more'];
   /** Annotations that an object carries beside our own. */
-  readonly annotationsOf?: ShelfOptions['annotationsOf'];
+  readonly annotationsOf?: ObjectStoreOptions['annotationsOf'];
   /** Whether consumers are found by looking at pods. */
   readonly consumersFound: boolean;
   /** Live pods, and what makes them; undefined: this account may not see them. */
-  readonly population?: Residents | undefined;
+  readonly workloadCache?: Workloads | undefined;
   /** What the owner of an object says of readers whose pods do not say how they pick changes up. */
   readonly wordOf?: ((id: ObjectId) => string | undefined) | undefined;
   /** Whether pods are told when something they read was written. */
@@ -120,8 +124,8 @@ const CACHE_LAG = duration(10 * second);
 export class KubeHome implements Home {
   readonly #options: KubeHomeOptions;
   readonly mirror: Mirror;
-  readonly overlay: Overlay;
-  readonly shelf: Shelf;
+  readonly ownWrites: OwnWritesCache;
+  readonly store: ObjectStore;
   readonly authorities: KubeAuthorities;
   readonly requests: KubeRequests;
   readonly evidence: EvidenceSource;
@@ -140,9 +144,9 @@ export class KubeHome implements Home {
   readonly #showing: Showing;
   readonly #declared: DeclaredConsumers;
   readonly #nudges: Nudges | undefined;
-  readonly objects: ReturnType<Shelf['view']>;
-  #register: Register | undefined;
-  #registering: Promise<Register> | undefined;
+  readonly objects: ReturnType<ObjectStore['view']>;
+  #resolved: ResolvedResources | undefined;
+  #registering: Promise<ResolvedResources> | undefined;
 
   constructor(options: KubeHomeOptions) {
     this.#options = options;
@@ -178,38 +182,38 @@ export class KubeHome implements Home {
       namespaces: options.namespaces,
       signal,
       onChange: (plural, key, before, now) => {
-        this.overlay.moved(plural, key);
+        this.ownWrites.moved(plural, key);
         options.onChange(plural, key, before, now);
       },
       onTrouble: options.onTrouble,
     });
     const named = new OneByOne({ kube, kinds, signal }, (plural) => this.#known(plural));
-    this.overlay = new Overlay(options.once === true ? named : this.mirror, named);
+    this.ownWrites = new OwnWritesCache(options.once === true ? named : this.mirror, named);
     this.#nudges =
-      options.population === undefined || options.nudge === false
+      options.workloadCache === undefined || options.nudge === false
         ? undefined
         : new Nudges(
             kube,
-            options.population,
+            options.workloadCache,
             options.writeSignal ?? signal,
             options.onNudgeFailed ?? (() => {}),
           );
-    this.shelf = new Shelf({
+    this.store = new ObjectStore({
       kube,
       swift: options.swift ?? kube,
       kinds,
       namespace,
-      cache: this.overlay,
+      cache: this.ownWrites,
       now: () => this.#now(),
       signal: options.writeSignal ?? signal,
       mayAdopt: (id) => this.#mayAdopt(id),
-      signerOf: (id) => this.#register?.signers.get(id),
+      signerOf: (id) => this.#resolved?.signers.get(id),
       annotationsOf: options.annotationsOf,
-      isWhole: (id) => this.#register?.whole.has(id) ?? false,
+      isWhole: (id) => this.#resolved?.whole.has(id) ?? false,
       ...(options.onRepair === undefined ? {} : { onRepair: options.onRepair }),
       onWritten: (place, digest) => this.#nudges?.written(place, digest),
     });
-    this.objects = this.shelf.view(this.#withFields(named));
+    this.objects = this.store.view(this.#withFields(named));
     this.authorities = new KubeAuthorities({
       kube,
       namespace,
@@ -217,17 +221,17 @@ export class KubeHome implements Home {
       uidOf: (id) => this.#uidOf(id),
     });
     this.#states = options.wide.length === 0 ? undefined : this.#followStates();
-    const { population } = options;
+    const { workloadCache } = options;
     this.rollouts =
-      population === undefined
+      workloadCache === undefined
         ? undefined
-        : new KubeRollouts(kube, population, () => this.#now(), options.writeSignal ?? signal);
+        : new KubeRollouts(kube, workloadCache, () => this.#now(), options.writeSignal ?? signal);
     this.profiles = {
       cluster: options.clusterProfile ?? (() => readOpenShiftProfile(kube, signal)),
       workloads: (profile) =>
-        population === undefined
+        workloadCache === undefined
           ? []
-          : selectedBy(profile, this.#register?.catalogue.tlsProfiles ?? [], population, (consumer) =>
+          : selectedBy(profile, this.#resolved?.catalogue.tlsProfiles ?? [], workloadCache, (consumer) =>
               this.rollouts?.obstacles.why(consumer, this.#now()),
             ),
       stamp: async (consumer, expect, hash) => this.rollouts?.stampProfile(consumer, expect, hash),
@@ -238,9 +242,9 @@ export class KubeHome implements Home {
       const secret = await kube.get(secrets, { namespace, name: stateName(id) }, { signal });
       return secret?.metadata.annotations;
     });
-    this.resources = { catalogue: async () => (await this.#freshRegister()).catalogue };
+    this.resources = { catalogue: async () => (await this.#freshlyResolved()).catalogue };
     this.cached = {
-      objects: this.shelf.view(this.overlay),
+      objects: this.store.view(this.ownWrites),
       authorities:
         this.#states === undefined
           ? this.authorities
@@ -272,7 +276,7 @@ export class KubeHome implements Home {
       if (look === undefined) throw new TypeError('a look begins with the resources');
       return look;
     };
-    const objects = this.shelf.view({
+    const objects = this.store.view({
       held: (place) => begun().held(place),
       all: (plural) => begun().all(plural),
     });
@@ -294,7 +298,7 @@ export class KubeHome implements Home {
       resources: {
         catalogue: async () => {
           look = this.#freshLook();
-          return (await this.#freshRegister()).catalogue;
+          return (await this.#freshlyResolved()).catalogue;
         },
       },
     };
@@ -302,14 +306,14 @@ export class KubeHome implements Home {
 
   /** API fields, whoever an Authority declares, and whoever's pods read something of it. */
   #seenBy(fresh: boolean): EvidenceSource {
-    const { population, evidence, wordOf = () => undefined } = this.#options;
+    const { workloadCache, evidence, wordOf = () => undefined } = this.#options;
     if (evidence !== undefined) return evidence;
     const pods =
-      population === undefined
+      workloadCache === undefined
         ? []
         : [
             new PodConsumers({
-              population,
+              workloadCache,
               showing: this.#showing,
               fresh,
               wordOf,
@@ -319,7 +323,10 @@ export class KubeHome implements Home {
             }),
           ];
     const fields: EvidenceSource = {
-      consumers: async (duties) => [...fieldConsumers(duties), ...wordOfOwners(duties)],
+      consumers: async (responsibilities) => [
+        ...fieldConsumers(responsibilities),
+        ...wordOfOwners(responsibilities),
+      ],
     };
     return this.#firstSight.of(together(fields, this.#declared, ...pods));
   }
@@ -329,7 +336,7 @@ export class KubeHome implements Home {
       takeOver: this.#options.takeOver,
       trusted: [this.#options.namespace],
       annotationsOf: async (plural, namespace, name) =>
-        (await this.overlay.held({ plural, namespace, name, part: '' }))?.annotations ?? {},
+        (await this.ownWrites.held({ plural, namespace, name, part: '' }))?.annotations ?? {},
     };
   }
 
@@ -363,9 +370,9 @@ export class KubeHome implements Home {
       this.mirror.ready,
       this.#states?.ready,
       declarations.ready,
-      this.#options.population?.ready,
+      this.#options.workloadCache?.ready,
     ]);
-    await this.register();
+    await this.resolved();
   }
 
   get synced(): boolean {
@@ -373,31 +380,31 @@ export class KubeHome implements Home {
   }
 
   /** The resources as the caches have them; reads them anew after `forget`. */
-  async register(): Promise<Register> {
-    if (this.#register !== undefined) return this.#register;
+  async resolved(): Promise<ResolvedResources> {
+    if (this.#resolved !== undefined) return this.#resolved;
     if (this.#registering !== undefined) return this.#registering;
-    const reading = this.#readRegister();
+    const reading = this.#resolveNow();
     this.#registering = reading;
     try {
-      const register = await reading;
+      const resolved = await reading;
       // What was read before a `forget` must not outlive it.
-      if (this.#registering === reading) this.#register = register;
-      return register;
+      if (this.#registering === reading) this.#resolved = resolved;
+      return resolved;
     } finally {
       if (this.#registering === reading) this.#registering = undefined;
     }
   }
 
-  async #readRegister(): Promise<Register> {
+  async #resolveNow(): Promise<ResolvedResources> {
     const { declarations } = this.#options;
     // Single objects have to be followed before they can be found.
-    const first = await this.#registerOf(declarations.all(), declarations.namespaces(), this.overlay);
+    const first = await this.#resolveResources(declarations.all(), declarations.namespaces(), this.ownWrites);
     if (this.#options.once !== true) await this.mirror.follow(this.#toFollow(first));
-    return this.#registerOf(declarations.all(), declarations.namespaces(), this.overlay);
+    return this.#resolveResources(declarations.all(), declarations.namespaces(), this.ownWrites);
   }
 
   forget(): void {
-    this.#register = undefined;
+    this.#resolved = undefined;
     this.#registering = undefined;
   }
 
@@ -409,11 +416,11 @@ export class KubeHome implements Home {
 
   /** Where single objects are followed, the next look at each asks the API server: a few, and only those we can name. */
   doubtWhatIsNamed(): void {
-    if (this.#options.wide.length > 0 || this.#register === undefined) return;
-    for (const place of this.#toFollow(this.#register)) this.overlay.doubt(place);
+    if (this.#options.wide.length > 0 || this.#resolved === undefined) return;
+    for (const place of this.#toFollow(this.#resolved)) this.ownWrites.doubt(place);
   }
 
-  #toFollow({ sources, declared }: Register): readonly Place[] {
+  #toFollow({ sources, declared }: ResolvedResources): readonly Place[] {
     const { wide } = this.#options;
     const places = new Map(
       sources.map((place) => [`${place.plural} ${place.namespace} ${place.name}`, place]),
@@ -428,23 +435,23 @@ export class KubeHome implements Home {
   }
 
   #known(plural: Plural): readonly Place[] {
-    return (this.#register === undefined ? [] : this.#toFollow(this.#register)).filter(
+    return (this.#resolved === undefined ? [] : this.#toFollow(this.#resolved)).filter(
       (place) => place.plural === plural,
     );
   }
 
-  #registerOf(
-    declared: Register['declared'],
-    namespaces: RegisterOptions['namespaces'],
+  #resolveResources(
+    declared: ResolvedResources['declared'],
+    namespaces: ResolveOptions['namespaces'],
     source: Source,
-  ): Promise<Register> {
-    const { trustNamespace, clusterTrustBundles, wishOf, takeOver, more } = this.#options;
-    return registerOf(declared, {
+  ): Promise<ResolvedResources> {
+    const { trustNamespace, clusterTrustBundles, injectionOf, takeOver, more } = this.#options;
+    return resolveResources(declared, {
       source,
       namespaces,
       trustNamespace,
       clusterTrustBundles,
-      wishOf,
+      injectionOf,
       takeOver,
       more,
     });
@@ -463,32 +470,32 @@ export class KubeHome implements Home {
   /** Fields stay as the cache has them: docs/decisions/0305. */
   #withFields(server: Source): Source {
     return {
-      held: (place) => (isField(place) ? this.overlay.held(place) : server.held(place)),
+      held: (place) => (isField(place) ? this.ownWrites.held(place) : server.held(place)),
       all: (plural) =>
-        plural === 'secrets' || plural === 'configmaps' ? server.all(plural) : this.overlay.all(plural),
+        plural === 'secrets' || plural === 'configmaps' ? server.all(plural) : this.ownWrites.all(plural),
     };
   }
 
-  async #freshRegister(): Promise<Register> {
+  async #freshlyResolved(): Promise<ResolvedResources> {
     const { declarations } = this.#options;
     const [labels, declared] = await Promise.all([declarations.freshNamespaces(), declarations.fresh()]);
-    return this.#registerOf(declared, labels, this.overlay);
+    return this.#resolveResources(declared, labels, this.ownWrites);
   }
 
   /** There without our label: seen before, a source in other hands, or to be taken over. */
   #mayBeThere(place: Place): boolean {
     const { plural, namespace, name } = place;
     return (
-      this.overlay.isStranger(place) ||
+      this.ownWrites.isStranger(place) ||
       this.#mayAdopt(idOfPlace(place)) ||
-      this.#register?.sources.some(
+      this.#resolved?.sources.some(
         (source) => source.plural === plural && source.namespace === namespace && source.name === name,
       ) === true
     );
   }
 
   #askedAt(leaf: string): Instant | undefined {
-    const found = this.#register?.declared.find(
+    const found = this.#resolved?.declared.find(
       ({ kind, namespace, name }) => kind === 'Leaf' && `${namespace}/${name}` === leaf,
     );
     return found === undefined || found.createdAt === 0 ? undefined : found.createdAt;
@@ -515,6 +522,6 @@ export class KubeHome implements Home {
 
   /** The resource that asks for an object may say that it is to be taken over. */
   #mayAdopt(id: ObjectId): boolean {
-    return this.#register?.adoptable.has(id) === true;
+    return this.#resolved?.adoptable.has(id) === true;
   }
 }

@@ -40,7 +40,7 @@ const homeOf = (declarations = new GivenResources(parseResources([authority('mes
     declarations,
     wide: ['secrets', 'configmaps'],
     clusterTrustBundles: false,
-    wishOf: undefined,
+    injectionOf: undefined,
     takeOver: false,
     consumersFound: false,
     signal: end.signal,
@@ -95,5 +95,5 @@ test('resources that were read before they changed do not outlive the change', a
   const home = homeOf(declarations);
   declarations.changed = () => home.forget();
   await home.ready();
-  expect([...(await home.register()).catalogue.authorities.keys()]).toEqual(['prod/mesh', 'prod/more']);
+  expect([...(await home.resolved()).catalogue.authorities.keys()]).toEqual(['prod/mesh', 'prod/more']);
 });

@@ -5,8 +5,8 @@ import { instant } from '@handover/material';
 import { expect, onTestFinished, test } from 'vitest';
 import { heldOf } from './held.ts';
 import { kindsWith } from './kinds.ts';
-import { Shelf } from './object-store.ts';
-import { Overlay } from './own-writes-cache.ts';
+import { ObjectStore } from './object-store.ts';
+import { OwnWritesCache } from './own-writes-cache.ts';
 import { formatEntries } from './record.ts';
 
 const AT = instant(1_000);
@@ -36,20 +36,20 @@ test('an object whose data is not kept is left alone, and a write that was decid
     crowded: true,
   } as const;
   const source = { held: async () => crowded, all: async () => [crowded] };
-  const shelf = new Shelf({
+  const store = new ObjectStore({
     kube,
     swift: kube,
     kinds: kindsWith('v1'),
     namespace: 'own',
-    cache: new Overlay(source, source),
+    cache: new OwnWritesCache(source, source),
     now: () => AT,
     signal,
     mayAdopt: () => true,
     signerOf: () => undefined,
   });
   const id = 'prod/configmaps/bundles/one.pem';
-  expect((await shelf.view(source).read(id))?.obstacle).toMatch(/hold more than 8 MiB; remove/);
-  await shelf.write(id, crowded.version, () => ({ data: { 'one.pem': 'new' }, record: record('3') }));
+  expect((await store.view(source).read(id))?.obstacle).toMatch(/hold more than 8 MiB; remove/);
+  await store.write(id, crowded.version, () => ({ data: { 'one.pem': 'new' }, record: record('3') }));
   const found = await kube.get(configMaps, { namespace: 'prod', name: 'bundles' });
   expect(found?.data).toEqual({ 'one.pem': 'new', 'two.pem': 'two' });
   expect(Object.keys(heldOf('configmaps', found as KubeObject).entries)).toEqual(['one.pem', 'two.pem']);

@@ -16,20 +16,20 @@ import type { Source } from './fresh.ts';
 import { type Held, heldOf } from './held.ts';
 import type { Kinds } from './kinds.ts';
 import { Obstacles } from './obstacles.ts';
-import type { Overlay } from './own-writes-cache.ts';
+import type { OwnWritesCache } from './own-writes-cache.ts';
 import { SHAPES, type Texts } from './parts.ts';
 import { idOfPlace, isField, type Place, placeOf } from './place.ts';
 import { type Entries, FIELD_MANAGER, formatEntries, RECORD } from './record.ts';
 import { CROWDED } from './room.ts';
 
-export interface ShelfOptions {
+export interface ObjectStoreOptions {
   /** Writes go through these clients alone, which know whether we still lead; the second is for API fields. */
   readonly kube: Kube;
   readonly swift: Kube;
   readonly kinds: Kinds;
   /** Where authorities lie. */
   readonly namespace: string;
-  readonly cache: Overlay;
+  readonly cache: OwnWritesCache;
   readonly now: () => Instant;
   readonly signal: AbortSignal;
   /** Whether somebody said that an object which is not ours may become ours. */
@@ -47,8 +47,8 @@ export interface ShelfOptions {
 }
 
 /** The derived objects on an API server: how they are written, and why some cannot be. */
-export class Shelf {
-  readonly #options: ShelfOptions;
+export class ObjectStore {
+  readonly #options: ObjectStoreOptions;
   readonly obstacles = new Obstacles();
   readonly contention = new Contention();
   readonly #read = new WeakMap<Held, Map<string, Texts | undefined>>();
@@ -58,7 +58,7 @@ export class Shelf {
     Map<ObjectId, { readonly intact: boolean; readonly stored: StoredObject }>
   >();
 
-  constructor(options: ShelfOptions) {
+  constructor(options: ObjectStoreOptions) {
     this.#options = options;
   }
 

@@ -18,7 +18,7 @@ const UNHEARD_MS = 10_000;
  * A cache with what we know better: the answers to our own writes, until the cache has moved on; and what a conflict showed
  * to be out of date, which is asked for anew. Otherwise the same write would be sent twice.
  */
-export class Overlay implements Source {
+export class OwnWritesCache implements Source {
   readonly #cache: Source;
   readonly #server: Source;
   readonly #answers = new Map<string, Answer>();

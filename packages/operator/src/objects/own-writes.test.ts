@@ -1,34 +1,39 @@
 import { expect, test } from 'vitest';
 import type { Source } from './fresh.ts';
-import { Overlay } from './own-writes-cache.ts';
+import { OwnWritesCache } from './own-writes-cache.ts';
 import type { Place } from './place.ts';
 
 const nothing: Source = { held: async () => undefined, all: async () => [] };
 const place: Place = { plural: 'apiservices', namespace: undefined, name: 'a', part: '' };
 
-const told = (): { overlay: Overlay; event: (version: string | undefined) => void; heard: string[] } => {
-  const overlay = new Overlay(nothing, nothing);
+const told = (): {
+  ownWrites: OwnWritesCache;
+  event: (version: string | undefined) => void;
+  heard: string[];
+} => {
+  const ownWrites = new OwnWritesCache(nothing, nothing);
   const heard: string[] = [];
   return {
-    overlay,
+    ownWrites,
     heard,
-    event: (version) => overlay.unlessOurs('apiservices', 'a', version, () => heard.push(version ?? 'gone')),
+    event: (version) =>
+      ownWrites.unlessOurs('apiservices', 'a', version, () => heard.push(version ?? 'gone')),
   };
 };
 
 test('an event about our own write is not heard, whichever comes first, the event or the answer', () => {
-  const { overlay, event, heard } = told();
-  overlay.begin(place)('7');
+  const { ownWrites, event, heard } = told();
+  ownWrites.begin(place)('7');
   event('7');
-  const ended = overlay.begin(place);
+  const ended = ownWrites.begin(place);
   event('8');
   ended('8');
   expect(heard).toEqual([]);
 });
 
 test('what somebody else wrote meanwhile is heard once the answer is there', () => {
-  const { overlay, event, heard } = told();
-  const ended = overlay.begin(place);
+  const { ownWrites, event, heard } = told();
+  const ended = ownWrites.begin(place);
   event('7');
   event('8');
   expect(heard).toEqual([]);
@@ -39,8 +44,8 @@ test('what somebody else wrote meanwhile is heard once the answer is there', () 
 });
 
 test('after a write that failed everything is heard', () => {
-  const { overlay, event, heard } = told();
-  const ended = overlay.begin(place);
+  const { ownWrites, event, heard } = told();
+  const ended = ownWrites.begin(place);
   event('7');
   ended(undefined);
   event('8');

@@ -7,7 +7,7 @@ import type { Place } from '../objects/place.ts';
 export type InjectSource = TrustBundle['spec']['sources'][number];
 
 /** What an annotation comes to: a source, or a reason why there is none now. */
-export interface Wish {
+export interface InjectionRequest {
   readonly source?: InjectSource | undefined;
   readonly refused?: string | undefined;
   /** Objects whose change may change the answer. */
@@ -22,7 +22,7 @@ export interface Around {
   readonly held: (place: Place) => Promise<Held | undefined>;
 }
 
-export type WishOf = (held: Held, around: Around) => Promise<Wish | undefined>;
+export type WishOf = (held: Held, around: Around) => Promise<InjectionRequest | undefined>;
 
 /** Somebody asks for a bundle and does not get it. */
 export interface Refusal {
@@ -84,7 +84,7 @@ export interface Injections {
  */
 export const bundlesByAnnotation = async (
   held: readonly Held[],
-  wishOf: (held: Held) => Promise<Wish | undefined>,
+  injectionOf: (held: Held) => Promise<InjectionRequest | undefined>,
   taken: (object: Held) => boolean,
 ): Promise<Injections> => {
   const bySource = new Map<
@@ -96,7 +96,7 @@ export const bundlesByAnnotation = async (
   for (const object of held) {
     const kind = KIND_OF[object.plural];
     if (kind === undefined || !object.injectable || taken(object)) continue;
-    const wish = await wishOf(object);
+    const wish = await injectionOf(object);
     if (wish === undefined) continue;
     for (const place of wish.follow ?? []) follow.add(place);
     if (wish.refused !== undefined) refusals.push({ held: object, why: wish.refused });

@@ -29,7 +29,7 @@ export interface Absent {
 }
 
 /** The resources of a cluster, sorted, and everything that is wrong with them. */
-export interface Register {
+export interface ResolvedResources {
   readonly catalogue: Catalogue;
   readonly declared: readonly Declared[];
   /** Why a resource is left out, by its uid. */
@@ -67,14 +67,14 @@ export const FIELD_PLURALS: readonly Plural[] = [
   'customresourcedefinitions',
 ];
 
-export interface RegisterOptions {
+export interface ResolveOptions {
   readonly source: Source;
   readonly namespaces: ReadonlyMap<string, Labels> | undefined;
   readonly trustNamespace: string;
   /** Whether this API server has ClusterTrustBundles. */
   readonly clusterTrustBundles: boolean;
   /** Where annotations say that an object's caBundle comes from; undefined: nobody asked for annotations. */
-  readonly wishOf: WishOf | undefined;
+  readonly injectionOf: WishOf | undefined;
   /** Whether fields that another controller keeps become ours. */
   readonly takeOver: boolean;
   readonly more?: (() => More) | undefined;
@@ -84,7 +84,7 @@ type Placement = { readonly id: ObjectId } | { readonly why: string };
 
 const placementOf = async (
   target: Target,
-  { source, clusterTrustBundles, takeOver }: RegisterOptions,
+  { source, clusterTrustBundles, takeOver }: ResolveOptions,
 ): Promise<Placement> => {
   if (target.clusterTrustBundle !== undefined) {
     if (!clusterTrustBundles)
@@ -141,7 +141,7 @@ export const sourcesOf = ({ spec }: TrustBundle, trustNamespace: string): readon
 /** ConfigMaps that ask by annotation: only what is there is a target, nothing is made. */
 const bundleOfConfigMaps = async (
   { configMaps, authority }: More,
-  { source }: RegisterOptions,
+  { source }: ResolveOptions,
   placements: Map<Target, ObjectId>,
 ): Promise<readonly TrustBundle[]> => {
   const targets: Target[] = [];
@@ -161,9 +161,9 @@ const NOTHING: Injections = { bundles: [], refusals: [], follow: [] };
 const injectionsOf = async (
   resources: readonly Resource[],
   bundles: readonly TrustBundle[],
-  { source, wishOf, takeOver }: RegisterOptions,
+  { source, injectionOf, takeOver }: ResolveOptions,
 ): Promise<Injections> => {
-  if (wishOf === undefined) return NOTHING;
+  if (injectionOf === undefined) return NOTHING;
   const authorities = new Set(
     resources.flatMap((resource) => (resource.kind === 'Authority' ? [idOf(resource)] : [])),
   );
@@ -179,7 +179,7 @@ const injectionsOf = async (
   return bundlesByAnnotation(
     (await Promise.all(FIELD_PLURALS.map((plural) => source.all(plural)))).flat(),
     async (held) => {
-      const wish = await wishOf(held, around);
+      const wish = await injectionOf(held, around);
       const conflict = wish?.source === undefined ? undefined : conflictOf(held, takeOver);
       return conflict === undefined ? wish : { refused: conflict, follow: wish?.follow };
     },
@@ -196,7 +196,10 @@ const adoptedSecrets = ({ authorities }: Catalogue): readonly Place[] =>
   );
 
 /** Reads everything that is declared. A resource that cannot be read, or wants what another has, is left out and named. */
-export async function registerOf(declared: readonly Declared[], options: RegisterOptions): Promise<Register> {
+export async function resolveResources(
+  declared: readonly Declared[],
+  options: ResolveOptions,
+): Promise<ResolvedResources> {
   const problems = new Map<string, string>();
   const uids = new Map<Resource, string>();
   for (const { uid, resource, problem } of [...declared].sort(oldestFirst)) {

@@ -3,18 +3,18 @@ import { readableCertificates, targetsOf } from '@handover/engine';
 import { bundleOf } from '@handover/material';
 import type { KubeHome } from '../home/home.ts';
 import type { Declared } from '../resources/declared.ts';
-import type { Register } from '../resources/resolved-resources.ts';
+import type { ResolvedResources } from '../resources/resolved-resources.ts';
 import { type AnyStatus, conditionsOf, MOST_NAMED, verdict } from './status.ts';
 
 /** Status of a TrustBundle: how many of its targets hold something, and which cannot be written. */
 export const statusOfBundle = async (
   home: KubeHome,
-  register: Register,
+  resolved: ResolvedResources,
   declared: Declared,
   bundle: TrustBundle,
 ): Promise<AnyStatus> => {
-  const { catalogue } = register;
-  const failing = [...(register.absent.get(bundle.metadata.name) ?? [])];
+  const { catalogue } = resolved;
+  const failing = [...(resolved.absent.get(bundle.metadata.name) ?? [])];
   const contended: string[] = [];
   let ready = 0;
   let sample: string | undefined;

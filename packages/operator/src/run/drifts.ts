@@ -1,13 +1,13 @@
-import { isStatic, type ObjectId, type Sight, targetsOf } from '@handover/engine';
+import { isStatic, type ObjectId, type Observation, targetsOf } from '@handover/engine';
 import { keyOf, placeOf } from '../objects/place.ts';
-import type { Register } from '../resources/resolved-resources.ts';
+import type { ResolvedResources } from '../resources/resolved-resources.ts';
 
 /** As things were when there was last nothing to do. */
 interface Rest {
-  readonly register: Register;
+  readonly resolved: ResolvedResources;
   readonly objects: ReadonlyMap<string, readonly ObjectId[]>;
   /** Undefined for what has no authority. */
-  readonly sight: Sight | undefined;
+  readonly observation: Observation | undefined;
 }
 
 const byPlace = (ids: Iterable<ObjectId>): ReadonlyMap<string, readonly ObjectId[]> => {
@@ -29,19 +29,20 @@ export class Drifts {
   readonly #drifted = new Map<string, Set<ObjectId>>();
 
   /** An authority had nothing to do. */
-  authorityRests(work: string, register: Register, sight: Sight): void {
+  authorityRests(work: string, resolved: ResolvedResources, observation: Observation): void {
     const before = this.#rests.get(work);
-    const objects = before?.register === register ? before.objects : byPlace(sight.duties.bundles.keys());
-    this.#rests.set(work, { register, objects, sight });
+    const objects =
+      before?.resolved === resolved ? before.objects : byPlace(observation.responsibilities.bundles.keys());
+    this.#rests.set(work, { resolved, objects, observation });
   }
 
   /** A bundle in other hands had nothing to do. */
-  bundleRests(work: string, register: Register, name: string): void {
-    if (this.#rests.get(work)?.register === register) return;
-    const bundle = register.catalogue.trustBundles.find(({ metadata }) => metadata.name === name);
+  bundleRests(work: string, resolved: ResolvedResources, name: string): void {
+    if (this.#rests.get(work)?.resolved === resolved) return;
+    const bundle = resolved.catalogue.trustBundles.find(({ metadata }) => metadata.name === name);
     if (bundle === undefined || !isStatic(bundle)) return;
-    const objects = byPlace(targetsOf(bundle, register.catalogue));
-    this.#rests.set(work, { register, objects, sight: undefined });
+    const objects = byPlace(targetsOf(bundle, resolved.catalogue));
+    this.#rests.set(work, { resolved, objects, observation: undefined });
   }
 
   moves(work: string): void {
@@ -61,11 +62,11 @@ export class Drifts {
   /** What has drifted since the last call, if `register` still holds. */
   take(
     work: string,
-    register: Register,
-  ): { readonly objects: readonly ObjectId[]; readonly sight: Sight | undefined } | undefined {
+    resolved: ResolvedResources,
+  ): { readonly objects: readonly ObjectId[]; readonly observation: Observation | undefined } | undefined {
     const objects = [...(this.#drifted.get(work) ?? [])];
     this.#drifted.delete(work);
     const rest = this.#rests.get(work);
-    return rest?.register === register ? { objects, sight: rest.sight } : undefined;
+    return rest?.resolved === resolved ? { objects, observation: rest.observation } : undefined;
   }
 }

@@ -5,7 +5,7 @@ import { Happenings } from '../events/happenings.ts';
 import { issuedNote } from '../events/issued.ts';
 import { EventRecorder, type RecorderOptions } from '../events/recorder.ts';
 import type { Declared } from '../resources/declared.ts';
-import type { Register } from '../resources/resolved-resources.ts';
+import type { ResolvedResources } from '../resources/resolved-resources.ts';
 import { type AnyStatus, find } from './status.ts';
 import { workOf } from './work.ts';
 
@@ -18,7 +18,7 @@ const regardingOf = ({ kind, namespace, name, uid }: Declared): Regarding => ({
 });
 
 /** Tells in Events what happens to our resources. By whoever leads, and for as long as it does. */
-export class Telling {
+export class EventReporter {
   readonly #recorder: EventRecorder;
   readonly #happenings = new Happenings();
   readonly #invalid = new Map<string, string>();
@@ -29,10 +29,10 @@ export class Telling {
   }
 
   /** What a pass over an authority saw and did. */
-  pass(register: Register, id: AuthorityId, outcome: Outcome): void {
-    const authority = find(register, 'Authority', id);
+  pass(resolved: ResolvedResources, id: AuthorityId, outcome: Outcome): void {
+    const authority = find(resolved, 'Authority', id);
     for (const { leaf, ...happening } of this.#happenings.after(id, outcome)) {
-      const about = leaf === undefined ? authority : find(register, 'Leaf', leaf);
+      const about = leaf === undefined ? authority : find(resolved, 'Leaf', leaf);
       if (about !== undefined) this.#recorder.tell(regardingOf(about), happening);
     }
   }
@@ -51,20 +51,20 @@ export class Telling {
   }
 
   /** Somebody had changed what we keep, and it has been put right. */
-  repaired(register: Register, keepers: Iterable<string>, object: ObjectId, manager: string): void {
+  repaired(resolved: ResolvedResources, keepers: Iterable<string>, object: ObjectId, manager: string): void {
     for (const key of keepers) {
       const work = workOf(key);
-      const declared = work.kind === 'resources' ? undefined : find(register, work.kind, work.id);
+      const declared = work.kind === 'resources' ? undefined : find(resolved, work.kind, work.id);
       if (declared !== undefined)
         this.#tell(declared, 'Normal', 'Repaired', 'Write', `${object} was changed by ${manager}; put right`);
     }
   }
 
   /** A certificate, on the resource that it was made for. Canaries are in the log alone: they end within minutes. */
-  issued(register: Register, entry: IssuedEntry): void {
+  issued(resolved: ResolvedResources, entry: IssuedEntry): void {
     if (entry.kind === 'canary') return;
     const { kind, namespace, name } = entry.for;
-    const declared = find(register, kind, `${namespace}/${name}`);
+    const declared = find(resolved, kind, `${namespace}/${name}`);
     if (declared === undefined) return;
     const note = issuedNote(entry);
     const happening = {

@@ -8,7 +8,7 @@ import { OpenShiftProfile } from '../objects/openshift.ts';
 import { PLURALS, type Plural } from '../objects/place.ts';
 import { CustomResources } from '../resources/declarations.ts';
 import type { Pod } from '../workloads/pods.ts';
-import { Population } from '../workloads/workload-cache.ts';
+import { WorkloadCache } from '../workloads/workload-cache.ts';
 import type { OperatorOptions } from './operator-options.ts';
 
 /** What an opened home tells of. */
@@ -56,9 +56,9 @@ export function openHome({
   const onChange = (): void => listener.resourcesChanged();
   const declarations = given ?? new CustomResources({ kube, signal, only: namespaces, onChange });
   const consumersFound = operator.consumersFound ?? given === undefined;
-  const population =
+  const workloadCache =
     given === undefined && consumersFound
-      ? new Population({
+      ? new WorkloadCache({
           kube,
           namespaces,
           signal,
@@ -94,13 +94,13 @@ export function openHome({
     wide: given === undefined ? wide : [],
     namespaces,
     clusterTrustBundles: trustBundleVersion !== undefined,
-    wishOf: compat?.wishOf,
+    injectionOf: compat?.injectionOf,
     clusterProfile: () => openShift.read(),
     takeOver,
     more: compat?.more,
     annotationsOf: (id, record) => compat?.annotationsOf(id, record),
     consumersFound,
-    population,
+    workloadCache,
     nudge: operator.nudge ?? true,
     meters: operator.meters,
     addresses: operator.addresses,

@@ -1,5 +1,5 @@
 import type { Action, Compat, Plan, ProfileAction } from '@handover/core';
-import type { IssuedEntry, Meters, Sight, Vitals } from '@handover/engine';
+import type { IssuedEntry, Meters, Observation, Vitals } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import type { Instant } from '@handover/material';
 import type { Declarations } from '../resources/declarations.ts';
@@ -15,14 +15,14 @@ export type OperatorEvent =
       readonly actions: readonly Action[];
       readonly plan: Plan;
       /** What the plan was made on, private keys included: for whoever shows it, not for a log. */
-      readonly sight: Sight;
+      readonly observation: Observation;
     }
   | {
       readonly kind: 'rested';
       readonly authority: string;
       readonly plan: Plan;
       readonly vitals: Vitals;
-      readonly sight: Sight;
+      readonly observation: Observation;
     }
   | { readonly kind: 'profiled'; readonly profile: string; readonly actions: readonly ProfileAction[] }
   | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }

@@ -1,13 +1,13 @@
 import { setMaxListeners } from 'node:events';
 import { type Plan, plan } from '@handover/core';
-import { type IssuedEntry, idOf, observe, type Sight, throughCache } from '@handover/engine';
+import { type IssuedEntry, idOf, type Observation, observe, throughCache } from '@handover/engine';
 import { type LeaderLease, lead } from '@handover/kube';
 import type { Compatibility } from '../compat/compatibility.ts';
 import type { KubeHome } from '../home/home.ts';
 import type { Held } from '../objects/held.ts';
 import { trustBundleVersion } from '../objects/kinds.ts';
 import { keyOf, type Plural, placeOf } from '../objects/place.ts';
-import { decisive, FIELD_PLURALS, gateOf, type Register } from '../resources/resolved-resources.ts';
+import { decisive, FIELD_PLURALS, gateOf, type ResolvedResources } from '../resources/resolved-resources.ts';
 import type { Pod } from '../workloads/pods.ts';
 import { openHome } from './opening.ts';
 import type { OperatorOptions } from './operator-options.ts';
@@ -79,18 +79,22 @@ export class Operator {
    * about consumers. Nobody is probed, nothing is written.
    */
   async lookAside(): Promise<
-    readonly { readonly authority: string; readonly plan: Plan; readonly sight: Sight }[]
+    readonly { readonly authority: string; readonly plan: Plan; readonly observation: Observation }[]
   > {
     const home = this.#home;
     if (home === undefined || !home.synced) return [];
-    const { catalogue } = await home.register();
+    const { catalogue } = await home.resolved();
     const { kube, namespace } = this.#options;
     const evidence = seenEvidence(kube, namespace, this.#signal);
     const aside = { ...throughCache(home, home.cached), evidence };
     const looks = [];
     for (const authority of catalogue.authorities.keys()) {
-      const sight = await observe(aside, catalogue, authority);
-      looks.push({ authority, sight, plan: plan(sight.seen, sight.duties.policy, sight.now) });
+      const observation = await observe(aside, catalogue, authority);
+      looks.push({
+        authority,
+        observation,
+        plan: plan(observation.seen, observation.responsibilities.policy, observation.now),
+      });
     }
     return looks;
   }
@@ -99,8 +103,8 @@ export class Operator {
     return this.#home;
   }
 
-  get register(): Promise<Register> | undefined {
-    return this.#home?.register();
+  get resolved(): Promise<ResolvedResources> | undefined {
+    return this.#home?.resolved();
   }
 
   /** Runs until the signal. */
@@ -186,7 +190,7 @@ export class Operator {
     resourcesChanged: (): void => this.#resourcesChanged(),
     objectChanged: (plural: Plural, key: string, before: Held | undefined, now: Held | undefined): void => {
       this.#options.onSeen?.();
-      this.#home?.overlay.unlessOurs(plural, key, now?.version, () =>
+      this.#home?.ownWrites.unlessOurs(plural, key, now?.version, () =>
         this.#term?.changed(this.#index?.of(plural, key) ?? [], plural, key),
       );
       // What there is to inject may have changed with it.
@@ -212,13 +216,13 @@ export class Operator {
       const place = placeOf(object);
       const keepers = this.#index?.of(place.plural, keyOf(place)) ?? [];
       void this.#home
-        ?.register()
-        .then((register) => this.#term?.reports.repaired(register, keepers, object, manager));
+        ?.resolved()
+        .then((resolved) => this.#term?.reports.repaired(resolved, keepers, object, manager));
     },
     issued: (entry: IssuedEntry): void => {
       this.#options.on({ kind: 'issued', entry });
-      void this.#home?.register().then(
-        (register) => this.#term?.reports.issued(register, entry),
+      void this.#home?.resolved().then(
+        (resolved) => this.#term?.reports.issued(resolved, entry),
         () => {}, // an Event less; the pass that reads the same resources says why
       );
     },
@@ -226,8 +230,8 @@ export class Operator {
   };
 
   async #platformProfileChanged(): Promise<void> {
-    const register = await this.#home?.register().catch(() => undefined);
-    const profiles = register?.catalogue.tlsProfiles.filter(({ spec }) => spec.type === 'OpenShift') ?? [];
+    const resolved = await this.#home?.resolved().catch(() => undefined);
+    const profiles = resolved?.catalogue.tlsProfiles.filter(({ spec }) => spec.type === 'OpenShift') ?? [];
     this.#term?.add(profiles.map((profile) => workKey('TLSProfile', idOf(profile))));
   }
 
@@ -239,16 +243,18 @@ export class Operator {
     else if (this.#index !== undefined) void this.#reindex(home).catch(() => {});
   }
 
-  async #reindex(home: KubeHome): Promise<{ readonly register: Register; readonly index: WorkIndex }> {
-    const register = await home.register();
+  async #reindex(
+    home: KubeHome,
+  ): Promise<{ readonly resolved: ResolvedResources; readonly index: WorkIndex }> {
+    const resolved = await home.resolved();
     const index = new WorkIndex(
-      register,
+      resolved,
       this.#options.trustNamespace ?? this.#options.namespace,
       // Who hands resources over has given rights to those objects and no others.
       this.#options.declarations === undefined,
     );
     this.#index = index;
-    return { register, index };
+    return { resolved, index };
   }
 
   #begin(home: KubeHome, lease: LeaderLease): void {

@@ -15,9 +15,9 @@ import { leafIdOf } from '../compat/service-ca.ts';
 import { errorsOf, ServiceErrors } from '../compat/service-errors.ts';
 import type { KubeHome } from '../home/home.ts';
 import type { Declared } from '../resources/declared.ts';
-import type { Register } from '../resources/resolved-resources.ts';
+import type { ResolvedResources } from '../resources/resolved-resources.ts';
 import { statusOfBundle } from './bundle-status.ts';
-import { Telling } from './event-reporter.ts';
+import { EventReporter } from './event-reporter.ts';
 import type { OperatorOptions } from './operator-options.ts';
 import { statusOfProfile } from './profile-status.ts';
 import { SeenWriter } from './seen.ts';
@@ -47,7 +47,7 @@ export class Reports {
   /** Resources that somebody handed over have no status to write. */
   readonly #statuses: StatusWriter | undefined;
   readonly #seen: SeenWriter | undefined;
-  readonly #telling: Telling | undefined;
+  readonly #telling: EventReporter | undefined;
   readonly #refusals: Refusals;
   readonly #serviceErrors: ServiceErrors;
   readonly #obstacles = new Map<string, readonly string[]>();
@@ -64,7 +64,7 @@ export class Reports {
     if (operator.declarations === undefined) {
       this.#statuses = new StatusWriter(kube, signal, onError);
       this.#seen = new SeenWriter(kube, namespace, signal, onError);
-      this.#telling = new Telling({ kube, identity, now: () => home.clock.now(), signal, onError });
+      this.#telling = new EventReporter({ kube, identity, now: () => home.clock.now(), signal, onError });
     }
     const onRefusal = (object: string, why: string): void => on({ kind: 'refused', object, why });
     this.#refusals = new Refusals({ kube, identity, signal, onRefusal, onError });
@@ -79,60 +79,61 @@ export class Reports {
     this.#telling?.forget(authority);
   }
 
-  repaired(register: Register, keepers: Iterable<string>, object: string, manager: string): void {
-    this.#telling?.repaired(register, keepers, object, manager);
+  repaired(resolved: ResolvedResources, keepers: Iterable<string>, object: string, manager: string): void {
+    this.#telling?.repaired(resolved, keepers, object, manager);
   }
 
-  issued(register: Register, entry: IssuedEntry): void {
-    this.#telling?.issued(register, entry);
+  issued(resolved: ResolvedResources, entry: IssuedEntry): void {
+    this.#telling?.issued(resolved, entry);
   }
 
   /** What is there to be kept, and what of it nobody can make sense of. */
-  resources(register: Register): void {
+  resources(resolved: ResolvedResources): void {
     const now = this.#home.clock.now();
-    for (const declared of register.declared) {
-      const problem = register.problems.get(declared.uid) ?? orphanhood(register, declared);
+    for (const declared of resolved.declared) {
+      const problem = resolved.problems.get(declared.uid) ?? orphanhood(resolved, declared);
       if (problem !== undefined) this.#statuses?.put(declared, invalidStatus(declared, problem, now));
       this.#telling?.invalid(declared, problem);
     }
-    void this.#refusals.tell(register.refusals, now);
+    void this.#refusals.tell(resolved.refusals, now);
     const { serviceCaAuthority } = this.#operator;
     const services = this.#compat?.services;
-    if (services === undefined || register.catalogue.authorities.has(serviceCaAuthority ?? '')) return;
+    if (services === undefined || resolved.catalogue.authorities.has(serviceCaAuthority ?? '')) return;
     const why = `there is no Authority ${serviceCaAuthority}`;
     const errors = new Map(services.all().map((one) => [leafIdOf(one), why]));
     void this.#serviceErrors.tell(services.all(), errors, now);
   }
 
-  async authority(register: Register, id: string, outcome: Outcome): Promise<void> {
+  async authority(resolved: ResolvedResources, id: string, outcome: Outcome): Promise<void> {
     const { on } = this.#operator;
-    const { sight, plan } = outcome;
+    const { observation, plan } = outcome;
     this.#failures.delete(id);
-    this.#telling?.pass(register, id, outcome);
-    if (plan.actions.length > 0) on({ kind: 'acted', authority: id, actions: plan.actions, plan, sight });
-    else on({ kind: 'rested', authority: id, plan, vitals: vitalsOf(sight, plan), sight });
-    const obstacles = [...obstaclesIn(sight), ...outcome.refused];
+    this.#telling?.pass(resolved, id, outcome);
+    if (plan.actions.length > 0)
+      on({ kind: 'acted', authority: id, actions: plan.actions, plan, observation });
+    else on({ kind: 'rested', authority: id, plan, vitals: vitalsOf(observation, plan), observation });
+    const obstacles = [...obstaclesIn(observation), ...outcome.refused];
     const before = this.#obstacles.get(id) ?? [];
     if (obstacles.join() !== before.join()) on({ kind: 'obstructed', authority: id, obstacles });
     this.#obstacles.set(id, obstacles);
-    await this.#seen?.put(id, sight.seen.consumers, sight.now);
-    const declared = find(register, 'Authority', id);
+    await this.#seen?.put(id, observation.seen.consumers, observation.now);
+    const declared = find(resolved, 'Authority', id);
     // After a write the next pass, which follows at once, sees how things are.
     if (declared === undefined || plan.actions.some((action) => !isElsewhere(action))) return;
-    this.#statuses?.put(declared, statusOfAuthority(declared, sight, plan));
-    for (const [leaf, status] of statusOfLeaves(register, sight)) this.#statuses?.put(leaf, status);
+    this.#statuses?.put(declared, statusOfAuthority(declared, observation, plan));
+    for (const [leaf, status] of statusOfLeaves(resolved, observation)) this.#statuses?.put(leaf, status);
     const services = this.#compat?.services;
     if (services !== undefined && id === this.#operator.serviceCaAuthority)
-      await this.#serviceErrors.tell(services.all(), errorsOf(register, sight), this.#home.clock.now());
-    await this.bundles(register);
+      await this.#serviceErrors.tell(services.all(), errorsOf(resolved, observation), this.#home.clock.now());
+    await this.bundles(resolved);
   }
 
   /** A pass that cannot begin: its owner, or an administrator, has to decide something first. */
-  refused(register: Register, id: string, error: unknown): void {
+  refused(resolved: ResolvedResources, id: string, error: unknown): void {
     if (!(error instanceof HandoverError) || isConflict(error)) return;
     const failures = (this.#failures.get(id) ?? 0) + 1;
     this.#failures.set(id, failures);
-    const declared = find(register, 'Authority', id);
+    const declared = find(resolved, 'Authority', id);
     if (declared === undefined) return;
     const now = this.#home.clock.now();
     if (UNDECIDED.test(error.code))
@@ -142,11 +143,11 @@ export class Reports {
       this.#statuses?.put(declared, failingStatus(declared, error.message, now));
   }
 
-  async bundles(register: Register): Promise<void> {
-    for (const bundle of register.catalogue.trustBundles) {
-      const declared = find(register, 'TrustBundle', bundle.metadata.name);
+  async bundles(resolved: ResolvedResources): Promise<void> {
+    for (const bundle of resolved.catalogue.trustBundles) {
+      const declared = find(resolved, 'TrustBundle', bundle.metadata.name);
       if (declared === undefined) continue;
-      const status = await statusOfBundle(this.#home, register, declared, bundle);
+      const status = await statusOfBundle(this.#home, resolved, declared, bundle);
       this.#statuses?.put(declared, status);
       this.#telling?.bundle(declared, status);
     }
@@ -166,7 +167,7 @@ const MOST_FAILURES = 3;
 const UNDECIDED = /^(STATE|ADOPT)_/;
 
 /** Why nobody will ever take care of a Leaf. */
-const orphanhood = ({ catalogue }: Register, { resource }: Declared): string | undefined => {
+const orphanhood = ({ catalogue }: ResolvedResources, { resource }: Declared): string | undefined => {
   if (resource?.kind !== 'Leaf') return undefined;
   const id = authorityRef(resource.spec.authority, resource.metadata.namespace);
   return catalogue.authorities.has(id)

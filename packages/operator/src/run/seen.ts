@@ -169,9 +169,9 @@ export async function readSeen(
 
 /** Consumers as the operator last saw them, for whoever only looks. API fields are there for everybody to see. */
 export const seenEvidence = (kube: Kube, namespace: string, signal: AbortSignal): EvidenceSource => ({
-  consumers: async (duties) => [
-    ...fieldConsumers(duties),
-    ...((await readSeen(kube, namespace, duties.id, signal)) ?? []).filter(
+  consumers: async (responsibilities) => [
+    ...fieldConsumers(responsibilities),
+    ...((await readSeen(kube, namespace, responsibilities.id, signal)) ?? []).filter(
       ({ reload }) => reload !== 'field',
     ),
   ],

@@ -1,5 +1,5 @@
 import type { Condition, ConsumerSeen, Note, Plan } from '@handover/core';
-import type { Sight } from '@handover/engine';
+import type { Observation } from '@handover/engine';
 import { instant } from '@handover/material';
 import { expect, test } from 'vitest';
 import { declaredOf } from '../resources/declared.ts';
@@ -22,15 +22,17 @@ const consumers = [consumer('Deployment prod/web', true), consumer('Deployment e
 const saidWith = (notes: readonly Note[]): readonly Condition[] => {
   const metadata = { namespace: 'prod', name: 'mesh' };
   // Only what is looked at.
-  const sight = {
+  const observation = {
     now: instant(1_000),
-    duties: { authority: { metadata }, leaves: new Map(), bundles: new Map(), refused: [] },
+    responsibilities: { authority: { metadata }, leaves: new Map(), bundles: new Map(), refused: [] },
     record: undefined,
     seen: { consumers, objects: [] },
-  } as unknown as Sight;
+  } as unknown as Observation;
   const plan: Plan = { phase: 'Stable', actions: [], blockedBy: [], notes, wakeAt: undefined };
   const declared = declaredOf('Authority', { metadata, spec: {} });
-  const { conditions } = statusOfAuthority(declared, sight, plan) as { conditions: readonly Condition[] };
+  const { conditions } = statusOfAuthority(declared, observation, plan) as {
+    conditions: readonly Condition[];
+  };
   return conditions.filter(({ type }) => type !== 'Ready' && type !== 'Blocked');
 };
 

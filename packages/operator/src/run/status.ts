@@ -5,11 +5,11 @@ import type {
   TrustBundleResourceStatus,
 } from '@handover/core';
 import { closeness, type LeafSeen, type Note, type Plan, renewalDueAt } from '@handover/core';
-import { authorityStatus, idOf, type Sight } from '@handover/engine';
+import { authorityStatus, idOf, type Observation } from '@handover/engine';
 import { type Instant, instant } from '@handover/material';
 import { ownNotes } from '../objects/bounds.ts';
 import type { Declared } from '../resources/declared.ts';
-import type { Register } from '../resources/resolved-resources.ts';
+import type { ResolvedResources } from '../resources/resolved-resources.ts';
 
 export type AnyStatus =
   | AuthorityResourceStatus
@@ -104,20 +104,20 @@ export const failingStatus = (declared: Declared, problem: string, now: Instant)
 });
 
 /** What cannot be written now, and why. */
-export const obstaclesIn = ({ seen }: Sight): readonly string[] => obstaclesOf(seen.objects);
+export const obstaclesIn = ({ seen }: Observation): readonly string[] => obstaclesOf(seen.objects);
 
-const obstaclesOf = (objects: Sight['seen']['objects']): readonly string[] =>
+const obstaclesOf = (objects: Observation['seen']['objects']): readonly string[] =>
   objects.flatMap(({ id, obstacle }) => (obstacle === undefined ? [] : [`${id}: ${obstacle}`]));
 
 /** Status of an Authority after a pass over it. */
-export const statusOfAuthority = (declared: Declared, sight: Sight, plan: Plan): AnyStatus => {
-  const { phase, generations, bundleHash, consumers, notReady } = authorityStatus(sight, plan);
+export const statusOfAuthority = (declared: Declared, observation: Observation, plan: Plan): AnyStatus => {
+  const { phase, generations, bundleHash, consumers, notReady } = authorityStatus(observation, plan);
   // What lies elsewhere is reported where it lies: on the Leaf or the TrustBundle.
-  const obstacles = obstaclesOf(sight.seen.objects.filter(({ elsewhere }) => elsewhere !== true));
+  const obstacles = obstaclesOf(observation.seen.objects.filter(({ elsewhere }) => elsewhere !== true));
   const waiting = new Set(plan.blockedBy.map(({ consumer }) => consumer));
   const [first] = plan.blockedBy;
   const ready =
-    sight.record === undefined
+    observation.record === undefined
       ? verdict('Ready', false, 'Starting', 'its first generation is being made')
       : obstacles.length > 0
         ? verdict(
@@ -169,8 +169,8 @@ export const statusOfAuthority = (declared: Declared, sight: Sight, plan: Plan):
     },
     conditions: conditionsOf(
       declared,
-      [ready, blocked, ...contended(obstacles), ...notedIn(ownNotes(plan.notes, sight.seen.consumers))],
-      sight.now,
+      [ready, blocked, ...contended(obstacles), ...notedIn(ownNotes(plan.notes, observation.seen.consumers))],
+      observation.now,
     ),
   };
 };
@@ -187,13 +187,16 @@ const endOf = (held: LeafSeen | undefined, renewAt: number, now: Instant): reado
 };
 
 /** Status of each Leaf of an authority after a pass over it. */
-export const statusOfLeaves = (register: Register, sight: Sight): ReadonlyMap<Declared, AnyStatus> => {
+export const statusOfLeaves = (
+  resolved: ResolvedResources,
+  observation: Observation,
+): ReadonlyMap<Declared, AnyStatus> => {
   const made = new Map<Declared, AnyStatus>();
-  const generations = sight.record?.state.generations ?? [];
-  for (const [object, leaf] of sight.duties.leaves) {
-    const declared = find(register, 'Leaf', idOf(leaf));
+  const generations = observation.record?.state.generations ?? [];
+  for (const [object, leaf] of observation.responsibilities.leaves) {
+    const declared = find(resolved, 'Leaf', idOf(leaf));
     if (declared === undefined) continue;
-    const seen = sight.seen.objects.find(({ id }) => id === object);
+    const seen = observation.seen.objects.find(({ id }) => id === object);
     const held = seen?.leaf;
     const issuer = generations.find(({ anchors }) =>
       anchors.some(({ fingerprint }) => fingerprint === held?.issuer),
@@ -208,9 +211,9 @@ export const statusOfLeaves = (register: Register, sight: Sight): ReadonlyMap<De
           )
         : held === undefined
           ? verdict('Ready', false, 'NotIssuedYet', 'no leaf has been issued yet')
-          : sight.now >= held.notAfter
+          : observation.now >= held.notAfter
             ? verdict('Ready', false, 'Expired', `its leaf ended at ${iso(held.notAfter)}`)
-            : sight.now < held.notBefore
+            : observation.now < held.notBefore
               ? verdict('Ready', false, 'NotYetValid', `its leaf is not valid before ${iso(held.notBefore)}`)
               : verdict(
                   'Ready',
@@ -230,22 +233,26 @@ export const statusOfLeaves = (register: Register, sight: Sight): ReadonlyMap<De
             notAfter: iso(held.notAfter),
             renewAt: iso(instant(Math.round(renewalDueAt(held, leaf.spec.renew.at)))),
           }),
-      conditions: conditionsOf(declared, [ready, ...endOf(held, leaf.spec.renew.at, sight.now)], sight.now),
+      conditions: conditionsOf(
+        declared,
+        [ready, ...endOf(held, leaf.spec.renew.at, observation.now)],
+        observation.now,
+      ),
     });
   }
-  for (const { leaf, why } of sight.duties.refused) {
-    const declared = find(register, 'Leaf', leaf);
+  for (const { leaf, why } of observation.responsibilities.refused) {
+    const declared = find(resolved, 'Leaf', leaf);
     if (declared !== undefined)
       made.set(declared, {
         observedGeneration: declared.generation,
-        conditions: conditionsOf(declared, [verdict('Ready', false, 'Refused', why)], sight.now),
+        conditions: conditionsOf(declared, [verdict('Ready', false, 'Refused', why)], observation.now),
       });
   }
   return made;
 };
 
-export const find = (register: Register, kind: string, id: string): Declared | undefined =>
-  register.declared.find(
+export const find = (resolved: ResolvedResources, kind: string, id: string): Declared | undefined =>
+  resolved.declared.find(
     (declared) =>
       declared.kind === kind &&
       (declared.namespace === undefined ? declared.name : `${declared.namespace}/${declared.name}`) === id,

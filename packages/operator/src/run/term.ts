@@ -18,7 +18,7 @@ import type { Compatibility } from '../compat/compatibility.ts';
 import type { KubeHome } from '../home/home.ts';
 import type { Plural } from '../objects/place.ts';
 import { isSynthetic } from '../resources/injections.ts';
-import type { Register } from '../resources/resolved-resources.ts';
+import type { ResolvedResources } from '../resources/resolved-resources.ts';
 import { Drifts } from './drifts.ts';
 import type { OperatorOptions } from './operator-options.ts';
 import { PlatformKeeper } from './platform.ts';
@@ -32,7 +32,7 @@ export interface TermOptions {
   readonly kube: Kube;
   readonly compat: Compatibility | undefined;
   /** Reads the resources anew. */
-  readonly reindex: () => Promise<{ readonly register: Register; readonly index: WorkIndex }>;
+  readonly reindex: () => Promise<{ readonly resolved: ResolvedResources; readonly index: WorkIndex }>;
   readonly signal: AbortSignal;
 }
 
@@ -153,7 +153,7 @@ export class Term {
   }
 
   async #readResources(): Promise<Passed> {
-    const { register, index } = await this.#options.reindex();
+    const { resolved, index } = await this.#options.reindex();
     const wanted = new Set(index.keys);
     for (const gone of this.#keys) {
       if (wanted.has(gone)) continue;
@@ -162,19 +162,19 @@ export class Term {
     }
     this.#keys = index.keys;
     this.add(wanted);
-    this.reports.resources(register);
+    this.reports.resources(resolved);
     return NOTHING;
   }
 
   async #pass({ kind, id }: { readonly kind: string; readonly id: string }): Promise<Passed> {
     const home = this.#home;
-    const register = await home.register();
-    const { catalogue } = register;
+    const resolved = await home.resolved();
+    const { catalogue } = resolved;
     const cached = throughCache(home, home.cached);
     const resync = after(home.clock.now(), this.#resync * (0.67 + Math.random() * 0.66));
     if (kind === 'TrustBundle') {
       const bundle = catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
-      return bundle === undefined ? NOTHING : this.#keepBundle(cached, register, bundle, resync);
+      return bundle === undefined ? NOTHING : this.#keepBundle(cached, resolved, bundle, resync);
     }
     if (kind === 'TLSProfile') {
       const profile = catalogue.tlsProfiles.find(
@@ -184,33 +184,33 @@ export class Term {
     }
     if (kind === PLATFORM)
       return { again: await this.#platform.keep(cached, toldOfPlatform(catalogue), resync) };
-    if (catalogue.authorities.has(id)) return this.#keepAuthority(register, id, resync);
+    if (catalogue.authorities.has(id)) return this.#keepAuthority(resolved, id, resync);
     // A pass that was under way while it went has told of it once more.
     this.reports.forget(id);
     return NOTHING;
   }
 
-  async #keepAuthority(register: Register, id: string, resync: Instant): Promise<Passed> {
+  async #keepAuthority(resolved: ResolvedResources, id: string, resync: Instant): Promise<Passed> {
     const home = this.#home;
     const work = workKey('Authority', id);
     this.#lookForOneself();
-    const outcome = await reconcile(home.forPass(), register.catalogue, id).catch((error: unknown) => {
-      this.reports.refused(register, id, error);
+    const outcome = await reconcile(home.forPass(), resolved.catalogue, id).catch((error: unknown) => {
+      this.reports.refused(resolved, id, error);
       throw error;
     });
-    const { plan, sight } = outcome;
+    const { plan, observation } = outcome;
     this.#moves(work, plan.phase !== 'Stable');
     this.#tellPods(id, outcome);
-    if (isAtRest(plan)) this.#drifts.authorityRests(work, register, sight);
+    if (isAtRest(plan)) this.#drifts.authorityRests(work, resolved, observation);
     else this.#drifts.moves(work);
-    await this.reports.authority(register, id, outcome);
+    await this.reports.authority(resolved, id, outcome);
     const wishes = [
       outcome.again ?? resync,
       resync,
-      home.shelf.obstacles.nextTry(home.clock.now()) ?? resync,
+      home.store.obstacles.nextTry(home.clock.now()) ?? resync,
     ];
     // Pods and workloads tell by events when they change; only who is asked has to be asked again.
-    const asked = sight.seen.consumers.some(({ instances }) =>
+    const asked = observation.seen.consumers.some(({ instances }) =>
       instances.some(({ proofs }) => proofs.length > 0),
     );
     if (asked && plan.blockedBy.length > 0) wishes.push(after(home.clock.now(), ASK_AGAIN_MS));
@@ -218,23 +218,28 @@ export class Term {
   }
 
   /** Whoever led before may have died between a write and its nudges: without them a kubelet takes a minute or more. */
-  #tellPods(id: string, { plan: { phase, blockedBy }, sight }: Outcome): void {
+  #tellPods(id: string, { plan: { phase, blockedBy }, observation }: Outcome): void {
     if (!this.#looked.has(id) && phase !== 'Stable') this.#untold.add(id);
     this.#looked.add(id);
-    if (blockedBy.length > 0 && this.#untold.delete(id)) this.#home.nudge(sight.stored);
+    if (blockedBy.length > 0 && this.#untold.delete(id)) this.#home.nudge(observation.stored);
   }
 
-  async #keepBundle(cached: Home, register: Register, bundle: TrustBundle, again: Instant): Promise<Passed> {
+  async #keepBundle(
+    cached: Home,
+    resolved: ResolvedResources,
+    bundle: TrustBundle,
+    again: Instant,
+  ): Promise<Passed> {
     const { name } = bundle.metadata;
     if (isSynthetic(bundle)) {
-      await this.#options.compat?.keep(bundle, this.#home, register.catalogue);
-      this.#drifts.bundleRests(workKey('TrustBundle', name), register, name);
+      await this.#options.compat?.keep(bundle, this.#home, resolved.catalogue);
+      this.#drifts.bundleRests(workKey('TrustBundle', name), resolved, name);
       return { again };
     }
     try {
-      await reconcileStaticBundle(cached, register.catalogue, bundle);
+      await reconcileStaticBundle(cached, resolved.catalogue, bundle);
     } finally {
-      await this.reports.bundles(register);
+      await this.reports.bundles(resolved);
     }
     return { again };
   }
@@ -258,7 +263,7 @@ export class Term {
   async #putRight(work: string): Promise<undefined> {
     let right = false;
     try {
-      right = await this.#rightAlone(work, await this.#home.register());
+      right = await this.#rightAlone(work, await this.#home.resolved());
     } catch (error) {
       if (!(error instanceof HandoverError)) throw error;
     } finally {
@@ -267,16 +272,16 @@ export class Term {
     return undefined;
   }
 
-  async #rightAlone(work: string, register: Register): Promise<boolean> {
+  async #rightAlone(work: string, resolved: ResolvedResources): Promise<boolean> {
     const { compat } = this.#options;
-    const drift = this.#drifts.take(work, register);
+    const drift = this.#drifts.take(work, resolved);
     if (drift === undefined) return false;
-    if (drift.sight !== undefined) return repair(this.#home, drift.sight, drift.objects);
-    const bundle = register.catalogue.trustBundles.find(
+    if (drift.observation !== undefined) return repair(this.#home, drift.observation, drift.objects);
+    const bundle = resolved.catalogue.trustBundles.find(
       ({ metadata }) => workKey('TrustBundle', metadata.name) === work,
     );
     if (bundle === undefined || compat === undefined) return false;
-    await compat.keep(bundle, this.#home, register.catalogue, drift.objects);
+    await compat.keep(bundle, this.#home, resolved.catalogue, drift.objects);
     return true;
   }
 

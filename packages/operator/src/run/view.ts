@@ -8,14 +8,14 @@ import { FIELD_MANAGER } from '../objects/record.ts';
 import { CustomResources } from '../resources/declarations.ts';
 import { ownWish } from '../resources/injections.ts';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
-import type { Register } from '../resources/resolved-resources.ts';
+import type { ResolvedResources } from '../resources/resolved-resources.ts';
 import { seenEvidence } from './seen.ts';
 import { withWish } from './wishes.ts';
 
 /** A cluster for somebody who looks and asks, and leaves the work to the operator. */
 export interface View {
   readonly home: Home;
-  register(): Promise<Register>;
+  resolved(): Promise<ResolvedResources>;
   /** Writes on the Authority what is wanted of the operator. */
   ask(
     authority: AuthorityId,
@@ -55,7 +55,7 @@ export async function openView({
     declarations: new CustomResources({ kube, signal, onChange: () => home?.forget() }),
     wide: PLURALS.filter((candidate) => candidate !== 'clustertrustbundles' || version !== undefined),
     clusterTrustBundles: version !== undefined,
-    wishOf: ownWish,
+    injectionOf: ownWish,
     takeOver: false,
     consumersFound: true,
     evidence: seenEvidence(kube, namespace, signal),
@@ -66,10 +66,10 @@ export async function openView({
   await home.ready();
   return {
     home: throughCache(home, home.cached),
-    register: () => home.register(),
+    resolved: () => home.resolved(),
     now: () => home.clock.now(),
     ask: async (authority, wish) => {
-      const { catalogue } = await home.register();
+      const { catalogue } = await home.resolved();
       authorityIn(catalogue, authority);
       if ('rotate' in wish && !ROTATION_ID.test(wish.rotate)) {
         throw new HandoverError(

@@ -11,7 +11,7 @@ import {
   toldOfPlatform,
 } from '@handover/engine';
 import { keyOf, type Place, placeOf } from '../objects/place.ts';
-import { type Register, sourcesOf } from '../resources/resolved-resources.ts';
+import { type ResolvedResources, sourcesOf } from '../resources/resolved-resources.ts';
 
 /** What one pass is about. */
 export type Work =
@@ -98,7 +98,7 @@ export class WorkIndex {
   readonly #gates: ReadonlyMap<string, string>;
 
   /** `platform`: whether facts about it are kept at all. */
-  constructor({ catalogue, gates }: Register, trustNamespace: string, platform: boolean) {
+  constructor({ catalogue, gates }: ResolvedResources, trustNamespace: string, platform: boolean) {
     this.#gates = new Map(gates.map((gate) => [placeKey(gate), gate.part]));
     const { authorities, leaves, trustBundles, tlsProfiles } = catalogue;
     const touches = (place: Pick<Place, 'plural' | 'namespace' | 'name'>, key: string): void => {

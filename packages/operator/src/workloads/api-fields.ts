@@ -1,12 +1,17 @@
-import { type ConsumerFound, type Duties, type EvidenceSource, liesElsewhere } from '@handover/engine';
+import {
+  type ConsumerFound,
+  type EvidenceSource,
+  liesElsewhere,
+  type Responsibilities,
+} from '@handover/engine';
 import { isField, placeOf } from '../objects/place.ts';
 
 /**
  * Every caBundle field that is kept, as a verifier of its own: the API server reads it. A ClusterTrustBundle counts as
  * written in the same way; pods that mount it are consumers by themselves.
  */
-export const fieldConsumers = (duties: Duties): readonly ConsumerFound[] =>
-  [...duties.bundles.keys()].flatMap((id) => {
+export const fieldConsumers = (responsibilities: Responsibilities): readonly ConsumerFound[] =>
+  [...responsibilities.bundles.keys()].flatMap((id) => {
     const place = placeOf(id);
     if (!isField(place) && place.plural !== 'clustertrustbundles') return [];
     return [
@@ -28,8 +33,8 @@ export const fieldConsumers = (duties: Duties): readonly ConsumerFound[] =>
  * Readers that no pod shows: an ingress controller that takes the Secret from the API, a program outside the cluster. The owner
  * says on the Leaf how they pick changes up, or that there are none.
  */
-export const wordOfOwners = (duties: Duties): readonly ConsumerFound[] =>
-  [...duties.leaves].flatMap(([id, { metadata }]) => {
+export const wordOfOwners = (responsibilities: Responsibilities): readonly ConsumerFound[] =>
+  [...responsibilities.leaves].flatMap(([id, { metadata }]) => {
     const hot = metadata.annotations['handover.dev/reload'] === 'hot';
     if (!hot && metadata.annotations['handover.dev/used-by'] !== 'nobody') return [];
     return [
@@ -37,7 +42,7 @@ export const wordOfOwners = (duties: Duties): readonly ConsumerFound[] =>
         id: `whoever reads ${id}`,
         reload: 'hot' as const,
         ownersWord: true,
-        blocks: !liesElsewhere(id, duties),
+        blocks: !liesElsewhere(id, responsibilities),
         presents: [id],
         verifies: [id],
         stripsCross: false,

@@ -4,9 +4,9 @@ import type {
   AuthorityId,
   AuthorityRecord,
   ConsumerFound,
-  Duties,
   EvidenceSource,
   ObjectId,
+  Responsibilities,
 } from '@handover/engine';
 import type { Instant } from '@handover/material';
 import { placeOf } from '../objects/place.ts';
@@ -16,7 +16,7 @@ import { type ReloaderObject, reloaderRestarts } from './reloader.ts';
 import type { Showing } from './showing.ts';
 import { stampIn } from './stamps.ts';
 import { ROLLABLE, type Rollable, type Workload } from './workload.ts';
-import type { Maker, Residents } from './workload-cache.ts';
+import type { ControllerOwner, Workloads } from './workload-cache.ts';
 
 /** What a pod reads of one authority. */
 interface Use {
@@ -31,15 +31,15 @@ type Managed = ReadonlyMap<
   readonly { readonly id: ObjectId; readonly part: string; readonly leaf: boolean }[]
 >;
 
-const managedBy = (duties: Duties, issued: readonly ObjectId[]): Managed => {
+const managedBy = (responsibilities: Responsibilities, issued: readonly ObjectId[]): Managed => {
   const found = new Map<string, { id: ObjectId; part: string; leaf: boolean }[]>();
   const add = (id: ObjectId, leaf: boolean): void => {
     const { plural, namespace = '', name, part } = placeOf(id);
     const key = `${plural} ${namespace}/${name}`;
     found.set(key, [...(found.get(key) ?? []), { id, part, leaf }]);
   };
-  for (const id of new Set([...duties.leaves.keys(), ...issued])) add(id, true);
-  for (const id of duties.bundles.keys()) add(id, false);
+  for (const id of new Set([...responsibilities.leaves.keys(), ...issued])) add(id, true);
+  for (const id of responsibilities.bundles.keys()) add(id, false);
   return found;
 };
 
@@ -101,7 +101,7 @@ export interface ReloaderCompat {
 }
 
 export interface PodConsumerOptions {
-  readonly population: Residents;
+  readonly workloadCache: Workloads;
   readonly showing: Showing;
   /** Pods past the cache; undefined: those that the cache has. */
   readonly fresh: boolean;
@@ -123,22 +123,22 @@ export class PodConsumers implements EvidenceSource {
   }
 
   async consumers(
-    duties: Duties,
+    responsibilities: Responsibilities,
     record: AuthorityRecord | undefined,
     now: Instant,
     orphans: readonly ObjectId[],
   ): Promise<readonly ConsumerFound[]> {
-    const { population } = this.#options;
-    const managed = managedBy(duties, orphans);
+    const { workloadCache } = this.#options;
+    const managed = managedBy(responsibilities, orphans);
     const groups = new Map<
       string,
-      { readonly maker: Maker; readonly namespace: string; readonly pods: (readonly [Pod, Use])[] }
+      { readonly maker: ControllerOwner; readonly namespace: string; readonly pods: (readonly [Pod, Use])[] }
     >();
-    for (const pod of await this.#pods(duties)) {
+    for (const pod of await this.#pods(responsibilities)) {
       if (pod.ended) continue;
       const use = useOf(pod, managed);
       if (use === undefined) continue;
-      const maker = population.makerOf(pod);
+      const maker = workloadCache.makerOf(pod);
       const id = `${maker.kind} ${pod.namespace}/${maker.name}`;
       const group = groups.get(id) ?? { maker, namespace: pod.namespace, pods: [] };
       group.pods.push([pod, use]);
@@ -146,46 +146,49 @@ export class PodConsumers implements EvidenceSource {
     }
     return Promise.all(
       [...groups].map(([id, { maker, namespace, pods }]) =>
-        this.#consumer(id, maker, namespace, pods, duties, record, now),
+        this.#consumer(id, maker, namespace, pods, responsibilities, record, now),
       ),
     );
   }
 
-  async #pods(duties: Duties): Promise<readonly Pod[]> {
-    const { population, fresh } = this.#options;
-    if (!fresh) return population.pods();
+  async #pods(responsibilities: Responsibilities): Promise<readonly Pod[]> {
+    const { workloadCache, fresh } = this.#options;
+    if (!fresh) return workloadCache.pods();
     // Only its own namespace can hold an authority up.
-    const own = duties.authority.metadata.namespace;
-    const seen = await population.freshPods(own);
-    return [...seen, ...population.pods().filter(({ namespace }) => namespace !== own)];
+    const own = responsibilities.authority.metadata.namespace;
+    const seen = await workloadCache.freshPods(own);
+    return [...seen, ...workloadCache.pods().filter(({ namespace }) => namespace !== own)];
   }
 
   async #consumer(
     id: string,
-    maker: Maker,
+    maker: ControllerOwner,
     namespace: string,
     pods: readonly (readonly [Pod, Use])[],
-    duties: Duties,
+    responsibilities: Responsibilities,
     record: AuthorityRecord | undefined,
     now: Instant,
   ): Promise<ConsumerFound> {
-    const { population, showing, obstacle, isUnderWay, wordOf } = this.#options;
+    const { workloadCache, showing, obstacle, isUnderWay, wordOf } = this.#options;
     const kind = ROLLABLE.find((candidate): candidate is Rollable => candidate === maker.kind);
-    const workload = kind === undefined ? undefined : population.workload(kind, namespace, maker.name);
+    const workload = kind === undefined ? undefined : workloadCache.workload(kind, namespace, maker.name);
     const byReloader = await this.#restartedByReloader(pods, workload);
     const reload = reloadOf(pods, workload, byReloader, wordOf);
-    const blocks = namespace === duties.authority.metadata.namespace;
+    const blocks = namespace === responsibilities.authority.metadata.namespace;
     const patience = blocks ? OWN_MS : FOREIGN_MS;
     const seen = await Promise.all(
       pods.map(async ([pod]) => ({
         pod,
-        shown: record === undefined ? undefined : await showing.of(pod, duties.id, record, now, patience),
+        shown:
+          record === undefined
+            ? undefined
+            : await showing.of(pod, responsibilities.id, record, now, patience),
       })),
     );
     const refused = seen.find(({ shown }) => shown?.refused !== undefined);
     const why =
       workload?.obstacle ?? obstacle(id) ?? (byReloader ? this.#otherOwner(pods, workload) : undefined);
-    const failing = workload === undefined ? undefined : population.progress.failing(workload);
+    const failing = workload === undefined ? undefined : workloadCache.progress.failing(workload);
     return {
       id,
       reload,
@@ -197,12 +200,12 @@ export class PodConsumers implements EvidenceSource {
       // What a pod of another namespace serves must not make this authority wait.
       stripsCross: blocks && seen.some(({ shown }) => shown?.stripsCross === true),
       ...(refused === undefined ? {} : { silence: `pod ${refused.pod.name}: ${refused.shown?.refused}` }),
-      instances: seen.map(({ pod, shown }) => instanceOf(pod, duties.id, shown?.proofs ?? [])),
+      instances: seen.map(({ pod, shown }) => instanceOf(pod, responsibilities.id, shown?.proofs ?? [])),
       workload:
         workload === undefined
           ? undefined
           : {
-              stamp: stampIn(workload.annotations[TRUST_HASH], duties.id),
+              stamp: stampIn(workload.annotations[TRUST_HASH], responsibilities.id),
               rolling: workload.rolling || isUnderWay(id, workload.version),
               ...(why === undefined ? {} : { obstacle: why }),
               ...(failing === undefined ? {} : { failing }),
@@ -232,9 +235,9 @@ export class PodConsumers implements EvidenceSource {
 
   /** One owner: what Reloader restarts we leave to it, unless our own annotation says otherwise. */
   #otherOwner(pods: readonly (readonly [Pod, Use])[], workload: Workload | undefined): string | undefined {
-    const { population, reloader } = this.#options;
+    const { workloadCache, reloader } = this.#options;
     const namespaces = pods.map(([{ namespace }]) => namespace);
-    const running = population.reloader([...namespaces, ...(reloader?.trusted ?? [])]);
+    const running = workloadCache.reloader([...namespaces, ...(reloader?.trusted ?? [])]);
     const said =
       workload?.words[RELOAD] ?? pods.find(([{ annotations }]) => annotations[RELOAD] !== undefined);
     const takenOver = reloader?.takeOver === true || workload?.words[TAKE_OVER] === 'true';

@@ -1,5 +1,5 @@
 import { parseResources } from '@handover/core';
-import { catalogueOf, type Duties, type Whereabouts } from '@handover/engine';
+import { catalogueOf, type Responsibilities, type Whereabouts } from '@handover/engine';
 import { connect, type Kube, type KubeObject, namespaces, pods, services } from '@handover/kube';
 import { FakeApiServer } from '@handover/kube/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -70,7 +70,7 @@ const locate = async (consumer: object, networks: readonly string[] = []): Promi
   const [declared] = authority.spec.consumers;
   if (declared === undefined) throw new Error('no consumer');
   const addresses = new Addresses(networks);
-  return podsOnly({ kube, addresses, signal: end.signal })({ authority } as Duties)(declared);
+  return podsOnly({ kube, addresses, signal: end.signal })({ authority } as Responsibilities)(declared);
 };
 const probe = (address: string) => ({ probe: { address } });
 const status = (url: string) => ({ status: { url } });

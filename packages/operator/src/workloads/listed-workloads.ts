@@ -4,7 +4,7 @@ import { keyOf, type Place } from '../objects/place.ts';
 import { type Pod, podOf } from './pods.ts';
 import { Progress } from './progress.ts';
 import { ROLLABLE, type Rollable, type Workload, workloadOf } from './workload.ts';
-import { type Maker, type Residents, WORKLOAD_KINDS } from './workload-cache.ts';
+import { type ControllerOwner, WORKLOAD_KINDS, type Workloads } from './workload-cache.ts';
 
 export interface ListedOptions {
   readonly kube: Kube;
@@ -18,11 +18,11 @@ export interface ListedOptions {
  * Live pods and what makes them, asked for at each look and not followed: for whoever is gone in a moment, with the right to list
  * pods and to get what makes those of interest.
  */
-export class ListedPopulation implements Residents {
+export class ListedWorkloads implements Workloads {
   readonly #options: ListedOptions;
   readonly #read: ReadonlySet<string>;
   #pods: readonly Pod[] = [];
-  #makers: ReadonlyMap<string, Maker> = new Map();
+  #makers: ReadonlyMap<string, ControllerOwner> = new Map();
   #workloads: ReadonlyMap<string, Workload> = new Map();
   readonly ready = Promise.resolve();
   readonly progress = new Progress(() => performance.now());
@@ -60,7 +60,7 @@ export class ListedPopulation implements Residents {
   }
 
   /** What stands behind each ReplicaSet. */
-  async #makersOf(pods: readonly Pod[]): Promise<ReadonlyMap<string, Maker>> {
+  async #makersOf(pods: readonly Pod[]): Promise<ReadonlyMap<string, ControllerOwner>> {
     const sets = pods.flatMap(({ namespace, owner }) =>
       owner?.kind === 'ReplicaSet' ? [{ namespace, name: owner.name }] : [],
     );
@@ -115,7 +115,7 @@ export class ListedPopulation implements Residents {
   }
 
   /** Deployment, StatefulSet … behind a pod, or the pod itself. */
-  makerOf({ namespace, name, owner }: Pod): Maker {
+  makerOf({ namespace, name, owner }: Pod): ControllerOwner {
     if (owner === undefined) return { kind: 'Pod', name };
     if (owner.kind !== 'ReplicaSet') return owner;
     return this.#makers.get(keyOf({ namespace, name: owner.name })) ?? owner;

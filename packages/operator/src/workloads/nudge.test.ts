@@ -4,7 +4,7 @@ import { HandoverError } from '@handover/material';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Nudges } from './nudge.ts';
 import { type Pod, podOf } from './pods.ts';
-import type { Residents } from './workload-cache.ts';
+import type { Workloads } from './workload-cache.ts';
 
 let server: FakeApiServer;
 let end: AbortController;
@@ -53,7 +53,7 @@ test('without the lease nobody is nudged, nobody is told of a failure, and nothi
       return term;
     },
   };
-  const residents = { pods: () => seen } as unknown as Residents;
+  const residents = { pods: () => seen } as unknown as Workloads;
   const nudges = new Nudges(kube.fenced(fence), residents, end.signal, (error) => errors.push(error));
   nudges.written(place, 'a');
   await vi.waitFor(() => expect(asked).toBe(1), PATIENT);

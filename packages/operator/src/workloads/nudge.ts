@@ -5,7 +5,7 @@ import { HandoverError } from '@handover/material';
 import type { Place } from '../objects/place.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import type { Pod } from './pods.ts';
-import type { Residents } from './workload-cache.ts';
+import type { Workloads } from './workload-cache.ts';
 
 const EVERY_MS = 25;
 /** After failures in a row in one namespace: an API server that has just started refuses what it allows a second later. */
@@ -36,7 +36,7 @@ interface Due {
  */
 export class Nudges {
   readonly #kube: Kube;
-  readonly #population: Residents;
+  readonly #workloadCache: Workloads;
   readonly #signal: AbortSignal;
   readonly #onError: (error: unknown) => void;
   readonly #due = new Map<string, Due>();
@@ -44,9 +44,9 @@ export class Nudges {
   readonly #paused = new Map<string, Paused>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(kube: Kube, population: Residents, signal: AbortSignal, onError: (error: unknown) => void) {
+  constructor(kube: Kube, workloadCache: Workloads, signal: AbortSignal, onError: (error: unknown) => void) {
     this.#kube = kube;
-    this.#population = population;
+    this.#workloadCache = workloadCache;
     this.#signal = signal;
     this.#onError = onError;
     signal.addEventListener('abort', () => clearTimeout(this.#timer), { once: true });
@@ -54,7 +54,7 @@ export class Nudges {
 
   /** Something in `place` was written. */
   written(place: Place, digest: string): void {
-    for (const pod of this.#population.pods()) {
+    for (const pod of this.#workloadCache.pods()) {
       if (pod.mirror || pod.ended || !pod.running) continue;
       if (place.namespace !== undefined && pod.namespace !== place.namespace) continue;
       const reads = pod.references.some(

@@ -4,7 +4,7 @@ import { instant } from '@handover/material';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { KubeRollouts } from './rollouts.ts';
 import { workloadOf } from './workload.ts';
-import type { Population } from './workload-cache.ts';
+import type { WorkloadCache } from './workload-cache.ts';
 
 let server: FakeApiServer;
 let end: AbortController;
@@ -24,8 +24,8 @@ beforeEach(async () => {
   version = made.metadata.resourceVersion ?? '';
   // What a watch that is behind still shows.
   const behind = workloadOf('Deployment', made);
-  const population = { workload: () => behind } as unknown as Population;
-  rollouts = new KubeRollouts(kube, population, () => instant(Date.UTC(2030, 0, 1)), end.signal);
+  const workloadCache = { workload: () => behind } as unknown as WorkloadCache;
+  rollouts = new KubeRollouts(kube, workloadCache, () => instant(Date.UTC(2030, 0, 1)), end.signal);
 });
 afterEach(async () => {
   end.abort();

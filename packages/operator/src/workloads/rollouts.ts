@@ -7,23 +7,23 @@ import { Obstacles } from '../objects/obstacles.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import { withStamp } from './stamps.ts';
 import { ROLLABLE, type Workload } from './workload.ts';
-import { type Residents, WORKLOAD_KINDS } from './workload-cache.ts';
+import { WORKLOAD_KINDS, type Workloads } from './workload-cache.ts';
 
 const LOST: ReadonlySet<string> = new Set(['KUBE_CONFLICT', 'KUBE_NOT_FOUND']);
 
 /** Rolls restart-only workloads by a stamp on their pod template, as `kubectl rollout restart` does. */
 export class KubeRollouts implements Rollouts {
   readonly #kube: Kube;
-  readonly #population: Residents;
+  readonly #workloadCache: Workloads;
   readonly #now: () => Instant;
   readonly #signal: AbortSignal;
   readonly obstacles = new Obstacles();
   /** Versions that were stamped, until the watch shows what became of them. */
   readonly #stamped = new Map<string, string>();
 
-  constructor(kube: Kube, population: Residents, now: () => Instant, signal: AbortSignal) {
+  constructor(kube: Kube, workloadCache: Workloads, now: () => Instant, signal: AbortSignal) {
     this.#kube = kube;
-    this.#population = population;
+    this.#workloadCache = workloadCache;
     this.#now = now;
     this.#signal = signal;
   }
@@ -54,7 +54,7 @@ export class KubeRollouts implements Rollouts {
     const [kindName = '', path = ''] = consumer.split(' ');
     const [namespace = '', name = ''] = path.split('/');
     const kind = ROLLABLE.find((candidate) => candidate === kindName);
-    const workload = kind === undefined ? undefined : this.#population.workload(kind, namespace, name);
+    const workload = kind === undefined ? undefined : this.#workloadCache.workload(kind, namespace, name);
     if (kind === undefined || workload?.version !== expect) throw changed(consumer);
     const annotations = {
       ...stamps(workload),

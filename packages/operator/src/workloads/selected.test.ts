@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { type Pod, podOf } from './pods.ts';
 import { selectedBy } from './selected.ts';
 import { workloadOf } from './workload.ts';
-import type { Population } from './workload-cache.ts';
+import type { WorkloadCache } from './workload-cache.ts';
 
 const profile = (name: string, workloadSelector?: object): TlsProfile =>
   parseResource(
@@ -42,12 +42,15 @@ const pod = (name: string, owner: string, mount: object): Pod => {
   return found;
 };
 
-const town = (workloads: readonly ReturnType<typeof deployment>[], pods: readonly Pod[] = []): Population =>
+const town = (
+  workloads: readonly ReturnType<typeof deployment>[],
+  pods: readonly Pod[] = [],
+): WorkloadCache =>
   ({
     workloadsIn: (namespace: string) => workloads.filter((workload) => workload.namespace === namespace),
     pods: () => pods,
     makerOf: ({ owner, name }: Pod) => owner ?? { kind: 'Pod', name },
-  }) as unknown as Population;
+  }) as unknown as WorkloadCache;
 const named = (all: readonly { readonly id: string }[]) => all.map(({ id }) => id);
 const free = () => undefined;
 

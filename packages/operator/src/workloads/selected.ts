@@ -4,7 +4,7 @@ import { idOf, profileObjectOf, selects } from '@handover/engine';
 import { placeOf } from '../objects/place.ts';
 import type { Pod } from './pods.ts';
 import type { Workload } from './workload.ts';
-import type { Residents } from './workload-cache.ts';
+import type { Workloads } from './workload-cache.ts';
 
 export type SelectedWorkload = ProfileWorkload & { readonly version: string };
 
@@ -30,16 +30,16 @@ const reloadOf = (workload: Workload, pods: readonly Pod[], configMap: string): 
 export const selectedBy = (
   profile: TlsProfile,
   oldestFirst: readonly TlsProfile[],
-  population: Residents,
+  workloadCache: Workloads,
   obstacle: (consumer: string) => string | undefined,
 ): readonly SelectedWorkload[] => {
   const { namespace } = profile.metadata;
-  const selected = population.workloadsIn(namespace).filter((workload) => isSelected(profile, workload));
+  const selected = workloadCache.workloadsIn(namespace).filter((workload) => isSelected(profile, workload));
   if (selected.length === 0) return [];
   const pods = new Map<string, Pod[]>();
-  for (const pod of population.pods()) {
+  for (const pod of workloadCache.pods()) {
     if (pod.namespace !== namespace || pod.ended) continue;
-    const maker = population.makerOf(pod);
+    const maker = workloadCache.makerOf(pod);
     const id = `${maker.kind} ${namespace}/${maker.name}`;
     pods.set(id, [...(pods.get(id) ?? []), pod]);
   }

@@ -21,18 +21,18 @@ export const WORKLOAD_KINDS: Readonly<Record<Rollable, Kind>> = {
 };
 
 /** What makes pods, as far as it can be told. */
-export interface Maker {
+export interface ControllerOwner {
   readonly kind: string;
   readonly name: string;
 }
 
 /** Pods and what makes them, however they came to be known. */
-export type Residents = Pick<
-  Population,
+export type Workloads = Pick<
+  WorkloadCache,
   'ready' | 'pods' | 'freshPods' | 'workload' | 'workloadsIn' | 'makerOf' | 'progress' | 'reloader'
 >;
 
-export interface PopulationOptions {
+export interface WorkloadCacheOptions {
   readonly kube: Kube;
   /** Namespaces to watch; undefined: the whole cluster. */
   readonly namespaces?: readonly string[] | undefined;
@@ -42,14 +42,14 @@ export interface PopulationOptions {
 }
 
 /** Live pods and what makes them, followed by watches. */
-export class Population {
-  readonly #options: PopulationOptions;
+export class WorkloadCache {
+  readonly #options: WorkloadCacheOptions;
   readonly #pods: readonly Informer<KubeObject, Pod>[];
   readonly #workloads: ReadonlyMap<Rollable, readonly Informer<KubeObject, Workload>[]>;
-  readonly #replicaSets: readonly Informer<KubeObject, Maker>[];
+  readonly #replicaSets: readonly Informer<KubeObject, ControllerOwner>[];
   readonly progress = new Progress(() => performance.now());
 
-  constructor(options: PopulationOptions) {
+  constructor(options: WorkloadCacheOptions) {
     this.#options = options;
     const { onPod, onWorkload } = options;
     this.#pods = this.#watch(
@@ -143,7 +143,7 @@ export class Population {
   }
 
   /** Deployment, StatefulSet … behind a pod, or the pod itself. */
-  makerOf({ namespace, name, owner }: Pod): Maker {
+  makerOf({ namespace, name, owner }: Pod): ControllerOwner {
     if (owner === undefined) return { kind: 'Pod', name };
     if (owner.kind !== 'ReplicaSet') return owner;
     for (const informer of this.#replicaSets) {

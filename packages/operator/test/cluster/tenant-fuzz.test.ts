@@ -24,12 +24,12 @@ const isElsewhere = (what: string): boolean => what.includes(`${EVIL}/`);
 const standing = async (kube: Kube, ids: readonly string[]): Promise<Readonly<Record<string, unknown>>> => {
   const end = new AbortController();
   try {
-    const { home, register } = await openView({ kube, namespace: OPERATOR_NAMESPACE, signal: end.signal });
-    const { catalogue } = await register();
+    const { home, resolved } = await openView({ kube, namespace: OPERATOR_NAMESPACE, signal: end.signal });
+    const { catalogue } = await resolved();
     const found: Record<string, unknown> = {};
     for (const id of ids) {
-      const { seen, duties, now } = await observe(home, catalogue, id);
-      const { phase, actions, blockedBy, notes } = plan(seen, duties.policy, now);
+      const { seen, responsibilities, now } = await observe(home, catalogue, id);
+      const { phase, actions, blockedBy, notes } = plan(seen, responsibilities.policy, now);
       const [namespace = '', name = ''] = id.split('/');
       const bundle = await kube.get(configMaps, { namespace, name: `${name}-trust` });
       found[id] = {

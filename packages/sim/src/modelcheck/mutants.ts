@@ -12,7 +12,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'gate 1 is always open',
     file: 'gates.js',
-    from: 'if (blockers.length === 0 || mood.late)',
+    from: 'if (blockers.length === 0 || mode.late)',
     to: 'if (blockers.length >= 0)',
     worlds: ['adoption of a CA without its key'],
   },
@@ -40,22 +40,22 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a Leaf without known consumers may be retired at once',
     file: 'gates.js',
-    from: 'if (presented.has(object) || oldLeavesGone(world, object, current) !== undefined)',
+    from: 'if (presented.has(object) || oldLeavesGone(context, object, current) !== undefined)',
     to: 'if (true)',
     worlds: ['a presenter that nobody knows'],
   },
   {
     name: 'a Secret whose Leaf is gone does not count',
     file: 'gates.js',
-    from: 'serves(world, consumer, object, current));\n    const presented',
-    to: 'policy.leaves.some((leaf) => leaf.object === object) ? serves(world, consumer, object, current) : { ok: true });\n    const presented',
+    from: 'serves(context, consumer, object, current));\n    const presented',
+    to: 'policy.leaves.some((leaf) => leaf.object === object) ? serves(context, consumer, object, current) : { ok: true });\n    const presented',
     worlds: ['a Leaf goes while it is mounted'],
   },
   {
     name: 'Proceed opens gate 2 while an old leaf lives',
     file: 'gates.js',
-    from: 'const presenters = outOfUse(world, seen, current);',
-    to: "if (mood.impatient && world.policy.onBlocked === 'Proceed') return []; const presenters = outOfUse(world, seen, current);",
+    from: 'const presenters = outOfUse(context, seen, current);',
+    to: "if (mode.impatient && context.policy.onBlocked === 'Proceed') return []; const presenters = outOfUse(context, seen, current);",
     worlds: ['somebody who never confirms, and Proceed'],
   },
   {
@@ -68,7 +68,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'Instant although X cannot help',
     file: 'plan.js',
-    from: "policy.strategy === 'Instant' && mood.strict === undefined && may",
+    from: "policy.strategy === 'Instant' && mode.strict === undefined && may",
     to: "policy.strategy === 'Instant' && may",
     worlds: ['a presenter that strips the cross-certificate, instant'],
   },
@@ -89,8 +89,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'retirement before leaves are written',
     file: 'plan.js',
-    from: 'const { writes, notes: writeNotes } = writesFor(world);',
-    to: "const { writes: all, notes: writeNotes } = writesFor(world); const writes = withRole(state, 'previous') === undefined ? all : [];",
+    from: 'const { writes, notes: writeNotes } = writesFor(context);',
+    to: "const { writes: all, notes: writeNotes } = writesFor(context); const writes = withRole(state, 'previous') === undefined ? all : [];",
     worlds: [
       'two controllers and a Leaf that appears',
       'a Leaf and a consumer appear',
@@ -101,7 +101,7 @@ export const mutants: readonly Mutant[] = [
     name: 'mint while a previous generation is there',
     file: 'next-step.js',
     from: "const previous = withRole(state, 'previous');\n    if (previous !== undefined) {",
-    to: "const previous = withRole(state, 'previous');\n    if (previous !== undefined && rotationDue(world, seen, current) === undefined) {",
+    to: "const previous = withRole(state, 'previous');\n    if (previous !== undefined && rotationDue(context, seen, current) === undefined) {",
     worlds: ['two rotations back to back'],
   },
   {
@@ -170,7 +170,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'settle counts at gate 2 without the owner’s word',
     file: 'evidence.js',
-    from: '(admits.settled || wordCounts(world, consumer))',
+    from: '(admits.settled || wordCounts(context, consumer))',
     to: 'true',
     worlds: ['somebody unknown who never confirms'],
   },
@@ -198,7 +198,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a pod created right after a write counts as restarted',
     file: 'evidence.js',
-    from: 'world.clock.cameAfter(instance.createdAt, write, world.policy.cacheLag)',
+    from: 'context.clock.cameAfter(instance.createdAt, write, context.policy.cacheLag)',
     to: 'instance.createdAt >= write',
     worlds: ['stale kubelet caches and draining pods'],
   },
@@ -226,7 +226,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'an old leaf counts as expired before its end',
     file: 'evidence.js',
-    from: 'return world.clock.reached(end + EXPIRY_GRACE) ?',
+    from: 'return context.clock.reached(end + EXPIRY_GRACE) ?',
     to: 'return true ?',
     worlds: ['a presenter that nobody knows'],
   },
@@ -282,8 +282,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a distrust waits for what lies elsewhere',
     file: 'gates.js',
-    from: 'const { world, seen } = ownPart(all, view);',
-    to: 'const { world, seen } = { world: all, seen: view };',
+    from: 'const { context, seen } = ownPart(all, view);',
+    to: 'const { context, seen } = { context: all, seen: view };',
     worlds: ['a hostile neighbour, and distrust'],
   },
   {
