@@ -21,7 +21,7 @@ beforeAll(build, 120_000);
 
 const API = 'apiVersion: handover.dev/v1alpha1';
 const authority = (name: string, consumers = '[]') =>
-  `${API}\nkind: Authority\nmetadata: {name: ${name}}\nspec: {rotation: {settle: 0s}, consumers: ${consumers}}\n`;
+  `${API}\nkind: Authority\nmetadata: {name: ${name}}\nspec: {rotation: {reloadWithin: 0s}, consumers: ${consumers}}\n`;
 const leaf = (name: string, more = '') =>
   `${API}\nkind: Leaf\nmetadata: {name: ${name}}\nspec: {authority: ${name}, dnsNames: [localhost]${more}}\n`;
 

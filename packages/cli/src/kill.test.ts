@@ -32,7 +32,7 @@ const isAccepted = (): boolean => {
 };
 
 test('a run that is killed again and again goes on where it was: nothing rotated twice, every pair accepted', async () => {
-  writeFileSync(join(dir, 'handover.yaml'), STARTING_POINT.replace('settle: 3m', 'settle: 0s'));
+  writeFileSync(join(dir, 'handover.yaml'), STARTING_POINT.replace('reloadWithin: 3m', 'reloadWithin: 0s'));
   const home = new DirectoryHome(dir);
   const ROUNDS = 5;
   let seed = 7;

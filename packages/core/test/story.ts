@@ -38,7 +38,7 @@ export class Story {
     lifetime: LIFETIME,
     rotate: { at: 0.8 },
     strategy: 'Phased',
-    settle: duration(180_000),
+    reloadWithin: duration(180_000),
     onBlocked: 'Wait',
     patience: duration(day),
     paused: false,

@@ -48,7 +48,7 @@ export class Fleet {
         apiVersion,
         kind: 'Authority',
         metadata: metadata('mesh'),
-        spec: { lifetime: '1y', rotation: { settle: '1h' } },
+        spec: { lifetime: '1y', rotation: { reloadWithin: '1h' } },
       },
       ...this.names.map((name) => ({
         apiVersion,
@@ -66,7 +66,7 @@ export class Fleet {
   readonly home: Home = {
     objects: this.objects,
     authorities: this.authorities,
-    requests: { pending: async () => ({ rotate: this.rotate, distrust: [] }), settle: async () => {} },
+    requests: { pending: async () => ({ rotate: this.rotate, distrust: [] }), done: async () => {} },
     evidence: { consumers: async () => this.names.map((name) => this.#consumer(name)) },
     reloads: undefined,
     clock: { now: () => this.now, steadySince: () => undefined },

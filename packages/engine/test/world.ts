@@ -21,7 +21,7 @@ export const MESH = `
 apiVersion: handover.dev/v1alpha1
 kind: Authority
 metadata: {name: mesh}
-spec: {lifetime: 1y, rotation: {settle: 20s}}
+spec: {lifetime: 1y, rotation: {reloadWithin: 20s}}
 ---
 apiVersion: handover.dev/v1alpha1
 kind: Leaf
@@ -46,7 +46,7 @@ export class World {
     authorities: this.authorities,
     requests: {
       pending: async () => ({ rotate: this.rotate, distrust: this.distrust }),
-      settle: async () => {},
+      done: async () => {},
     },
     evidence: { consumers: async () => [] },
     reloads: undefined,

@@ -67,7 +67,7 @@ async function furnish(kube, cluster) {
   });
   await kube.create(
     RESOURCE_KINDS.Authority,
-    ours('Authority', 'mesh', { rotation: { settle: '5s' } }, 'default'),
+    ours('Authority', 'mesh', { rotation: { reloadWithin: '5s' } }, 'default'),
     { namespace: 'default' },
   );
   await all(LEAVES, (index) => {

@@ -50,8 +50,8 @@ const sampled = (): Samples => {
 /** `adopts`: fingerprints of the CAs that it takes over. */
 export const authorityResource = ({ policy }: Setup, adopts: readonly string[] = []): Authority => {
   const { authority } = sampled();
-  const { settle, onBlocked, patience, paused, maxConcurrentRollouts, strategy, lifetime } = policy;
-  const rotation = { ...authority.spec.rotation, settle, onBlocked, patience, paused, strategy };
+  const { reloadWithin, onBlocked, patience, paused, maxConcurrentRollouts, strategy, lifetime } = policy;
+  const rotation = { ...authority.spec.rotation, reloadWithin, onBlocked, patience, paused, strategy };
   return {
     ...authority,
     spec: {

@@ -108,7 +108,9 @@ describe('the checker sees through a planner that', () => {
   });
 
   it('believes that everybody reloads at once', async () => {
-    const broken = sabotaged((seen, policy, now) => plan(seen, { ...policy, settle: duration(0) }, now));
+    const broken = sabotaged((seen, policy, now) =>
+      plan(seen, { ...policy, reloadWithin: duration(0) }, now),
+    );
     expect(await shows(broken, 'handshake', [])).toBe(true);
   });
 

@@ -55,7 +55,7 @@ const base: Traits = {
 
 interface Lot {
   readonly random: Random;
-  readonly settle: number;
+  readonly reloadWithin: number;
   readonly strict: boolean;
   readonly found: boolean;
   readonly faults: ReadonlySet<FaultName>;
@@ -68,7 +68,7 @@ const both = (id: string): Pick<Traits, 'id' | 'presents' | 'verifies'> => ({
   presents: [secretId(id)],
   verifies: [secretId(id)],
 });
-const withinSettle = ({ random, settle }: Lot): number => random.between(0, settle - 2 * second);
+const withinSettle = ({ random, reloadWithin }: Lot): number => random.between(0, reloadWithin - 2 * second);
 const clumsy = ({ faults, random }: Lot): boolean => faults.has('garbage') && random.chance(0.4);
 
 const acknowledged: Kind = (id, lot) => ({
@@ -76,7 +76,7 @@ const acknowledged: Kind = (id, lot) => ({
   ...both(id),
   evidence: 'acknowledged',
   // What it shows outranks every promise, so it may take its time.
-  delay: lot.random.between(0, 2 * lot.settle),
+  delay: lot.random.between(0, 2 * lot.reloadWithin),
   reportDelay: lot.random.between(0, 15 * second),
   clumsy: clumsy(lot),
   pods: lot.random.whole(1, 2),
@@ -100,7 +100,7 @@ const KINDS = {
     ...both(id),
     reload: 'unknown',
     // Nothing rests on its word where it is found; on one machine all that is not declared is taken to keep it.
-    delay: lot.found ? lot.random.between(0, 2 * lot.settle) : withinSettle(lot),
+    delay: lot.found ? lot.random.between(0, 2 * lot.reloadWithin) : withinSettle(lot),
     workload: lot.random.chance(0.7),
   }),
   restart: (id, lot) => ({
@@ -208,7 +208,7 @@ const consumersOf = (lot: Lot): readonly Traits[] => {
   const consumers: Traits[] = [];
   for (let n = 0; n < count; n++) {
     const made: Traits = { ...random.pick(kinds)(`c${n}`, lot), ...(found ? {} : { workload: false }) };
-    // On one machine nothing is restarted but by hand, and a consumer need not be declared: it rests on `settle` all the same.
+    // On one machine nothing is restarted but by hand, and a consumer need not be declared: it rests on `reloadWithin` all the same.
     const undeclared = !found && random.chance(0.4);
     consumers.push(
       undeclared
@@ -267,9 +267,9 @@ export const setUp = (random: Random, wishes: Wishes): Setup => {
     for (const name of ['crash', 'two-controllers'] as const) drawn.delete(name);
   if (!found) drawn.delete('neighbour');
   if (!found) drawn.delete('strips');
-  const settle = random.pick([minute, 3 * minute]);
+  const reloadWithin = random.pick([minute, 3 * minute]);
   const strict = drawn.has('adoption') || drawn.has('strips');
-  const lot: Lot = { random, settle, strict, found, faults: drawn };
+  const lot: Lot = { random, reloadWithin, strict, found, faults: drawn };
   const fleet = described || !ours;
   const consumers = fleet
     ? fleetOf(wishes.consumers ?? 6, wishes.delays ?? [0, 30 * second, 90 * second])
@@ -292,7 +292,7 @@ export const setUp = (random: Random, wishes: Wishes): Setup => {
       lifetime: duration(365 * day),
       rotate: { at: 0.8 },
       strategy: wishes.strategy === 'instant' ? 'Instant' : 'Phased',
-      settle: duration(settle),
+      reloadWithin: duration(reloadWithin),
       // A process that is restarted onto a bundle that somebody has edited says that it holds what it was restarted for.
       onBlocked: random.pick(drawn.has('edits') ? ['Wait'] : ['Wait', 'Wait', 'Restart', 'Proceed']),
       patience: duration(random.pick([10 * minute, 24 * hour])),

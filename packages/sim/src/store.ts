@@ -198,7 +198,7 @@ export class Store {
   }
 
   /** Lets go of requests that the state has taken up. */
-  settle(state: AuthorityState): void {
+  done(state: AuthorityState): void {
     this.rotate = this.rotate.filter((id) => !state.ids.includes(id));
     this.distrust = this.distrust.filter((number) =>
       state.generations.some((item) => item.number === number && item.role !== 'distrusted'),

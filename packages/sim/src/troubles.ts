@@ -182,7 +182,7 @@ const beHostile = (world: World): void => {
     if (object !== undefined)
       store.forge(ELSEWHERE, object.data, random.chance(0.5) ? undefined : { ...forged, digest: 'made up' });
     world.notify();
-    world.later(random.between(second, setup.policy.settle / 3), meddle);
+    world.later(random.between(second, setup.policy.reloadWithin / 3), meddle);
   };
   meddle();
 };

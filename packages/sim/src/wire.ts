@@ -216,7 +216,7 @@ export class Wire {
       },
       requests: {
         pending: () => this.#ask(() => ({ rotate: store.rotate, distrust: store.distrust })),
-        settle: (_, state) => this.#ask(() => store.settle(state)),
+        done: (_, state) => this.#ask(() => store.done(state)),
       },
       evidence: this.#firstSight.of(consumers),
       reloads: undefined,

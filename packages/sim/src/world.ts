@@ -22,7 +22,7 @@ export const BEGINNING = Date.UTC(2030, 0, 1);
 
 /** A rotation that has not ended this long after the last fault never will. */
 const PATIENCE = 12 * hour;
-/** Longer than `settle`, than the patience of the worlds that have some, and than a clock takes to catch up. */
+/** Longer than `reloadWithin`, than the patience of the worlds that have some, and than a clock takes to catch up. */
 const RESTLESS = 3 * hour;
 /** More than the engine takes from one answer to its next question. */
 const TURNS = 30;
@@ -81,8 +81,10 @@ export class World implements Surroundings, Stage {
     this.random = new Random(seed);
     this.setup = setUp(this.random, wishes);
     this.cacheLag = this.setup.policy.cacheLag;
-    // `settle` has to cover the kubelet's lag, 84 s at most as measured; a directory has none.
-    this.volumeLag = this.setup.policy.consumersFound ? Math.min(0.9 * this.setup.policy.settle, 84_000) : 0;
+    // `reloadWithin` has to cover the kubelet's lag, 84 s at most as measured; a directory has none.
+    this.volumeLag = this.setup.policy.consumersFound
+      ? Math.min(0.9 * this.setup.policy.reloadWithin, 84_000)
+      : 0;
     this.pace = this.setup.pace;
     this.gap = this.setup.gap;
     this.lines = traced ? [] : undefined;

@@ -116,7 +116,7 @@ export async function cluster(config: KubeConfigLike): Promise<string> {
 
 export async function own(options: EmbedOptions): Promise<Own> {
   const spec: EmbedSpec = {
-    authority: { name: 'my-webhook', rotation: { strategy: 'Phased', settle: '3m' } },
+    authority: { name: 'my-webhook', rotation: { strategy: 'Phased', reloadWithin: '3m' } },
     leaf: { name: 'my-webhook', dnsNames: ['my-webhook.my-webhook.svc'] },
     inject: [{ kind: 'ValidatingWebhookConfiguration', name: 'my-webhook' }],
   };

@@ -155,7 +155,7 @@ test('certgen with resources of one’s own, in a namespace, waits until it is c
     `apiVersion: handover.dev/v1alpha1
 kind: Authority
 metadata: {name: own}
-spec: {rotation: {settle: 0s}}
+spec: {rotation: {reloadWithin: 0s}}
 ---
 apiVersion: handover.dev/v1alpha1
 kind: Leaf

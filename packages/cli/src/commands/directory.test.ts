@@ -111,7 +111,7 @@ describe('A directory of one’s own', () => {
   });
 
   test('rotate --wait stays until the old CA is gone, and gives up by name when it takes too long', async () => {
-    await begin((yaml) => yaml.replace('settle: 3m', 'settle: 0s'));
+    await begin((yaml) => yaml.replace('reloadWithin: 3m', 'reloadWithin: 0s'));
     const done = await handover(['rotate', 'internal', '--wait', '--json', '--home', `dir:${dir}`]);
     expect(JSON.parse(done.stdout)).toMatchObject({ begun: true, done: true, phase: 'Stable' });
     writeFileSync(
@@ -330,7 +330,7 @@ describe('Every mistake a person can make is one line that says what to do', () 
 });
 
 test('status --watch shows changes until it is stopped, and run ends when asked to', async () => {
-  await begin((yaml) => yaml.replace('settle: 3m', 'settle: 0s'));
+  await begin((yaml) => yaml.replace('reloadWithin: 3m', 'reloadWithin: 0s'));
   const stop = new AbortController();
   const watching = handover(['status', '--watch', '--json', '--home', `dir:${dir}`], { signal: stop.signal });
   const running = handover(['run', dir, '--json'], { signal: stop.signal });

@@ -45,7 +45,7 @@ export interface DemoOptions {
   /** How many rotations; undefined: for ever. */
   readonly rotations: number | undefined;
   readonly port: number;
-  /** Shorter delays and settle for whoever is in a hurry; 1 is as people see it. */
+  /** Shorter delays and reloadWithin for whoever is in a hurry; 1 is as people see it. */
   readonly pace?: number;
   readonly onMoment: (moment: Moment) => void;
   readonly signal: AbortSignal;

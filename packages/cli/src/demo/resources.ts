@@ -55,6 +55,6 @@ ${manner.kind === 'restart-only' && probes !== undefined ? `  reload: {http: {ur
 kind: Authority
 metadata: {name: mesh, namespace: demo}
 spec:
-  rotation: {settle: ${Math.round(SETTLE_MS * pace)}ms}
+  rotation: {reloadWithin: ${Math.round(SETTLE_MS * pace)}ms}
 ${consumers.length === 0 ? '' : `  consumers:\n${consumers.join('\n')}\n`}${leaves.join('')}`;
 };

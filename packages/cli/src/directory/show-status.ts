@@ -49,7 +49,7 @@ const authorityLines = (
     ...more(
       consumers,
       ({ name, evidence, at, remark }) =>
-        `  consumer ${name}  ${evidence ?? 'no evidence; rests on settle'}${at === null ? '' : ` at ${at}`}${remark === undefined ? '' : `; ${remark}`}`,
+        `  consumer ${name}  ${evidence ?? 'no evidence; rests on reloadWithin'}${at === null ? '' : ` at ${at}`}${remark === undefined ? '' : `; ${remark}`}`,
     ),
     ...lastRotation(authority.history),
   ];

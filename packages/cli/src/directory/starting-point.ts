@@ -11,7 +11,7 @@ spec:
   rotation:
     at: 80%                   # begins after this share of the lifetime; or: handover rotate default/internal
     # How long any of your programs takes, at most, to load changed files. Nothing is dropped before.
-    settle: 3m
+    reloadWithin: 3m
   # Programs that can show what they have loaded need not be waited for:
   # consumers:
   #   - {name: web, presents: true, probe: {address: "127.0.0.1:8443"}}

@@ -6,7 +6,7 @@ import { printable } from '../printable.ts';
 export interface Waiting {
   readonly phase: string;
   readonly blockedBy: readonly { readonly consumer: string; readonly waitsFor: string }[];
-  /** When the planner looks again whatever is shown by then: settle, patience or deadline. */
+  /** When the planner looks again whatever is shown by then: reloadWithin, patience or deadline. */
   readonly dueAt: Instant | undefined;
   /** When whoever waits gives up. */
   readonly endsAt?: Instant | undefined;

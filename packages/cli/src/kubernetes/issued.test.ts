@@ -45,7 +45,7 @@ test('an operator writes every certificate to its log at any level, with who ask
   const authority = await kube.create(
     RESOURCE_KINDS.Authority,
     resource('Authority', 'mesh', {
-      rotation: { settle: '0s' },
+      rotation: { reloadWithin: '0s' },
       consumers: [{ name: 'web', presents: true, verifies: true, leaf: 'web', reload: 'hot' }],
     }),
     { fieldManager: 'helm' },

@@ -35,7 +35,7 @@ const counter = (register: Registry, which: MetricName): Counter => {
 };
 
 /** What was seen has private keys in it, and is nobody's business here. */
-type Heard<E> = E extends unknown ? Omit<E, 'sight'> : never;
+type Heard<E> = E extends unknown ? Omit<E, 'observation'> : never;
 
 /** Everything that is counted in one process. The only place that knows prom-client (docs/decisions/0901). */
 export class Metrics {

@@ -41,7 +41,7 @@ test('an operator’s rotation is seen in /metrics, and no key in anything that 
   await kube.create(
     RESOURCE_KINDS.Authority,
     resource('Authority', 'mesh', {
-      rotation: { settle: '0s' },
+      rotation: { reloadWithin: '0s' },
       consumers: [{ name: 'web', presents: true, verifies: true, leaf: 'web', reload: 'hot' }],
     }),
   );

@@ -15,14 +15,14 @@ const YAML = `
 apiVersion: handover.dev/v1alpha1
 kind: Authority
 metadata: {name: free}
-spec: {rotation: {settle: 0s}}
+spec: {rotation: {reloadWithin: 0s}}
 ---
 apiVersion: handover.dev/v1alpha1
 kind: Authority
 metadata: {name: held}
 spec:
   key: RSA-2048
-  rotation: {settle: 0s}
+  rotation: {reloadWithin: 0s}
   consumers: [{name: nobody, presents: true, verifies: true, probe: {address: "127.0.0.1:1"}}]
 ---
 apiVersion: handover.dev/v1alpha1

@@ -27,7 +27,7 @@ test('nginx, told to reload, is rotated twice while a client sees no failure', a
       .replaceAll('/etc/handover', dir)
       .replaceAll('8443', String(port))
       .replace('/run/nginx.pid', `${dir}/nginx.pid`)
-      .replace('settle: 3m', 'settle: 300ms')
+      .replace('reloadWithin: 3m', 'reloadWithin: 300ms')
       .replace('[nginx,', `[${nginx},`);
   for (const name of ['handover.yaml', 'nginx.conf'])
     writeFileSync(join(dir, name), local(example(`nginx/${name}`)), { mode: 0o644 });

@@ -25,7 +25,7 @@ test('PostgreSQL, with its key given to its user and pg_ctl reload, is rotated t
   expect(spawnSync(join(bin, 'initdb'), ['-D', data, '-A', 'trust', '-N'], as).status).toBe(0);
   const local = example('postgresql/handover.yaml')
     .replaceAll('/var/lib/postgresql/data', data)
-    .replace('settle: 3m', 'settle: 300ms')
+    .replace('reloadWithin: 3m', 'reloadWithin: 300ms')
     .replace(' pg_ctl,', ` ${bin}/pg_ctl,`);
   writeFileSync(join(dir, 'handover.yaml'), local, { mode: 0o644 });
   await handover('run', dir, '--once');

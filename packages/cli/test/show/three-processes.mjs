@@ -1,6 +1,6 @@
 // mTLS processes without our library, which load changed files so many seconds late; 50 handshakes/s in every direction
 // through `handover rotate`, once per strategy. Run after a build:
-//   node packages/cli/test/show/three-processes.mjs [--delays 0,5,15] [--settle 20s] [Phased] [Instant]
+//   node packages/cli/test/show/three-processes.mjs [--delays 0,5,15] [--reloadWithin 20s] [Phased] [Instant]
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,10 @@ const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const BIN = here('../../bin/handover.js');
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { delays: { type: 'string', default: '0,5,15' }, settle: { type: 'string', default: '20s' } },
+  options: {
+    delays: { type: 'string', default: '0,5,15' },
+    reloadWithin: { type: 'string', default: '20s' },
+  },
 });
 const DELAYS = Object.fromEntries(
   values.delays.split(',').map((seconds, index) => [String.fromCharCode(97 + index), Number(seconds)]),
@@ -23,7 +26,7 @@ const PER_SECOND = 50;
 
 const yaml = (strategy) =>
   [
-    `apiVersion: handover.dev/v1alpha1\nkind: Authority\nmetadata: {name: mesh}\nspec: {rotation: {settle: ${values.settle}, strategy: ${strategy}}}\n`,
+    `apiVersion: handover.dev/v1alpha1\nkind: Authority\nmetadata: {name: mesh}\nspec: {rotation: {reloadWithin: ${values.reloadWithin}, strategy: ${strategy}}}\n`,
     ...Object.keys(DELAYS).map(
       (name) =>
         `apiVersion: handover.dev/v1alpha1\nkind: Leaf\nmetadata: {name: ${name}}\nspec: {authority: mesh, dnsNames: [${name}.local]}\n`,
@@ -78,7 +81,7 @@ const show = async (strategy) => {
     return {
       strategy,
       delays: Object.values(DELAYS),
-      settle: values.settle,
+      reloadWithin: values.reloadWithin,
       code,
       seconds,
       handshakes,

@@ -34,7 +34,7 @@ export const ANNOTATIONS: readonly AnnotationEntry[] = [
     'handover.dev/reload',
     '`hot`, `restart`',
     `${WORKLOAD}, Leaf`,
-    'How changed files are picked up: `hot` by itself within `settle`, `restart` by a restart. On a Leaf: for readers that no pod shows; for `certgen` also for pods that say nothing themselves.',
+    'How changed files are picked up: `hot` by itself within `reloadWithin`, `restart` by a restart. On a Leaf: for readers that no pod shows; for `certgen` also for pods that say nothing themselves.',
   ),
   entry(
     'you',

@@ -71,7 +71,7 @@ describe('what lies in another namespace', () => {
     expect(story.steps()).toEqual(['activate']);
   });
 
-  test('delays a step no longer than twice settle and a cache, though its owner rewrites it all the time', () => {
+  test('delays a step no longer than twice reloadWithin and a cache, though its owner rewrites it all the time', () => {
     const story = new Neighbours();
     story.consumer('tenant', far({ reload: 'restart', workload: undefined }));
     story.rotate = ['r'];
@@ -92,7 +92,7 @@ describe('what lies in another namespace', () => {
     expect(story.plan().phase).toBe('Stable');
   });
 
-  test('is waited for as long as settle while it can be written, so that an honest neighbour keeps up', () => {
+  test('is waited for as long as reloadWithin while it can be written, so that an honest neighbour keeps up', () => {
     const story = new Neighbours();
     story.consumer('tenant', far());
     story.rotate = ['r'];

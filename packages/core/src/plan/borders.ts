@@ -49,14 +49,14 @@ export const ownPart = (context: PlanningContext, seen: Observed): Part => {
 };
 
 /**
- * What a gate asks. What lies elsewhere is asked for twice `settle` and one `cacheLag` from when the step began: an honest
+ * What a gate asks. What lies elsewhere is asked for twice `reloadWithin` and one `cacheLag` from when the step began: an honest
  * neighbour has loaded everything by then, and any other must not make the step wait for longer.
  */
 export const askedPart = (context: PlanningContext, seen: Observed): Part => {
   const { state, policy, clock } = context;
   const begun = (withRole(state, 'next') ?? withRole(state, 'current'))?.since;
   const foreign = context.elsewhere.size > 0 || seen.consumers.some(({ blocks }) => !blocks);
-  return foreign && begun !== undefined && clock.aged(begun, 2 * policy.settle + policy.cacheLag)
+  return foreign && begun !== undefined && clock.aged(begun, 2 * policy.reloadWithin + policy.cacheLag)
     ? ownPart(context, seen)
     : { context, seen };
 };

@@ -128,7 +128,7 @@ const ask = (context: PlanningContext, question: Question): Finding => {
     : true;
   const obstacle = context.objects.get(question.object)?.obstacle;
   if (!consumer.blocks && since === undefined && obstacle !== undefined) return found('outside');
-  if (settledStands && since !== undefined && clock.aged(since, policy.settle))
+  if (settledStands && since !== undefined && clock.aged(since, policy.reloadWithin))
     return found('settled', since);
   if (admits.cross && consumer.reload === 'restart') return found('cross');
   const who = missing === undefined || consumer.instances.length < 2 ? 'it' : missing.uid;

@@ -187,11 +187,11 @@ const outOfUse = (context: PlanningContext, seen: Observed, current: Generation)
     }
     if (presented.has(object) || oldLeavesGone(context, object, current) !== undefined) continue;
     // Nobody is known to present it, and nothing covers a mistake about a presenter.
-    const settled = !policy.consumersFound && clock.aged(leaf.issuerSince, policy.settle);
+    const settled = !policy.consumersFound && clock.aged(leaf.issuerSince, policy.reloadWithin);
     if (!settled) {
       const remedy = policy.consumersFound
         ? 'the old leaf to expire, since nobody is known to use it; say who does, or that nobody does'
-        : 'settle';
+        : 'reloadWithin to pass';
       blockers.push({ consumer: object, waitsFor: remedy, since });
     }
   }
@@ -269,7 +269,7 @@ export const distrustGate = (
   }
   // Who showed a bundle without it may not even have come to the one with it: files of then are still on their way.
   for (const object of context.objects.values()) {
-    if (context.clock.aged(object.changedAt, context.policy.settle)) continue;
+    if (context.clock.aged(object.changedAt, context.policy.reloadWithin)) continue;
     blockers.push({
       consumer: object.id,
       waitsFor: 'files from before the distrust to be out of reach',

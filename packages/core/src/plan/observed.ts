@@ -79,7 +79,7 @@ export type Reload = 'hot' | 'restart' | 'unknown' | 'field';
 export interface ConsumerSeen {
   readonly id: string;
   readonly reload: Reload;
-  /** Its owner says that it reloads within `settle`. */
+  /** Its owner says that it reloads within `reloadWithin`. */
   readonly ownersWord: boolean;
   /** Only consumers in the authority's own namespace hold a rotation up. */
   readonly blocks: boolean;
@@ -124,7 +124,7 @@ export interface Observed {
   readonly orphaned?: readonly { readonly object: string; readonly waitsFor: string }[];
   /**
    * Since when the home's clock has been seen to run evenly: no age is counted from before, so that a clock that jumps
-   * ahead cannot make `settle` pass early.
+   * ahead cannot make `reloadWithin` pass early.
    */
   readonly steadySince?: Instant;
   /** The home's clock leapt ahead and is not believed yet: nothing that cannot be undone rests on it. */

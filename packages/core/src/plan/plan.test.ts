@@ -125,7 +125,7 @@ describe('a rotation', () => {
     expect(story.plan().actions).toMatchObject([{ kind: 'mint' }]);
   });
 
-  test('is not held up by who cannot be put right outside the namespace, beyond settle', () => {
+  test('is not held up by who cannot be put right outside the namespace, beyond reloadWithin', () => {
     const story = begun().consumer('far', { blocks: false, verifies: ['trust'] });
     story.run();
     story.acknowledge('web');
@@ -266,7 +266,7 @@ describe('evidence', () => {
     expect(strict.plan().actions).toMatchObject([{ kind: 'stamp', stamp: { trust: 2 } }]);
   });
 
-  test('a clock that leaps ahead does not make settle pass', () => {
+  test('a clock that leaps ahead does not make reloadWithin pass', () => {
     const story = introducing();
     story.pass(hour);
     story.steadySince = story.now;

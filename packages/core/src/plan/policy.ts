@@ -29,7 +29,7 @@ export interface Policy {
   /** Share of the CA's life after which it is rotated (0–1), or how long before its end. */
   readonly rotate: { readonly at: number } | { readonly before: Duration };
   readonly strategy: 'Phased' | 'Instant';
-  readonly settle: Duration;
+  readonly reloadWithin: Duration;
   readonly onBlocked: 'Wait' | 'Restart' | 'Proceed';
   readonly patience: Duration;
   readonly paused: boolean;
@@ -38,7 +38,7 @@ export interface Policy {
   readonly cacheLag: Duration;
   /**
    * True where the home finds consumers by itself. Where it does not, whoever reads an object without a declared consumer
-   * rests on `settle`, by its owner's word.
+   * rests on `reloadWithin`, by its owner's word.
    */
   readonly consumersFound: boolean;
   readonly leaves: readonly LeafPolicy[];

@@ -11,6 +11,8 @@ import type { Fraction } from './percent.ts';
 const none = duration(0);
 const year = duration(365 * day);
 
+const RENAMED = 'is now called reloadWithin; rename the field';
+
 const rotation = fields({
   at: percentField().optional().describe('Share of the lifetime after which a rotation begins. Default 80%.'),
   before: durationField(minute, duration(100 * year))
@@ -22,9 +24,10 @@ const rotation = fields({
     .describe(
       'Phased: trust travels first. Instant: new CA and new leaves at once, joined by cross-certificates.',
     ),
-  settle: durationField(none, duration(30 * day))
+  reloadWithin: durationField(none, duration(30 * day))
     .prefault('3m')
     .describe('How long a consumer that gives no evidence takes to reload, at most.'),
+  settle: z.string().max(64).optional().describe('The old name of reloadWithin. Refused.'),
   onBlocked: z
     .enum(['Wait', 'Restart', 'Proceed'])
     .default('Wait')
@@ -38,11 +41,12 @@ const rotation = fields({
     .default(3)
     .describe('How many restart-only workloads may be rolled at the same time.'),
 })
-  .superRefine(({ at, before }, context) => {
+  .superRefine(({ at, before, settle }, context) => {
+    if (settle !== undefined) context.addIssue({ code: 'custom', path: ['settle'], message: RENAMED });
     if (at === undefined || before === undefined) return;
     context.addIssue({ code: 'custom', message: 'has both at and before; give one of them' });
   })
-  .transform((value) => ({
+  .transform(({ settle: _, ...value }) => ({
     ...value,
     ...(value.at === undefined && value.before === undefined ? { at: 0.8 as Fraction } : {}),
   }))
@@ -50,6 +54,7 @@ const rotation = fields({
   .meta({
     'x-kubernetes-validations': [
       { rule: '!(has(self.at) && has(self.before))', message: 'has both at and before; give one of them' },
+      { rule: '!has(self.settle)', message: `settle ${RENAMED}` },
     ],
   });
 
@@ -116,7 +121,7 @@ export const authoritySchema = fields({
   .superRefine(({ metadata, spec }, context) => {
     const refuse = (path: readonly PropertyKey[], message: string) =>
       context.addIssue({ code: 'custom', path: ['spec', ...path], message });
-    const { before, settle, strategy } = spec.rotation;
+    const { before, reloadWithin, strategy } = spec.rotation;
     const left = window(spec.lifetime, spec.rotation);
     if (before !== undefined && before >= spec.lifetime) {
       const life = formatDuration(spec.lifetime);
@@ -124,11 +129,11 @@ export const authoritySchema = fields({
         ['rotation', 'before'],
         `"${formatDuration(before)}" is not less than the lifetime of ${life}; lower it`,
       );
-    } else if (strategy === 'Phased' && settle >= left) {
-      const [wait, rest] = [formatDuration(settle), formatDuration(left)];
+    } else if (strategy === 'Phased' && reloadWithin >= left) {
+      const [wait, rest] = [formatDuration(reloadWithin), formatDuration(left)];
       refuse(
-        ['rotation', 'settle'],
-        `"${wait}" does not fit: a rotation begins ${rest} before the CA ends; lower settle, begin earlier, or raise lifetime`,
+        ['rotation', 'reloadWithin'],
+        `"${wait}" does not fit: a rotation begins ${rest} before the CA ends; lower reloadWithin, begin earlier, or raise lifetime`,
       );
     }
     if (spec.bundle.configMapName === undefined && metadata.name.length > 247) {

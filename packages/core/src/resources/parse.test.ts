@@ -51,7 +51,7 @@ describe('defaults', () => {
         rotation: {
           at: 0.8,
           strategy: 'Phased',
-          settle: 3 * minute,
+          reloadWithin: 3 * minute,
           onBlocked: 'Wait',
           patience: 24 * hour,
           paused: false,
@@ -163,13 +163,13 @@ describe('messages say where, what was there and what is allowed', () => {
   test.each<[string, unknown, string]>([
     [
       'a duration',
-      authority({ rotation: { settle: '3 min' } }),
-      'a.yaml: Authority mesh: spec.rotation.settle: "3 min" is not a duration; write it like 30s, 10m, 36h, 90d, 18mo or 5y',
+      authority({ rotation: { reloadWithin: '3 min' } }),
+      'a.yaml: Authority mesh: spec.rotation.reloadWithin: "3 min" is not a duration; write it like 30s, 10m, 36h, 90d, 18mo or 5y',
     ],
     [
       'a bare number',
-      authority({ rotation: { settle: 180 } }),
-      'a.yaml: Authority mesh: spec.rotation.settle: 180 is not a duration; write it like 30s, 10m, 36h, 90d, 18mo or 5y',
+      authority({ rotation: { reloadWithin: 180 } }),
+      'a.yaml: Authority mesh: spec.rotation.reloadWithin: 180 is not a duration; write it like 30s, 10m, 36h, 90d, 18mo or 5y',
     ],
     [
       'a lifetime out of bounds',
@@ -247,9 +247,9 @@ describe('messages say where, what was there and what is allowed', () => {
       'a.yaml: Authority mesh: spec.rotation.before: "30d" is not less than the lifetime of 30d; lower it',
     ],
     [
-      'a settle that cannot fit',
+      'a reloadWithin that cannot fit',
       authority({ lifetime: '10m' }),
-      'a.yaml: Authority mesh: spec.rotation.settle: "3m" does not fit: a rotation begins 2m before the CA ends; lower settle, begin earlier, or raise lifetime',
+      'a.yaml: Authority mesh: spec.rotation.reloadWithin: "3m" does not fit: a rotation begins 2m before the CA ends; lower reloadWithin, begin earlier, or raise lifetime',
     ],
     [
       'no rollouts at all',
@@ -408,7 +408,7 @@ describe('messages say where, what was there and what is allowed', () => {
   });
 
   test('several problems come in one go, the rest counted', () => {
-    const spec = { key: 'x', lifetime: 'x', rotation: { at: 'x', settle: 'x', paused: 'x' } };
+    const spec = { key: 'x', lifetime: 'x', rotation: { at: 'x', reloadWithin: 'x', paused: 'x' } };
     const message = refusal(authority(spec));
     expect(message.split('; also ')).toHaveLength(3);
     expect(message).toMatch(/; and 2 more$/);

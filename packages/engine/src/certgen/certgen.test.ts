@@ -109,7 +109,7 @@ test('a restart that is due as soon as caches have passed is said, until it has 
     },
     rollouts: { stamp: async (_consumer, _version, stamp) => void stamped.push(stamp) },
   };
-  const instantly = catalogue(MESH.replace('settle: 20s', 'settle: 20s, strategy: Instant'));
+  const instantly = catalogue(MESH.replace('reloadWithin: 20s', 'reloadWithin: 20s, strategy: Instant'));
   const again = (rotationId?: string): Promise<CertgenResult> =>
     certgen(home, instantly, ID, {
       overwrite: false,

@@ -78,7 +78,7 @@ export const envoyGateway = (
       metadata: { name: 'envoy-gateway-ca', namespace, labels: LABELS },
       // A Job cannot wait between two writes: X carries the new CA to whoever has not loaded it yet.
       spec: {
-        rotation: { strategy: 'Instant', settle: '3m' },
+        rotation: { strategy: 'Instant', reloadWithin: '3m' },
         // Secrets of Envoy Gateway's own certgen share one CA, and nobody kept its key.
         adopt: { secret: name },
       },

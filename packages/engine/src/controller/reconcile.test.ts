@@ -65,7 +65,7 @@ describe('An authority', () => {
   });
 
   test('with strategy Instant a Secret changes once, and both its leaf and its laggards are accepted', async () => {
-    const resources = catalogue(MESH.replace('settle: 20s', 'settle: 20s, strategy: Instant'));
+    const resources = catalogue(MESH.replace('reloadWithin: 20s', 'reloadWithin: 20s, strategy: Instant'));
     await converge(world.home, resources, 'default/mesh');
     const old = (await world.object('default/secrets/b')).data['ca.crt'];
     world.rotate.push('r1');
@@ -79,7 +79,7 @@ describe('An authority', () => {
   });
 
   test('restores what somebody else changed, and counts nothing in it as old', async () => {
-    const resources = catalogue(MESH.replace('settle: 20s', 'settle: 1h'));
+    const resources = catalogue(MESH.replace('reloadWithin: 20s', 'reloadWithin: 1h'));
     await converge(world.home, resources, 'default/mesh');
     const before = await world.object('default/secrets/a');
     world.pass(1000 * second);
@@ -158,7 +158,7 @@ describe('An authority', () => {
   });
 
   test('a CA that lives for minutes is rotated by its schedule, not at once', async () => {
-    const resources = catalogue(MESH.replace('1y', '10m').replace('settle: 20s', 'settle: 5s'));
+    const resources = catalogue(MESH.replace('1y', '10m').replace('reloadWithin: 20s', 'reloadWithin: 5s'));
     await converge(world.home, resources, 'default/mesh');
     expect(await roles()).toEqual(['1 current']);
     world.pass(481 * second);

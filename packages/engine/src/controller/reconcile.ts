@@ -92,7 +92,7 @@ export async function reconcile(
   const untold = await tellPrograms(home, observation.responsibilities);
   if (failures.length > 0) throw failures.find(isConflict) ?? failures[0];
   const { record } = observation;
-  if (record !== undefined) await home.requests.settle(id, record.state);
+  if (record !== undefined) await home.requests.done(id, record.state);
   return { observation, plan: made, untold, refused, again: againFor(made, observation.now, refused.length) };
 }
 

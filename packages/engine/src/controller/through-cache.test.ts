@@ -51,7 +51,7 @@ const frozen = async (): Promise<Pick<Home, 'objects' | 'authorities' | 'request
       write: async () => {},
     },
     authorities: { load: async () => record, swap: async () => {} },
-    requests: { pending: async () => ({ rotate: [], distrust: [] }), settle: async () => {} },
+    requests: { pending: async () => ({ rotate: [], distrust: [] }), done: async () => {} },
     evidence: { consumers: async () => [] },
   };
 };
@@ -155,7 +155,7 @@ describe('What is written while somebody looks', () => {
       ...world.home,
       clock: { now: () => world.now, steadySince: () => instant(0) },
       requests: {
-        settle: async () => {},
+        done: async () => {},
         pending: async () => {
           if (looks++ > 0) return { rotate: [], distrust: [] };
           world.pass(second);

@@ -15,7 +15,7 @@ export const throughCache = (home: Home, cached: CachedView): Home => ({
   },
   requests: {
     pending: (id) => cached.requests.pending(id),
-    settle: (id, state) => home.requests.settle(id, state),
+    done: (id, state) => home.requests.done(id, state),
   },
   evidence: cached.evidence,
   reloads: home.reloads,

@@ -97,7 +97,7 @@ export class DirectoryRequests implements RequestSource {
     };
   }
 
-  async settle(id: AuthorityId, state: AuthorityState): Promise<void> {
+  async done(id: AuthorityId, state: AuthorityState): Promise<void> {
     for (const [path, { authority, rotate, distrust }] of this.#list()) {
       if (authority !== id) continue;
       const generation = state.generations.find(({ number }) => number === distrust);

@@ -67,7 +67,7 @@ const document = (bundle: string, chain: string, at: Instant = now): string => {
 };
 
 describe('A consumer with a status document', () => {
-  test('that never confirms withholds the leaf switch and is named; once it does, nothing waits for settle', async () => {
+  test('that never confirms withholds the leaf switch and is named; once it does, nothing waits for reloadWithin', async () => {
     const file = join(scratch, 'status.json');
     const home = homeWith(
       `{name: slow, presents: true, verifies: true, leaf: a, status: {file: ${file}}}, {name: other, presents: true, verifies: true, leaf: b, status: {file: ${file}}}`,
@@ -279,7 +279,7 @@ describe('A reload hook', () => {
     expect(count()).toBe(2);
   });
 
-  test('that fails keeps settle from passing, until it works', async () => {
+  test('that fails keeps reloadWithin from passing, until it works', async () => {
     const flag = join(scratch, 'works');
     const command = JSON.stringify([
       process.execPath,

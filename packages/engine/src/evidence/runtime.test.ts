@@ -16,7 +16,7 @@ afterAll(() => {
 const MESH_ID = 'default/mesh';
 
 test.each(['socket', 'file'] as const)(
-  'a process that uses the runtime and shows its status by %s is followed without waiting for settle',
+  'a process that uses the runtime and shows its status by %s is followed without waiting for reloadWithin',
   async (place) => {
     const at = join(scratch, `status.${place}`);
     const consumer = (leaf: string) =>
@@ -47,7 +47,7 @@ test.each(['socket', 'file'] as const)(
       (await home.authorities.load(MESH_ID))?.state.generations.map(
         ({ number, role }) => `${number} ${role}`,
       );
-    // settle is an hour: what ends this rotation is what the process shows.
+    // reloadWithin is an hour: what ends this rotation is what the process shows.
     await expect
       .poll(async () => [await phase(), await generations()], { timeout: 20_000 })
       .toEqual(['Stable', ['2 current']]);

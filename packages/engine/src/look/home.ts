@@ -118,7 +118,7 @@ export interface RequestSource {
     id: AuthorityId,
   ): Promise<{ readonly rotate: readonly string[]; readonly distrust: readonly number[] }>;
   /** Lets go of what has been taken up. */
-  settle(id: AuthorityId, state: AuthorityState): Promise<void>;
+  done(id: AuthorityId, state: AuthorityState): Promise<void>;
 }
 
 /** A consumer, and the version of its workload that was seen, where the home can roll it. */

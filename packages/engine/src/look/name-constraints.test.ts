@@ -6,7 +6,7 @@ import { converge, observe, statusOf } from '../index.ts';
 const resources = (constraints: string, ...leaves: readonly (readonly [string, string])[]) =>
   catalogue(
     [
-      `apiVersion: handover.dev/v1alpha1\nkind: Authority\nmetadata: {name: mesh}\nspec: {lifetime: 1y, rotation: {settle: 20s}, ${constraints}}\n`,
+      `apiVersion: handover.dev/v1alpha1\nkind: Authority\nmetadata: {name: mesh}\nspec: {lifetime: 1y, rotation: {reloadWithin: 20s}, ${constraints}}\n`,
       ...leaves.map(
         ([name, names]) =>
           `apiVersion: handover.dev/v1alpha1\nkind: Leaf\nmetadata: {name: ${name}}\nspec: {authority: mesh, dnsNames: [${names}]}\n`,

@@ -131,7 +131,7 @@ export function policyFor(
       lifetime,
       rotate: rotation.before === undefined ? { at: rotation.at ?? 0.8 } : { before: rotation.before },
       strategy: rotation.strategy,
-      settle: rotation.settle,
+      reloadWithin: rotation.reloadWithin,
       onBlocked: rotation.onBlocked,
       patience: rotation.patience,
       paused: rotation.paused,

@@ -5,11 +5,11 @@ import { converge, type Home } from '../index.ts';
 
 const ID = 'default/mesh';
 const THEIRS = 'evil/own';
-const SHARED = catalogue(`${MESH.replace('settle: 20s', 'settle: 3m')}---
+const SHARED = catalogue(`${MESH.replace('reloadWithin: 20s', 'reloadWithin: 3m')}---
 apiVersion: handover.dev/v1alpha1
 kind: Authority
 metadata: {name: own, namespace: evil}
-spec: {rotation: {settle: 0s, strategy: Instant}}
+spec: {rotation: {reloadWithin: 0s, strategy: Instant}}
 ---
 apiVersion: handover.dev/v1alpha1
 kind: TrustBundle
@@ -66,7 +66,7 @@ describe('A bundle that two authorities share', () => {
       const theirs = { rotate: [] as string[], distrust: [] };
       const home: Home = {
         ...world.home,
-        requests: { pending: async (id) => (id === THEIRS ? theirs : mine), settle: async () => {} },
+        requests: { pending: async (id) => (id === THEIRS ? theirs : mine), done: async () => {} },
       };
       for (let minute = 0; minute < 60; minute++) {
         theirs.rotate.push(`r${minute}`);

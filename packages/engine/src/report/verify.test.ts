@@ -6,7 +6,7 @@ const ID = 'default/mesh';
 const fleet = (leaves: number) =>
   catalogue(
     [
-      'apiVersion: handover.dev/v1alpha1\nkind: Authority\nmetadata: {name: mesh}\nspec: {rotation: {settle: 20s}}\n',
+      'apiVersion: handover.dev/v1alpha1\nkind: Authority\nmetadata: {name: mesh}\nspec: {rotation: {reloadWithin: 20s}}\n',
       ...Array.from(
         { length: leaves },
         (_, n) =>

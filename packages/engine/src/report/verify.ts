@@ -38,7 +38,7 @@ export const dryRun = (
         distrust: [...new Set([...real.distrust, ...(asked?.distrust ?? [])])],
       };
     },
-    settle: async () => {},
+    done: async () => {},
   };
   return {
     ...home,

@@ -9,7 +9,7 @@ import { accepts } from '../world.ts';
 const LEAVES = 1_000;
 const MESH_ID = 'default/mesh';
 const YAML = [
-  'kind: Authority\nmetadata: {name: mesh}\nspec: {lifetime: 1y, rotation: {settle: 20s}}\n',
+  'kind: Authority\nmetadata: {name: mesh}\nspec: {lifetime: 1y, rotation: {reloadWithin: 20s}}\n',
   ...Array.from(
     { length: LEAVES },
     (_, index) =>

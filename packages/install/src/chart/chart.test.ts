@@ -7,7 +7,7 @@ import { chartFiles } from './chart.ts';
 import { merge } from './merge.ts';
 import { conditionOf, TOKENS, type Variant, variants } from './variants.ts';
 
-const ROOT = fileURLToPath(new URL('../../../../../', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const CHART = join(ROOT, 'deploy/chart/handover');
 const { version } = JSON.parse(readFileSync(join(ROOT, 'packages/cli/package.json'), 'utf8')) as {
   version: string;

@@ -204,7 +204,7 @@ export async function round(
         kind: 'Authority',
         metadata: { name: 'bench', namespace: 'default' },
         // No workload has to be waited for.
-        spec: { rotation: { settle: '1s' } },
+        spec: { rotation: { reloadWithin: '1s' } },
       });
     const ready = contender.source === 'secret' ? await source.first() : undefined;
     say(`making ${size.webhooks} webhooks and ${size.crds} CRDs`);

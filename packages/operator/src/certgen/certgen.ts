@@ -161,7 +161,7 @@ const withRequests = (
       const asked = askedOf(id);
       return { rotate: [...rotate, ...asked.rotate], distrust: [...distrust, ...asked.distrust] };
     },
-    settle: () => home.requests.settle(),
+    done: () => home.requests.done(),
   },
   evidence: home.evidence,
   reloads: undefined,

@@ -43,7 +43,7 @@ export interface Own {
 const REQUEST_MS = 10_000;
 /**
  * Beside its watches each replica asks for its objects this often, give or take a third: also one whose watch has died without a
- * word has a new leaf within 40 s and the 10 s of a request. So 3 min, the default of `settle`, are a word that its owner
+ * word has a new leaf within 40 s and the 10 s of a request. So 3 min, the default of `reloadWithin`, are a word that its owner
  * can give: until then the old CA stays trusted everywhere.
  */
 const LOOK_MS = 30_000;
@@ -70,7 +70,7 @@ export async function embed(spec: EmbedSpec, options: EmbedOptions): Promise<Own
     identity: options.identity ?? `${process.env.POD_NAME ?? hostname()}-${randomBytes(4).toString('hex')}`,
     leaseName: `handover-${authority.metadata.name}`,
     declarations: new GivenResources([authority, leaf, bundle]),
-    // Nobody has to be found: whoever serves this leaf runs this code, and reloads within `settle` (LOOK_MS).
+    // Nobody has to be found: whoever serves this leaf runs this code, and reloads within `reloadWithin` (LOOK_MS).
     consumersFound: false,
     onSeen: () => server.look(),
     on: (event) => {

@@ -11,7 +11,7 @@ export interface EmbedAuthority {
     readonly at?: string;
     readonly before?: string;
     readonly strategy?: 'Phased' | 'Instant';
-    readonly settle?: string;
+    readonly reloadWithin?: string;
     readonly paused?: boolean;
   };
   readonly bundle?: { readonly configMapName?: string };

@@ -174,5 +174,5 @@ export class KubeRequests implements RequestSource {
     return requestsIn(await this.#annotations(id));
   }
 
-  async settle(): Promise<void> {}
+  async done(): Promise<void> {}
 }

@@ -81,7 +81,7 @@ const TRUNCATED_MS = 1_000;
 
 /**
  * Entries with the API server's own time of our last write. What we believed the time to be when we sent a write may be long
- * before it landed: a promise to reload within `settle` must not count from then.
+ * before it landed: a promise to reload within `reloadWithin` must not count from then.
  */
 export const readEntries = (text: string | undefined, landed: Instant | undefined): Entries => {
   const entries = parse(text);

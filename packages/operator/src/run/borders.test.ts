@@ -155,7 +155,7 @@ test('a file that an Authority names is never opened; it blocks its own rotation
   try {
     await ask('Authority', 'prod', 'mesh', {
       consumers: [{ name: 'db', verifies: true, status: { file: fifo } }],
-      rotation: { settle: '1s' },
+      rotation: { reloadWithin: '1s' },
     });
     await ask('Leaf', 'prod', 'web', { authority: 'mesh', dnsNames: ['web.prod.svc'] });
     operate();

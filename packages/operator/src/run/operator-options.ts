@@ -56,7 +56,7 @@ export interface OperatorOptions {
   readonly serviceCaAuthority?: string | undefined;
   /** Whether fields that another controller keeps become ours. Default: they are left alone and named. */
   readonly takeOver?: boolean | undefined;
-  /** False: nobody looks at pods; whoever reads an object rests on `settle`, by its owner's word. Default: true, unless resources are given. */
+  /** False: nobody looks at pods; whoever reads an object rests on `reloadWithin`, by its owner's word. Default: true, unless resources are given. */
   readonly consumersFound?: boolean;
   /** False: pods are not told when something they read was written. */
   readonly nudge?: boolean;

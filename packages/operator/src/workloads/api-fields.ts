@@ -46,7 +46,7 @@ export const wordOfOwners = (responsibilities: Responsibilities): readonly Consu
         presents: [id],
         verifies: [id],
         stripsCross: false,
-        // One that shows nothing: it rests on settle.
+        // One that shows nothing: it rests on reloadWithin.
         instances: hot ? [{ uid: id, createdAt: undefined, ready: true, stamp: undefined, proofs: [] }] : [],
         workload: undefined,
       },

@@ -58,7 +58,7 @@ const listening = async (server: Server, host: string, port = 0): Promise<number
 
 const begin = async (name: string, consumers: readonly object[]): Promise<void> => {
   await stage.cluster.apply(
-    resource('Authority', name, { consumers, rotation: { settle: '1s' } }),
+    resource('Authority', name, { consumers, rotation: { reloadWithin: '1s' } }),
     leaf(name, name),
   );
   await stage.cluster.kubectl('wait', '--for=condition=Ready', `authority/${name}`, '--timeout=60s');

@@ -81,7 +81,10 @@ export const webhookName = (namespace: string): string => `envoy-gateway-topolog
 /** The preset's resources as a file, with an owner's word that is shorter than the preset's 3 min. */
 export const resourcesFile = (
   namespace: string,
-  { settle = '3s', strategy = 'Instant' }: { settle?: string; strategy?: 'Instant' | 'Phased' } = {},
+  {
+    reloadWithin = '3s',
+    strategy = 'Instant',
+  }: { reloadWithin?: string; strategy?: 'Instant' | 'Phased' } = {},
 ): string => {
   const leaf = (name: string, reload: string) => ({
     apiVersion: 'handover.dev/v1alpha1',
@@ -107,7 +110,7 @@ export const resourcesFile = (
       apiVersion: 'handover.dev/v1alpha1',
       kind: 'Authority',
       metadata: { name: CA, namespace },
-      spec: { rotation: { strategy, settle }, adopt: { secret: 'envoy-gateway' } },
+      spec: { rotation: { strategy, reloadWithin }, adopt: { secret: 'envoy-gateway' } },
     },
     leaf('envoy-gateway', 'hot'),
     leaf('envoy', 'hot'),

@@ -92,8 +92,8 @@ test.each(crds().map((crd) => [crd.metadata.name]))('%s is established and struc
 });
 
 test('kubectl explain says what a field is for, and what it is by default', async () => {
-  const said = await cluster.kubectl('explain', 'authority.spec.rotation.settle');
-  expect(said).toMatch(/FIELD: settle <string>/);
+  const said = await cluster.kubectl('explain', 'authority.spec.rotation.reloadWithin');
+  expect(said).toMatch(/FIELD: reloadWithin <string>/);
   expect(said.replaceAll(/\s+/g, ' ')).toContain(
     'How long a consumer that gives no evidence takes to reload, at most. Default: 3m.',
   );

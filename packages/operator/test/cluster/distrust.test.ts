@@ -71,7 +71,7 @@ test('a distrusted CA leaves every bundle and field at once, leaves are issued a
         { name: 'a.example.com', clientConfig, admissionReviewVersions: ['v1'], sideEffects: 'None' },
       ],
     },
-    resource('Authority', 'mesh', { rotation: { settle: '3s' } }),
+    resource('Authority', 'mesh', { rotation: { reloadWithin: '3s' } }),
     ...leaves.map((name) => leaf(name)),
     resource('TrustBundle', 'all', {
       sources: [{ authority: 'default/mesh' }],

@@ -46,7 +46,7 @@ afterAll(async () => {
 });
 
 const spec = (authority: object = {}, leaf: object = {}): EmbedSpec => ({
-  authority: { name: 'packaging', rotation: { settle: '2s' }, ...authority },
+  authority: { name: 'packaging', rotation: { reloadWithin: '2s' }, ...authority },
   leaf: {
     name: 'packaging-api',
     dnsNames: ['kapp-controller', `packaging-api.${NAMESPACE}.svc`, 'localhost'],

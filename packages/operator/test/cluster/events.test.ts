@@ -22,7 +22,7 @@ const notes = async (kind: string, name: string, reason: string): Promise<readon
 
 test('kubectl describe shows each step of a rotation, whom it waits for, and what is restarted', async () => {
   await stage.cluster.apply(
-    resource('Authority', 'mesh', { rotation: { settle: '2s' } }),
+    resource('Authority', 'mesh', { rotation: { reloadWithin: '2s' } }),
     leaf('env'),
     leaf('silent'),
   );

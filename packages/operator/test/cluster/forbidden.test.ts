@@ -30,7 +30,7 @@ test('a restart that is forbidden is said in status and in an Event; tried again
       : rule,
   );
   await stage.kube.patch(clusterRoles, { name: 'handover' }, { merge: { rules: without } });
-  await stage.cluster.apply(resource('Authority', 'mesh', { rotation: { settle: '2s' } }), leaf('env'));
+  await stage.cluster.apply(resource('Authority', 'mesh', { rotation: { reloadWithin: '2s' } }), leaf('env'));
   await stage.cluster.kubectl('wait', '--for=condition=Ready', 'authority/mesh', 'leaf/env', '--timeout=60s');
   await stage.cluster.apply(workload('env'));
   await until(async () => kubelet.made('env') === 2, 'two pods');

@@ -45,7 +45,7 @@ const reasons = async (authority: string): Promise<readonly string[]> =>
   (await eventsOf(stage, 'Authority', authority)).map(({ reason }) => reason);
 
 test.concurrent('Wait goes on waiting when patience is over, and says so', async () => {
-  await silent('wait', { rotation: { settle: '2s', patience: '10s' } });
+  await silent('wait', { rotation: { reloadWithin: '2s', patience: '10s' } });
   await rotate(stage, 'wait', 'one');
   await until(async () => (await reasons('wait')).includes('PatienceOver'), 'the word', 120_000);
   const [over] = (await eventsOf(stage, 'Authority', 'wait')).filter(
@@ -59,7 +59,7 @@ test.concurrent('Wait goes on waiting when patience is over, and says so', async
 }, 300_000);
 
 test.concurrent('Restart restarts whoever gives no evidence when patience is over, once, and the rotation ends', async () => {
-  await silent('restart', { rotation: { settle: '2s', patience: '15s', onBlocked: 'Restart' } });
+  await silent('restart', { rotation: { reloadWithin: '2s', patience: '15s', onBlocked: 'Restart' } });
   await rotate(stage, 'restart', 'one');
   await until(isStable(stage, 'restart', 2), 'the end', 180_000);
   expect(kubelet.made('restart')).toBe(4);
@@ -70,7 +70,7 @@ test.concurrent('Restart restarts whoever gives no evidence when patience is ove
 
 test.concurrent('Proceed opens the first gate when patience is over, and never the second while an old leaf lives', async () => {
   // Nothing settles within the hour: only patience can open the first gate.
-  await silent('proceed', { rotation: { settle: '1h', patience: '8s', onBlocked: 'Proceed' } });
+  await silent('proceed', { rotation: { reloadWithin: '1h', patience: '8s', onBlocked: 'Proceed' } });
   await rotate(stage, 'proceed', 'one');
   await until(async () => (await authoritySeen(stage, 'proceed')).phase === 'Introducing', 'the first step');
   await until(
@@ -101,7 +101,7 @@ test.concurrent('Proceed opens the first gate when patience is over, and never t
 test.concurrent('expiry beats Wait: a CA near its end is replaced, whoever is missing is restarted, and it is said loudly', async () => {
   // Due after 10 s; 90 s are left then, and the deadline is 68 s later. Nothing settles before it, nobody shows anything,
   // patience is long.
-  await silent('ends', { lifetime: '100s', rotation: { at: '10%', settle: '85s' } });
+  await silent('ends', { lifetime: '100s', rotation: { at: '10%', reloadWithin: '85s' } });
   await until(
     async () => (await conditionOf('ends', 'ExpiringSoon'))?.status === 'True',
     'a warning',
@@ -127,7 +127,10 @@ test.concurrent('expiry beats Wait: a CA near its end is replaced, whoever is mi
 
 test.concurrent('a CA that nobody may replace becomes critical, in status and in Events', async () => {
   await stage.cluster.apply(
-    resource('Authority', 'paused', { lifetime: '60s', rotation: { at: '50%', settle: '5s', paused: true } }),
+    resource('Authority', 'paused', {
+      lifetime: '60s',
+      rotation: { at: '50%', reloadWithin: '5s', paused: true },
+    }),
   );
   const critical = await until(
     async () => (await conditionOf('paused', 'Critical')) ?? false,

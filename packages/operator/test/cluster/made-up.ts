@@ -56,7 +56,7 @@ export const madeUp: fc.Arbitrary<Json> = fc.oneof(
     key: of('ECDSA-P256', 'RSA-4096'),
     lifetime,
     rotation: fc.oneof(
-      maybe({ at: share, settle: wait, patience: wait, paused: fc.boolean(), strategy: of('Instant') }),
+      maybe({ at: share, reloadWithin: wait, patience: wait, paused: fc.boolean(), strategy: of('Instant') }),
       maybe({ before: of('1h', '30d'), maxConcurrentRollouts: fc.constantFrom(1, 100, 101) }),
     ),
     issueTo: maybe({

@@ -36,7 +36,7 @@ const bothNudged = (name: string): Promise<true> =>
 /** An authority, and two pods that never say anything, so that a rotation waits for them. */
 const quiet = async (name: string): Promise<void> => {
   await stage.cluster.apply(
-    resource('Authority', name, { rotation: { settle: '1h' } }),
+    resource('Authority', name, { rotation: { reloadWithin: '1h' } }),
     leaf(`${name}-leaf`, name),
   );
   const ready = ['wait', '--for=condition=Ready', `authority/${name}`, `leaf/${name}-leaf`, '--timeout=60s'];

@@ -39,7 +39,7 @@ test('what Reloader’s annotations ask for is restarted, once per rotation, and
   const restarted = ['auto', 'named', 'trusting', 'searched'];
   const left = ['excluded', 'ours', 'said-nothing'];
   await stage.cluster.apply(
-    resource('Authority', 'mesh', { rotation: { settle: '2s' } }),
+    resource('Authority', 'mesh', { rotation: { reloadWithin: '2s' } }),
     ...[...restarted, ...left].map((name) => leaf(name)),
   );
   await stage.cluster.kubectl(

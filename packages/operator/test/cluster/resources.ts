@@ -58,7 +58,7 @@ export const GOOD: readonly (readonly [string, Json])[] = [
       rotation: {
         at: '80%',
         strategy: 'Phased',
-        settle: '3m',
+        reloadWithin: '3m',
         onBlocked: 'Wait',
         patience: '24h',
         paused: false,
@@ -175,13 +175,13 @@ export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
   ],
   [
     'a duration with a space',
-    authority({ rotation: { settle: '3 min' } }),
-    /spec.rotation.settle: .*is not a duration; write it like/,
+    authority({ rotation: { reloadWithin: '3 min' } }),
+    /spec.rotation.reloadWithin: .*is not a duration; write it like/,
   ],
   [
     'a duration as a number',
-    authority({ rotation: { settle: 180 } }),
-    /spec.rotation.settle: .*must be of type string/,
+    authority({ rotation: { reloadWithin: 180 } }),
+    /spec.rotation.reloadWithin: .*must be of type string/,
   ],
   ['an empty duration', authority({ lifetime: '' }), /spec.lifetime: .*at least 2 chars/],
   ['a percentage of 100', authority({ rotation: { at: '100%' } }), /spec.rotation.at: /],
@@ -444,9 +444,14 @@ export const LEFT_TO_CONDITIONS: readonly (readonly [string, Json, RegExp])[] = 
   ],
   ['a lifetime beyond them', leaf({ lifetime: '999999999y' }), /spec.lifetime: .*out of bounds/],
   [
-    'a settle beyond its bounds',
-    authority({ rotation: { settle: '1y' } }),
-    /spec.rotation.settle: .*out of bounds/,
+    'the old name of reloadWithin',
+    authority({ rotation: { settle: '3m' } }),
+    /settle:? is now called reloadWithin/,
+  ],
+  [
+    'a reloadWithin beyond its bounds',
+    authority({ rotation: { reloadWithin: '1y' } }),
+    /spec.rotation.reloadWithin: .*out of bounds/,
   ],
   [
     'a patience beyond its bounds',
@@ -458,7 +463,11 @@ export const LEFT_TO_CONDITIONS: readonly (readonly [string, Json, RegExp])[] = 
     authority({ lifetime: '30d', rotation: { before: '30d' } }),
     /spec.rotation.before: .*is not less than the lifetime/,
   ],
-  ['a settle that does not fit', authority({ lifetime: '10m' }), /spec.rotation.settle: .*does not fit/],
+  [
+    'a reloadWithin that does not fit',
+    authority({ lifetime: '10m' }),
+    /spec.rotation.reloadWithin: .*does not fit/,
+  ],
   [
     'an IP address as a DNS name',
     leaf({ dnsNames: ['10.0.0.1'] }),

@@ -92,7 +92,7 @@ test.concurrent('every way to read a file once is found and rolled exactly once 
     ],
   ];
   await stage.cluster.apply(
-    resource('Authority', 'waves', { rotation: { settle: '2s', maxConcurrentRollouts: 2 } }),
+    resource('Authority', 'waves', { rotation: { reloadWithin: '2s', maxConcurrentRollouts: 2 } }),
     ...readers.map(([name]) => leaf(name, 'waves')),
     leaf('word', 'waves'),
     leaf('set', 'waves'),
@@ -161,9 +161,9 @@ test.concurrent('every way to read a file once is found and rolled exactly once 
 test.concurrent('who will be away or cannot be restarted is named before anything is rolled; the rest goes on', async () => {
   const names = ['alone', 'recreate', 'ondelete', 'partition', 'paused', 'bare', 'job'];
   await stage.cluster.apply(
-    resource('Authority', 'named', { rotation: { settle: '2s' } }),
+    resource('Authority', 'named', { rotation: { reloadWithin: '2s' } }),
     ...names.map((name) => leaf(name, 'named')),
-    // A hot one that shows nothing of itself: it keeps the first step waiting for settle, with time to look.
+    // A hot one that shows nothing of itself: it keeps the first step waiting for reloadWithin, with time to look.
     leaf('quiet', 'named'),
   );
   await isReady('named', [...names, 'quiet']);
@@ -240,7 +240,7 @@ test.concurrent('who will be away or cannot be restarted is named before anythin
 
 test.concurrent('a rollout that fails is named, keeps nobody else waiting, and ends when it is put right', async () => {
   await stage.cluster.apply(
-    resource('Authority', 'sick', { rotation: { settle: '2s', maxConcurrentRollouts: 1 } }),
+    resource('Authority', 'sick', { rotation: { reloadWithin: '2s', maxConcurrentRollouts: 1 } }),
     leaf('bad', 'sick'),
     leaf('good', 'sick'),
   );

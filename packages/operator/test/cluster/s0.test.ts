@@ -349,7 +349,7 @@ test('S0.9 nothing is written after the signal, not even what was about to be, a
 test('S0.11 a pair that expired while nobody ran is replaced at boot', async () => {
   const given = () =>
     declarations(['APIService'], {
-      authority: 'lifetime: 1m, rotation: {settle: 1s, at: 95%}, bundle: {configMapName: short}',
+      authority: 'lifetime: 1m, rotation: {reloadWithin: 1s, at: 95%}, bundle: {configMapName: short}',
       leaf: 'lifetime: 10s\n  secretName: short',
     });
   await kube.delete(secrets, { namespace: NAMESPACE, name: await stateName() });

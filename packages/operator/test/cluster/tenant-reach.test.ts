@@ -70,7 +70,7 @@ const answerTo = async (name: string, consumer: object): Promise<string> => {
         'Authority',
         name,
         {
-          rotation: { settle: '1s' },
+          rotation: { reloadWithin: '1s' },
           consumers: [{ name: 'trick', presents: true, verifies: true, ...consumer }],
         },
         EVIL,
@@ -157,7 +157,7 @@ test.concurrent('an Authority says why the API server is not asked', async () =>
 
 test.concurrent('the operator does not connect to loopback because a pod says that this is its address', async () => {
   const { port, hits } = await trap({ host: '127.0.0.1' });
-  await put(stage.evil, resource('Authority', 'liar', { rotation: { settle: '1s' } }, EVIL));
+  await put(stage.evil, resource('Authority', 'liar', { rotation: { reloadWithin: '1s' } }, EVIL));
   await put(stage.evil, resource('Leaf', 'liar', { authority: 'liar', dnsNames: ['liar.evil.svc'] }, EVIL));
   await until(async () => (await seenOf('liar')).phase === 'Stable', 'the Authority to begin');
   await put(stage.evil, {

@@ -23,7 +23,7 @@ export const OPEN = { namespaceSelector: {} };
 /** Renewed soon, so that a stop shows, and its end soon after. A leaf renewed within ten seconds would hold its own rotation up. */
 export const SHORT = { lifetime: '60s', renew: { at: '33%' } };
 /** Rotations wait for this, and for ten seconds of the kubelet's caches. */
-export const ROTATION = { settle: '1s' };
+export const ROTATION = { reloadWithin: '1s' };
 
 const decoded = (text: string | undefined): string => Buffer.from(text ?? '', 'base64').toString();
 

@@ -67,7 +67,7 @@ const isStable = (generation: number) => async (): Promise<boolean> => {
 
 test('a rotation waits for pods that show nothing and names them, rolls a restart-only workload once, and ends', async () => {
   await stage.cluster.apply(
-    resource('Authority', 'mesh', { rotation: { settle: '5s' } }),
+    resource('Authority', 'mesh', { rotation: { reloadWithin: '5s' } }),
     leaf('frozen'),
     leaf('hot'),
     leaf('silent'),

@@ -39,7 +39,7 @@ const server = createServer();
 const end = new AbortController();
 
 beforeAll(async () => {
-  // A kubelet that brings new files within 15 s: with a delay of 90 s on top all are there within the 2 min of `settle`.
+  // A kubelet that brings new files within 15 s: with a delay of 90 s on top all are there within the 2 min of `reloadWithin`.
   cluster = await startCluster({ size: 'node', kubelet: { syncFrequency: '10s' } });
   kube = connectTo(cluster, end.signal);
   seen = new Seen(kube, GATEWAY);
@@ -151,7 +151,7 @@ test('the recipe’s Job makes the Secrets in an empty namespace, with the right
 test('6 and 11: Secrets without a kept CA key are taken over under load by a Job whose pods are killed and told to stop; nothing fails', async () => {
   for (const name of [...LEAVES, STATE]) await kube.delete(secrets, { namespace: GATEWAY, name });
   await kube.delete(configMaps, { namespace: GATEWAY, name: `${CA}-trust` });
-  const file = readFileSync(resourcesFile(GATEWAY, { settle: '2m' }), 'utf8');
+  const file = readFileSync(resourcesFile(GATEWAY, { reloadWithin: '2m' }), 'utf8');
   await cluster.apply(...upstreamSecrets(GATEWAY), ...gateway(image, collectorUrl, RATE), {
     apiVersion: 'v1',
     kind: 'ConfigMap',

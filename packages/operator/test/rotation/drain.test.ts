@@ -193,7 +193,7 @@ test('a pod that starts in the middle counts, and holds nothing up once a drain 
   await stage.cluster.apply(
     leaf(silent),
     // As long as the trust that it does not speak of is waited for: time for a drain.
-    resource('Authority', 'mesh', { rotation: { settle: '30s' } }, NAMESPACE),
+    resource('Authority', 'mesh', { rotation: { reloadWithin: '30s' } }, NAMESPACE),
   );
   await until(async () => (await secretOf(stage.kube, 'silent')).cert !== '', 'its Secret');
   await mesh.apply(silent);

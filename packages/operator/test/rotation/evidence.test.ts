@@ -27,7 +27,7 @@ beforeAll(async () => {
   await stage.installOperator();
   await stage.cluster.kubectl('create', 'namespace', NAMESPACE);
   await stage.cluster.apply(
-    resource('Authority', 'mesh', { rotation: { settle: '20s' } }, NAMESPACE),
+    resource('Authority', 'mesh', { rotation: { reloadWithin: '20s' } }, NAMESPACE),
     ...[LIAR, NGINX, PLAIN].map((member) => leaf(member)),
   );
   for (const { name } of [LIAR, NGINX, PLAIN])

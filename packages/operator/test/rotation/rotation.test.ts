@@ -168,7 +168,7 @@ test('the same rotation without nudges fails none either, and takes as long as t
 test('a workload that never confirms keeps the old CA, is named, and is freed by a restart', async () => {
   const silent: Member = { name: 'silent', manner: 'frozen', replicas: 1 };
   await stage.cluster.apply(leaf(silent));
-  await stage.cluster.apply(resource('Authority', 'mesh', { rotation: { settle: '30s' } }, NAMESPACE));
+  await stage.cluster.apply(resource('Authority', 'mesh', { rotation: { reloadWithin: '30s' } }, NAMESPACE));
   await until(async () => (await secretOf(stage.kube, 'silent')).cert !== '', 'its Secret');
   await mesh.apply(silent);
   await mesh.settled([...MEMBERS, silent]);
@@ -184,7 +184,7 @@ test('a workload that never confirms keeps the old CA, is named, and is freed by
       'only the silent one to be waited for',
       LONG,
     );
-    // Longer than settle: time does not stand for its word.
+    // Longer than reloadWithin: time does not stand for its word.
     await pause(45_000);
     const held = await mesh.status();
     expect(new Set(held.blockedBy.map(({ consumer }) => consumer))).toEqual(

@@ -132,7 +132,7 @@ export const worldOf = (name: string, plot: Plot): World => {
     bundles: plot.bundles ?? [],
     policy: {
       patience: duration(1000 * day),
-      ...(plot.timeless === true ? { cacheLag: duration(0), settle: duration(0) } : {}),
+      ...(plot.timeless === true ? { cacheLag: duration(0), reloadWithin: duration(0) } : {}),
       ...plot.policy,
     },
     initial,

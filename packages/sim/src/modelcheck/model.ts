@@ -57,7 +57,7 @@ export interface Nature {
   readonly verifies?: string;
   /** Says what it has loaded. */
   readonly acknowledges?: boolean;
-  /** Its owner promised a reload within settle. */
+  /** Its owner promised a reload within reloadWithin. */
   readonly ownersWord?: boolean;
   /** In another namespace. */
   readonly outside?: boolean;

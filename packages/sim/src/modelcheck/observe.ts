@@ -90,7 +90,7 @@ export const policyOf = (world: World, state: State): Policy => ({
   lifetime: world.timed === undefined ? duration(4000 * day) : ticks(world, world.timed.lifetime),
   rotate: { at: 1 },
   strategy: 'Phased',
-  settle: ticks(world, 3),
+  reloadWithin: ticks(world, 3),
   onBlocked: 'Wait',
   patience: duration(1000 * day),
   paused: false,

@@ -33,7 +33,7 @@ const besideEvil = {
   neighbour: ['theirs', 'wide'],
   bundles: ['wide'],
   budget: { rotations: 1, turns: 1 },
-  policy: { settle: duration(TICK), cacheLag: duration(TICK) },
+  policy: { reloadWithin: duration(TICK), cacheLag: duration(TICK) },
 };
 
 /** The worlds of the design, each small enough to be explored whole. */
@@ -49,8 +49,8 @@ export const worlds: readonly World[] = [
     natures: { a: hot('sa'), b: hot('sb') },
     policy: instantly,
   }),
-  worldOf('two peers that rest on settle', { natures: { a: promised('sa'), b: promised('sb') } }),
-  worldOf('a directory, where everybody rests on settle', {
+  worldOf('two peers that rest on reloadWithin', { natures: { a: promised('sa'), b: promised('sb') } }),
+  worldOf('a directory, where everybody rests on reloadWithin', {
     natures: { a: promised('sa'), b: { ...promised('sb'), ownersWord: false, reload: 'unknown' } },
     policy: { consumersFound: false, cacheLag: duration(0) },
   }),
@@ -68,7 +68,7 @@ export const worlds: readonly World[] = [
     },
     bundles: ['trust'],
   }),
-  worldOf('leaf and bundle in two objects, on settle, instant', {
+  worldOf('leaf and bundle in two objects, on reloadWithin, instant', {
     natures: {
       a: { reload: 'hot', presents: 'sa', verifies: 'trust', ownersWord: true },
       b: { reload: 'hot', verifies: 'trust', ownersWord: true },
@@ -288,7 +288,7 @@ export const worlds: readonly World[] = [
     controllers: 2,
     budget: { rotations: 2, renewals: 1 },
   }),
-  worldOf('settle, renewal, schedule and expiry in time', {
+  worldOf('reloadWithin, renewal, schedule and expiry in time', {
     natures: { a: promised('sa'), b: { reload: 'hot', verifies: 'trust', ownersWord: true } },
     bundles: ['trust'],
     timed: { tick: duration(20 * minute), lifetime: 45, leafLifetime: 15, end: 60 },
