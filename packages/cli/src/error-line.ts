@@ -1,8 +1,9 @@
 import { HandoverError } from '@handover/material';
 import { CommanderError } from 'commander';
+import { CliError } from './error.ts';
 import { printable } from './printable.ts';
 
-export const usageError = (message: string): HandoverError => new HandoverError('USAGE', message);
+export const usageError = (message: string): HandoverError => new CliError('USAGE', message);
 
 /** How a failed run ends: one line on stderr, and its exit code. */
 export interface Ending {

@@ -1,7 +1,8 @@
 import { readBounded } from '@handover/engine';
 import { HandoverError } from '@handover/material';
+import { CliError, type CliErrorCode } from './error.ts';
 
-const KNOWN: Readonly<Record<string, readonly [code: string, what: string]>> = {
+const KNOWN: Readonly<Record<string, readonly [code: CliErrorCode, what: string]>> = {
   ENOENT: ['FILE_MISSING', 'does not exist; correct the path'],
   ENOTDIR: ['FILE_MISSING', 'lies below something that is not a directory; correct the path'],
   EACCES: ['FILE_FORBIDDEN', 'may not be read by you; correct its mode, or ask its owner'],
@@ -16,7 +17,7 @@ export const fileError = (path: string, cause: unknown): HandoverError => {
   if (cause instanceof HandoverError) return cause;
   const errno = (cause as NodeJS.ErrnoException | undefined)?.code ?? 'unknown error';
   const [code, what] = KNOWN[errno] ?? ['FILE_UNREADABLE', `cannot be read (${errno}); try another copy`];
-  return new HandoverError(code, `${path} ${what}`, { path, cause });
+  return new CliError(code, `${path} ${what}`, { path, cause });
 };
 
 /** The bytes of a file that a command names. Others may have made it: never waited for, never more than `most`. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { HandoverError } from '@handover/material';
 import { FILES } from '#page-files';
 import type { Board } from './board.ts';
+import { DashboardError } from './error.ts';
 import { mayAsk } from './hosts.ts';
 import { Stream } from './stream.ts';
 
@@ -135,7 +135,7 @@ export async function serveDashboard({
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) =>
       reject(
-        new HandoverError(
+        new DashboardError(
           'PORT_TAKEN',
           `port ${port} cannot be used (${cause.code}); choose another with ${option}`,
           {

@@ -1,5 +1,4 @@
 import type { Compat } from '@handover/core';
-import { HandoverError } from '@handover/material';
 import { admissionPolicies } from './admission.ts';
 import { crds } from './crds.ts';
 import {
@@ -11,6 +10,7 @@ import {
   metricsService,
   networkPolicy,
 } from './deployment.ts';
+import { InstallError } from './error.ts';
 import { type Feature, type Grant, grantsFor } from './rules.ts';
 
 export const DEFAULT_NAMESPACE = 'handover-system';
@@ -62,7 +62,7 @@ export const PATTERNS = {
 export const checkedOptions = (options: InstallOptions): InstallOptions => {
   const { namespace, namespaced, image, signers = [], compat = [], replicas = REPLICAS.default } = options;
   const refuse = (what: string): never => {
-    throw new HandoverError('INSTALL_OPTION', what);
+    throw new InstallError('INSTALL_OPTION', what);
   };
   for (const name of [namespace, ...(namespaced ?? [])]) {
     if (!PATTERNS.namespace.test(name))

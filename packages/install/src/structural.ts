@@ -1,5 +1,6 @@
-import { HandoverError, isMap, type Json } from '@handover/material';
+import { isMap, type Json } from '@handover/material';
 import { z } from 'zod';
+import { InstallError } from './error.ts';
 
 /** A structural schema as CustomResourceDefinitions take it. */
 export interface Structural {
@@ -38,7 +39,7 @@ const FORM = 'x-handover-form';
 const HANDLED = [...KEPT, FORM, '$schema', 'properties', 'items', 'additionalProperties', 'default'] as const;
 
 const refuse = (path: string, why: string): never => {
-  throw new HandoverError('SCHEMA_NOT_STRUCTURAL', `${path}: ${why}; change the schema in core/resources`, {
+  throw new InstallError('SCHEMA_NOT_STRUCTURAL', `${path}: ${why}; change the schema in core/resources`, {
     path,
   });
 };

@@ -9,13 +9,13 @@ export interface HandoverErrorOptions {
 }
 
 /** The one error class: a stable code for machines, one line for people. Never holds key material. */
-export class HandoverError extends Error {
+export class HandoverError<Code extends string = string> extends Error {
   override readonly name = 'HandoverError';
-  readonly code: string;
+  readonly code: Code;
   readonly retry: Retry;
   readonly path: string | undefined;
 
-  constructor(code: string, message: string, options: HandoverErrorOptions = {}) {
+  constructor(code: Code, message: string, options: HandoverErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.retry = options.retry ?? 'never';

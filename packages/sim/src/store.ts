@@ -10,8 +10,9 @@ import {
   secretOf,
   targetsOf,
 } from '@handover/engine';
-import { HandoverError, type Instant, instant } from '@handover/material';
+import { type HandoverError, type Instant, instant } from '@handover/material';
 import type { Certificates } from './certificates.ts';
+import { SimError } from './error.ts';
 import { AUTHORITY, isForeign, NAMESPACES, SHARED } from './resources.ts';
 
 /** What a reader of an object gets, as of one write: what its bytes hold, whatever is said about them. */
@@ -33,7 +34,7 @@ interface Entry {
 }
 
 export const conflict = (path: string): HandoverError =>
-  new HandoverError('CONFLICT', `${path} changed meanwhile; look again`, { retry: 'now', path });
+  new SimError('CONFLICT', `${path} changed meanwhile; look again`, { retry: 'now', path });
 
 /** What the home holds: objects by version, the authority by revision, resources, requests, and the clock that dates them. */
 export class Store {

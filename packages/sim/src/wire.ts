@@ -12,12 +12,13 @@ import {
   type StoredObject,
 } from '@handover/engine';
 import { duration, HandoverError, minute, second } from '@handover/material';
+import { SimError } from './error.ts';
 import type { Stage } from './stage.ts';
 
 const away = (): HandoverError =>
-  new HandoverError('HOME_AWAY', 'the API server does not answer; try again', { retry: 'later' });
+  new SimError('HOME_AWAY', 'the API server does not answer; try again', { retry: 'later' });
 const lost = (): HandoverError =>
-  new HandoverError('HOME_TIMEOUT', 'no answer came; it may have been done or not', { retry: 'later' });
+  new SimError('HOME_TIMEOUT', 'no answer came; it may have been done or not', { retry: 'later' });
 
 /** What a process has in memory of its home; every part is as old as it happens to be. */
 interface Memory {

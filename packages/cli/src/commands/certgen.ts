@@ -1,12 +1,13 @@
 import { parseDuration } from '@handover/core';
 import type { CertgenResult } from '@handover/engine';
-import { type Duration, HandoverError, instant } from '@handover/material';
+import { type Duration, type HandoverError, instant } from '@handover/material';
 import { Option } from 'commander';
 import { askedOptions, askedResources } from '../asked-resources.ts';
 import type { Context, Define } from '../context.ts';
 import { certgenIn, type Workplace } from '../directory/certgen.ts';
 import { pause } from '../directory/pause.ts';
 import { LiveLine } from '../directory/waiting.ts';
+import { CliError } from '../error.ts';
 import { usageError } from '../error-line.ts';
 import { type HomeFlags, homeOptions } from '../open-home.ts';
 
@@ -135,7 +136,7 @@ const sentence = ({ authority, phase, rotation, blockedBy }: CertgenResult): str
 
 const unfinished = ({ authority, phase, blockedBy }: CertgenResult): HandoverError => {
   const [first] = blockedBy;
-  return new HandoverError(
+  return new CliError(
     'ROTATION_UNFINISHED',
     `${authority} is still ${phase}: ${first?.consumer ?? 'it'} is waited for (${first?.waitsFor ?? 'time'}); run again with the same id`,
     { path: authority, retry: 'later' },

@@ -6,7 +6,6 @@ import {
   statusOf,
   verifyAuthority,
 } from '@handover/engine';
-import { HandoverError } from '@handover/material';
 import { amount } from '../amount.ts';
 import { askedOptions } from '../asked-resources.ts';
 import type { Context, Define } from '../context.ts';
@@ -14,6 +13,7 @@ import { carryOut, type Progress } from '../directory/carry-out.ts';
 import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
 import { pause } from '../directory/pause.ts';
 import { failingPairs } from '../directory/trust-table.ts';
+import { CliError } from '../error.ts';
 import { endingOf, usageError } from '../error-line.ts';
 import { type HomeFlags, homeOptions, type OpenHome, withHome } from '../open-home.ts';
 import { printable } from '../printable.ts';
@@ -114,7 +114,7 @@ Examples:
         if (found === undefined) {
           const there =
             state?.generations.map(({ number, role }) => `${number} (${role})`).join(', ') ?? 'none';
-          throw new HandoverError(
+          throw new CliError(
             'GENERATION_UNKNOWN',
             `${authority} has no generation ${generation}; it has ${there}`,
             { path: authority },

@@ -1,7 +1,7 @@
 import { DirectoryHome, diskFiles } from '@handover/engine';
-import { HandoverError } from '@handover/material';
 import type { Define } from '../context.ts';
 import { STARTING_POINT } from '../directory/starting-point.ts';
+import { CliError } from '../error.ts';
 
 const NAME = 'handover.yaml';
 
@@ -20,7 +20,7 @@ Example:
     .action(async (dir: string, flags: { json?: true }) => {
       const [yaml] = diskFiles.list(dir).filter((name) => /\.ya?ml$/.test(name));
       if (yaml !== undefined) {
-        throw new HandoverError(
+        throw new CliError(
           'HOME_NOT_EMPTY',
           `${dir} already has ${yaml}; edit it, or choose another directory`,
           { path: dir },

@@ -6,8 +6,8 @@ import {
   type MetricsAuth,
   REPLICAS,
 } from '@handover/install';
-import { HandoverError } from '@handover/material';
 import { type Command, Option } from 'commander';
+import { CliError } from '../error.ts';
 import { version } from '../version.ts';
 
 /** What `install` and `uninstall` take, so that one can be told just what the other was. */
@@ -33,7 +33,7 @@ const compatIn = (text: string): readonly Compat[] =>
   listed(text).map((word) => {
     const known = COMPAT.find((name) => name === word);
     if (known !== undefined) return known;
-    throw new HandoverError(
+    throw new CliError(
       'INSTALL_OPTION',
       `${JSON.stringify(word.slice(0, 80))} is nothing to be compatible with; use ${COMPAT.join(', ')}`,
     );

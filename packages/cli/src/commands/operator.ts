@@ -11,6 +11,7 @@ import { Option } from 'commander';
 import type { Logger } from 'pino';
 import { listenAddress } from '../address.ts';
 import type { Define } from '../context.ts';
+import { CliError } from '../error.ts';
 import { usageError } from '../error-line.ts';
 import { followLeader, noteOf, restOf, tellBoardOf } from '../kubernetes/board.ts';
 import { connectKube, ownNamespace } from '../kubernetes/connect.ts';
@@ -304,9 +305,7 @@ const checkMetrics = ({ metricsAuth, metricsAddress, metricsCert }: Flags): void
 const readFile = (path: string): ReturnType<typeof resourcesOfFile> => {
   const resources = resourcesOfFile(readResources(path), path);
   if (resources.all().length > 0) return resources;
-  throw new HandoverError(
-    'FILE_EMPTY',
-    `${path} holds no resource; declare an Authority and what it is for`,
-    { path },
-  );
+  throw new CliError('FILE_EMPTY', `${path} holds no resource; declare an Authority and what it is for`, {
+    path,
+  });
 };

@@ -1,8 +1,9 @@
 import { domainToASCII } from 'node:url';
 import { parseDuration } from '@handover/core';
-import { type Duration, HandoverError } from '@handover/material';
+import type { Duration } from '@handover/material';
 import { Argument, Option } from 'commander';
 import type { Context, Define } from '../context.ts';
+import { CliError, type CliErrorCode } from '../error.ts';
 import { usageError } from '../error-line.ts';
 import { type KubeFlags, kubeOptions } from '../kubernetes/flags.ts';
 import { inTurn } from '../tls/in-turn.ts';
@@ -128,6 +129,13 @@ const targetsOf = async (server: string, flags: Flags, context: Context): Promis
   return targets.map((target) => ({ servername, ...target, ...common }));
 };
 
+const NOTHING_LEARNED: Readonly<Record<string, CliErrorCode>> = {
+  UNREACHABLE: 'TLS_UNREACHABLE',
+  SILENT: 'TLS_SILENT',
+  NOT_TLS: 'TLS_NOT_TLS',
+  CLOSED: 'TLS_CLOSED',
+};
+
 /** One line and no table when there is nothing to show. */
 const mustHaveLearned = (checks: readonly TlsCheck[], { home }: Flags): void => {
   const [first] = checks;
@@ -138,5 +146,5 @@ const mustHaveLearned = (checks: readonly TlsCheck[], { home }: Flags): void => 
     home === 'kube' && code === 'UNREACHABLE'
       ? 'pods are reached by their own addresses, so run this in the cluster'
       : 'is it the right address and port?';
-  throw new HandoverError(`TLS_${code}`, `${all}: ${message}; ${advice}`);
+  throw new CliError(NOTHING_LEARNED[code] ?? 'TLS_UNCHECKED', `${all}: ${message}; ${advice}`);
 };

@@ -7,8 +7,9 @@ import {
   statusOf,
   work,
 } from '@handover/engine';
-import { HandoverError, instant } from '@handover/material';
+import { instant } from '@handover/material';
 import type { Context } from '../context.ts';
+import { CliError } from '../error.ts';
 import { pause } from './pause.ts';
 import { LiveLine, type Waiting, whoIsAwaited } from './waiting.ts';
 
@@ -58,7 +59,7 @@ export async function carryOut(
       line.show({ ...waiting, endsAt }, context.now());
       if (signal.aborted || performance.now() >= end) {
         const why = signal.aborted ? 'was interrupted' : 'took too long';
-        throw new HandoverError(
+        throw new CliError(
           'ROTATION_UNFINISHED',
           `waiting for ${id} ${why}: ${whoIsAwaited(waiting)}; it goes on with \`handover run\`, or ask again with the same id`,
           { path: id, retry: 'later' },

@@ -1,4 +1,5 @@
 import { type Certificate, HandoverError, type Junk, parseCertificate, parsePem } from '@handover/material';
+import { CliError } from '../error.ts';
 
 /** A certificate where it stands. */
 export interface Entry {
@@ -24,7 +25,7 @@ const named = <T>(name: string, action: () => T, at = ''): T => {
     return action();
   } catch (cause) {
     if (!(cause instanceof HandoverError)) throw cause;
-    throw new HandoverError(cause.code, `${name}${at}: ${cause.message}`, { path: name, cause });
+    throw new CliError(cause.code, `${name}${at}: ${cause.message}`, { path: name, cause });
   }
 };
 
@@ -48,7 +49,7 @@ export const parseFile = (path: string, bytes: Uint8Array): InspectedFile => {
         : others.length === 0
           ? 'it holds no PEM block'
           : `it holds only ${[...new Set(others.map(({ label }) => label))].join(', ')}`;
-    throw new HandoverError(
+    throw new CliError(
       'PEM_NO_CERTIFICATE',
       `${name}: no certificate; ${found}; give a file with CERTIFICATE blocks`,
       {

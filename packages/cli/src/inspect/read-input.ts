@@ -1,6 +1,7 @@
 import { fstatSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { HandoverError, MAX_PEM_BYTES } from '@handover/material';
+import { MAX_PEM_BYTES } from '@handover/material';
+import { CliError } from '../error.ts';
 import { fileError, readNamed } from '../named-file.ts';
 
 /** No more than the limit is ever held, however much comes. */
@@ -10,7 +11,7 @@ const collect = async (chunks: AsyncIterable<Uint8Array>, path: string): Promise
   for await (const chunk of chunks) {
     length += chunk.length;
     if (length > MAX_PEM_BYTES) {
-      throw new HandoverError('FILE_TOO_LARGE', `${path} is over ${MAX_PEM_BYTES} bytes; split it`, { path });
+      throw new CliError('FILE_TOO_LARGE', `${path} is over ${MAX_PEM_BYTES} bytes; split it`, { path });
     }
     parts.push(chunk);
   }

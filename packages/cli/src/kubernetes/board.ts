@@ -1,8 +1,8 @@
 import type { Board, Rest } from '@handover/dashboard';
 import { restOfStatus, throughCache } from '@handover/engine';
-import { HandoverError } from '@handover/material';
 import type { Operator, OperatorEvent } from '@handover/operator';
 import { pause } from '../directory/pause.ts';
+import { CliError } from '../error.ts';
 
 const NOTHING: Rest = { trustBundles: [], tlsProfiles: [], remarks: [] };
 
@@ -61,11 +61,11 @@ export const tellBoardOf = (board: Board, event: OperatorEvent): void => {
       board.failed(event.what, event.error);
       return;
     case 'refused':
-      board.failed(event.object, new HandoverError('NOT_INJECTED', event.why));
+      board.failed(event.object, new CliError('NOT_INJECTED', event.why));
       return;
     case 'obstructed':
       for (const obstacle of event.obstacles)
-        board.failed(event.authority, new HandoverError('OBSTRUCTED', obstacle));
+        board.failed(event.authority, new CliError('OBSTRUCTED', obstacle));
       return;
     case 'started':
     case 'profiled':

@@ -1,10 +1,11 @@
 import { type AuthorityId, statusOf } from '@handover/engine';
-import { HandoverError, instant } from '@handover/material';
+import { instant } from '@handover/material';
 import type { View } from '@handover/operator';
 import type { Context } from '../context.ts';
 import type { Progress } from '../directory/carry-out.ts';
 import { pause } from '../directory/pause.ts';
 import { LiveLine, whoIsAwaited } from '../directory/waiting.ts';
+import { CliError } from '../error.ts';
 
 const LOOK_EVERY_MS = 500;
 
@@ -34,7 +35,7 @@ export async function watchOperator(
       line.show({ ...waiting, endsAt: instant(view.now() + end - performance.now()) }, view.now());
       if (signal.aborted || performance.now() >= end) {
         const why = signal.aborted ? 'was interrupted' : 'took too long';
-        throw new HandoverError(
+        throw new CliError(
           'ROTATION_UNFINISHED',
           `waiting for ${id} ${why}: ${whoIsAwaited(waiting)}; the operator goes on with it, or look whether one runs`,
           { path: id, retry: 'later' },

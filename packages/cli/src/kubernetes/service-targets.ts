@@ -4,7 +4,7 @@ import {
   services as servicesKind,
   endpointSlices as slicesKind,
 } from '@handover/kube';
-import { HandoverError } from '@handover/material';
+import { CliError } from '../error.ts';
 import { usageError } from '../error-line.ts';
 import type { CheckTarget } from '../tls/target.ts';
 import { connectKube } from './connect.ts';
@@ -97,7 +97,7 @@ export async function serviceTargets(text: string, flags: KubeFlags): Promise<Se
     const { kube } = await connectKube(flags, end.signal);
     const service = await kube.get(services, { namespace, name }, { timeout: PATIENCE_MS });
     if (service === undefined)
-      throw new HandoverError('SERVICE_MISSING', `there is no Service ${id}; correct its namespace or name`);
+      throw new CliError('SERVICE_MISSING', `there is no Service ${id}; correct its namespace or name`);
     if (service.spec?.type === 'ExternalName')
       throw usageError(
         `Service ${id} only names ${service.spec.externalName}; check that as HOST:PORT, without --home kube`,
@@ -107,7 +107,7 @@ export async function serviceTargets(text: string, flags: KubeFlags): Promise<Se
     const { items } = await kube.list(endpointSlices, { namespace, labelSelector }, { timeout: PATIENCE_MS });
     const found = addressesIn(items, portName);
     if (found.targets.length === 0)
-      throw new HandoverError(
+      throw new CliError(
         'SERVICE_WITHOUT_PODS',
         `Service ${id} has nothing ready behind it${found.notReady.length === 0 ? '' : ` (not ready: ${found.notReady.join(', ')})`}; see that its pods run`,
         { retry: 'later' },

@@ -1,4 +1,4 @@
-import { HandoverError } from '@handover/material';
+import { CoreError } from '../error.ts';
 import { implicit } from './der-writer.ts';
 import { ipOctets } from './ip-address.ts';
 
@@ -33,7 +33,7 @@ export const uriProblem = (text: string): string | undefined => {
 
 const accept = (field: string, value: string, problem: string | undefined): string => {
   if (problem === undefined) return value;
-  throw new HandoverError('ISSUE_NAME', `${field}: ${JSON.stringify(value.slice(0, 80))} ${problem}`);
+  throw new CoreError('ISSUE_NAME', `${field}: ${JSON.stringify(value.slice(0, 80))} ${problem}`);
 };
 
 const dnsName = (name: string): Uint8Array =>

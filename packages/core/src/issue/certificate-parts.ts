@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { type Certificate, HandoverError } from '@handover/material';
+import type { Certificate } from '@handover/material';
+import { CoreError } from '../error.ts';
 import { membersAt, spanAt } from './der-walk.ts';
 import { oid } from './der-writer.ts';
 import { keyIdOfSpki } from './public-key.ts';
@@ -30,7 +31,7 @@ const known = new WeakMap<Certificate, CaParts>();
 /** What issuing needs of a CA beyond the values `Certificate` has. Anything but a CA is refused. */
 export const caParts = (certificate: Certificate): CaParts => {
   if (!certificate.isCa) {
-    throw new HandoverError(
+    throw new CoreError(
       'ISSUE_NOT_A_CA',
       `${certificate.subject || 'a certificate without a subject'} is not a CA; only a CA can sign or be cross-signed`,
     );
@@ -42,7 +43,7 @@ export const caParts = (certificate: Certificate): CaParts => {
   const first = fields[0]?.[0] === 0xa0 ? 1 : 0; // version 1 certificates leave the version out
   const [name, spki] = fields.slice(first + 4);
   if (name === undefined || spki === undefined) {
-    throw new HandoverError('CERTIFICATE_MALFORMED', 'a certificate without subject and key; parse it first');
+    throw new CoreError('CERTIFICATE_MALFORMED', 'a certificate without subject and key; parse it first');
   }
   const parts = {
     name,

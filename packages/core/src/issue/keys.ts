@@ -1,5 +1,5 @@
 import { generateKeyPair, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { HandoverError } from '@handover/material';
+import { CoreError } from '../error.ts';
 
 /** No Ed25519: too many TLS peers refuse it. */
 export type KeyAlgorithm = 'ECDSA-P256' | 'ECDSA-P384' | 'RSA-2048' | 'RSA-3072' | 'RSA-4096';
@@ -25,7 +25,7 @@ const SIZES = {
 
 const sizeOf = (algorithm: KeyAlgorithm): (typeof SIZES)[KeyAlgorithm] => {
   if (Object.hasOwn(SIZES, algorithm)) return SIZES[algorithm];
-  throw new HandoverError(
+  throw new CoreError(
     'ISSUE_KEY_UNSUPPORTED',
     `key algorithm ${JSON.stringify(algorithm)} is not one of ${Object.keys(SIZES).join(', ')}`,
   );

@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
-import { type Certificate, HandoverError, type Instant, instant } from '@handover/material';
+import { type Certificate, type Instant, instant } from '@handover/material';
+import { CoreError } from '../error.ts';
 import { type AltNames, generalNames } from './alt-names.ts';
 import { caParts } from './certificate-parts.ts';
 import {
@@ -35,7 +36,7 @@ export function issueLeaf(input: LeafInput): Uint8Array {
   requireKeyOf(issuer.publicKey, input.issuerKey, input.issuer.subject);
   const unknown = input.usages.find((usage) => !USAGES.includes(usage));
   if (input.usages.length === 0 || unknown !== undefined) {
-    throw new HandoverError(
+    throw new CoreError(
       'ISSUE_USAGES',
       `usages must be server, client or both, got ${unknown ?? 'none'}; a leaf without them would be good for anything`,
     );
@@ -44,7 +45,7 @@ export function issueLeaf(input: LeafInput): Uint8Array {
   const anonymous = commonName === undefined && organizations.length === 0;
   const names = generalNames(input);
   if (anonymous && names.length === 0) {
-    throw new HandoverError(
+    throw new CoreError(
       'ISSUE_NO_NAME',
       'a leaf needs a name: give it a subject.commonName, or dnsNames, ipAddresses or uris',
     );

@@ -1,4 +1,5 @@
-import { checkName, type GeneralName, HandoverError, type NameConstraints } from '@handover/material';
+import { checkName, type GeneralName, type NameConstraints } from '@handover/material';
+import { CoreError } from '../error.ts';
 import { dnsNameProblem } from './alt-names.ts';
 import { implicit, sequence, tlv } from './der-writer.ts';
 import { extension } from './extensions.ts';
@@ -15,7 +16,7 @@ export interface PermittedNames {
 }
 
 const refuse = (field: string, value: string, problem: string): never => {
-  throw new HandoverError('ISSUE_NAME', `nameConstraints.${field}: ${JSON.stringify(value)} ${problem}`);
+  throw new CoreError('ISSUE_NAME', `nameConstraints.${field}: ${JSON.stringify(value)} ${problem}`);
 };
 
 const domain = (name: string): string => {

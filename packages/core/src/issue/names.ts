@@ -1,4 +1,4 @@
-import { HandoverError } from '@handover/material';
+import { CoreError } from '../error.ts';
 import { oid, sequence, set, utf8String } from './der-writer.ts';
 
 const COMMON_NAME = oid('2.5.4.3');
@@ -9,7 +9,7 @@ const attribute = (type: Uint8Array, what: string, value: string): Uint8Array =>
   const length = [...value].length;
   // \p{Cc}: a NUL or a line break in a name has fooled verifiers and logs; \p{Cs}: half a surrogate pair has no UTF-8.
   if (length === 0 || length > LONGEST || /[\p{Cc}\p{Cs}]/u.test(value)) {
-    throw new HandoverError(
+    throw new CoreError(
       'ISSUE_SUBJECT',
       `subject ${what} ${JSON.stringify(value.slice(0, 80))} must be 1 to ${LONGEST} characters without control characters`,
     );
@@ -35,13 +35,9 @@ export const distinguishedName = ({ commonName, organizations = [] }: Subject): 
  */
 export const caCommonName = (name: string, generation: number, keyId: Uint8Array): string => {
   if (!Number.isSafeInteger(generation) || generation < 1) {
-    throw new HandoverError(
-      'ISSUE_GENERATION',
-      `a generation is a whole number from 1 on, got ${generation}`,
-    );
+    throw new CoreError('ISSUE_GENERATION', `a generation is a whole number from 1 on, got ${generation}`);
   }
-  if (name === '')
-    throw new HandoverError('ISSUE_SUBJECT', 'a CA needs a name; use the one of its Authority');
+  if (name === '') throw new CoreError('ISSUE_SUBJECT', 'a CA needs a name; use the one of its Authority');
   const suffix = ` ${generation} ${Buffer.from(keyId.subarray(0, 4)).toString('hex')}`;
   return [...name].slice(0, LONGEST - suffix.length).join('') + suffix;
 };

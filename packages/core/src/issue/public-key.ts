@@ -1,5 +1,5 @@
 import { createHash, type KeyObject } from 'node:crypto';
-import { HandoverError } from '@handover/material';
+import { CoreError } from '../error.ts';
 import { membersAt, spanAt } from './der-walk.ts';
 
 export type KeyFamily = 'P256' | 'P384' | 'RSA';
@@ -11,7 +11,7 @@ export const familyOf = (key: KeyObject): KeyFamily => {
   if (key.asymmetricKeyType === 'ec' && namedCurve === 'secp384r1') return 'P384';
   if (key.asymmetricKeyType === 'rsa' && modulusLength >= 2048) return 'RSA';
   const got = [key.asymmetricKeyType ?? key.type, namedCurve ?? (modulusLength || '')].join(' ').trim();
-  throw new HandoverError(
+  throw new CoreError(
     'ISSUE_KEY_UNSUPPORTED',
     `no certificate is issued with a key of type ${got}; use ECDSA P-256 or P-384, or RSA of 2048 bits or more`,
   );
@@ -25,7 +25,7 @@ export const spkiOf = (publicKey: KeyObject): Uint8Array => {
   const known = encoded.get(publicKey);
   if (known !== undefined) return known;
   if (publicKey.type !== 'public') {
-    throw new HandoverError(
+    throw new CoreError(
       'ISSUE_KEY_UNSUPPORTED',
       `a certificate takes a public key, got a ${publicKey.type} one`,
     );

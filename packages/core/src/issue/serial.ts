@@ -1,4 +1,4 @@
-import { HandoverError } from '@handover/material';
+import { CoreError } from '../error.ts';
 import { unsignedInteger } from './der-writer.ts';
 
 /**
@@ -8,13 +8,10 @@ import { unsignedInteger } from './der-writer.ts';
  */
 export const serialNumber = (random: Uint8Array): Uint8Array => {
   if (random.length < 8 || random.length > 20) {
-    throw new HandoverError(
-      'ISSUE_SERIAL',
-      `a serial number takes 8 to 20 random bytes, got ${random.length}`,
-    );
+    throw new CoreError('ISSUE_SERIAL', `a serial number takes 8 to 20 random bytes, got ${random.length}`);
   }
   if (random.every((byte) => byte === 0)) {
-    throw new HandoverError('ISSUE_SERIAL', 'a serial number cannot be zero; pass random bytes');
+    throw new CoreError('ISSUE_SERIAL', 'a serial number cannot be zero; pass random bytes');
   }
   if (random.length < 20) return unsignedInteger(random);
   const positive = Uint8Array.from(random);

@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject, sign } from 'node:crypto';
-import { HandoverError, type Instant } from '@handover/material';
+import type { Instant } from '@handover/material';
+import { CoreError } from '../error.ts';
 import { bitString, explicit, nothing, oid, sequence, time, unsignedInteger } from './der-writer.ts';
 import { familyOf, type KeyFamily } from './public-key.ts';
 import { serialNumber } from './serial.ts';
@@ -32,7 +33,7 @@ const validityOf = ({ notBefore, notAfter }: Validity): Uint8Array => {
   // Written so that NaN fails it.
   if (from === undefined || to === undefined || !(from >= EARLIEST && from < to && to <= LATEST)) {
     const name = (at: number) => (Math.abs(at) <= LATEST ? new Date(at).toISOString() : String(at));
-    throw new HandoverError(
+    throw new CoreError(
       'ISSUE_DATES',
       `a certificate cannot be valid from ${name(notBefore)} to ${name(notAfter)}; ` +
         'it must start before it ends, within its issuer, by at least one second',
@@ -69,7 +70,7 @@ export const signCertificate = (body: ToBeSigned, key: KeyObject): Uint8Array =>
 /** A signature by the wrong key would only be found out by the peers: refuse it here. */
 export const requireKeyOf = (publicKey: KeyObject, privateKey: KeyObject, whose: string): void => {
   if (privateKey.type !== 'private' || !createPublicKey(privateKey).equals(publicKey)) {
-    throw new HandoverError(
+    throw new CoreError(
       'ISSUE_KEY_MISMATCH',
       `the signing key is not the private key of ${whose}; check which generation's key was passed`,
     );

@@ -1,5 +1,6 @@
-import { type Duration, HandoverError } from '@handover/material';
+import type { Duration } from '@handover/material';
 import { z } from 'zod';
+import { CoreError } from '../error.ts';
 import { DURATION_HINT, DURATION_PATTERN, formatDuration, parseDuration } from './duration.ts';
 import { shown } from './message.ts';
 import { type Fraction, PERCENT_HINT, PERCENT_PATTERN, parsePercent } from './percent.ts';
@@ -28,7 +29,7 @@ export const text = (pattern: RegExp, max: number, what: string, hint: string) =
     .meta({ [FORM]: `is not ${what}; ${hint}` });
 
 const unreachable = (what: string): never => {
-  throw new HandoverError('RESOURCE_INVALID', `${what} passed its pattern but does not parse`);
+  throw new CoreError('RESOURCE_INVALID', `${what} passed its pattern but does not parse`);
 };
 
 /** `36h` as a Duration within bounds. */

@@ -1,5 +1,6 @@
-import { HandoverError, isMap } from '@handover/material';
+import { isMap } from '@handover/material';
 import type { z } from 'zod';
+import { CoreError } from '../error.ts';
 import { authoritySchema } from './authority.ts';
 import { didYouMean } from './did-you-mean.ts';
 import { leafSchema } from './leaf.ts';
@@ -50,7 +51,7 @@ const problemsOf = (issue: z.core.$ZodIssue): readonly string[] => {
 const refuse = (where: string, subject: string, problems: readonly string[]): never => {
   const more = problems.length - SHOWN_PROBLEMS;
   const text = problems.slice(0, SHOWN_PROBLEMS).join('; also ') + (more > 0 ? `; and ${more} more` : '');
-  throw new HandoverError('RESOURCE_INVALID', `${where}: ${subject}${text}`, { path: where });
+  throw new CoreError('RESOURCE_INVALID', `${where}: ${subject}${text}`, { path: where });
 };
 
 /** A resource from a plain value, such as YAML gives. `where` names the file or object in messages. */
@@ -91,7 +92,7 @@ export function parseResources(
     const id = identity(resource);
     const before = places.get(id);
     if (before !== undefined) {
-      throw new HandoverError(
+      throw new CoreError(
         'RESOURCE_DUPLICATE',
         `${where}: ${id} is already declared in ${before}; rename one of them or remove it`,
         { path: where },

@@ -1,5 +1,6 @@
 import type { Action, BundleWrite, LeafSeen, LeafWrite, ObjectSeen, StampAction, Swap } from '@handover/core';
-import { type Certificate, encodePem, HandoverError, type Instant } from '@handover/material';
+import { type Certificate, encodePem, type Instant } from '@handover/material';
+import { EngineError } from '../error.ts';
 import type { Contents, Credential, Home, Issuer, ObjectId, ObjectRecord } from '../look/home.ts';
 import { type Extras, specOf } from '../look/responsibilities.ts';
 import { sealed } from '../look/seal.ts';
@@ -48,7 +49,7 @@ export const issuerOf = (home: Home, observation: Observation, action: Swap | Le
 
 async function stamp(home: Home, observation: Observation, { consumer, stamp }: StampAction): Promise<void> {
   if (home.rollouts === undefined) {
-    throw new HandoverError(
+    throw new EngineError(
       'ROLLOUT_UNSUPPORTED',
       `${consumer} has to be restarted, and this home restarts nothing; restart it by hand`,
       { path: consumer },
@@ -82,7 +83,7 @@ export const certificatesFor = (
   return fingerprints.map((fingerprint) => {
     const certificate = found.get(fingerprint);
     if (certificate !== undefined) return certificate;
-    throw new HandoverError(
+    throw new EngineError(
       'STATE_INCOMPLETE',
       `${observation.responsibilities.id}: the state names certificate ${fingerprint.slice(0, 16)}… and does not hold it; restore the state`,
       { path: observation.responsibilities.id },
@@ -217,7 +218,7 @@ const kept = (observation: Observation, action: LeafWrite): LeafMade => {
   const found = readableLeaf(observation.stored.get(action.object)?.data ?? {});
   const before = sightOf(observation, action.object)?.leaf;
   if (found === undefined || before === undefined) {
-    throw new HandoverError('CONFLICT', `${action.object} lost its leaf meanwhile`, {
+    throw new EngineError('CONFLICT', `${action.object} lost its leaf meanwhile`, {
       retry: 'now',
       path: action.object,
     });
@@ -255,7 +256,7 @@ export const signerOf = (observation: Observation, number: number): Credential =
   const generation = observation.record?.state.generations.find((candidate) => candidate.number === number);
   const key = observation.record?.keys.get(number);
   if (generation === undefined || key === undefined) {
-    throw new HandoverError(
+    throw new EngineError(
       'STATE_INCOMPLETE',
       `${observation.responsibilities.id}: the key of generation ${number} is not in the state; restore the state, or ask for a rotation`,
       { path: observation.responsibilities.id },

@@ -1,4 +1,5 @@
-import { HandoverError } from '@handover/material';
+import type { HandoverError } from '@handover/material';
+import { EngineError } from '../error.ts';
 import type { Home, ObjectId, StoredObject } from '../look/home.ts';
 import { digestOf } from '../look/stored-object.ts';
 
@@ -9,7 +10,7 @@ export const holds = (stored: StoredObject | undefined, data: Data): boolean =>
   stored?.record?.digest === digestOf(data) && digestOf(stored.data) === digestOf(data);
 
 export const obstacleError = (id: ObjectId, obstacle: string): HandoverError =>
-  new HandoverError('OBJECT_OBSTACLE', `${id}: ${obstacle}`, { path: id, retry: 'later' });
+  new EngineError('OBJECT_OBSTACLE', `${id}: ${obstacle}`, { path: id, retry: 'later' });
 
 /** Keeps the files of an object at exactly `data`. True when they had to be written. */
 export async function keepFiles(home: Home, id: ObjectId, data: Data): Promise<boolean> {

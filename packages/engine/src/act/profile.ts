@@ -9,6 +9,7 @@ import {
   type TlsSupport,
   tlsProfileFiles,
 } from '@handover/material';
+import { EngineError } from '../error.ts';
 import { profileObjectOf } from '../look/catalogue.ts';
 import type { ClusterProfile, Home, ObjectRecord, StoredObject } from '../look/home.ts';
 import { digestOf } from '../look/stored-object.ts';
@@ -32,7 +33,7 @@ export const resolveProfile = (
   const { type, custom } = profile.spec;
   if (type !== 'OpenShift') return resolveTlsProfile({ type, custom }, localTlsSupport());
   if (cluster === undefined) {
-    throw new HandoverError(
+    throw new EngineError(
       'TLS_PROFILE_NOT_HERE',
       `TLSProfile ${profile.metadata.name} follows OpenShift, which only the Kubernetes home can; name a profile`,
       { path: profile.metadata.name },

@@ -1,5 +1,6 @@
 import type { TrustBundle } from '@handover/core';
 import { bundleOf, HandoverError } from '@handover/material';
+import { EngineError } from '../error.ts';
 import { type Catalogue, targetsOf } from '../look/catalogue.ts';
 import type { Home } from '../look/home.ts';
 import { extrasOf } from '../look/shared-bundles.ts';
@@ -17,7 +18,7 @@ export async function reconcileStaticBundle(
 ): Promise<boolean> {
   const { certificates, missing } = await extrasOf(home, bundle, undefined);
   if (missing !== undefined) {
-    throw new HandoverError(
+    throw new EngineError(
       'SOURCE_MISSING',
       `TrustBundle ${bundle.metadata.name}: ${missing}; its targets stay as they are`,
       { path: bundle.metadata.name, retry: 'later' },

@@ -7,9 +7,10 @@ import {
   type Resource,
   withRole,
 } from '@handover/core';
-import { after, HandoverError, type Instant, second } from '@handover/material';
+import { after, type Instant, second } from '@handover/material';
 import { act } from '../act/act.ts';
 import { converge, isConflict, type Outcome } from '../controller/reconcile.ts';
+import { EngineError } from '../error.ts';
 import type { Catalogue } from '../look/catalogue.ts';
 import type { AuthorityId, Home, ObjectId } from '../look/home.ts';
 import { type Observation, observe } from '../observe/observe.ts';
@@ -108,7 +109,7 @@ const replace = async (
   const state = (await home.authorities.load(id))?.state;
   const [undecided] = state === undefined ? outcome.plan.blockedBy : [];
   if (undecided !== undefined) {
-    throw new HandoverError(
+    throw new EngineError(
       'ADOPT_UNDECIDED',
       `${id} cannot begin: ${undecided.consumer} needs ${undecided.waitsFor}`,
       { path: undecided.consumer },
@@ -122,7 +123,7 @@ const replace = async (
   ) {
     const last = outcome.plan;
     const [first] = last.blockedBy;
-    throw new HandoverError(
+    throw new EngineError(
       'ROTATION_WAITS',
       `rotation ${rotation} of ${id} has to wait until the last one has ended: ${first === undefined ? last.phase : `${first.consumer} is waited for (${first.waitsFor})`}; run again later`,
       { path: id, retry: 'later' },
@@ -235,7 +236,7 @@ const makeMissing = async (
     const foreign = [...responsibilities.leaves.keys()].find((object) => stored.has(object));
     if (record === undefined && foreign !== undefined && seen.adoptableKey !== true) {
       if (missing.length === 0) return result;
-      throw new HandoverError(
+      throw new EngineError(
         'CERTGEN_NO_KEY',
         `${missing[0]} is missing, and the key of the CA in ${foreign} is not known; name that CA in spec.adopt of the Authority and run with --overwrite to take it over`,
         { path: missing[0] ?? id },

@@ -3,6 +3,7 @@ import { HandoverError, type Instant, instant } from '@handover/material';
 import { act } from '../act/act.ts';
 import { fairShare } from '../act/fair-share.ts';
 import { tellPrograms } from '../act/tell.ts';
+import { EngineError } from '../error.ts';
 import type { Catalogue } from '../look/catalogue.ts';
 import type { AuthorityId, Home } from '../look/home.ts';
 import { inParallel, type Observation, observe } from '../observe/observe.ts';
@@ -49,7 +50,7 @@ export const isConflict = (error: unknown): boolean =>
 const isSwap = (action: Action): action is Swap => 'expect' in action && !('object' in action);
 
 const clockWasSet = (id: AuthorityId): HandoverError =>
-  new HandoverError('CONFLICT', `the clock was set while ${id} was looked at; looking again`, {
+  new EngineError('CONFLICT', `the clock was set while ${id} was looked at; looking again`, {
     retry: 'now',
     path: id,
   });

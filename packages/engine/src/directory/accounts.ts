@@ -1,4 +1,4 @@
-import { HandoverError } from '@handover/material';
+import { EngineError } from '../error.ts';
 import type { FileReader } from './files.ts';
 
 /** The number of a user or group by its name, from the files that every Unix has (passwd(5), group(5)). */
@@ -11,11 +11,7 @@ export const accountNumber = (files: FileReader, what: 'user' | 'group', name: s
     const [known, , number] = line.split(':');
     if (known === name && number !== undefined && /^\d+$/.test(number)) return Number(number);
   }
-  throw new HandoverError(
-    'FILES_ACCOUNT_UNKNOWN',
-    `there is no ${what} ${name} in ${path}; give its number`,
-    {
-      path,
-    },
-  );
+  throw new EngineError('FILES_ACCOUNT_UNKNOWN', `there is no ${what} ${name} in ${path}; give its number`, {
+    path,
+  });
 };

@@ -1,4 +1,4 @@
-import { HandoverError } from '@handover/material';
+import { EngineError } from '../error.ts';
 import { formatAuthority, parseAuthority } from '../look/authority-file.ts';
 import type { AuthorityId, AuthorityRecord, AuthorityStore } from '../look/home.ts';
 import { type Files, replaceFile } from './files.ts';
@@ -29,7 +29,7 @@ export class DirectoryAuthorities implements AuthorityStore {
     const { directory, name } = this.#place(id);
     const found = await this.load(id);
     if (found?.state.revision !== expect) {
-      throw new HandoverError(
+      throw new EngineError(
         'CONFLICT',
         `authority ${id} is at revision ${found?.state.revision ?? 'none'}, not ${expect ?? 'none'}; looking again`,
         { retry: 'now', path: id },

@@ -2,6 +2,7 @@ import { lstatSync, readdirSync, readlinkSync, renameSync, statSync } from 'node
 import { chmod, link, mkdir, open, symlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HandoverError } from '@handover/material';
+import { EngineError, type EngineErrorCode } from '../error.ts';
 import { readBounded } from '../look/read-bounded.ts';
 import { appendLines } from './append.ts';
 import { removeOurs } from './remove.ts';
@@ -46,7 +47,7 @@ export interface FileWriter {
 
 export type Files = FileReader & FileWriter;
 
-const REMEDIES: Readonly<Record<string, readonly [code: string, remedy: string]>> = {
+const REMEDIES: Readonly<Record<string, readonly [code: EngineErrorCode, remedy: string]>> = {
   ENOSPC: ['HOME_DISK_FULL', 'the disk is full; free some space'],
   EDQUOT: ['HOME_DISK_FULL', 'the quota is used up; free some space'],
   EROFS: ['HOME_READ_ONLY', 'the file system is read-only; mount it for writing'],
@@ -63,7 +64,7 @@ export const fileError = (cause: unknown, verb: string, path: string): unknown =
   const code = (cause as NodeJS.ErrnoException)?.code;
   if (cause instanceof HandoverError || code === undefined) return cause;
   const [ours, remedy] = REMEDIES[code] ?? ['HOME_IO_FAILED', `the system says ${code}`];
-  return new HandoverError(ours, `cannot ${verb} ${path}: ${remedy}`, { path, retry: 'later', cause });
+  return new EngineError(ours, `cannot ${verb} ${path}: ${remedy}`, { path, retry: 'later', cause });
 };
 
 const tried = async <T>(verb: string, path: string, work: () => Promise<T>): Promise<T> => {

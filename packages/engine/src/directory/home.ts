@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { KeySource, Leaf, Resource } from '@handover/core';
-import { duration, HandoverError, type Instant } from '@handover/material';
+import { duration, type Instant } from '@handover/material';
 import { keyMaker } from '../act/key-maker.ts';
 import { takingOver } from '../certgen/certgen.ts';
+import { EngineError } from '../error.ts';
 import { Canaries } from '../evidence/canary.ts';
 import { DeclaredConsumers } from '../evidence/consumers.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -141,7 +142,7 @@ export class DirectoryHome implements Home {
     this.check();
     const resources = readResources(this.files, this.path);
     if (resources.length > 0) return resources;
-    throw new HandoverError(
+    throw new EngineError(
       'HOME_EMPTY',
       `${this.path} declares nothing in *.yaml; start with handover init ${this.path}`,
       { path: this.path },
@@ -159,7 +160,7 @@ export class DirectoryHome implements Home {
   check(): void {
     const facts = this.files.facts(this.path);
     if (facts?.kind !== 'directory' && facts?.kind !== 'link') {
-      throw new HandoverError(
+      throw new EngineError(
         'HOME_MISSING',
         facts === undefined
           ? `${this.path} does not exist; make one with handover init ${this.path}`
@@ -226,7 +227,7 @@ export class DirectoryHome implements Home {
       const made = (await this.authorities.load(id))?.state.generations.map(({ since }) => since) ?? [];
       const latest = Math.max(...made, Number.NEGATIVE_INFINITY) as Instant;
       if (latest <= now + CLOCK_SLACK_MS) continue;
-      throw new HandoverError(
+      throw new EngineError(
         'CLOCK_BEHIND',
         `the clock says ${iso(now)}, but ${id} last changed at ${iso(latest)}; set the clock, or if it is right: handover clock --confirm --home dir:${this.path}`,
         { path: id, retry: 'later' },

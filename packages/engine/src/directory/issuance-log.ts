@@ -1,4 +1,5 @@
 import { HandoverError } from '@handover/material';
+import { EngineError } from '../error.ts';
 import type { IssuanceLog, IssuedEntry } from '../ledger/issued-entry.ts';
 import type { Files } from './files.ts';
 
@@ -71,7 +72,7 @@ export class DirectoryIssuanceLog implements IssuanceLog {
 }
 
 const unwritable = (path: string, cause: HandoverError): HandoverError =>
-  new HandoverError(
+  new EngineError(
     'ISSUANCE_LOG_UNWRITABLE',
     `no certificate was issued, because it could not be written to the issuance log: ${cause.message}`,
     { path, retry: 'later', cause },

@@ -1,5 +1,6 @@
 import { utimesSync } from 'node:fs';
-import { HandoverError } from '@handover/material';
+import type { HandoverError } from '@handover/material';
+import { EngineError } from '../error.ts';
 import { type Files, fileError } from './files.ts';
 import { isAlive, isWithinSight, ownIdentity, type ProcessIdentity } from './process-identity.ts';
 import { quoted } from './trusted-path.ts';
@@ -80,7 +81,7 @@ export async function takeLock(
   } finally {
     await files.remove(mine);
   }
-  throw new HandoverError('HOME_LOCKED', `${path} changes hands all the time; try again`, {
+  throw new EngineError('HOME_LOCKED', `${path} changes hands all the time; try again`, {
     path,
     retry: 'later',
   });
@@ -89,7 +90,7 @@ export async function takeLock(
 const heldBy = (files: Files, holder: ProcessIdentity, path: string, times: LockTimes): HandoverError => {
   const { pid, host } = holder;
   const seen = Math.max(0, Math.round(silentFor(files, path) / 1_000));
-  return new HandoverError(
+  return new EngineError(
     'HOME_LOCKED',
     isWithinSight(holder, ownIdentity())
       ? `process ${pid} is already running on this directory; stop it first, or let it do the work`
@@ -148,7 +149,7 @@ const held = (files: Files, path: string, token: string, { beatMs }: LockTimes):
       lost ||= !isOurs();
       if (!lost) return;
       clearInterval(timer);
-      throw new HandoverError(
+      throw new EngineError(
         'HOME_LOCK_LOST',
         `another process took ${path}, or it was removed, while this one did not run; nothing more is written; see that only one runs`,
         { path },

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { HandoverError, type Instant, instant } from '@handover/material';
 import { obstacleError } from '../act/keep-files.ts';
 import { filesUnder } from '../act/part-files.ts';
+import { EngineError } from '../error.ts';
 import type {
   AuthorityId,
   Contents,
@@ -136,7 +137,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   #refuseChanged(volume: Volume, id: ObjectId): void {
     const whole = entriesOf(volume.record)[''];
     if (whole === undefined || !isChanged(whole, textsOf(only(volume.data, SECRET_FILES)))) return;
-    throw new HandoverError('HOME_MALFORMED', 'the files beside it were changed; they are put right first', {
+    throw new EngineError('HOME_MALFORMED', 'the files beside it were changed; they are put right first', {
       path: id,
       retry: 'later',
     });
@@ -215,7 +216,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     const found = volume === undefined ? undefined : this.#objectIn(volume, id);
     if (found?.obstacle !== undefined) throw obstacleError(id, found.obstacle);
     if (found?.version !== expect) {
-      throw new HandoverError('CONFLICT', `${id} changed meanwhile; looking again`, {
+      throw new EngineError('CONFLICT', `${id} changed meanwhile; looking again`, {
         retry: 'now',
         path: id,
       });

@@ -1,4 +1,4 @@
-import { HandoverError } from '@handover/material';
+import { EngineError } from '../error.ts';
 import type { FileReader } from './files.ts';
 import { type OwnUser, quoted, refuseChangeable, trustedPath } from './trusted-path.ts';
 
@@ -15,7 +15,7 @@ export function refuseUntrustedHome(files: FileReader, directory: string, uid: O
   refuseFolders(files, `${home}/out`, uid, FOLDERS_OF_OUT);
   refuseFolders(files, `${home}/state`, uid, FOLDERS_OF_STATE);
   if (state !== undefined && (state.mode & 0o077) !== 0) {
-    throw new HandoverError(
+    throw new EngineError(
       'HOME_STATE_EXPOSED',
       `${home}/state holds keys and may be read by others; chmod 0700 ${quoted(`${home}/state`)}, and replace the keys if another user could read them`,
       { path: `${home}/state` },
@@ -53,7 +53,7 @@ const refuseFolders = (files: FileReader, path: string, uid: OwnUser, depth: Dep
   const facts = files.facts(path);
   if (facts === undefined || (facts.kind === 'file' && !depth.files)) return;
   if (facts.kind === 'link') {
-    throw new HandoverError(
+    throw new EngineError(
       'HOME_MALFORMED',
       `${path} is a link to ${files.target(path)}, and files would be written there; replace it with a directory`,
       { path },

@@ -1,5 +1,6 @@
 import { lstatSync, readFileSync, type Stats } from 'node:fs';
 import { HandoverError } from '@handover/material';
+import { EngineError } from '../error.ts';
 import { readBounded } from '../look/read-bounded.ts';
 import { type FileReader, fileError } from './files.ts';
 import { type OwnUser, quoted, trustedPath } from './trusted-path.ts';
@@ -10,7 +11,7 @@ const MAX_BYTES = 4_096;
 const KERNEL_THREAD = 0x0020_0000;
 
 const refused = (path: string, why: string): HandoverError =>
-  new HandoverError('PID_FILE_REFUSED', `no process is signalled: pid file ${path} ${why}`, { path });
+  new EngineError('PID_FILE_REFUSED', `no process is signalled: pid file ${path} ${why}`, { path });
 
 /** Whose process it is; undefined where there is no such process. */
 const ownersOf = (pid: number): readonly number[] | 'kernel' | undefined => {

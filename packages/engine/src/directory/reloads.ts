@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { resolve } from 'node:path';
 import type { Leaf, ObjectSeen } from '@handover/core';
 import { HandoverError, type Instant } from '@handover/material';
+import { EngineError } from '../error.ts';
 import type { ObjectId, ReloadHooks, Told } from '../look/home.ts';
 import { type Meters, NO_METERS, type TellResult } from '../look/meters.ts';
 import { type Files, replaceFile } from './files.ts';
@@ -23,7 +24,7 @@ interface Failure {
 }
 
 const failed = (what: string, why: string, result: TellResult): HandoverError =>
-  new HandoverError('RELOAD_FAILED', `${what}: ${why}; the files are in place, it is tried again`, {
+  new EngineError('RELOAD_FAILED', `${what}: ${why}; the files are in place, it is tried again`, {
     retry: 'later',
     cause: { result } satisfies Failure,
   });

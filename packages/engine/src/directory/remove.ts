@@ -1,6 +1,6 @@
 import { lstatSync, type Stats } from 'node:fs';
 import { readdir, rmdir, unlink } from 'node:fs/promises';
-import { HandoverError } from '@handover/material';
+import { EngineError } from '../error.ts';
 import { quoted } from './trusted-path.ts';
 
 const WRITABLE_BY_OTHERS = 0o022;
@@ -18,7 +18,7 @@ export async function removeOurs(path: string): Promise<void> {
   if (stat === undefined) return;
   if (!stat.isDirectory()) return unlink(path);
   if (!isOurs(stat)) {
-    throw new HandoverError(
+    throw new EngineError(
       'HOME_FOREIGN_OWNER',
       `${path} is left as it is: user ${stat.uid} may change it; look at what is in it, then rm -r ${quoted(path)}`,
       { path, retry: 'later' },

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AuthorityState } from '@handover/core';
-import { HandoverError, type Instant } from '@handover/material';
+import type { Instant } from '@handover/material';
+import { EngineError } from '../error.ts';
 import type { Asker } from '../ledger/issued-entry.ts';
 import type { Asked, Known } from '../ledger/ledger.ts';
 import type { AuthorityId, RequestSource } from '../look/home.ts';
@@ -29,7 +30,7 @@ export class DirectoryRequests implements RequestSource {
 
   async ask(request: Request, now: Instant): Promise<void> {
     if (request.rotate !== undefined && !ROTATION_ID.test(request.rotate)) {
-      throw new HandoverError(
+      throw new EngineError(
         'ROTATION_ID_INVALID',
         `"${request.rotate.slice(0, 64)}" cannot be the id of a rotation; use up to 128 letters, digits and -._:@+`,
       );

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { parseResources, type Resource } from '@handover/core';
-import { HandoverError } from '@handover/material';
 import { type Document, isScalar, LineCounter, parseAllDocuments, visit } from 'yaml';
+import { EngineError } from '../error.ts';
 import { type FileReader, type Files, replaceFile } from './files.ts';
 
 /** Far more than anybody writes by hand; a bigger file is there by mistake. */
@@ -10,7 +10,7 @@ const MAX_YAML_BYTES = 1024 * 1024;
 /** Every document of one YAML text. Errors name file, line and column. */
 export function readYaml(text: string, name: string): readonly { value: unknown; where: string }[] {
   const refuse = (at: string, why: string): never => {
-    throw new HandoverError('YAML_INVALID', `${at}: ${why}`, { path: name });
+    throw new EngineError('YAML_INVALID', `${at}: ${why}`, { path: name });
   };
   if (Buffer.byteLength(text) > MAX_YAML_BYTES) return refuse(name, 'is over 1 MiB; split it');
   const lineCounter = new LineCounter();

@@ -1,4 +1,4 @@
-import { HandoverError } from '@handover/material';
+import { EngineError } from '../error.ts';
 import type { FileFacts, FileReader } from './files.ts';
 
 /** The user we run as; undefined: owners are not looked at. */
@@ -24,7 +24,7 @@ export function refuseChangeable(
   const isLink = facts.kind === 'link';
   if (uid !== undefined && facts.uid !== uid && facts.uid !== 0) {
     const chown = `chown ${isLink ? '-h ' : ''}${nameOf(uid)} ${quoted(path)}`;
-    throw new HandoverError(
+    throw new EngineError(
       'HOME_FOREIGN_OWNER',
       `${path} belongs to user ${facts.uid}, who could change what ${nameOf(uid)} does; run as that user, or look at what is in it and ${chown}`,
       { path },
@@ -33,7 +33,7 @@ export function refuseChangeable(
   // In a sticky directory, as that of temporary files, only its owner replaces an entry: inode(7).
   const isSticky = role === 'parent' && facts.kind === 'directory' && (facts.mode & STICKY) !== 0;
   if (isLink || isSticky || (facts.mode & WRITABLE_BY_OTHERS) === 0) return;
-  throw new HandoverError(
+  throw new EngineError(
     'HOME_WRITABLE_BY_OTHERS',
     `${path} may be written by others (mode ${facts.mode.toString(8).padStart(4, '0')}); chmod go-w ${quoted(path)}, and look at what is in it`,
     { path },
@@ -70,7 +70,7 @@ export function trustedPath(files: Pick<FileReader, 'facts' | 'target'>, path: s
       continue;
     }
     if (++links > MOST_LINKS)
-      throw new HandoverError('HOME_MALFORMED', `${path} leads in a circle; correct its links`, { path });
+      throw new EngineError('HOME_MALFORMED', `${path} leads in a circle; correct its links`, { path });
     const target = files.target(next) ?? '';
     if (target.startsWith('/')) at = '';
     ahead.push(...stepsOf(target));

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { basename, dirname } from 'node:path';
 import { HandoverError } from '@handover/material';
+import { EngineError } from '../error.ts';
 import type { Files, Ownership } from './files.ts';
 
 /** Beside the data, in the same swap; has no name at the top, so that nobody who mounts the folder sees it. */
@@ -52,7 +53,7 @@ const currentIn = (files: Files, folder: string): string | undefined => {
   const stamp = files.target(`${folder}/${CURRENT}`);
   if (stamp === undefined || (stamp.startsWith('..') && stamp !== '..' && !stamp.includes('/'))) return stamp;
   const path = `${folder}/${CURRENT}`;
-  throw new HandoverError('HOME_MALFORMED', `${path} leads to ${stamp}; move it away`, { path });
+  throw new EngineError('HOME_MALFORMED', `${path} leads to ${stamp}; move it away`, { path });
 };
 
 /** What is there, from one snapshot; undefined when there is nothing. */
@@ -227,7 +228,7 @@ const convert = async (
     const path = `${folder}/${name}`;
     const bytes = files.facts(path)?.kind === 'file' ? files.read(path) : undefined;
     if (bytes === undefined)
-      throw new HandoverError('HOME_MALFORMED', `${path} is not a plain file; move it away`, { path });
+      throw new EngineError('HOME_MALFORMED', `${path} is not a plain file; move it away`, { path });
     data[name] = bytes;
   }
   if (plain.length === 0) return;

@@ -1,5 +1,6 @@
 import type { AuthorityState, Generation } from '@handover/core';
 import { type Certificate, HandoverError, isMap, PrivateKey, parseCertificates } from '@handover/material';
+import { EngineError, type EngineErrorCode } from '../error.ts';
 import { readHistory } from '../ledger/history.ts';
 import type { AuthorityId, AuthorityRecord } from './home.ts';
 import { SealKey } from './seal.ts';
@@ -60,8 +61,8 @@ const isState = (value: unknown): value is AuthorityState =>
 
 /** Reads an authority's file. Whatever is not whole and its own is refused: guessing here would rotate by accident. */
 export function parseAuthority(id: AuthorityId, text: string, path: string): AuthorityRecord {
-  const refuse = (code: string, why: string): never => {
-    throw new HandoverError(code, `${path} ${why}`, { path });
+  const refuse = (code: EngineErrorCode, why: string): never => {
+    throw new EngineError(code, `${path} ${why}`, { path });
   };
   let value: unknown;
   try {

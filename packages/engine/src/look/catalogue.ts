@@ -1,5 +1,6 @@
 import type { Authority, Leaf, Resource, TlsProfile, TrustBundle } from '@handover/core';
-import { HandoverError, TLS_PROFILE_FILES } from '@handover/material';
+import { type HandoverError, TLS_PROFILE_FILES } from '@handover/material';
+import { EngineError } from '../error.ts';
 import type { AuthorityId, ObjectId } from './home.ts';
 
 /** The resources of one home, by kind. */
@@ -184,7 +185,7 @@ const takenBefore = (
   const folder = folderOf(object);
   const taken = claims.get(object) ?? (object === folder ? claims.get(`${folder}/`) : claims.get(folder));
   if (taken === undefined) return undefined;
-  return new HandoverError(
+  return new EngineError(
     'RESOURCE_CONFLICT',
     `${who} and ${taken} would both write ${object}; give one of them another name`,
     { path: object },

@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
-import { HandoverError } from '@handover/material';
+import type { HandoverError } from '@handover/material';
+import { EngineError } from '../error.ts';
 
 export interface Opened {
   readonly bytes: Uint8Array;
@@ -24,12 +25,12 @@ const KINDS: readonly (readonly [(stat: Stats) => boolean, string])[] = [
 
 const odd = (path: string, what: string, named: boolean): HandoverError =>
   named
-    ? new HandoverError('FILE_NOT_REGULAR', `${path} is ${what}; name a regular file`, { path })
-    : new HandoverError('HOME_MALFORMED', `${path} is ${what}; a small file is wanted there`, { path });
+    ? new EngineError('FILE_NOT_REGULAR', `${path} is ${what}; name a regular file`, { path })
+    : new EngineError('HOME_MALFORMED', `${path} is ${what}; a small file is wanted there`, { path });
 
 const large = (path: string, most: number, named: boolean): HandoverError =>
   named
-    ? new HandoverError('FILE_TOO_LARGE', `${path} is over ${sizeOf(most)}; split it`, { path })
+    ? new EngineError('FILE_TOO_LARGE', `${path} is over ${sizeOf(most)}; split it`, { path })
     : odd(path, `over ${sizeOf(most)}`, named);
 
 const sizeOf = (bytes: number): string =>

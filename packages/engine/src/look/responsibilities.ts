@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Anchor, Authority, Leaf, Policy, TrustBundle } from '@handover/core';
-import { type Certificate, HandoverError } from '@handover/material';
+import type { Certificate } from '@handover/material';
+import { EngineError } from '../error.ts';
 import {
   authorityRef,
   type Catalogue,
@@ -85,7 +86,7 @@ export const authorityIn = (catalogue: Catalogue, id: AuthorityId): Authority =>
   const authority = catalogue.authorities.get(id);
   if (authority !== undefined) return authority;
   const known = [...catalogue.authorities.keys()];
-  throw new HandoverError(
+  throw new EngineError(
     'AUTHORITY_UNKNOWN',
     `there is no authority ${id}; ${known.length === 0 ? 'none is declared here' : `there is ${known.slice(0, 5).join(', ')}`}`,
     { path: id },

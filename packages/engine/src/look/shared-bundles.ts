@@ -1,5 +1,6 @@
 import { generationOf, type TrustBundle } from '@handover/core';
 import { type Certificate, HandoverError, parseBundle } from '@handover/material';
+import { EngineError } from '../error.ts';
 import { authorityRef, type Catalogue } from './catalogue.ts';
 import type { AuthorityId, AuthorityRecord, Home, ObjectId, StoredObject } from './home.ts';
 import { anchorOf, bundlesWith, type Extras, type Responsibilities } from './responsibilities.ts';
@@ -30,7 +31,7 @@ const foreign = async (
   const stored = await home.objects.read(id);
   const pem = stored?.data[data.key];
   if (pem === undefined)
-    throw new HandoverError(
+    throw new EngineError(
       'SOURCE_MISSING',
       `source ${id} ${stored?.obstacle === undefined ? 'does not exist' : `cannot be used: ${stored.obstacle}`}`,
       { path: id },

@@ -1,5 +1,6 @@
 import type { Anchor } from '@handover/core';
-import { type Certificate, HandoverError, type Instant, isExpired, PrivateKey } from '@handover/material';
+import { type Certificate, type Instant, isExpired, PrivateKey } from '@handover/material';
+import { EngineError } from '../error.ts';
 import { ownBundleOf } from '../look/catalogue.ts';
 import type { ObjectId, ObjectReader, StoredObject } from '../look/home.ts';
 import { anchorOf, type Responsibilities } from '../look/responsibilities.ts';
@@ -48,7 +49,7 @@ const withKey = (id: ObjectId, { data }: StoredObject, now: Instant): Adoption |
   const pem = data['tls.key'];
   if (ca?.isCa !== true || pem === undefined) return undefined;
   const refuse = (why: string): never => {
-    throw new HandoverError('ADOPT_REFUSED', `${id}: ${why}`, { path: id });
+    throw new EngineError('ADOPT_REFUSED', `${id}: ${why}`, { path: id });
   };
   const instead = 'adopt it without its key, by spec.adopt.fingerprints, or begin without it';
   const key = PrivateKey.parse(pem, `${id}, tls.key`);
@@ -71,7 +72,7 @@ const withoutKey = (id: ObjectId, found: StoredObject, now: Instant): Adoption =
   const certificates = newestFirst(casIn(id, found, now));
   const size = certificates.reduce((sum, { pem }) => sum + pem.length, 0);
   if (certificates.length > MOST_CAS || size > MOST_CHARACTERS)
-    throw new HandoverError(
+    throw new EngineError(
       'ADOPT_REFUSED',
       `${id}: ca.crt holds ${certificates.length} CAs in ${size} characters; at most ${MOST_CAS} in ${MOST_CHARACTERS} can be adopted; name those in use by spec.adopt.fingerprints`,
       { path: id },

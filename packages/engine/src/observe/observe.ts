@@ -1,5 +1,6 @@
 import type { ConsumerSeen, ObjectSeen, Observed } from '@handover/core';
 import { type Certificate, HandoverError, type Instant } from '@handover/material';
+import { EngineError } from '../error.ts';
 import { type Catalogue, liesElsewhere } from '../look/catalogue.ts';
 import type {
   AuthorityId,
@@ -155,7 +156,7 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Obse
   const consumers = await home.evidence.consumers(responsibilities, before, now, orphans);
   const record = await home.authorities.load(id);
   const meanwhile = (): never => {
-    throw new HandoverError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id });
+    throw new EngineError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id });
   };
   // What was dated since by a clock that was set back in between would look old beside `now`.
   if (record?.state.revision !== before?.state.revision || home.clock.steadySince() !== steadySince)

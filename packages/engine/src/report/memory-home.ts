@@ -1,4 +1,5 @@
-import { HandoverError, type Instant } from '@handover/material';
+import type { HandoverError, Instant } from '@handover/material';
+import { EngineError } from '../error.ts';
 import type {
   AuthorityId,
   AuthorityRecord,
@@ -12,7 +13,7 @@ import type {
 import { claimOf } from '../look/seal.ts';
 
 const conflict = (path: string): HandoverError =>
-  new HandoverError('CONFLICT', `${path} changed meanwhile; look again`, { retry: 'now', path });
+  new EngineError('CONFLICT', `${path} changed meanwhile; look again`, { retry: 'now', path });
 
 /** Objects in memory, over those of another home: a place to try a plan out without touching anything. */
 export class MemoryObjects implements ObjectReader, ObjectWriter {

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { hostname } from 'node:os';
-import { HandoverError } from '@handover/material';
+import { EngineError } from '../error.ts';
 import { isOwnHost } from './hosts.ts';
 
 /** Connections that one server holds. A kubelet and a few scrapers need less than ten. */
@@ -134,7 +134,7 @@ const listening = (server: Server | TlsServer, host: string, port: number, flag:
   new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) =>
       reject(
-        new HandoverError(
+        new EngineError(
           'ADDRESS_UNUSABLE',
           `${host}:${port} cannot be listened on (${cause.code}); choose another ${flag}`,
           { cause },

@@ -13,6 +13,7 @@ import {
 } from '@handover/engine';
 import { type Kube, type Secret, secrets } from '@handover/kube';
 import { HandoverError } from '@handover/material';
+import { OperatorError } from '../error.ts';
 import { KubeHome } from '../home/home.ts';
 import { kindsWith, trustBundleVersion } from '../objects/kinds.ts';
 import { isField, type Place, placeOf, placesOf } from '../objects/place.ts';
@@ -139,7 +140,7 @@ const refuseWhatOthersKeep = async (home: KubeHome, places: readonly Place[], ow
   for (const held of found) {
     if (held?.keptIn === undefined || held.keptIn === own || Object.keys(held.entries).length === 0) continue;
     const what = `${held.plural}/${held.name}`;
-    throw new HandoverError(
+    throw new OperatorError(
       'CERTGEN_KEPT_ELSEWHERE',
       `${what} is kept from namespace ${held.keptIn}, and this run's state is in ${own}; if an operator runs there ask it with handover rotate, else add --operator-namespace ${held.keptIn}`,
       { path: what },

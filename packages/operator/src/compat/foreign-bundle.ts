@@ -9,6 +9,7 @@ import {
   type StoredObject,
 } from '@handover/engine';
 import { type Certificate, HandoverError, type Instant } from '@handover/material';
+import { OperatorError } from '../error.ts';
 import type { Held } from '../objects/held.ts';
 import type { Place } from '../objects/place.ts';
 import { certificatesIn, readBundle } from '../resources/certificates-in.ts';
@@ -65,7 +66,7 @@ export class ForeignBundles {
     const stored = await home.objects.read(id);
     if (stored === undefined) return false;
     if (stored.obstacle !== undefined)
-      throw new HandoverError('OBJECT_OBSTACLE', `${id}: ${stored.obstacle}`, { path: id, retry: 'later' });
+      throw new OperatorError('OBJECT_OBSTACLE', `${id}: ${stored.obstacle}`, { path: id, retry: 'later' });
     const key = bundleKeyOf(id);
     const before =
       stored.record === undefined && (await inherited(id))
@@ -117,7 +118,7 @@ const sourceOf = async (
   { home, held }: ForeignOptions,
 ): Promise<readonly Certificate[]> => {
   const missing = (why: string): never => {
-    throw new HandoverError('SOURCE_MISSING', `${why}; what was injected from it stays`, {
+    throw new OperatorError('SOURCE_MISSING', `${why}; what was injected from it stays`, {
       path: bundle.metadata.name,
       retry: 'later',
     });

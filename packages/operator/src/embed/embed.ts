@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { secretOf } from '@handover/engine';
 import { connect, loadKubeConfig, type RequestReport } from '@handover/kube';
-import { HandoverError } from '@handover/material';
 import type { Identity } from '@handover/runtime';
+import { OperatorError } from '../error.ts';
 import { placeOf } from '../objects/place.ts';
 import { GivenResources } from '../resources/declarations.ts';
 import { Operator } from '../run/operator.ts';
@@ -94,7 +94,7 @@ export async function embed(spec: EmbedSpec, options: EmbedOptions): Promise<Own
     .catch((error: unknown) => on({ kind: 'failed', what: 'embed', error, retryAt: undefined }))
     .then(() => {
       clearTimeout(looks.timer);
-      server.end(new HandoverError('EMBED_STOPPED', 'embed was stopped before its server was ready'));
+      server.end(new OperatorError('EMBED_STOPPED', 'embed was stopped before its server was ready'));
       close.abort();
     });
   let isReady = false;

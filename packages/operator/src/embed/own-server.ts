@@ -1,7 +1,7 @@
 import { readableCertificates } from '@handover/engine';
-import { HandoverError } from '@handover/material';
 import type { Identity } from '@handover/runtime';
 import { type HeldPems, openHeldIdentity } from '@handover/runtime/held';
+import { OperatorError } from '../error.ts';
 import type { KubeHome } from '../home/home.ts';
 import { SHAPES } from '../objects/parts.ts';
 import { fieldPlace, type Place } from '../objects/place.ts';
@@ -105,7 +105,7 @@ export class OwnServer {
 
   #held(): HeldPems {
     if (this.#pems !== undefined) return this.#pems;
-    throw new HandoverError('NOT_LOADED', `${this.#name} has not been seen yet`, { retry: 'later' });
+    throw new OperatorError('NOT_LOADED', `${this.#name} has not been seen yet`, { retry: 'later' });
   }
 }
 

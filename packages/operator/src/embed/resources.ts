@@ -1,5 +1,5 @@
 import { type Authority, type Leaf, parseResource, type TrustBundle } from '@handover/core';
-import { HandoverError } from '@handover/material';
+import { OperatorError } from '../error.ts';
 import type { EmbedSpec } from './spec.ts';
 
 export interface OwnResources {
@@ -13,7 +13,7 @@ const API_VERSION = 'handover.dev/v1alpha1';
 /** What somebody asked for as resources, checked by the very same rules as YAML. */
 export const ownResources = ({ authority, leaf, inject }: EmbedSpec, own: string): OwnResources => {
   if (inject.length === 0)
-    throw new HandoverError(
+    throw new OperatorError(
       'OPTION_INVALID',
       'embed: inject names no object; name the webhook configuration, APIService or CRD that this server is behind',
     );

@@ -24,7 +24,8 @@ import {
   WatchedClock,
 } from '@handover/engine';
 import { Informer, type Kube, type Secret, secrets } from '@handover/kube';
-import { after, duration, HandoverError, type Instant, isMap, second } from '@handover/material';
+import { after, duration, type Instant, isMap, second } from '@handover/material';
+import { OperatorError } from '../error.ts';
 import {
   cachedAuthorities,
   KubeAuthorities,
@@ -361,7 +362,7 @@ export class KubeHome implements Home {
   #serverTime(): Instant {
     const now = this.#options.kube.clock.now();
     if (now !== undefined) return now;
-    throw new HandoverError('KUBE_UNAVAILABLE', 'the API server has not answered yet', { retry: 'later' });
+    throw new OperatorError('KUBE_UNAVAILABLE', 'the API server has not answered yet', { retry: 'later' });
   }
 
   async ready(): Promise<void> {

@@ -11,6 +11,7 @@ import {
 } from '@handover/engine';
 import { type Informer, type Kube, type Secret, secrets } from '@handover/kube';
 import { HandoverError } from '@handover/material';
+import { OperatorError } from '../error.ts';
 import { FIELD_MANAGER } from './record.ts';
 
 /** Marks the Secrets that hold authorities; they lie in the operator's own namespace and nowhere else. */
@@ -29,7 +30,7 @@ const recordIn = (id: AuthorityId, secret: Secret | undefined): AuthorityRecord 
   const path = `Secret ${secret.metadata.namespace}/${secret.metadata.name}`;
   const text = secret.data?.[KEY];
   if (text === undefined)
-    throw new HandoverError(
+    throw new OperatorError(
       'STATE_UNREADABLE',
       `${path} lacks the key ${KEY}; restore it from a backup, or delete it`,
       {
@@ -67,7 +68,7 @@ export class KubeAuthorities implements AuthorityStore {
     if (secret === undefined || bound === undefined || own === undefined || bound === own) return;
     const { namespace } = this.#options;
     const name = stateName(id);
-    throw new HandoverError(
+    throw new OperatorError(
       'STATE_OF_ANOTHER',
       `Authority ${id} was deleted and made again, and the CA of the old one is kept for it alone; to go on with that CA: kubectl -n ${namespace} annotate secret ${name} ${OWNER_UID}=${own} --overwrite; to begin with a new CA: kubectl -n ${namespace} delete secret ${name}`,
       { path: id, retry: 'later' },
@@ -132,7 +133,7 @@ export class KubeAuthorities implements AuthorityStore {
 
 const LOST: ReadonlySet<string> = new Set(['KUBE_CONFLICT', 'KUBE_NOT_FOUND']);
 const changed = (id: AuthorityId, cause?: unknown): HandoverError =>
-  new HandoverError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id, cause });
+  new OperatorError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id, cause });
 
 /** Authorities as an informer has them. */
 export const cachedAuthorities = (

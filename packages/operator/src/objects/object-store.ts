@@ -12,6 +12,7 @@ import {
 } from '@handover/engine';
 import type { Kube, KubeObject } from '@handover/kube';
 import { HandoverError, type Instant, isMap } from '@handover/material';
+import { OperatorError } from '../error.ts';
 import type { Source } from './fresh.ts';
 import { type Held, heldOf } from './held.ts';
 import type { Kinds } from './kinds.ts';
@@ -158,7 +159,7 @@ export class ObjectStore {
       if (!(error instanceof HandoverError)) throw error;
       if (OUTDATED.has(error.code)) {
         cache.doubt(place);
-        throw new HandoverError('CONFLICT', `${id} changed meanwhile; looking again`, {
+        throw new OperatorError('CONFLICT', `${id} changed meanwhile; looking again`, {
           retry: 'now',
           path: id,
           cause: error,
@@ -176,7 +177,7 @@ export class ObjectStore {
     const { kube, kinds, now, signal, signerOf } = this.#options;
     const { plural, namespace, name, part } = place;
     if (isField(place) || this.#options.isWhole?.(id) === true)
-      throw new HandoverError('KUBE_NOT_FOUND', `${id} has gone`, { path: id });
+      throw new OperatorError('KUBE_NOT_FOUND', `${id} has gone`, { path: id });
     const at = now();
     const { data, record, seal } = make(at);
     const shape = SHAPES[plural];
@@ -296,7 +297,7 @@ export class ObjectStore {
     if (cached?.version === version && cached.crowded !== true) return cached;
     const found = await this.#now(place);
     if (found?.version === version) return found;
-    throw new HandoverError('KUBE_CONFLICT', `${id} is no longer at version ${version}`, {
+    throw new OperatorError('KUBE_CONFLICT', `${id} is no longer at version ${version}`, {
       retry: 'now',
       path: id,
     });
@@ -332,7 +333,7 @@ const issuedBy = (
 const nonEmpty = (id: ObjectId, texts: Texts): Texts => {
   const names = Object.keys(texts);
   if (names.length > 0 && names.every((name) => texts[name] !== '')) return texts;
-  throw new HandoverError('BUNDLE_EMPTY', `${id} would become empty; it stays as it is`, { path: id });
+  throw new OperatorError('BUNDLE_EMPTY', `${id} would become empty; it stays as it is`, { path: id });
 };
 
 const marks = (

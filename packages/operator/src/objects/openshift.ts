@@ -1,6 +1,7 @@
 import type { ClusterProfile } from '@handover/engine';
 import { Informer, type Kube, type KubeObject, type KubeReader, kindOf } from '@handover/kube';
 import { HandoverError, isMap } from '@handover/material';
+import { OperatorError, type OperatorErrorCode } from '../error.ts';
 
 export const API_SERVERS = kindOf('config.openshift.io/v1', 'apiservers', 'APIServer', false);
 export const CLUSTER_VERSIONS = kindOf('config.openshift.io/v1', 'clusterversions', 'ClusterVersion', false);
@@ -33,8 +34,8 @@ export const askedBy = ({ spec }: KubeObject): Asked => {
   };
 };
 
-const missing = (code: string, message: string, cause?: unknown): ClusterProfile => ({
-  missing: new HandoverError(code, message, { retry: 'later', path: `APIServer/${NAME}`, cause }),
+const missing = (code: OperatorErrorCode, message: string, cause?: unknown): ClusterProfile => ({
+  missing: new OperatorError(code, message, { retry: 'later', path: `APIServer/${NAME}`, cause }),
 });
 
 const absent = (): ClusterProfile =>
@@ -97,7 +98,7 @@ export const readOpenShiftProfile = async (
   try {
     const { group, version, plural } = API_SERVERS;
     if (!(await kube.serves(group, version, plural, { signal })))
-      return unreadable(new HandoverError('KUBE_NOT_FOUND', 'no such API'));
+      return unreadable(new OperatorError('KUBE_NOT_FOUND', 'no such API'));
     const found = await kube.get(API_SERVERS, { name: NAME }, { signal });
     return found === undefined ? absent() : { found: askedBy(found) };
   } catch (error) {

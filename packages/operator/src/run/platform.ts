@@ -1,6 +1,7 @@
 import { type Home, keepPlatformFacts, type PlatformFacts } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { after, HandoverError, type Instant, isMap } from '@handover/material';
+import { OperatorError } from '../error.ts';
 import { CLUSTER_VERSIONS } from '../objects/openshift.ts';
 
 const versionIn = (body: string): string => {
@@ -11,7 +12,7 @@ const versionIn = (body: string): string => {
   } catch {
     // Said below.
   }
-  throw new HandoverError('PLATFORM_UNKNOWN', 'the API server does not say its version; it is asked again', {
+  throw new OperatorError('PLATFORM_UNKNOWN', 'the API server does not say its version; it is asked again', {
     retry: 'later',
   });
 };

@@ -1,6 +1,7 @@
 import type { AuthorityId, ConsumerFound, EvidenceSource } from '@handover/engine';
 import { type ConfigMap, configMaps, type Kube } from '@handover/kube';
-import { HandoverError, type Instant, instant } from '@handover/material';
+import { type Instant, instant } from '@handover/material';
+import { OperatorError } from '../error.ts';
 import { stateName } from '../objects/authorities.ts';
 import { cut, MOST_SAID } from '../objects/bounds.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
@@ -156,7 +157,7 @@ export async function readSeen(
       })),
     }));
   } catch (error) {
-    throw new HandoverError(
+    throw new OperatorError(
       'SEEN_UNREADABLE',
       `ConfigMap ${namespace}/${seenName(authority)} cannot be read; delete it, the operator writes it anew`,
       {

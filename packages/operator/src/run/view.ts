@@ -1,6 +1,7 @@
 import { type AuthorityId, authorityIn, type Home, ROTATION_ID, throughCache } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
+import { OperatorError } from '../error.ts';
 import { KubeHome } from '../home/home.ts';
 import { kindsWith, trustBundleVersion } from '../objects/kinds.ts';
 import { PLURALS } from '../objects/place.ts';
@@ -42,7 +43,7 @@ export async function openView({
   const version = await trustBundleVersion(kube, signal);
   const { group, plural } = RESOURCE_KINDS.Authority;
   if (!(await kube.serves(group, RESOURCE_KINDS.Authority.version, plural, { signal }))) {
-    throw new HandoverError(
+    throw new OperatorError(
       'CRDS_MISSING',
       'this cluster does not know Authorities; install them with handover install | kubectl apply -f -',
     );
@@ -72,7 +73,7 @@ export async function openView({
       const { catalogue } = await home.resolved();
       authorityIn(catalogue, authority);
       if ('rotate' in wish && !ROTATION_ID.test(wish.rotate)) {
-        throw new HandoverError(
+        throw new OperatorError(
           'ROTATION_ID_INVALID',
           `${JSON.stringify(wish.rotate.slice(0, 130))} is no name for a rotation; use up to 128 letters, digits and -._:@+`,
         );

@@ -1,5 +1,5 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
-import { HandoverError } from '@handover/material';
+import { OperatorError } from '../error.ts';
 
 /** Never a pod's own: this host, this link, everyone at once (RFC 6890). */
 const NEVER = [
@@ -22,7 +22,7 @@ const listOf = (networks: readonly string[]): BlockList => {
     const [, base = '', bits = ''] = CIDR.exec(network) ?? [];
     const family = isIP(base);
     if (family === 0 || Number(bits) > (family === 4 ? 32 : 128))
-      throw new HandoverError(
+      throw new OperatorError(
         'OPTION_INVALID',
         `${JSON.stringify(network.slice(0, 80))} is no network; write address/bits, such as 10.1.0.0/16`,
       );

@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { type Endpoint, type Locator, STATUS_PATH, type Whereabouts } from '@handover/engine';
 import { type Kube, type KubeObject, pods as podKind, services } from '@handover/kube';
 import { HandoverError } from '@handover/material';
+import { OperatorError } from '../error.ts';
 import type { Addresses } from './addresses.ts';
 import { podsBehind, portBehind, type ReachedPod, reachedPodOf } from './reached-pod.ts';
 
@@ -21,7 +22,7 @@ interface At {
 }
 
 const refuse = (message: string): never => {
-  throw new HandoverError('ADDRESS_REFUSED', message);
+  throw new OperatorError('ADDRESS_REFUSED', message);
 };
 
 /** `web`, `web.prod`, `web.prod.svc` and what a cluster's own domain adds to it. */

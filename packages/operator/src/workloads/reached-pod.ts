@@ -1,5 +1,6 @@
 import type { KubeObject } from '@handover/kube';
-import { HandoverError, isMap, type Json } from '@handover/material';
+import { isMap, type Json } from '@handover/material';
+import { OperatorError } from '../error.ts';
 
 /** What is to be known of a pod that is asked over the network. Its status is the kubelet's word, which a tenant cannot write. */
 export interface ReachedPod {
@@ -43,7 +44,7 @@ export const reachedPodOf = (object: KubeObject): ReachedPod | undefined => {
 };
 
 const refuse = (message: string): never => {
-  throw new HandoverError('ADDRESS_REFUSED', message);
+  throw new OperatorError('ADDRESS_REFUSED', message);
 };
 
 /** The pods that a Service stands for, by its own selector: its endpoints may be written by hand. */

@@ -3,6 +3,7 @@ import { TLS_PROFILE_HASH, TRUST_HASH } from '@handover/core';
 import type { AuthorityId, Rollouts } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
+import { OperatorError } from '../error.ts';
 import { Obstacles } from '../objects/obstacles.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import { withStamp } from './stamps.ts';
@@ -84,7 +85,7 @@ export class KubeRollouts implements Rollouts {
 }
 
 const changed = (consumer: string, cause?: unknown): HandoverError =>
-  new HandoverError('CONFLICT', `${consumer} changed meanwhile; looking again`, {
+  new OperatorError('CONFLICT', `${consumer} changed meanwhile; looking again`, {
     retry: 'now',
     path: consumer,
     cause,

@@ -1,0 +1,28 @@
+import { HandoverError } from '@handover/material';
+
+export type CliErrorCode =
+  | 'FILE_EMPTY'
+  | 'FILE_FORBIDDEN'
+  | 'FILE_LINK_LOOP'
+  | 'FILE_MISSING'
+  | 'FILE_NOT_REGULAR'
+  | 'FILE_TOO_LARGE'
+  | 'FILE_UNREADABLE'
+  | 'GENERATION_UNKNOWN'
+  | 'HOME_NOT_EMPTY'
+  | 'INSTALL_OPTION'
+  | 'NOT_INJECTED'
+  | 'OBSTRUCTED'
+  | 'PEM_NO_CERTIFICATE'
+  | 'ROTATION_UNFINISHED'
+  | 'SERVICE_MISSING'
+  | 'SERVICE_WITHOUT_PODS'
+  | 'TLS_CLOSED'
+  | 'TLS_NOT_TLS'
+  | 'TLS_SILENT'
+  | 'TLS_UNCHECKED'
+  | 'TLS_UNREACHABLE'
+  | 'USAGE';
+
+/** HandoverError with the codes of this package: another code does not compile. */
+export const CliError = HandoverError<CliErrorCode>;

@@ -1,0 +1,19 @@
+import { HandoverError } from '@handover/material';
+
+export type CoreErrorCode =
+  | 'CERTIFICATE_MALFORMED'
+  | 'ISSUE_DATES'
+  | 'ISSUE_GENERATION'
+  | 'ISSUE_KEY_MISMATCH'
+  | 'ISSUE_KEY_UNSUPPORTED'
+  | 'ISSUE_NAME'
+  | 'ISSUE_NOT_A_CA'
+  | 'ISSUE_NO_NAME'
+  | 'ISSUE_SERIAL'
+  | 'ISSUE_SUBJECT'
+  | 'ISSUE_USAGES'
+  | 'RESOURCE_DUPLICATE'
+  | 'RESOURCE_INVALID';
+
+/** HandoverError with the codes of this package: another code does not compile. */
+export const CoreError = HandoverError<CoreErrorCode>;

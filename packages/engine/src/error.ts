@@ -1,0 +1,42 @@
+import { HandoverError } from '@handover/material';
+
+export type EngineErrorCode =
+  | 'ADDRESS_UNUSABLE'
+  | 'ADOPT_REFUSED'
+  | 'ADOPT_UNDECIDED'
+  | 'AUTHORITY_UNKNOWN'
+  | 'CERTGEN_NO_KEY'
+  | 'CLOCK_BEHIND'
+  | 'CONFLICT'
+  | 'FILES_ACCOUNT_UNKNOWN'
+  | 'FILE_NOT_REGULAR'
+  | 'FILE_TOO_LARGE'
+  | 'HOME_DISK_FULL'
+  | 'HOME_EMPTY'
+  | 'HOME_FORBIDDEN'
+  | 'HOME_FOREIGN_OWNER'
+  | 'HOME_IO_FAILED'
+  | 'HOME_LOCKED'
+  | 'HOME_LOCK_LOST'
+  | 'HOME_MALFORMED'
+  | 'HOME_MISSING'
+  | 'HOME_READ_ONLY'
+  | 'HOME_STATE_EXPOSED'
+  | 'HOME_WRITABLE_BY_OTHERS'
+  | 'ISSUANCE_LOG_UNWRITABLE'
+  | 'OBJECT_OBSTACLE'
+  | 'PID_FILE_REFUSED'
+  | 'RELOAD_FAILED'
+  | 'RESOURCE_CONFLICT'
+  | 'ROLLOUT_UNSUPPORTED'
+  | 'ROTATION_ID_INVALID'
+  | 'ROTATION_WAITS'
+  | 'SOURCE_MISSING'
+  | 'STATE_FOREIGN'
+  | 'STATE_INCOMPLETE'
+  | 'STATE_UNREADABLE'
+  | 'TLS_PROFILE_NOT_HERE'
+  | 'YAML_INVALID';
+
+/** HandoverError with the codes of this package: another code does not compile. */
+export const EngineError = HandoverError<EngineErrorCode>;

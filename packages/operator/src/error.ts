@@ -1,0 +1,27 @@
+import { HandoverError } from '@handover/material';
+
+export type OperatorErrorCode =
+  | 'ADDRESS_REFUSED'
+  | 'BUNDLE_EMPTY'
+  | 'CERTGEN_KEPT_ELSEWHERE'
+  | 'CONFLICT'
+  | 'CRDS_MISSING'
+  | 'EMBED_STOPPED'
+  | 'KUBE_CONFLICT'
+  | 'KUBE_NOT_FOUND'
+  | 'KUBE_UNAVAILABLE'
+  | 'NOT_LOADED'
+  | 'OBJECT_OBSTACLE'
+  | 'OPTION_INVALID'
+  | 'PLATFORM_UNKNOWN'
+  | 'ROTATION_ID_INVALID'
+  | 'SEEN_UNREADABLE'
+  | 'SOURCE_MISSING'
+  | 'STATE_OF_ANOTHER'
+  | 'STATE_UNREADABLE'
+  | 'TLS_PROFILE_SOURCE_FORBIDDEN'
+  | 'TLS_PROFILE_SOURCE_MISSING'
+  | 'TLS_PROFILE_SOURCE_UNAVAILABLE';
+
+/** HandoverError with the codes of this package: another code does not compile. */
+export const OperatorError = HandoverError<OperatorErrorCode>;
