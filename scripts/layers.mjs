@@ -1,3 +1,5 @@
+import { posix } from 'node:path';
+
 // Who may import whom (ARCHITECTURE.md). A package may use what its arrows reach, directly or through others.
 export const ARROWS = {
   material: [],
@@ -14,6 +16,24 @@ export const ARROWS = {
 
 /** What only a package's tests may use beside that. */
 export const TEST_ARROWS = { operator: ['install'] };
+
+/** Folders inside a package, lowest first: a folder may import those above it in this list, and files beside the folders. */
+export const FOLDERS = {
+  engine: [
+    'ledger',
+    'scheduling',
+    'serving',
+    'look',
+    'evidence',
+    'observe',
+    'act',
+    'controller',
+    'report',
+    'certgen',
+    'directory',
+  ],
+  operator: ['objects', 'resources', 'workloads', 'events', 'home', 'compat', 'run', 'certgen', 'embed'],
+};
 
 /** Third-party packages each layer may import at run time; node: modules are separate. */
 export const THIRD_PARTY = {
@@ -55,6 +75,23 @@ const reachable = (from, seen = new Set()) => {
   return seen;
 };
 
+/** Why a relative import goes against the order of folders; undefined: it does not. */
+const againstFolders = (layer, path, specifier) => {
+  const order = FOLDERS[layer];
+  const folderOf = (file) => {
+    const [, , src, folder, ...rest] = file.split('/');
+    return src === 'src' && rest.length > 0 ? folder : undefined;
+  };
+  const from = folderOf(path);
+  const to = folderOf(posix.join(posix.dirname(path), specifier));
+  if (order === undefined || from === undefined || to === undefined || from === to) return undefined;
+  for (const folder of [from, to])
+    if (!order.includes(folder)) return `folder ${folder} has no place among the folders of ${layer}`;
+  return order.indexOf(to) < order.indexOf(from)
+    ? undefined
+    : `${from} may not import ${specifier}: ${to} stands above it`;
+};
+
 const packageOf = (specifier) => {
   if (specifier === 'handover') return 'cli';
   return /^@handover\/([a-z-]+)/.exec(specifier)?.[1];
@@ -87,6 +124,10 @@ export const problemsIn = (layer, path, source) => {
         const depth = path.split('/').length - 3; // packages/<layer>/…
         const ups = specifier.split('/').filter((part) => part === '..').length;
         if (ups > depth) say(`${specifier} leaves the package: import it by name`);
+        else if (!isTest) {
+          const refused = againstFolders(layer, path, specifier);
+          if (refused !== undefined) say(refused);
+        }
       } else if (!specifier.startsWith('node:') && !specifier.startsWith('#') && !isTest) {
         const name = specifier
           .split('/')

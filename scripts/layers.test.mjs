@@ -45,3 +45,14 @@ test('the test cluster is for tests and benchmarks of every layer, and for nothi
     '1: @handover/test-cluster is for tests and benchmarks',
   ]);
 });
+
+test('folders of a package depend one way', () => {
+  const found = (path, source) => messages('engine', path, source);
+  expect(found('packages/engine/src/look/a.ts', "import { b } from '../act/b.ts';")).toEqual([
+    '1: look may not import ../act/b.ts: act stands above it',
+  ]);
+  expect(found('packages/engine/src/act/a.ts', "import { b } from '../look/b.ts';")).toEqual([]);
+  expect(found('packages/engine/src/act/a.test.ts', "import { b } from '../directory/b.ts';")).toEqual([]);
+  expect(found('packages/engine/src/index.ts', "export { b } from './directory/b.ts';")).toEqual([]);
+  expect(found('packages/engine/src/new/a.ts', "import { b } from '../look/b.ts';")).toHaveLength(1);
+});
