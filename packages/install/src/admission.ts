@@ -1,4 +1,4 @@
-import { MANAGED_LABEL, NUDGE, SERVICE_CA, STATE_TYPE, TEMPLATE_STAMPS } from '@handover/core';
+import { injectableIn, MANAGED_LABEL, NUDGE, SERVICE_CA, STATE_TYPE, TEMPLATE_STAMPS } from '@handover/core';
 import {
   agreed,
   had,
@@ -121,7 +121,7 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
     name: 'webhooks',
     why: 'Of webhooks, the bundle by which they are verified. Not where they are, nor what they see.',
     group: 'admissionregistration.k8s.io',
-    resources: ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
+    resources: injectableIn('admissionregistration.k8s.io'),
     operations: ['UPDATE'],
     rules: [
       ...onlyIn('webhook configurations', ['webhooks']),

@@ -1,3 +1,4 @@
+import { injectableIn } from '@handover/core';
 import { GROUP, KIND_TABLE } from './crds.ts';
 
 /** Parts that only some installations want, each with rights of its own. */
@@ -145,7 +146,7 @@ export const RIGHTS: readonly Row[] = [
   {
     reach: 'cluster',
     group: 'admissionregistration.k8s.io',
-    resources: ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
+    resources: injectableIn('admissionregistration.k8s.io'),
     verbs: [...LOOK, 'patch'],
     why: 'caBundle of webhooks',
   },

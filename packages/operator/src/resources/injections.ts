@@ -1,5 +1,4 @@
-import type { Leaf, TrustBundle } from '@handover/core';
-import type { FieldKind } from '../objects/field-kind.ts';
+import { injectableOf, type Leaf, type TrustBundle } from '@handover/core';
 import type { Held } from '../objects/held.ts';
 import type { Place } from '../objects/place.ts';
 
@@ -32,13 +31,6 @@ export interface Refusal {
 
 export const INJECT_FROM = 'handover.dev/inject-ca-from';
 export const TAKE_OVER = 'handover.dev/take-over';
-
-export const KIND_OF: Readonly<Record<string, FieldKind>> = {
-  apiservices: 'APIService',
-  validatingwebhookconfigurations: 'ValidatingWebhookConfiguration',
-  mutatingwebhookconfigurations: 'MutatingWebhookConfiguration',
-  customresourcedefinitions: 'CustomResourceDefinition',
-};
 
 /** Both parts of `namespace/name`; undefined: it is no such reference. */
 export const namespacedName = (
@@ -94,7 +86,7 @@ export const bundlesByAnnotation = async (
   const refusals: Refusal[] = [];
   const follow = new Set<Place>();
   for (const object of held) {
-    const kind = KIND_OF[object.plural];
+    const kind = injectableOf(object.plural);
     if (kind === undefined || !object.injectable || taken(object)) continue;
     const wish = await injectionOf(object);
     if (wish === undefined) continue;

@@ -1,4 +1,5 @@
 import type { Leaf, Resource, TrustBundle } from '@handover/core';
+import { INJECTABLE_PLURALS } from '@handover/core';
 import {
   type Catalogue,
   catalogueOf,
@@ -59,13 +60,6 @@ export interface More {
   readonly configMaps: readonly Place[];
   readonly authority: string;
 }
-
-export const FIELD_PLURALS: readonly Plural[] = [
-  'apiservices',
-  'validatingwebhookconfigurations',
-  'mutatingwebhookconfigurations',
-  'customresourcedefinitions',
-];
 
 export interface ResolveOptions {
   readonly source: Source;
@@ -177,7 +171,7 @@ const injectionsOf = async (
     held: (place) => source.held(place),
   };
   return bundlesByAnnotation(
-    (await Promise.all(FIELD_PLURALS.map((plural) => source.all(plural)))).flat(),
+    (await Promise.all(INJECTABLE_PLURALS.map((plural) => source.all(plural)))).flat(),
     async (held) => {
       const wish = await injectionOf(held, around);
       const conflict = wish?.source === undefined ? undefined : conflictOf(held, takeOver);
