@@ -11,7 +11,7 @@ import {
 } from '@handover/engine';
 import type { Source } from '../objects/fresh.ts';
 import type { Held } from '../objects/held.ts';
-import { fieldPlace, idOfPlace, type Place, type Plural } from '../objects/place.ts';
+import { fieldPlace, idOfPlace, type Place } from '../objects/place.ts';
 import { certificatesIn } from './certificates-in.ts';
 import { type Declared, oldestFirst } from './declared.ts';
 import {
