@@ -11,9 +11,9 @@ import type {
 import type { Instant } from '@handover/material';
 import { placeOf } from '../objects/place.ts';
 import { TAKE_OVER } from '../resources/injections.ts';
+import type { PodEvidence } from './pod-evidence.ts';
 import type { Pod } from './pods.ts';
 import { type ReloaderObject, reloaderRestarts } from './reloader.ts';
-import type { Showing } from './showing.ts';
 import { stampIn } from './stamps.ts';
 import { ROLLABLE, type Rollable, type Workload } from './workload.ts';
 import type { ControllerOwner, Workloads } from './workload-cache.ts';
@@ -102,7 +102,7 @@ export interface ReloaderCompat {
 
 export interface PodConsumerOptions {
   readonly workloadCache: Workloads;
-  readonly showing: Showing;
+  readonly showing: PodEvidence;
   /** Pods past the cache; undefined: those that the cache has. */
   readonly fresh: boolean;
   /** What the owner of an object says of readers whose pods say nothing. */
@@ -182,7 +182,7 @@ export class PodConsumers implements EvidenceSource {
         shown:
           record === undefined
             ? undefined
-            : await showing.of(pod, responsibilities.id, record, now, patience),
+            : await showing.of(pod, { authority: responsibilities.id, record, now }, patience),
       })),
     );
     const refused = seen.find(({ shown }) => shown?.refused !== undefined);
