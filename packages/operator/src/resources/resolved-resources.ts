@@ -48,7 +48,7 @@ export interface ResolvedResources {
   readonly adoptable: ReadonlySet<ObjectId>;
   /** Objects that hold nothing but what we put there, and are never made by us. */
   readonly whole: ReadonlySet<ObjectId>;
-  /** Why a Leaf that nobody declared is left out, by `namespace/name`. */
+  /** Why a Leaf that an annotation asks for is left out, by `namespace/name`. */
   readonly leafProblems: ReadonlyMap<string, string>;
 }
 
@@ -67,7 +67,7 @@ export interface ResolveOptions {
   readonly trustNamespace: string;
   /** Whether this API server has ClusterTrustBundles. */
   readonly clusterTrustBundles: boolean;
-  /** Where annotations say that an object's caBundle comes from; undefined: nobody asked for annotations. */
+  /** Where annotations say that an object's caBundle comes from; undefined: annotations are not honoured. */
   readonly injectionOf: WishOf | undefined;
   /** Whether fields that another controller keeps become ours. */
   readonly takeOver: boolean;

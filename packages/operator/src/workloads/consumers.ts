@@ -43,7 +43,7 @@ const managedBy = (responsibilities: Responsibilities, issued: readonly ObjectId
   return found;
 };
 
-/** How long a look waits for the pods of the authority's own namespace, and of others: these delay nobody but themselves. */
+/** How long a look waits for the pods of the authority's own namespace, and for pods of other namespaces, which delay only themselves. */
 const OWN_MS = 15_000;
 const FOREIGN_MS = 250;
 
@@ -86,7 +86,7 @@ const reloadOf = (
   return byReloader ? 'restart' : 'unknown';
 };
 
-/** Reloader's annotations, where somebody wants them honoured. */
+/** Reloader's annotations, where --compat asks for them. */
 export interface ReloaderCompat {
   /** Annotations of a Secret or ConfigMap. */
   readonly annotationsOf: (
@@ -105,7 +105,7 @@ export interface PodConsumerOptions {
   readonly showing: PodEvidence;
   /** Pods past the cache; undefined: those that the cache has. */
   readonly fresh: boolean;
-  /** What the owner of an object says of readers whose pods say nothing. */
+  /** What the owner of an object says about its readers, for pods without annotations. */
   readonly wordOf: (id: ObjectId) => string | undefined;
   /** Why a workload could not be rolled. */
   readonly obstacle: (consumer: string) => string | undefined;
@@ -114,7 +114,7 @@ export interface PodConsumerOptions {
   readonly reloader?: ReloaderCompat | undefined;
 }
 
-/** Consumers found, not declared: whoever's live pods read an object of the authority, in whatever way. */
+/** Consumers found, not declared: workloads whose live pods read an object of the authority in any way. */
 export class PodConsumers implements EvidenceSource {
   readonly #options: PodConsumerOptions;
 

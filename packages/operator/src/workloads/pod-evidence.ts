@@ -106,7 +106,7 @@ export class PodEvidence {
 
   #refusal({ pod, ip }: Declared): string | undefined {
     return pod.onNode
-      ? 'its address is that of its node (hostNetwork); take its handover.dev/ack-port and handover.dev/probe away'
+      ? 'its address is that of its node (hostNetwork); remove its handover.dev/ack-port and handover.dev/probe annotations'
       : this.#tools.addresses.why(ip);
   }
 
