@@ -125,7 +125,7 @@ const install = async (session: Session, flags: string): Promise<void> => {
 };
 
 /** Nobody is watching here, so nobody needs time. */
-const hurried = (text: string): string => text.replaceAll('settle: 3m', 'settle: 2s');
+const hurried = (text: string): string => text.replaceAll('reloadWithin: 3m', 'reloadWithin: 2s');
 
 const isLeftOut = (document: string, step: Step): boolean =>
   NOT_RUN.some(([where, command]) => where === document && command === plain(step));
