@@ -37,11 +37,15 @@ test('a dependency nobody decided on is refused outside tests', () => {
   expect(messages('material', 'packages/material/src/a.test.ts', "import fc from 'fast-check';")).toEqual([]);
 });
 
-test('the test cluster is for tests and benchmarks of every layer, and for nothing else', () => {
-  const source = "import { startCluster } from '@handover/test-cluster';";
-  expect(messages('kube', 'packages/kube/test/cluster/a.test.ts', source)).toEqual([]);
-  expect(messages('kube', 'packages/kube/bench/a.ts', source)).toEqual([]);
-  expect(messages('kube', 'packages/kube/src/a.ts', source)).toEqual([
-    '1: @handover/test-cluster is for tests and benchmarks',
-  ]);
-});
+test.each(['@handover/test-cluster', '@handover/test-api-server', '@handover/test-api-server/contract'])(
+  '%s is for tests and benchmarks of every layer, and for nothing else',
+  (name) => {
+    const source = `import { start } from '${name}';`;
+    expect(messages('kube', 'packages/kube/src/a.test.ts', source)).toEqual([]);
+    expect(messages('kube', 'packages/kube/test/cluster/a.ts', source)).toEqual([]);
+    expect(messages('kube', 'packages/kube/bench/a.ts', source)).toEqual([]);
+    expect(messages('kube', 'packages/kube/src/a.ts', source)).toEqual([
+      `1: ${name} is for tests and benchmarks`,
+    ]);
+  },
+);

@@ -1,14 +1,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { codeOf, eventually, FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { codeOf, eventually } from '../test/eventually.ts';
 import { connect } from './client.ts';
 import { Hidden } from './hidden.ts';
 import { configMaps, secrets } from './kinds.ts';
 import type { Kube } from './kube.ts';
 import type { RequestReport } from './request-report.ts';
 import { retryAfterOf } from './session.ts';
-import { FakeApiServer } from './testing/index.ts';
 
 let server: FakeApiServer;
 let stop: AbortController;

@@ -1,10 +1,9 @@
+import { eventually, FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { eventually } from '../test/eventually.ts';
 import { connect } from './client.ts';
 import { Informer, type InformerOptions } from './informer.ts';
 import { type ConfigMap, configMaps } from './kinds.ts';
 import type { Kube } from './kube.ts';
-import { FakeApiServer } from './testing/index.ts';
 
 let server: FakeApiServer;
 let stop: AbortController;
@@ -131,7 +130,7 @@ describe('an informer', () => {
     );
     server.compact();
     server.bookmark();
-    await eventually(() => informer.state.resourceVersion === server.store.version);
+    await eventually(() => informer.state.resourceVersion === String(server.store.history.version));
     server.endWatches();
     await put('a', '2');
     await eventually(() => seen.includes('a 1→2'));

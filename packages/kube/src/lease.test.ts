@@ -1,10 +1,9 @@
+import { codeOf, eventually, FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { codeOf, eventually } from '../test/eventually.ts';
 import { connect } from './client.ts';
 import { configMaps, leases } from './kinds.ts';
 import type { Kube } from './kube.ts';
 import { type LeaderLease, type LeadOptions, lead } from './lease.ts';
-import { FakeApiServer } from './testing/index.ts';
 
 let server: FakeApiServer;
 let stop: AbortController;

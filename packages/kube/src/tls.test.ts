@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { connect as connectTo, createServer, type Server, type Socket } from 'node:net';
+import { codeOf, eventually, FakeApiServer, type FakeApiServerOptions } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { codeOf, eventually } from '../test/eventually.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { Place } from '../test/place.ts';
 import { connect } from './client.ts';
@@ -11,7 +11,6 @@ import { Informer } from './informer.ts';
 import { configMaps } from './kinds.ts';
 import type { KubeConfig, TlsConfig } from './kubeconfig/config.ts';
 import { LiveTls } from './live-tls.ts';
-import { FakeApiServer, type FakeApiServerOptions } from './testing/index.ts';
 
 const one = new MockCa('one');
 const two = new MockCa('two');

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { codeOf } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { codeOf } from '../../test/eventually.ts';
 import { Place } from '../../test/place.ts';
 import type { ExecConfig } from './config.ts';
 import { ExecPlugin } from './exec-plugin.ts';

@@ -1,6 +1,6 @@
+import { codeOf } from '@handover/test-api-server';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { codeOf } from '../../test/eventually.ts';
 import { Place } from '../../test/place.ts';
 import { Hidden } from '../hidden.ts';
 import { loadKubeConfig } from './load.ts';

@@ -1,7 +1,7 @@
+import { eventually } from '@handover/test-api-server';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ConfigMap, configMaps, connect, Informer, type Kube, loadKubeConfig } from '../../src/index.ts';
-import { eventually } from '../eventually.ts';
 
 let cluster: Cluster;
 let kube: Kube;

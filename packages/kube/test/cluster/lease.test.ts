@@ -1,7 +1,7 @@
+import { codeOf, eventually } from '@handover/test-api-server';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { configMaps, connect, type LeaderLease, lead, leases, loadKubeConfig } from '../../src/index.ts';
-import { codeOf, eventually } from '../eventually.ts';
 
 let cluster: Cluster;
 const stop = new AbortController();

@@ -1,3 +1,4 @@
+import { eventually } from '@handover/test-api-server';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
@@ -9,7 +10,6 @@ import {
   loadKubeConfig,
   namespaces,
 } from '../../src/index.ts';
-import { eventually } from '../eventually.ts';
 
 const namespace = 'rotated';
 let cluster: Cluster;

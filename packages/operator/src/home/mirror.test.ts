@@ -1,5 +1,5 @@
 import { configMaps, connect, type Kube, namespaces } from '@handover/kube';
-import { FakeApiServer } from '@handover/kube/testing';
+import { FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { MANAGED_LABEL } from '../marks.ts';
 import { FreshLook, type Source } from './fresh.ts';
