@@ -62,10 +62,25 @@ class Exchange implements Dispatcher.DispatchHandler {
   constructor(options: ExchangeOptions, settle: Settle) {
     this.#options = options;
     this.#settle = settle;
-    const { about, signal, timeout } = options;
-    this.#timer = setTimeout(() => this.fail(timedOut(about, timeout)), timeout);
+  }
+
+  start(dispatcher: Dispatcher, request: HttpRequest): void {
+    const { about, signal, timeout } = this.#options;
+    if (signal.aborted) return this.#aborted();
     signal.addEventListener('abort', this.#aborted, { once: true });
-    if (signal.aborted) this.#aborted();
+    this.#timer = setTimeout(() => this.fail(timedOut(about, timeout)), timeout);
+    dispatcher.dispatch(
+      {
+        method: request.method,
+        path: request.path,
+        headers: headersOf(request),
+        body: request.body ?? null,
+        // undici's timeouts are coarse; the timer above is exact.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      },
+      this,
+    );
   }
 
   readonly #aborted = () => this.fail(aborted(this.#options.about, this.#options.signal.reason));
@@ -156,24 +171,7 @@ export function exchange(
   request: HttpRequest,
   options: ExchangeOptions,
 ): Promise<HttpAnswer> {
-  return new Promise((resolve, reject) => {
-    const handler = new Exchange(options, { resolve, reject });
-    if (options.signal.aborted) return;
-    try {
-      dispatcher.dispatch(
-        {
-          method: request.method,
-          path: request.path,
-          headers: headersOf(request),
-          body: request.body ?? null,
-          // Ours are exact and end the exchange; undici's are coarse.
-          headersTimeout: 0,
-          bodyTimeout: 0,
-        },
-        handler,
-      );
-    } catch (error) {
-      handler.fail(unreachable(options.about, error));
-    }
-  });
+  return new Promise((resolve, reject) =>
+    new Exchange(options, { resolve, reject }).start(dispatcher, request),
+  );
 }

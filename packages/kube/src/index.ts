@@ -2,7 +2,8 @@ export { connect } from './client.ts';
 export { answeredAt, type ServerClock } from './clock.ts';
 export { type ApiStatus, apiCause } from './error.ts';
 export { Hidden } from './hidden.ts';
-export { Informer, type InformerOptions, type InformerState } from './informer.ts';
+export { Informer } from './informer.ts';
+export type { InformerOptions, InformerState } from './informer-options.ts';
 export {
   apiServices,
   apiVersionOf,

@@ -1,7 +1,8 @@
 import { eventually, FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connect } from './client.ts';
-import { Informer, type InformerOptions } from './informer.ts';
+import { Informer } from './informer.ts';
+import type { InformerOptions } from './informer-options.ts';
 import { type ConfigMap, configMaps } from './kinds.ts';
 import type { Kube } from './kube.ts';
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connect } from './client.ts';
 import { configMaps, leases } from './kinds.ts';
 import type { Kube } from './kube.ts';
-import { type LeaderLease, type LeadOptions, lead } from './lease.ts';
+import { LeaderLease, type LeadOptions, lead } from './lease.ts';
 
 let server: FakeApiServer;
 let stop: AbortController;
@@ -40,6 +40,13 @@ const otherWrites = () => server.writes.filter(({ path }) => path.includes('/con
 const thing = (name: string) => ({ metadata: { name, namespace: 'default' } });
 
 describe('leading', () => {
+  test('a lease asks for nothing before it is started, and can be released all the same', async () => {
+    const lease = new LeaderLease(kube, { namespace: 'default', name: 'l', identity: 'a' });
+    await new Promise((resolve) => setImmediate(resolve));
+    await lease.release();
+    expect(server.requests).toEqual([]);
+  });
+
   test('one leads, the other waits, and takes over when the first lets go', async () => {
     const a = campaign('a');
     await gained(a);

@@ -7,12 +7,12 @@ import {
   verifyAuthority,
 } from '@handover/engine';
 import { HandoverError } from '@handover/material';
+import { pause } from '@handover/runtime/pause';
 import { amount } from '../amount.ts';
 import { askedOptions } from '../asked-resources.ts';
 import type { Context, Define } from '../context.ts';
 import { carryOut, type Progress } from '../directory/carry-out.ts';
 import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
-import { pause } from '../directory/pause.ts';
 import { failingPairs } from '../directory/trust-table.ts';
 import { endingOf, usageError } from '../error-line.ts';
 import { type HomeFlags, homeOptions, type OpenHome, withHome } from '../open-home.ts';

@@ -8,8 +8,8 @@ import {
   work,
 } from '@handover/engine';
 import { HandoverError, instant } from '@handover/material';
+import { pause } from '@handover/runtime/pause';
 import type { Context } from '../context.ts';
-import { pause } from './pause.ts';
 import { LiveLine, type Waiting, whoIsAwaited } from './waiting.ts';
 
 export interface Progress {

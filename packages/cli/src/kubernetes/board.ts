@@ -2,7 +2,7 @@ import type { Board, Rest } from '@handover/dashboard';
 import { restOfStatus, throughCache } from '@handover/engine';
 import { HandoverError } from '@handover/material';
 import type { Operator, OperatorEvent } from '@handover/operator';
-import { pause } from '../directory/pause.ts';
+import { pause } from '@handover/runtime/pause';
 
 const NOTHING: Rest = { trustBundles: [], tlsProfiles: [], remarks: [] };
 

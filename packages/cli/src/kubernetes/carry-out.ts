@@ -1,9 +1,9 @@
 import { type AuthorityId, statusOf } from '@handover/engine';
 import { HandoverError, instant } from '@handover/material';
 import type { View } from '@handover/operator';
+import { pause } from '@handover/runtime/pause';
 import type { Context } from '../context.ts';
 import type { Progress } from '../directory/carry-out.ts';
-import { pause } from '../directory/pause.ts';
 import { LiveLine, whoIsAwaited } from '../directory/waiting.ts';
 
 const LOOK_EVERY_MS = 500;
