@@ -1,5 +1,6 @@
 import { HandoverError } from '@handover/material';
 import { rememberDate } from './clock.ts';
+import { parseJson } from './json.ts';
 import type { Kind } from './kinds.ts';
 import type { Place } from './path.ts';
 import type { RequestSubject } from './request-report.ts';
@@ -16,17 +17,10 @@ export const subjectOf = (verb: string, kind: Kind, place: Place): RequestSubjec
 });
 
 export function parseAnswer<Answer extends object>({ body, date }: Reply, about: string): Answer {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(body.toString('utf8'));
-  } catch {
-    parsed = undefined;
-  }
+  const parsed = parseJson(body);
   if (typeof parsed !== 'object' || parsed === null) {
-    throw new HandoverError('KUBE_BAD_ANSWER', `${about}: the answer is no JSON; is this an API server?`, {
-      retry: 'later',
-      path: about,
-    });
+    const message = `${about}: the answer is not JSON; does the config name an API server?`;
+    throw new HandoverError('KUBE_BAD_ANSWER', message, { retry: 'later', path: about });
   }
   return rememberDate(parsed as Answer, date);
 }

@@ -32,6 +32,12 @@ afterEach(async () => {
 const which = { namespace: 'default', name: 'x' };
 const made = () => kube.create(configMaps, { metadata: which, data: { a: '1' } });
 
+test('a fault of this program is not called an unreachable server', async () => {
+  const broken = { ca: { pem: 'not hidden' } } as never;
+  const kube = connect({ ...server.config, tls: broken }, { signal: stop.signal });
+  await expect(kube.raw('GET', '/version')).rejects.toThrow(TypeError);
+});
+
 describe('one request after another', () => {
   test('goes over the same connections', async () => {
     await made();

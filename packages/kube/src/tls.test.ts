@@ -184,6 +184,11 @@ describe('a proxy', () => {
   });
 });
 
+test('a fault of this program is not called a refused certificate', async () => {
+  const cert = { pem: new Hidden(5 as unknown as string) };
+  await expect(LiveTls.open({ cert, key: cert }, stop.signal, () => undefined)).rejects.toThrow(TypeError);
+});
+
 describe('a connection', () => {
   test.each(['https:', 'http:'])(
     'that never comes about over %s is given up, and breaks nothing else',

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Place } from '../../test/place.ts';
 import { Hidden } from '../hidden.ts';
 import { loadKubeConfig } from './load.ts';
+import { parseKubeConfig } from './parse.ts';
 import { proxyFor } from './proxy.ts';
 
 let place: Place;
@@ -121,8 +122,46 @@ contexts: [{name: a, context: {cluster: c}}]
     ['no YAML', 'a: [', undefined, 'KUBECONFIG_MALFORMED'],
     ['another kind', '{"kind":"Pod"}', undefined, 'KUBECONFIG_MALFORMED'],
     ['lists that are none', '{"clusters": 3}', undefined, 'KUBECONFIG_MALFORMED'],
+    ['data that is a number', config({ 'certificate-authority-data': 5 }), undefined, 'KUBECONFIG_MALFORMED'],
+    ['a token that is a list', config({}, { token: ['t'] }), undefined, 'KUBECONFIG_MALFORMED'],
+    [
+      'groups that are one text',
+      config({}, { as: 'a', 'as-groups': 'g' }),
+      undefined,
+      'KUBECONFIG_MALFORMED',
+    ],
+    [
+      'extras that hold no lists',
+      config({}, { as: 'a', 'as-user-extra': { a: 1 } }),
+      undefined,
+      'KUBECONFIG_MALFORMED',
+    ],
+    [
+      'arguments that are one text',
+      config({}, { exec: { command: 'a', args: 'b' } }),
+      undefined,
+      'KUBECONFIG_MALFORMED',
+    ],
+    [
+      'an environment that is a map',
+      config({}, { exec: { command: 'a', env: { A: 'b' } } }),
+      undefined,
+      'KUBECONFIG_MALFORMED',
+    ],
+    ['a namespace that is a number', config({}, {}, { namespace: 5 }), undefined, 'KUBECONFIG_MALFORMED'],
   ])('says what is wrong with %s', async (_, text, context, code) => {
     expect(await codeOf(load(text, context === undefined ? {} : { context }))).toBe(code);
+  });
+
+  test('takes null for a field that is left out, as kubectl does', async () => {
+    const found = await load(
+      config({ 'proxy-url': null }, { token: 't', exec: null, 'auth-provider': null }),
+    );
+    expect(found.auth.token?.reveal()).toBe('t');
+  });
+
+  test('a fault of this program is not called a malformed file', async () => {
+    await expect(parseKubeConfig(5 as unknown as string, 'config')).rejects.toThrow(TypeError);
   });
 
   test('never quotes what it could not read', async () => {
