@@ -35,7 +35,7 @@ import { watchOnce } from './watch-once.ts';
 const MEDIA = {
   merge: 'application/merge-patch+json',
   json: 'application/json-patch+json',
-  // The body is JSON, which is YAML: the API names this patch by YAML only.
+  // The body is JSON, which is YAML too. The API knows this patch by its YAML name only.
   apply: 'application/apply-patch+yaml',
 } as const;
 
@@ -144,7 +144,10 @@ class Client implements Kube {
         : { name: options.name ?? object.metadata.name, subresource: options.subresource }),
     };
     if (kind.namespaced && namespace === undefined) {
-      throw new HandoverError('KUBE_NAME_INVALID', `a new ${kind.kind} needs a namespace`);
+      throw new HandoverError(
+        'KUBE_NAME_INVALID',
+        `a new ${kind.kind} needs a namespace; set metadata.namespace`,
+      );
     }
     return this.#write<T>('create', kind, place, {
       method: 'POST',
@@ -176,7 +179,7 @@ class Client implements Kube {
     }
     return this.#write<T>(how === 'apply' ? 'apply' : 'patch', kind, which, {
       method: 'PATCH',
-      // The API takes `force` with apply only.
+      // The API accepts `force` only with apply.
       query: { ...writeQuery(options), force: how === 'apply' && force === true ? true : undefined },
       contentType: MEDIA[how],
       body,
@@ -211,7 +214,10 @@ class Client implements Kube {
 
   async raw(method: string, path: string, options: RawOptions = {}): Promise<RawAnswer> {
     if (!path.startsWith('/') || path.startsWith('//')) {
-      throw new HandoverError('OPTION_INVALID', `a path of the API server begins with one /, got "${path}"`);
+      throw new HandoverError(
+        'OPTION_INVALID',
+        `a path of the API server begins with one slash, not "${path}"`,
+      );
     }
     const writes = method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS';
     const { status, body, date } = await this.#session.send({
@@ -240,7 +246,7 @@ class Client implements Kube {
     return new Client(this.#session, this.#discovery, fence);
   }
 
-  /** The term in which the write was decided: it does not leave in another one. */
+  /** A write leaves only in the term in which it was decided. */
   #guard(): (() => void) | undefined {
     const fence = this.#fence;
     if (fence === undefined) return undefined;
@@ -261,7 +267,10 @@ class Client implements Kube {
     },
   ): Promise<T> {
     if (write.method !== 'POST' && (place.name ?? '') === '') {
-      throw new HandoverError('KUBE_NAME_INVALID', `which ${kind.kind}? Its metadata.name is missing`);
+      throw new HandoverError(
+        'KUBE_NAME_INVALID',
+        `a ${kind.kind} without a name cannot be written; set metadata.name`,
+      );
     }
     const writing = this.#object<T>({
       subject: subjectOf(verb, kind, place),
@@ -281,13 +290,13 @@ class Client implements Kube {
   }
 }
 
-/** Objects read from a list carry neither; the API wants both. A subresource may be of another kind altogether. */
+/** Adds apiVersion and kind, which objects from a list lack. A subresource may have a kind of its own. */
 function typed(kind: Kind, object: KubeObject, subresource?: string): KubeObject {
   if (subresource !== undefined && object.kind !== undefined) return object;
   return { ...object, apiVersion: apiVersionOf(kind), kind: kind.kind };
 }
 
-/** Opens nothing yet: files are read and connections made at the first request. */
+/** Reads no file and opens no connection before the first request. */
 export function connect(config: KubeConfig, options: ConnectOptions = {}): Kube {
   const session = new Session(config, options);
   return new Client(session, new Discovery(session));

@@ -9,7 +9,7 @@ interface Known {
   readonly resources: Promise<ReadonlySet<string>>;
 }
 
-/** Which kinds the server has, asked by group and version. */
+/** The kinds that the server has, by group and version. */
 export class Discovery {
   readonly #session: Session;
   readonly #known = new Map<string, Known>();

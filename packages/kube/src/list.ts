@@ -19,7 +19,7 @@ interface RawList<T> {
   };
 }
 
-/** Page by page, of one moment. Pages that would be too large are asked for again at half the size. */
+/** Pages of one moment. A page that is too large is read again at half the size. */
 export async function* pagesOf<T extends KubeObject>(
   session: Session,
   kind: Kind<T>,
@@ -35,7 +35,7 @@ export async function* pagesOf<T extends KubeObject>(
       fieldSelector: which.fieldSelector,
       limit: limit > 0 ? limit : undefined,
       continue: next,
-      // The moment is in the continue token from the second page on.
+      // From the second page on, the continue token holds the version.
       resourceVersion: next === undefined ? which.resourceVersion : undefined,
     };
     let list: RawList<T>;

@@ -7,7 +7,7 @@ import { MockCa } from '../test/mock-ca.ts';
 import { connect } from './client.ts';
 import type { ReloadReport } from './reload-report.ts';
 
-test('a client tells of each file that it read anew, how that ended, and warns nobody else', async () => {
+test('a client reports each file that it read again, with the result, and prints no warning', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'handover-reload-'));
   const stop = new AbortController();
   const [one, two] = [new MockCa('one'), new MockCa('two')];

@@ -27,7 +27,7 @@ const load = (text: string, more: { context?: string; env?: Record<string, strin
   loadKubeConfig({ kubeconfig: place.write('config', text), env: {}, ...more });
 
 describe('one file', () => {
-  test('gives server, namespace, trust and login', async () => {
+  test('gives server, namespace, trust and credentials', async () => {
     const found = await load(
       config(
         {
@@ -53,7 +53,7 @@ describe('one file', () => {
     expect(JSON.stringify(found)).not.toContain('secret-token');
   });
 
-  test('names its files from where it lies, and data outranks a file', async () => {
+  test('has file names relative to its folder, and data wins over a file', async () => {
     const found = await load(
       config(
         { 'certificate-authority': 'pki/ca.crt' },
@@ -71,7 +71,7 @@ describe('one file', () => {
     expect(found.auth.tokenFile).toBe(place.path('t'));
   });
 
-  test('in YAML as in JSON', async () => {
+  test('may be YAML or JSON', async () => {
     const text = `
 apiVersion: v1
 kind: Config
@@ -88,7 +88,7 @@ contexts: [{name: a, context: {cluster: c}}]
   });
 
   test.each([
-    ['a context that is not there', config({}), 'nobody', 'KUBECONFIG_NO_CONTEXT'],
+    ['a missing context', config({}), 'missing', 'KUBECONFIG_NO_CONTEXT'],
     ['no current context', '{}', undefined, 'KUBECONFIG_NO_CONTEXT'],
     ['a context without its cluster', config({}, {}, { cluster: 'z' }), undefined, 'KUBECONFIG_INCOMPLETE'],
     ['a context without its user', config({}, {}, { user: 'z' }), undefined, 'KUBECONFIG_INCOMPLETE'],
@@ -164,13 +164,13 @@ contexts: [{name: a, context: {cluster: c}}]
     await expect(parseKubeConfig(5 as unknown as string, 'config')).rejects.toThrow(TypeError);
   });
 
-  test('never quotes what it could not read', async () => {
+  test('is not quoted when it cannot be parsed', async () => {
     const broken = load('users:\n- name: u\n  user: {token: very-secret-token\n clusters: [');
     await expect(broken).rejects.toMatchObject({ code: 'KUBECONFIG_MALFORMED' });
     await broken.catch((error: Error) => expect(error.message).not.toContain('very-secret'));
   });
 
-  test('warns of nothing, since a warning would quote it', async () => {
+  test('causes no warning, which would quote it', async () => {
     const warnings: Error[] = [];
     const listener = (warning: Error) => warnings.push(warning);
     process.on('warning', listener);
@@ -180,7 +180,7 @@ contexts: [{name: a, context: {cluster: c}}]
     expect(warnings).toEqual([]);
   });
 
-  test('whatever it holds, the answer is a config or a code', async () => {
+  test('with any content gives a config or an error code', async () => {
     const text = fc.oneof(
       fc.string(),
       fc.json(),
@@ -203,7 +203,7 @@ describe('a list of files', () => {
       contexts: [{ name, context: { cluster: name } }],
     });
 
-  test('is one: by name the first wins, a missing file is passed over', async () => {
+  test('is merged: for each name the first file wins, and a missing file is skipped', async () => {
     const a = place.write('a', named('x', 'https://first'));
     const b = place.write('b', named('x', 'https://second', 'y'));
     const c = place.write('c', named('y', 'https://third', 'x'));

@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => cluster?.stop());
 
 test.each([false, true])(
-  'an informer goes on through a new CA of the API server, the old one kept: %s',
+  'an informer continues through a new CA of the API server, the old one kept: %s',
   { timeout: 300_000 },
   async (keepOld) => {
     const config = await loadKubeConfig({ kubeconfig: cluster.kubeconfig });
@@ -47,7 +47,7 @@ test.each([false, true])(
     await informer.start().ready;
     const { pid } = process;
 
-    // Written up to the last moment, so that some changes are still on their way when the server goes.
+    // Writes until the last moment, so that some changes are still on their way when the server stops.
     const early = Promise.allSettled(Array.from({ length: 20 }, (_, n) => put(`a${n}`, `during-${keepOld}`)));
     const rotating = cluster.apiServer.rotateServingCa({ keepOld });
     await early;
