@@ -18,7 +18,6 @@ import type {
   GetRequest,
   List,
   ListRequest,
-  Page,
   PatchOptions,
   PatchTarget,
   RawAnswer,
@@ -38,6 +37,8 @@ const MEDIA = {
   // The body is JSON, which is YAML too. The API knows this patch by its YAML name only.
   apply: 'application/apply-patch+yaml',
 } as const;
+
+const NO_KIND = { group: '', version: '', plural: '' };
 
 const writeQuery = ({ fieldManager, dryRun }: WriteOptions): Query => ({
   fieldManager,
@@ -102,12 +103,12 @@ class Client implements Kube {
     for (let tries = 0; ; tries++) {
       try {
         const items: T[] = [];
-        let first: Page<T> | undefined;
+        let first: List<T> | undefined;
         for await (const page of this.pages(kind, which, options)) {
           first ??= page;
           for (const item of page.items) items.push(item);
         }
-        return { items, resourceVersion: first?.resourceVersion ?? '', date: first?.date };
+        return { items, resourceVersion: first?.resourceVersion ?? '' };
       } catch (error) {
         if (tries > 0 || !isCode(error, 'KUBE_GONE')) throw error;
       }
@@ -118,7 +119,7 @@ class Client implements Kube {
     kind: Kind<T>,
     which: ListRequest = {},
     options: CallOptions = {},
-  ): AsyncGenerator<Page<T>, void, undefined> {
+  ): AsyncGenerator<List<T>, void, undefined> {
     return pagesOf<T>(this.#session, kind, which, options);
   }
 
@@ -220,16 +221,8 @@ class Client implements Kube {
       );
     }
     const writes = method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS';
-    const { status, body, date } = await this.#session.send({
-      subject: {
-        verb: method.toLowerCase(),
-        group: '',
-        version: '',
-        resource: '',
-        subresource: '',
-        namespace: '',
-        name: path.split('?', 1)[0] ?? path,
-      },
+    const { status, body } = await this.#session.send({
+      subject: subjectOf(method.toLowerCase(), NO_KIND, { name: path.split('?', 1)[0] }),
       method,
       path,
       accept: options.accept ?? 'application/json, */*',
@@ -239,7 +232,7 @@ class Client implements Kube {
       mayLeave: writes ? this.#guard() : undefined,
       ...callOptions(options),
     });
-    return { status, body: body.toString('utf8'), date };
+    return { status, body: body.toString('utf8') };
   }
 
   fenced(fence: Fence): Kube {

@@ -10,11 +10,6 @@ export class ServerClock {
     this.#monotonic = monotonic;
   }
 
-  /** The Date of the last answer; undefined before the first. */
-  get last(): Instant | undefined {
-    return this.#seen;
-  }
-
   /** The last Date plus the time since then; undefined before the first answer. Goes back only when the server's clock did. */
   now(): Instant | undefined {
     return this.#seen === undefined ? undefined : instant(this.#seen + this.#monotonic() - this.#seenAt);
@@ -25,26 +20,14 @@ export class ServerClock {
    * watch: at its beginning). Only a Date outside that span means that the server's clock was set.
    * @internal
    */
-  see(date: string | undefined, took: number): Instant | undefined {
+  see(date: string | undefined, took: number): void {
     const parsed = date === undefined ? Number.NaN : Date.parse(date);
-    if (Number.isNaN(parsed)) return undefined;
+    if (Number.isNaN(parsed)) return;
     const now = this.now();
     // A Date has whole seconds. Within a second, counting on is more exact.
     if (now === undefined || parsed > now || parsed + 1000 + took < now) {
       this.#seen = instant(parsed);
       this.#seenAt = this.#monotonic();
     }
-    return instant(parsed);
   }
 }
-
-const answered = new WeakMap<object, Instant>();
-
-/** @internal */
-export function rememberDate<Answer extends object>(answer: Answer, date: Instant | undefined): Answer {
-  if (date !== undefined) answered.set(answer, date);
-  return answer;
-}
-
-/** The Date of the answer that held this object (from get, create, update or patch) or list. */
-export const answeredAt = (answer: object): Instant | undefined => answered.get(answer);

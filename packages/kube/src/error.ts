@@ -34,16 +34,8 @@ const REASONS = {
   Gone: { code: 'KUBE_GONE', retry: 'now', advice: 'list again' },
   InternalError: { code: 'KUBE_INTERNAL', retry: 'later', advice: 'see the log of the API server' },
   Invalid: { code: 'KUBE_INVALID', retry: 'never', advice: 'correct the object' },
-  MethodNotAllowed: {
-    code: 'KUBE_METHOD_NOT_ALLOWED',
-    retry: 'never',
-    advice: 'this kind does not support the verb',
-  },
-  NotAcceptable: {
-    code: 'KUBE_NOT_ACCEPTABLE',
-    retry: 'never',
-    advice: 'this server does not support the format',
-  },
+  MethodNotAllowed: { code: 'KUBE_METHOD_NOT_ALLOWED', retry: 'never', advice: 'use another verb' },
+  NotAcceptable: { code: 'KUBE_NOT_ACCEPTABLE', retry: 'never', advice: 'use another format' },
   NotFound: { code: 'KUBE_NOT_FOUND', retry: 'never', advice: 'create it first' },
   RequestEntityTooLarge: { code: 'KUBE_TOO_LARGE', retry: 'never', advice: 'send a smaller object' },
   ServerTimeout: { code: 'KUBE_TIMEOUT', retry: 'later', advice: 'try again' },
@@ -51,11 +43,7 @@ const REASONS = {
   Timeout: { code: 'KUBE_TIMEOUT', retry: 'later', advice: 'try again' },
   TooManyRequests: { code: 'KUBE_TOO_MANY_REQUESTS', retry: 'later', advice: 'send fewer requests' },
   Unauthorized: { code: 'KUBE_UNAUTHORIZED', retry: 'later', advice: 'check the credentials' },
-  UnsupportedMediaType: {
-    code: 'KUBE_BAD_REQUEST',
-    retry: 'never',
-    advice: 'this server does not support the patch type',
-  },
+  UnsupportedMediaType: { code: 'KUBE_BAD_REQUEST', retry: 'never', advice: 'use another patch type' },
 } as const satisfies Record<string, Meaning>;
 
 const REASON_OF_STATUS: Readonly<Record<number, keyof typeof REASONS>> = {

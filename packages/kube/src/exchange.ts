@@ -66,7 +66,10 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   start(dispatcher: Dispatcher, request: HttpRequest): void {
     const { about, signal, timeout } = this.#options;
-    if (signal.aborted) return this.#aborted();
+    if (signal.aborted) {
+      this.#aborted();
+      return;
+    }
     signal.addEventListener('abort', this.#aborted, { once: true });
     this.#timer = setTimeout(() => this.fail(timedOut(about, timeout)), timeout);
     dispatcher.dispatch(

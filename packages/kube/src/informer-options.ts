@@ -14,8 +14,6 @@ export interface InformerOptions<O extends KubeObject, T> {
    */
   readonly project?: ((object: O) => T | undefined) | undefined;
   readonly indexes?: Indexes<T> | undefined;
-  /** Milliseconds after which every object is reported again (`before` equal to `after`). Default: never. */
-  readonly resync?: number | undefined;
   /** Milliseconds without a byte after which the connection counts as dead. Default 150,000. */
   readonly silence?: number | undefined;
   /**

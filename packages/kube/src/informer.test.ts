@@ -189,13 +189,6 @@ describe('an informer', () => {
     expect(informer.get(`${namespace}/a`)?.metadata.managedFields).toBeUndefined();
   });
 
-  test('reports every object again at a resync', async () => {
-    await put('a', '1');
-    const { seen, informer } = inform({ resync: 30 });
-    await informer.ready;
-    await eventually(() => seen.filter((one) => one === 'a 1→1').length >= 2);
-  });
-
   test('a listener that throws does not stop it', async () => {
     const uncaught: unknown[] = [];
     const others = process.listeners('uncaughtException');

@@ -117,8 +117,6 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
 
   async #run(): Promise<void> {
     const any = anyOf(this.#stop.signal, this.#options.signal);
-    const { resync } = this.#options;
-    const timer = resync === undefined ? undefined : setInterval(() => this.#resync(), resync).unref();
     while (!any.signal.aborted) {
       try {
         await this.#act(any.signal);
@@ -126,7 +124,6 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
         if (!any.signal.aborted) this.#failed(error as Error);
       }
     }
-    clearInterval(timer);
     any.done();
     this.#input({ is: 'stop' });
     this.#settle.reject(aborted(this.#about, any.signal.reason));
@@ -154,10 +151,6 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
     this.#synced = true;
     this.#settle.resolve();
     this.#listeners.emit('synced', undefined);
-  }
-
-  #resync(): void {
-    if (this.#synced) this.#projection.reportAll();
   }
 
   #failed(error: Error): void {

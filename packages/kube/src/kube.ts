@@ -9,7 +9,6 @@ import type {
   GetRequest,
   List,
   ListRequest,
-  Page,
   PatchOptions,
   PatchTarget,
   RawAnswer,
@@ -42,7 +41,7 @@ export interface KubeReader {
     kind: Kind<T>,
     which?: ListRequest,
     options?: CallOptions,
-  ): AsyncGenerator<Page<T>, void, undefined>;
+  ): AsyncGenerator<List<T>, void, undefined>;
   /**
    * One watch request, from `resourceVersion` on. Resolves when the server ends it, throws when it fails (KUBE_GONE: list
    * again). For a watch that continues after errors, use an Informer.

@@ -48,13 +48,6 @@ export class Projection<O extends KubeObject, T> {
     this.#set(keyOf(object), object.metadata.resourceVersion ?? '', value);
   }
 
-  reportAll(): void {
-    for (const key of this.store.keys()) {
-      const value = this.store.get(key);
-      if (value !== undefined) this.#options.changed({ key, before: value, after: value });
-    }
-  }
-
   #set(key: string, version: string, value: T | undefined): void {
     const change = this.store.set(key, version, value);
     if (change !== undefined) this.#options.changed(change);

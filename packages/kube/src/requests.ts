@@ -1,4 +1,3 @@
-import type { Instant } from '@handover/material';
 import type { KubeObject } from './object.ts';
 
 export interface CallOptions {
@@ -26,19 +25,10 @@ export interface ListRequest {
   readonly resourceVersion?: string | undefined;
 }
 
-export interface Page<T extends KubeObject = KubeObject> {
-  readonly items: readonly T[];
-  readonly resourceVersion: string;
-  /** The API server's time of this answer. */
-  readonly date: Instant | undefined;
-  readonly remaining: number | undefined;
-}
-
+/** One page of a list, or all of them. */
 export interface List<T extends KubeObject = KubeObject> {
   readonly items: readonly T[];
   readonly resourceVersion: string;
-  /** The API server's time of the first page. All pages are of that moment. */
-  readonly date: Instant | undefined;
 }
 
 export interface WriteOptions extends CallOptions {
@@ -120,5 +110,4 @@ export interface RawOptions extends CallOptions {
 export interface RawAnswer {
   readonly status: number;
   readonly body: string;
-  readonly date: Instant | undefined;
 }

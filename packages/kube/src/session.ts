@@ -1,4 +1,3 @@
-import type { Instant } from '@handover/material';
 import { ServerClock } from './clock.ts';
 import { Credentials, repeatedHeaders } from './credentials.ts';
 import { type ApiStatus, apiError, isCode, unreachable } from './error.ts';
@@ -24,10 +23,6 @@ export interface Call {
   /** Called before each try and again just before the request leaves. Throws to stop it. */
   readonly mayLeave?: (() => void) | undefined;
   readonly stream?: ExchangeOptions['stream'];
-}
-
-export interface Reply extends HttpAnswer {
-  readonly date: Instant | undefined;
 }
 
 export interface ConnectOptions {
@@ -103,7 +98,7 @@ export class Session {
   }
 
   /** Sends a request, and retries where that is safe. Returns a success; throws anything else. */
-  async send(call: Call): Promise<Reply> {
+  async send(call: Call): Promise<HttpAnswer> {
     const about = `${call.method} ${call.path.split('?', 1)[0]}`;
     const any = call.signal === undefined ? undefined : anyOf(this.signal, call.signal);
     const signal = any?.signal ?? this.signal;
@@ -114,7 +109,7 @@ export class Session {
     }
   }
 
-  async #persist(call: Call, about: string, signal: AbortSignal): Promise<Reply> {
+  async #persist(call: Call, about: string, signal: AbortSignal): Promise<HttpAnswer> {
     let mayReconnect = call.method === 'GET' && call.stream === undefined;
     let mayLogIn = true;
     for (let tries = 0; ; tries++) {
@@ -130,8 +125,8 @@ export class Session {
         mayReconnect = false;
         continue;
       }
-      const date = this.clock.see(answer.headers.date, performance.now() - began);
-      if (answer.status < 300) return { ...answer, date };
+      this.clock.see(answer.headers.date, performance.now() - began);
+      if (answer.status < 300) return answer;
       if (answer.status === 401 && mayLogIn && (await this.#opened?.credentials.refresh())) {
         mayLogIn = false;
         continue;

@@ -1,47 +1,6 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { HandoverError } from '@handover/material';
-import { wrongField } from './fields.ts';
-
-export interface NamedCluster {
-  readonly server?: string;
-  readonly 'certificate-authority'?: string;
-  readonly 'certificate-authority-data'?: string;
-  readonly 'insecure-skip-tls-verify'?: boolean;
-  readonly 'tls-server-name'?: string;
-  readonly 'proxy-url'?: string;
-  readonly extensions?: readonly { readonly name?: string; readonly extension?: unknown }[];
-}
-
-export interface NamedUser {
-  readonly 'client-certificate'?: string;
-  readonly 'client-certificate-data'?: string;
-  readonly 'client-key'?: string;
-  readonly 'client-key-data'?: string;
-  readonly token?: string;
-  readonly tokenFile?: string;
-  readonly username?: string;
-  readonly password?: string;
-  readonly as?: string;
-  readonly 'as-uid'?: string;
-  readonly 'as-groups'?: readonly string[];
-  readonly 'as-user-extra'?: Readonly<Record<string, readonly string[]>>;
-  readonly 'auth-provider'?: { readonly name?: string };
-  readonly exec?: {
-    readonly apiVersion?: string;
-    readonly command?: string;
-    readonly args?: readonly string[] | null;
-    readonly env?: readonly { readonly name?: string; readonly value?: string }[] | null;
-    readonly installHint?: string;
-    readonly provideClusterInfo?: boolean;
-    readonly interactiveMode?: string;
-  };
-}
-
-export interface NamedContext {
-  readonly cluster?: string;
-  readonly user?: string;
-  readonly namespace?: string;
-}
+import { type NamedCluster, type NamedContext, type NamedUser, wrongField } from './fields.ts';
 
 /** One or several kubeconfig files, merged: for each name the first file wins. */
 export interface MergedConfig {

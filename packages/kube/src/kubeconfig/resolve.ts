@@ -1,7 +1,8 @@
 import { HandoverError } from '@handover/material';
 import { Hidden } from '../hidden.ts';
 import type { AuthConfig, ExecConfig, Impersonation, KubeConfig, PemSource, TlsConfig } from './config.ts';
-import type { MergedConfig, NamedCluster, NamedUser } from './parse.ts';
+import type { NamedCluster, NamedUser } from './fields.ts';
+import type { MergedConfig } from './parse.ts';
 import { proxyFor } from './proxy.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
