@@ -19,7 +19,11 @@ export default defineConfig({
     maxWorkers: '100%',
     projects: [
       // npm test
-      tier('unit', ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.mjs', 'test/docs/src/**/*.test.ts']),
+      tier('unit', [
+        'packages/*/src/**/*.test.ts',
+        'scripts/**/*.test.mjs',
+        'test/{api-server,docs/src}/**/*.test.ts',
+      ]),
       // The dashboard in a real Chromium. As root it installs Debian's.
       tier('browser', ['packages/dashboard/page/test/**/*.test.ts'], { ...CHROMIUM, ...ONE_BY_ONE }),
       // Against a real Kubernetes. Each file has a cluster of its own, which waits more than it works.

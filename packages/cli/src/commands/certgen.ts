@@ -1,11 +1,11 @@
 import { parseDuration } from '@handover/core';
 import type { CertgenResult } from '@handover/engine';
 import { type Duration, type HandoverError, instant } from '@handover/material';
+import { pause } from '@handover/runtime/pause';
 import { Option } from 'commander';
 import { askedOptions, askedResources } from '../asked-resources.ts';
 import type { Context, Define } from '../context.ts';
 import { certgenIn, type Workplace } from '../directory/certgen.ts';
-import { pause } from '../directory/pause.ts';
 import { LiveLine } from '../directory/waiting.ts';
 import { CliError } from '../error.ts';
 import { usageError } from '../error-line.ts';

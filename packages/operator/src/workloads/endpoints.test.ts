@@ -1,7 +1,7 @@
 import { parseResources } from '@handover/core';
 import { catalogueOf, type Responsibilities, type Whereabouts } from '@handover/engine';
 import { connect, type Kube, type KubeObject, namespaces, pods, services } from '@handover/kube';
-import { FakeApiServer } from '@handover/kube/testing';
+import { FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Addresses } from './addresses.ts';
 import { podsOnly } from './endpoints.ts';

@@ -1,6 +1,6 @@
 import { connect, deployments } from '@handover/kube';
-import { FakeApiServer } from '@handover/kube/testing';
 import { instant } from '@handover/material';
+import { FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { KubeRollouts } from './rollouts.ts';
 import { workloadOf } from './workload.ts';

@@ -92,7 +92,7 @@ export function jsonPatch(target: Json, steps: readonly PatchStep[]): Json {
         break;
       }
       default:
-        throw badRequest(`"${op}" is no operation of a JSON patch`);
+        throw badRequest(`"${op}" is not a JSON patch operation`);
     }
   }
   return root;

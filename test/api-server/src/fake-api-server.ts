@@ -1,26 +1,24 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { Hidden, type Kind, type KubeConfig } from '@handover/kube';
 import { HandoverError } from '@handover/material';
-import { Hidden } from '../hidden.ts';
-import { apiVersionOf, type Kind } from '../kinds.ts';
-import type { KubeConfig } from '../kubeconfig/config.ts';
+import { answer } from './answer.ts';
 import { ApiFailure } from './api-failure.ts';
 import { ApiStore } from './api-store.ts';
+import type { Context } from './context.ts';
 import { Faults, type SeenRequest } from './faults.ts';
-import { answer, type Context } from './handle.ts';
-import type { JsonObject } from './json.ts';
 import { builtIn } from './known-kinds.ts';
 import type { Watching } from './watching.ts';
 
 export interface FakeApiServerOptions {
-  /** Left out: plain HTTP. */
+  /** Default: plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly clientCa?: string };
-  /** Required as a bearer token when given. */
+  /** The bearer token that every request must carry. Default: none. */
   readonly token?: string;
   /** Milliseconds between bookmarks. Default 5,000. */
   readonly bookmarks?: number;
-  /** False: as a server without streaming lists. Default true. */
+  /** False: the server has no streaming lists. Default true. */
   readonly streamingLists?: boolean;
 }
 
@@ -43,7 +41,7 @@ function bodyOf(request: IncomingMessage): Promise<string> {
   });
 }
 
-/** A small API server for tests, on a real socket of this machine: store, conflicts, watch, 410, faults on demand. */
+/** A small API server for tests, on a loopback socket: store, conflicts, watches, 410, faults on demand. */
 export class FakeApiServer {
   readonly faults = new Faults();
   #store = new ApiStore();
@@ -74,7 +72,7 @@ export class FakeApiServer {
     return this.#store;
   }
 
-  /** To connect with; a CA must be added when it speaks TLS. */
+  /** For `connect`. With TLS, add the CA. */
   get config(): KubeConfig {
     const { token } = this.#options;
     return {
@@ -85,7 +83,7 @@ export class FakeApiServer {
     };
   }
 
-  /** Connections open now, and made since the beginning. */
+  /** Connections that are open now, and all that were ever made. */
   get connections(): { readonly open: number; readonly made: number } {
     return { open: this.#sockets.size, made: this.#connectionsSeen };
   }
@@ -94,7 +92,7 @@ export class FakeApiServer {
     return this.#watches.size;
   }
 
-  /** Requests so far that were meant to change something. */
+  /** The requests that are not reads. */
   get writes(): readonly SeenRequest[] {
     return this.requests.filter(({ method }) => method !== 'GET');
   }
@@ -104,9 +102,10 @@ export class FakeApiServer {
     this.store.serve({ ...builtIn(kind), hasStatus: status, generations: true, strict: true, custom: true });
   }
 
-  /** Also after `stop`, on the same port, with the same objects, perhaps with other certificates. */
+  /** Starts, or starts again after `stop`: same port, same objects, perhaps other certificates. */
   async start(change: Partial<FakeApiServerOptions> = {}): Promise<void> {
-    if (this.#server !== undefined) throw new HandoverError('OPTION_INVALID', 'it is running already');
+    if (this.#server !== undefined)
+      throw new HandoverError('OPTION_INVALID', 'this API server is already running');
     this.#options = { ...this.#options, ...change };
     const { tls } = this.#options;
     const handle = (request: IncomingMessage, response: ServerResponse) =>
@@ -136,7 +135,7 @@ export class FakeApiServer {
     this.#server = server;
   }
 
-  /** As a killed process: every connection is cut. */
+  /** Cuts every connection, like a killed process. */
   async stop(): Promise<void> {
     const server = this.#server;
     if (server === undefined) return;
@@ -150,19 +149,19 @@ export class FakeApiServer {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Open watches say nothing any more, and stay open. */
+  /** Open watches send nothing more and stay open. */
   silence(): void {
     for (const watch of this.#watches) watch.silent = true;
   }
 
-  /** Every version until now is forgotten; open watches are told so when `tell` is set. */
+  /** Forgets every version until now. With `tell`, open watches end with 410. */
   compact({ tell = false }: { readonly tell?: boolean } = {}): void {
-    this.store.compact();
+    this.store.history.compact();
     if (!tell) return;
     for (const watch of this.#watches) watch.fail(new ApiFailure(410, 'Expired', 'too old resource version'));
   }
 
-  /** Empty again, with low versions, as etcd restored from an early copy; every connection is cut. */
+  /** Loses all objects and starts at low versions, like an etcd restored from an early backup. Cuts every connection. */
   restore(): void {
     this.#store = new ApiStore();
     this.cut();
@@ -172,7 +171,7 @@ export class FakeApiServer {
     for (const watch of this.#watches) watch.bookmark();
   }
 
-  /** Ends every watch as a server does whose time is up. */
+  /** Ends every watch, as a server does at the end of its lifetime. */
   endWatches(): void {
     for (const watch of this.#watches) watch.end();
   }
@@ -202,14 +201,9 @@ export class FakeApiServer {
       if (fault?.does === 'lose') return void request.socket.destroy();
       if (reply !== undefined) this.#send(response, reply.status, reply.body);
     } catch (error) {
-      if (!(error instanceof ApiFailure)) {
-        return this.#send(
-          response,
-          500,
-          new ApiFailure(500, 'InternalError', (error as Error).message).toStatus(),
-        );
-      }
-      this.#send(response, error.status, error.toStatus());
+      const failure =
+        error instanceof ApiFailure ? error : new ApiFailure(500, 'InternalError', (error as Error).message);
+      this.#send(response, failure.status, failure.toStatus());
     }
   }
 
@@ -251,7 +245,3 @@ export class FakeApiServer {
     response.end(text);
   }
 }
-
-/** The objects of one kind, as they are in the store now. */
-export const objectsOf = (server: FakeApiServer, kind: Kind): readonly JsonObject[] =>
-  server.store.all(kind, undefined).map((object) => ({ ...object, apiVersion: apiVersionOf(kind) }));

@@ -1,16 +1,16 @@
-import * as known from '../kinds.ts';
+import * as known from '@handover/kube';
 import type { JsonObject } from './json.ts';
 import type { Field } from './selectors.ts';
 
 export interface ServedKind {
   readonly kind: known.Kind;
-  /** Has `/status`: the object's own path leaves the status alone, and the other way round. */
+  /** Has `/status`: writes to the object's own path leave the status alone, and writes to `/status` the rest. */
   readonly hasStatus: boolean;
   /** Counts `metadata.generation`. */
   readonly generations: boolean;
   /** An update without resourceVersion is refused. */
   readonly strict: boolean;
-  /** Of a custom resource `/status` changes nothing but the status; of others also metadata. */
+  /** A custom resource: `/status` changes only the status. For built-in kinds it also changes metadata. */
   readonly custom: boolean;
 }
 
@@ -102,7 +102,7 @@ const MORE: Readonly<Record<string, Readonly<Record<string, Field>>>> = {
 
 export const fieldsOf = (plural: string): Readonly<Record<string, Field>> => ({ ...COMMON, ...MORE[plural] });
 
-/** The kinds that a CustomResourceDefinition brings. */
+/** The kinds that a CustomResourceDefinition adds. */
 export function kindsOfCrd(crd: JsonObject): readonly ServedKind[] {
   const { spec } = crd as unknown as {
     spec?: {

@@ -2,8 +2,8 @@ import { ApiFailure } from './api-failure.ts';
 import { isObject, type Json, type JsonObject, sameJson } from './json.ts';
 
 /**
- * Server-side apply, as far as tests need it: owners by leaf, conflicts, removal of what is no longer applied. Lists are
- * taken as a whole but for those in this table, which the API's schema merges by key.
+ * Server-side apply, as far as tests need it: owners by leaf, conflicts, removal of fields that are no longer applied. A list is
+ * one leaf, except for the lists in this table: the API's schema merges them by key.
  */
 const KEYED: Readonly<Record<string, string>> = {
   conditions: 'type',
@@ -55,9 +55,7 @@ export function leavesOf(value: Json, path: Path = [], out = new Map<string, Jso
 
 function removeLeaf(value: Json, path: Path): void {
   const [head, ...rest] = path;
-  if (head === undefined) return;
-  if (Array.isArray(value)) return;
-  if (!isObject(value) || !head.startsWith('f:')) return;
+  if (head === undefined || !isObject(value) || !head.startsWith('f:')) return;
   const name = head.slice(2);
   const child = value[name];
   if (rest.length === 0) {
@@ -185,7 +183,7 @@ export function apply(
   return { object, owners: [...others.filter(({ leaves }) => leaves.size > 0), now] };
 }
 
-/** Ownership after an update or another patch: whoever changed a leaf owns it. */
+/** Ownership after an update or another patch: the writer owns every leaf it changed. */
 export function claim(
   before: JsonObject | undefined,
   after: JsonObject,

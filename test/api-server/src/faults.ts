@@ -1,4 +1,4 @@
-/** What a fault looks at. */
+/** A request, as a fault sees it. */
 export interface SeenRequest {
   readonly method: string;
   /** Without the query. */
@@ -11,17 +11,17 @@ export interface SeenRequest {
 export type Fault = {
   /** Default: every request. */
   readonly when?: (request: SeenRequest) => boolean;
-  /** How often. Default 1. */
+  /** How many requests. Default 1. */
   readonly times?: number;
 } & (
   | {
-      /** Answered so, instead of doing it. */
+      /** The answer; the request is not carried out. */
       readonly status: number;
       readonly reason?: string;
       readonly message?: string;
       readonly headers?: Readonly<Record<string, string>>;
     }
-  /** `hang`: never answered. `reset`: the connection is cut. `lose`: done, but the answer is never sent. */
+  /** `hang`: no answer. `reset`: the connection is cut. `lose`: the request is carried out, but not answered. */
   | { readonly does: 'hang' | 'reset' | 'lose' }
 );
 

@@ -1,5 +1,5 @@
-import { contract } from '../test/contract.ts';
-import { FakeApiServer } from './testing/index.ts';
+import { contract } from './contract/contract.ts';
+import { FakeApiServer } from './src/index.ts';
 
 contract('the server in this process', async () => {
   const server = await FakeApiServer.start();

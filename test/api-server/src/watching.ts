@@ -1,33 +1,36 @@
 import type { ServerResponse } from 'node:http';
+import { apiVersionOf } from '@handover/kube';
 import type { ApiFailure } from './api-failure.ts';
-import { type ApiStore, collectionOf, metaOf, type Recorded } from './api-store.ts';
+import { type ApiStore, collectionOf } from './api-store.ts';
+import type { Recorded } from './history.ts';
 import type { JsonObject } from './json.ts';
 import type { ServedKind } from './known-kinds.ts';
+import { metaOf } from './versions.ts';
 
 export interface WatchOf {
   readonly served: ServedKind;
   readonly namespace: string | undefined;
   readonly matches: (object: JsonObject) => boolean;
   readonly view: (object: JsonObject) => JsonObject;
-  /** undefined: from now. */
+  /** The version to begin after; undefined: begin now. */
   readonly from: number | undefined;
-  /** Everything there is comes first. */
+  /** All existing objects come first. */
   readonly initial: boolean;
-  /** And a bookmark says when that was all. */
+  /** A bookmark follows the existing objects. */
   readonly ended: boolean;
   readonly bookmarks: boolean;
   readonly bookmarkMs: number;
   readonly lifetimeMs: number | undefined;
 }
 
-/** One watch under way. */
+/** One open watch. */
 export class Watching {
   readonly #response: ServerResponse;
   readonly #store: ApiStore;
   readonly #of: WatchOf;
   readonly #timers: NodeJS.Timeout[] = [];
   #off: () => void = () => undefined;
-  /** Says nothing more, and stays open: as a connection does whose other end has vanished. */
+  /** Sends nothing more and stays open, like a connection after its peer has vanished. */
   silent = false;
 
   constructor(response: ServerResponse, store: ApiStore, of: WatchOf) {
@@ -38,18 +41,18 @@ export class Watching {
 
   start(): void {
     const { from, initial, bookmarks, bookmarkMs, lifetimeMs, served, namespace } = this.#of;
-    const missed = from === undefined ? [] : this.#store.since(from);
+    const missed = from === undefined ? [] : this.#store.history.since(from);
     this.#response.writeHead(200, { 'content-type': 'application/json' });
     this.#response.flushHeaders();
     if (initial) {
       for (const object of this.#store.all(served.kind, namespace)) {
         if (this.#of.matches(object)) this.#send('ADDED', object);
       }
-      if (this.#of.ended) this.#bookmark({ 'k8s.io/initial-events-end': 'true' });
+      if (this.#of.ended) this.bookmark({ 'k8s.io/initial-events-end': 'true' });
     }
     for (const recorded of missed) this.#tell(recorded);
-    this.#off = this.#store.watch((recorded) => this.#tell(recorded));
-    if (bookmarks) this.#timers.push(setInterval(() => this.#bookmark(), bookmarkMs).unref());
+    this.#off = this.#store.history.watch((recorded) => this.#tell(recorded));
+    if (bookmarks) this.#timers.push(setInterval(() => this.bookmark(), bookmarkMs).unref());
     if (lifetimeMs !== undefined) this.#timers.push(setTimeout(() => this.end(), lifetimeMs).unref());
     this.#response.once('close', () => this.#stop());
   }
@@ -62,10 +65,6 @@ export class Watching {
   end(): void {
     this.#stop();
     this.#response.end();
-  }
-
-  bookmark(): void {
-    this.#bookmark();
   }
 
   #stop(): void {
@@ -91,19 +90,17 @@ export class Watching {
     this.#write({ type, object: this.#of.view(object) });
   }
 
-  #bookmark(annotations?: Readonly<Record<string, string>>): void {
+  bookmark(annotations?: Readonly<Record<string, string>>): void {
     const { kind } = this.#of.served;
     const metadata = {
-      resourceVersion: this.#store.version,
+      resourceVersion: String(this.#store.history.version),
       creationTimestamp: null,
       ...(annotations === undefined ? {} : { annotations }),
     };
-    const object = {
-      kind: kind.kind,
-      apiVersion: kind.group === '' ? kind.version : `${kind.group}/${kind.version}`,
-      metadata,
-    };
-    this.#write({ type: 'BOOKMARK', object });
+    this.#write({
+      type: 'BOOKMARK',
+      object: { kind: kind.kind, apiVersion: apiVersionOf(kind), metadata },
+    });
   }
 
   #write(event: object): void {

@@ -1,4 +1,4 @@
-/** A failure as the API words it. */
+/** A failure in the API's own words. */
 export class ApiFailure extends Error {
   readonly status: number;
   readonly reason: string;
@@ -32,6 +32,9 @@ export class ApiFailure extends Error {
 
 export const notFound = (plural: string, name: string): ApiFailure =>
   new ApiFailure(404, 'NotFound', `${plural} "${name}" not found`, { name, kind: plural });
+
+export const noSuchResource = (): ApiFailure =>
+  new ApiFailure(404, 'NotFound', 'the server could not find the requested resource');
 
 export const conflict = (plural: string, name: string, why: string): ApiFailure =>
   new ApiFailure(409, 'Conflict', `Operation cannot be fulfilled on ${plural} "${name}": ${why}`, {

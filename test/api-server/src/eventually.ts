@@ -1,4 +1,4 @@
-/** Waits for the world to become so; the limit is only there so that a failure ends. */
+/** Waits until `what` is true. The limit only makes sure that a failing test ends. */
 export async function eventually(what: () => unknown, limitMs = 20_000): Promise<void> {
   const began = performance.now();
   for (;;) {
@@ -9,7 +9,7 @@ export async function eventually(what: () => unknown, limitMs = 20_000): Promise
       last = error;
     }
     if (performance.now() - began > limitMs) {
-      throw new Error(`never became so: ${what.toString()}`, { cause: last });
+      throw new Error(`still not true after ${limitMs} ms: ${what.toString()}`, { cause: last });
     }
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
