@@ -60,11 +60,11 @@ export async function soak(seconds: number): Promise<Figure[]> {
   const rotate = async () => {
     const next = new MockCa('soak');
     const both = async (write: (volume: Volume) => void) => {
-      const generations = [serverSide, clientSide].map((side) => side.status().generation);
+      const loads = [serverSide, clientSide].map((side) => side.status().loads);
       write(serverFiles);
       write(clientFiles);
       await eventually(() =>
-        [serverSide, clientSide].every((side, i) => side.status().generation > (generations[i] ?? 0)),
+        [serverSide, clientSide].every((side, i) => side.status().loads > (loads[i] ?? 0)),
       );
     };
     const old = ca;

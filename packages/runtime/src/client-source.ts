@@ -54,14 +54,17 @@ export interface Pems {
 }
 
 /** One set of material, and the one TLS context made of it. */
-export class ClientGeneration {
-  readonly number: number;
+export class TlsMaterial {
+  /** 1 for the first load, +1 for each change since. */
+  readonly loads: number;
+  /** TLS sessions by target. They end with this material: a resumed session would skip the check against newer trust. */
+  readonly sessions = new Map<string, Buffer>();
   readonly #pems: Pems;
   readonly #contexts = new WeakMap<ContextOptions, SecureContext>();
   #context: SecureContext | undefined;
 
-  constructor(number: number, pems: Pems, context?: SecureContext) {
-    this.number = number;
+  constructor(loads: number, pems: Pems, context?: SecureContext) {
+    this.loads = loads;
     this.#pems = pems;
     this.#context = context;
   }
@@ -93,20 +96,16 @@ export class ClientGeneration {
 }
 
 export const contextOf = (pems: Pems, options: ContextOptions = {}): SecureContext =>
-  createSecureContext({
-    ...options,
-    ...(pems.ca === undefined ? {} : { ca: pems.ca }),
-    ...(pems.cert === undefined ? {} : { cert: pems.cert }),
-    ...(pems.key === undefined ? {} : { key: pems.key }),
-  });
+  createSecureContext({ ...options, ...pems });
 
-/** What an adapter needs of whoever follows the files. */
+/** Followed files, as an adapter needs them. */
 export interface ClientSource {
   /** False: servers are not verified at all. */
   readonly verify: boolean;
   readonly drainMs: number;
-  generation(): ClientGeneration;
-  /** After an unknown authority: true when there is material newer than `failed`. */
+  /** The newest material. */
+  current(): TlsMaterial;
+  /** After an unknown authority: reloads, and says whether there is material with more `loads` than `failed`. */
   refresh(failed: number): Promise<boolean>;
   onSwap(listener: () => void): () => void;
   onEnd(listener: () => void): () => void;

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
-import type { ClientGeneration, ContextOptions } from './client-source.ts';
+import type { ContextOptions, TlsMaterial } from './client-source.ts';
 
 /** The default of undici's own connector. */
 const CONNECT_MS = 10_000;
@@ -20,38 +20,29 @@ export interface ConnectTlsOptions {
   readonly tls?: ConnectionOptions | undefined;
 }
 
-/** Sessions by target, for one generation only: resuming one would skip the check against newer trust. */
-const sessions = new WeakMap<ClientGeneration, Map<string, Buffer>>();
-
-function sessionsOf(generation: ClientGeneration): Map<string, Buffer> {
-  const known = sessions.get(generation) ?? new Map<string, Buffer>();
-  sessions.set(generation, known);
-  return known;
-}
-
-/** A finished handshake with a generation's context, or an error; never a socket that may still fail to connect. */
+/** Finishes a handshake or fails; never returns a socket that may still fail to connect. */
 export function connectTls(
-  generation: ClientGeneration,
+  material: TlsMaterial,
   { host, port, servername }: Target,
   options: ConnectTlsOptions = {},
 ): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
-    const known = sessionsOf(generation);
+    const { sessions } = material;
     const name = servername ?? (isIP(host) === 0 ? host : '');
     const key = `${host} ${port} ${name}`;
-    const session = known.get(key);
+    const session = sessions.get(key);
     const socket = connect({
       ...options.tls,
       host,
       port,
       servername: name,
-      secureContext: generation.context(options.contextOptions),
+      secureContext: material.context(options.contextOptions),
       ...(session === undefined ? {} : { session }),
       ...(options.rejectUnauthorized === false ? { rejectUnauthorized: false } : {}),
     });
     socket.on('session', (fresh) => {
-      if (known.size >= MAX_SESSIONS) known.clear();
-      known.set(key, fresh);
+      if (sessions.size >= MAX_SESSIONS) sessions.clear();
+      sessions.set(key, fresh);
     });
     const timeoutMs = options.timeoutMs ?? CONNECT_MS;
     const timer = setTimeout(() => {
@@ -62,7 +53,7 @@ export function connectTls(
       );
     }, timeoutMs);
     const failed = (error: Error) => {
-      known.delete(key);
+      sessions.delete(key);
       settle();
       reject(error);
     };

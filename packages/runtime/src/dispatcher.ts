@@ -64,9 +64,9 @@ export function hotConnect(
       });
       return;
     }
-    withFreshTrust(source, (generation) =>
+    withFreshTrust(source, (material) =>
       connectTls(
-        generation,
+        material,
         {
           host,
           port: Number(target.port || 443),
@@ -99,7 +99,7 @@ interface Pool {
   readonly sockets: ReadonlySet<Socket>;
 }
 
-/** One dispatcher for ever; inside, one undici agent for each generation. */
+/** One dispatcher for as long as its owner wants; inside it one undici agent for each set of material. */
 export function hotDispatcher(
   undici: Pick<Undici, 'Agent' | 'Dispatcher'>,
   source: ClientSource,

@@ -32,11 +32,11 @@ export abstract class Followed<Label extends string, Value extends Material> {
 
   abstract status(): SourceStatus;
 
-  protected commonStatus(): Pick<SourceStatus, 'path' | 'generation' | 'loadedAt' | 'age' | 'lastFailure'> {
-    const { generation, loadedAt } = this.#follower.loaded;
+  protected commonStatus(): Pick<SourceStatus, 'path' | 'loads' | 'loadedAt' | 'age' | 'lastFailure'> {
+    const { loads, loadedAt } = this.#follower.loaded;
     return {
       path: this.#follower.path,
-      generation,
+      loads,
       loadedAt: isoTime(loadedAt),
       age: ageOf(loadedAt),
       ...failureStatus(this.#follower.failure),

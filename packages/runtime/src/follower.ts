@@ -36,7 +36,8 @@ export interface FollowerSpec<Label extends string, Value extends Material> {
 
 export interface Loaded<Value> {
   readonly value: Value;
-  readonly generation: number;
+  /** 1 for the first load, +1 for each change since. */
+  readonly loads: number;
   readonly loadedAt: Instant;
 }
 
@@ -92,7 +93,7 @@ export class Follower<Label extends string, Value extends Material> {
         this.close();
         throw outcome.error;
       }
-      this.#loaded = { value, generation: 1, loadedAt: now() };
+      this.#loaded = { value, loads: 1, loadedAt: now() };
       this.#kept(outcome);
     }
     if (signal?.aborted) {
@@ -141,9 +142,9 @@ export class Follower<Label extends string, Value extends Material> {
     return this.#next;
   }
 
-  /** A forced reload for a handshake that failed with generation `failed`. True if there is newer material to try. */
+  /** Reloads for a handshake that failed with the material of load number `failed`. True if there is newer material to try. */
   async refresh(failed: number): Promise<boolean> {
-    if (this.loaded.generation > failed) return true;
+    if (this.loaded.loads > failed) return true;
     if (this.#refreshing === undefined && performance.now() - this.#refreshedAt >= REFRESH_MS) {
       this.#refreshedAt = performance.now();
       this.#refreshing = this.reload().finally(() => {
@@ -151,7 +152,7 @@ export class Follower<Label extends string, Value extends Material> {
       });
     }
     await this.#refreshing;
-    return this.loaded.generation > failed;
+    return this.loaded.loads > failed;
   }
 
   /** Something beyond the files went wrong with new material: said once, like any other failure. */
@@ -226,14 +227,14 @@ export class Follower<Label extends string, Value extends Material> {
       if (this.#closed) return { reason: 'unchanged' };
       this.#digest = digest;
       if (before !== undefined && value.hash === before.value.hash) return this.#good('unchanged');
-      const loaded = { value, generation: (before?.generation ?? 0) + 1, loadedAt: at };
+      const loaded = { value, loads: (before?.loads ?? 0) + 1, loadedAt: at };
       this.#loaded = loaded;
       this.#swapped.emit('swap', loaded);
       if (before !== undefined) {
         this.listeners.emit('reloaded', {
           hash: value.hash,
           previousHash: before.value.hash,
-          generation: loaded.generation,
+          loads: loaded.loads,
           at,
         });
       }

@@ -32,23 +32,23 @@ class Connections {
   constructor(source: ClientSource) {
     this.#source = source;
     source.onSwap(() => {
-      for (const [socket, generation] of this.#live) this.#retire(socket, generation);
+      for (const [socket, loads] of this.#live) this.#retire(socket, loads);
     });
   }
 
-  add(socket: Socket, generation: number): void {
-    this.#live.set(socket, generation);
+  add(socket: Socket, loads: number): void {
+    this.#live.set(socket, loads);
     socket.once('close', () => this.#live.delete(socket));
     // grpc-js makes the HTTP/2 session after this; a swap in between must not be lost.
-    setImmediate(() => this.#retire(socket, generation));
+    setImmediate(() => this.#retire(socket, loads));
   }
 
   /**
    * Tells grpc-js what a server's GOAWAY would: calls under way finish, the next one connects anew. Without a session to
    * tell (an unknown Node), the connection serves until the deadline.
    */
-  #retire(socket: Socket, generation: number): void {
-    if (generation === this.#source.generation().number || !this.#live.has(socket)) return;
+  #retire(socket: Socket, loads: number): void {
+    if (loads === this.#source.current().loads || !this.#live.has(socket)) return;
     this.#live.delete(socket);
     sessionOn(socket)?.emit('goaway', 0, 0, Buffer.alloc(0));
     const deadline = setTimeout(() => socket.destroy(), this.#source.drainMs).unref();
@@ -78,8 +78,8 @@ class HotChannelCredentials extends ChannelCredentials {
     const [target, options, callCredentials] = args;
     const verifyOptions = this.#source.verify ? {} : { rejectUnauthorized: false };
     // grpc-js' own connector, made anew with the newest context for each connection.
-    const inner = (generation = this.#source.generation()): Connector =>
-      ChannelCredentials.createFromSecureContext(generation.context(), verifyOptions)._createSecureConnector(
+    const inner = (material = this.#source.current()): Connector =>
+      ChannelCredentials.createFromSecureContext(material.context(), verifyOptions)._createSecureConnector(
         target,
         options,
         callCredentials,
@@ -90,14 +90,14 @@ class HotChannelCredentials extends ChannelCredentials {
       connect: (socket) => {
         const { remoteAddress: host, remotePort: port } = socket;
         let first = true;
-        return withFreshTrust(this.#source, async (generation) => {
+        return withFreshTrust(this.#source, async (material) => {
           if (!first && (proxied || host === undefined || port === undefined)) {
             throw new Error('unknown authority; the next attempt uses the trust just loaded');
           }
           const tcp = first ? socket : await reconnect(host ?? '', port ?? 0);
           first = false;
-          const result = await inner(generation).connect(tcp);
-          this.#connections.add(result.socket, generation.number);
+          const result = await inner(material).connect(tcp);
+          this.#connections.add(result.socket, material.loads);
           return result;
         });
       },
@@ -130,7 +130,7 @@ class HotServerCredentials extends ServerCredentials {
   constructor(source: ClientSource, { profile, requireClientCertificate }: ServerCredentialsOptions) {
     const secret = randomBytes(TICKET_KEY_BYTES);
     const contextOptions = (): SecureContextOptions => {
-      const { ca, cert, key } = source.generation();
+      const { ca, cert, key } = source.current();
       return {
         ...profile?.tlsOptions(),
         ...(ca === undefined ? {} : { ca }),
@@ -139,7 +139,7 @@ class HotServerCredentials extends ServerCredentials {
         ticketKeys: ticketKeysFor(secret, ca),
       };
     };
-    const required = requireClientCertificate ?? source.generation().ca !== undefined;
+    const required = requireClientCertificate ?? source.current().ca !== undefined;
     super({ requestCert: required, rejectUnauthorized: required }, contextOptions());
     const update = () => this.updateSecureContextOptions(contextOptions());
     source.onSwap(update);

@@ -1,7 +1,7 @@
 import type { Agent } from 'node:https';
 import type { SecureContext } from 'node:tls';
 import type { Dispatcher } from 'undici';
-import { ClientGeneration, type ClientSource, type Pems, SOURCE } from './client-source.ts';
+import { type ClientSource, type Pems, SOURCE, TlsMaterial } from './client-source.ts';
 import { type HotDispatcherOptions, hotDispatcher, loadUndici } from './dispatcher.ts';
 import { Followed } from './followed.ts';
 import type { Follower, Loaded, Material } from './follower.ts';
@@ -18,17 +18,16 @@ export function followerSource<Value extends ClientMaterial>(
   follower: Follower<string, Value>,
   verify: boolean,
 ): ClientSource {
-  const generationOf = ({ generation, value }: Loaded<Value>) =>
-    new ClientGeneration(generation, value.pems, value.context);
-  let current = generationOf(follower.loaded);
-  // First in line: adapters that hear of the swap afterwards already see the new generation here.
+  const materialOf = ({ loads, value }: Loaded<Value>) => new TlsMaterial(loads, value.pems, value.context);
+  let current = materialOf(follower.loaded);
+  // Subscribed first: adapters that hear of the swap afterwards already find the new material here.
   follower.onSwap((loaded) => {
-    current = generationOf(loaded);
+    current = materialOf(loaded);
   });
   return {
     verify,
     drainMs: follower.options.drainMs,
-    generation: () => current,
+    current: () => current,
     refresh: (failed) => follower.refresh(failed),
     onSwap: (listener) => follower.onSwap(() => listener()),
     onEnd: (listener) => follower.onEnd(listener),
@@ -50,7 +49,7 @@ export abstract class HotClient<Label extends string, Value extends ClientMateri
 
   /** The context of the newest material: the same object until that changes. */
   secureContext(): SecureContext {
-    return this[SOURCE].generation().context();
+    return this[SOURCE].current().context();
   }
 
   /** For `node:https`. Pools connections; new ones use the newest material. */

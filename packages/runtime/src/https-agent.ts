@@ -3,7 +3,7 @@ import { Agent, type AgentOptions, type RequestOptions } from 'node:https';
 import { Socket } from 'node:net';
 import type { SecureContext, TLSSocket } from 'node:tls';
 import { HandoverError } from '@handover/material';
-import type { ClientGeneration, ClientSource, ContextOptions } from './client-source.ts';
+import type { ClientSource, ContextOptions, TlsMaterial } from './client-source.ts';
 import { contextOptionsIn } from './client-source.ts';
 import { withFreshTrust } from './fresh-trust.ts';
 
@@ -15,8 +15,8 @@ export type HotAgentOptions = Omit<
 
 type Created = (error: Error | null, socket: Socket) => void;
 
-/** The generation a request was made under; part of the pool's name, so that generations never share a socket. */
-const GENERATION = Symbol('trust generation');
+/** `loads` of the material a request began with; part of the pool's name, so that old and new trust never share a socket. */
+const LOADS = Symbol('loads');
 
 /** What `node:https` calls on an agent but does not declare; unchanged from Node 20 to 24. */
 interface AgentInternals {
@@ -30,7 +30,7 @@ interface AgentInternals {
 
 interface OwnOptions extends RequestOptions {
   secureContext?: SecureContext;
-  [GENERATION]?: number;
+  [LOADS]?: number;
   _agentKey?: string;
 }
 
@@ -41,7 +41,7 @@ export class HotAgent extends Agent {
   readonly #inner = this as unknown as AgentInternals;
   readonly #source: ClientSource;
   readonly #contextOptions: ContextOptions | undefined;
-  readonly #generations = new WeakMap<Socket, number>();
+  readonly #loadsOf = new WeakMap<Socket, number>();
   readonly #waiting = new WeakMap<ClientRequest, RequestOptions>();
   readonly #live = new Set<Socket>();
   readonly #unsubscribe: (() => void)[];
@@ -71,20 +71,20 @@ export class HotAgent extends Agent {
   }
 
   override getName(options: OwnOptions = {}): string {
-    const generation = options[GENERATION] ?? this.#source.generation().number;
-    return `${super.getName(options)}:handover-${generation}`;
+    const loads = options[LOADS] ?? this.#source.current().loads;
+    return `${super.getName(options)}:handover-${loads}`;
   }
 
   addRequest(request: ClientRequest, options: RequestOptions): void {
     if (this.#isLimited()) this.#waiting.set(request, options);
-    const stamped: OwnOptions = { ...options, [GENERATION]: this.#source.generation().number };
+    const stamped: OwnOptions = { ...options, [LOADS]: this.#source.current().loads };
     plain.addRequest.call(this.#inner, request, stamped);
   }
 
   /** A socket that was busy at the swap ends here instead of going back into a pool. */
   override keepSocketAlive(socket: Socket): boolean {
     return (
-      this.#generations.get(socket) === this.#source.generation().number &&
+      this.#loadsOf.get(socket) === this.#source.current().loads &&
       plain.keepSocketAlive.call(this.#inner, socket)
     );
   }
@@ -93,10 +93,10 @@ export class HotAgent extends Agent {
     const release = this.#isLimited() ? this.#reserve(this.getName(options)) : undefined;
     const deliver = (socket: Socket) => {
       release?.();
-      this.#generations.set(socket, options[GENERATION] ?? 0);
+      this.#loadsOf.set(socket, options[LOADS] ?? 0);
       created(null, socket);
     };
-    withFreshTrust(this.#source, (generation) => this.#handshake(options, generation)).then(
+    withFreshTrust(this.#source, (material) => this.#handshake(options, material)).then(
       (socket) => {
         this.#track(socket);
         deliver(socket);
@@ -117,15 +117,15 @@ export class HotAgent extends Agent {
     super.destroy();
   }
 
-  #handshake(options: OwnOptions, generation: ClientGeneration): Promise<TLSSocket> {
+  #handshake(options: OwnOptions, material: TlsMaterial): Promise<TLSSocket> {
     return new Promise((resolve, reject) => {
       const own: OwnOptions = {
         ...options,
-        secureContext: generation.context(this.#contextOptions),
+        secureContext: material.context(this.#contextOptions),
       };
-      // Sessions are kept under this name: one of an older generation would resume past the new trust.
-      if (options[GENERATION] !== generation.number || own._agentKey === undefined) {
-        own._agentKey = this.getName({ ...options, [GENERATION]: generation.number });
+      // Sessions are kept under this name: a session made with older trust would resume past the new trust.
+      if (options[LOADS] !== material.loads || own._agentKey === undefined) {
+        own._agentKey = this.getName({ ...options, [LOADS]: material.loads });
       }
       const socket = super.createConnection(own) as TLSSocket;
       const settle = () => {
@@ -191,7 +191,7 @@ export class HotAgent extends Agent {
       }, this.#source.drainMs).unref();
     }
     // Requests that wait for a place were made under the old trust but have not begun: they wait under the new one.
-    const suffix = `:handover-${this.#source.generation().number}`;
+    const suffix = `:handover-${this.#source.current().loads}`;
     for (const [name, requests] of Object.entries(this.#inner.requests)) {
       if (name.endsWith(suffix)) continue;
       delete this.#inner.requests[name];

@@ -21,7 +21,7 @@ export type Failure = Extract<Outcome, { error: HandoverError }>;
 export interface ReloadedEvent {
   readonly hash: string;
   readonly previousHash: string;
-  readonly generation: number;
+  readonly loads: number;
   readonly at: Instant;
 }
 

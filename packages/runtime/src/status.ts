@@ -11,7 +11,7 @@ export interface SourceStatus {
   readonly anchors?: readonly string[];
   readonly leaf?: LeafStatus;
   /** 1 for the first load, +1 for each change since. */
-  readonly generation: number;
+  readonly loads: number;
   readonly loadedAt: string;
   /** Seconds since then. */
   readonly age: number;
@@ -25,7 +25,7 @@ export interface SourceStatus {
 
 export interface LeafStatus {
   readonly fingerprint: string;
-  /** Authority key id of the leaf, hex: which generation of an authority issued it. */
+  /** Authority key id of the leaf, hex: it tells which CA generation issued the leaf. */
   readonly issuerKeyId?: string;
   readonly notAfter: string;
 }

@@ -17,24 +17,24 @@ export interface LiveTlsOptions {
  * Node 20, 22 and 24.
  */
 function liveContext(source: ClientSource): SecureContext {
-  const context = { get: () => source.generation().context().context as unknown, enumerable: true };
-  return Object.create(source.generation().context(), { context }) as SecureContext;
+  const context = { get: () => source.current().context().context as unknown, enumerable: true };
+  return Object.create(source.current().context(), { context }) as SecureContext;
 }
 
 /** Properties are configurable because pg redefines `key` on the object it is given. */
 export function liveTlsOptions(source: ClientSource): LiveTlsOptions {
   const live = (get: () => unknown, enumerable: boolean) => ({ get, enumerable, configurable: true });
-  const { ca, cert } = source.generation();
+  const { ca, cert } = source.current();
   return Object.defineProperties(
     {},
     {
       secureContext: { value: liveContext(source), enumerable: true, configurable: true },
-      ...(ca === undefined ? {} : { ca: live(() => source.generation().ca, true) }),
+      ...(ca === undefined ? {} : { ca: live(() => source.current().ca, true) }),
       ...(cert === undefined
         ? {}
         : {
-            cert: live(() => source.generation().cert, false),
-            key: live(() => source.generation().key, false),
+            cert: live(() => source.current().cert, false),
+            key: live(() => source.current().key, false),
           }),
       ...(source.verify ? {} : { rejectUnauthorized: live(() => false, true) }),
     },
