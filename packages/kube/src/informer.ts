@@ -1,8 +1,7 @@
-import { HandoverError } from '@handover/material';
+import { HandoverError, Listeners } from '@handover/material';
 import { apiCause, isCode } from './error.ts';
 import type { Kind } from './kinds.ts';
 import type { KubeReader } from './kube.ts';
-import { Listeners } from './listeners.ts';
 import { type KubeObject, keyOf } from './object.ts';
 import type { WatchEvent } from './requests.ts';
 import { type Change, type Indexes, Store } from './store.ts';

@@ -1,9 +1,8 @@
-import { HandoverError } from '@handover/material';
+import { HandoverError, Listeners } from '@handover/material';
 import { isCode } from './error.ts';
 import { Informer } from './informer.ts';
 import { type Lease, leases } from './kinds.ts';
 import type { Fence, Kube } from './kube.ts';
-import { Listeners } from './listeners.ts';
 import { anyOf, wait } from './wait.ts';
 
 export interface LeadOptions {

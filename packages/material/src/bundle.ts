@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import { type Certificate, isExpired, parseCertificate, readCertificates } from './certificate.ts';
+import { type Certificate, isExpired, readCertificates } from './certificate.ts';
 import { HandoverError } from './error.ts';
-import { type Junk, lenientCertificates } from './pem.ts';
+import type { Junk } from './pem.ts';
 import type { Instant } from './time.ts';
 
 /** Trust anchors as a value. Never empty. */
@@ -36,8 +36,8 @@ const newestFirst = (a: Certificate, b: Certificate): number =>
   b.notBefore - a.notBefore || (a.fingerprint < b.fingerprint ? -1 : a.fingerprint > b.fingerprint ? 1 : 0);
 
 /** Takes distinct certificates in their final order. */
-function assemble(certificates: readonly Certificate[], where = 'bundle'): Bundle {
-  if (certificates.length === 0) empty(where);
+function assemble(certificates: readonly Certificate[]): Bundle {
+  if (certificates.length === 0) empty('bundle');
   const fingerprints = certificates.map(({ fingerprint }) => fingerprint).sort();
   let pem: string | undefined;
   return {
@@ -88,34 +88,7 @@ export function unexpired(
   return { bundle: assemble(kept), dropped, degraded: false };
 }
 
-/**
- * Envoy Gateway's overlap rule (PR 8534): every certificate of `next`, then the first of `old` that can be read, has not
- * expired and is not there already; one at most, so that the bundle stays bounded however often one rotates. Equal texts
- * therefore stay as they are. What cannot be read in `old` is skipped. The order is the rule's own, not newest-first: two
- * generations made in the same second would else change places, and the wrong one be carried next time.
- */
-export function carryOver(next: string, old: string, at: Instant): Bundle {
-  const certificates = distinct(readCertificates(next, 'new bundle').certificates);
-  if (certificates.length === 0) empty('new bundle');
-  const present = new Set(certificates.map(({ fingerprint }) => fingerprint));
-  for (const der of lenientCertificates(old)) {
-    const candidate = parseOrSkip(der);
-    if (candidate === undefined || isExpired(candidate, at) || present.has(candidate.fingerprint)) continue;
-    return assemble([...certificates, candidate], 'new bundle');
-  }
-  return assemble(certificates, 'new bundle');
-}
-
-function parseOrSkip(der: Uint8Array): Certificate | undefined {
-  try {
-    return parseCertificate(der);
-  } catch (error) {
-    if (error instanceof HandoverError) return undefined;
-    throw error;
-  }
-}
-
-/** Who would be trusted by `to` and was not by `from`, and the other way round. */
+/** CAs that only `to` trusts, and CAs that only `from` trusts. */
 export function diffBundles(
   from: Bundle | undefined,
   to: Bundle,

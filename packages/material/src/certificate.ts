@@ -5,6 +5,7 @@ import { HandoverError } from './error.ts';
 import { type Extensions, type NameConstraints, noExtensions, readExtensions } from './extensions.ts';
 import type { GeneralName } from './general-name.ts';
 import { type Name, readName } from './name.ts';
+import { OpenSslCertificate } from './openssl-certificate.ts';
 import { encodePem, type Junk, scanPem } from './pem.ts';
 import { readKeyAlgorithm, readSignatureAlgorithm } from './public-key.ts';
 import type { Instant } from './time.ts';
@@ -56,6 +57,7 @@ export interface Certificate {
   /** Subject and alternative names in the form that name constraints are applied to. */
   readonly subjectName: Name;
   readonly altNames: readonly GeneralName[];
+  readonly openssl: OpenSslCertificate;
 }
 
 const expectEqual = (tbs: DerReader, a: Uint8Array, b: Uint8Array): void => {
@@ -125,6 +127,7 @@ export function parseCertificate(der: Uint8Array): Certificate {
     signatureAlgorithm,
     selfIssued: subject.key === issuer.key,
     subjectName: subject,
+    openssl: new OpenSslCertificate(der),
     ...(extensions ?? noExtensions()),
   };
 }

@@ -2,7 +2,6 @@ import { type Certificate, isExpired } from './certificate.ts';
 import { checkNames } from './name-constraints.ts';
 import { buildPath, isSelfSigned, type Path } from './path.ts';
 import { caStanding, issuesForPurpose, type Purpose, servesPurpose } from './purpose.ts';
-import { publicKeyOf, signedBy } from './signature.ts';
 import type { Instant } from './time.ts';
 
 /** `code` is the name that Node puts into `error.code` for the same failure, `depth` counts from the leaf. */
@@ -94,7 +93,7 @@ function checkStrength(path: readonly Certificate[]): Verdict | undefined {
   for (const [depth, certificate] of path.entries()) {
     const { subject, keyAlgorithm, signatureAlgorithm } = certificate;
     const rsaBits = /^RSA-(?:PSS-)?(\d+)$/.exec(keyAlgorithm)?.[1];
-    if (publicKeyOf(certificate) === undefined || (rsaBits !== undefined && Number(rsaBits) < 1024)) {
+    if (certificate.openssl.publicKey === undefined || (rsaBits !== undefined && Number(rsaBits) < 1024)) {
       const code = depth === 0 ? 'EE_KEY_TOO_SMALL' : 'CA_KEY_TOO_SMALL';
       return refuse(code, depth, `the ${keyAlgorithm} key of ${subject} is too weak or cannot be used`);
     }
@@ -112,14 +111,9 @@ function checkSignaturesAndTimes(path: readonly Certificate[], at: Instant): Ver
     const issuer = path[depth + 1];
     if (certificate === undefined) continue;
     const { subject } = certificate;
-    if (issuer !== undefined) {
-      if (!signedBy(certificate, issuer)) {
-        return refuse(
-          'CERT_SIGNATURE_FAILURE',
-          depth,
-          `${subject} was not signed by the ${issuer.subject} at hand`,
-        );
-      }
+    if (issuer !== undefined && !certificate.openssl.isSignedBy(issuer.openssl)) {
+      const reason = `the key of ${issuer.subject} did not sign ${subject}`;
+      return refuse('CERT_SIGNATURE_FAILURE', depth, reason);
     }
     if (certificate.notBefore > at) return refuse('CERT_NOT_YET_VALID', depth, `${subject} is not valid yet`);
     if (isExpired(certificate, at)) return refuse('CERT_HAS_EXPIRED', depth, `${subject} has expired`);

@@ -3,7 +3,6 @@ import { inspect } from 'node:util';
 import type { Certificate } from './certificate.ts';
 import { HandoverError } from './error.ts';
 import { type PemBlock, parsePem } from './pem.ts';
-import { publicKeyOf } from './signature.ts';
 
 const ENCODINGS: Readonly<Record<string, 'pkcs8' | 'pkcs1' | 'sec1'>> = {
   'PRIVATE KEY': 'pkcs8',
@@ -95,7 +94,7 @@ export class PrivateKey {
   matches(certificate: Certificate): boolean {
     // In Node 20 `equals` on keys of two types leaves an error in OpenSSL's queue, and the next key to be read fails.
     if (certificate.keyAlgorithm !== this.algorithm) return false;
-    return publicKeyOf(certificate)?.equals(createPublicKey(this.#key)) ?? false;
+    return certificate.openssl.publicKey?.equals(createPublicKey(this.#key)) ?? false;
   }
 
   toString(): '[private key]' {

@@ -1,5 +1,4 @@
 import { type Certificate, isExpired } from './certificate.ts';
-import { publicKeyOf } from './signature.ts';
 import type { Instant } from './time.ts';
 
 /** Longest path that is built: OpenSSL's default depth of 100 issuers, and the leaf. */
@@ -26,7 +25,7 @@ const mayHaveIssued = (subject: Certificate, issuer: Certificate): boolean =>
   issuer.subjectKey === subject.issuerKey &&
   akiMatches(subject, issuer) &&
   keyFits(issuer.keyAlgorithm, subject.signatureAlgorithm) &&
-  publicKeyOf(issuer) !== undefined;
+  issuer.openssl.publicKey !== undefined;
 
 /** What OpenSSL calls self-signed: by its names, not by its signature. */
 export const isSelfSigned = (certificate: Certificate): boolean =>

@@ -153,14 +153,3 @@ export function encodePem(label: string, der: Uint8Array): string {
   for (let at = 0; at < body.length; at += 64) text += `${body.slice(at, at + 64)}\n`;
   return `${text}-----END ${label}-----\n`;
 }
-
-const CERTIFICATE_BLOCK = /^-----BEGIN CERTIFICATE-----[ \t]*\r?\n([^-]*)^-----END CERTIFICATE-----/gm;
-
-/** The bodies of whatever looks like a CERTIFICATE block, damaged surroundings passed over; for material of others. */
-export function* lenientCertificates(text: string): Generator<Uint8Array> {
-  for (const [, body = ''] of text.slice(0, MAX_PEM_BYTES).matchAll(CERTIFICATE_BLOCK)) {
-    const packed = body.replace(/\s+/g, '');
-    const der = Buffer.from(packed, 'base64');
-    if (der.length > 0 && der.toString('base64') === packed) yield der;
-  }
-}

@@ -1,5 +1,5 @@
+import { Listeners } from '@handover/material';
 import { type ClientSource, type Pems, TlsMaterial } from './client-source.ts';
-import { Listeners } from './events.ts';
 
 const nothing = () => undefined;
 

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { HandoverError, type Instant, instant } from '@handover/material';
-import { Listeners } from './events.ts';
+import { HandoverError, type Instant, instant, Listeners } from '@handover/material';
 import type { ResolvedFollowOptions } from './options.ts';
 import { type Failure, failureOf, type KeptEvent, type Outcome, type ReloadedEvent } from './outcome.ts';
 import { type Contents, readAll, resolveAll } from './read-files.ts';
