@@ -88,8 +88,8 @@ function entriesOf(document: Readonly<Record<string, unknown>>, list: string, in
 
 /** Reads one file's text. YAML or JSON. */
 export async function parseKubeConfig(text: string, path: string): Promise<MergedConfig> {
-  // Loaded only here: in a pod nobody needs it, and it takes 7 MB.
-  const { parse } = await import('yaml');
+  // Loaded only here: a pod does not need it, and it takes 7 MB.
+  const { parse } = await import('./yaml.ts');
   let document: unknown;
   try {
     // Its warnings would go to standard error with the line they are about, which may be a token.
