@@ -1,6 +1,6 @@
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 
-/** Context options that are the caller's to choose; certificates and keys are not among them. */
+/** TLS options that the caller may choose. Certificates and keys come from the files. */
 export type ContextOptions = Pick<
   SecureContextOptions,
   | 'allowPartialTrustChain'
@@ -36,7 +36,7 @@ const CONTEXT_OPTIONS = [
   'ticketKeys',
 ] as const satisfies readonly (keyof ContextOptions)[];
 
-/** The context options among others; undefined when there is none, so that the shared context can be used. */
+/** Picks the context options; undefined when there are none, so that the shared context can be used. */
 export function contextOptionsIn(options: object | undefined): ContextOptions | undefined {
   const picked: Record<string, unknown> = {};
   for (const name of CONTEXT_OPTIONS) {
@@ -53,7 +53,7 @@ export interface Pems {
   readonly key?: string | undefined;
 }
 
-/** One set of material, and the one TLS context made of it. */
+/** The material of one load, and its TLS contexts. */
 export class TlsMaterial {
   /** 1 for the first load, +1 for each change since. */
   readonly loads: number;
@@ -81,7 +81,7 @@ export class TlsMaterial {
     return this.#pems.key;
   }
 
-  /** Made once for each object of options: 29 ms for a bundle of 150 is too much for every connection. */
+  /** Made once for each options object: 29 ms for a bundle of 150 CAs is too much for each connection. */
   context(options?: ContextOptions): SecureContext {
     if (options === undefined) {
       this.#context ??= contextOf(this.#pems);
@@ -111,5 +111,5 @@ export interface ClientSource {
   onEnd(listener: () => void): () => void;
 }
 
-/** The way from a public object to its source, for the other entry points of this package. */
+/** Leads from a public object to its source, for the other entry points of this package. */
 export const SOURCE: unique symbol = Symbol.for('@handover/runtime/source') as never;

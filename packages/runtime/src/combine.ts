@@ -3,7 +3,7 @@ import { type ClientSource, type Pems, TlsMaterial } from './client-source.ts';
 
 const nothing = () => undefined;
 
-/** Material that came as text and never changes. */
+/** Material that never changes. */
 export function fixedSource(pems: Pems, { verify = true, drainMs = 0 } = {}): ClientSource {
   const material = new TlsMaterial(1, pems);
   return {
@@ -16,7 +16,7 @@ export function fixedSource(pems: Pems, { verify = true, drainMs = 0 } = {}): Cl
   };
 }
 
-/** Trust from one source, the certificate to show from another; new material whenever either changes. */
+/** Trust from one source, the client certificate from another; new material whenever either changes. */
 export function combine(trust: ClientSource, identity: ClientSource): ClientSource {
   const listeners = new Listeners<{ swap: undefined }>();
   const make = (loads: number) =>

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import type { ContextOptions, TlsMaterial } from './client-source.ts';
 
-/** The default of undici's own connector. */
+/** The default of undici's connector. */
 const CONNECT_MS = 10_000;
 const MAX_SESSIONS = 100;
 

@@ -6,7 +6,7 @@ import { type ClientSource, type ContextOptions, contextOptionsIn } from './clie
 import { connectTls } from './connect-tls.ts';
 import { withFreshTrust } from './fresh-trust.ts';
 
-/** Options of undici's agent. `connect` may carry options of `tls.connect`, but no function and no certificates. */
+/** Options of undici's agent. `connect` takes TLS options, but no function and no certificates. */
 export type HotDispatcherOptions = Omit<Agent.Options, 'connect' | 'factory'> & {
   readonly connect?: ContextOptions & {
     /** Milliseconds. Default 10,000. */
@@ -21,14 +21,10 @@ export interface Undici {
   readonly fetch: typeof undiciFetch;
 }
 
-let loaded: Undici | undefined;
-
-/** undici is an optional peer: it is looked for when it is first asked for. */
+/** undici is an optional peer dependency: it is loaded at first use. */
 export function loadUndici(): Undici {
-  if (loaded !== undefined) return loaded;
   try {
-    loaded = createRequire(import.meta.url)('undici') as Undici;
-    return loaded;
+    return createRequire(import.meta.url)('undici') as Undici;
   } catch (cause) {
     throw new HandoverError(
       'PEER_MISSING',
@@ -43,7 +39,7 @@ export function loadUndici(): Undici {
 
 type ConnectFunction = Extract<Agent.Options['connect'], (...args: never[]) => void>;
 
-/** Connects with the newest material at every call, whichever pool asks. */
+/** Connects with the newest material at each call. */
 export function hotConnect(
   source: ClientSource,
   options: HotDispatcherOptions['connect'] & { readonly allowH2?: boolean | undefined } = {},
@@ -116,7 +112,7 @@ export function hotDispatcher(
     return { agent: new undici.Agent({ ...agentOptions, connect: connectNow }), sockets };
   };
 
-  /** Graceful, then not: what is under way may finish until the deadline. */
+  /** Requests under way may finish until the deadline. */
   const retire = ({ agent, sockets }: Pool) => {
     // Not agent.destroy(): after close() an undici agent has forgotten its clients, and destroys none.
     const deadline = setTimeout(() => {
@@ -182,4 +178,16 @@ export function hotDispatcher(
     }
   }
   return new HotDispatcher();
+}
+
+/** undici's `fetch` over one hot dispatcher. */
+export function hotFetch(
+  source: ClientSource,
+): (input: string | URL, init: RequestInit) => Promise<Response> {
+  const undici = loadUndici();
+  const dispatcher = hotDispatcher(undici, source);
+  return (input, init) => {
+    const own = { ...init, dispatcher } as Parameters<typeof undici.fetch>[1];
+    return undici.fetch(input, own) as unknown as Promise<Response>;
+  };
 }

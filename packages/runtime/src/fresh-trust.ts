@@ -1,7 +1,7 @@
 import { isUnknownAuthority } from '@handover/material';
 import type { ClientSource, TlsMaterial } from './client-source.ts';
 
-/** A handshake; when it meets an unknown authority, one forced reload, and one retry if that brought anything new. */
+/** Makes a handshake. After an unknown authority it reloads once, and tries once more if there is new material. */
 export async function withFreshTrust<Result>(
   source: ClientSource,
   attempt: (material: TlsMaterial) => Promise<Result>,

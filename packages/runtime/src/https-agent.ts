@@ -7,7 +7,7 @@ import type { ClientSource, ContextOptions, TlsMaterial } from './client-source.
 import { contextOptionsIn } from './client-source.ts';
 import { withFreshTrust } from './fresh-trust.ts';
 
-/** Options of `node:https`' agent; certificates, keys and verification come from the files. */
+/** Options of the agent of `node:https`. Certificates, keys and verification come from the files. */
 export type HotAgentOptions = Omit<
   AgentOptions,
   'ca' | 'cert' | 'key' | 'pfx' | 'passphrase' | 'secureContext'
@@ -18,7 +18,7 @@ type Created = (error: Error | null, socket: Socket) => void;
 /** `loads` of the material a request began with; part of the pool's name, so that old and new trust never share a socket. */
 const LOADS = Symbol('loads');
 
-/** What `node:https` calls on an agent but does not declare; unchanged from Node 20 to 24. */
+/** Members of an agent that `node:https` calls but does not declare; the same from Node 20 to 24. */
 interface AgentInternals {
   addRequest(this: AgentInternals, request: ClientRequest, options: RequestOptions): void;
   keepSocketAlive(this: AgentInternals, socket: Socket): boolean;
@@ -56,7 +56,7 @@ export class HotAgent extends Agent {
     super({ keepAlive: true, ...options, ...(source.verify ? {} : { rejectUnauthorized: false }) });
     this.#source = source;
     this.#contextOptions = contextOptionsIn(options);
-    // Weakly: an agent that its owner dropped must not live as long as the trust it came from.
+    // A weak reference: an agent that its owner dropped must not live as long as the trust.
     const self = new WeakRef(this);
     const off = source.onSwap(() => {
       const agent = self.deref();
@@ -81,7 +81,7 @@ export class HotAgent extends Agent {
     plain.addRequest.call(this.#inner, request, stamped);
   }
 
-  /** A socket that was busy at the swap ends here instead of going back into a pool. */
+  /** A socket that was busy at the swap ends here and does not return to a pool. */
   override keepSocketAlive(socket: Socket): boolean {
     return (
       this.#loadsOf.get(socket) === this.#source.current().loads &&
@@ -102,9 +102,9 @@ export class HotAgent extends Agent {
         deliver(socket);
       },
       (error: Error) => {
-        // Node expects a socket that fails, not an error: only then does it serve the requests that wait for a place.
+        // Only after a socket that fails does Node serve the requests that wait for a place; after an error it does not.
         const failed = new Socket();
-        Object.assign(failed, { connecting: true }); // holds back what the request writes
+        Object.assign(failed, { connecting: true }); // holds back the request's bytes
         deliver(failed);
         setImmediate(() => failed.destroy(error));
       },
@@ -153,7 +153,7 @@ export class HotAgent extends Agent {
     return this.maxSockets !== Number.POSITIVE_INFINITY || this.maxTotalSockets !== Number.POSITIVE_INFINITY;
   }
 
-  /** Holds a place while a handshake is under way, so that `maxSockets` holds for what is not connected yet, too. */
+  /** Holds a place during a handshake, so that `maxSockets` counts connections that are not finished yet. */
   #reserve(name: string): () => void {
     const place = new Socket();
     const sockets = this.#inner.sockets[name] ?? [];
@@ -172,7 +172,7 @@ export class HotAgent extends Agent {
     this.#live.add(socket);
     const forget = () => this.#live.delete(socket);
     socket.once('close', forget);
-    // An upgraded socket (WebSocket) is its new owner's from here on.
+    // An upgraded socket (WebSocket) belongs to its new owner.
     socket.once('agentRemove', forget);
   }
 
@@ -190,7 +190,7 @@ export class HotAgent extends Agent {
         for (const socket of old) socket.destroy();
       }, this.#source.drainMs).unref();
     }
-    // Requests that wait for a place were made under the old trust but have not begun: they wait under the new one.
+    // Requests that still wait for a place have sent nothing: they wait again, for a connection with the new trust.
     const suffix = `:handover-${this.#source.current().loads}`;
     for (const [name, requests] of Object.entries(this.#inner.requests)) {
       if (name.endsWith(suffix)) continue;

@@ -9,16 +9,17 @@ import { leafStatus, type SourceStatus } from './status.ts';
 
 const MAX_IDENTITY_BYTES = 4 * 1024 * 1024;
 
-/** Paths. All three are read from one generation when they lie in one volume. */
+/** Paths of PEM files. Files of one Kubernetes volume are always read from the same version of that volume. */
 export interface IdentityFiles {
-  /** Leaf first, then whatever completes its chain. */
+  /** The leaf certificate first, then the rest of its chain. */
   readonly cert: string;
+  /** The leaf's private key, not encrypted. */
   readonly key: string;
-  /** Who is trusted: servers when this connects, clients when it serves. Default: the roots that Node carries. */
+  /** The CA bundle: verifies servers when this program connects, and clients when it serves. Default: Node's own roots. */
   readonly ca?: string;
 }
 
-/** A certificate with its key, and perhaps a bundle, that follow their files. */
+/** A certificate, its key and an optional CA bundle that follow their files. */
 export class Identity extends HotClient<IdentityLabel, IdentityMaterial> {
   readonly #follower: Follower<IdentityLabel, IdentityMaterial>;
 
@@ -28,7 +29,7 @@ export class Identity extends HotClient<IdentityLabel, IdentityMaterial> {
     this.#follower = follower;
   }
 
-  /** Fingerprint of the leaf in use, then the bundle's hash. */
+  /** Fingerprints of the certificate chain in use, then the hash of the CA bundle. */
   get hash(): string {
     return this.#follower.loaded.value.hash;
   }
@@ -39,8 +40,16 @@ export class Identity extends HotClient<IdentityLabel, IdentityMaterial> {
   }
 
   /**
-   * Certificate, client CA and ticket keys of a tls, https or http2 server follow the files from here on, until it
-   * closes. `requestCert` and `rejectUnauthorized` are the server's own and stay as they are.
+   * Makes the certificate, client CA and ticket keys of a tls, https or http2 server follow the files until the server
+   * closes. The server keeps its own `requestCert` and `rejectUnauthorized`.
+   *
+   * @example
+   * ```ts
+   * import { createServer } from 'node:https';
+   *
+   * const server = createServer({ requestCert: true }, (_, response) => response.end('hello'));
+   * identity.serve(server, { profile }).listen(8443);
+   * ```
    */
   serve<S extends Server>(server: S, options: ServeOptions = {}): S {
     serve(this.#follower, server, options);
@@ -59,7 +68,23 @@ export class Identity extends HotClient<IdentityLabel, IdentityMaterial> {
   }
 }
 
-/** Reads a certificate and its key and follows them. Throws HandoverError, with the path, when the first load fails. */
+/**
+ * Reads a certificate and its key and follows their files. Throws `HandoverError` with the path when the first load fails.
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:https';
+ * import { openIdentity } from '@handover/runtime';
+ *
+ * const identity = await openIdentity({
+ *   cert: '/etc/mesh/tls.crt',
+ *   key: '/etc/mesh/tls.key',
+ *   ca: '/etc/mesh/ca.crt',
+ * });
+ * const server = createServer({ requestCert: true }, (_, response) => response.end('hello'));
+ * identity.serve(server).listen(8443);
+ * ```
+ */
 export async function openIdentity(files: IdentityFiles, options: FollowOptions = {}): Promise<Identity> {
   const paths = {
     cert: resolve(files.cert),

@@ -182,7 +182,7 @@ describe('What stands where the socket shall be', () => {
   test('stays, byte for byte, when it is a file, and is named', async () => {
     const path = scope.volume({ file: 'precious' }).path('..data/file');
     expect(await refused(path)).toBe(
-      `STATUS_LISTEN_FAILED: the status document cannot be served on ${path}: a file is there that is no socket; move it away, or choose another path`,
+      `STATUS_LISTEN_FAILED: the status document cannot be served on ${path}: the file there is not a socket; move it away, or choose another path`,
     );
     expect(readFileSync(path, 'utf8')).toBe('precious');
   });
@@ -192,7 +192,7 @@ describe('What stands where the socket shall be', () => {
     const left = volume.path('left.sock');
     await leaveSocket(left);
     symlinkSync(left, volume.path('link'));
-    expect(await refused(volume.path('link'))).toContain('that is no socket');
+    expect(await refused(volume.path('link'))).toContain('is not a socket');
     expect(lstatSync(volume.path('link')).isSymbolicLink()).toBe(true);
   });
 

@@ -16,7 +16,7 @@ interface TokenMaterial extends Material {
 function readToken(bytes: Buffer, path: string): TokenMaterial {
   mustNotBeBlank(bytes, path, 'a token');
   const value = bytes.toString('utf8').trim();
-  // Visible ASCII only: anything else would break out of, or be refused in, an Authorization header (RFC 9110 §5.5).
+  // Visible ASCII only: other characters break an Authorization header (RFC 9110 §5.5).
   if (!/^[\x21-\x7e]+$/.test(value)) {
     throw new HandoverError(
       'TOKEN_MALFORMED',
@@ -29,7 +29,7 @@ function readToken(bytes: Buffer, path: string): TokenMaterial {
   return { value, hash: createHash('sha256').update(value).digest('hex') };
 }
 
-/** A bearer token that follows its file. It does not print. */
+/** A bearer token that follows its file. It never prints. */
 export class Token extends Followed<'token', TokenMaterial> {
   readonly #follower: Follower<'token', TokenMaterial>;
 
@@ -39,7 +39,14 @@ export class Token extends Followed<'token', TokenMaterial> {
     this.#follower = follower;
   }
 
-  /** The newest token. Ask for it at every request. */
+  /**
+   * The newest token. Ask for it at each request.
+   *
+   * @example
+   * ```ts
+   * const headers = { authorization: `Bearer ${token.value()}` };
+   * ```
+   */
   value(): string {
     return this.#follower.loaded.value.value;
   }
@@ -48,12 +55,30 @@ export class Token extends Followed<'token', TokenMaterial> {
     return { kind: 'token', ...this.commonStatus() };
   }
 
+  /**
+   * Keeps the token out of logs.
+   *
+   * @example
+   * ```ts
+   * console.log(JSON.stringify({ token })); // {"token":"[token]"}
+   * ```
+   */
   toJSON(): string {
     return '[token]';
   }
 }
 
-/** Reads a token and follows it. Throws HandoverError, with the path, when the first load fails. */
+/**
+ * Reads a bearer token and follows its file. Throws `HandoverError` with the path when the first load fails.
+ *
+ * @example
+ * ```ts
+ * import { openToken } from '@handover/runtime';
+ *
+ * const token = await openToken('/etc/mesh/token');
+ * const headers = { authorization: `Bearer ${token.value()}` };
+ * ```
+ */
 export async function openToken(path: string, options: FollowOptions = {}): Promise<Token> {
   const file = resolve(path);
   const follower = new Follower<'token', TokenMaterial>({

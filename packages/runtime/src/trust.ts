@@ -7,11 +7,12 @@ import { inFile, mustNotBeBlank } from './in-file.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
 import type { SourceStatus } from './status.ts';
 
-/** A bundle of every public root is 0.25 MB; Kubernetes keeps objects under 1.5. */
+/** A bundle of every public root is 0.25 MB; Kubernetes keeps objects under 1.5 MB. */
 const MAX_BUNDLE_BYTES = 4 * 1024 * 1024;
 
+/** How {@link openTrust} follows a CA bundle. */
 export interface TrustOptions extends FollowOptions {
-  /** False: verify nobody. No file is read. Default true. */
+  /** False: servers are not verified, and no file is read. Default true. */
   readonly verify?: boolean;
 }
 
@@ -19,13 +20,13 @@ interface TrustMaterial extends ClientMaterial {
   readonly bundle: Bundle | undefined;
 }
 
-/** A bundle as read from a file. */
+/** Parses the bytes of a bundle file. */
 export function readBundle(bytes: Buffer, path: string): Bundle {
   mustNotBeBlank(bytes, path, 'PEM certificates');
   return inFile(path, () => parseBundle(bytes, path));
 }
 
-/** Trust anchors that follow their file. */
+/** A CA bundle that follows its file. */
 export class Trust extends HotClient<'ca', TrustMaterial> {
   readonly #follower: Follower<'ca', TrustMaterial>;
 
@@ -35,11 +36,12 @@ export class Trust extends HotClient<'ca', TrustMaterial> {
     this.#follower = follower;
   }
 
-  /** The bundle in use: canonical, newest certificate first. */
+  /** The CA bundle in use, newest certificate first. */
   get pem(): string {
     return this.#follower.loaded.value.bundle?.pem ?? '';
   }
 
+  /** Hex SHA-256 of the set of CA certificates: the same for the same CAs in any order. */
   get hash(): string {
     return this.#follower.loaded.value.hash;
   }
@@ -55,7 +57,18 @@ export class Trust extends HotClient<'ca', TrustMaterial> {
   }
 }
 
-/** Reads a bundle and follows it. Throws HandoverError, with the path, when the first load fails. */
+/**
+ * Reads a CA bundle and follows its file. Throws `HandoverError` with the path when the first load fails.
+ *
+ * @example
+ * ```ts
+ * import { openTrust } from '@handover/runtime';
+ *
+ * const trust = await openTrust('/etc/mesh/ca.crt');
+ * const response = await trust.fetch('https://billing.mesh.svc/');
+ * console.log(response.status); // 200
+ * ```
+ */
 export async function openTrust(path: string, options: TrustOptions = {}): Promise<Trust> {
   const verify = options.verify ?? true;
   const file = resolve(path);
