@@ -4,40 +4,33 @@ import { HandoverError } from './error.ts';
 import type { Junk } from './pem.ts';
 import type { Instant } from './time.ts';
 
-/** Trust anchors as a value. Never empty. */
+/** A CA bundle. Never empty. */
 export interface Bundle {
-  /** Newest first, no two alike. */
+  /** Newest first, without duplicates. */
   readonly certificates: readonly Certificate[];
-  /** Hex SHA-256 over the set of certificates: the same whatever the order, comments or line ends it came with. */
+  /** Hex SHA-256 of the set of certificates, independent of order, comments and line ends of the input. */
   readonly hash: string;
   /** The same bytes for the same certificates in the same order. */
   readonly pem: string;
 }
 
-const empty = (where: string): never => {
-  throw new HandoverError(
-    'BUNDLE_EMPTY',
-    `${where} holds no certificate; an empty bundle trusts nobody, or everybody`,
-    {
-      path: where,
-    },
-  );
-};
-
-const distinct = (certificates: readonly Certificate[]): Certificate[] => {
-  const byFingerprint = new Map<string, Certificate>();
-  for (const certificate of certificates) {
-    if (!byFingerprint.has(certificate.fingerprint)) byFingerprint.set(certificate.fingerprint, certificate);
-  }
-  return [...byFingerprint.values()];
-};
-
 const newestFirst = (a: Certificate, b: Certificate): number =>
   b.notBefore - a.notBefore || (a.fingerprint < b.fingerprint ? -1 : a.fingerprint > b.fingerprint ? 1 : 0);
 
+const canonical = (certificates: readonly Certificate[]): Certificate[] =>
+  [...new Map(certificates.map((certificate) => [certificate.fingerprint, certificate])).values()].sort(
+    newestFirst,
+  );
+
 /** Takes distinct certificates in their final order. */
-function assemble(certificates: readonly Certificate[]): Bundle {
-  if (certificates.length === 0) empty('bundle');
+function assemble(certificates: readonly Certificate[], where = 'bundle'): Bundle {
+  if (certificates.length === 0) {
+    throw new HandoverError(
+      'BUNDLE_EMPTY',
+      `${where} holds no certificate; write at least one CA certificate`,
+      { path: where },
+    );
+  }
   const fingerprints = certificates.map(({ fingerprint }) => fingerprint).sort();
   let pem: string | undefined;
   return {
@@ -50,33 +43,22 @@ function assemble(certificates: readonly Certificate[]): Bundle {
   };
 }
 
-/** Canonical: newest generation first, then by fingerprint; duplicates by DER left out. Throws `BUNDLE_EMPTY`. */
-export function bundleOf(certificates: readonly Certificate[]): Bundle {
-  return assemble(distinct(certificates).sort(newestFirst));
-}
+/** Canonical: newest first, then by fingerprint; equal DER only once. Throws `BUNDLE_EMPTY`. */
+export const bundleOf = (certificates: readonly Certificate[]): Bundle => assemble(canonical(certificates));
 
 /**
- * Reads a bundle. Any label but CERTIFICATE is refused by name (a private key as `PEM_PRIVATE_KEY_IN_BUNDLE`), one bad
- * certificate refuses the whole, no certificate is `BUNDLE_EMPTY`; text between the blocks is reported as junk.
+ * Reads a bundle. Refuses any label but CERTIFICATE (a private key as `PEM_PRIVATE_KEY_IN_BUNDLE`), a bundle with one bad
+ * certificate, and a bundle without certificates (`BUNDLE_EMPTY`). Reports text between the blocks as junk.
  */
 export function parseBundle(
   pem: string | Uint8Array,
   name = 'bundle',
 ): Bundle & { readonly junk: readonly Junk[] } {
   const { certificates, junk } = readCertificates(pem, name);
-  if (certificates.length === 0) empty(name);
-  const bundle = bundleOf(certificates);
-  return {
-    certificates: bundle.certificates,
-    hash: bundle.hash,
-    get pem() {
-      return bundle.pem;
-    },
-    junk,
-  };
+  return Object.assign(assemble(canonical(certificates), name), { junk });
 }
 
-/** Leaves out what has expired at `at`. Never empty: when all have, the bundle stays as it is and is called degraded. */
+/** Leaves out expired certificates. When all have expired, the bundle stays as it is and is called degraded. */
 export function unexpired(
   bundle: Bundle,
   at: Instant,

@@ -10,7 +10,7 @@ import { encodePem, type Junk, scanPem } from './pem.ts';
 import { readKeyAlgorithm, readSignatureAlgorithm } from './public-key.ts';
 import type { Instant } from './time.ts';
 
-/** A certificate as a value: read once, strictly, and never changed. */
+/** A certificate, read strictly. It never changes. */
 export interface Certificate {
   readonly der: Uint8Array;
   readonly pem: string;
@@ -19,14 +19,14 @@ export interface Certificate {
   /** RFC 4514 text, e.g. `CN=mesh 1 ab12cd34`. */
   readonly subject: string;
   readonly issuer: string;
-  /** Equal when a verifier would take the names for equal. */
+  /** Equal for names that a verifier calls equal. */
   readonly subjectKey: string;
   readonly issuerKey: string;
-  /** Hex, `-` in front of a negative one. */
+  /** Hex, with `-` for a negative number. */
   readonly serial: string;
   readonly version: 1 | 2 | 3;
   readonly notBefore: Instant;
-  /** From this instant on it is expired: OpenSSL counts the end itself as too late. */
+  /** Expired from this instant on, as OpenSSL counts. */
   readonly notAfter: Instant;
   readonly dnsNames: readonly string[];
   readonly ipAddresses: readonly string[];
@@ -35,7 +35,7 @@ export interface Certificate {
   /** Hex. */
   readonly subjectKeyId: string | undefined;
   readonly authorityKeyId: string | undefined;
-  /** Issuer name and serial number of the issuing certificate, where the AKI gives them. */
+  /** Issuer name and serial number of the issuing certificate, when the AKI holds them. */
   readonly authorityIssuerKey: string | undefined;
   readonly authoritySerial: string | undefined;
   readonly isCa: boolean;
@@ -50,11 +50,11 @@ export interface Certificate {
   readonly keyAlgorithm: string;
   /** `ECDSA-SHA256`, `RSA-SHA256`, `RSA-PSS-SHA256`, `Ed25519`, or an OID. */
   readonly signatureAlgorithm: string;
-  /** Subject and issuer are the same name. Says nothing about who signed it. */
+  /** Subject and issuer are the same name. Says nothing about the signature. */
   readonly selfIssued: boolean;
-  /** OIDs of critical extensions that a verifier does not understand. */
+  /** OIDs of critical extensions that OpenSSL's verifier does not understand. */
   readonly unknownCritical: readonly string[];
-  /** Subject and alternative names in the form that name constraints are applied to. */
+  /** Subject and alternative names, as name constraints compare them. */
   readonly subjectName: Name;
   readonly altNames: readonly GeneralName[];
   readonly openssl: OpenSslCertificate;
@@ -64,7 +64,7 @@ const expectEqual = (tbs: DerReader, a: Uint8Array, b: Uint8Array): void => {
   if (Buffer.compare(a, b) !== 0) tbs.fail('two different signature algorithms');
 };
 
-/** Reads one certificate. Anything that is not exactly one DER certificate is `CERTIFICATE_MALFORMED`. */
+/** Reads exactly one DER certificate. Throws `CERTIFICATE_MALFORMED`. */
 export function parseCertificate(der: Uint8Array): Certificate {
   const outer = new DerReader(der);
   const certificate = outer.enter(TAG.sequence, 'certificate');
@@ -132,10 +132,10 @@ export function parseCertificate(der: Uint8Array): Certificate {
   };
 }
 
-/** Whether a certificate has ended. Equal to its end counts as ended, as in OpenSSL's comparison of times. */
+/** True at the end instant itself too, as in OpenSSL. */
 export const isExpired = (certificate: Certificate, at: Instant): boolean => at >= certificate.notAfter;
 
-/** Refuses every label but CERTIFICATE, by name, and a private key with a code of its own. */
+/** Refuses every label but CERTIFICATE, a private key with a code of its own. */
 export const onlyCertificates =
   (where: string) =>
   (label: string, line: number): void => {
@@ -154,7 +154,7 @@ export const onlyCertificates =
     );
   };
 
-/** Reads CERTIFICATE blocks and nothing else, in the order given. Says which block is bad. */
+/** Reads CERTIFICATE blocks in the order given. An error says which block is bad. */
 export function readCertificates(
   pem: string | Uint8Array,
   where: string,
@@ -174,7 +174,7 @@ export function readCertificates(
   return { certificates, junk };
 }
 
-/** A chain or a list: at least one certificate, order kept; other labels are refused by name. */
+/** Reads a chain or list of at least one certificate and keeps its order. Refuses other labels. */
 export function parseCertificates(pem: string | Uint8Array): {
   certificates: readonly Certificate[];
   junk: readonly Junk[];

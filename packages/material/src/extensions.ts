@@ -10,7 +10,7 @@ import {
 import { type GeneralName, ipText, readGeneralName } from './general-name.ts';
 import { EXTENDED_KEY_USAGES, KEY_USAGES, OID } from './oid.ts';
 
-/** What OpenSSL's verifier understands (X509_supported_extension): critical ones outside this list make it refuse. */
+/** Extensions that OpenSSL's verifier understands (X509_supported_extension). It refuses other critical extensions. */
 const UNDERSTOOD: ReadonlySet<string> = new Set([
   OID.netscapeCertType,
   OID.keyUsage,
@@ -32,7 +32,6 @@ export interface NameConstraints {
   readonly excluded: readonly GeneralName[];
 }
 
-/** The extensions that matter to us, as read. */
 export interface Extensions {
   dnsNames: string[];
   ipAddresses: string[];

@@ -1,24 +1,5 @@
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 
-/** TLS options that the caller may choose. Certificates and keys come from the files. */
-export type ContextOptions = Pick<
-  SecureContextOptions,
-  | 'allowPartialTrustChain'
-  | 'ciphers'
-  | 'crl'
-  | 'dhparam'
-  | 'ecdhCurve'
-  | 'honorCipherOrder'
-  | 'maxVersion'
-  | 'minVersion'
-  | 'secureOptions'
-  | 'secureProtocol'
-  | 'sessionIdContext'
-  | 'sessionTimeout'
-  | 'sigalgs'
-  | 'ticketKeys'
->;
-
 const CONTEXT_OPTIONS = [
   'allowPartialTrustChain',
   'ciphers',
@@ -34,7 +15,10 @@ const CONTEXT_OPTIONS = [
   'sessionTimeout',
   'sigalgs',
   'ticketKeys',
-] as const satisfies readonly (keyof ContextOptions)[];
+] as const satisfies readonly (keyof SecureContextOptions)[];
+
+/** TLS options that the caller may choose. Certificates and keys come from the files. */
+export type ContextOptions = Pick<SecureContextOptions, (typeof CONTEXT_OPTIONS)[number]>;
 
 /** Picks the context options; undefined when there are none, so that the shared context can be used. */
 export function contextOptionsIn(options: object | undefined): ContextOptions | undefined {
@@ -113,3 +97,25 @@ export interface ClientSource {
 
 /** Leads from a public object to its source, for the other entry points of this package. */
 export const SOURCE: unique symbol = Symbol.for('@handover/runtime/source') as never;
+
+/**
+ * Calls back for as long as the owner lives, and does not keep it alive: an agent that a program dropped must not live as
+ * long as its trust. Returns a function that ends it.
+ */
+export function subscribe<Owner extends object>(
+  source: ClientSource,
+  owner: Owner,
+  { swap, end }: { swap(owner: Owner): void; end(owner: Owner): void },
+): () => void {
+  const weak = new WeakRef(owner);
+  const call = (act: (owner: Owner) => void) => () => {
+    const alive = weak.deref();
+    if (alive === undefined) off();
+    else act(alive);
+  };
+  const offs = [source.onSwap(call(swap)), source.onEnd(call(end))];
+  const off = () => {
+    for (const unsubscribe of offs) unsubscribe();
+  };
+  return off;
+}

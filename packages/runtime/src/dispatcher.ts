@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { connect as connectPlain, type Socket } from 'node:net';
 import { HandoverError } from '@handover/material';
 import type { Agent, Dispatcher, fetch as undiciFetch } from 'undici';
-import { type ClientSource, type ContextOptions, contextOptionsIn } from './client-source.ts';
+import { type ClientSource, type ContextOptions, contextOptionsIn, subscribe } from './client-source.ts';
 import { connectTls } from './connect-tls.ts';
 import { withFreshTrust } from './fresh-trust.ts';
 
@@ -127,22 +127,10 @@ export function hotDispatcher(
   class HotDispatcher extends undici.Dispatcher {
     #pool = make();
     #ended = false;
-    readonly #unsubscribe: (() => void)[];
-
-    constructor() {
-      super();
-      const self = new WeakRef(this);
-      const off = source.onSwap(() => {
-        const dispatcher = self.deref();
-        if (dispatcher === undefined) off();
-        else dispatcher.#swap();
-      });
-      const offEnd = source.onEnd(() => {
-        const dispatcher = self.deref();
-        if (dispatcher !== undefined) retire(dispatcher.#pool);
-      });
-      this.#unsubscribe = [off, offEnd];
-    }
+    readonly #unsubscribe = subscribe<HotDispatcher>(source, this, {
+      swap: (self) => self.#swap(),
+      end: (self) => retire(self.#pool),
+    });
 
     override dispatch(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
       return this.#pool.agent.dispatch(request, handler);
@@ -164,7 +152,7 @@ export function hotDispatcher(
 
     #end(ending: Promise<void>, done: (() => void) | undefined): Promise<void> | undefined {
       this.#ended = true;
-      for (const off of this.#unsubscribe) off();
+      this.#unsubscribe();
       if (done === undefined) return ending;
       void ending.then(done, done);
       return undefined;

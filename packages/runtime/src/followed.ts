@@ -7,8 +7,13 @@ import { ageOf, failureStatus, isoTime, type SourceStatus } from './status.ts';
 export abstract class Followed<Label extends string, Value extends Material> {
   readonly #follower: Follower<Label, Value>;
 
-  protected constructor(follower: Follower<Label, Value>) {
+  /** @internal */
+  constructor(follower: Follower<Label, Value>) {
     this.#follower = follower;
+  }
+
+  protected get follower(): Follower<Label, Value> {
+    return this.#follower;
   }
 
   /** When the material in use was loaded, in milliseconds since 1970. */

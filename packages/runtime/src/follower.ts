@@ -267,3 +267,13 @@ export class Follower<Label extends string, Value extends Material> {
     this.listeners.emit('kept', this.#failure);
   }
 }
+
+/** Opens files and follows them. A fallback may supply the first material when the files cannot be used. */
+export async function follow<Label extends string, Value extends Material>(
+  spec: FollowerSpec<Label, Value>,
+  fallback?: (failure: Failure) => Promise<Value | undefined>,
+): Promise<Follower<Label, Value>> {
+  const follower = new Follower(spec);
+  await follower.start(fallback);
+  return follower;
+}

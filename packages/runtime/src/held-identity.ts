@@ -1,4 +1,4 @@
-import { Follower } from './follower.ts';
+import { follow } from './follower.ts';
 import { Identity } from './identity.ts';
 import { type IdentityLabel, type IdentityMaterial, readIdentity } from './identity-material.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
@@ -20,7 +20,7 @@ export async function openHeldIdentity(
   options: FollowOptions = {},
 ): Promise<Identity> {
   const files = { cert: `tls.crt of ${name}`, key: `tls.key of ${name}`, ca: `ca.crt of ${name}` };
-  const follower = new Follower<IdentityLabel, IdentityMaterial>({
+  const follower = await follow<IdentityLabel, IdentityMaterial>({
     files,
     maxBytes: Number.POSITIVE_INFINITY,
     read: () => {
@@ -30,6 +30,5 @@ export async function openHeldIdentity(
     load: (contents, now) => readIdentity(files, contents, now),
     options: resolveFollowOptions(options),
   });
-  await follower.start();
   return new Identity(follower);
 }

@@ -43,7 +43,8 @@ export abstract class HotClient<Label extends string, Value extends ClientMateri
   readonly [SOURCE]: ClientSource;
   #fetch: ReturnType<typeof hotFetch> | undefined;
 
-  protected constructor(follower: Follower<Label, Value>, verify = true) {
+  /** @internal */
+  constructor(follower: Follower<Label, Value>, verify = true) {
     super(follower);
     this[SOURCE] = followerSource(follower as unknown as Follower<string, Value>, verify);
   }

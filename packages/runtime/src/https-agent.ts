@@ -4,7 +4,8 @@ import { Socket } from 'node:net';
 import type { SecureContext, TLSSocket } from 'node:tls';
 import { HandoverError } from '@handover/material';
 import type { ClientSource, ContextOptions, TlsMaterial } from './client-source.ts';
-import { contextOptionsIn } from './client-source.ts';
+import { contextOptionsIn, subscribe } from './client-source.ts';
+import { finished } from './connect-tls.ts';
 import { withFreshTrust } from './fresh-trust.ts';
 
 /** Options of the agent of `node:https`. Certificates, keys and verification come from the files. */
@@ -44,7 +45,7 @@ export class HotAgent extends Agent {
   readonly #loadsOf = new WeakMap<Socket, number>();
   readonly #waiting = new WeakMap<ClientRequest, RequestOptions>();
   readonly #live = new Set<Socket>();
-  readonly #unsubscribe: (() => void)[];
+  readonly #unsubscribe: () => void;
 
   constructor(source: ClientSource, options: HotAgentOptions = {}) {
     if ('proxyEnv' in options) {
@@ -56,18 +57,10 @@ export class HotAgent extends Agent {
     super({ keepAlive: true, ...options, ...(source.verify ? {} : { rejectUnauthorized: false }) });
     this.#source = source;
     this.#contextOptions = contextOptionsIn(options);
-    // A weak reference: an agent that its owner dropped must not live as long as the trust.
-    const self = new WeakRef(this);
-    const off = source.onSwap(() => {
-      const agent = self.deref();
-      if (agent === undefined) off();
-      else agent.#swap();
+    this.#unsubscribe = subscribe<HotAgent>(source, this, {
+      swap: (agent) => agent.#swap(),
+      end: (agent) => agent.#dropIdle(),
     });
-    const offEnd = source.onEnd(() => {
-      const agent = self.deref();
-      if (agent !== undefined) agent.#dropIdle();
-    });
-    this.#unsubscribe = [off, offEnd];
   }
 
   override getName(options: OwnOptions = {}): string {
@@ -113,40 +106,20 @@ export class HotAgent extends Agent {
   }
 
   override destroy(): void {
-    for (const off of this.#unsubscribe) off();
+    this.#unsubscribe();
     super.destroy();
   }
 
   #handshake(options: OwnOptions, material: TlsMaterial): Promise<TLSSocket> {
-    return new Promise((resolve, reject) => {
-      const own: OwnOptions = {
-        ...options,
-        secureContext: material.context(this.#contextOptions),
-      };
-      // Sessions are kept under this name: a session made with older trust would resume past the new trust.
-      if (options[LOADS] !== material.loads || own._agentKey === undefined) {
-        own._agentKey = this.getName({ ...options, [LOADS]: material.loads });
-      }
-      const socket = super.createConnection(own) as TLSSocket;
-      const settle = () => {
-        socket.off('secureConnect', connected).off('error', failed).off('timeout', late).off('close', closed);
-      };
-      const connected = () => {
-        settle();
-        resolve(socket);
-      };
-      const failed = (error: Error) => {
-        settle();
-        reject(error);
-      };
-      const closed = () =>
-        failed(
-          Object.assign(new Error('connection closed before the handshake ended'), { code: 'ECONNRESET' }),
-        );
-      const late = () =>
-        socket.destroy(Object.assign(new Error('connection timed out'), { code: 'ETIMEDOUT' }));
-      socket.on('secureConnect', connected).on('error', failed).on('timeout', late).on('close', closed);
-    });
+    const own: OwnOptions = { ...options, secureContext: material.context(this.#contextOptions) };
+    // Sessions are kept under this name: a session made with older trust would resume past the new trust.
+    if (options[LOADS] !== material.loads || own._agentKey === undefined) {
+      own._agentKey = this.getName({ ...options, [LOADS]: material.loads });
+    }
+    const socket = super.createConnection(own) as TLSSocket;
+    const late = () =>
+      socket.destroy(Object.assign(new Error('connection timed out'), { code: 'ETIMEDOUT' }));
+    return finished(socket.on('timeout', late)).finally(() => socket.off('timeout', late));
   }
 
   #isLimited(): boolean {

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Server } from 'node:tls';
-import { Follower } from './follower.ts';
+import { follow } from './follower.ts';
 import { HotClient } from './hot-client.ts';
 import { type IdentityLabel, type IdentityMaterial, readIdentity } from './identity-material.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
@@ -21,22 +21,14 @@ export interface IdentityFiles {
 
 /** A certificate, its key and an optional CA bundle that follow their files. */
 export class Identity extends HotClient<IdentityLabel, IdentityMaterial> {
-  readonly #follower: Follower<IdentityLabel, IdentityMaterial>;
-
-  /** @internal use {@link openIdentity} */
-  constructor(follower: Follower<IdentityLabel, IdentityMaterial>) {
-    super(follower);
-    this.#follower = follower;
-  }
-
   /** Fingerprints of the certificate chain in use, then the hash of the CA bundle. */
   get hash(): string {
-    return this.#follower.loaded.value.hash;
+    return this.follower.loaded.value.hash;
   }
 
   /** The certificate chain in use. */
   get pem(): string {
-    return this.#follower.loaded.value.pems.cert ?? '';
+    return this.follower.loaded.value.pems.cert ?? '';
   }
 
   /**
@@ -52,12 +44,12 @@ export class Identity extends HotClient<IdentityLabel, IdentityMaterial> {
    * ```
    */
   serve<S extends Server>(server: S, options: ServeOptions = {}): S {
-    serve(this.#follower, server, options);
+    serve(this.follower, server, options);
     return server;
   }
 
   override status(): SourceStatus {
-    const { bundle, hash, leaf } = this.#follower.loaded.value;
+    const { bundle, hash, leaf } = this.follower.loaded.value;
     return {
       kind: 'identity',
       ...this.commonStatus(),
@@ -91,12 +83,11 @@ export async function openIdentity(files: IdentityFiles, options: FollowOptions 
     key: resolve(files.key),
     ...(files.ca === undefined ? {} : { ca: resolve(files.ca) }),
   };
-  const follower = new Follower<IdentityLabel, IdentityMaterial>({
+  const follower = await follow<IdentityLabel, IdentityMaterial>({
     files: paths as Record<IdentityLabel, string>,
     maxBytes: MAX_IDENTITY_BYTES,
     load: (contents, now) => readIdentity(paths, contents, now),
     options: resolveFollowOptions(options),
   });
-  await follower.start();
   return new Identity(follower);
 }

@@ -10,9 +10,10 @@ import {
 import { writeAtomically } from './atomic-write.ts';
 import type { ContextOptions } from './client-source.ts';
 import { Followed } from './followed.ts';
-import { Follower, type Material } from './follower.ts';
+import { type Follower, follow, type Material } from './follower.ts';
 import { inFile, mustNotBeBlank } from './in-file.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
+import type { Failure } from './outcome.ts';
 import { readSmallFile } from './read-files.ts';
 import { PathResolver } from './resolve-path.ts';
 import type { SourceStatus } from './status.ts';
@@ -51,7 +52,6 @@ function parse(bytes: Buffer, path: string, support: TlsSupport): LoadedProfile 
 
 /** A TLS profile that follows its file: versions, ciphers and groups. */
 export class TlsProfile extends Followed<'profile', LoadedProfile> {
-  readonly #follower: ProfileFollower;
   readonly #stamp: StampFollower | undefined;
   readonly #fromCopy: boolean;
   #ready = false;
@@ -59,7 +59,6 @@ export class TlsProfile extends Followed<'profile', LoadedProfile> {
   /** @internal use {@link openTlsProfile} */
   constructor(follower: ProfileFollower, stamp: StampFollower | undefined, fromCopy: boolean) {
     super(follower);
-    this.#follower = follower;
     this.#stamp = stamp;
     this.#fromCopy = fromCopy;
     const compare = (): void => {
@@ -73,12 +72,12 @@ export class TlsProfile extends Followed<'profile', LoadedProfile> {
 
   /** Hex SHA-256 of the file's bytes. Pod templates are stamped with it. */
   get hash(): string {
-    return this.#follower.loaded.value.hash;
+    return this.follower.loaded.value.hash;
   }
 
   /** Ciphers and groups of the profile that this OpenSSL lacks. */
   get warnings(): readonly TlsProfileWarning[] {
-    return this.#follower.loaded.value.warnings;
+    return this.follower.loaded.value.warnings;
   }
 
   /**
@@ -99,12 +98,12 @@ export class TlsProfile extends Followed<'profile', LoadedProfile> {
    * ```
    */
   tlsOptions(): ContextOptions {
-    return nodeTlsOptions(this.#follower.loaded.value.profile);
+    return nodeTlsOptions(this.follower.loaded.value.profile);
   }
 
   /** @internal tells servers about a change */
   onSwap(listener: () => void): () => void {
-    return this.#follower.onSwap(() => listener());
+    return this.follower.onSwap(() => listener());
   }
 
   override status(): SourceStatus {
@@ -156,16 +155,13 @@ function stampIn(text: string): string {
   return /^[0-9a-f]{64}$/.test(text.trim()) ? text.trim() : '';
 }
 
-async function followStamp(path: string, options: FollowOptions): Promise<StampFollower> {
-  const follower: StampFollower = new Follower({
+const followStamp = (path: string, options: FollowOptions): Promise<StampFollower> =>
+  follow({
     files: { annotations: resolve(path) },
     maxBytes: MAX_ANNOTATIONS_BYTES,
     load: ({ annotations }) => ({ hash: stampIn(annotations.toString('utf8')) }),
     options: resolveFollowOptions(options),
   });
-  await follower.start();
-  return follower;
-}
 
 /**
  * Reads a TLS profile (versions, ciphers, groups) and follows its file. Throws `HandoverError` with the path when neither
@@ -183,20 +179,23 @@ export async function openTlsProfile(path: string, options: TlsProfileOptions = 
   const file = resolve(path);
   const copy = options.lastKnownGood === undefined ? undefined : resolve(options.lastKnownGood);
   const support = tlsSupport();
-  const follower: ProfileFollower = new Follower({
-    files: { profile: file },
-    maxBytes: MAX_PROFILE_BYTES,
-    load: ({ profile }) => parse(profile, file, support),
-    options: resolveFollowOptions(options),
-  });
   let fromCopy = false;
-  await follower.start(async ({ error }) => {
+  const fallBack = async ({ error }: Failure): Promise<LoadedProfile | undefined> => {
     const value = copy === undefined ? undefined : await readCopy(copy, support);
     fromCopy = value !== undefined;
     if (fromCopy)
       warn('PROFILE_FROM_COPY', `${file} cannot be used (${error.code}); started with its copy ${copy}`);
     return value;
-  });
+  };
+  const follower: ProfileFollower = await follow(
+    {
+      files: { profile: file },
+      maxBytes: MAX_PROFILE_BYTES,
+      load: ({ profile }) => parse(profile, file, support),
+      options: resolveFollowOptions(options),
+    },
+    fallBack,
+  );
   const loaded = (value: LoadedProfile) => {
     // Only for profiles written by hand, and not for groups: OpenSSL 3.0 is known to lack the newest groups.
     if (value.profile.type !== 'Custom') return;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { HandoverError } from '@handover/material';
 import { Followed } from './followed.ts';
-import { Follower, type Material } from './follower.ts';
+import { follow, type Material } from './follower.ts';
 import { mustNotBeBlank } from './in-file.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
 import type { SourceStatus } from './status.ts';
@@ -31,14 +31,6 @@ function readToken(bytes: Buffer, path: string): TokenMaterial {
 
 /** A bearer token that follows its file. It never prints. */
 export class Token extends Followed<'token', TokenMaterial> {
-  readonly #follower: Follower<'token', TokenMaterial>;
-
-  /** @internal use {@link openToken} */
-  constructor(follower: Follower<'token', TokenMaterial>) {
-    super(follower);
-    this.#follower = follower;
-  }
-
   /**
    * The newest token. Ask for it at each request.
    *
@@ -48,7 +40,7 @@ export class Token extends Followed<'token', TokenMaterial> {
    * ```
    */
   value(): string {
-    return this.#follower.loaded.value.value;
+    return this.follower.loaded.value.value;
   }
 
   override status(): SourceStatus {
@@ -81,12 +73,11 @@ export class Token extends Followed<'token', TokenMaterial> {
  */
 export async function openToken(path: string, options: FollowOptions = {}): Promise<Token> {
   const file = resolve(path);
-  const follower = new Follower<'token', TokenMaterial>({
+  const follower = await follow<'token', TokenMaterial>({
     files: { token: file },
     maxBytes: MAX_TOKEN_BYTES,
     load: ({ token }) => readToken(token, file),
     options: resolveFollowOptions(options),
   });
-  await follower.start();
   return new Token(follower);
 }

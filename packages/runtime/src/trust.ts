@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { type Bundle, parseBundle } from '@handover/material';
 import { contextOf } from './client-source.ts';
-import { Follower } from './follower.ts';
+import { follow } from './follower.ts';
 import { type ClientMaterial, HotClient } from './hot-client.ts';
 import { inFile, mustNotBeBlank } from './in-file.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
@@ -28,26 +28,18 @@ export function readBundle(bytes: Buffer, path: string): Bundle {
 
 /** A CA bundle that follows its file. */
 export class Trust extends HotClient<'ca', TrustMaterial> {
-  readonly #follower: Follower<'ca', TrustMaterial>;
-
-  /** @internal use {@link openTrust} */
-  constructor(follower: Follower<'ca', TrustMaterial>, verify: boolean) {
-    super(follower, verify);
-    this.#follower = follower;
-  }
-
   /** The CA bundle in use, newest certificate first. */
   get pem(): string {
-    return this.#follower.loaded.value.bundle?.pem ?? '';
+    return this.follower.loaded.value.bundle?.pem ?? '';
   }
 
   /** Hex SHA-256 of the set of CA certificates: the same for the same CAs in any order. */
   get hash(): string {
-    return this.#follower.loaded.value.hash;
+    return this.follower.loaded.value.hash;
   }
 
   override status(): SourceStatus {
-    const { bundle, hash } = this.#follower.loaded.value;
+    const { bundle, hash } = this.follower.loaded.value;
     return {
       kind: 'trust',
       ...this.commonStatus(),
@@ -72,7 +64,7 @@ export class Trust extends HotClient<'ca', TrustMaterial> {
 export async function openTrust(path: string, options: TrustOptions = {}): Promise<Trust> {
   const verify = options.verify ?? true;
   const file = resolve(path);
-  const follower = new Follower<'ca', TrustMaterial>({
+  const follower = await follow<'ca', TrustMaterial>({
     files: (verify ? { ca: file } : {}) as Record<'ca', string>,
     maxBytes: MAX_BUNDLE_BYTES,
     load: ({ ca }) => {
@@ -83,6 +75,5 @@ export async function openTrust(path: string, options: TrustOptions = {}): Promi
     },
     options: resolveFollowOptions(options),
   });
-  await follower.start();
   return new Trust(follower, verify);
 }
