@@ -36,7 +36,7 @@ export async function soak(seconds: number): Promise<Figure[]> {
       ),
     ),
   );
-  // Limits as anybody has who means it: without, every request that waits at a swap makes a handshake of its own.
+  // Limits as in production: without them each request that waits at a swap makes a handshake of its own.
   const agent = clientSide.httpsAgent({ maxSockets: 8 });
   const dispatcher = clientSide.dispatcher({ connections: 8 });
   let sent = 0;

@@ -126,7 +126,7 @@ describe('The status document', () => {
     const socketPath = path;
     const dead = createServer().listen(path);
     await new Promise((listening) => dead.once('listening', listening));
-    // a socket file that nobody listens on: moved away, so that closing does not remove it
+    // a socket file without a listener: moved away, so that closing does not remove it
     const { renameSync } = await import('node:fs');
     renameSync(path, `${path}.x`);
     await new Promise((closed) => dead.close(closed));
@@ -170,7 +170,7 @@ describe('The status document', () => {
   });
 });
 
-describe('What stands where the socket shall be', () => {
+describe('A path that is in the way of the socket', () => {
   const refused = async (path: string): Promise<string> => {
     const { sources } = await world();
     const failure = await serveStatus({ socket: path, sources, signal: scope.signal }).catch(

@@ -90,7 +90,7 @@ describe('Trust', () => {
     });
   });
 
-  test('a failure that nobody listens for is a process warning', async () => {
+  test('a failure without a listener is a process warning', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     await scope.trust(volume);
     const warning = new Promise<Error & { code?: string }>((resolve) => process.once('warning', resolve));
