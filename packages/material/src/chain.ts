@@ -80,7 +80,7 @@ function checkExtensions(path: readonly Certificate[], purpose: Purpose): Verdic
       return refuse(
         'PATH_LENGTH_EXCEEDED',
         depth,
-        `${subject} allows ${pathLength} CAs below it, not ${issuersBelow}`,
+        `the path length of ${subject} is ${pathLength}, and ${issuersBelow} CAs are below it`,
       );
     }
     if (depth > 0 && !certificate.selfIssued) issuersBelow++;

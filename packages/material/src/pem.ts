@@ -92,10 +92,7 @@ export function scanPem(
       const name = boundary?.[2];
       if (name !== undefined && kind === 'BEGIN') {
         if (open)
-          refuse(
-            'PEM_BAD_BOUNDARY',
-            `${open.label} begun at line ${open.line} has no END before line ${line}`,
-          );
+          refuse('PEM_BAD_BOUNDARY', `${open.label} of line ${open.line} has no END before line ${line}`);
         label(name, line);
         open = { label: name, line, body: '' };
         inJunk = false;
@@ -104,10 +101,7 @@ export function scanPem(
       if (name !== undefined && kind === 'END') {
         if (!open) return refuse('PEM_BAD_BOUNDARY', `END ${name} at line ${line} without a BEGIN`);
         if (open.label !== name) {
-          refuse(
-            'PEM_BAD_BOUNDARY',
-            `${open.label} begun at line ${open.line} is ended as ${name} at line ${line}`,
-          );
+          refuse('PEM_BAD_BOUNDARY', `${open.label} of line ${open.line} ends as ${name} at line ${line}`);
         }
         blocks.push({ label: name, der: decode(open.body, name, open.line), line: open.line });
         open = undefined;
@@ -133,8 +127,7 @@ export function scanPem(
       inJunk = true;
     }
   }
-  if (open)
-    refuse('PEM_TRUNCATED', `${open.label} begun at line ${open.line} has no END; the text was cut short`);
+  if (open) refuse('PEM_TRUNCATED', `${open.label} of line ${open.line} has no END; the text is cut short`);
   return { blocks, junk };
 }
 

@@ -26,6 +26,7 @@ export function loadUndici(): Undici {
   try {
     return createRequire(import.meta.url)('undici') as Undici;
   } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw cause;
     throw new HandoverError(
       'PEER_MISSING',
       'dispatcher() and fetch() need undici; run `npm install undici@7`',

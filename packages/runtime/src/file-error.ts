@@ -10,10 +10,11 @@ const KNOWN: Record<string, readonly [code: string, what: string, retry: Retry]>
   ENXIO: ['FILE_NOT_REGULAR', 'is a pipe, socket or device, not a file', 'never'],
 };
 
-/** Gives a system error about a file a code and an action. */
+/** Gives a system error about a file a code and an action. Any other error is thrown on. */
 export function fileError(path: string, cause: unknown): HandoverError {
   if (cause instanceof HandoverError) return cause;
-  const errno = (cause as NodeJS.ErrnoException | undefined)?.code ?? 'unknown error';
+  const errno = (cause as NodeJS.ErrnoException | undefined)?.code;
+  if (errno === undefined) throw cause;
   const [code, what, retry] = KNOWN[errno] ?? ['FILE_UNREADABLE', `cannot be read (${errno})`, 'later'];
   return new HandoverError(code, `${path} ${what}`, { path, retry, cause });
 }

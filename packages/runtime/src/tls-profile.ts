@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import {
+  HandoverError,
   nodeTlsOptions,
   parseTlsProfileJson,
   type ResolvedTlsProfile,
@@ -129,7 +130,7 @@ function keepCopy(path: string): (profile: LoadedProfile) => Promise<void> {
       writeAtomically(path, text, 0o600).catch((cause: NodeJS.ErrnoException) =>
         warn(
           'PROFILE_COPY_FAILED',
-          `the last known good TLS profile cannot be kept at ${path} (${cause.code})`,
+          `the copy of the last good TLS profile cannot be written to ${path} (${cause.code})`,
         ),
       ),
     );
@@ -141,8 +142,9 @@ async function readCopy(path: string, support: TlsSupport): Promise<LoadedProfil
   try {
     const real = await new PathResolver().resolve(path);
     return parse(await readSmallFile(path, real, MAX_PROFILE_BYTES), path, support);
-  } catch {
-    return undefined; // the error of the profile itself says what to do
+  } catch (error) {
+    if (error instanceof HandoverError) return undefined; // the error of the profile itself says what to do
+    throw error;
   }
 }
 
