@@ -2,8 +2,7 @@ import { hash } from 'node:crypto';
 import { readTime } from './asn1-time.ts';
 import { DerReader, readBitString, readIntegerHex, readSmallInteger, TAG } from './der.ts';
 import { HandoverError } from './error.ts';
-import { type Extensions, type NameConstraints, noExtensions, readExtensions } from './extensions.ts';
-import type { GeneralName } from './general-name.ts';
+import { type Extensions, NO_EXTENSIONS, readExtensions } from './extensions.ts';
 import { type Name, readName } from './name.ts';
 import { OpenSslCertificate } from './openssl-certificate.ts';
 import { encodePem, type Junk, scanPem } from './pem.ts';
@@ -11,7 +10,7 @@ import { readKeyAlgorithm, readSignatureAlgorithm } from './public-key.ts';
 import type { Instant } from './time.ts';
 
 /** A certificate, read strictly. It never changes. */
-export interface Certificate {
+export interface Certificate extends Extensions {
   readonly der: Uint8Array;
   readonly pem: string;
   /** SHA-256 of the DER, lower-case hex without colons. */
@@ -28,35 +27,13 @@ export interface Certificate {
   readonly notBefore: Instant;
   /** Expired from this instant on, as OpenSSL counts. */
   readonly notAfter: Instant;
-  readonly dnsNames: readonly string[];
-  readonly ipAddresses: readonly string[];
-  readonly uris: readonly string[];
-  readonly emails: readonly string[];
-  /** Hex. */
-  readonly subjectKeyId: string | undefined;
-  readonly authorityKeyId: string | undefined;
-  /** Issuer name and serial number of the issuing certificate, when the AKI holds them. */
-  readonly authorityIssuerKey: string | undefined;
-  readonly authoritySerial: string | undefined;
-  readonly isCa: boolean;
-  readonly pathLength: number | undefined;
-  readonly hasBasicConstraints: boolean;
-  readonly keyUsage: readonly string[] | undefined;
-  readonly extendedKeyUsage: readonly string[] | undefined;
-  readonly netscapeCertType: number | undefined;
-  readonly nameConstraints: NameConstraints | undefined;
-  readonly isProxy: boolean;
   /** `ECDSA-P256`, `RSA-2048`, `Ed25519`, or an OID. */
   readonly keyAlgorithm: string;
   /** `ECDSA-SHA256`, `RSA-SHA256`, `RSA-PSS-SHA256`, `Ed25519`, or an OID. */
   readonly signatureAlgorithm: string;
   /** Subject and issuer are the same name. Says nothing about the signature. */
   readonly selfIssued: boolean;
-  /** OIDs of critical extensions that OpenSSL's verifier does not understand. */
-  readonly unknownCritical: readonly string[];
-  /** Subject and alternative names, as name constraints compare them. */
   readonly subjectName: Name;
-  readonly altNames: readonly GeneralName[];
   readonly openssl: OpenSslCertificate;
 }
 
@@ -97,7 +74,7 @@ export function parseCertificate(der: Uint8Array): Certificate {
   const keyAlgorithm = readKeyAlgorithm(tbs);
   if (tbs.peek() === 0x81) readBitString(tbs, 0x81);
   if (tbs.peek() === 0x82) readBitString(tbs, 0x82);
-  let extensions: Extensions | undefined;
+  let extensions = NO_EXTENSIONS;
   if (tbs.peek() === 0xa3) {
     if (version !== 3) tbs.fail('extensions in a certificate that is not version 3');
     const explicit = tbs.element();
@@ -128,7 +105,7 @@ export function parseCertificate(der: Uint8Array): Certificate {
     selfIssued: subject.key === issuer.key,
     subjectName: subject,
     openssl: new OpenSslCertificate(der),
-    ...(extensions ?? noExtensions()),
+    ...extensions,
   };
 }
 

@@ -4,6 +4,7 @@ import type { ResolvedFollowOptions } from './options.ts';
 import { type Failure, failureOf, type KeptEvent, type Outcome, type ReloadedEvent } from './outcome.ts';
 import { type Contents, readAll, resolveAll } from './read-files.ts';
 import { type KnownDirectories, PathResolver, type Watched } from './resolve-path.ts';
+import { warn } from './warn.ts';
 import { DirectoryWatches } from './watch-directories.ts';
 
 /** A file written in place causes several events; a swapped link is complete at once. */
@@ -259,10 +260,7 @@ export class Follower<Label extends string, Value extends Material> {
     if (last !== undefined && performance.now() - last < this.options.warnMs) return;
     this.#warned.set(key, performance.now());
     if (this.listeners.count('kept') === 0) {
-      process.emitWarning(`${error.message}; the last good material stays in use (${reason})`, {
-        type: 'HandoverWarning',
-        code: error.code,
-      });
+      warn(error.code, `${error.message}; the last good material stays in use (${reason})`);
     }
     this.listeners.emit('kept', this.#failure);
   }

@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import { HandoverError, instant } from '@handover/material';
 import { writeAtomically } from './atomic-write.ts';
 import { isoTime, type SourceStatus, type StatusSource } from './status.ts';
+import { warn } from './warn.ts';
 
 /** Path that a controller requests. */
 export const STATUS_PATH = '/handover/status';
@@ -176,11 +177,7 @@ async function serveFile(options: StatusOptions, path: string): Promise<StatusSe
   const write = () => writeAtomically(path, `${render(options)}\n`, 0o644);
   const failed = (cause: unknown) => {
     if (!complained) {
-      process.emitWarning(`the status document cannot be written to ${path}`, {
-        type: 'HandoverWarning',
-        code: 'STATUS_WRITE_FAILED',
-        detail: String(cause),
-      });
+      warn('STATUS_WRITE_FAILED', `the status document cannot be written to ${path}`, String(cause));
     }
     complained = true;
   };
@@ -245,8 +242,6 @@ async function start(options: StatusOptions): Promise<StatusServer> {
  */
 export function serveStatus(options: StatusOptions): Promise<StatusServer> {
   const started = start(options);
-  started.catch((error: Error) => {
-    process.emitWarning(error.message, { type: 'HandoverWarning', code: 'STATUS_FAILED' });
-  });
+  started.catch((error: Error) => warn('STATUS_FAILED', error.message));
   return started;
 }

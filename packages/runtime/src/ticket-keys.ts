@@ -1,4 +1,4 @@
-import { createHash, hkdfSync } from 'node:crypto';
+import { hash, hkdfSync } from 'node:crypto';
 
 /** RFC 5077 keys as Node takes them: name, HMAC key and AES key, 16 bytes each. */
 export const TICKET_KEY_BYTES = 48;
@@ -14,9 +14,7 @@ export function ticketKeysFor(
   clientCa: string | undefined,
   profileHash?: string,
 ): Buffer {
-  const clientCaHash = createHash('sha256')
-    .update(clientCa ?? '')
-    .digest('hex');
+  const clientCaHash = hash('sha256', clientCa ?? '', 'hex');
   const purpose = `handover tickets ${clientCaHash}${profileHash === undefined ? '' : ` ${profileHash}`}`;
   return Buffer.from(hkdfSync('sha256', secret, '', purpose, TICKET_KEY_BYTES));
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { resolve } from 'node:path';
 import {
   HandoverError,
@@ -19,6 +19,7 @@ import { readSmallFile } from './read-files.ts';
 import { PathResolver } from './resolve-path.ts';
 import type { SourceStatus } from './status.ts';
 import { tlsSupport } from './tls-support.ts';
+import { warn } from './warn.ts';
 
 const MAX_PROFILE_BYTES = 64 * 1024;
 /** The annotations of a pod are at most 256 KiB together; the downward API escapes them. */
@@ -48,7 +49,7 @@ function parse(bytes: Buffer, path: string, support: TlsSupport): LoadedProfile 
   const text = bytes.toString('utf8');
   const resolved = inFile(path, () => parseTlsProfileJson(text, support));
   // The hash of the file, not of the canonical JSON: a file without groups is stamped with the hash of its own bytes.
-  return { ...resolved, hash: createHash('sha256').update(bytes).digest('hex'), text };
+  return { ...resolved, hash: hash('sha256', bytes, 'hex'), text };
 }
 
 /** A TLS profile that follows its file: versions, ciphers and groups. */
@@ -118,9 +119,6 @@ export class TlsProfile extends Followed<'profile', LoadedProfile> {
     };
   }
 }
-
-const warn = (code: string, message: string): void =>
-  process.emitWarning(message, { type: 'HandoverWarning', code });
 
 /** Keeps the copy up to date, one write at a time. A failed write is only a warning: the profile itself is good. */
 function keepCopy(path: string): (profile: LoadedProfile) => Promise<void> {

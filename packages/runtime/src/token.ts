@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { HandoverError } from '@handover/material';
 import { Followed } from './followed.ts';
@@ -26,7 +26,7 @@ function readToken(bytes: Buffer, path: string): TokenMaterial {
       },
     );
   }
-  return { value, hash: createHash('sha256').update(value).digest('hex') };
+  return { value, hash: hash('sha256', value, 'hex') };
 }
 
 /** A bearer token that follows its file. It never prints. */
