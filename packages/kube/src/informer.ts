@@ -1,5 +1,4 @@
-import { HandoverError } from '@handover/material';
-import { Listeners } from '@handover/runtime/events';
+import { HandoverError, Listeners } from '@handover/material';
 import { pause } from '@handover/runtime/pause';
 import { aborted } from './error.ts';
 import type { InformerEvents, InformerOptions, InformerState } from './informer-options.ts';

@@ -58,7 +58,7 @@ function entriesOf(
 /** Parses the text of one file, YAML or JSON. */
 export async function parseKubeConfig(text: string, path: string): Promise<MergedConfig> {
   // Loaded only here: it takes 7 MB, and a pod with a service account does not need it.
-  const { parse } = await import('yaml');
+  const { parse } = await import('./yaml.ts');
   let document: unknown;
   try {
     // A warning would print the line to standard error, and the line may hold a token.

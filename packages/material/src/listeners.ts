@@ -1,9 +1,10 @@
 type Listener<E> = (event: E) => void;
 
-/** Typed listeners. One that throws ends up as an uncaught exception of its own and never stops a reload. */
+/** Typed listeners. A listener that throws causes an uncaught exception of its own and never stops the emitter. */
 export class Listeners<Events extends object> {
   readonly #byName = new Map<keyof Events, Set<Listener<never>>>();
 
+  /** Returns a function that removes the listener. */
   on<Name extends keyof Events>(name: Name, listener: Listener<Events[Name]>): () => void {
     const set = this.#byName.get(name) ?? new Set();
     this.#byName.set(name, set);
@@ -24,7 +25,7 @@ export class Listeners<Events extends object> {
       try {
         (listener as Listener<Events[Name]>)(event);
       } catch (error) {
-        process.nextTick(() => {
+        queueMicrotask(() => {
           throw error;
         });
       }
