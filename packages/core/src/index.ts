@@ -1,4 +1,5 @@
-export { ANNOTATIONS, type AnnotationEntry, type AnnotationOwner } from './contract/annotations.ts';
+export type { AnnotationEntry, AnnotationOwner } from './contract/annotation-entry.ts';
+export { ANNOTATIONS } from './contract/annotations.ts';
 export {
   ADOPT,
   COMPAT,
@@ -72,6 +73,7 @@ export {
   type LeafPolicy,
   type LeafSeen,
   type LeafWrite,
+  listed,
   type Made,
   type Note,
   notReady,
@@ -95,9 +97,12 @@ export {
   type StampAction,
   type Standing,
   type Swap,
+  sentenceOf,
   shownFor,
   standings,
   type Transition,
+  type WaitGroup,
+  waitGroups,
   withRole,
 } from './plan/index.ts';
 export {

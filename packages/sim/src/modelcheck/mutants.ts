@@ -191,7 +191,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'one pod speaks for all',
     file: 'evidence.js',
-    from: 'if (missing === undefined && consumer.instances.length > 0)',
+    from: 'if (missing.length === 0 && consumer.instances.length > 0)',
     to: 'if (weakest.at !== undefined && consumer.instances.length > 0)',
     worlds: ['restart-only with two pods', 'stale kubelet caches and draining pods'],
   },
