@@ -1,8 +1,16 @@
-import type { Catalogue, Home } from '@handover/engine';
-import type { Instant } from '@handover/material';
-import type { CertgenHome, View } from '@handover/operator';
+import {
+  type AuthorityId,
+  advance,
+  type Catalogue,
+  type DirectoryHome,
+  type Home,
+  passOnce,
+  type ResourceKey,
+} from '@handover/engine';
+import { duration, type Instant } from '@handover/material';
 import type { Command } from 'commander';
 import { type AskedFlags, askedResources } from './asked-resources.ts';
+import type { Worker } from './carry-out.ts';
 import type { Context } from './context.ts';
 import { homePath, openHome } from './directory/open-home.ts';
 import { usageError } from './error-line.ts';
@@ -20,40 +28,94 @@ export const homeOptions = (command: Command): Command =>
     'with --home kube: the namespace that handover operator runs in (default: handover-system; for certgen the Job’s own)',
   );
 
-/** A home for somebody who only looks. */
+/** What a user can ask of an authority. */
+export type Request = { readonly rotate: string } | { readonly distrust: number };
+
+/** A home for a command that looks, or asks for something. */
 export interface OpenHome {
   readonly home: Home;
   catalogue(): Promise<Catalogue>;
   now(): Instant;
-  /** The cluster, where an operator keeps it. */
-  readonly view: View | undefined;
-  /** The cluster, where certgen keeps what is asked for and no operator does. */
-  readonly certgen?: CertgenHome | undefined;
+  ask(authority: AuthorityId, request: Request): Promise<void>;
+  /** Opens what carries requests out. */
+  worker(): Promise<Worker>;
   close(): void;
 }
+
+const inDirectory = (home: DirectoryHome, context: Context): OpenHome => ({
+  home,
+  catalogue: async () => home.load(),
+  now: context.now,
+  ask: async (authority, request) => {
+    await home.files.makeDirectory(home.state, 0o700);
+    await home.requests.ask({ authority, ...request }, context.now());
+  },
+  worker: async () => {
+    const holder = home.holder();
+    const lock = holder === undefined ? await home.lock() : undefined;
+    let keys: readonly ResourceKey[] | undefined;
+    const pass = async (id: AuthorityId): Promise<{ readonly restartsDue: boolean }> => {
+      // Everything once, then the authority that is waited for.
+      await passOnce(home, home.load(), () => {}, keys);
+      keys = [{ kind: 'Authority', id }];
+      return { restartsDue: false };
+    };
+    return {
+      by:
+        holder === undefined
+          ? 'run `handover run`, or this command again with its id'
+          : `process ${holder.pid} carries it out`,
+      advice: 'it goes on with `handover run`, or ask again with the same id',
+      lookEvery: duration(250),
+      work: lock === undefined ? undefined : pass,
+      close: async () => lock?.release(),
+    };
+  },
+  close: () => {},
+});
 
 async function openAnyHome(flags: HomeFlags, context: Context): Promise<OpenHome> {
   const { resources } = askedResources(flags);
   if (flags.home !== 'kube') {
     if (resources !== undefined)
       throw usageError('--preset and -f are for --home kube here; a directory has its own resources');
-    const home = openHome(homePath(flags.home), context);
-    return { home, catalogue: async () => home.load(), now: context.now, view: undefined, close: () => {} };
+    return inDirectory(openHome(homePath(flags.home), context), context);
   }
   if (resources !== undefined) {
     const { openCertgenHome } = await import('./kubernetes/certgen.ts');
-    const certgen = await openCertgenHome(flags, resources, false, context);
-    const { home, catalogue, close } = certgen;
-    return { home, catalogue, now: () => home.clock.now(), view: undefined, certgen, close };
+    const { home, catalogue, distrust, close } = await openCertgenHome(flags, resources, false, context);
+    return {
+      home,
+      catalogue,
+      now: () => home.clock.now(),
+      ask: async (authority, request) => {
+        if ('distrust' in request) distrust(authority, request.distrust);
+      },
+      worker: async () => ({
+        by: 'run this command again',
+        advice: 'run this command again',
+        lookEvery: duration(1_000),
+        work: async (id) => advance(home, await catalogue(), id),
+        close: async () => {},
+      }),
+      close,
+    };
   }
-  // Read only when it is needed: most commands never see a cluster.
+  // Loaded only when it is needed: most commands never see a cluster.
   const { openCluster } = await import('./kubernetes/open-cluster.ts');
   const { view, close } = await openCluster(flags);
   return {
     home: view.home,
     catalogue: async () => (await view.resolved()).catalogue,
     now: view.now,
-    view,
+    ask: view.ask,
+    worker: async () => ({
+      by: 'the operator carries it out',
+      advice: 'the operator goes on with it; look whether one runs',
+      lookEvery: duration(500),
+      work: undefined,
+      close: async () => {},
+    }),
     close,
   };
 }

@@ -20,6 +20,14 @@ export {
 export { isStatic, reconcileStaticBundle } from './act/static-bundle.ts';
 export { advance, type CertgenOptions, type CertgenResult, certgen, takingOver } from './certgen/certgen.ts';
 export { type EnvoyGatewayOptions, envoyGateway, type Preset, type RandomSecret } from './certgen/preset.ts';
+export {
+  Controller,
+  type ControllerOptions,
+  type Passed,
+  type Reconcilers,
+} from './controller/controller.ts';
+export { type ControllerEvent, eventsOf, type Listener } from './controller/event.ts';
+export { type Key, keysOf, PLATFORM, RESOURCES, type ResourceKey, textOf } from './controller/key.ts';
 export { converge, isConflict, type Outcome, type Planner, reconcile } from './controller/reconcile.ts';
 export { repair } from './controller/repair.ts';
 export { isAtRest, throughCache } from './controller/through-cache.ts';
@@ -29,7 +37,7 @@ export { diskFiles, type FileFacts, type Files, type Ownership } from './directo
 export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';
 export { ROTATION_ID } from './directory/requests.ts';
 export { readResources, readYaml } from './directory/resources.ts';
-export { type Listener, passOnce, type RunEvent, runDirectory, work, workOf } from './directory/run.ts';
+export { passOnce, runDirectory } from './directory/run.ts';
 export { SteadyClock } from './directory/steady-clock.ts';
 export { Canaries, type CanaryTools } from './evidence/canary.ts';
 export { DeclaredConsumers } from './evidence/consumers.ts';
@@ -108,7 +116,9 @@ export { claimOf, type Seal, SealKey, sealed, sealIn } from './look/seal.ts';
 export { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './look/stored-object.ts';
 export { WatchedClock } from './look/watched-clock.ts';
 export { inParallel, type Observation, observe } from './observe/observe.ts';
+export type { Validity, Vitals } from './observe/vitals.ts';
 export { MemoryAuthorities, MemoryObjects } from './report/memory-home.ts';
+export { type Progress, progressOf } from './report/progress.ts';
 export { notReadyIn } from './report/readiness.ts';
 export { remarksOn } from './report/remarks.ts';
 export {
@@ -133,7 +143,6 @@ export {
   type Verdicts,
   verifyAuthority,
 } from './report/verify.ts';
-export { type Validity, type Vitals, vitalsOf } from './report/vitals.ts';
 export { Contention } from './scheduling/contention.ts';
 export { type Places, Turns } from './scheduling/turns.ts';
 export { type QueueOptions, WorkQueue } from './scheduling/work-queue.ts';

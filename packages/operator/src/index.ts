@@ -14,6 +14,6 @@ export {
 export { RESOURCE_KINDS } from './resources/kinds.ts';
 export { type HealthOptions, type MetricsPage, serveHealth } from './run/health.ts';
 export { Operator } from './run/operator.ts';
-export type { OperatorEvent, OperatorOptions } from './run/operator-options.ts';
+export type { OperatorOptions } from './run/operator-options.ts';
 export { openView, type View, type ViewOptions } from './run/view.ts';
 export { Addresses } from './workloads/addresses.ts';

@@ -1,13 +1,12 @@
 import { parseDuration } from '@handover/core';
 import type { CertgenResult } from '@handover/engine';
-import { type Duration, type HandoverError, instant } from '@handover/material';
+import { type Duration, duration } from '@handover/material';
 import { Option } from 'commander';
 import { askedOptions, askedResources } from '../asked-resources.ts';
+import { waitUntilDone } from '../carry-out.ts';
 import type { Context, Define } from '../context.ts';
 import { certgenIn, type Workplace } from '../directory/certgen.ts';
-import { pause } from '../directory/pause.ts';
-import { LiveLine } from '../directory/waiting.ts';
-import { CliError } from '../error.ts';
+import { waitingText } from '../directory/waiting.ts';
 import { usageError } from '../error-line.ts';
 import { type HomeFlags, homeOptions } from '../open-home.ts';
 
@@ -19,7 +18,7 @@ interface Flags extends HomeFlags {
   readonly json?: true;
 }
 
-const LOOK_EVERY_MS = { directory: 250, kube: 1_000 } as const;
+const LOOK_EVERY = { directory: duration(250), kube: duration(1_000) };
 
 const durationArgument = (text: string): Duration => {
   const length = parseDuration(text);
@@ -97,7 +96,7 @@ const open = async (
 const inTotal = (results: readonly CertgenResult[]): number =>
   results.reduce((sum, { written }) => sum + written, 0);
 
-/** Stays until all is done, if asked to; else until nobody has to be restarted any more, whom nobody else would restart. */
+/** Stays until all is done, if asked to; else until every workload is restarted that no other process would restart. */
 const goOn = async (
   workplace: Workplace,
   first: readonly CertgenResult[],
@@ -106,39 +105,33 @@ const goOn = async (
 ): Promise<{ readonly results: readonly CertgenResult[]; readonly written: number }> => {
   const isLate = ({ phase, restartsDue }: CertgenResult): boolean =>
     restartsDue || (flags.wait === true && phase !== 'Stable');
-  let results = first;
-  let written = inTotal(results);
-  if (!results.some(isLate)) return { results, written };
-  const line = new LiveLine(context.stderr);
-  const signal = context.untilStopped();
-  const end = performance.now() + flags.timeout;
-  try {
-    for (let late = results.find(isLate); late !== undefined; late = results.find(isLate)) {
-      const endsAt = instant(context.now() + end - performance.now());
-      line.show({ ...late, dueAt: late.wakeAt, endsAt }, context.now(), `${late.authority}: `);
-      if (signal.aborted || performance.now() >= end) throw unfinished(late);
-      await pause(LOOK_EVERY_MS[flags.home === 'kube' ? 'kube' : 'directory'], signal);
+  let written = inTotal(first);
+  let rotationId = rotationIn(first);
+  const results = await waitUntilDone(first, {
+    context,
+    look: async () => {
       // The rotation that this run began or found: none is begun while waiting.
-      const rotationId = results.find(({ rotation }) => rotation !== undefined)?.rotation;
-      results = await workplace.run({ overwrite: false, rotationId });
-      written += inTotal(results);
-    }
-  } finally {
-    line.clear();
-  }
+      const looked = await workplace.run({ overwrite: false, rotationId });
+      rotationId = rotationIn(looked);
+      written += inTotal(looked);
+      return looked;
+    },
+    waiting: (looked) => {
+      const late = looked.find(isLate);
+      return late === undefined ? undefined : { ...late, dueAt: late.wakeAt, about: `${late.authority}: ` };
+    },
+    lookEvery: LOOK_EVERY[flags.home === 'kube' ? 'kube' : 'directory'],
+    timeout: flags.timeout,
+    now: context.now,
+    advice: 'run again with the same id',
+  });
   return { results, written };
 };
 
-const sentence = ({ authority, phase, rotation, blockedBy }: CertgenResult): string => {
-  const waits = blockedBy.slice(0, 3).map(({ consumer, waitsFor }) => `; waits for ${consumer}: ${waitsFor}`);
-  return `${authority}: ${phase}${rotation === undefined ? '' : `, rotation ${rotation}`}${waits.join('')}\n`;
-};
+const rotationIn = (results: readonly CertgenResult[]): string | undefined =>
+  results.find(({ rotation }) => rotation !== undefined)?.rotation;
 
-const unfinished = ({ authority, phase, blockedBy }: CertgenResult): HandoverError => {
-  const [first] = blockedBy;
-  return new CliError(
-    'ROTATION_UNFINISHED',
-    `${authority} is still ${phase}: ${first?.consumer ?? 'it'} is waited for (${first?.waitsFor ?? 'time'}); run again with the same id`,
-    { path: authority, retry: 'later' },
-  );
+const sentence = ({ authority, phase, rotation, blockedBy }: CertgenResult): string => {
+  const waits = blockedBy.length === 0 ? '' : `; ${waitingText(blockedBy)}`;
+  return `${authority}: ${phase}${rotation === undefined ? '' : `, rotation ${rotation}`}${waits}\n`;
 };

@@ -1,17 +1,17 @@
 import {
   type AuthorityId,
-  advance,
   authorityIn,
   materialOf,
+  type Progress,
   statusOf,
   verifyAuthority,
 } from '@handover/engine';
+import { duration } from '@handover/material';
 import { amount } from '../amount.ts';
 import { askedOptions } from '../asked-resources.ts';
+import { carryOut } from '../carry-out.ts';
 import type { Context, Define } from '../context.ts';
-import { carryOut, type Progress } from '../directory/carry-out.ts';
-import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
-import { pause } from '../directory/pause.ts';
+import { authorityArgument } from '../directory/open-home.ts';
 import { failingPairs } from '../directory/trust-table.ts';
 import { CliError } from '../error.ts';
 import { endingOf, usageError } from '../error-line.ts';
@@ -46,42 +46,23 @@ const wholeNumber = (text: string): number => {
   return Number(text);
 };
 
-const LOOK_EVERY_MS = 1_000;
-
-/** Carries it out, and stays until whoever has to be restarted for it is being restarted. */
-const here = async ({ home, catalogue }: OpenHome, id: AuthorityId, context: Context): Promise<void> => {
-  const signal = context.untilStopped();
-  while ((await advance(home, await catalogue(), id)).restartsDue && !signal.aborted)
-    await pause(LOOK_EVERY_MS, signal);
-};
+/** How long a request may take to be taken up, and the restarts that follow where this process does them. */
+const TIMEOUT = { request: duration(30_000), restarts: duration(600_000) };
 
 /** Files the request; the answer waits until it is carried out. */
 const ask = async (
   open: OpenHome,
   authority: AuthorityId,
-  { home, generation }: Flags,
+  { generation, preset, file }: Flags,
   context: Context,
 ): Promise<() => Promise<unknown>> => {
-  const { view, certgen } = open;
-  const wait = {
-    ms: 30_000,
-    until: ({ record }: Progress) => {
-      const now = record?.state.generations.find(({ number }) => number === generation);
-      return now === undefined || now.role === 'distrusted';
-    },
+  await open.ask(authority, { distrust: generation });
+  const until = ({ record }: Progress): boolean => {
+    const now = record?.state.generations.find(({ number }) => number === generation);
+    return now === undefined || now.role === 'distrusted';
   };
-  if (certgen !== undefined) {
-    certgen.distrust(authority, generation);
-    return () => here(open, authority, context);
-  }
-  if (view === undefined) {
-    const directory = openHome(homePath(home), context);
-    await directory.requests.ask({ authority, distrust: generation }, context.now());
-    return () => carryOut(directory, authority, context, wait);
-  }
-  const { watchOperator } = await import('../kubernetes/carry-out.ts');
-  await view.ask(authority, { distrust: generation });
-  return () => watchOperator(view, authority, context, wait);
+  const timeout = (preset ?? file) === undefined ? TIMEOUT.request : TIMEOUT.restarts;
+  return () => carryOut(open, authority, context, { until, timeout });
 };
 
 export const define: Define = (command, context) => {

@@ -13,15 +13,16 @@ import { listenAddress } from '../address.ts';
 import type { Define } from '../context.ts';
 import { CliError } from '../error.ts';
 import { usageError } from '../error-line.ts';
-import { followLeader, noteOf, restOf, tellBoardOf } from '../kubernetes/board.ts';
+import { EventLog } from '../event-log.ts';
+import { followLeader, noteOf, restOf } from '../kubernetes/board.ts';
 import { connectKube, ownNamespace } from '../kubernetes/connect.ts';
 import { type KubeFlags, kubeOptions } from '../kubernetes/flags.ts';
-import { OperatorLog } from '../kubernetes/say-operator.ts';
 import { createLog, type Level, levelIn } from '../log.ts';
 import { logMeters, logReload, logRequest, together } from '../log-meters.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import { serveProtectedMetrics } from '../metrics/protected.ts';
 import { readResources } from '../named-file.ts';
+import { tellBoard } from '../tell-board.ts';
 import { version } from '../version.ts';
 
 /** What one operator may ask of an API server; its fields are apart, so that a repair never waits behind other work. */
@@ -148,7 +149,7 @@ Examples:
         write: (line) => context.stdout.write(line),
         now: context.now,
       });
-      const said = new OperatorLog(log);
+      const said = new EventLog(log);
       const metrics = new Metrics({ version: version(), now: context.now });
       const [traceRequest, sayReload] = [logRequest(log), logReload(log)];
       const reports = {
@@ -189,9 +190,8 @@ Examples:
         on: (event) => {
           metrics.on(event);
           said.on(event);
-          tellBoardOf(board, event);
+          tellBoard(board, event);
         },
-        signal,
       });
       const health = await serveHealth({
         host,
@@ -215,7 +215,7 @@ Examples:
         }
         dashboard = await openDashboard(board, flags.dashboardAddress, log);
         void followLeader(operator, board, AbortSignal.any([signal, end.signal]));
-        await operator.run();
+        await operator.run(signal);
       } finally {
         await dashboard?.close();
         await guarded?.close();

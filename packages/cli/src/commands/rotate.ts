@@ -1,12 +1,12 @@
 import { parseDuration } from '@handover/core';
-import { authorityIn } from '@handover/engine';
+import { authorityIn, type Progress } from '@handover/engine';
 import type { Duration } from '@handover/material';
 import { Option } from 'commander';
-import type { Context, Define } from '../context.ts';
-import { carryOut, type Progress } from '../directory/carry-out.ts';
-import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
+import { carryOut } from '../carry-out.ts';
+import type { Define } from '../context.ts';
+import { authorityArgument } from '../directory/open-home.ts';
 import { usageError } from '../error-line.ts';
-import { type HomeFlags, homeOptions } from '../open-home.ts';
+import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 
 interface Flags extends HomeFlags {
   readonly id?: string;
@@ -47,20 +47,15 @@ Examples:
     .action(async (auth: string, flags: Flags) => {
       const authority = authorityArgument(auth);
       const id = flags.id ?? `asked-${new Date(context.now()).toISOString().replace(/[-:.]/g, '')}`;
-      const wait =
-        flags.wait === undefined
-          ? undefined
-          : {
-              ms: flags.timeout,
-              until: ({ status, record }: Progress) =>
-                record?.state.ids.includes(id) === true &&
-                status.phase === 'Stable' &&
-                status.blockedBy.length === 0,
-            };
-      const { status, record, by } =
-        flags.home === 'kube'
-          ? await onCluster(flags, context, authority, id, wait)
-          : await inDirectory(flags, context, authority, id, wait);
+      const until = ({ status, record }: Progress): boolean =>
+        record?.state.ids.includes(id) === true && status.phase === 'Stable' && status.blockedBy.length === 0;
+      const wait = flags.wait === undefined ? undefined : { until, timeout: flags.timeout };
+      const { status, record, by } = await withHome(flags, context, async (open) => {
+        authorityIn(await open.catalogue(), authority);
+        const known = (await open.home.authorities.load(authority))?.state.ids.includes(id) === true;
+        if (!known) await open.ask(authority, { rotate: id });
+        return carryOut(open, authority, context, wait);
+      });
       const begun = record?.state.ids.includes(id) === true;
       const done = begun && status.phase === 'Stable';
       if (flags.json === true) {
@@ -76,48 +71,4 @@ Examples:
           : `rotation ${id} of ${authority} is ${begun ? status.phase : 'asked for'}; ${by}\n`,
       );
     });
-};
-
-type Wait = Parameters<typeof carryOut>[3];
-type Carried = Progress & { readonly by: string };
-
-const inDirectory = async (
-  flags: Flags,
-  context: Context,
-  authority: string,
-  id: string,
-  wait: Wait,
-): Promise<Carried> => {
-  const home = openHome(homePath(flags.home), context);
-  authorityIn(home.load(), authority);
-  const known = (await home.authorities.load(authority))?.state.ids.includes(id) === true;
-  await home.files.makeDirectory(home.state, 0o700);
-  if (!known) await home.requests.ask({ authority, rotate: id }, context.now());
-  const { by, ...progress } = await carryOut(home, authority, context, wait);
-  const who =
-    by === undefined
-      ? 'run `handover run`, or this command again with its id'
-      : `process ${by} carries it out`;
-  return { ...progress, by: who };
-};
-
-const onCluster = async (
-  flags: Flags,
-  context: Context,
-  authority: string,
-  id: string,
-  wait: Wait,
-): Promise<Carried> => {
-  const [{ openCluster }, { watchOperator }] = await Promise.all([
-    import('../kubernetes/open-cluster.ts'),
-    import('../kubernetes/carry-out.ts'),
-  ]);
-  const { view, close } = await openCluster(flags);
-  try {
-    const known = (await view.home.authorities.load(authority))?.state.ids.includes(id) === true;
-    if (!known) await view.ask(authority, { rotate: id });
-    return { ...(await watchOperator(view, authority, context, wait)), by: 'the operator carries it out' };
-  } finally {
-    close();
-  }
 };

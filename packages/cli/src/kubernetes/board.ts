@@ -1,12 +1,11 @@
 import type { Board, Rest } from '@handover/dashboard';
 import { restOfStatus, throughCache } from '@handover/engine';
-import type { Operator, OperatorEvent } from '@handover/operator';
+import type { Operator } from '@handover/operator';
 import { pause } from '../directory/pause.ts';
-import { CliError } from '../error.ts';
 
 const NOTHING: Rest = { trustBundles: [], tlsProfiles: [], remarks: [] };
 
-/** What belongs to no authority, out of what the operator has in memory already. */
+/** What belongs to no authority, from the operator's caches. */
 export const restOf = async (operator: Operator, board: Board): Promise<Rest> => {
   const { home, resolved } = operator;
   if (home === undefined || resolved === undefined) return NOTHING;
@@ -17,7 +16,7 @@ export const restOf = async (operator: Operator, board: Board): Promise<Rest> =>
 
 const ASIDE_EVERY_MS = 2_000;
 
-/** While another leads and somebody looks at this page: what the leader last wrote down. Ends with `signal`. */
+/** While another replica leads and a browser shows this page: what the leader last wrote down. Ends with `signal`. */
 export const followLeader = async (
   operator: Operator,
   board: Board,
@@ -32,49 +31,15 @@ export const followLeader = async (
         if (!operator.leads) board.saw({ ...look, acted: false });
       board.noteChanged();
     } catch (error) {
-      if (!signal.aborted) board.failed('looking at what the leader wrote', error);
+      if (!signal.aborted) board.failed('reading what the leader wrote down', error);
     }
   }
 };
 
-/** Only the leader asks consumers, and only it knows what it did. */
+/** Only the leader asks consumers, and only the leader knows what it did. */
 export const noteOf = ({ leads, leader }: Operator): string | undefined => {
   if (leads) return;
   return leader === undefined
-    ? 'Nobody leads yet: this page begins when somebody does.'
-    : `${leader} leads, not this replica: evidence is what the leader last wrote down, and its log is its own.`;
-};
-
-/** Shows what an operator has to say. */
-export const tellBoardOf = (board: Board, event: OperatorEvent): void => {
-  switch (event.kind) {
-    case 'acted':
-    case 'rested': {
-      const { authority, plan, observation } = event;
-      board.saw({ authority, plan, observation, acted: event.kind === 'acted' });
-      return;
-    }
-    case 'leading':
-      board.noteChanged();
-      return;
-    case 'failed':
-      board.failed(event.what, event.error);
-      return;
-    case 'refused':
-      board.failed(event.object, new CliError('NOT_INJECTED', event.why));
-      return;
-    case 'obstructed':
-      for (const obstacle of event.obstacles)
-        board.failed(event.authority, new CliError('OBSTRUCTED', obstacle));
-      return;
-    case 'started':
-    case 'profiled':
-    case 'issued':
-      return;
-    case 'repaired':
-      board.repaired(event.object, `${event.manager} had changed it`);
-      return;
-    default:
-      event satisfies never;
-  }
+    ? 'No replica leads yet. This page begins when one does.'
+    : `${leader} leads, not this replica: evidence is what the leader last wrote down, and the leader’s log is not shown here.`;
 };

@@ -8,8 +8,8 @@ import { parseCertificates } from '@handover/material';
 import { RESOURCE_KINDS } from '@handover/operator';
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { goOn } from '../../test/live.ts';
+import { EventLog } from '../event-log.ts';
 import { createLog } from '../log.ts';
-import { OperatorLog } from './say-operator.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'handover-issued-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -143,7 +143,7 @@ test('one certificate is one line with one time, at every level', () => {
   let text = '';
   const log = createLog({ level: 'error', now: () => Date.UTC(2030, 0, 1), write: (line) => (text += line) });
   const entry = { at: 'then', kind: 'ca', authority: 'a/b', generation: 1 } as unknown as IssuedEntry;
-  new OperatorLog(log).on({ kind: 'issued', entry });
+  new EventLog(log).on({ kind: 'issued', entry });
   expect(text).toBe(
     '{"level":"info","at":"2030-01-01T00:00:00.000Z","event":"issued","kind":"ca","authority":"a/b","generation":1}\n',
   );

@@ -1,7 +1,6 @@
-import type { Meters, RunEvent } from '@handover/engine';
+import type { ControllerEvent, Meters } from '@handover/engine';
 import type { ReloadReport, RequestReport } from '@handover/kube';
 import { HandoverError } from '@handover/material';
-import type { OperatorEvent } from '@handover/operator';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { AuthorityGauges } from './authorities.ts';
 import { METRICS, type MetricName } from './names.ts';
@@ -34,7 +33,7 @@ const counter = (register: Registry, which: MetricName): Counter => {
   return new Counter({ name, help, labelNames, registers: [register] });
 };
 
-/** What was seen has private keys in it, and is nobody's business here. */
+/** An observation holds private keys, and metrics do not need it. */
 type Heard<E> = E extends unknown ? Omit<E, 'observation'> : never;
 
 /** Everything that is counted in one process. The only place that knows prom-client (docs/decisions/0901). */
@@ -104,7 +103,7 @@ export class Metrics {
   readonly onReload = ({ what, reason, error }: ReloadReport): void =>
     this.#reloads.inc({ what, result: error === undefined ? 'done' : 'failed', reason });
 
-  readonly on = (event: Heard<RunEvent | OperatorEvent>): void => {
+  readonly on = (event: Heard<ControllerEvent>): void => {
     switch (event.kind) {
       case 'loaded':
         this.#leading.set(1);
@@ -112,12 +111,11 @@ export class Metrics {
         return;
       case 'leading':
         this.#leading.set(event.held ? 1 : 0);
-        // Whoever does not lead does not know how things are.
+        // Only the leader knows how things are.
         if (!event.held) this.#authorities.keepOnly(new Set());
         return;
       case 'acted':
         for (const { kind } of event.actions) this.#decisions.inc({ action: kind });
-        if ('repaired' in event) for (const object of event.repaired) this.#repaired(object);
         this.#authorities.moved(event.authority, event.plan.phase);
         return;
       case 'profiled':
@@ -127,7 +125,7 @@ export class Metrics {
         this.#authorities.heard(event.authority, event.vitals);
         return;
       case 'repaired':
-        this.#repaired(event.object);
+        this.#repairs.inc({ kind: kindOf(event.object) });
         return;
       case 'obstructed':
         this.#authorities.obstructed(event.authority, event.obstacles.length);
@@ -145,11 +143,7 @@ export class Metrics {
     }
   };
 
-  #repaired(object: string): void {
-    this.#repairs.inc({ kind: kindOf(object) });
-  }
-
-  /** Made once for all who ask while it is being made. */
+  /** Made once for all requests that come while it is being made. */
   page(): Promise<{ readonly contentType: string; readonly body: string }> {
     this.#page ??= this.#register
       .metrics()

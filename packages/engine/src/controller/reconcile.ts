@@ -43,7 +43,7 @@ async function decide(
   return on(await observe(home, catalogue, id));
 }
 
-/** Somebody else was faster: what to do about the rest is seen at the next look, which follows at once. */
+/** Another writer was faster: what is left to do is seen at the next look, which follows at once. */
 export const isConflict = (error: unknown): boolean =>
   error instanceof HandoverError && error.code === 'CONFLICT';
 
@@ -97,11 +97,16 @@ export async function reconcile(
   return { observation, plan: made, untold, refused, again: againFor(made, observation.now, refused.length) };
 }
 
-/** Reconciles until there is nothing to do at this moment. The bound only keeps a bug from spinning for ever. */
-export async function converge(home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Outcome> {
-  for (let pass = 0; ; pass++) {
-    const outcome = await reconcile(home, catalogue, id);
-    // What is refused elsewhere is refused again.
-    if (outcome.plan.actions.length <= outcome.refused.length || pass === 64) return outcome;
-  }
+/** Passes until one finds nothing to do at this moment. The bound only keeps a bug from spinning for ever. */
+export async function untilQuiet<T>(pass: () => Promise<T>, isBusy: (passed: T) => boolean): Promise<T> {
+  let passed = await pass();
+  for (let passes = 1; isBusy(passed) && passes < 64; passes++) passed = await pass();
+  return passed;
 }
+
+/** Reconciles until there is nothing to do at this moment. A write that was refused elsewhere is refused again. */
+export const converge = (home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Outcome> =>
+  untilQuiet(
+    () => reconcile(home, catalogue, id),
+    ({ plan: { actions }, refused }) => actions.length > refused.length,
+  );

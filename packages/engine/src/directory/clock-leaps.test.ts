@@ -5,11 +5,11 @@ import { day, hour, instant, minute, parseCertificates, verifyChain } from '@han
 import { afterAll, describe, expect, test } from 'vitest';
 import { Directories, visible } from '../../test/directories.ts';
 import {
+  type ControllerEvent,
   clockReport,
   confirmClock,
   diskFiles,
   passOnce,
-  type RunEvent,
   runDirectory,
   SteadyClock,
   statusOf,
@@ -201,14 +201,14 @@ describe('a clock that leaps ahead and is right', () => {
 });
 
 describe('a clock that is put right while run runs', () => {
-  const running = async (machine: Machine, until: (event: RunEvent) => boolean, begin: () => void) => {
+  const running = async (machine: Machine, until: (event: ControllerEvent) => boolean, begin: () => void) => {
     const home = machine.home();
     const lock = await home.lock();
     const stop = new AbortController();
     const deadline = setTimeout(() => stop.abort(), 10_000);
     let rested = false;
     let ended = false;
-    const on = (event: RunEvent): void => {
+    const on = (event: ControllerEvent): void => {
       if (event.kind === 'rested' && !rested) {
         rested = true;
         begin();

@@ -77,7 +77,6 @@ export async function embed(spec: EmbedSpec, options: EmbedOptions): Promise<Own
       const told = sayToStranger(event);
       if (told !== undefined) on(told);
     },
-    signal,
   });
   const server = new OwnServer({
     home: () => operator.home,
@@ -90,7 +89,7 @@ export async function embed(spec: EmbedSpec, options: EmbedOptions): Promise<Own
     server.look();
   });
   const ended = operator
-    .run()
+    .run(signal)
     .catch((error: unknown) => on({ kind: 'failed', what: 'embed', error, retryAt: undefined }))
     .then(() => {
       clearTimeout(looks.timer);

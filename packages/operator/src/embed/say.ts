@@ -1,9 +1,9 @@
 import { explain } from '@handover/core';
-import type { OperatorEvent } from '../run/operator-options.ts';
+import type { ControllerEvent } from '@handover/engine';
 import type { EmbedEvent } from './events.ts';
 
-/** What an operator's event says to whoever embeds it; undefined: nothing. Plans and what was seen, keys among it, stay here. */
-export const sayToStranger = (event: OperatorEvent): EmbedEvent | undefined => {
+/** An event without plans, observations and keys, for the program that embeds the operator; undefined: it says nothing there. */
+export const sayToStranger = (event: ControllerEvent): EmbedEvent | undefined => {
   switch (event.kind) {
     case 'acted': {
       const { kind, authority, plan } = event;
@@ -14,11 +14,14 @@ export const sayToStranger = (event: OperatorEvent): EmbedEvent | undefined => {
       const waitsFor = plan.blockedBy.map((blocker) => `${blocker.consumer}: ${blocker.waitsFor}`);
       return { kind, authority, phase: plan.phase, waitsFor };
     }
+    case 'repaired':
+      return { ...event, manager: event.manager ?? 'an unknown program' };
+    case 'loaded':
     case 'profiled':
-      return undefined; // no profile was asked for
+    case 'untold':
+      return undefined; // of resources and homes that an embedded authority does not have
     case 'started':
     case 'leading':
-    case 'repaired':
     case 'issued':
     case 'obstructed':
     case 'refused':

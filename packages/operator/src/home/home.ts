@@ -182,10 +182,7 @@ export class KubeHome implements Home {
       wide: options.wide,
       namespaces: options.namespaces,
       signal,
-      onChange: (plural, key, before, now) => {
-        this.ownWrites.moved(plural, key);
-        options.onChange(plural, key, before, now);
-      },
+      onChange: options.onChange,
       onTrouble: options.onTrouble,
     });
     const named = new OneByOne({ kube, kinds, signal }, (plural) => this.#known(plural));

@@ -60,9 +60,8 @@ const operate = (): void => {
     // The pods of this test have loopback alone.
     addresses: new Addresses([], []),
     on: () => {},
-    signal: end.signal,
   });
-  ended = operator.run();
+  ended = operator.run(end.signal);
 };
 
 const issued = async (namespace: string, name: string, patience: number): Promise<number> => {

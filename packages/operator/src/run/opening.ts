@@ -1,28 +1,14 @@
-import type { IssuedEntry } from '@handover/engine';
+import type { Listener } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { Compatibility } from '../compat/compatibility.ts';
 import { KubeHome } from '../home/home.ts';
-import type { Held } from '../objects/held.ts';
 import { kindsWith } from '../objects/kinds.ts';
 import { OpenShiftProfile } from '../objects/openshift.ts';
-import { PLURALS, type Plural } from '../objects/place.ts';
+import { PLURALS } from '../objects/place.ts';
 import { CustomResources } from '../resources/declarations.ts';
-import type { Pod } from '../workloads/pods.ts';
 import { WorkloadCache } from '../workloads/workload-cache.ts';
+import type { Changes } from './changes.ts';
 import type { OperatorOptions } from './operator-options.ts';
-
-/** What an opened home tells of. */
-export interface Listener {
-  resourcesChanged(): void;
-  objectChanged(plural: Plural, key: string, before: Held | undefined, now: Held | undefined): void;
-  stateChanged(authority: string): void;
-  podChanged(before: Pod | undefined, now: Pod | undefined): void;
-  workloadChanged(): void;
-  platformProfileChanged(): void;
-  repaired(object: string, manager: string): void;
-  issued(entry: IssuedEntry): void;
-  trouble(what: string, error: unknown): void;
-}
 
 export interface OpeningOptions {
   readonly operator: OperatorOptions;
@@ -30,7 +16,10 @@ export interface OpeningOptions {
   readonly swift: Kube;
   /** Of ClusterTrustBundles; undefined: there are none. */
   readonly trustBundleVersion: string | undefined;
-  readonly listener: Listener;
+  readonly changes: Changes;
+  readonly on: Listener;
+  /** A watch that goes on by itself could not begin, or broke. */
+  readonly onTrouble: (what: string, error: Error) => void;
   readonly signal: AbortSignal;
   readonly writeSignal: AbortSignal;
 }
@@ -41,7 +30,9 @@ export function openHome({
   kube,
   swift,
   trustBundleVersion,
-  listener,
+  changes,
+  on,
+  onTrouble,
   signal,
   writeSignal,
 }: OpeningOptions): { readonly home: KubeHome; readonly compat: Compatibility | undefined } {
@@ -53,7 +44,7 @@ export function openHome({
     takeOver = false,
   } = operator;
   const given = operator.declarations;
-  const onChange = (): void => listener.resourcesChanged();
+  const onChange = changes.resourcesChanged;
   const declarations = given ?? new CustomResources({ kube, signal, only: namespaces, onChange });
   const consumersFound = operator.consumersFound ?? given === undefined;
   const workloadCache =
@@ -62,8 +53,8 @@ export function openHome({
           kube,
           namespaces,
           signal,
-          onPod: (before, now) => listener.podChanged(before, now),
-          onWorkload: () => listener.workloadChanged(),
+          onPod: changes.podChanged,
+          onWorkload: changes.workloadChanged,
         })
       : undefined;
   const cluster = namespaces === undefined;
@@ -78,7 +69,7 @@ export function openHome({
           onChange,
         })
       : undefined;
-  const openShift = new OpenShiftProfile(kube, signal, () => listener.platformProfileChanged());
+  const openShift = new OpenShiftProfile(kube, signal, () => void changes.platformProfileChanged());
   const wide = PLURALS.filter((plural) =>
     plural === 'clustertrustbundles'
       ? cluster && trustBundleVersion !== undefined
@@ -107,16 +98,13 @@ export function openHome({
     reloader: honoured.includes('reloader'),
     signal,
     writeSignal,
-    onChange: (plural, key, before, now) => listener.objectChanged(plural, key, before, now),
-    onState: (authority) => {
-      if (authority !== undefined) listener.stateChanged(authority);
-    },
-    onTrouble: (what, error) => listener.trouble(what, error),
+    onChange: changes.objectChanged,
+    onState: changes.stateChanged,
+    onTrouble,
     identity: operator.identity,
-    onIssued: (entry) => listener.issued(entry),
-    onRepair: (object, manager) => listener.repaired(object, manager),
-    onNudgeFailed: (error) =>
-      operator.on({ kind: 'failed', what: 'nudging a pod', error, retryAt: undefined }),
+    onIssued: (entry) => on({ kind: 'issued', entry }),
+    onRepair: (object, manager) => on({ kind: 'repaired', object, manager }),
+    onNudgeFailed: (error) => on({ kind: 'failed', what: 'nudging a pod', error, retryAt: undefined }),
   });
   return { home, compat };
 }

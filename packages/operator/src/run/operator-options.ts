@@ -1,42 +1,8 @@
-import type { Action, Compat, Plan, ProfileAction } from '@handover/core';
-import type { IssuedEntry, Meters, Observation, Vitals } from '@handover/engine';
+import type { Compat } from '@handover/core';
+import type { Listener, Meters } from '@handover/engine';
 import type { Kube } from '@handover/kube';
-import type { Instant } from '@handover/material';
 import type { Declarations } from '../resources/declarations.ts';
 import type { Addresses } from '../workloads/addresses.ts';
-
-/** What an operator has to say. */
-export type OperatorEvent =
-  | { readonly kind: 'started'; readonly identity: string }
-  | { readonly kind: 'leading'; readonly held: boolean }
-  | {
-      readonly kind: 'acted';
-      readonly authority: string;
-      readonly actions: readonly Action[];
-      readonly plan: Plan;
-      /** What the plan was made on, private keys included: for whoever shows it, not for a log. */
-      readonly observation: Observation;
-    }
-  | {
-      readonly kind: 'rested';
-      readonly authority: string;
-      readonly plan: Plan;
-      readonly vitals: Vitals;
-      readonly observation: Observation;
-    }
-  | { readonly kind: 'profiled'; readonly profile: string; readonly actions: readonly ProfileAction[] }
-  | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }
-  /** A certificate was made; nothing holds it yet. */
-  | { readonly kind: 'issued'; readonly entry: IssuedEntry }
-  /** What cannot be written now, and why; empty: everything can again. Said when it changes. */
-  | { readonly kind: 'obstructed'; readonly authority: string; readonly obstacles: readonly string[] }
-  | { readonly kind: 'refused'; readonly object: string; readonly why: string }
-  | {
-      readonly kind: 'failed';
-      readonly what: string;
-      readonly error: unknown;
-      readonly retryAt: Instant | undefined;
-    };
 
 export interface OperatorOptions {
   readonly kube: Kube;
@@ -68,6 +34,5 @@ export interface OperatorOptions {
   /** Something that is followed changed, whoever leads. */
   readonly onSeen?: (() => void) | undefined;
   readonly meters?: Meters | undefined;
-  readonly on: (event: OperatorEvent) => void;
-  readonly signal: AbortSignal;
+  readonly on: Listener;
 }

@@ -600,9 +600,8 @@ test('an operator that is asked for the same Secrets takes them over, trust firs
     namespace: 'handover-system',
     identity: 'operator',
     on: () => {},
-    signal: stop.signal,
   });
-  const ended = operator.run();
+  const ended = operator.run(stop.signal);
   const taken = await until(async () => {
     const bundle = await seen.certificates('envoy', 'ca.crt');
     return bundle.length === 2 && { bundle, leaf: await seen.text('envoy', 'tls.crt') };

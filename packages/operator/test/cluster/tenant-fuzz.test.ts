@@ -91,9 +91,8 @@ describe('on the API server in this process', () => {
       namespace: OPERATOR_NAMESPACE,
       identity: 'one',
       on: () => {},
-      signal: stop.signal,
     });
-    const running = operator.run();
+    const running = operator.run(stop.signal);
     const leaf = (name: string, namespace: string, authority: string): object =>
       resource('Leaf', name, { authority, dnsNames: [`${name}.${namespace}.svc`] }, namespace);
     for (const id of TARGETS) {

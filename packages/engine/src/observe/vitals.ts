@@ -2,7 +2,7 @@ import { type Phase, type Plan, standings } from '@handover/core';
 import type { Instant } from '@handover/material';
 import type { ObjectId } from '../look/home.ts';
 import { digestOf } from '../look/stored-object.ts';
-import type { Observation } from '../observe/observe.ts';
+import type { Observation } from './observe.ts';
 
 export interface Validity {
   readonly notBefore: Instant;
@@ -69,7 +69,7 @@ export function vitalsOf(observation: Observation, { phase, blockedBy }: Plan): 
   };
 }
 
-/** Objects among those to be written that somebody else changed since our last write. */
+/** Objects to be written that were changed from outside since our last write. */
 export const driftedIn = ({ stored }: Observation, { actions }: Plan): readonly ObjectId[] =>
   actions.flatMap((action) => {
     if (action.kind !== 'write-bundle' && action.kind !== 'write-leaf') return [];
