@@ -1,7 +1,7 @@
-import { type AuthorityId, type Progress, progressOf } from '@handover/engine';
+import { type AuthorityId, type Standing, standingOf } from '@handover/engine';
 import { type Duration, type Instant, instant } from '@handover/material';
+import { pause } from '@handover/runtime/pause';
 import type { Context } from './context.ts';
-import { pause } from './directory/pause.ts';
 import { LiveLine, phaseText, type Waiting } from './directory/waiting.ts';
 import { CliError } from './error.ts';
 import type { OpenHome } from './open-home.ts';
@@ -68,20 +68,20 @@ export async function carryOut(
   open: OpenHome,
   authority: AuthorityId,
   context: Context,
-  wait: { readonly until: (progress: Progress) => boolean; readonly timeout: Duration } | undefined,
-): Promise<Progress & { readonly by: string }> {
+  wait: { readonly until: (standing: Standing) => boolean; readonly timeout: Duration } | undefined,
+): Promise<Standing & { readonly by: string }> {
   const { by, advice, lookEvery, work, close } = await open.worker();
   try {
     const look = async () => {
       const { restartsDue = false } = (await work?.(authority)) ?? {};
-      return { ...(await progressOf(open.home, await open.catalogue(), authority)), restartsDue };
+      return { ...(await standingOf(open.home, await open.catalogue(), authority)), restartsDue };
     };
     const first = await look();
     if (wait === undefined) return { ...first, by };
-    const waiting = ({ restartsDue, ...progress }: Progress & { readonly restartsDue: boolean }) => {
-      const { phase, blockedBy, wakeAt } = progress.status;
+    const waiting = ({ restartsDue, ...standing }: Standing & { readonly restartsDue: boolean }) => {
+      const { phase, blockedBy, wakeAt } = standing.status;
       const dueAt = wakeAt === null ? undefined : instant(Date.parse(wakeAt));
-      return wait.until(progress) && !restartsDue ? undefined : { authority, phase, blockedBy, dueAt };
+      return wait.until(standing) && !restartsDue ? undefined : { authority, phase, blockedBy, dueAt };
     };
     const { timeout } = wait;
     const options = { context, look, waiting, lookEvery, timeout, now: open.now, advice };

@@ -118,7 +118,6 @@ export { WatchedClock } from './look/watched-clock.ts';
 export { inParallel, type Observation, observe } from './observe/observe.ts';
 export type { Validity, Vitals } from './observe/vitals.ts';
 export { MemoryAuthorities, MemoryObjects } from './report/memory-home.ts';
-export { type Progress, progressOf } from './report/progress.ts';
 export { notReadyIn } from './report/readiness.ts';
 export { remarksOn } from './report/remarks.ts';
 export {
@@ -127,7 +126,9 @@ export {
   type ConsumerStatus,
   type LeafStatus,
   restOfStatus,
+  type Standing,
   type Status,
+  standingOf,
   statusOf,
 } from './report/status.ts';
 export { FAILS_NEXT, FAILS_NOW, type Pair, type TrustColumn } from './report/trust-matrix.ts';

@@ -2,7 +2,7 @@ import {
   type AuthorityId,
   authorityIn,
   materialOf,
-  type Progress,
+  type Standing,
   statusOf,
   verifyAuthority,
 } from '@handover/engine';
@@ -57,8 +57,8 @@ const ask = async (
   context: Context,
 ): Promise<() => Promise<unknown>> => {
   await open.ask(authority, { distrust: generation });
-  const until = ({ record }: Progress): boolean => {
-    const now = record?.state.generations.find(({ number }) => number === generation);
+  const until = ({ observation }: Standing): boolean => {
+    const now = observation.record?.state.generations.find(({ number }) => number === generation);
     return now === undefined || now.role === 'distrusted';
   };
   const timeout = (preset ?? file) === undefined ? TIMEOUT.request : TIMEOUT.restarts;

@@ -1,5 +1,5 @@
 import { parseDuration } from '@handover/core';
-import { authorityIn, type Progress } from '@handover/engine';
+import { authorityIn, type Standing } from '@handover/engine';
 import type { Duration } from '@handover/material';
 import { Option } from 'commander';
 import { carryOut } from '../carry-out.ts';
@@ -47,16 +47,18 @@ Examples:
     .action(async (auth: string, flags: Flags) => {
       const authority = authorityArgument(auth);
       const id = flags.id ?? `asked-${new Date(context.now()).toISOString().replace(/[-:.]/g, '')}`;
-      const until = ({ status, record }: Progress): boolean =>
-        record?.state.ids.includes(id) === true && status.phase === 'Stable' && status.blockedBy.length === 0;
+      const until = ({ status, observation }: Standing): boolean =>
+        observation.record?.state.ids.includes(id) === true &&
+        status.phase === 'Stable' &&
+        status.blockedBy.length === 0;
       const wait = flags.wait === undefined ? undefined : { until, timeout: flags.timeout };
-      const { status, record, by } = await withHome(flags, context, async (open) => {
+      const { status, observation, by } = await withHome(flags, context, async (open) => {
         authorityIn(await open.catalogue(), authority);
         const known = (await open.home.authorities.load(authority))?.state.ids.includes(id) === true;
         if (!known) await open.ask(authority, { rotate: id });
         return carryOut(open, authority, context, wait);
       });
-      const begun = record?.state.ids.includes(id) === true;
+      const begun = observation.record?.state.ids.includes(id) === true;
       const done = begun && status.phase === 'Stable';
       if (flags.json === true) {
         const { phase, blockedBy, generations } = status;

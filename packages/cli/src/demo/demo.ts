@@ -5,7 +5,7 @@ import type { Plan } from '@handover/core';
 import { Board, serveDashboard } from '@handover/dashboard';
 import { type ControllerEvent, DirectoryHome, passOnce, restOfStatus, runDirectory } from '@handover/engine';
 import { instant } from '@handover/material';
-import { pause } from '../directory/pause.ts';
+import { pause } from '@handover/runtime/pause';
 import { tellBoard } from '../tell-board.ts';
 import { serveControl } from './control.ts';
 import { Load } from './load.ts';

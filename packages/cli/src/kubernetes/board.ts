@@ -1,7 +1,7 @@
 import type { Board, Rest } from '@handover/dashboard';
 import { restOfStatus, throughCache } from '@handover/engine';
 import type { Operator } from '@handover/operator';
-import { pause } from '../directory/pause.ts';
+import { pause } from '@handover/runtime/pause';
 
 const NOTHING: Rest = { trustBundles: [], tlsProfiles: [], remarks: [] };
 

@@ -26,10 +26,6 @@ export const PLATFORM = { kind: 'Platform' } as const satisfies Key;
 /** The same text for the same work, as logs show it. */
 export const textOf = (key: Key): string => {
   switch (key.kind) {
-    case 'Authority':
-    case 'TrustBundle':
-    case 'TLSProfile':
-      return `${key.kind} ${key.id}`;
     case 'Drift':
       return `drift under ${textOf(key.of)}`;
     case 'Platform':
@@ -37,42 +33,21 @@ export const textOf = (key: Key): string => {
     case 'Resources':
       return 'resources';
     default:
-      return key satisfies never;
+      return `${key.kind} ${key.id}`;
   }
 };
 
 /** Work that must not run side by side: of one authority, of one profile, of bundles without an authority. */
 export const laneOf = (key: Key): string => {
-  switch (key.kind) {
-    case 'Drift':
-      return laneOf(key.of);
-    case 'Authority':
-    case 'TLSProfile':
-    case 'Resources':
-      return textOf(key);
-    case 'TrustBundle':
-    case 'Platform':
-      return 'cluster';
-    default:
-      return key satisfies never;
-  }
+  if (key.kind === 'Drift') return laneOf(key.of);
+  return key.kind === 'TrustBundle' || key.kind === 'Platform' ? 'cluster' : textOf(key);
 };
 
 /** On whose account work is done: a namespace, or the cluster. */
 export const shareOf = (key: Key): string => {
-  switch (key.kind) {
-    case 'Drift':
-      return shareOf(key.of);
-    case 'Authority':
-    case 'TLSProfile':
-      return `namespace ${key.id.split('/', 1)[0]}`;
-    case 'TrustBundle':
-    case 'Platform':
-    case 'Resources':
-      return laneOf(key);
-    default:
-      return key satisfies never;
-  }
+  if (key.kind === 'Drift') return shareOf(key.of);
+  const isNamespaced = key.kind === 'Authority' || key.kind === 'TLSProfile';
+  return isNamespaced ? `namespace ${key.id.split('/', 1)[0]}` : laneOf(key);
 };
 
 /** Every resource that needs passes of its own. */

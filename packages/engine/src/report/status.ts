@@ -215,6 +215,19 @@ const hashOf = (observation: Observation, fingerprints: readonly string[]): stri
   return found.length === fingerprints.length && found.length > 0 ? bundleOf(found).hash : null;
 };
 
+/** How one authority stands: status, plan and record of one observation. */
+export interface Standing {
+  readonly status: AuthorityStatus;
+  readonly plan: Plan;
+  readonly observation: Observation;
+}
+
+export async function standingOf(home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Standing> {
+  const observation = await observe(home, catalogue, id);
+  const made = plan(observation.seen, observation.responsibilities.policy, observation.now);
+  return { status: authorityStatus(observation, made), plan: made, observation };
+}
+
 /** The whole home, or one authority of it. Reads only. */
 export async function statusOf(
   home: Home,
@@ -225,10 +238,9 @@ export async function statusOf(
   const expiring: string[] = [];
   let wakeAt: Instant | undefined;
   for (const id of only === undefined ? catalogue.authorities.keys() : [only]) {
-    const observation = await observe(home, catalogue, id);
-    const made = plan(observation.seen, observation.responsibilities.policy, observation.now);
+    const { status, plan: made, observation } = await standingOf(home, catalogue, id);
     const history = only === undefined ? {} : { history: historyOf(observation.record?.history) };
-    authorities.push({ ...authorityStatus(observation, made), ...history });
+    authorities.push({ ...status, ...history });
     for (const { code, object, message } of made.notes)
       if (code === 'Critical' || code === 'ExpiringSoon')
         expiring.push(`${code}: Authority ${id}: ${object} ${message}`);

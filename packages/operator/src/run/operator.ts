@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { type Plan, plan } from '@handover/core';
 import { type ControllerEvent, type Observation, observe, textOf, throughCache } from '@handover/engine';
 import { type LeaderLease, lead } from '@handover/kube';
+import { pause } from '@handover/runtime/pause';
 import type { Compatibility } from '../compat/compatibility.ts';
 import type { KubeHome } from '../home/home.ts';
 import { trustBundleVersion } from '../objects/kinds.ts';
@@ -215,14 +216,3 @@ export class Operator {
     this.#tell({ kind: 'leading', held: false });
   }
 }
-
-const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end, { once: true });
-  });
