@@ -13,21 +13,21 @@ export interface HomeFlags extends KubeFlags, AskedFlags {
   readonly operatorNamespace?: string;
 }
 
-/** `--home`, and what `--home kube` needs besides. */
+/** `--home`, and the options of `--home kube`. */
 export const homeOptions = (command: Command): Command =>
   kubeOptions(command.option('--home <home>', 'where the objects live: dir:PATH or kube', 'dir:.')).option(
     '--operator-namespace <ns>',
-    'with --home kube: the namespace that handover operator runs in (default: handover-system; for certgen the Job’s own)',
+    'with --home kube: namespace of the operator (default: handover-system; for certgen the Job’s own)',
   );
 
-/** A home for somebody who only looks. */
+/** A home opened by a command. */
 export interface OpenHome {
   readonly home: Home;
   catalogue(): Promise<Catalogue>;
   now(): Instant;
-  /** The cluster, where an operator keeps it. */
+  /** The cluster, where an operator manages it. */
   readonly view: View | undefined;
-  /** The cluster, where certgen keeps what is asked for and no operator does. */
+  /** The cluster, where certgen manages the given resources and no operator does. */
   readonly certgen?: CertgenHome | undefined;
   close(): void;
 }
@@ -36,7 +36,7 @@ async function openAnyHome(flags: HomeFlags, context: Context): Promise<OpenHome
   const { resources } = askedResources(flags);
   if (flags.home !== 'kube') {
     if (resources !== undefined)
-      throw usageError('--preset and -f are for --home kube here; a directory has its own resources');
+      throw usageError('--preset and -f need --home kube here; a directory has its own resources');
     const home = openHome(homePath(flags.home), context);
     return { home, catalogue: async () => home.load(), now: context.now, view: undefined, close: () => {} };
   }
@@ -46,7 +46,7 @@ async function openAnyHome(flags: HomeFlags, context: Context): Promise<OpenHome
     const { home, catalogue, close } = certgen;
     return { home, catalogue, now: () => home.clock.now(), view: undefined, certgen, close };
   }
-  // Read only when it is needed: most commands never see a cluster.
+  // Loaded only when needed: most commands never connect to a cluster.
   const { openCluster } = await import('./kubernetes/open-cluster.ts');
   const { view, close } = await openCluster(flags);
   return {
@@ -58,7 +58,7 @@ async function openAnyHome(flags: HomeFlags, context: Context): Promise<OpenHome
   };
 }
 
-/** Opens a home for the length of `use`: a cluster's watches would keep the process alive. */
+/** Opens a home for `use`, and closes it: the watches of a cluster would keep the process alive. */
 export async function withHome<T>(
   flags: HomeFlags,
   context: Context,

@@ -1,7 +1,7 @@
 import type { Board } from '@handover/dashboard';
 import type { RunEvent } from '@handover/engine';
 
-/** Shows what a run of the directory home has to say. */
+/** Shows the events of `handover run`. */
 export const tellBoard = (board: Board, event: RunEvent): void => {
   switch (event.kind) {
     case 'acted':

@@ -1,4 +1,4 @@
-/** Waits, or less if `signal` says so. */
+/** Waits, or until `signal` aborts. */
 export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal.aborted) return resolve();

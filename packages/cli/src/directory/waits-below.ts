@@ -1,9 +1,10 @@
 import type { Plan } from '@handover/core';
 import type { RunEvent } from '@handover/engine';
+import { amount } from '../amount.ts';
 import type { Context } from '../context.ts';
 import { LiveLine } from './waiting.ts';
 
-/** Below the log of a run on a terminal: which authority waits, for whom and how long. */
+/** Below the log of a run on a terminal: which authority waits, for what and how long. */
 export class WaitsBelow {
   readonly #context: Context;
   readonly #line: LiveLine;
@@ -33,7 +34,8 @@ export class WaitsBelow {
       return;
     }
     const [id, { phase, blockedBy, wakeAt }] = first;
-    const more = others.length === 0 ? '' : ` (and ${others.length} more authorities)`;
+    const more =
+      others.length === 0 ? '' : ` (and ${amount(others.length, 'more authority', 'more authorities')})`;
     this.#line.show({ phase, blockedBy, dueAt: wakeAt }, this.#context.now(), `${id}${more}: `);
   }
 

@@ -6,7 +6,7 @@ import { CliError } from '../error.ts';
 
 const NOTHING: Rest = { trustBundles: [], tlsProfiles: [], remarks: [] };
 
-/** What belongs to no authority, out of what the operator has in memory already. */
+/** The status of everything that belongs to no authority, from the operator's memory. */
 export const restOf = async (operator: Operator, board: Board): Promise<Rest> => {
   const { home, resolved } = operator;
   if (home === undefined || resolved === undefined) return NOTHING;
@@ -17,7 +17,7 @@ export const restOf = async (operator: Operator, board: Board): Promise<Rest> =>
 
 const ASIDE_EVERY_MS = 2_000;
 
-/** While another leads and somebody looks at this page: what the leader last wrote down. Ends with `signal`. */
+/** While another replica leads and the page is open: shows what the leader last recorded. Ends with `signal`. */
 export const followLeader = async (
   operator: Operator,
   board: Board,
@@ -32,20 +32,20 @@ export const followLeader = async (
         if (!operator.leads) board.saw({ ...look, acted: false });
       board.noteChanged();
     } catch (error) {
-      if (!signal.aborted) board.failed('looking at what the leader wrote', error);
+      if (!signal.aborted) board.failed('reading what the leader recorded', error);
     }
   }
 };
 
-/** Only the leader asks consumers, and only it knows what it did. */
+/** Only the leader asks consumers and knows its actions. */
 export const noteOf = ({ leads, leader }: Operator): string | undefined => {
   if (leads) return;
   return leader === undefined
-    ? 'Nobody leads yet: this page begins when somebody does.'
-    : `${leader} leads, not this replica: evidence is what the leader last wrote down, and its log is its own.`;
+    ? 'No replica leads yet: this page starts when one does.'
+    : `${leader} leads, not this replica: this page shows the evidence that the leader last recorded, and not its log.`;
 };
 
-/** Shows what an operator has to say. */
+/** Shows an operator's events. */
 export const tellBoardOf = (board: Board, event: OperatorEvent): void => {
   switch (event.kind) {
     case 'acted':

@@ -82,7 +82,7 @@ const missing = (
     for (const object of consumer[role]) {
       const finding = ask(consumer, object);
       if (finding.ok) continue;
-      const why = consumer.silence === undefined ? '' : ` (it cannot be asked: ${consumer.silence})`;
+      const why = consumer.silence === undefined ? '' : ` (${consumer.silence})`;
       blockers.push({ consumer: consumer.id, waitsFor: `${finding.waitsFor}${why}`, since });
     }
   }

@@ -18,7 +18,7 @@ export interface WaitGroup<Since> {
 const MOST_NAMES = 5;
 
 /** "a, b, c and 4 more". */
-export const listed = (names: readonly string[], most = MOST_NAMES): string => {
+export const listed = (names: readonly string[], most: number): string => {
   const more = names.length > most ? ` and ${names.length - most} more` : '';
   return `${names.slice(0, most).join(', ')}${more}`;
 };
@@ -26,6 +26,7 @@ export const listed = (names: readonly string[], most = MOST_NAMES): string => {
 /** The one place where blockers become sentences: for status, plan, `rotate --wait`, conditions, Events and dashboard. */
 export const waitGroups = <Since extends number | string>(
   blockers: readonly Wait<Since>[],
+  mostNames = MOST_NAMES,
 ): readonly WaitGroup<Since>[] => {
   const groups = new Map<string, { readonly consumers: Set<string>; since: Since }>();
   for (const { consumer, waitsFor, since } of blockers) {
@@ -35,9 +36,18 @@ export const waitGroups = <Since extends number | string>(
     groups.set(waitsFor, group);
   }
   return [...groups].map(([waitsFor, { consumers, since }]) => ({
-    phrase: waitsFor.startsWith('to ') ? `waiting for ${listed([...consumers])} ${waitsFor}` : waitsFor,
+    phrase: waitsFor.startsWith('to ')
+      ? `waiting for ${listed([...consumers], mostNames)} ${waitsFor}`
+      : waitsFor,
     since,
   }));
+};
+
+/** The first phrases in one line, for conditions, Events and errors. */
+export const waitingText = (blockers: readonly Wait<number | string>[], most = 3): string => {
+  const phrases = waitGroups(blockers).map(({ phrase }) => phrase);
+  const more = phrases.length > most ? `; and ${phrases.length - most} more` : '';
+  return `${phrases.slice(0, most).join('; ')}${more}`;
 };
 
 /** A phrase as a sentence. */
