@@ -1,3 +1,5 @@
+import { minute, second } from '@handover/material';
+
 /** A blocker as the planner names it, or as a status document shows it: only `since` differs. */
 interface Wait<Since> {
   readonly consumer: string;
@@ -16,6 +18,10 @@ export interface WaitGroup<Since> {
 
 /** Names in one sentence; `handover status --json` has them all. */
 const MOST_NAMES = 5;
+
+/** "10 s", "3 min". */
+export const lengthOf = (time: number): string =>
+  time >= minute && time % minute === 0 ? `${time / minute} min` : `${time / second} s`;
 
 /** "a, b, c and 4 more". */
 export const listed = (names: readonly string[], most: number): string => {
