@@ -21,17 +21,17 @@ export interface HomeFlags extends KubeFlags, AskedFlags {
   readonly operatorNamespace?: string;
 }
 
-/** `--home`, and what `--home kube` needs besides. */
+/** `--home`, and the options of `--home kube`. */
 export const homeOptions = (command: Command): Command =>
   kubeOptions(command.option('--home <home>', 'where the objects live: dir:PATH or kube', 'dir:.')).option(
     '--operator-namespace <ns>',
-    'with --home kube: the namespace that handover operator runs in (default: handover-system; for certgen the Job’s own)',
+    'with --home kube: namespace of the operator (default: handover-system; for certgen the Job’s own)',
   );
 
 /** What a user can ask of an authority. */
 export type Request = { readonly rotate: string } | { readonly distrust: number };
 
-/** A home for a command that looks, or asks for something. */
+/** A home opened by a command. */
 export interface OpenHome {
   readonly home: Home;
   catalogue(): Promise<Catalogue>;
@@ -78,7 +78,7 @@ async function openAnyHome(flags: HomeFlags, context: Context): Promise<OpenHome
   const { resources } = askedResources(flags);
   if (flags.home !== 'kube') {
     if (resources !== undefined)
-      throw usageError('--preset and -f are for --home kube here; a directory has its own resources');
+      throw usageError('--preset and -f need --home kube here; a directory has its own resources');
     return inDirectory(openHome(homePath(flags.home), context), context);
   }
   if (resources !== undefined) {
@@ -101,7 +101,7 @@ async function openAnyHome(flags: HomeFlags, context: Context): Promise<OpenHome
       close,
     };
   }
-  // Loaded only when it is needed: most commands never see a cluster.
+  // Loaded only when needed: most commands never connect to a cluster.
   const { openCluster } = await import('./kubernetes/open-cluster.ts');
   const { view, close } = await openCluster(flags);
   return {
@@ -120,7 +120,7 @@ async function openAnyHome(flags: HomeFlags, context: Context): Promise<OpenHome
   };
 }
 
-/** Opens a home for the length of `use`: a cluster's watches would keep the process alive. */
+/** Opens a home for `use`, and closes it: the watches of a cluster would keep the process alive. */
 export async function withHome<T>(
   flags: HomeFlags,
   context: Context,

@@ -103,6 +103,7 @@ export {
   type Transition,
   type WaitGroup,
   waitGroups,
+  waitingText,
   withRole,
 } from './plan/index.ts';
 export {

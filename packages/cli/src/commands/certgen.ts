@@ -1,12 +1,12 @@
-import { parseDuration } from '@handover/core';
+import { parseDuration, waitingText } from '@handover/core';
 import type { CertgenResult } from '@handover/engine';
 import { type Duration, duration } from '@handover/material';
 import { Option } from 'commander';
+import { amount } from '../amount.ts';
 import { askedOptions, askedResources } from '../asked-resources.ts';
 import { waitUntilDone } from '../carry-out.ts';
 import type { Context, Define } from '../context.ts';
 import { certgenIn, type Workplace } from '../directory/certgen.ts';
-import { waitingText } from '../directory/waiting.ts';
 import { usageError } from '../error-line.ts';
 import { type HomeFlags, homeOptions } from '../open-home.ts';
 
@@ -23,20 +23,17 @@ const LOOK_EVERY = { directory: duration(250), kube: duration(1_000) };
 const durationArgument = (text: string): Duration => {
   const length = parseDuration(text);
   if (length === undefined)
-    throw usageError(`--timeout ${text} is not a duration; write it like 90s, 10m or 2h`);
+    throw usageError(`--timeout: "${text}" is not a duration; write it like 90s, 10m or 2h`);
   return length;
 };
 
 export const define: Define = (command, context) => {
   askedOptions(homeOptions(command))
-    .option('--overwrite', 'replace what is there: a rotation')
-    .option(
-      '--rotation-id <id>',
-      'name of the rotation: a run that is repeated goes on with it; means --overwrite',
-    )
-    .option('--wait', 'stay until the rotation is complete')
+    .option('--overwrite', 'replace existing certificates: start or continue a rotation')
+    .option('--rotation-id <id>', 'id of the rotation: a repeated run continues it; implies --overwrite')
+    .option('--wait', 'wait until the rotation is complete')
     .addOption(
-      new Option('--timeout <duration>', 'how long to stay')
+      new Option('--timeout <duration>', 'how long to wait')
         .argParser(durationArgument)
         .default(600_000 as Duration, '10m'),
     )
@@ -44,13 +41,13 @@ export const define: Define = (command, context) => {
     .addHelpText(
       'after',
       `
-One run for a Job or a script. Without --overwrite only what is missing is made. With it, each run takes the rotation as
-far as is safe by now. Secrets whose CA key nobody kept are taken over: trusted first, replaced later.
+One run for a Job or a script. Without --overwrite it creates only what is missing. With it, each run advances the rotation
+as far as is safe. Existing Secrets whose CA key is lost are adopted: their CA is trusted first, and replaced later.
 
-On Kubernetes the CA lies in a Secret of the Job's own namespace (--operator-namespace: another one), a webhook's caBundle is
-kept in every run, and a workload that reads its files only at its start is restarted once per rotation; the run stays for
-that, about 12 s. The rights that a Job needs are in docs/recipes/envoy-gateway.md. In a directory there is no API server
-that would hold a webhook or a workload.
+On Kubernetes the CA is in a Secret of the Job's own namespace (change it with --operator-namespace). Every run updates the
+caBundle of a webhook. A workload that reads its files only when it starts is restarted once per rotation; the run waits for
+that, about 12 s. docs/recipes/envoy-gateway.md lists the rights that a Job needs. A directory has no webhooks and no
+workloads.
 
 Examples:
   $ handover certgen --preset envoy-gateway --home dir:/var/lib/certs
@@ -72,7 +69,7 @@ Examples:
         context.stdout.write(
           flags.json === true
             ? `${JSON.stringify({ written: written + made.length, made, authorities: results })}\n`
-            : `${written + made.length} written\n${results.map(sentence).join('')}`,
+            : `${amount(written + made.length, 'object')} written\n${results.map(sentence).join('')}`,
         );
       } finally {
         await workplace.close();
@@ -87,7 +84,7 @@ const open = async (
 ): Promise<Workplace> => {
   if (flags.home !== 'kube') return certgenIn(flags.home, resources, context);
   if (resources === undefined)
-    throw usageError('--home kube has no resources of its own here; add --preset envoy-gateway or -f FILE');
+    throw usageError('--home kube needs resources here; add --preset envoy-gateway or -f FILE');
   const { openCertgenHome } = await import('../kubernetes/certgen.ts');
   const takesOver = flags.overwrite === true || flags.rotationId !== undefined;
   return openCertgenHome(flags, resources, takesOver, context);
@@ -96,7 +93,7 @@ const open = async (
 const inTotal = (results: readonly CertgenResult[]): number =>
   results.reduce((sum, { written }) => sum + written, 0);
 
-/** Stays until all is done, if asked to; else until every workload is restarted that no other process would restart. */
+/** With --wait, waits for the end of the rotation; otherwise until the workloads that only this run would restart are restarted. */
 const goOn = async (
   workplace: Workplace,
   first: readonly CertgenResult[],
@@ -110,7 +107,7 @@ const goOn = async (
   const results = await waitUntilDone(first, {
     context,
     look: async () => {
-      // The rotation that this run began or found: none is begun while waiting.
+      // The rotation that this run started or found: waiting starts none.
       const looked = await workplace.run({ overwrite: false, rotationId });
       rotationId = rotationIn(looked);
       written += inTotal(looked);

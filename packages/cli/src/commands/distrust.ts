@@ -68,15 +68,15 @@ const ask = async (
 export const define: Define = (command, context) => {
   askedOptions(homeOptions(command))
     .argument('<auth>', 'the authority: namespace/name')
-    .requiredOption('--generation <n>', 'the generation that is no longer to be trusted', wholeNumber)
-    .option('--yes', 'do it; without it only say who would fail')
+    .requiredOption('--generation <n>', 'the CA generation to distrust', wholeNumber)
+    .option('--yes', 'do it; without this flag only list the connections that would fail')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
-For a CA whose key may be in the wrong hands: every bundle and every leaf changes at once, its key is destroyed. Whoever
-has not loaded the new files by then fails until it has; those pairs are printed. With --preset or -f it is done here, for
-certificates of handover certgen that no operator keeps.
+For a CA whose key may be stolen: changes every bundle and every leaf at once, and destroys the key. Programs that have not
+loaded the new files by then fail until they have; the command lists those pairs. With --preset or -f this command does the
+work itself, for certificates of handover certgen that no operator manages.
 
 Examples:
   $ handover distrust default/internal --generation 3 --home dir:/etc/handover

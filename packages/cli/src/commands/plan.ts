@@ -13,6 +13,8 @@ export const define: Define = (command, context) => {
     .addHelpText(
       'after',
       `
+Shows the actions that would be taken now, each with its reason, and what the next step waits for. Changes nothing.
+
 Examples:
   $ handover plan --home dir:/etc/handover
   $ handover plan default/internal --json --home dir:/etc/handover

@@ -25,10 +25,10 @@ const durationArgument = (text: string): Duration => {
 export const define: Define = (command, context) => {
   homeOptions(command)
     .argument('<auth>', 'the authority: namespace/name')
-    .option('--id <id>', 'name of this rotation: asking again with it never rotates twice')
-    .option('--wait', 'stay until it is complete')
+    .option('--id <id>', 'id of the rotation: the same id never rotates twice')
+    .option('--wait', 'wait until the rotation is complete')
     .addOption(
-      new Option('--timeout <duration>', 'how long to stay')
+      new Option('--timeout <duration>', 'how long to wait')
         .argParser(durationArgument)
         .default(600_000 as Duration, '10m'),
     )
@@ -36,8 +36,8 @@ export const define: Define = (command, context) => {
     .addHelpText(
       'after',
       `
-Works beside a running \`handover run\`, which then carries it out, or by itself: then each call advances what is allowed
-by now, and --wait stays until the old CA is gone from every bundle.
+If \`handover run\` or an operator is running, it does the work. In a directory without one, each call takes the steps that
+are safe by now, and --wait continues until the old CA is gone from every bundle.
 
 Examples:
   $ handover rotate default/internal --wait --home dir:/etc/handover

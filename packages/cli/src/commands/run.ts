@@ -49,15 +49,15 @@ const openDashboard = async (
 export const define: Define = (command, context) => {
   command
     .argument('<dir>', 'directory with the resources in *.yaml')
-    .option('--once', 'one pass until there is nothing to do now, then end')
+    .option('--once', 'do everything that can be done now, then exit')
     .option(
       '--metrics-address <host:port>',
-      'serve /metrics there; a port alone is one of 127.0.0.1 (default: nowhere)',
+      'serve /metrics on this address; a port alone means 127.0.0.1 (default: not served)',
       listenAddress('--metrics-address', '127.0.0.1'),
     )
     .option(
       '--dashboard-address <host:port>',
-      'serve a page that shows all this; a port alone is one of 127.0.0.1 (default: none)',
+      'serve the dashboard on this address; a port alone means 127.0.0.1 (default: not served)',
       listenAddress('--dashboard-address', '127.0.0.1'),
     )
     .option(
@@ -70,9 +70,9 @@ export const define: Define = (command, context) => {
     .addHelpText(
       'after',
       `
-Reads the resources in DIR/*.yaml and keeps DIR/out/<namespace>/secrets/<name>/{tls.crt,tls.key,ca.crt} and
-DIR/out/<namespace>/configmaps/<name>/<key>, each folder swapped whole as the kubelet does. Keys and the state of the
-authorities are in DIR/state, readable by you alone. One process at a time; it may be killed at any moment.
+Reads the resources in DIR/*.yaml and writes DIR/out/<namespace>/secrets/<name>/{tls.crt,tls.key,ca.crt} and
+DIR/out/<namespace>/configmaps/<name>/<key>. Each folder is replaced atomically, as the kubelet does. CA keys and state are
+in DIR/state, which only you can read. One process at a time; it may be killed at any moment.
 
 Examples:
   $ handover run /etc/handover

@@ -15,10 +15,9 @@ export const define: Define = (command, context) => {
     .addHelpText(
       'after',
       `
-Checks what the files hold with the chain check that OpenSSL and Node make: every leaf, with what rides behind it,
-against every bundle; as they are now, and after the next step, whichever of the two sides loads its new files later.
-Exit code 1 when one pair fails or would. With more than 10,000 pairs, --json lists the first 1,000 that fail, and counts
-the rest.
+Verifies every leaf, with its cross-certificates, against every bundle, with the same rules as OpenSSL and Node: the files
+of now, and those after the next step, whichever side loads its new files later. Exit code 1 if a pair fails or would fail.
+With more than 10,000 pairs, --json lists the first 1,000 that fail, and counts the rest.
 
 Examples:
   $ handover verify default/internal --home dir:/etc/handover

@@ -3,7 +3,7 @@ import { type CertgenResult, certgen, type RandomSecret } from '@handover/engine
 import type { Context } from '../context.ts';
 import { homePath, openHome } from './open-home.ts';
 
-/** Where certgen works, and how. */
+/** A home for certgen. */
 export interface Workplace {
   run(options: {
     readonly overwrite: boolean;
@@ -13,7 +13,7 @@ export interface Workplace {
   close(): void | Promise<void>;
 }
 
-/** A directory, under its lock. */
+/** A directory, locked. */
 export async function certgenIn(
   home: string,
   resources: readonly Resource[] | undefined,

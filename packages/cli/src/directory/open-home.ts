@@ -5,7 +5,7 @@ import { usageError } from '../error-line.ts';
 /** The directory that `--home dir:PATH` names. */
 export const homePath = (home: string): string => {
   if (home.startsWith('dir:') && home.length > 4) return home.slice(4);
-  throw usageError(`--home ${home} is no home; write dir:PATH, such as dir:/etc/handover, or kube`);
+  throw usageError(`Unknown value "${home}" for --home. Write dir:PATH, such as dir:/etc/handover, or kube`);
 };
 
 export const openHome = (path: string, context: Context, meters?: Meters): DirectoryHome =>
@@ -14,6 +14,6 @@ export const openHome = (path: string, context: Context, meters?: Meters): Direc
     meters,
   });
 
-/** `namespace/name`; a name alone is one of the namespace `default`. */
+/** `namespace/name`; the namespace of a name alone is `default`. */
 export const authorityArgument = (text: string): AuthorityId =>
   text.includes('/') ? text : `default/${text}`;

@@ -1,16 +1,7 @@
-import { waitGroups } from '@handover/core';
+import { waitingText } from '@handover/core';
 import type { Instant } from '@handover/material';
 import type { Output } from '../context.ts';
 import { printable } from '../printable.ts';
-
-const MOST_PHRASES = 3;
-
-/** What a step waits for, in one line. */
-export const waitingText = (blockedBy: Waiting['blockedBy']): string => {
-  const phrases = waitGroups(blockedBy).map(({ phrase }) => phrase);
-  const more = phrases.length > MOST_PHRASES ? `; and ${phrases.length - MOST_PHRASES} more` : '';
-  return `${phrases.slice(0, MOST_PHRASES).join('; ')}${more}`;
-};
 
 /** Why a rotation stands where it is. */
 export interface Waiting {

@@ -5,7 +5,7 @@ import { pause } from '@handover/runtime/pause';
 
 const NOTHING: Rest = { trustBundles: [], tlsProfiles: [], remarks: [] };
 
-/** What belongs to no authority, from the operator's caches. */
+/** The status of everything that belongs to no authority, from the operator's memory. */
 export const restOf = async (operator: Operator, board: Board): Promise<Rest> => {
   const { home, resolved } = operator;
   if (home === undefined || resolved === undefined) return NOTHING;
@@ -16,7 +16,7 @@ export const restOf = async (operator: Operator, board: Board): Promise<Rest> =>
 
 const ASIDE_EVERY_MS = 2_000;
 
-/** While another replica leads and a browser shows this page: what the leader last wrote down. Ends with `signal`. */
+/** While another replica leads and the page is open: shows what the leader last recorded. Ends with `signal`. */
 export const followLeader = async (
   operator: Operator,
   board: Board,
@@ -31,15 +31,15 @@ export const followLeader = async (
         if (!operator.leads) board.saw({ ...look, acted: false });
       board.noteChanged();
     } catch (error) {
-      if (!signal.aborted) board.failed('reading what the leader wrote down', error);
+      if (!signal.aborted) board.failed('reading what the leader recorded', error);
     }
   }
 };
 
-/** Only the leader asks consumers, and only the leader knows what it did. */
+/** Only the leader asks consumers and knows its actions. */
 export const noteOf = ({ leads, leader }: Operator): string | undefined => {
   if (leads) return;
   return leader === undefined
-    ? 'No replica leads yet. This page begins when one does.'
-    : `${leader} leads, not this replica: evidence is what the leader last wrote down, and the leader’s log is not shown here.`;
+    ? 'No replica leads yet: this page starts when one does.'
+    : `${leader} leads, not this replica: this page shows the evidence that the leader last recorded, and not its log.`;
 };

@@ -2,7 +2,7 @@ import { openView, type View } from '@handover/operator';
 import { connectKube, ownNamespace } from './connect.ts';
 import type { KubeFlags } from './flags.ts';
 
-/** Longer than this without the first look at the cluster, and somebody should be told why. */
+/** The limit for the first answer of the cluster. */
 const PATIENCE_MS = 30_000;
 
 export async function openCluster(
@@ -11,7 +11,7 @@ export async function openCluster(
   const end = new AbortController();
   try {
     const { kube } = await connectKube(flags, end.signal);
-    // Watches try for ever; a person at a terminal wants to know that nobody answers.
+    // Watches retry without end; a command has to fail when the API server does not answer.
     await kube.raw('GET', '/version', { timeout: PATIENCE_MS });
     const view = await openView({
       kube,

@@ -10,7 +10,7 @@ export interface MetricsOptions {
   readonly now: () => number;
 }
 
-/** The last part but one of an object's id, or its first: what kind it is. */
+/** Kinds that appear in an object's id. */
 const KINDS = [
   'secrets',
   'configmaps',
@@ -25,7 +25,7 @@ const kindOf = (object: string): string => {
   return KINDS.find((kind) => parts.includes(kind)) ?? 'other';
 };
 
-/** Ours are constants of the code; anything else must not become a label of its own. */
+/** HandoverError codes are constants; other errors must not become labels. */
 const codeOf = (error: unknown): string => (error instanceof HandoverError ? error.code : 'INTERNAL');
 
 const counter = (register: Registry, which: MetricName): Counter => {
@@ -33,10 +33,10 @@ const counter = (register: Registry, which: MetricName): Counter => {
   return new Counter({ name, help, labelNames, registers: [register] });
 };
 
-/** An observation holds private keys, and metrics do not need it. */
+/** Without the observation, which holds private keys. */
 type Heard<E> = E extends unknown ? Omit<E, 'observation'> : never;
 
-/** Everything that is counted in one process. The only place that knows prom-client (docs/decisions/0901). */
+/** All metrics of one process. The only place that uses prom-client (docs/decisions/0901). */
 export class Metrics {
   readonly #register = new Registry();
   readonly #authorities: AuthorityGauges;
@@ -111,7 +111,7 @@ export class Metrics {
         return;
       case 'leading':
         this.#leading.set(event.held ? 1 : 0);
-        // Only the leader knows how things are.
+        // A replica that does not lead has no current figures.
         if (!event.held) this.#authorities.keepOnly(new Set());
         return;
       case 'acted':
@@ -143,7 +143,7 @@ export class Metrics {
     }
   };
 
-  /** Made once for all requests that come while it is being made. */
+  /** Concurrent scrapes share one page. */
   page(): Promise<{ readonly contentType: string; readonly body: string }> {
     this.#page ??= this.#register
       .metrics()

@@ -1,5 +1,4 @@
 import { after, type Instant, instant } from '@handover/material';
-import { formatDuration } from '../resources/duration.ts';
 import { type Generation, withRole } from './authority.ts';
 import { askedPart, maySpeakOf, ownPart } from './borders.ts';
 import {
@@ -14,6 +13,7 @@ import {
 } from './evidence.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
 import { isValidYet } from './transition.ts';
+import { lengthOf } from './waiting.ts';
 
 /** A term of a guard that is not true yet: which consumer, and what it has to do. */
 export interface Blocker {
@@ -82,7 +82,7 @@ const missing = (
     for (const object of consumer[role]) {
       const finding = ask(consumer, object);
       if (finding.ok) continue;
-      const why = consumer.silence === undefined ? '' : ` (it cannot be asked: ${consumer.silence})`;
+      const why = consumer.silence === undefined ? '' : ` (${consumer.silence})`;
       blockers.push({ consumer: consumer.id, waitsFor: `${finding.waitsFor}${why}`, since });
     }
   }
@@ -143,7 +143,7 @@ const cachesPassed = (context: PlanningContext, generation: Generation): boolean
 
 const cacheBlocker = ({ policy }: PlanningContext, { number, since }: Generation): Blocker => ({
   consumer: 'kubelet caches',
-  waitsFor: `waiting up to ${formatDuration(policy.cacheLag)}: a kubelet may still hand out files from before CA generation ${number}`,
+  waitsFor: `waiting up to ${lengthOf(policy.cacheLag)}: a kubelet may still hand out files from before CA generation ${number}`,
   since,
 });
 
@@ -194,7 +194,7 @@ const outOfUse = (context: PlanningContext, seen: Observed, current: Generation)
       continue;
     }
     if (!clock.aged(leaf.writtenAt, policy.cacheLag)) {
-      const waitsFor = `to take effect: for ${formatDuration(policy.cacheLag)} after the write a kubelet may still hand out the old leaf`;
+      const waitsFor = `to take effect: for ${lengthOf(policy.cacheLag)} after the write a kubelet may still hand out the old leaf`;
       blockers.push({ consumer: object, waitsFor, since });
     }
     if (presented.has(object) || oldLeavesGone(context, object, current) !== undefined) continue;
@@ -203,7 +203,7 @@ const outOfUse = (context: PlanningContext, seen: Observed, current: Generation)
     if (!settled) {
       const waitsFor = policy.consumersFound
         ? 'to lose its old leaf, which counts as used until it expires: no pod mounts this Secret; annotate the Leaf with handover.dev/reload: hot if other programs load it, or handover.dev/used-by: nobody'
-        : `to be loaded: programs without evidence have reloadWithin (${formatDuration(policy.reloadWithin)}) from the write`;
+        : `to be loaded: programs without evidence have reloadWithin (${lengthOf(policy.reloadWithin)}) from the write`;
       blockers.push({ consumer: object, waitsFor, since });
     }
   }
@@ -262,7 +262,7 @@ export const distrustGate = (
   // A verifier that showed a bundle without the generation may not yet have loaded the one with it: that file is still on its way.
   for (const object of context.objects.values()) {
     if (context.clock.aged(object.changedAt, context.policy.reloadWithin)) continue;
-    const waitsFor = `to take effect: for ${formatDuration(context.policy.reloadWithin)} after the write programs may still load the files from before the distrust`;
+    const waitsFor = `to take effect: for ${lengthOf(context.policy.reloadWithin)} after the write programs may still load the files from before the distrust`;
     blockers.push({ consumer: object.id, waitsFor, since });
   }
   blockers.push(...outOfUse(context, seen, current), ...allTrust(context, seen, current));

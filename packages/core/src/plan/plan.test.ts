@@ -88,7 +88,7 @@ describe('a rotation', () => {
 
     story.acknowledgeAll();
     expect(waits(story)).toContain(
-      'web: to take effect: for 10s after the write a kubelet may still hand out the old leaf',
+      'web: to take effect: for 10 s after the write a kubelet may still hand out the old leaf',
     );
     story.pass(10_000);
     expect(story.run().map((action) => action.kind)).toEqual(['retire', 'write-bundle', 'write-leaf']);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { listed, sentenceOf, waitGroups } from './waiting.ts';
+import { listed, sentenceOf, waitGroups, waitingText } from './waiting.ts';
 
 const phrases = (...waits: readonly (readonly [consumer: string, waitsFor: string])[]): readonly string[] =>
   waitGroups(waits.map(([consumer, waitsFor]) => ({ consumer, waitsFor, since: 1 }))).map(
@@ -17,6 +17,15 @@ test('consumers that have to do the same thing stand in one sentence, since the 
     { phrase: 'waiting for web, api to load CA generation 3', since: '2030-01-01T00:00:00.000Z' },
     { phrase: 'waiting for db to restart with CA generation 3', since: '2030-01-02T00:00:00.000Z' },
   ]);
+});
+
+test('one line has the first phrases, and counts the others', () => {
+  const waits = ['to load a', 'to load b', 'to load c'].map((waitsFor) => ({
+    consumer: 'web',
+    waitsFor,
+    since: 1,
+  }));
+  expect(waitingText(waits, 2)).toBe('waiting for web to load a; waiting for web to load b; and 1 more');
 });
 
 test('a sentence of its own needs no consumer', () => {

@@ -1,3 +1,5 @@
+import { minute, second } from '@handover/material';
+
 /** A blocker as the planner names it, or as a status document shows it: only `since` differs. */
 interface Wait<Since> {
   readonly consumer: string;
@@ -17,8 +19,12 @@ export interface WaitGroup<Since> {
 /** Names in one sentence; `handover status --json` has them all. */
 const MOST_NAMES = 5;
 
+/** "10 s", "3 min". */
+export const lengthOf = (time: number): string =>
+  time >= minute && time % minute === 0 ? `${time / minute} min` : `${time / second} s`;
+
 /** "a, b, c and 4 more". */
-export const listed = (names: readonly string[], most = MOST_NAMES): string => {
+export const listed = (names: readonly string[], most: number): string => {
   const more = names.length > most ? ` and ${names.length - most} more` : '';
   return `${names.slice(0, most).join(', ')}${more}`;
 };
@@ -26,6 +32,7 @@ export const listed = (names: readonly string[], most = MOST_NAMES): string => {
 /** The one place where blockers become sentences: for status, plan, `rotate --wait`, conditions, Events and dashboard. */
 export const waitGroups = <Since extends number | string>(
   blockers: readonly Wait<Since>[],
+  mostNames = MOST_NAMES,
 ): readonly WaitGroup<Since>[] => {
   const groups = new Map<string, { readonly consumers: Set<string>; since: Since }>();
   for (const { consumer, waitsFor, since } of blockers) {
@@ -35,9 +42,18 @@ export const waitGroups = <Since extends number | string>(
     groups.set(waitsFor, group);
   }
   return [...groups].map(([waitsFor, { consumers, since }]) => ({
-    phrase: waitsFor.startsWith('to ') ? `waiting for ${listed([...consumers])} ${waitsFor}` : waitsFor,
+    phrase: waitsFor.startsWith('to ')
+      ? `waiting for ${listed([...consumers], mostNames)} ${waitsFor}`
+      : waitsFor,
     since,
   }));
+};
+
+/** The first phrases in one line, for conditions, Events and errors. */
+export const waitingText = (blockers: readonly Wait<number | string>[], most = 3): string => {
+  const phrases = waitGroups(blockers).map(({ phrase }) => phrase);
+  const more = phrases.length > most ? `; and ${phrases.length - most} more` : '';
+  return `${phrases.slice(0, most).join('; ')}${more}`;
 };
 
 /** A phrase as a sentence. */

@@ -2,7 +2,7 @@ import type { Duration, Instant } from '@handover/material';
 import { Clock } from '../plan/clock.ts';
 import type { Blocker } from '../plan/gates.ts';
 import type { Reload } from '../plan/observed.ts';
-import { formatDuration } from '../resources/duration.ts';
+import { lengthOf } from '../plan/waiting.ts';
 
 /** A workload that a TLSProfile's selector selects. */
 export interface ProfileWorkload {
@@ -123,7 +123,7 @@ const rollouts = (
       // A pod that starts within cacheLag of a write may still get the old file.
       wait(
         id,
-        `to be restarted: for ${formatDuration(cacheLag)} after the write a kubelet may still hand out the old file`,
+        `to be restarted: for ${lengthOf(cacheLag)} after the write a kubelet may still hand out the old file`,
       );
     } else if (room-- > 0) {
       actions.push({

@@ -6,27 +6,27 @@ import { type Instant, instant } from '@handover/material';
 import type { AuthorityRecord } from '../look/home.ts';
 import { readBounded } from '../look/read-bounded.ts';
 
-/** Where a process says what it has loaded. */
+/** Where a process reports what it has loaded. */
 export interface StatusPlace {
   readonly file?: string | undefined;
   readonly socket?: string | undefined;
   readonly url?: string | undefined;
-  /** Where to connect instead of the URL's own host and port, without a look at any name. */
+  /** Where to connect instead of the URL's host and port, without resolving a name. */
   readonly at?: { readonly ip: string; readonly port: number } | undefined;
 }
 
-/** Fixed, so that what is asked cannot be steered. */
+/** Fixed, so that a resource cannot choose the path. */
 export const STATUS_PATH = '/handover/status';
 const MAX_BYTES = 64 * 1024;
 const MAX_HEADER_BYTES = 8 * 1024;
 const TIMEOUT_MS = 2_000;
-/** The runtime writes its file every 10 s: three missed, and its process is gone. */
+/** The runtime writes its file every 10 s: after three missed writes its process is gone. */
 const STALE_MS = 35_000;
 
 const fetchText = (options: RequestOptions, secure: boolean): Promise<string> =>
   new Promise((resolve, reject) => {
     const ask = (secure ? httpsRequest : httpRequest)(
-      // The signal ends it whatever comes, drop by drop or not at all.
+      // The signal also ends an answer that comes byte by byte.
       {
         ...options,
         agent: false,
@@ -36,19 +36,19 @@ const fetchText = (options: RequestOptions, secure: boolean): Promise<string> =>
       (response) => {
         // A redirect is not followed: it would be another server's answer.
         if (response.statusCode !== 200) {
-          ask.destroy(new Error(`it answers ${response.statusCode}`));
+          ask.destroy(new Error(`the answer is HTTP ${response.statusCode}`));
           return;
         }
         const chunks: Buffer[] = [];
         let size = 0;
         response.on('data', (chunk: Buffer) => {
           size += chunk.length;
-          if (size > MAX_BYTES) ask.destroy(new Error('it is over 64 KiB'));
+          if (size > MAX_BYTES) ask.destroy(new Error('the document is over 64 KiB'));
           else chunks.push(chunk);
         });
         response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
         response.on('error', reject);
-        response.on('aborted', () => reject(new Error('it broke off')));
+        response.on('aborted', () => reject(new Error('the answer broke off')));
       },
     );
     ask.on('error', reject).end();
@@ -89,8 +89,8 @@ const issuersOf = (record: AuthorityRecord): readonly { keyId: string | undefine
   );
 
 /**
- * What a status document shows about one authority. Sources that have nothing to do with it are passed over; where several
- * have, only what all of them hold counts. Undefined: it is no document.
+ * What a status document shows about one authority. Sources without its CAs are skipped; of several with its CAs only what all of
+ * them hold counts. Undefined: it is not a status document.
  */
 export const readDocument = (
   text: string,
@@ -148,6 +148,6 @@ export const askStatus = async (
   try {
     return readDocument(await textOf(place), record, now);
   } catch {
-    return undefined; // not there, not whole, too slow: nothing is shown
+    return undefined; // missing, damaged or too slow: no evidence
   }
 };

@@ -174,7 +174,7 @@ describe('The history of an authority', () => {
     expect(activate).toMatchObject({
       generations: [2],
       takenBy: 'process 1 on here',
-      why: 'every verifier holds generation 2',
+      why: 'every verifier holds CA generation 2',
       counts: { settled: 3 },
     });
     expect(activate?.evidence).toContainEqual({

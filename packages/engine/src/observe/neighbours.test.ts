@@ -67,7 +67,10 @@ describe('status', () => {
   test('says ready, and why it is not', async () => {
     const world = new World();
     const look = async () => (await statusOf(world.home, catalogue(MESH))).status.authorities[0];
-    expect(await look()).toMatchObject({ ready: false, notReady: ['its first generation is being made'] });
+    expect(await look()).toMatchObject({
+      ready: false,
+      notReady: ['its first CA generation is being created'],
+    });
     for (let pass = 0; pass < 3; pass++) await reconcile(world.home, catalogue(MESH), ID);
     expect(await look()).toMatchObject({ ready: true, notReady: [] });
     const { data, version, record } = await world.object('default/configmaps/mesh-trust/ca.crt');

@@ -15,7 +15,7 @@ export interface Answer {
 
 export interface TrustMatrix extends Trust {
   readonly authority: AuthorityId;
-  /** What the next step is; empty: there is none. */
+  /** The next step; empty: there is none. */
   readonly step: readonly string[];
 }
 
@@ -25,7 +25,7 @@ export interface Material {
   readonly purposes: ReadonlyMap<ObjectId, readonly ('server' | 'client')[]>;
 }
 
-/** The same home, in which nothing that is done stays: objects and authorities live in memory on top of the real ones. */
+/** The same home without effects: writes stay in memory, on top of the real objects and authorities. */
 export const dryRun = (
   home: Home,
   asked?: Partial<{ rotate: readonly string[]; distrust: readonly number[] }>,
@@ -57,11 +57,11 @@ export const dryRun = (
   };
 };
 
-/** What the objects of an authority hold now, as far as it can be read. */
+/** What the objects of an authority hold now, as far as they can be read. */
 export const materialOf = async (home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Material> =>
   materialIn(await observe(home, catalogue, id));
 
-/** What the objects of one look hold, as far as it can be read. */
+/** What the objects of one observation hold, as far as they can be read. */
 export const materialIn = ({
   responsibilities,
   stored,
@@ -80,14 +80,14 @@ export const materialIn = ({
   return { chains, bundles, purposes };
 };
 
-/** Few bundles are distinct, however many objects hold them: each chain is checked once against each. */
+/** Each chain is checked once against each distinct bundle: many objects hold the same few bundles. */
 export type Verdicts = Map<string, Answer>;
 
 /** The same for the same certificates in the same order. */
 export const certificatesKey = (certificates: readonly Certificate[]): string =>
   certificates.map(({ fingerprint }) => fingerprint).join();
 
-/** Whether a chain verifies against a bundle, for every use its leaf is meant for; what is not there refuses nobody. */
+/** Whether a chain verifies against a bundle, for every usage of its leaf. A missing chain or bundle fails nothing. */
 export const answer = (
   verdicts: Verdicts,
   chain: readonly Certificate[] | undefined,
@@ -109,8 +109,8 @@ export const answer = (
 };
 
 /**
- * Every presenter before every verifier: as their files are now, and after the next step, in which each of them may or
- * may not have loaded its new files yet. `was`: how the files were, if they may have changed since.
+ * Every presenter against every verifier: with their files of now, and after the next step, when each of them may or may not have
+ * loaded its new files. `was`: the files of before, if they may have changed since.
  */
 export async function verifyAuthority(
   home: Home,

@@ -19,7 +19,7 @@ test('what was seen and decided is told in words, without the keys that were amo
     authority: 'own/own',
     plan: plan({
       actions: [
-        { kind: 'retire', generation: 1, why: 'nobody uses it', expect: 4, revision: 5 },
+        { kind: 'retire', generation: 1, why: 'no server uses it', expect: 4, revision: 5 },
       ] as Plan['actions'],
     }),
     observation,
@@ -29,12 +29,12 @@ test('what was seen and decided is told in words, without the keys that were amo
     kind: 'acted',
     authority: 'own/own',
     phase: 'Activating',
-    did: ['Retire generation 1 and destroy its key, because nobody uses it.'],
+    did: ['Retire CA generation 1 and destroy its key, because no server uses it.'],
   });
   const rested = {
     kind: 'rested',
     authority: 'own/own',
-    plan: plan({ blockedBy: [{ consumer: 'own', waitsFor: 'a new leaf', since: 0 }] as never }),
+    plan: plan({ blockedBy: [{ consumer: 'own', waitsFor: 'to load a new leaf', since: 0 }] as never }),
     observation,
     vitals: {},
   } as unknown as ControllerEvent;
@@ -42,7 +42,7 @@ test('what was seen and decided is told in words, without the keys that were amo
     kind: 'rested',
     authority: 'own/own',
     phase: 'Activating',
-    waitsFor: ['own: a new leaf'],
+    waitsFor: ['waiting for own to load a new leaf'],
   });
 });
 

@@ -1,4 +1,4 @@
-import { explain } from '@handover/core';
+import { explain, waitGroups } from '@handover/core';
 import type { ControllerEvent } from '@handover/engine';
 import type { EmbedEvent } from './events.ts';
 
@@ -11,7 +11,7 @@ export const sayToStranger = (event: ControllerEvent): EmbedEvent | undefined =>
     }
     case 'rested': {
       const { kind, authority, plan } = event;
-      const waitsFor = plan.blockedBy.map((blocker) => `${blocker.consumer}: ${blocker.waitsFor}`);
+      const waitsFor = waitGroups(plan.blockedBy).map(({ phrase }) => phrase);
       return { kind, authority, phase: plan.phase, waitsFor };
     }
     case 'repaired':

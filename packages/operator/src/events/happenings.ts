@@ -8,6 +8,7 @@ import {
   type Plan,
   renewalDueAt,
   type Stamp,
+  waitGroups,
 } from '@handover/core';
 import { type AuthorityId, idOf, type Observation, type Outcome } from '@handover/engine';
 import { after, type Instant, minute } from '@handover/material';
@@ -130,12 +131,11 @@ const waits = (memory: Memory, observation: Observation, plan: Plan): readonly T
   const fresh = [...blockers.values()].filter(({ consumer }) => !memory.named.has(consumer));
   for (const { consumer } of fresh) memory.named.add(consumer);
   if (fresh.length > 0 && memory.waits++ < MOST_WAITS) {
-    const who = few(fresh.map(({ consumer, waitsFor }) => `${consumer} (${waitsFor})`));
     told.push({
       type: 'Normal',
       reason: 'WaitingFor',
       action: plan.phase,
-      note: `${plan.phase}: waits for ${who}`,
+      note: `${plan.phase}: ${few(waitGroups(fresh, MOST_NAMED).map(({ phrase }) => phrase))}`,
     });
   }
   const { patience, onBlocked } = observation.responsibilities.policy;
@@ -226,7 +226,7 @@ const begun = (memory: Memory, now: Instant, all: readonly Worry[]): readonly To
 
 const reasonFor = (before: Stamp | undefined, now: Stamp): string => {
   if ((before?.distrusts ?? 0) < now.distrusts) return 'a CA is distrusted';
-  if ((before?.trust ?? 0) < now.trust) return `generation ${now.trust} is there`;
+  if ((before?.trust ?? 0) < now.trust) return `CA generation ${now.trust} is in its files`;
   return 'its leaf was renewed';
 };
 

@@ -1,4 +1,4 @@
-import type { ProfilePlan, TlsProfileResourceStatus } from '@handover/core';
+import { type ProfilePlan, type TlsProfileResourceStatus, waitingText } from '@handover/core';
 import type { ProfileOutcome } from '@handover/engine';
 import { HandoverError, type Instant, type ResolvedTlsProfile } from '@handover/material';
 import type { Declared } from '../resources/declared.ts';
@@ -39,10 +39,7 @@ const degradedOf = ({ resolved }: ProfileOutcome) => {
 };
 
 const rolledOutOf = ({ waiting, notes, actions }: ProfilePlan) => {
-  const [first] = waiting;
-  const more = waiting.length > 1 ? `; and ${waiting.length - 1} more` : '';
-  if (first !== undefined)
-    return verdict('RolledOut', false, 'Waiting', `${first.consumer}: ${first.waitsFor}${more}`);
+  if (waiting.length > 0) return verdict('RolledOut', false, 'Waiting', waitingText(waiting));
   if (actions.length > 0) return verdict('RolledOut', false, 'Rolling', 'pods are being replaced');
   const [note] = notes;
   return verdict(

@@ -68,7 +68,7 @@ test('kubectl describe shows each step of a rotation, whom it waits for, and wha
   expect(places).toEqual([...places].sort((a, b) => a - b));
   expect(await notes('Authority', 'mesh', 'GenerationMinted')).toHaveLength(2);
   expect(await notes('Authority', 'mesh', 'RolloutStarted')).toEqual([
-    'Restarts Deployment default/env (generation 2 is there)',
+    'Restarts Deployment default/env (CA generation 2 is in its files)',
   ]);
 }, 600_000);
 
