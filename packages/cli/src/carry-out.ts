@@ -1,9 +1,12 @@
+import { parseDuration } from '@handover/core';
 import { type AuthorityId, type Standing, standingOf } from '@handover/engine';
-import { type Duration, type Instant, instant } from '@handover/material';
+import { type Duration, duration, type Instant, instant } from '@handover/material';
 import { pause } from '@handover/runtime/pause';
+import { Option } from 'commander';
 import type { Context } from './context.ts';
 import { LiveLine, phaseText, type Waiting } from './directory/waiting.ts';
 import { CliError } from './error.ts';
+import { usageError } from './error-line.ts';
 import type { OpenHome } from './open-home.ts';
 
 /** What carries requests out: this process under the directory's lock, or another process. */
@@ -17,6 +20,17 @@ export interface Worker {
   readonly work: ((authority: AuthorityId) => Promise<{ readonly restartsDue: boolean }>) | undefined;
   close(): Promise<void>;
 }
+
+/** `--timeout`, for commands with `--wait`. */
+export const timeoutOption = (): Option =>
+  new Option('--timeout <duration>', 'how long to wait')
+    .argParser((text: string): Duration => {
+      const length = parseDuration(text);
+      if (length === undefined)
+        throw usageError(`--timeout: "${text}" is not a duration; write it like 90s, 10m or 2h`);
+      return length;
+    })
+    .default(duration(600_000), '10m');
 
 export interface WaitOptions<T> {
   readonly context: Context;

@@ -1,10 +1,9 @@
-import { parseDuration, waitingText } from '@handover/core';
+import { waitingText } from '@handover/core';
 import type { CertgenResult } from '@handover/engine';
 import { type Duration, duration } from '@handover/material';
-import { Option } from 'commander';
 import { amount } from '../amount.ts';
 import { askedOptions, askedResources } from '../asked-resources.ts';
-import { waitUntilDone } from '../carry-out.ts';
+import { timeoutOption, waitUntilDone } from '../carry-out.ts';
 import type { Context, Define } from '../context.ts';
 import { certgenIn, type Workplace } from '../directory/certgen.ts';
 import { usageError } from '../error-line.ts';
@@ -20,23 +19,12 @@ interface Flags extends HomeFlags {
 
 const LOOK_EVERY = { directory: duration(250), kube: duration(1_000) };
 
-const durationArgument = (text: string): Duration => {
-  const length = parseDuration(text);
-  if (length === undefined)
-    throw usageError(`--timeout: "${text}" is not a duration; write it like 90s, 10m or 2h`);
-  return length;
-};
-
 export const define: Define = (command, context) => {
   askedOptions(homeOptions(command))
     .option('--overwrite', 'replace existing certificates: start or continue a rotation')
     .option('--rotation-id <id>', 'id of the rotation: a repeated run continues it; implies --overwrite')
     .option('--wait', 'wait until the rotation is complete')
-    .addOption(
-      new Option('--timeout <duration>', 'how long to wait')
-        .argParser(durationArgument)
-        .default(600_000 as Duration, '10m'),
-    )
+    .addOption(timeoutOption())
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',

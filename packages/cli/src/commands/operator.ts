@@ -71,14 +71,17 @@ export const define: Define = (command, context) => {
       swift,
       namespace,
       identity: `${process.env.POD_NAME ?? hostname()}-${randomBytes(4).toString('hex')}`,
-      trustNamespace: flags.trustNamespace,
-      declarations,
-      compat: flags.compat,
-      serviceCaAuthority: flags.serviceCaAuthority ?? `${namespace}/service-ca`,
-      takeOver: flags.takeOver,
-      nudge: flags.nudge,
-      addresses: flags.probeNetworks,
-      namespaces: flags.namespaced?.split(',').filter((name) => name !== ''),
+      scope: {
+        trustNamespace: flags.trustNamespace,
+        namespaces: flags.namespaced?.split(',').filter((name) => name !== ''),
+        declarations,
+      },
+      injection: {
+        compat: flags.compat,
+        serviceCaAuthority: flags.serviceCaAuthority ?? `${namespace}/service-ca`,
+        takeOver: flags.takeOver,
+      },
+      pods: { nudge: flags.nudge, addresses: flags.probeNetworks },
       meters: together(metrics.meters, logMeters(log)),
       on: (event) => {
         metrics.on(event);

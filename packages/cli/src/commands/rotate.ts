@@ -1,11 +1,8 @@
-import { parseDuration } from '@handover/core';
 import { authorityIn, type Standing } from '@handover/engine';
 import type { Duration } from '@handover/material';
-import { Option } from 'commander';
-import { carryOut } from '../carry-out.ts';
+import { carryOut, timeoutOption } from '../carry-out.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
-import { usageError } from '../error-line.ts';
 import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 
 interface Flags extends HomeFlags {
@@ -15,23 +12,12 @@ interface Flags extends HomeFlags {
   readonly json?: true;
 }
 
-const durationArgument = (text: string): Duration => {
-  const length = parseDuration(text);
-  if (length === undefined)
-    throw usageError(`--timeout ${text} is not a duration; write it like 90s, 10m or 2h`);
-  return length;
-};
-
 export const define: Define = (command, context) => {
   homeOptions(command)
     .argument('<auth>', 'the authority: namespace/name')
     .option('--id <id>', 'id of the rotation: the same id never rotates twice')
     .option('--wait', 'wait until the rotation is complete')
-    .addOption(
-      new Option('--timeout <duration>', 'how long to wait')
-        .argParser(durationArgument)
-        .default(600_000 as Duration, '10m'),
-    )
+    .addOption(timeoutOption())
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',

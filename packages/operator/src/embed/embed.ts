@@ -69,9 +69,9 @@ export async function embed(spec: EmbedSpec, options: EmbedOptions): Promise<Own
     namespace: authority.metadata.namespace,
     identity: options.identity ?? `${process.env.POD_NAME ?? hostname()}-${randomBytes(4).toString('hex')}`,
     leaseName: `handover-${authority.metadata.name}`,
-    declarations: new GivenResources([authority, leaf, bundle]),
+    scope: { declarations: new GivenResources([authority, leaf, bundle]) },
     // Nobody has to be found: whoever serves this leaf runs this code, and reloads within `reloadWithin` (LOOK_MS).
-    consumersFound: false,
+    pods: { found: false },
     onSeen: () => server.look(),
     on: (event) => {
       const told = sayToStranger(event);

@@ -58,7 +58,7 @@ const operate = (): void => {
     namespace: 'handover-system',
     identity: 'one',
     // The pods of this test have loopback alone.
-    addresses: new Addresses([], []),
+    pods: { addresses: new Addresses([], []) },
     on: () => {},
   });
   ended = operator.run(end.signal);

@@ -40,7 +40,8 @@ export class Changes {
 
   /** Reads the resources anew. */
   async reindex(home: KubeHome): Promise<ResolvedResources> {
-    const { namespace, trustNamespace = namespace, declarations } = this.#options;
+    const { namespace, scope = {} } = this.#options;
+    const { trustNamespace = namespace, declarations } = scope;
     const resolved = await home.resolved();
     // A caller that hands resources over has rights to their objects, and to no others.
     this.#index = new WorkIndex(resolved, trustNamespace, declarations === undefined);

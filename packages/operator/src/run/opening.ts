@@ -36,17 +36,12 @@ export function openHome({
   signal,
   writeSignal,
 }: OpeningOptions): { readonly home: KubeHome; readonly compat: Compatibility | undefined } {
-  const {
-    namespace,
-    trustNamespace = namespace,
-    namespaces,
-    compat: honoured = [],
-    takeOver = false,
-  } = operator;
-  const given = operator.declarations;
+  const { namespace, scope = {}, injection = {}, pods = {} } = operator;
+  const { trustNamespace = namespace, namespaces, declarations: given } = scope;
+  const { compat: honoured = [], serviceCaAuthority, takeOver = false } = injection;
   const onChange = changes.resourcesChanged;
   const declarations = given ?? new CustomResources({ kube, signal, only: namespaces, onChange });
-  const consumersFound = operator.consumersFound ?? given === undefined;
+  const consumersFound = pods.found ?? given === undefined;
   const workloadCache =
     given === undefined && consumersFound
       ? new WorkloadCache({
@@ -63,7 +58,7 @@ export function openHome({
       ? new Compatibility({
           kube,
           compat: honoured,
-          serviceCaAuthority: operator.serviceCaAuthority,
+          serviceCaAuthority,
           takeOver,
           signal,
           onChange,
@@ -92,9 +87,9 @@ export function openHome({
     annotationsOf: (id, record) => compat?.annotationsOf(id, record),
     consumersFound,
     workloadCache,
-    nudge: operator.nudge ?? true,
+    nudge: pods.nudge ?? true,
     meters: operator.meters,
-    addresses: operator.addresses,
+    addresses: pods.addresses,
     reloader: honoured.includes('reloader'),
     signal,
     writeSignal,

@@ -43,7 +43,7 @@ export class Reports {
     this.#options = options;
     const { operator, home, kube, signal, on, onError } = options;
     const { identity, namespace } = operator;
-    if (operator.declarations === undefined) {
+    if (operator.scope?.declarations === undefined) {
       this.#statuses = new StatusWriter(kube, signal, onError);
       this.#seen = new SeenWriter(kube, namespace, signal, onError);
       this.#events = new EventReporter({ kube, identity, now: () => home.clock.now(), signal, onError });
@@ -83,7 +83,7 @@ export class Reports {
       this.#events?.invalid(declared, problem);
     }
     void this.#refusals.tell(resolved.refusals, now);
-    const { serviceCaAuthority } = operator;
+    const { serviceCaAuthority } = operator.injection ?? {};
     const services = compat?.services;
     if (services === undefined || resolved.catalogue.authorities.has(serviceCaAuthority ?? '')) return;
     const why = `there is no Authority ${serviceCaAuthority}`;
@@ -106,7 +106,7 @@ export class Reports {
     this.#statuses?.put(declared, statusOfAuthority(declared, observation, plan));
     for (const [leaf, status] of statusOfLeaves(resolved, observation)) this.#statuses?.put(leaf, status);
     const services = compat?.services;
-    if (services !== undefined && id === operator.serviceCaAuthority)
+    if (services !== undefined && id === operator.injection?.serviceCaAuthority)
       await this.#serviceErrors.tell(services.all(), errorsOf(resolved, observation), home.clock.now());
     await this.bundles(resolved);
   }

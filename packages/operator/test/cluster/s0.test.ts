@@ -58,7 +58,7 @@ const start = (options: Partial<OperatorOptions> = {}): Started => {
     kube: relay.connect(close.signal),
     namespace: NAMESPACE,
     identity: `one-${running.length}`,
-    declarations: declarations(FIELD_NAMES),
+    scope: { declarations: declarations(FIELD_NAMES) },
     on: (event) => events.push(event),
     ...options,
   });
@@ -353,7 +353,7 @@ test('S0.11 a pair that expired while nobody ran is replaced at boot', async () 
       leaf: 'lifetime: 10s\n  secretName: short',
     });
   await kube.delete(secrets, { namespace: NAMESPACE, name: await stateName() });
-  const first = start({ declarations: given() });
+  const first = start({ scope: { declarations: given() } });
   await until(
     async () => (await kube.get(secrets, { namespace: NAMESPACE, name: 'short' })) !== undefined,
     'the pair',
@@ -370,7 +370,7 @@ test('S0.11 a pair that expired while nobody ran is replaced at boot', async () 
   const end = Date.parse(oldCa.validTo);
   await new Promise((resolve) => setTimeout(resolve, Math.max(0, end - Date.now()) + 1_500));
   expect(Date.parse(oldLeaf.validTo)).toBeLessThan(Date.now());
-  start({ declarations: given() });
+  start({ scope: { declarations: given() } });
   const [leaf, ca] = await until(async () => {
     const found = await pair();
     return Date.parse(found[0].validTo) > Date.now() && found;
