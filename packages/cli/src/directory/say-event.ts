@@ -6,7 +6,7 @@ import { printable } from '../printable.ts';
 
 const MOST_LINES = 5;
 
-/** Events as lines for a terminal. A plan that only waits is said once, not at every look. */
+/** Events as lines for a terminal. A plan that only waits is printed once, not at every look. */
 export class Speaker {
   readonly #last = new Map<string, string>();
 

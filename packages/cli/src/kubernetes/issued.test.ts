@@ -108,16 +108,18 @@ test('an operator writes every certificate to its log at any level, with who ask
       .map(({ involvedObject, message }) => `${involvedObject.kind}: ${message}`)
       .sort();
     expect(told).toEqual([
-      expect.stringMatching(/^Authority: Made the CA of generation 1: serial [0-9a-f]+, valid until 20/),
-      expect.stringMatching(/^Authority: Made the CA of generation 2: serial /),
       expect.stringMatching(
-        /^Authority: Made the cross-certificate of CA generation 2, signed by generation 1: /,
+        /^Authority: Issued the CA certificate of generation 1: serial [0-9a-f]+, valid until 20/,
+      ),
+      expect.stringMatching(/^Authority: Issued the CA certificate of generation 2: serial /),
+      expect.stringMatching(
+        /^Authority: Issued the cross-certificate of CA generation 2, signed by generation 1: /,
       ),
       expect.stringMatching(
-        /^Leaf: Made a certificate signed by CA generation 1 for web\.default\.svc: serial /,
+        /^Leaf: Issued a certificate signed by CA generation 1 for web\.default\.svc: serial /,
       ),
       expect.stringMatching(
-        /^Leaf: Made a certificate signed by CA generation 2 for web\.default\.svc: serial /,
+        /^Leaf: Issued a certificate signed by CA generation 2 for web\.default\.svc: serial /,
       ),
     ]);
   });
