@@ -85,17 +85,17 @@ export async function work(
   const backstop = after(home.clock.now(), BACKSTOP_MS);
   if (kind === 'TLSProfile') {
     const profile = catalogue.tlsProfiles.find((candidate) => idOf(candidate) === id);
-    if (profile !== undefined) await keepProfile(home, profile);
+    if (profile !== undefined) await keepProfile(home, await home.fresh(), profile);
     return { again: backstop, busy: false, obstacles: NO_OBSTACLES };
   }
   if (kind === 'TrustBundle') {
     const bundle = catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
-    if (bundle !== undefined) await reconcileStaticBundle(home, catalogue, bundle);
+    if (bundle !== undefined) await reconcileStaticBundle(home, await home.fresh(), bundle);
     return { again: backstop, busy: false, obstacles: NO_OBSTACLES };
   }
   await home.checkClock([id]);
   if (home.clock instanceof SteadyClock) await home.clock.save();
-  const outcome = await reconcile(home, catalogue, id);
+  const outcome = await reconcile(home, id);
   const { plan, untold, observation } = outcome;
   if (plan.actions.length > 0) {
     const repaired = driftedIn(observation, plan);

@@ -2,15 +2,8 @@ import type { ConsumerSeen, ObjectSeen, Observed } from '@handover/core';
 import { type Certificate, HandoverError, type Instant } from '@handover/material';
 import { EngineError } from '../error.ts';
 import { type Catalogue, liesElsewhere } from '../look/catalogue.ts';
-import type {
-  AuthorityId,
-  AuthorityRecord,
-  ConsumerFound,
-  Home,
-  ObjectId,
-  StoredObject,
-  Told,
-} from '../look/home.ts';
+import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from '../look/home.ts';
+import type { ConsumerFound, Look, TakeLook, Told } from '../look/look.ts';
 import { policyFor, type Responsibilities } from '../look/responsibilities.ts';
 import { believed } from '../look/seal.ts';
 import { extrasFor, keepingUnknown } from '../look/shared-bundles.ts';
@@ -66,7 +59,7 @@ export const inPlannersOrder = (seen: ObjectSeen, extras: readonly Certificate[]
   };
 };
 
-/** Stands for whoever still serves the leaf of a Secret that nobody asks for any more. */
+/** Stands for programs that still serve the leaf of a Secret that no Leaf asks for any more. */
 const keeperOf = (object: ObjectId, blocks: boolean): ConsumerSeen => ({
   id: `${object} (no Leaf may have it any more: remove its files once no program uses them)`,
   reload: 'restart',
@@ -98,11 +91,11 @@ export const inParallel = async <T>(
   await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
 };
 
-/** Everything known about one authority now. A look during which the authority changed is taken again. */
-export async function observe(home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Observation> {
+/** Observes one authority; a look during which it changed is taken again. */
+export async function observeAnew(take: TakeLook, id: AuthorityId): Promise<Observation> {
   for (let attempt = 0; ; attempt++) {
     try {
-      return await look(home, catalogue, id);
+      return await observe(await take(), id);
     } catch (error) {
       if (attempt === 4 || !(error instanceof HandoverError) || error.code !== 'CONFLICT') throw error;
     }
@@ -126,26 +119,26 @@ const datesOf = (record: AuthorityRecord | undefined, objects: readonly ObjectSe
   ]),
 ];
 
-/** The clock first, resources, objects and consumers next, the authority last: docs/decisions/0006. */
-async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Observation> {
-  const now = home.clock.now();
-  const steadySince = home.clock.steadySince();
-  const clockDoubt = home.clock.doubt?.();
-  const catalogue = (await home.resources?.catalogue()) ?? given;
-  const extras = await extrasFor(home, catalogue, id);
-  const before = await home.authorities.load(id);
-  const wanted = policyFor(catalogue, id, home.facts, extras, before);
-  const requests = await home.requests.pending(id);
+/**
+ * Everything known about one authority at the moment of a look. Objects and consumers come first, the authority last:
+ * docs/decisions/0006. An authority that changed meanwhile is a `CONFLICT`.
+ */
+export async function observe(look: Look, id: AuthorityId): Promise<Observation> {
+  const { now, steadySince, clockDoubt, catalogue, clock, facts } = look;
+  const extras = await extrasFor(look, id);
+  const before = await look.authorities.load(id);
+  const wanted = policyFor(catalogue, id, facts, extras, before);
+  const requests = await look.requests.pending(id);
   const asked = new Set([...wanted.leaves.keys(), ...wanted.bundles.keys()]);
-  const claimed = new Set(await home.objects.issuedBy(id, asked));
+  const claimed = new Set(await look.objects.issuedBy(id, asked));
 
   const read = new Map<ObjectId, StoredObject>();
   await inParallel([...asked, ...claimed], CONCURRENT_READS, async (object) => {
-    const found = await home.objects.read(object);
+    const found = await look.objects.read(object);
     if (found !== undefined) read.set(object, found);
   });
   const stored = await believed(read, {
-    authorities: home.authorities,
+    authorities: look.authorities,
     declared: catalogue.authorities,
     own: { id, record: before },
   });
@@ -153,27 +146,25 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Obse
   for (const object of claimed) if (stored.get(object)?.record === undefined) stored.delete(object);
   const orphans = [...claimed].filter((object) => stored.has(object));
   const responsibilities = keepingUnknown(wanted, stored);
-  const consumers = await home.evidence.consumers(responsibilities, before, now, orphans);
-  const record = await home.authorities.load(id);
+  const consumers = await look.evidence.consumers(responsibilities, before, now, orphans);
+  const record = await look.authorities.load(id);
   const meanwhile = (): never => {
     throw new EngineError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id });
   };
   // What was dated since by a clock that was set back in between would look old beside `now`.
-  if (record?.state.revision !== before?.state.revision || home.clock.steadySince() !== steadySince)
-    meanwhile();
+  if (record?.state.revision !== before?.state.revision || clock.steadySince() !== steadySince) meanwhile();
   const certificates = [...(record?.certificates.values() ?? [])];
   const objects: ObjectSeen[] = [];
   for (const [object, found] of stored) {
     const extras = responsibilities.bundles.get(object);
     const seen = seenAs(object, found, id, certificates, now, extras?.missing ?? found.obstacle);
-    const hooked =
-      responsibilities.leaves.get(object)?.spec.reload !== undefined && home.reloads !== undefined;
-    const told = hooked ? await home.reloads?.told(object) : undefined;
+    const hooked = responsibilities.leaves.get(object)?.spec.reload !== undefined && look.told !== undefined;
+    const told = hooked ? await look.told?.(object) : undefined;
     const known = inPlannersOrder(hooked ? sinceTold(seen, told, now) : seen, extras?.certificates ?? []);
     objects.push(isAnothers(object, responsibilities) ? { ...known, elsewhere: true } : known);
   }
   for (const object of asked) {
-    const obstacle = stored.has(object) ? undefined : home.objects.whyAbsent?.(object);
+    const obstacle = stored.has(object) ? undefined : look.objects.whyAbsent?.(object);
     // There is nothing to write on, and the others must not wait for it without a word.
     if (obstacle !== undefined)
       objects.push({
@@ -187,18 +178,18 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Obse
         ...(isAnothers(object, responsibilities) ? { elsewhere: true } : {}),
       });
   }
-  const later = home.clock.now();
+  const later = clock.now();
   if (datesOf(record, objects).some((date) => date > now && date <= later)) meanwhile();
   const annotated = (name: string): readonly string[] =>
     (responsibilities.authority.metadata.annotations[name] ?? '')
       .split(',')
       .filter((item) => item.trim() !== '');
-  // Where consumers are found, whoever still uses such a Secret is among them.
-  const inUse = home.facts.consumersFound
+  // Where consumers are found, the users of such a Secret are among them.
+  const inUse = facts.consumersFound
     ? []
     : orphans.filter((object) => objects.some((seen) => seen.id === object && seen.leaf !== undefined));
   const adoption =
-    record === undefined ? await adoptionOf(home.objects, responsibilities, stored, now) : undefined;
+    record === undefined ? await adoptionOf(look.objects, responsibilities, stored, now) : undefined;
   return {
     responsibilities,
     record,
