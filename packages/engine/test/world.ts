@@ -64,7 +64,12 @@ export const on = ({ cached, ...parts }: Parts, resources: Catalogue): Home => (
   ...parts,
   requests: { ask: async () => {}, done: async () => {}, ...parts.requests },
   fresh: () => takeLook(parts, () => resources),
-  cached: cached && (() => takeLook({ ...parts, ...cached }, () => resources)),
+  cached:
+    cached &&
+    (() => {
+      const { objects, authorities, requests, evidence } = cached;
+      return takeLook({ ...parts, objects, authorities, requests, evidence }, () => resources);
+    }),
 });
 
 /** A home in memory with a clock that tests set. */
