@@ -1,10 +1,10 @@
-import type { Catalogue, Home } from '@handover/engine';
-import type { Instant } from '@handover/material';
-import type { CertgenHome, View } from '@handover/operator';
+import type { Resource } from '@handover/core';
+import type { AuthorityId, CertgenResult, Home, RandomSecret, TakeLook } from '@handover/engine';
 import type { Command } from 'commander';
-import { type AskedFlags, askedResources } from './asked-resources.ts';
+import type { AskedFlags } from './asked-resources.ts';
 import type { Context } from './context.ts';
-import { homePath, openHome } from './directory/open-home.ts';
+import type { Carried, Wait } from './directory/carry-out.ts';
+import { directory } from './directory/open-home.ts';
 import { usageError } from './error-line.ts';
 import { type KubeFlags, kubeOptions } from './kubernetes/flags.ts';
 
@@ -13,6 +13,55 @@ export interface HomeFlags extends KubeFlags, AskedFlags {
   readonly operatorNamespace?: string;
 }
 
+/** A home for a command that looks and asks. */
+export interface OpenHome {
+  readonly home: Home;
+  readonly look: TakeLook;
+  /** Reads the resources anew, where no watch does. */
+  reload(): void;
+  /** Lets what was asked for be done, here or by the process that keeps this home; with `wait` stays until it is. */
+  carryOut(authority: AuthorityId, wait: Wait | undefined): Promise<Carried>;
+  close(): void;
+}
+
+/** A home for `handover certgen`, which makes things itself. */
+export interface Workplace {
+  run(options: {
+    readonly overwrite: boolean;
+    readonly rotationId?: string | undefined;
+  }): Promise<readonly CertgenResult[]>;
+  makeRandomSecret(secret: RandomSecret): Promise<boolean>;
+  /** Milliseconds between two runs while it waits. */
+  readonly lookEvery: number;
+  close(): void | Promise<void>;
+}
+
+/** How commands come by a home. */
+export interface HomeOpener {
+  open(flags: HomeFlags, context: Context): Promise<OpenHome>;
+  workplace(
+    flags: HomeFlags & { readonly overwrite?: true; readonly rotationId?: string },
+    resources: readonly Resource[] | undefined,
+    context: Context,
+  ): Promise<Workplace>;
+}
+
+/** Homes by what `--home` says, or begins with. A new home is a folder, and a line here. */
+const HOMES: Readonly<Record<string, () => Promise<HomeOpener>>> = {
+  'dir:': async () => directory,
+  // Loaded only when it is needed: most commands never see a cluster.
+  kube: async () => (await import('./kubernetes/open-home.ts')).kubernetes,
+};
+
+export const openerOf = (home: string): Promise<HomeOpener> => {
+  const found = Object.entries(HOMES).find(([form]) =>
+    form.endsWith(':') ? home.startsWith(form) && home.length > form.length : home === form,
+  );
+  if (found === undefined)
+    throw usageError(`--home ${home} is no home; write dir:PATH, such as dir:/etc/handover, or kube`);
+  return found[1]();
+};
+
 /** `--home`, and what `--home kube` needs besides. */
 export const homeOptions = (command: Command): Command =>
   kubeOptions(command.option('--home <home>', 'where the objects live: dir:PATH or kube', 'dir:.')).option(
@@ -20,51 +69,13 @@ export const homeOptions = (command: Command): Command =>
     'with --home kube: the namespace that handover operator runs in (default: handover-system; for certgen the Job’s own)',
   );
 
-/** A home for somebody who only looks. */
-export interface OpenHome {
-  readonly home: Home;
-  catalogue(): Promise<Catalogue>;
-  now(): Instant;
-  /** The cluster, where an operator keeps it. */
-  readonly view: View | undefined;
-  /** The cluster, where certgen keeps what is asked for and no operator does. */
-  readonly certgen?: CertgenHome | undefined;
-  close(): void;
-}
-
-async function openAnyHome(flags: HomeFlags, context: Context): Promise<OpenHome> {
-  const { resources } = askedResources(flags);
-  if (flags.home !== 'kube') {
-    if (resources !== undefined)
-      throw usageError('--preset and -f are for --home kube here; a directory has its own resources');
-    const home = openHome(homePath(flags.home), context);
-    return { home, catalogue: async () => home.load(), now: context.now, view: undefined, close: () => {} };
-  }
-  if (resources !== undefined) {
-    const { openCertgenHome } = await import('./kubernetes/certgen.ts');
-    const certgen = await openCertgenHome(flags, resources, false, context);
-    const { home, catalogue, close } = certgen;
-    return { home, catalogue, now: () => home.clock.now(), view: undefined, certgen, close };
-  }
-  // Read only when it is needed: most commands never see a cluster.
-  const { openCluster } = await import('./kubernetes/open-cluster.ts');
-  const { view, close } = await openCluster(flags);
-  return {
-    home: view.home,
-    catalogue: async () => (await view.resolved()).catalogue,
-    now: view.now,
-    view,
-    close,
-  };
-}
-
 /** Opens a home for the length of `use`: a cluster's watches would keep the process alive. */
 export async function withHome<T>(
   flags: HomeFlags,
   context: Context,
   use: (open: OpenHome) => Promise<T>,
 ): Promise<T> {
-  const open = await openAnyHome(flags, context);
+  const open = await (await openerOf(flags.home)).open(flags, context);
   try {
     return await use(open);
   } finally {

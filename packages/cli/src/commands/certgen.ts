@@ -4,12 +4,11 @@ import { type Duration, type HandoverError, instant } from '@handover/material';
 import { Option } from 'commander';
 import { askedOptions, askedResources } from '../asked-resources.ts';
 import type { Context, Define } from '../context.ts';
-import { certgenIn, type Workplace } from '../directory/certgen.ts';
 import { pause } from '../directory/pause.ts';
 import { LiveLine } from '../directory/waiting.ts';
 import { CliError } from '../error.ts';
 import { usageError } from '../error-line.ts';
-import { type HomeFlags, homeOptions } from '../open-home.ts';
+import { type HomeFlags, homeOptions, openerOf, type Workplace } from '../open-home.ts';
 
 interface Flags extends HomeFlags {
   readonly overwrite?: true;
@@ -18,8 +17,6 @@ interface Flags extends HomeFlags {
   readonly timeout: Duration;
   readonly json?: true;
 }
-
-const LOOK_EVERY_MS = { directory: 250, kube: 1_000 } as const;
 
 const durationArgument = (text: string): Duration => {
   const length = parseDuration(text);
@@ -60,7 +57,7 @@ Examples:
     )
     .action(async (flags: Flags) => {
       const { resources, randomSecrets } = askedResources(flags);
-      const workplace = await open(flags, resources, context);
+      const workplace = await (await openerOf(flags.home)).workplace(flags, resources, context);
       try {
         const first = await workplace.run({
           overwrite: flags.overwrite === true,
@@ -79,19 +76,6 @@ Examples:
         await workplace.close();
       }
     });
-};
-
-const open = async (
-  flags: Flags,
-  resources: ReturnType<typeof askedResources>['resources'],
-  context: Context,
-): Promise<Workplace> => {
-  if (flags.home !== 'kube') return certgenIn(flags.home, resources, context);
-  if (resources === undefined)
-    throw usageError('--home kube has no resources of its own here; add --preset envoy-gateway or -f FILE');
-  const { openCertgenHome } = await import('../kubernetes/certgen.ts');
-  const takesOver = flags.overwrite === true || flags.rotationId !== undefined;
-  return openCertgenHome(flags, resources, takesOver, context);
 };
 
 const inTotal = (results: readonly CertgenResult[]): number =>
@@ -117,7 +101,7 @@ const goOn = async (
       const endsAt = instant(context.now() + end - performance.now());
       line.show({ ...late, dueAt: late.wakeAt, endsAt }, context.now(), `${late.authority}: `);
       if (signal.aborted || performance.now() >= end) throw unfinished(late);
-      await pause(LOOK_EVERY_MS[flags.home === 'kube' ? 'kube' : 'directory'], signal);
+      await pause(workplace.lookEvery, signal);
       // The rotation that this run began or found: none is begun while waiting.
       const rotationId = results.find(({ rotation }) => rotation !== undefined)?.rotation;
       results = await workplace.run({ overwrite: false, rotationId });

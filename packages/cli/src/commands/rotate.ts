@@ -2,11 +2,11 @@ import { parseDuration } from '@handover/core';
 import { authorityIn } from '@handover/engine';
 import type { Duration } from '@handover/material';
 import { Option } from 'commander';
-import type { Context, Define } from '../context.ts';
-import { carryOut, type Progress } from '../directory/carry-out.ts';
-import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
+import type { Define } from '../context.ts';
+import type { Progress } from '../directory/carry-out.ts';
+import { authorityArgument } from '../directory/open-home.ts';
 import { usageError } from '../error-line.ts';
-import { type HomeFlags, homeOptions } from '../open-home.ts';
+import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 
 interface Flags extends HomeFlags {
   readonly id?: string;
@@ -57,10 +57,13 @@ Examples:
                 status.phase === 'Stable' &&
                 status.blockedBy.length === 0,
             };
-      const { status, record, by } =
-        flags.home === 'kube'
-          ? await onCluster(flags, context, authority, id, wait)
-          : await inDirectory(flags, context, authority, id, wait);
+      const { status, record, by } = await withHome(flags, context, async ({ home, look, carryOut }) => {
+        const { catalogue, authorities } = await look();
+        authorityIn(catalogue, authority);
+        const known = (await authorities.load(authority))?.state.ids.includes(id) === true;
+        if (!known) await home.requests.ask({ authority, rotate: id });
+        return carryOut(authority, wait);
+      });
       const begun = record?.state.ids.includes(id) === true;
       const done = begun && status.phase === 'Stable';
       if (flags.json === true) {
@@ -76,48 +79,4 @@ Examples:
           : `rotation ${id} of ${authority} is ${begun ? status.phase : 'asked for'}; ${by}\n`,
       );
     });
-};
-
-type Wait = Parameters<typeof carryOut>[3];
-type Carried = Progress & { readonly by: string };
-
-const inDirectory = async (
-  flags: Flags,
-  context: Context,
-  authority: string,
-  id: string,
-  wait: Wait,
-): Promise<Carried> => {
-  const home = openHome(homePath(flags.home), context);
-  authorityIn(home.load(), authority);
-  const known = (await home.authorities.load(authority))?.state.ids.includes(id) === true;
-  await home.files.makeDirectory(home.state, 0o700);
-  if (!known) await home.requests.ask({ authority, rotate: id }, context.now());
-  const { by, ...progress } = await carryOut(home, authority, context, wait);
-  const who =
-    by === undefined
-      ? 'run `handover run`, or this command again with its id'
-      : `process ${by} carries it out`;
-  return { ...progress, by: who };
-};
-
-const onCluster = async (
-  flags: Flags,
-  context: Context,
-  authority: string,
-  id: string,
-  wait: Wait,
-): Promise<Carried> => {
-  const [{ openCluster }, { watchOperator }] = await Promise.all([
-    import('../kubernetes/open-cluster.ts'),
-    import('../kubernetes/carry-out.ts'),
-  ]);
-  const { view, close } = await openCluster(flags);
-  try {
-    const known = (await view.home.authorities.load(authority))?.state.ids.includes(id) === true;
-    if (!known) await view.ask(authority, { rotate: id });
-    return { ...(await watchOperator(view, authority, context, wait)), by: 'the operator carries it out' };
-  } finally {
-    close();
-  }
 };

@@ -21,14 +21,14 @@ test('a rotation that begins while its authority is looked at is in the status a
     const lock = await home.lock();
     await passOnce(home, home.load(), () => {});
     await lock.release();
-    await home.requests.ask({ authority: ID, rotate: 'r1' }, home.clock.now());
+    await home.requests.ask({ authority: ID, rotate: 'r1' });
     const load = home.authorities.load.bind(home.authorities);
     let loads = 0;
     vi.spyOn(home.authorities, 'load').mockImplementation(async (id) => {
-      if (++loads === moment) await reconcile(other, other.load(), ID);
+      if (++loads === moment) await reconcile(other, ID);
       return load(id);
     });
-    const { status, record } = await standing(home, ID);
+    const { status, record } = await standing(home.fresh, ID);
     isOver = loads < moment;
     const begun = record?.state.ids.includes('r1') === true;
     expect({ moment, phase: status.phase }).toEqual({ moment, phase: begun ? 'Introducing' : 'Stable' });

@@ -4,7 +4,8 @@ import {
   type AuthorityStatus,
   type DirectoryHome,
   passOnce,
-  statusOf,
+  standingOf,
+  type TakeLook,
   work,
 } from '@handover/engine';
 import { instant } from '@handover/material';
@@ -18,6 +19,16 @@ export interface Progress {
   readonly record: AuthorityRecord | undefined;
 }
 
+export type Carried = Progress & {
+  /** What carries it out, or would, as the end of a sentence. */
+  readonly by: string;
+};
+
+export interface Wait {
+  readonly until: (progress: Progress) => boolean;
+  readonly ms: number;
+}
+
 const LOOK_EVERY_MS = 250;
 
 const waitingFor = ({ phase, blockedBy, wakeAt }: AuthorityStatus): Waiting => ({
@@ -26,12 +37,10 @@ const waitingFor = ({ phase, blockedBy, wakeAt }: AuthorityStatus): Waiting => (
   dueAt: wakeAt === null ? undefined : instant(Date.parse(wakeAt)),
 });
 
-/** Where things stand with one authority. */
-export const standing = async (home: DirectoryHome, id: AuthorityId): Promise<Progress> => {
-  const { status } = await statusOf(home, home.load(), id);
-  const [authority] = status.authorities;
-  if (authority === undefined) throw new TypeError(`no status of ${id}`);
-  return { status: authority, record: await home.authorities.load(id) };
+/** Where things stand with one authority: status and record are of one observation. */
+export const standing = async (take: TakeLook, id: AuthorityId): Promise<Progress> => {
+  const { status, observation } = await standingOf(take, id);
+  return { status, record: observation.record };
 };
 
 /**
@@ -42,15 +51,23 @@ export async function carryOut(
   home: DirectoryHome,
   id: AuthorityId,
   context: Context,
-  wait: { readonly until: (progress: Progress) => boolean; readonly ms: number } | undefined,
-): Promise<Progress & { readonly by: number | undefined }> {
+  wait: Wait | undefined,
+): Promise<Carried> {
   const holder = home.holder();
+  const by =
+    holder === undefined
+      ? 'run `handover run`, or this command again with its id'
+      : `process ${holder.pid} carries it out`;
+  const look: TakeLook = () => {
+    home.load();
+    return home.fresh();
+  };
   const lock = holder === undefined ? await home.lock() : undefined;
   const line = new LiveLine(context.stderr);
   try {
     if (lock !== undefined) await passOnce(home, home.load(), () => {});
-    let progress = await standing(home, id);
-    if (wait === undefined) return { ...progress, by: holder?.pid };
+    let progress = await standing(look, id);
+    if (wait === undefined) return { ...progress, by };
     const signal = context.untilStopped();
     const end = performance.now() + wait.ms;
     while (!wait.until(progress)) {
@@ -71,9 +88,9 @@ export async function carryOut(
         for (let passes = 0; passes < 64; passes++)
           if (!(await work(home, catalogue, `Authority ${id}`, () => {})).busy) break;
       }
-      progress = await standing(home, id);
+      progress = await standing(look, id);
     }
-    return { ...progress, by: holder?.pid };
+    return { ...progress, by };
   } finally {
     line.clear();
     await lock?.release();

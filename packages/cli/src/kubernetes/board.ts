@@ -1,5 +1,5 @@
 import type { Board, Rest } from '@handover/dashboard';
-import { restOfStatus, throughCache } from '@handover/engine';
+import { restOfStatus } from '@handover/engine';
 import type { Operator, OperatorEvent } from '@handover/operator';
 import { pause } from '../directory/pause.ts';
 import { CliError } from '../error.ts';
@@ -8,11 +8,10 @@ const NOTHING: Rest = { trustBundles: [], tlsProfiles: [], remarks: [] };
 
 /** What belongs to no authority, out of what the operator has in memory already. */
 export const restOf = async (operator: Operator, board: Board): Promise<Rest> => {
-  const { home, resolved } = operator;
-  if (home === undefined || resolved === undefined) return NOTHING;
-  const { catalogue } = await resolved;
-  board.keepOnly(new Set(catalogue.authorities.keys()));
-  return restOfStatus(throughCache(home, home.cached), catalogue);
+  if (operator.home === undefined) return NOTHING;
+  const look = await operator.home.cached();
+  board.keepOnly(new Set(look.catalogue.authorities.keys()));
+  return restOfStatus(look);
 };
 
 const ASIDE_EVERY_MS = 2_000;

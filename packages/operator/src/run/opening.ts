@@ -85,38 +85,42 @@ export function openHome({
       : cluster || plural === 'secrets' || plural === 'configmaps',
   );
   const home = new KubeHome({
-    kube,
-    swift,
-    kinds: kindsWith(trustBundleVersion ?? 'v1'),
-    namespace,
-    trustNamespace,
-    declarations,
-    wide: given === undefined ? wide : [],
-    namespaces,
-    clusterTrustBundles: trustBundleVersion !== undefined,
-    injectionOf: compat?.injectionOf,
-    clusterProfile: () => openShift.read(),
-    takeOver,
-    more: compat?.more,
-    annotationsOf: (id, record) => compat?.annotationsOf(id, record),
-    consumersFound,
-    workloadCache,
-    nudge: operator.nudge ?? true,
-    meters: operator.meters,
-    addresses: operator.addresses,
-    reloader: honoured.includes('reloader'),
-    signal,
-    writeSignal,
-    onChange: (plural, key, before, now) => listener.objectChanged(plural, key, before, now),
-    onState: (authority) => {
-      if (authority !== undefined) listener.stateChanged(authority);
+    connection: { kube, swift, signal, writeSignal },
+    scope: {
+      kinds: kindsWith(trustBundleVersion ?? 'v1'),
+      namespace,
+      trustNamespace,
+      namespaces,
+      wide: given === undefined ? wide : [],
     },
-    onTrouble: (what, error) => listener.trouble(what, error),
+    resources: {
+      declarations,
+      clusterTrustBundles: trustBundleVersion !== undefined,
+      injectionOf: compat?.injectionOf,
+      takeOver,
+      more: compat?.more,
+      annotationsOf: (id, record) => compat?.annotationsOf(id, record),
+      clusterProfile: () => openShift.read(),
+    },
+    consumers: {
+      found: consumersFound,
+      workloads: workloadCache,
+      nudge: operator.nudge,
+      addresses: operator.addresses,
+      reloader: honoured.includes('reloader'),
+    },
+    on: {
+      change: listener.objectChanged,
+      state: listener.stateChanged,
+      repair: listener.repaired,
+      issued: listener.issued,
+      trouble: listener.trouble,
+      nudgeFailed: (error) =>
+        operator.on({ kind: 'failed', what: 'nudging a pod', error, retryAt: undefined }),
+    },
     identity: operator.identity,
-    onIssued: (entry) => listener.issued(entry),
-    onRepair: (object, manager) => listener.repaired(object, manager),
-    onNudgeFailed: (error) =>
-      operator.on({ kind: 'failed', what: 'nudging a pod', error, retryAt: undefined }),
+    meters: operator.meters,
   });
+  home.start(signal);
   return { home, compat };
 }

@@ -1,14 +1,13 @@
 import type { TlsProfile, TrustBundle } from '@handover/core';
 import {
-  type Home,
   isAtRest,
   isConflict,
+  type Look,
   type Outcome,
   reconcile,
   reconcileProfile,
   reconcileStaticBundle,
   repair,
-  throughCache,
   toldOfPlatform,
   WorkQueue,
 } from '@handover/engine';
@@ -170,7 +169,7 @@ export class Term {
     const home = this.#home;
     const resolved = await home.resolved();
     const { catalogue } = resolved;
-    const cached = throughCache(home, home.cached);
+    const cached = await home.cached();
     const resync = after(home.clock.now(), this.#resync * (0.67 + Math.random() * 0.66));
     if (kind === 'TrustBundle') {
       const bundle = catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
@@ -183,7 +182,7 @@ export class Term {
       return profile === undefined ? NOTHING : this.#keepProfile(cached, id, profile, resync);
     }
     if (kind === PLATFORM)
-      return { again: await this.#platform.keep(cached, toldOfPlatform(catalogue), resync) };
+      return { again: await this.#platform.keep(home, cached, toldOfPlatform(catalogue), resync) };
     if (catalogue.authorities.has(id)) return this.#keepAuthority(resolved, id, resync);
     // A pass that was under way while it went has told of it once more.
     this.reports.forget(id);
@@ -194,7 +193,7 @@ export class Term {
     const home = this.#home;
     const work = workKey('Authority', id);
     this.#lookForOneself();
-    const outcome = await reconcile(home.forPass(), resolved.catalogue, id).catch((error: unknown) => {
+    const outcome = await reconcile(home, id).catch((error: unknown) => {
       this.reports.refused(resolved, id, error);
       throw error;
     });
@@ -225,7 +224,7 @@ export class Term {
   }
 
   async #keepBundle(
-    cached: Home,
+    cached: Look,
     resolved: ResolvedResources,
     bundle: TrustBundle,
     again: Instant,
@@ -237,15 +236,15 @@ export class Term {
       return { again };
     }
     try {
-      await reconcileStaticBundle(cached, resolved.catalogue, bundle);
+      await reconcileStaticBundle(this.#home, cached, bundle);
     } finally {
       await this.reports.bundles(resolved);
     }
     return { again };
   }
 
-  async #keepProfile(cached: Home, id: string, profile: TlsProfile, resync: Instant): Promise<Passed> {
-    const outcome = await reconcileProfile(cached, profile);
+  async #keepProfile(cached: Look, id: string, profile: TlsProfile, resync: Instant): Promise<Passed> {
+    const outcome = await reconcileProfile(this.#home, cached, profile);
     const { actions, waiting, wakeAt } = outcome.plan;
     const acted = actions.length > 0;
     this.#moves(workKey('TLSProfile', id), acted || waiting.length > 0);
