@@ -4,8 +4,7 @@ import type { Command } from 'commander';
 import type { AskedFlags } from './asked-resources.ts';
 import type { Context } from './context.ts';
 import type { Carried, Wait } from './directory/carry-out.ts';
-import { directory } from './directory/open-home.ts';
-import { usageError } from './error-line.ts';
+import { directory, noSuchHome } from './directory/open-home.ts';
 import { type KubeFlags, kubeOptions } from './kubernetes/flags.ts';
 
 export interface HomeFlags extends KubeFlags, AskedFlags {
@@ -57,8 +56,7 @@ export const openerOf = (home: string): Promise<HomeOpener> => {
   const found = Object.entries(HOMES).find(([form]) =>
     form.endsWith(':') ? home.startsWith(form) && home.length > form.length : home === form,
   );
-  if (found === undefined)
-    throw usageError(`--home ${home} is no home; write dir:PATH, such as dir:/etc/handover, or kube`);
+  if (found === undefined) throw noSuchHome(home);
   return found[1]();
 };
 

@@ -138,7 +138,6 @@ export {
   dryRun,
   type Material,
   materialIn,
-  materialOf,
   type TrustMatrix,
   type Verdicts,
   verifyAuthority,

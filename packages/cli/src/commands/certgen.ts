@@ -1,14 +1,12 @@
-import { parseDuration } from '@handover/core';
 import type { CertgenResult } from '@handover/engine';
 import { type Duration, type HandoverError, instant } from '@handover/material';
-import { Option } from 'commander';
 import { askedOptions, askedResources } from '../asked-resources.ts';
 import type { Context, Define } from '../context.ts';
 import { pause } from '../directory/pause.ts';
 import { LiveLine } from '../directory/waiting.ts';
 import { CliError } from '../error.ts';
-import { usageError } from '../error-line.ts';
 import { type HomeFlags, homeOptions, openerOf, type Workplace } from '../open-home.ts';
+import { timeoutOption } from '../timeout-option.ts';
 
 interface Flags extends HomeFlags {
   readonly overwrite?: true;
@@ -18,13 +16,6 @@ interface Flags extends HomeFlags {
   readonly json?: true;
 }
 
-const durationArgument = (text: string): Duration => {
-  const length = parseDuration(text);
-  if (length === undefined)
-    throw usageError(`--timeout ${text} is not a duration; write it like 90s, 10m or 2h`);
-  return length;
-};
-
 export const define: Define = (command, context) => {
   askedOptions(homeOptions(command))
     .option('--overwrite', 'replace what is there: a rotation')
@@ -33,11 +24,7 @@ export const define: Define = (command, context) => {
       'name of the rotation: a run that is repeated goes on with it; means --overwrite',
     )
     .option('--wait', 'stay until the rotation is complete')
-    .addOption(
-      new Option('--timeout <duration>', 'how long to stay')
-        .argParser(durationArgument)
-        .default(600_000 as Duration, '10m'),
-    )
+    .addOption(timeoutOption())
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',

@@ -1,12 +1,10 @@
-import { parseDuration } from '@handover/core';
 import { authorityIn } from '@handover/engine';
 import type { Duration } from '@handover/material';
-import { Option } from 'commander';
 import type { Define } from '../context.ts';
 import type { Progress } from '../directory/carry-out.ts';
 import { authorityArgument } from '../directory/open-home.ts';
-import { usageError } from '../error-line.ts';
 import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
+import { timeoutOption } from '../timeout-option.ts';
 
 interface Flags extends HomeFlags {
   readonly id?: string;
@@ -15,23 +13,12 @@ interface Flags extends HomeFlags {
   readonly json?: true;
 }
 
-const durationArgument = (text: string): Duration => {
-  const length = parseDuration(text);
-  if (length === undefined)
-    throw usageError(`--timeout ${text} is not a duration; write it like 90s, 10m or 2h`);
-  return length;
-};
-
 export const define: Define = (command, context) => {
   homeOptions(command)
     .argument('<auth>', 'the authority: namespace/name')
     .option('--id <id>', 'name of this rotation: asking again with it never rotates twice')
     .option('--wait', 'stay until it is complete')
-    .addOption(
-      new Option('--timeout <duration>', 'how long to stay')
-        .argParser(durationArgument)
-        .default(600_000 as Duration, '10m'),
-    )
+    .addOption(timeoutOption())
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',

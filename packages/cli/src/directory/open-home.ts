@@ -6,10 +6,13 @@ import type { HomeOpener } from '../open-home.ts';
 import { carryOut } from './carry-out.ts';
 import { certgenIn } from './certgen.ts';
 
+export const noSuchHome = (home: string): Error =>
+  usageError(`--home ${home} is no home; write dir:PATH, such as dir:/etc/handover, or kube`);
+
 /** The directory that `--home dir:PATH` names. */
 export const homePath = (home: string): string => {
   if (home.startsWith('dir:') && home.length > 4) return home.slice(4);
-  throw usageError(`--home ${home} is no home; write dir:PATH, such as dir:/etc/handover, or kube`);
+  throw noSuchHome(home);
 };
 
 export const openHome = (path: string, context: Context, meters?: Meters): DirectoryHome =>

@@ -3,8 +3,7 @@ import { act } from '../act/act.ts';
 import type { Home, ObjectId, StoredObject } from '../look/home.ts';
 import type { Look } from '../look/look.ts';
 import { believed } from '../look/seal.ts';
-import { seenAs } from '../look/stored-object.ts';
-import { inPlannersOrder, isAnothers, type Observation } from '../observe/observe.ts';
+import { type Observation, objectSeen } from '../observe/observe.ts';
 
 /** `last` with a few of its objects looked at again; undefined: more has changed than these. */
 async function lookAgain(
@@ -26,14 +25,11 @@ async function lookAgain(
     read.set(id, found);
   }
   const { declared } = last;
+  const certificates = [...record.certificates.values()];
   const own = { id: responsibilities.id, record };
   for (const [id, found] of await believed(read, { authorities: look.authorities, declared, own })) {
-    const extras = responsibilities.bundles.get(id);
-    if (extras === undefined || !again.has(id)) return undefined;
-    const known = [...record.certificates.values()];
-    const object = seenAs(id, found, responsibilities.id, known, now, extras.missing ?? found.obstacle);
-    const ordered = inPlannersOrder(object, extras.certificates);
-    again.set(id, isAnothers(id, responsibilities) ? { ...ordered, elsewhere: true } : ordered);
+    if (!responsibilities.bundles.has(id) || !again.has(id)) return undefined;
+    again.set(id, objectSeen(id, found, responsibilities, certificates, now));
     stored.set(id, found);
   }
   return { ...last, stored, now, seen: { ...seen, objects: [...again.values()] } };

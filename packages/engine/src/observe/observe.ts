@@ -49,7 +49,7 @@ const sinceTold = (seen: ObjectSeen, told: Told | undefined, now: Instant): Obje
 };
 
 /** Own CAs first, as the planner names them; in the file those of authorities listed earlier come before. */
-export const inPlannersOrder = (seen: ObjectSeen, extras: readonly Certificate[]): ObjectSeen => {
+const inPlannersOrder = (seen: ObjectSeen, extras: readonly Certificate[]): ObjectSeen => {
   if (extras.length === 0) return seen;
   const foreign = new Set(extras.map(({ fingerprint }) => fingerprint));
   const own = seen.anchors.filter(({ fingerprint }) => !foreign.has(fingerprint));
@@ -73,8 +73,23 @@ const keeperOf = (object: ObjectId, blocks: boolean): ConsumerSeen => ({
 });
 
 /** Outside its namespace, and in the hands of those there: a bundle that lacks a source is the administrators' to mend. */
-export const isAnothers = (object: ObjectId, responsibilities: Responsibilities): boolean =>
-  liesElsewhere(object, responsibilities) && responsibilities.bundles.get(object)?.missing === undefined;
+const marked = (seen: ObjectSeen, responsibilities: Responsibilities): ObjectSeen =>
+  liesElsewhere(seen.id, responsibilities) && responsibilities.bundles.get(seen.id)?.missing === undefined
+    ? { ...seen, elsewhere: true }
+    : seen;
+
+/** One stored object as the planner sees it. */
+export const objectSeen = (
+  object: ObjectId,
+  found: StoredObject,
+  responsibilities: Responsibilities,
+  known: readonly Certificate[],
+  now: Instant,
+): ObjectSeen => {
+  const { missing, certificates = [] } = responsibilities.bundles.get(object) ?? {};
+  const seen = seenAs(object, found, responsibilities.id, known, now, missing ?? found.obstacle);
+  return marked(inPlannersOrder(seen, certificates), responsibilities);
+};
 
 const CONCURRENT_READS = 32;
 
@@ -156,27 +171,16 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   const certificates = [...(record?.certificates.values() ?? [])];
   const objects: ObjectSeen[] = [];
   for (const [object, found] of stored) {
-    const extras = responsibilities.bundles.get(object);
-    const seen = seenAs(object, found, id, certificates, now, extras?.missing ?? found.obstacle);
-    const hooked = responsibilities.leaves.get(object)?.spec.reload !== undefined && look.told !== undefined;
-    const told = hooked ? await look.told?.(object) : undefined;
-    const known = inPlannersOrder(hooked ? sinceTold(seen, told, now) : seen, extras?.certificates ?? []);
-    objects.push(isAnothers(object, responsibilities) ? { ...known, elsewhere: true } : known);
+    const seen = objectSeen(object, found, responsibilities, certificates, now);
+    const isTold = look.told !== undefined && responsibilities.leaves.get(object)?.spec.reload !== undefined;
+    objects.push(isTold ? sinceTold(seen, await look.told(object), now) : seen);
   }
   for (const object of asked) {
     const obstacle = stored.has(object) ? undefined : look.objects.whyAbsent?.(object);
     // There is nothing to write on, and the others must not wait for it without a word.
-    if (obstacle !== undefined)
-      objects.push({
-        id: object,
-        version: '',
-        revision: undefined,
-        anchors: [],
-        changedAt: now,
-        leaf: undefined,
-        obstacle,
-        ...(isAnothers(object, responsibilities) ? { elsewhere: true } : {}),
-      });
+    if (obstacle === undefined) continue;
+    const absent = { version: '', revision: undefined, anchors: [], changedAt: now, leaf: undefined };
+    objects.push(marked({ id: object, ...absent, obstacle }, responsibilities));
   }
   const later = clock.now();
   if (datesOf(record, objects).some((date) => date > now && date <= later)) meanwhile();

@@ -1,7 +1,7 @@
 import { type Certificate, type Instant, verifyChain } from '@handover/material';
 import { reconcile } from '../controller/reconcile.ts';
 import type { AuthorityId, Home, ObjectId } from '../look/home.ts';
-import { type Look, type Requests, type TakeLook, takeLook } from '../look/look.ts';
+import { type Look, type Requests, takeLook } from '../look/look.ts';
 import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
 import { type Observation, observeAnew } from '../observe/observe.ts';
 import { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
@@ -49,10 +49,6 @@ export const dryRun = (home: Home, look: Look, asked: Partial<Requests> = {}): H
     ledger: undefined,
   };
 };
-
-/** What the objects of an authority hold now, as far as it can be read. */
-export const materialOf = async (take: TakeLook, id: AuthorityId): Promise<Material> =>
-  materialIn(await observeAnew(take, id));
 
 /** What the objects of one look hold, as far as it can be read. */
 export const materialIn = ({
@@ -113,7 +109,8 @@ export async function verifyAuthority(
   was?: Material,
 ): Promise<TrustMatrix> {
   const trial = dryRun(home, look, asked);
-  const before = was ?? (await materialOf(trial.fresh, id));
+  const material = async (): Promise<Material> => materialIn(await observeAnew(trial.fresh, id));
+  const before = was ?? (await material());
   const step: string[] = [];
   for (let passes = 0; passes < 64; passes++) {
     const { plan: made } = await reconcile(trial, id);
@@ -121,6 +118,6 @@ export async function verifyAuthority(
     for (const action of made.actions)
       if (!action.kind.startsWith('write-')) step.push(`${action.kind}: ${action.why}`);
   }
-  const after = await materialOf(trial.fresh, id);
+  const after = await material();
   return { authority: id, step, ...trustBetween(before, after, look.clock.now()) };
 }
