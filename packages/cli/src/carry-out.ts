@@ -1,12 +1,9 @@
-import { parseDuration } from '@handover/core';
 import { type AuthorityId, type Standing, standingOf } from '@handover/engine';
-import { type Duration, duration, type Instant, instant } from '@handover/material';
+import { type Duration, type Instant, instant } from '@handover/material';
 import { pause } from '@handover/runtime/pause';
-import { Option } from 'commander';
 import type { Context } from './context.ts';
 import { LiveLine, phaseText, type Waiting } from './directory/waiting.ts';
 import { CliError } from './error.ts';
-import { usageError } from './error-line.ts';
 import type { OpenHome } from './open-home.ts';
 
 /** What carries requests out: this process under the directory's lock, or another process. */
@@ -20,17 +17,6 @@ export interface Worker {
   readonly work: ((authority: AuthorityId) => Promise<{ readonly restartsDue: boolean }>) | undefined;
   close(): Promise<void>;
 }
-
-/** `--timeout`, for commands with `--wait`. */
-export const timeoutOption = (): Option =>
-  new Option('--timeout <duration>', 'how long to wait')
-    .argParser((text: string): Duration => {
-      const length = parseDuration(text);
-      if (length === undefined)
-        throw usageError(`--timeout: "${text}" is not a duration; write it like 90s, 10m or 2h`);
-      return length;
-    })
-    .default(duration(600_000), '10m');
 
 export interface WaitOptions<T> {
   readonly context: Context;
@@ -88,7 +74,8 @@ export async function carryOut(
   try {
     const look = async () => {
       const { restartsDue = false } = (await work?.(authority)) ?? {};
-      return { ...(await standingOf(open.home, await open.catalogue(), authority)), restartsDue };
+      open.reload();
+      return { ...(await standingOf(open.look, authority)), restartsDue };
     };
     const first = await look();
     if (wait === undefined) return { ...first, by };
@@ -98,7 +85,7 @@ export async function carryOut(
       return wait.until(standing) && !restartsDue ? undefined : { authority, phase, blockedBy, dueAt };
     };
     const { timeout } = wait;
-    const options = { context, look, waiting, lookEvery, timeout, now: open.now, advice };
+    const options = { context, look, waiting, lookEvery, timeout, now: () => open.home.clock.now(), advice };
     return { ...(await waitUntilDone(first, options)), by };
   } finally {
     await close();

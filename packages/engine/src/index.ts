@@ -30,12 +30,11 @@ export { type ControllerEvent, eventsOf, type Listener } from './controller/even
 export { type Key, keysOf, PLATFORM, RESOURCES, type ResourceKey, textOf } from './controller/key.ts';
 export { converge, isConflict, type Outcome, type Planner, reconcile } from './controller/reconcile.ts';
 export { repair } from './controller/repair.ts';
-export { isAtRest, throughCache } from './controller/through-cache.ts';
+export { isAtRest } from './controller/stands.ts';
 export { processHere } from './directory/asker.ts';
 export { type ClockReport, clockReport, confirmClock } from './directory/confirm-clock.ts';
 export { diskFiles, type FileFacts, type Files, type Ownership } from './directory/files.ts';
 export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';
-export { ROTATION_ID } from './directory/requests.ts';
 export { readResources, readYaml } from './directory/resources.ts';
 export { passOnce, runDirectory } from './directory/run.ts';
 export { SteadyClock } from './directory/steady-clock.ts';
@@ -70,31 +69,39 @@ export { consentIn } from './look/consent.ts';
 export { FirstSight } from './look/first-seen.ts';
 export type {
   AuthorityId,
-  AuthorityReader,
   AuthorityRecord,
-  AuthorityStore,
-  CachedView,
-  Clock,
-  ClusterProfile,
-  ConsumerFound,
+  AuthorityWriter,
   Contents,
   Credential,
-  EvidenceSource,
   Home,
-  HomeFacts,
   Issuer,
   ObjectId,
-  ObjectReader,
   ObjectRecord,
   ObjectWriter,
-  ProfilePlatform,
+  ProfileWriter,
   ReloadHooks,
-  RequestSource,
-  ResourceReader,
+  Request,
+  RequestWriter,
   Rollouts,
   StoredObject,
-  Told,
 } from './look/home.ts';
+export {
+  type AuthorityReader,
+  type Clock,
+  type ClusterProfile,
+  type ConsumerFound,
+  type EvidenceSource,
+  type HomeFacts,
+  type Look,
+  type ObjectReader,
+  type ProfileReader,
+  type Readers,
+  type RequestReader,
+  type Requests,
+  type TakeLook,
+  type Told,
+  takeLook,
+} from './look/look.ts';
 export {
   type Answered,
   type Meters,
@@ -112,10 +119,11 @@ export {
   type Responsibilities,
   specOf,
 } from './look/responsibilities.ts';
+export { checkRotationId } from './look/rotation-id.ts';
 export { claimOf, type Seal, SealKey, sealed, sealIn } from './look/seal.ts';
 export { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './look/stored-object.ts';
 export { WatchedClock } from './look/watched-clock.ts';
-export { inParallel, type Observation, observe } from './observe/observe.ts';
+export { inParallel, type Observation, observe, observeAnew } from './observe/observe.ts';
 export type { Validity, Vitals } from './observe/vitals.ts';
 export { MemoryAuthorities, MemoryObjects } from './report/memory-home.ts';
 export { notReadyIn } from './report/readiness.ts';
@@ -139,7 +147,6 @@ export {
   dryRun,
   type Material,
   materialIn,
-  materialOf,
   type TrustMatrix,
   type Verdicts,
   verifyAuthority,

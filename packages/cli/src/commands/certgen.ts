@@ -1,13 +1,12 @@
 import { waitingText } from '@handover/core';
 import type { CertgenResult } from '@handover/engine';
-import { type Duration, duration } from '@handover/material';
+import type { Duration } from '@handover/material';
 import { amount } from '../amount.ts';
 import { askedOptions, askedResources } from '../asked-resources.ts';
-import { timeoutOption, waitUntilDone } from '../carry-out.ts';
+import { waitUntilDone } from '../carry-out.ts';
 import type { Context, Define } from '../context.ts';
-import { certgenIn, type Workplace } from '../directory/certgen.ts';
-import { usageError } from '../error-line.ts';
-import { type HomeFlags, homeOptions } from '../open-home.ts';
+import { type HomeFlags, homeOptions, openerOf, type Workplace } from '../open-home.ts';
+import { timeoutOption } from '../timeout-option.ts';
 
 interface Flags extends HomeFlags {
   readonly overwrite?: true;
@@ -16,8 +15,6 @@ interface Flags extends HomeFlags {
   readonly timeout: Duration;
   readonly json?: true;
 }
-
-const LOOK_EVERY = { directory: duration(250), kube: duration(1_000) };
 
 export const define: Define = (command, context) => {
   askedOptions(homeOptions(command))
@@ -44,7 +41,7 @@ Examples:
     )
     .action(async (flags: Flags) => {
       const { resources, randomSecrets } = askedResources(flags);
-      const workplace = await open(flags, resources, context);
+      const workplace = await (await openerOf(flags.home)).workplace(flags, resources, context);
       try {
         const first = await workplace.run({
           overwrite: flags.overwrite === true,
@@ -63,19 +60,6 @@ Examples:
         await workplace.close();
       }
     });
-};
-
-const open = async (
-  flags: Flags,
-  resources: ReturnType<typeof askedResources>['resources'],
-  context: Context,
-): Promise<Workplace> => {
-  if (flags.home !== 'kube') return certgenIn(flags.home, resources, context);
-  if (resources === undefined)
-    throw usageError('--home kube needs resources here; add --preset envoy-gateway or -f FILE');
-  const { openCertgenHome } = await import('../kubernetes/certgen.ts');
-  const takesOver = flags.overwrite === true || flags.rotationId !== undefined;
-  return openCertgenHome(flags, resources, takesOver, context);
 };
 
 const inTotal = (results: readonly CertgenResult[]): number =>
@@ -105,7 +89,7 @@ const goOn = async (
       const late = looked.find(isLate);
       return late === undefined ? undefined : { ...late, dueAt: late.wakeAt, about: `${late.authority}: ` };
     },
-    lookEvery: LOOK_EVERY[flags.home === 'kube' ? 'kube' : 'directory'],
+    lookEvery: workplace.lookEvery,
     timeout: flags.timeout,
     now: context.now,
     advice: 'run again with the same id',

@@ -1,9 +1,10 @@
 import { authorityIn, type Standing } from '@handover/engine';
 import type { Duration } from '@handover/material';
-import { carryOut, timeoutOption } from '../carry-out.ts';
+import { carryOut } from '../carry-out.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
 import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
+import { timeoutOption } from '../timeout-option.ts';
 
 interface Flags extends HomeFlags {
   readonly id?: string;
@@ -39,9 +40,10 @@ Examples:
         status.blockedBy.length === 0;
       const wait = flags.wait === undefined ? undefined : { until, timeout: flags.timeout };
       const { status, observation, by } = await withHome(flags, context, async (open) => {
-        authorityIn(await open.catalogue(), authority);
-        const known = (await open.home.authorities.load(authority))?.state.ids.includes(id) === true;
-        if (!known) await open.ask(authority, { rotate: id });
+        const { catalogue, authorities } = await open.look();
+        authorityIn(catalogue, authority);
+        const known = (await authorities.load(authority))?.state.ids.includes(id) === true;
+        if (!known) await open.home.requests.ask({ authority, rotate: id });
         return carryOut(open, authority, context, wait);
       });
       const begun = observation.record?.state.ids.includes(id) === true;

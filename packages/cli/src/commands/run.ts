@@ -41,7 +41,7 @@ const openDashboard = async (
   const board = new Board({
     title: home.path,
     now: context.now,
-    rest: () => restOfStatus(home, home.load()),
+    rest: async () => restOfStatus(await home.fresh()),
   });
   return { board, dashboard: await serveDashboard({ board, host, port }) };
 };

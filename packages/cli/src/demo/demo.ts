@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import type { Plan } from '@handover/core';
 import { Board, serveDashboard } from '@handover/dashboard';
 import { type ControllerEvent, DirectoryHome, passOnce, restOfStatus, runDirectory } from '@handover/engine';
-import { instant } from '@handover/material';
 import { pause } from '@handover/runtime/pause';
 import { tellBoard } from '../tell-board.ts';
 import { serveControl } from './control.ts';
@@ -119,7 +118,7 @@ async function show(
   const board = new Board({
     title: 'a demonstration on this machine',
     now: Date.now,
-    rest: () => restOfStatus(home, home.load()),
+    rest: async () => restOfStatus(await home.fresh()),
   });
   const page = await serveDashboard({ board, port: options.port, option: '--port' });
   closers.push(() => page.close());
@@ -217,7 +216,7 @@ const rotate = async (
     heard.add(listener);
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
-  await home.requests.ask({ authority: AUTHORITY, rotate: `demo-${rotation}` }, instant(Date.now()));
+  await home.requests.ask({ authority: AUTHORITY, rotate: `demo-${rotation}` });
   await ended;
   if (signal.aborted) return undefined;
   const state = (await home.authorities.load(AUTHORITY))?.state;

@@ -1,5 +1,5 @@
 import type { Board, Rest } from '@handover/dashboard';
-import { restOfStatus, throughCache } from '@handover/engine';
+import { restOfStatus } from '@handover/engine';
 import type { Operator } from '@handover/operator';
 import { pause } from '@handover/runtime/pause';
 
@@ -7,11 +7,10 @@ const NOTHING: Rest = { trustBundles: [], tlsProfiles: [], remarks: [] };
 
 /** The status of everything that belongs to no authority, from the operator's memory. */
 export const restOf = async (operator: Operator, board: Board): Promise<Rest> => {
-  const { home, resolved } = operator;
-  if (home === undefined || resolved === undefined) return NOTHING;
-  const { catalogue } = await resolved;
-  board.keepOnly(new Set(catalogue.authorities.keys()));
-  return restOfStatus(throughCache(home, home.cached), catalogue);
+  if (operator.home === undefined) return NOTHING;
+  const look = await operator.home.cached();
+  board.keepOnly(new Set(look.catalogue.authorities.keys()));
+  return restOfStatus(look);
 };
 
 const ASIDE_EVERY_MS = 2_000;

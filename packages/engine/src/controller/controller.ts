@@ -1,5 +1,5 @@
 import { after, type HandoverError, type Instant } from '@handover/material';
-import type { Clock } from '../look/home.ts';
+import type { Clock } from '../look/look.ts';
 import type { Meters } from '../look/meters.ts';
 import type { Places } from '../scheduling/turns.ts';
 import { WorkQueue } from '../scheduling/work-queue.ts';

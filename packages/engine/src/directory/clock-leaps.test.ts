@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { withRole } from '@handover/core';
 import { day, hour, instant, minute, parseCertificates, verifyChain } from '@handover/material';
 import { afterAll, describe, expect, test } from 'vitest';
-import { Directories, visible } from '../../test/directories.ts';
+import { Directories, loaded, visible } from '../../test/directories.ts';
 import {
   type ControllerEvent,
   clockReport,
@@ -76,7 +76,7 @@ class Machine {
 
   async status() {
     const home = this.home();
-    const [authority] = (await statusOf(home, home.load())).status.authorities;
+    const [authority] = (await statusOf(loaded(home).fresh)).authorities;
     if (authority === undefined) throw new TypeError('no authority');
     return authority;
   }
@@ -142,7 +142,7 @@ describe('a clock that leaps ahead for one pass and is then right', () => {
 
   test('in the middle of a rotation: the old CA is neither retired nor dropped from a bundle', async () => {
     const machine = await begun();
-    await machine.home().requests.ask({ authority: ID, rotate: 'r' }, machine.now);
+    await machine.home().requests.ask({ authority: ID, rotate: 'r' });
     await machine.run();
     machine.ahead = 5 * YEAR;
     await machine.run();

@@ -31,32 +31,33 @@ const GONE: Passed = { again: undefined };
 /** One pass over each kind of resource. */
 const reconcilersOf = (
   home: DirectoryHome,
-  catalogue: () => Catalogue,
   on: Listener,
 ): Required<Pick<Reconcilers, ResourceKey['kind']>> => {
   const backstop = (): Instant => after(home.clock.now(), BACKSTOP_MS);
   return {
     TLSProfile: async ({ id }) => {
       home.checkLock();
-      const profile = catalogue().tlsProfiles.find((candidate) => idOf(candidate) === id);
+      const look = await home.fresh();
+      const profile = look.catalogue.tlsProfiles.find((candidate) => idOf(candidate) === id);
       if (profile === undefined) return GONE;
-      await keepProfile(home, profile);
+      await keepProfile(home, look, profile);
       return { again: backstop() };
     },
     TrustBundle: async ({ id }) => {
       home.checkLock();
-      const bundle = catalogue().trustBundles.find(({ metadata }) => metadata.name === id);
+      const look = await home.fresh();
+      const bundle = look.catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
       if (bundle === undefined) return GONE;
-      await reconcileStaticBundle(home, catalogue(), bundle);
+      await reconcileStaticBundle(home, look, bundle);
       return { again: backstop() };
     },
     Authority: async ({ id }) => {
       home.checkLock();
-      if (!catalogue().authorities.has(id)) return GONE;
+      if (!(await home.fresh()).catalogue.authorities.has(id)) return GONE;
       await home.checkClock([id]);
       if (home.clock instanceof SteadyClock) await home.clock.save();
       const latest = backstop();
-      const outcome = await reconcile(home, catalogue(), id);
+      const outcome = await reconcile(home, id);
       const { plan, observation } = outcome;
       for (const object of driftedIn(observation, plan)) on({ kind: 'repaired', object, manager: undefined });
       for (const event of eventsOf(outcome)) on(event);
@@ -89,7 +90,7 @@ export async function passOnce(
   keys: readonly ResourceKey[] = keysOf(catalogue),
 ): Promise<void> {
   let failure: unknown;
-  const reconcilers = reconcilersOf(home, () => catalogue, on);
+  const reconcilers = reconcilersOf(home, on);
   await rememberResources(home.files, home.path);
   for (const key of keys) {
     const pass = reconcilers[key.kind] as (key: ResourceKey) => Promise<Passed>;
@@ -114,9 +115,8 @@ export async function passOnce(
 
 /** Runs the directory until `signal`, and ends after the write under way. The caller holds the lock. */
 export async function runDirectory(home: DirectoryHome, on: Listener, signal: AbortSignal): Promise<void> {
-  let catalogue: Catalogue;
   const load = async (): Promise<Passed> => {
-    catalogue = home.load();
+    const catalogue = home.load();
     await rememberResources(home.files, home.path);
     home.objects.tryAgain();
     on({ kind: 'loaded', catalogue });
@@ -131,7 +131,7 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
       if (event.kind === 'failed' && isLockLost(event.error)) throw event.error;
       on(event);
     },
-    reconcilers: { ...reconcilersOf(home, () => catalogue, on), Resources: load },
+    reconcilers: { ...reconcilersOf(home, on), Resources: load },
   });
   await load();
   await home.files.makeDirectory(`${home.state}/requests`, 0o700);

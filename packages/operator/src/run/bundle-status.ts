@@ -19,7 +19,7 @@ export const statusOfBundle = async (
   let ready = 0;
   let sample: string | undefined;
   for (const id of targetsOf(bundle, catalogue)) {
-    const stored = await home.cached.objects.read(id);
+    const stored = await home.cachedObjects.read(id);
     if (stored?.obstacle !== undefined) {
       failing.push({ target: id, why: stored.obstacle });
       if (stored.obstacle.startsWith('Contended')) contended.push(`${id}: ${stored.obstacle}`);

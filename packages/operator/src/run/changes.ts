@@ -63,23 +63,22 @@ export class Changes {
     now: Held | undefined,
   ): void => {
     this.#options.onSeen?.();
-    const [ownWrites, index] = [this.#home?.ownWrites, this.#index];
+    const ownWrites = this.#home?.ownWrites;
     ownWrites?.moved(plural, key);
     ownWrites?.unlessOurs(plural, key, now?.version, () => {
       const { term } = this;
       const keys = this.#index?.of(plural, key) ?? [];
       term?.controller.add(keys.map((each) => term.drifts.note(each, plural, key)));
     });
-    const gate = index?.gate(plural, key);
+    const gate = this.#index?.gate(plural, key);
     const asksOtherwise = FIELD_PLURALS.includes(plural)
       ? decisive(before) !== decisive(now)
       : gate !== undefined && gateOf(before, gate) !== gateOf(now, gate);
     if (asksOtherwise) this.resourcesChanged();
   };
 
-  readonly stateChanged = (authority: string | undefined): void => {
-    if (authority !== undefined) this.term?.controller.add(this.#index?.ofState(authority) ?? []);
-  };
+  readonly stateChanged = (authority: string): void =>
+    this.term?.controller.add(this.#index?.ofState(authority) ?? []);
 
   /** A pod that comes, goes, or becomes ready may be what a step waits for. */
   readonly podChanged = (before: Pod | undefined, now: Pod | undefined): void => {

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { type Plan, plan } from '@handover/core';
-import { type ControllerEvent, type Observation, observe, textOf, throughCache } from '@handover/engine';
+import { type ControllerEvent, type Observation, observeAnew, textOf } from '@handover/engine';
 import { type LeaderLease, lead } from '@handover/kube';
 import { pause } from '@handover/runtime/pause';
 import type { Compatibility } from '../compat/compatibility.ts';
@@ -81,10 +81,10 @@ export class Operator {
     const { catalogue } = await home.resolved();
     const { kube, namespace } = this.#options;
     const evidence = seenEvidence(kube, namespace, this.#signal);
-    const aside = { ...throughCache(home, home.cached), evidence };
+    const look = async () => ({ ...(await home.cached()), evidence });
     const looks = [];
     for (const authority of catalogue.authorities.keys()) {
-      const observation = await observe(aside, catalogue, authority);
+      const observation = await observeAnew(look, authority);
       looks.push({
         authority,
         observation,

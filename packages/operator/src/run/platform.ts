@@ -1,4 +1,4 @@
-import { type Home, keepPlatformFacts, type PlatformFacts } from '@handover/engine';
+import { type Home, keepPlatformFacts, type Look, type PlatformFacts } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { after, HandoverError, type Instant, isMap } from '@handover/material';
 import { OperatorError } from '../error.ts';
@@ -64,13 +64,13 @@ export class PlatformKeeper {
   }
 
   /** Keeps the facts in these namespaces. Returns when to look again. */
-  async keep(home: Home, namespaces: readonly string[], resync: Instant): Promise<Instant> {
+  async keep(home: Home, look: Look, namespaces: readonly string[], resync: Instant): Promise<Instant> {
     const facts = await this.#facts();
     if (facts === undefined) return after(home.clock.now(), ASK_AGAIN_MS);
     let lost: unknown;
     for (const namespace of namespaces) {
       try {
-        await keepPlatformFacts(home, namespace, facts);
+        await keepPlatformFacts(home, look, namespace, facts);
       } catch (error) {
         if (error instanceof HandoverError && error.code === 'CONFLICT') lost = error;
         else this.#onError(`writing platform facts in namespace ${namespace}`, error);

@@ -2,10 +2,10 @@ import type { TrustBundle } from '@handover/core';
 import {
   Controller,
   eventsOf,
-  type Home,
   idOf,
   isAtRest,
   type Listener,
+  type Look,
   type Outcome,
   type Passed,
   RESOURCES,
@@ -15,7 +15,6 @@ import {
   reconcileStaticBundle,
   repair,
   textOf,
-  throughCache,
   toldOfPlatform,
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
@@ -109,14 +108,14 @@ export class Term {
   /** What every pass begins with. */
   async #begin(): Promise<{
     readonly resolved: ResolvedResources;
-    readonly cached: Home;
+    readonly cached: Look;
     readonly resync: Instant;
   }> {
     const { home } = this.#options;
     const resolved = await home.resolved();
     this.reports.knows(resolved);
     const resync = after(home.clock.now(), this.#resync * (0.67 + Math.random() * 0.66));
-    return { resolved, cached: throughCache(home, home.cached), resync };
+    return { resolved, cached: await home.cached(), resync };
   }
 
   async #keepAuthority(id: string): Promise<Passed> {
@@ -128,7 +127,7 @@ export class Term {
       return NOTHING;
     }
     this.#lookDirectly();
-    const outcome = await reconcile(home.forPass(), resolved.catalogue, id).catch((error: unknown) => {
+    const outcome = await reconcile(home, id).catch((error: unknown) => {
       // A write may have landed though its answer was lost.
       this.#untold.add(id);
       this.reports.failed(resolved, id, error);
@@ -166,29 +165,36 @@ export class Term {
       this.drifts.bundleRests(id, resolved);
       return { again: resync };
     }
-    await reconcileStaticBundle(cached, resolved.catalogue, bundle).finally(() =>
+    await reconcileStaticBundle(this.#options.home, cached, bundle).finally(() =>
       this.reports.bundles(resolved),
     );
     return { again: resync };
   }
 
   async #keepProfile(id: string): Promise<Passed> {
-    const { clock } = this.#options.home;
+    const { home } = this.#options;
     const { resolved, cached, resync } = await this.#begin();
     const profile = resolved.catalogue.tlsProfiles.find((candidate) => idOf(candidate) === id);
     if (profile === undefined) return NOTHING;
-    const outcome = await reconcileProfile(cached, profile);
+    const outcome = await reconcileProfile(home, cached, profile);
     const { actions, waiting, wakeAt } = outcome.plan;
     const acted = actions.length > 0;
     this.#moves({ kind: 'TLSProfile', id }, acted || waiting.length > 0);
     if (acted) this.#options.on({ kind: 'profiled', profile: id, actions });
     this.reports.profile(id, outcome);
-    return { again: instant(Math.min(acted ? clock.now() : (wakeAt ?? resync), resync)), acted };
+    return { again: instant(Math.min(acted ? home.clock.now() : (wakeAt ?? resync), resync)), acted };
   }
 
   async #keepPlatform(): Promise<Passed> {
     const { resolved, cached, resync } = await this.#begin();
-    return { again: await this.#platform.keep(cached, toldOfPlatform(resolved.catalogue), resync) };
+    return {
+      again: await this.#platform.keep(
+        this.#options.home,
+        cached,
+        toldOfPlatform(resolved.catalogue),
+        resync,
+      ),
+    };
   }
 
   /** Single bundles of a resource at rest. A pass over the resource follows, and tells what this one could not put right. */
