@@ -1,6 +1,6 @@
 import { usageError } from './error-line.ts';
 
-/** Reads `host:port`, or a port alone, of something to listen on; `otherwise` is the host if none is named. */
+/** Parses `host:port`, or a port alone, to listen on; `otherwise` is the default host. */
 export const listenAddress =
   (option: string, otherwise: string) =>
   (text: string): readonly [string, number] => {
@@ -8,7 +8,7 @@ export const listenAddress =
     const port = Number(found?.[3]);
     if (found === null || port > 65_535)
       throw usageError(
-        `${option} ${text.slice(0, 80)} is no address; write host:port, such as 127.0.0.1:8081`,
+        `${option}: "${text.slice(0, 80)}" is not an address; write host:port, such as 127.0.0.1:8081`,
       );
     const host = found[1] ?? found[2] ?? '';
     return [host === '' ? otherwise : host, port];

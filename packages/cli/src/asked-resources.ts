@@ -11,19 +11,19 @@ export interface AskedFlags {
   readonly disableTopologyInjector?: true;
 }
 
-/** Resources from elsewhere than the home. */
+/** Options for resources that are not in the home. */
 export const askedOptions = (command: Command): Command =>
   command
     .option('--namespace <ns>', 'namespace of the Secrets (default for the preset: envoy-gateway-system)')
-    .addOption(new Option('--preset <name>', 'a known set of Secrets').choices(['envoy-gateway']))
-    .option('-f, --file <file>', 'resources from this file')
+    .addOption(new Option('--preset <name>', 'a predefined set of Secrets').choices(['envoy-gateway']))
+    .option('-f, --file <file>', 'take resources from this file')
     .option(
       '--disable-topology-injector',
       'with the preset: leave the webhook of the topology injector alone',
     );
 
 export interface Asked {
-  /** Undefined: those of the home. */
+  /** Undefined: use those of the home. */
   readonly resources: readonly Resource[] | undefined;
   readonly randomSecrets: readonly RandomSecret[];
 }
@@ -36,14 +36,14 @@ const inNamespace = (value: unknown, namespace: string | undefined): unknown => 
 
 export const askedResources = (flags: AskedFlags): Asked => {
   if (flags.preset !== undefined && flags.file !== undefined)
-    throw usageError('--preset and -f name resources both; give one of them');
+    throw usageError('--preset and -f both name resources; give one of them');
   if (flags.preset !== undefined) {
     return envoyGateway(flags.namespace ?? 'envoy-gateway-system', {
       topologyInjector: flags.disableTopologyInjector !== true,
     });
   }
   if (flags.disableTopologyInjector !== undefined)
-    throw usageError('--disable-topology-injector is about the preset; add --preset envoy-gateway');
+    throw usageError('--disable-topology-injector needs --preset envoy-gateway');
   if (flags.file === undefined) return { resources: undefined, randomSecrets: [] };
   const documents = readYaml(readResources(flags.file), flags.file);
   const resources = parseResources(

@@ -7,24 +7,24 @@ export interface Output {
   readonly columns?: number | undefined;
 }
 
-/** Everything a command may touch of the process it runs in. */
+/** Everything a command may use of its process. */
 export interface Context {
   readonly stdin: AsyncIterable<Uint8Array>;
   readonly stdout: Output;
   readonly stderr: Output;
-  /** Whether stdout is a terminal whose owner has nothing against colours. */
+  /** Whether stdout is a terminal and colours are not turned off. */
   readonly colours: boolean;
   readonly now: () => Instant;
-  /** Milliseconds since the machine was started: shows when somebody sets the clock. */
+  /** Milliseconds since boot: shows when the clock is set. */
   readonly sinceBoot: () => number;
   /**
-   * For commands that end well when asked to: the first SIGINT or SIGTERM aborts this instead of ending the process, which ends
-   * nevertheless `graceMs` later (default: it takes the time that it needs).
+   * For commands that stop gracefully: the first SIGINT or SIGTERM aborts this signal instead of ending the process, which ends
+   * `graceMs` later at the latest (default: no limit).
    */
   readonly untilStopped: (graceMs?: number) => AbortSignal;
-  /** For commands whose work matters more than what they print: a closed pipe or a full disk behind stdout ends them not. */
+  /** For commands whose work matters more than their output: a closed pipe or a full disk behind stdout does not end them. */
   readonly goOnUnheard: () => void;
-  /** 1: the command did its work and the answer is bad. Errors are thrown instead. */
+  /** 1: the command worked, and its answer is bad. Errors are thrown instead. */
   exitCode: 0 | 1;
 }
 

@@ -29,7 +29,7 @@ export const endingOf = (error: unknown, called: string | undefined): Ending => 
   }
   const what = error instanceof Error ? error.message : String(error);
   return {
-    line: `INTERNAL: ${printable(what)}; this is a mistake in handover itself; please report it with the command you ran`,
+    line: `INTERNAL: ${printable(what)}; this is a bug in handover; please report it with the command you ran`,
     exitCode: 1,
   };
 };

@@ -2,7 +2,7 @@ import type { Meters } from '@handover/engine';
 import type { ReloadReport, RequestReport } from '@handover/kube';
 import type { Logger } from 'pino';
 
-/** What is counted, as lines of the log for whoever looks very closely. */
+/** Counted events as lines of the log, at level trace. */
 export const logMeters = (log: Logger): Meters => ({
   asked: (how, answer) => log.trace({ event: 'asked', how, answer }),
   told: (how, result) => log.trace({ event: 'told', how, result }),
@@ -23,7 +23,7 @@ export const logRequest =
       ms: Math.round(ms),
     });
 
-/** Files of the operator's own client. */
+/** Reloads of the operator's own client files. */
 export const logReload =
   (log: Logger) =>
   ({ what, reason, error }: ReloadReport): void => {

@@ -8,15 +8,14 @@ export type Level = (typeof LEVELS)[number];
 export const levelIn = (text: string): Level => {
   const known = LEVELS.find((level) => level === text);
   if (known !== undefined) return known;
-  throw usageError(`--log-level ${text.slice(0, 80)} is no level; use ${LEVELS.join(', ')}`);
+  throw usageError(`Unknown value "${text.slice(0, 80)}" for --log-level. Known: ${LEVELS.join(', ')}`);
 };
 
 const KEY_BLOCK =
   /-----BEGIN [A-Z ]*PRIVATE KEY-----(?:(?!-----END )[^"])*(?:-----END [A-Z ]*PRIVATE KEY-----)?/g;
 
 /**
- * The last guard, in case somebody one day logs what holds a key. The first is that nothing which does is handed to a log: keys
- * live in `PrivateKey`, and events carry names, dates and reasons.
+ * The last guard against a key in a log. The first: keys live in `PrivateKey`, and events carry only names, dates and reasons.
  */
 export const withoutKeys = (text: string): string => text.replace(KEY_BLOCK, '[private key]');
 
@@ -26,7 +25,7 @@ export interface LogOptions {
   readonly now: () => number;
 }
 
-/** One JSON document per line: `level`, `at`, `event`, and what belongs to it. */
+/** One JSON document per line: `level`, `at`, `event`, and the event's own fields. */
 export const createLog = ({ level, write, now }: LogOptions): Logger =>
   pino(
     {

@@ -7,13 +7,13 @@ export const main = (name: Program = 'handover'): void => {
   const { stdin, stdout, stderr, env } = process;
   let goesOn = false;
   let isTold = false;
-  // Whoever reads us may stop (`| head`). That is no error of ours, and nobody is left to tell.
+  // The reader of a pipe may stop (`| head`): that is no error, and nothing is left to tell.
   for (const stream of [stdout, stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (!goesOn) process.exit(error.code === 'EPIPE' ? 0 : 1);
       if (isTold || stream === stderr) return;
       isTold = true;
-      stderr.write(`standard output is lost (${error.code}); handover goes on without it\n`);
+      stderr.write(`standard output is lost (${error.code}); handover continues without it\n`);
     });
   }
   const stopping = new AbortController();
@@ -45,7 +45,7 @@ export const main = (name: Program = 'handover'): void => {
     exitCode: 0 as const,
   };
   run(process.argv.slice(2), context, name).then((code) => {
-    // Not process.exit: what was written to a pipe must still get out.
+    // Not process.exit: a pipe must still be drained.
     process.exitCode = code;
   });
 };

@@ -11,10 +11,10 @@ const withoutHelpCommand = ([first, ...rest]: readonly string[]): readonly strin
 
 const namesHome = (arg: string): boolean => arg === '--home' || arg.startsWith('--home=');
 
-/** The first word that is not an option: the command that is meant. */
+/** The first word that is not an option: the command. */
 const wordIn = (args: readonly string[]): string | undefined => args.find((arg) => !arg.startsWith('-'));
 
-/** Under which name it was started: by itself, or as a plugin of kubectl, which looks at a cluster. */
+/** The name it was started by: its own, or that of a kubectl plugin, whose home is a cluster. */
 export type Program = 'handover' | 'kubectl handover';
 
 const ABOUT_A_CLUSTER: readonly string[] = ['status', 'verify', 'rotate', 'plan', 'distrust'];
@@ -23,7 +23,7 @@ const EXAMPLES: Readonly<Record<Program, string>> = {
   'kubectl handover': 'kubectl handover rotate mesh/internal --wait',
 };
 
-/** One run of `handover`, arguments without the program's name. Never throws; answers with the exit code. */
+/** One run of `handover`, arguments without the program's name. Never throws; returns the exit code. */
 export const run = async (
   given: readonly string[],
   context: Context,
@@ -46,7 +46,7 @@ export const run = async (
       .helpCommand(false)
       .addHelpText(
         'after',
-        `\nExit codes: 0 well, 1 failure, 2 wrong usage.\n\nExample:\n  $ ${EXAMPLES[name]}`,
+        `\nExit codes: 0 success, 1 failure, 2 usage error.\n\nExample:\n  $ ${EXAMPLES[name]}`,
       )
       .exitOverride()
       .configureOutput({
@@ -60,13 +60,13 @@ export const run = async (
       context.stderr.write(program.helpInformation());
       return 2;
     }
-    // Help for a command that does not exist would be help about everything, and no word about the slip.
+    // For an unknown command commander would print the general help and hide the typo.
     const unknown = word !== undefined && called === undefined;
     await program.parseAsync(unknown ? [word] : args, { from: 'user' });
     return context.exitCode;
   } catch (error) {
     if (error instanceof CommanderError && ENDS_WELL.includes(error.code)) return 0;
-    const { endingOf } = await import('./error-line.ts'); // not before it is needed: it brings all of `material`
+    const { endingOf } = await import('./error-line.ts'); // only when needed: it loads all of `material`
     const { line, exitCode } = endingOf(error, called);
     context.stderr.write(`${line}\n`);
     return exitCode;

@@ -1,4 +1,5 @@
-export { ANNOTATIONS, type AnnotationEntry, type AnnotationOwner } from './contract/annotations.ts';
+export type { AnnotationEntry, AnnotationOwner } from './contract/annotation-entry.ts';
+export { ANNOTATIONS } from './contract/annotations.ts';
 export {
   INJECTABLE,
   INJECTABLE_KINDS,
@@ -81,6 +82,7 @@ export {
   type LeafPolicy,
   type LeafSeen,
   type LeafWrite,
+  listed,
   type Made,
   type Note,
   notReady,
@@ -104,9 +106,13 @@ export {
   type StampAction,
   type Standing,
   type Swap,
+  sentenceOf,
   shownFor,
   standings,
   type Transition,
+  type WaitGroup,
+  waitGroups,
+  waitingText,
   withRole,
 } from './plan/index.ts';
 export {

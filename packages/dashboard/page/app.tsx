@@ -9,7 +9,7 @@ import { Plot } from './plot.tsx';
 import { Rest } from './rest.tsx';
 import type { State } from './store.ts';
 
-const LINK = { connecting: 'connecting', live: 'live', lost: 'connection lost; trying again' } as const;
+const LINK = { connecting: 'connecting', live: 'live', lost: 'connection lost; reconnecting' } as const;
 
 const useHash = (): string => {
   const [hash, setHash] = useState(location.hash);
@@ -21,7 +21,7 @@ const useHash = (): string => {
   return decodeURIComponent(hash.slice(1));
 };
 
-/** The time, once a second; pages in the background need not know. */
+/** The time, once a second; not in background pages. */
 const useNow = (): number => {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
@@ -57,7 +57,7 @@ const Masthead = ({ state, now }: { state: State; now: number }) => {
           <dd data-tally="repairs">{counted(about?.repairs ?? 0)}</dd>
         </div>
         <div>
-          <dt>watching for</dt>
+          <dt>uptime</dt>
           <dd>{about === undefined ? '–' : lengthOf(now - Date.parse(about.startedAt))}</dd>
         </div>
       </dl>
@@ -83,7 +83,7 @@ const Index = ({ parts, chosen }: { parts: readonly AuthorityPart[]; chosen: str
             >
               <span class="id">{part.id}</span>
               <span class="phase">
-                {part.status.phase} · {current ?? '–'}
+                {part.status.phase} · CA generation {current ?? '–'}
               </span>
             </a>
           </li>
@@ -108,7 +108,7 @@ export const App = ({ state }: { state: State }) => {
       {parts.length > 1 && <Index parts={parts} chosen={chosen?.id ?? ''} />}
       <main id="main" tabIndex={-1}>
         {chosen === undefined ? (
-          <p class="empty">{state.link === 'live' ? 'Nothing has been looked at yet.' : ''}</p>
+          <p class="empty">{state.link === 'live' ? 'No authority has been observed yet.' : ''}</p>
         ) : (
           <Authority key={chosen.id} part={chosen} now={now} />
         )}

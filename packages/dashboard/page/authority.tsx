@@ -22,10 +22,10 @@ const Track = ({ part }: { part: AuthorityPart }) => {
                 min={0}
                 max={Math.max(all, 1)}
                 value={shown}
-                aria-label={`${shown} of ${all} have shown it`}
+                aria-label={`${shown} of ${all} consumers confirmed`}
               />
               <span>
-                {shown} of {all} have shown it
+                {shown} of {all} consumers confirmed
               </span>
             </span>
           )}
@@ -35,23 +35,22 @@ const Track = ({ part }: { part: AuthorityPart }) => {
   );
 };
 
+const MOST_WAITS = 8;
+
 const Blockers = ({ part, now }: { part: AuthorityPart; now: number }) => {
-  const { blockedBy, notes } = part.status;
-  if (blockedBy.length === 0 && notes.length === 0) return null;
-  const more = part.blockers - blockedBy.length;
+  const { waits } = part;
+  const { notes } = part.status;
+  if (waits.length === 0 && notes.length === 0) return null;
   return (
     <section class="blockers" aria-labelledby="blockers">
-      <h2 id="blockers">What holds it up</h2>
+      <h2 id="blockers">What the next step waits for</h2>
       <ul>
-        {blockedBy.slice(0, 8).map(({ consumer, waitsFor, since }) => (
-          <li key={`${consumer} ${waitsFor}`}>
-            <b>{consumer}</b> is awaited: the next step needs {waitsFor}.{' '}
-            <span class="quiet">for {lengthOf(now - Date.parse(since))}</span>
+        {waits.slice(0, MOST_WAITS).map(({ sentence, since }) => (
+          <li key={sentence}>
+            {sentence} <span class="quiet">for {lengthOf(now - Date.parse(since))}</span>
           </li>
         ))}
-        {(blockedBy.length > 8 || more > 0) && (
-          <li class="quiet">and {part.blockers - Math.min(8, blockedBy.length)} more</li>
-        )}
+        {waits.length > MOST_WAITS && <li class="quiet">and {waits.length - MOST_WAITS} more</li>}
         {notes.slice(0, 8).map((note) => (
           <li key={note}>{note}</li>
         ))}
@@ -76,7 +75,7 @@ export const Authority = ({ part, now }: { part: AuthorityPart; now: number }) =
         <p class="detail">
           {detail}
           {due > 1_000 && due < 600_000 && (
-            <span class="quiet"> In {lengthOf(due)} it looks again, even if nobody stirs.</span>
+            <span class="quiet"> Handover checks again in {lengthOf(due)}.</span>
           )}
         </p>
       </div>

@@ -4,24 +4,22 @@ import { consumerRows, EVIDENCE, type Row, rowsInSight } from '../src/view/consu
 import { counted, lengthOf, shortName } from '../src/view/words.ts';
 import { Scroll } from './scroll.tsx';
 
-/** As in the style sheet. */
+/** As in page.css. */
 const ROW = 30;
 const HEIGHT = 450;
 const MANY = 40;
 
 const KIND: Readonly<Record<string, string>> = {
   hot: 'by itself',
-  restart: 'at start only',
+  restart: 'by restart',
   field: 'API field',
   unknown: '',
 };
 
 const evidenceOf = ({ waitsFor, evidence, remark }: Row): string =>
-  waitsFor.length > 0
-    ? `has ${(waitsFor[0] ?? '').replace(/^it /, '')}`
-    : (remark ?? evidence ?? 'nothing shown yet');
+  waitsFor[0]?.replace(/^to /, 'has to ') ?? remark ?? evidence ?? 'none yet';
 
-/** Stands for rows that are out of sight. */
+/** The space of rows that are out of sight. */
 const Gap = ({ rows }: { rows: number }) => (
   <tr>
     <td colSpan={4} style={{ height: `${rows * ROW}px` }} />
@@ -57,11 +55,11 @@ export const Consumers = ({ part, now }: { part: AuthorityPart; now: number }) =
   return (
     <section class="consumers" aria-labelledby="consumers">
       <h2 id="consumers">
-        Who has shown it{' '}
+        Evidence{' '}
         <span class="count">
           {waiting === 0
-            ? `all ${counted(rows.length)}`
-            : `${counted(rows.length - waiting)} of ${counted(rows.length)}`}
+            ? `all ${counted(rows.length)} confirmed`
+            : `${counted(rows.length - waiting)} of ${counted(rows.length)} confirmed`}
         </span>
       </h2>
       {all > 12 && (
@@ -98,7 +96,7 @@ export const Consumers = ({ part, now }: { part: AuthorityPart; now: number }) =
           </tbody>
         </table>
         {rows.length === 0 && (
-          <p class="quiet">{filter === '' ? 'Nobody is known to use it.' : 'Nobody by that name.'}</p>
+          <p class="quiet">{filter === '' ? 'No consumer is known.' : 'No consumer has that name.'}</p>
         )}
       </Scroll>
     </section>

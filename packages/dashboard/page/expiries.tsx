@@ -15,13 +15,15 @@ export const Expiries = ({ parts, now }: { parts: readonly AuthorityPart[]; now:
   const all = expiriesOf(parts);
   const { months, later, overdue, soonest } = calendarOf(all, now);
   const total = (cas: number, leaves: number): string =>
-    `${leaves} leaves${cas > 0 ? ` and ${cas} CAs` : ''}`;
+    `${leaves} ${leaves === 1 ? 'leaf' : 'leaves'}${cas > 0 ? ` and ${cas} ${cas === 1 ? 'CA' : 'CAs'}` : ''}`;
   return (
     <section class="expiries" aria-labelledby="expiries">
       <h2 id="expiries">
-        What ends when{' '}
+        Expiry{' '}
         <span class="count">
-          {overdue > 0 ? `${overdue} are over` : `${counted(all.length)} certificates`}
+          {overdue > 0
+            ? `${overdue} expired`
+            : `${counted(all.length)} ${all.length === 1 ? 'certificate' : 'certificates'}`}
         </span>
       </h2>
       <ol class="months">
@@ -50,8 +52,8 @@ export const Expiries = ({ parts, now }: { parts: readonly AuthorityPart[]; now:
         <thead>
           <tr>
             <th scope="col">soonest</th>
-            <th scope="col">of</th>
-            <th scope="col">ends</th>
+            <th scope="col">authority</th>
+            <th scope="col">expires</th>
             <th scope="col" class="age">
               in
             </th>
@@ -63,7 +65,7 @@ export const Expiries = ({ parts, now }: { parts: readonly AuthorityPart[]; now:
               <th scope="row">{kind === 'ca' ? <b>{name}</b> : name}</th>
               <td>{authority}</td>
               <td>{dayOf(at)}</td>
-              <td class="age">{at <= now ? 'over' : lengthOf(at - now)}</td>
+              <td class="age">{at <= now ? 'expired' : lengthOf(at - now)}</td>
             </tr>
           ))}
         </tbody>

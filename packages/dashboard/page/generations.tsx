@@ -3,7 +3,7 @@ import { timelineOf } from '../src/view/timeline.ts';
 import { dayOf, lengthOf, momentOf } from '../src/view/words.ts';
 
 const ROLE = {
-  next: 'known, not used',
+  next: 'distributed, does not sign yet',
   current: 'signs',
   previous: 'trusted, no longer signs',
   distrusted: 'distrusted',
@@ -15,7 +15,7 @@ export const Generations = ({ part, now }: { part: AuthorityPart; now: number })
   const details = new Map(part.status.generations.map((one) => [one.generation, one]));
   return (
     <section class="generations" aria-labelledby="generations">
-      <h2 id="generations">Generations: who was trusted, who signed</h2>
+      <h2 id="generations">CA generations</h2>
       <ol class="lanes">
         {lanes.map(({ generation, bars }) => {
           const one = details.get(generation);
@@ -24,7 +24,7 @@ export const Generations = ({ part, now }: { part: AuthorityPart; now: number })
               <span class="number">{generation}</span>
               <span class="facts">
                 {one === undefined ? (
-                  'gone, its key destroyed'
+                  'retired, key destroyed'
                 ) : (
                   <>
                     <code title={`SHA-256 ${one.fingerprint}`}>{one.fingerprint.slice(0, 8)}</code> until{' '}
@@ -39,7 +39,7 @@ export const Generations = ({ part, now }: { part: AuthorityPart; now: number })
                     class={`bar ${role} ${known} ${open ? 'open' : ''}`}
                     style={{ left: percent(left), width: percent(width) }}
                     role="img"
-                    aria-label={`generation ${generation} ${ROLE[role]}, from ${momentOf(from, now)}, ${lengthOf(to - from)}${open ? ' so far' : ''}`}
+                    aria-label={`CA generation ${generation} ${ROLE[role]}, from ${momentOf(from, now)}, ${lengthOf(to - from)}${open ? ' so far' : ''}`}
                     title={`${ROLE[role]} · from ${momentOf(from, now)} · ${lengthOf(to - from)}${open ? ' so far' : ''}`}
                   >
                     {width > 0.07 && <span class="length">{lengthOf(to - from)}</span>}
@@ -59,10 +59,10 @@ export const Generations = ({ part, now }: { part: AuthorityPart; now: number })
         <span class="today">now</span>
       </p>
       <p class="key">
-        <span class="bar next" /> known, not used <span class="bar current" /> signs{' '}
-        <span class="bar previous" /> trusted, no longer signs. Long rests are drawn short. From before{' '}
-        {momentOf(Date.parse(part.history.watchedSince), now)}, when this process began to watch, only that is
-        shown which the authority’s own state still says.
+        <span class="bar next" /> distributed, does not sign yet <span class="bar current" /> signs{' '}
+        <span class="bar previous" /> trusted, no longer signs. Long periods are drawn shorter. This process
+        started at {momentOf(Date.parse(part.history.watchedSince), now)}; earlier roles come from the
+        authority’s state, which does not keep all of them.
       </p>
     </section>
   );

@@ -54,13 +54,13 @@ export const Grid = ({ trust }: { trust: TrustGrid }) => {
   return (
     <section class="trust" aria-labelledby="trust">
       <h2 id="trust">
-        Who accepts whom{' '}
+        Trust between consumers{' '}
         <span class="count">
           {totals.fails > 0
             ? `${counted(totals.fails)} of ${counted(pairs)} pairs refused`
             : totals.waits > 0
-              ? `${counted(totals.waits)} of ${counted(pairs)} pairs not settled`
-              : `all ${counted(pairs)} pairs`}
+              ? `${counted(totals.waits)} of ${counted(pairs)} pairs not confirmed`
+              : `all ${counted(pairs)} pairs verify`}
         </span>
       </h2>
       <Scroll labelledBy="trust">
@@ -68,7 +68,7 @@ export const Grid = ({ trust }: { trust: TrustGrid }) => {
           <thead>
             <tr>
               <td class="corner">
-                <span>shows ↓</span> <span>trusts →</span>
+                <span>presents ↓</span> <span>verifies →</span>
               </td>
               {columns.map(({ label, title }) => (
                 <th key={title} scope="col" title={title}>
@@ -119,8 +119,8 @@ export const Grid = ({ trust }: { trust: TrustGrid }) => {
       <p class="told">
         {told === undefined
           ? trust.step === null
-            ? 'Point at a square, or go there with the arrow keys, to read it.'
-            : `Each square: now, and in its corner how it would be if we were to ${trust.step} now.`
+            ? 'Point at a square, or move there with the arrow keys, for details.'
+            : `Each square shows the pair now, and in its corner the pair after this step: ${trust.step}.`
           : words(told)}
       </p>
       <ul class="legend" aria-label="Colours">
@@ -128,7 +128,7 @@ export const Grid = ({ trust }: { trust: TrustGrid }) => {
           <i class="swatch ok" /> verifies
         </li>
         <li>
-          <i class="swatch waits">·</i> verifies; one side has still to show it
+          <i class="swatch waits">·</i> verifies; one side has not confirmed yet
         </li>
         <li>
           <i class="swatch fails">×</i> refused

@@ -3,7 +3,7 @@ import type { LogEntry } from '../src/document.ts';
 import { momentOf } from '../src/view/words.ts';
 import { Scroll } from './scroll.tsx';
 
-const NAME = { step: 'step', write: 'write', roll: 'roll', repair: 'repair', failure: 'failure' } as const;
+const NAME = { step: 'step', write: 'write', roll: 'restart', repair: 'repair', failure: 'failure' } as const;
 const FEW = 10;
 
 export const Log = ({ entries, now }: { entries: readonly LogEntry[]; now: number }) => {
@@ -11,7 +11,7 @@ export const Log = ({ entries, now }: { entries: readonly LogEntry[]; now: numbe
   const shown = entries.filter(({ kind }) => kinds === 'all' || kind === kinds);
   return (
     <section class="log" aria-labelledby="log">
-      <h2 id="log">What happened</h2>
+      <h2 id="log">Log</h2>
       <fieldset class="choice">
         <legend class="hidden">Show</legend>
         {(['all', 'repair'] as const).map((value) => (
@@ -37,8 +37,8 @@ export const Log = ({ entries, now }: { entries: readonly LogEntry[]; now: numbe
         {shown.length === 0 && (
           <p class="quiet">
             {kinds === 'all'
-              ? 'Nothing since this process began to watch.'
-              : 'Nobody has changed what is kept here.'}
+              ? 'Nothing since this process started.'
+              : 'No other program has changed these objects.'}
           </p>
         )}
       </Scroll>

@@ -16,7 +16,7 @@ const timeOf = (second: number): string => {
 const colour = (name: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** Phases behind the lines, so that one sees that nothing happens to the handshakes while they change. */
+/** Phases behind the lines: they show that handshakes do not fail while a phase changes. */
 const bands = (figures: () => Figures) => (plot: uPlot) => {
   const { ctx, bbox } = plot;
   const { phases } = figures();
@@ -105,7 +105,7 @@ export const Plot = ({ figures }: { figures: Figures }) => {
   return (
     <section class="plot" aria-labelledby="plot">
       <h2 id="plot">
-        Handshakes a second{' '}
+        Handshakes per second{' '}
         <span class="count">
           {counted(figures.handshakes)} so far, {counted(figures.failures)} failed
         </span>
@@ -117,7 +117,7 @@ export const Plot = ({ figures }: { figures: Figures }) => {
         aria-label={`${rate} handshakes in the last second; ${figures.handshakes} so far, ${figures.failures} failed`}
       />
       <p class="key">
-        <span class="line ok" /> went well <span class="line bad" /> failed <span class="band b1" />{' '}
+        <span class="line ok" /> succeeded <span class="line bad" /> failed <span class="band b1" />{' '}
         introducing <span class="band b2" /> activating <span class="band b3" /> retiring
       </p>
     </section>

@@ -5,12 +5,14 @@ export const Rest = ({ rest }: { rest: RestDocument }) => {
   if (trustBundles.length + tlsProfiles.length + remarks.length === 0) return null;
   return (
     <section class="rest" aria-labelledby="rest">
-      <h2 id="rest">Bundles, profiles, remarks</h2>
+      <h2 id="rest">Bundles, profiles, warnings</h2>
       <ul>
         {trustBundles.map(({ name, targets }) => (
           <li key={`b ${name}`}>
-            <b>{name}</b> bundle in {targets.length} {targets.length === 1 ? 'place' : 'places'}
-            {targets[0] === undefined ? '' : `, ${targets[0].certificates} certificates`}
+            <b>{name}</b> bundle in {targets.length} {targets.length === 1 ? 'object' : 'objects'}
+            {targets[0] === undefined
+              ? ''
+              : `, ${targets[0].certificates} ${targets[0].certificates === 1 ? 'certificate' : 'certificates'}`}
           </li>
         ))}
         {tlsProfiles.map(({ namespace, name, type, written, problems }) => (

@@ -7,7 +7,7 @@ interface Props {
   readonly children: ComponentChildren;
 }
 
-/** A part that scrolls by itself; it can be reached and scrolled by keyboard: WCAG 2.1.1. */
+/** A part with its own scroll bar, reachable by keyboard: WCAG 2.1.1. */
 export const Scroll = ({ labelledBy, tall = false, onScroll, children }: Props) => {
   const reachable = { tabIndex: 0, role: 'region', 'aria-labelledby': labelledBy } as const;
   return (

@@ -21,7 +21,7 @@ const EMPTY: State = {
 const LEAST_WAIT_MS = 1_000;
 const MOST_WAIT_MS = 15_000;
 
-/** Follows `/api/events`. Parts are put together until the server says that all is said; then whoever listens hears once. */
+/** Follows `/api/events`. Collects parts until the server has sent all of them, then calls the listener once. */
 export const follow = (listener: (state: State) => void): void => {
   let state = EMPTY;
   let wait = LEAST_WAIT_MS;

@@ -24,7 +24,7 @@ const ready = async (size: number): Promise<Fleet> => {
 const [A, B, C] = ['service-1', 'service-2', 'service-3'] as const;
 
 describe('The grid', () => {
-  test('is green where everybody has shown the one generation there is', async () => {
+  test('is green where every consumer has confirmed the only generation', async () => {
     const { trust, status } = await shown(await ready(3));
     expect(status.phase).toBe('Stable');
     expect(trust.step).toBeNull();
@@ -33,7 +33,7 @@ describe('The grid', () => {
     );
   });
 
-  test('is amber before whoever has not shown the new CA, and nothing would be refused thanks to the cross-signature', async () => {
+  test('is amber for a verifier that has not confirmed the new CA, and the cross-certificate keeps every pair accepted', async () => {
     const fleet = await ready(3);
     fleet.rotate.push('r1');
     await fleet.settle();
@@ -41,14 +41,14 @@ describe('The grid', () => {
     await fleet.settle();
     const { trust, status } = await shown(fleet);
     expect(status.phase).toBe('Introducing');
-    expect(trust.step).toBe('sign with generation 2');
+    expect(trust.step).toBe('sign with CA generation 2');
     expect(between(trust, B, A)).toEqual({ now: 'ok', next: 'ok' });
     expect(between(trust, A, B)).toMatchObject({ now: 'waits', next: 'waits' });
     expect(between(trust, A, B)?.why).toContain('generation 2');
     expect(between(trust, A, B)?.whyNext).toContain('cross-signature');
   });
 
-  test('says that retiring now would break whoever still serves an old leaf, until the last one has shown a new one', async () => {
+  test('says that retiring now would break servers with an old leaf, until the last one has confirmed a new leaf', async () => {
     const fleet = await ready(3);
     fleet.rotate.push('r1');
     await fleet.settle();
@@ -58,11 +58,11 @@ describe('The grid', () => {
     await fleet.settle();
     const { trust, status, awaited } = await shown(fleet);
     expect(status.phase).toBe('Activating');
-    expect(trust.step).toBe('retire generation 1');
+    expect(trust.step).toBe('retire CA generation 1');
     expect(between(trust, A, C)).toEqual({ now: 'ok', next: 'ok' });
     expect(between(trust, B, A)).toMatchObject({ now: 'waits', next: 'fails' });
     expect(between(trust, A, B)?.now).toBe('ok');
-    expect(awaited).toEqual([{ name: B, waitsFor: ['it to load a leaf of generation 2'] }]);
+    expect(awaited).toEqual([{ name: B, waitsFor: ['to load a leaf of CA generation 2'] }]);
     await fleet.load([B]);
     await fleet.settle();
     await fleet.load();
@@ -101,7 +101,7 @@ describe('The grid', () => {
 });
 
 describe('The history', () => {
-  test('tells who signed and who was trusted, from the first generation to the second', async () => {
+  test('shows which CA generation signed and which was trusted, from the first to the second', async () => {
     const fleet = await ready(1);
     fleet.rotate.push('r1');
     for (let step = 0; step < 4; step++) {

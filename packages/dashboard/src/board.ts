@@ -1,35 +1,25 @@
-import { type Action, explain, type Plan, standings } from '@handover/core';
+import { type Plan, sentenceOf, standings, waitGroups } from '@handover/core';
 import { authorityStatus, type Observation, type Verdicts } from '@handover/engine';
-import { HandoverError } from '@handover/material';
-import type {
-  About,
-  AuthorityPart,
-  Awaited,
-  BoardDocument,
-  Figures,
-  LogEntry,
-  LogKind,
-  Parts,
-  Rest,
-} from './document.ts';
+import type { About, AuthorityPart, Awaited, BoardDocument, Figures, Parts, Rest } from './document.ts';
 import { HistoryKeeper } from './history.ts';
+import { LogKeeper } from './log-keeper.ts';
 import { readMaterial } from './read-material.ts';
 import { repairsIn } from './repairs.ts';
 import { trustGrid } from './trust-grid.ts';
 
 export interface BoardOptions {
-  /** What is looked at, for the page's title. */
+  /** For the page's title. */
   readonly title: string;
   readonly now: () => number;
-  /** What belongs to no authority; asked for now and then while somebody looks. */
+  /** The status of everything that belongs to no authority; read now and then while the page is open. */
   readonly rest?: (() => Promise<Rest>) | undefined;
-  /** Whoever does the work says itself what it repaired, and who had changed it. Default: read off each look. */
+  /** The caller reports repairs itself, with the program that made the change. Default: derived from each pass. */
   readonly repairsTold?: boolean;
-  /** Something that a reader must know. */
+  /** A notice above the page. */
   readonly note?: (() => string | undefined) | undefined;
 }
 
-/** One look at one authority, what was decided on it, and whether that was done. */
+/** One observation of an authority, its plan, and whether the plan was carried out. */
 export interface Pass {
   readonly authority: string;
   readonly plan: Plan;
@@ -40,9 +30,8 @@ export interface Pass {
 /** Name of a part; authorities have one each: `authority/NAMESPACE/NAME`. */
 export type PartName = Exclude<keyof Parts, 'authority'> | `authority/${string}`;
 
-const MOST_LOG = 100;
 const MOST_SECONDS = 600;
-/** Verdicts are kept by fingerprint; time passes, so that they are asked for anew after this. */
+/** Verdicts are kept by fingerprint for this long: certificates expire. */
 const VERDICTS_MS = 600_000;
 const REST_EVERY_MS = 10_000;
 const WATCHED_MS = 10_000;
@@ -54,7 +43,7 @@ interface Last {
   part?: Promise<AuthorityPart>;
 }
 
-/** What there is to show. It is told by whoever does the work, asks nobody, and remembers within bounds. */
+/** What the page shows. Controllers report to it; it sends no requests, and its memory is bounded. */
 export class Board {
   readonly #options: BoardOptions;
   readonly #startedAt: number;
@@ -62,8 +51,7 @@ export class Board {
   readonly #histories = new Map<string, HistoryKeeper>();
   readonly #known = new Map<string, ReadonlySet<string>>();
   readonly #listeners = new Set<(part: PartName) => void>();
-  #log: readonly LogEntry[] = [];
-  #entries = 0;
+  readonly #log: LogKeeper;
   #repairs = 0;
   #verdicts: Verdicts = new Map();
   #verdictsUntil = 0;
@@ -75,15 +63,16 @@ export class Board {
   constructor(options: BoardOptions) {
     this.#options = options;
     this.#startedAt = options.now();
+    this.#log = new LogKeeper(options.now);
   }
 
-  /** Calls `listener` with the name of each part that changed; returns what ends that. */
+  /** Calls `listener` with the name of each part that changed; returns a function that ends that. */
   onChange(listener: (part: PartName) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Whether somebody looks, or did a moment ago. */
+  /** Whether a page is open, or was a moment ago. */
   get watched(): boolean {
     return this.#listeners.size > 0 || this.#options.now() - this.#askedAt < WATCHED_MS;
   }
@@ -105,8 +94,12 @@ export class Board {
       const told = this.#options.repairsTold === true;
       const known = this.#known.get(authority) ?? new Set<string>();
       for (const { object, what } of told ? [] : repairsIn(plan.actions, observation, known))
-        this.repaired(object, what === 'deleted' ? 'somebody had deleted it' : 'somebody had changed it');
-      this.#tell(authority, plan);
+        this.repaired(
+          object,
+          what === 'deleted' ? 'another program had deleted it' : 'another program had changed it',
+        );
+      this.#log.acted(authority, plan);
+      this.#changed('log');
     }
     this.#known.set(authority, new Set(observation.stored.keys()));
     if (phase !== plan.phase) this.#phase(plan.phase, now);
@@ -114,38 +107,16 @@ export class Board {
     this.#changed(`authority/${authority}`);
   }
 
-  #tell(authority: string, plan: Plan): void {
-    const byKind = new Map<LogKind, Action[]>();
-    for (const action of plan.actions) {
-      const kind = KINDS[action.kind];
-      byKind.set(kind, [...(byKind.get(kind) ?? []), action]);
-    }
-    for (const [kind, actions] of byKind) {
-      const [first = ''] = explain({ ...plan, actions, blockedBy: [], notes: [] });
-      const more = actions.length - 1;
-      this.#add(kind, authority, more === 0 ? first : `${first} And ${more} more like it.`);
-    }
-  }
-
-  /** A drift was put right; `by`: who had changed it. */
+  /** A changed object was restored; `by`: what had changed it. */
   repaired(object: string, by: string): void {
     this.#repairs++;
-    this.#add('repair', object, by);
+    this.#log.add('repair', object, by);
+    this.#changed('log');
     this.#changed('about');
   }
 
   failed(what: string, error: unknown): void {
-    // Only our own errors are known to hold no key.
-    const text = error instanceof HandoverError ? `${error.code}: ${error.message}` : 'INTERNAL: see the log';
-    const [last] = this.#log;
-    if (last?.kind === 'failure' && last.about === what && last.text === text) return;
-    this.#add('failure', what, text);
-  }
-
-  #add(kind: LogKind, about: string, text: string): void {
-    const at = new Date(this.#options.now()).toISOString();
-    this.#log = [{ number: ++this.#entries, at, kind, about, text }, ...this.#log].slice(0, MOST_LOG);
-    this.#changed('log');
+    if (this.#log.failed(what, error)) this.#changed('log');
   }
 
   /** Authorities that are no longer declared are no longer shown. */
@@ -155,7 +126,7 @@ export class Board {
     if (gone.length > 0) this.#changed('about');
   }
 
-  /** Resources were read anew. */
+  /** Resources were read again. */
   reread(): void {
     this.#restDue = 0;
     this.#changed('rest');
@@ -221,7 +192,10 @@ export class Board {
       trust: trustGrid(observation, plan, standing, material, verdicts),
       history,
       awaited,
-      blockers: plan.blockedBy.length,
+      waits: waitGroups(plan.blockedBy).map(({ phrase, since }) => ({
+        sentence: sentenceOf(phrase),
+        since: new Date(since).toISOString(),
+      })),
     };
   }
 
@@ -241,12 +215,12 @@ export class Board {
     try {
       this.#rest = await this.#options.rest();
     } catch {
-      // Whoever does the work finds out as well, and says so; here the last good answer stays.
+      // The controller reports the same failure; here the last good answer stays.
     }
     return this.#rest;
   }
 
-  /** The names of all parts there are, in the order in which a page wants them. */
+  /** The names of all parts, in the order of the page. */
   parts(): readonly PartName[] {
     const authorities = [...this.#last.keys()].sort().map((id): PartName => `authority/${id}`);
     const figures: readonly PartName[] =
@@ -254,13 +228,13 @@ export class Board {
     return ['about', ...authorities, ...figures, 'log', 'rest'];
   }
 
-  /** One part as it is now; undefined: it has gone. */
+  /** One part as it is now; undefined: it is gone. */
   async part(name: PartName): Promise<{ readonly event: keyof Parts; readonly data: unknown } | undefined> {
     switch (name) {
       case 'about':
         return { event: 'about', data: { ...this.#about(), authorities: [...this.#last.keys()].sort() } };
       case 'log':
-        return { event: 'log', data: this.#log };
+        return { event: 'log', data: this.#log.entries };
       case 'figures':
         return this.#figures === undefined ? undefined : { event: 'figures', data: this.#figures };
       case 'rest':
@@ -282,21 +256,10 @@ export class Board {
       about: this.#about(),
       trust: Object.fromEntries(parts.map(({ id, trust }) => [id, trust])),
       history: Object.fromEntries(parts.map(({ id, history }) => [id, history])),
-      log: this.#log,
+      log: this.#log.entries,
       figures: this.#figures === undefined || this.#figures.at.length === 0 ? null : this.#figures,
     };
   }
 }
 
 const NONE: Figures = { handshakes: 0, failures: 0, at: [], went: [], failed: [], phases: [] };
-
-const KINDS = {
-  'write-bundle': 'write',
-  'write-leaf': 'write',
-  stamp: 'roll',
-  mint: 'step',
-  activate: 'step',
-  retire: 'step',
-  distrust: 'step',
-  'distrust-done': 'step',
-} as const satisfies Record<Action['kind'], LogKind>;

@@ -1,11 +1,11 @@
 import type { AuthorityStatus, Status } from '@handover/engine';
 
-/** `waits`: it verifies, and one of the two sides has still to show that it is ready for the next step. */
+/** `waits`: it verifies, and one of the two sides has not confirmed yet. */
 export type Verdict = 'ok' | 'waits' | 'fails';
 
 export interface Cell {
   readonly now: Verdict;
-  /** If the next step were taken this moment; null: no step is ahead. */
+  /** If the next step were taken now; null: no step is ahead. */
   readonly next: Verdict | null;
   readonly why?: string;
   readonly whyNext?: string;
@@ -17,9 +17,9 @@ export interface Party {
   readonly group: number;
 }
 
-/** Every presenter before every verifier. Those who stand alike share a row or a column: 1,000 of them make a small document. */
+/** Every presenter against every verifier. Equal ones share a row or a column, so that 1,000 of them make a small document. */
 export interface TrustGrid {
-  /** What the next step is, in words; null: none is ahead. */
+  /** The next step in words; null: none is ahead. */
   readonly step: string | null;
   readonly presenters: readonly Party[];
   readonly verifiers: readonly Party[];
@@ -36,12 +36,12 @@ export interface Span {
   readonly from: string;
   /** Null: until now. */
   readonly to: string | null;
-  /** `state`: the authority's own state says so, past restarts of this process. `seen`: this process saw it. */
+  /** `state`: from the authority's state, which survives restarts of this process. `seen`: this process saw it. */
   readonly known: 'state' | 'seen';
 }
 
 export interface History {
-  /** Since when this process has been watching; of what went before only that is known which the state still says. */
+  /** When this process started; earlier spans come from the state, which does not keep all of them. */
   readonly watchedSince: string;
   readonly spans: readonly Span[];
 }
@@ -56,16 +56,16 @@ export interface AuthorityPart {
   readonly status: AuthorityStatus;
   readonly trust: TrustGrid;
   readonly history: History;
-  /** Everyone who has still to show something, by consumer; also beyond the 50 that `blockedBy` lists. */
+  /** Every consumer that has not confirmed yet, also beyond the 50 that `blockedBy` lists. */
   readonly awaited: readonly Awaited[];
-  /** Of how many things the step under way waits for; `blockedBy` has at most 50 of them. */
-  readonly blockers: number;
+  /** What the next step waits for, one sentence for all consumers that have to do the same. */
+  readonly waits: readonly { readonly sentence: string; readonly since: string }[];
 }
 
 export type LogKind = 'step' | 'write' | 'roll' | 'repair' | 'failure';
 
 export interface LogEntry {
-  /** Counts up; never used twice by one process. */
+  /** Counts up; unique in one process. */
   readonly number: number;
   readonly at: string;
   readonly kind: LogKind;
@@ -73,7 +73,7 @@ export interface LogEntry {
   readonly text: string;
 }
 
-/** Handshakes of each second, oldest first; only a demo makes any. */
+/** Handshakes of each second, oldest first; only in a demo. */
 export interface Figures {
   readonly handshakes: number;
   readonly failures: number;
@@ -89,13 +89,13 @@ export interface About {
   readonly title: string;
   readonly startedAt: string;
   readonly repairs: number;
-  /** Something a reader must know to read the page rightly: this replica does not lead. */
+  /** A notice above the page, such as that this replica does not lead. */
   readonly note: string | null;
 }
 
 export type Rest = Pick<Status, 'trustBundles' | 'tlsProfiles' | 'remarks'>;
 
-/** `GET /api/status`: the document of `handover status --json`, and what only somebody who has been watching knows. */
+/** `GET /api/status`: the document of `handover status --json`, with what this process has seen over time. */
 export interface BoardDocument extends Status {
   readonly at: string;
   readonly about: About;
@@ -105,7 +105,7 @@ export interface BoardDocument extends Status {
   readonly figures: Figures | null;
 }
 
-/** What `/api/events` sends; each takes the place of the last one with the same name. */
+/** What `/api/events` sends; each part replaces the last one of the same name. */
 export interface Parts {
   readonly about: About & { readonly authorities: readonly string[] };
   readonly authority: AuthorityPart;

@@ -12,18 +12,18 @@ interface Open {
 
 const iso = (at: number): string => new Date(at).toISOString();
 
-/** What the state still says of how a generation came to its role. Certificates begin an hour before they are made. */
+/** Earlier roles of a generation, from the state. Certificates begin an hour before they are created. */
 const fromState = (generation: Generation, beganAs: Role): readonly (Open & { readonly to?: number })[] => {
   const { number, role, since, anchors, hasKey } = generation;
   const made = anchors[0].notBefore + (hasKey ? SKEW : 0);
   const now: Open = { generation: number, role, from: since, known: 'state' };
   const before = role === 'current' ? 'next' : 'current';
-  // Minted at once as what it is, or adopted: there is nothing before.
+  // Created in its role, or adopted: it had no role before.
   if (role === beganAs || since - made < 1_000) return [now];
   return [{ generation: number, role: before, from: made, to: since, known: 'state' }, now];
 };
 
-/** Which generation had which role, when: from the authority's state, and from watching it change. */
+/** When each generation had which role: from the authority's state, and from changes seen. */
 export class HistoryKeeper {
   readonly #watchedSince: number;
   readonly #closed: Span[] = [];
@@ -40,7 +40,7 @@ export class HistoryKeeper {
     if (!this.#begun) {
       this.#begun = true;
       for (const generation of [...state.generations].reverse()) {
-        // The first of all was never `next`.
+        // The first generation was never `next`.
         const beganAs = generation.number === 1 && generation.role === 'current' ? 'current' : 'next';
         for (const { to, ...open } of fromState(generation, beganAs)) {
           if (to === undefined) this.#open.set(open.generation, open);
@@ -60,7 +60,7 @@ export class HistoryKeeper {
     for (const { number, role, since } of state.generations) {
       const open = this.#open.get(number);
       if (open?.role === role) continue;
-      // `since` is the home's word for it, and later than the span it ends.
+      // `since` is by the home's clock, and later than the span that it ends.
       const from = open === undefined || since > open.from ? since : now;
       if (open !== undefined) this.#close(open, from);
       this.#open.set(number, { generation: number, role, from, known: 'seen' });

@@ -9,10 +9,10 @@ import {
   type Verdicts,
 } from '@handover/engine';
 
-/** Whoever keeps leases and deadlines in the same thread is held up no longer than this at a time. */
+/** Work with leases and deadlines in the same thread waits no longer than this. */
 const TURN_MS = 10;
 
-/** Gives way to others after each turn. */
+/** Yields to other work after each turn. */
 const turns = (): (() => Promise<void>) => {
   let began = performance.now();
   return async () => {
@@ -23,8 +23,8 @@ const turns = (): (() => Promise<void>) => {
 };
 
 /**
- * What the objects of a look hold, with a verdict on each chain before each distinct bundle. A thousand new leaves take a while
- * to read and to check, and that while belongs to others too. What was read and checked once is known the next time.
+ * What the objects of an observation hold, with a verdict on each chain against each distinct bundle. A thousand new leaves take a
+ * while to parse and verify, so other work runs in between. Results are kept for the next time.
  */
 export async function readMaterial(observation: Observation, verdicts: Verdicts): Promise<Material> {
   const turn = turns();

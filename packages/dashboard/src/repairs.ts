@@ -6,7 +6,7 @@ export interface Repair {
   readonly what: 'changed' | 'deleted';
 }
 
-/** Objects that somebody else changed or took away, and that these actions put right. */
+/** Objects that another program changed or deleted, and that these actions restore. */
 export const repairsIn = (
   actions: readonly Action[],
   { stored }: Pick<Observation, 'stored'>,
@@ -18,7 +18,7 @@ export const repairsIn = (
     if (found === undefined)
       return known.has(action.object) ? [{ object: action.object, what: 'deleted' }] : [];
     const { record } = found;
-    // Without a record that can be believed it is as another program left it.
+    // Without an authentic record another program wrote it.
     const changed = record === undefined ? known.has(action.object) : record.digest !== digestOf(found.data);
     return changed ? [{ object: action.object, what: 'changed' }] : [];
   });

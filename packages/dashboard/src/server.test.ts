@@ -114,7 +114,7 @@ describe('The server', () => {
       expect((await ask(path)).status).toBe(404);
   });
 
-  test('answers nobody who came by a name that somebody else points here', async () => {
+  test('refuses requests by a DNS name, which another site could point here', async () => {
     const host = `attacker.example:${dashboard.port}`;
     for (const path of ['/', '/api/status', '/api/events'])
       expect((await ask(path, 'GET', { host })).status).toBe(421);

@@ -11,7 +11,7 @@ export interface DashboardOptions {
   readonly board: Board;
   /** Default 127.0.0.1. */
   readonly host?: string;
-  /** 0: any that is free. */
+  /** 0: any free port. */
   readonly port: number;
   /** The option to name when the address cannot be used. */
   readonly option?: string;
@@ -25,7 +25,7 @@ export interface Dashboard {
 
 const MOST_STREAMS = 32;
 
-/** Nothing from elsewhere, nothing inline, in no frame, and no string becomes code. */
+/** Only our own files, nothing inline, no frames, and no string becomes code. */
 const CSP = [
   "default-src 'none'",
   "script-src 'self'",
@@ -84,7 +84,7 @@ const sendFile = (request: IncomingMessage, response: ServerResponse, { type, bo
   response.end(request.method === 'HEAD' ? undefined : body);
 };
 
-/** The page and what it reads. It answers GET and HEAD, and changes nothing. */
+/** Serves the page and its data. It answers only GET and HEAD, and changes nothing. */
 export async function serveDashboard({
   board,
   host = '127.0.0.1',
@@ -117,15 +117,15 @@ export async function serveDashboard({
         return plain(
           response,
           421,
-          'ask for this page by its address, such as http://127.0.0.1, not by a name',
+          'open this page by its IP address, such as http://127.0.0.1, not by a name',
         );
       if (request.method !== 'GET' && request.method !== 'HEAD')
-        return plain(response, 405, 'this page changes nothing; use GET', { allow: 'GET, HEAD' });
+        return plain(response, 405, 'this page is read-only; use GET', { allow: 'GET, HEAD' });
       const [path = ''] = (request.url ?? '').split('?', 1);
       const file = files.get(path);
       if (file !== undefined) return sendFile(request, response, file);
       if (path === '/api/events') return follow(request, response);
-      if (path !== '/api/status') return plain(response, 404, 'no such page; begin at /');
+      if (path !== '/api/status') return plain(response, 404, 'no such page; start at /');
       status(request, response).catch(() =>
         response.headersSent ? response.destroy() : plain(response, 500, 'see the log'),
       );

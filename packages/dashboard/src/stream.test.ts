@@ -11,7 +11,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Somebody who reads only when told to. */
+/** A reader that reads only when told to. */
 class Reader extends EventEmitter {
   readonly writes: string[] = [];
   takes = true;
@@ -55,7 +55,7 @@ test('a hundred changes within a moment are told once, as they are in the end', 
   expect(figures(reader.writes)[0]).toContain('"handshakes":100');
 });
 
-test('whoever takes nothing is sent nothing more, and then what is newest', async () => {
+test('a reader that takes nothing gets nothing more, and then the newest parts', async () => {
   const { board, reader } = await begin();
   reader.takes = false;
   board.counted(1, 0);
@@ -74,7 +74,7 @@ test('whoever takes nothing is sent nothing more, and then what is newest', asyn
   expect(reader.destroyed).toBe(false);
 });
 
-test('whoever takes nothing for half a minute is let go', async () => {
+test('a reader that takes nothing for half a minute is disconnected', async () => {
   const { board, reader, ended } = await begin();
   reader.takes = false;
   board.counted(1, 0);

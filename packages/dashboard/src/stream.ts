@@ -4,13 +4,13 @@ import type { Board, PartName } from './board.ts';
 /** Changes within this are sent together. */
 const COALESCE_MS = 150;
 const HEARTBEAT_MS = 15_000;
-/** Whoever has taken nothing for this long is let go; a browser comes back by itself. */
+/** A reader that takes nothing for this long is disconnected; a browser reconnects by itself. */
 const STUCK_MS = 30_000;
 const RETRY_MS = 2_000;
 
 /**
- * One page that follows the board by server-sent events. What is remembered for it is the names of the parts that changed, never
- * what was in them: a slow reader gets fewer and newer ones, and costs no memory.
+ * One page that follows the board by server-sent events. It stores only the names of changed parts, not their content: a slow reader
+ * gets fewer and newer parts, and costs no memory.
  */
 export class Stream {
   readonly #board: Board;
@@ -29,7 +29,7 @@ export class Stream {
     this.#unsubscribe = board.onChange((part) => this.#change(part));
     this.#heartbeat = setInterval(() => {
       if (!this.#busy) void this.#write(': still here\n\n');
-      // Written anew now and then even if nothing says that it changed.
+      // Sent again now and then even without a change.
       this.#change('rest');
     }, HEARTBEAT_MS);
     response.once('close', () => {
@@ -65,7 +65,7 @@ export class Stream {
     }, COALESCE_MS);
   }
 
-  /** One part at a time, each as it is when its turn comes, and the next only when the last has been taken. */
+  /** One part at a time, with its content of that moment; the next only when the reader has taken the last. */
   async #flush(): Promise<void> {
     if (this.#busy) return;
     this.#busy = true;

@@ -3,22 +3,22 @@ import { answer, certificatesKey, type Material, type Observation, type Verdicts
 import type { Certificate, Instant } from '@handover/material';
 import type { Cell, Party, TrustGrid } from './document.ts';
 
-/** One side of a handshake, as far as it is known. */
+/** One side of a handshake, as far as known. */
 interface Side {
   readonly name: string;
   readonly objects: readonly string[];
-  /** It has not shown yet what the step under way asks of it. */
+  /** It has not confirmed yet what the next step needs. */
   readonly lacks: boolean;
   readonly writing: boolean;
 }
 
 interface Presenter extends Side {
-  /** Generations that may have signed what it serves at this moment. */
+  /** Generations that may have signed the leaf that it serves now. */
   readonly issuers: readonly number[];
 }
 
 interface Verifier extends Side {
-  /** Generations that it trusts for certain. */
+  /** Generations that it certainly trusts. */
   readonly holds: readonly number[];
 }
 
@@ -44,10 +44,10 @@ const stepOf = (state: AuthorityState | undefined, now: Instant): Ahead | undefi
 };
 
 const wordsFor = (state: AuthorityState | undefined, ahead: Ahead | undefined): string | null => {
-  if (ahead?.kind === 'activate') return `sign with generation ${ahead.coming}`;
-  if (ahead?.kind === 'retire') return `retire generation ${ahead.going}`;
+  if (ahead?.kind === 'activate') return `sign with CA generation ${ahead.coming}`;
+  if (ahead?.kind === 'retire') return `retire CA generation ${ahead.going}`;
   const gone = state?.generations.filter(({ role }) => role === 'distrusted').map(({ number }) => number);
-  return gone === undefined || gone.length === 0 ? null : `forget generation ${gone.join(' and ')}`;
+  return gone === undefined || gone.length === 0 ? null : `forget CA generation ${gone.join(' and ')}`;
 };
 
 const numbersOf = (state: AuthorityState | undefined): ReadonlyMap<string, number> =>
@@ -76,8 +76,7 @@ const sidesOf = (
     objects: of,
     lacks: lacking.has(name)
       ? (lacking.get(name) ?? []).some((lack) => lack.what === what)
-      : blocked.has(name) ||
-        of.some((object) => blocked.has(object) || blocked.has(`whoever reads ${object}`)),
+      : blocked.has(name) || of.some((object) => blocked.has(object) || blocked.has(`readers of ${object}`)),
     writing: of.some((object) => written.has(object)),
   });
   const presenter = (base: Side): Presenter => {
@@ -119,7 +118,7 @@ const sidesOf = (
   };
 };
 
-/** What would become of a pair if the step were taken before anybody has loaded more than they have shown. */
+/** The pair after the step, if both sides had loaded only what evidence shows. */
 const afterStep = (
   ahead: Ahead,
   presenter: Presenter,
@@ -130,17 +129,20 @@ const afterStep = (
   if (ahead.kind === 'activate') {
     if (trusts) return { next: 'ok' };
     return ahead.crossed && verifier.holds.includes(going)
-      ? { next: 'waits', whyNext: `only the cross-signature by generation ${going} would vouch for it` }
-      : { next: 'fails', whyNext: `the verifier is not known to trust generation ${coming}` };
+      ? {
+          next: 'waits',
+          whyNext: `only the cross-certificate by CA generation ${going} would make it verify`,
+        }
+      : { next: 'fails', whyNext: `the verifier is not known to trust CA generation ${coming}` };
   }
   if (presenter.issuers.includes(going))
     return {
       next: 'fails',
-      whyNext: `it may still serve a leaf of generation ${going}, which nobody would trust`,
+      whyNext: `it may still serve a leaf of CA generation ${going}, which no verifier would trust`,
     };
   return trusts
     ? { next: 'ok' }
-    : { next: 'waits', whyNext: `the verifier has not shown that it trusts generation ${coming}` };
+    : { next: 'waits', whyNext: `the verifier has not confirmed that it trusts CA generation ${coming}` };
 };
 
 const nowOf = (
@@ -151,9 +153,15 @@ const nowOf = (
 ): Pick<Cell, 'now' | 'why'> => {
   if (file !== undefined) return { now: 'fails', why: file };
   if (verifier.lacks)
-    return { now: 'waits', why: `the verifier has still to show that it trusts generation ${newest ?? '?'}` };
+    return {
+      now: 'waits',
+      why: `the verifier has not confirmed that it trusts CA generation ${newest ?? '?'}`,
+    };
   if (presenter.lacks)
-    return { now: 'waits', why: `the presenter has still to show its leaf of generation ${newest ?? '?'}` };
+    return {
+      now: 'waits',
+      why: `the presenter has not confirmed its leaf of CA generation ${newest ?? '?'}`,
+    };
   if (presenter.writing || verifier.writing) return { now: 'waits', why: 'files are being written' };
   return { now: 'ok' };
 };
@@ -181,8 +189,8 @@ const grouped = <T extends Side>(
 const codeOf = (reason: string): string => reason.split(':', 1)[0] ?? '';
 
 /**
- * Who would accept whom: what the files hold is checked certificate by certificate; what processes have loaded is taken from
- * what they have shown. Read off one look; nothing is asked of anybody.
+ * Which presenters each verifier accepts: files are verified certificate by certificate, and evidence says what processes have loaded.
+ * Made from one observation, without further requests.
  */
 export const trustGrid = (
   observation: Observation,

@@ -7,7 +7,9 @@ import {
   MemoryAuthorities,
   MemoryObjects,
   type Outcome,
+  type Readers,
   reconcile,
+  takeLook,
 } from '@handover/engine';
 import { duration, type Instant, instant } from '@handover/material';
 import { Board } from '../src/index.ts';
@@ -63,17 +65,24 @@ export class Fleet {
     this.board = new Board({ title: 'a fleet', now: () => this.now });
   }
 
-  readonly home: Home = {
+  readonly #readers: Readers = {
     objects: this.objects,
     authorities: this.authorities,
-    requests: { pending: async () => ({ rotate: this.rotate, distrust: [] }), done: async () => {} },
+    requests: { pending: async () => ({ rotate: this.rotate, distrust: [] }) },
     evidence: { consumers: async () => this.names.map((name) => this.#consumer(name)) },
-    reloads: undefined,
+    // As in a cluster: consumers are found, so that no unknown one is waited for.
+    facts: { consumersFound: true, cacheLag: duration(0), trustNamespace: 'default' },
     clock: { now: () => this.now, steadySince: () => undefined },
+  };
+
+  readonly home: Home = {
+    fresh: () => takeLook(this.#readers, () => this.catalogue),
+    objects: this.objects,
+    authorities: this.authorities,
+    requests: { ask: async () => {}, done: async () => {} },
+    clock: this.#readers.clock,
     keys: () => deck[dealt++ % deck.length] as KeyPair,
     random: (bytes) => randomBytes(bytes),
-    // As in a cluster: who uses what is found, so that nobody unknown is waited for.
-    facts: { consumersFound: true, cacheLag: duration(0), trustNamespace: 'default' },
     ledger: undefined,
   };
 
@@ -117,7 +126,7 @@ export class Fleet {
 
   /** One pass, told to the board as a loop tells it. */
   async once(): Promise<Outcome> {
-    const outcome = await reconcile(this.home, this.catalogue, AUTHORITY);
+    const outcome = await reconcile(this.home, AUTHORITY);
     const { plan, observation } = outcome;
     this.board.saw({ authority: AUTHORITY, plan, observation, acted: plan.actions.length > 0 });
     this.pass(1_000);

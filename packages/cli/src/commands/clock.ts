@@ -21,37 +21,41 @@ const documentOf = ({ now, doubt, ahead }: ClockReport, confirmed: boolean): obj
 });
 
 const linesOf = ({ now, doubt, ahead }: ClockReport, confirmed: boolean): readonly string[] => [
-  `the clock says ${iso(now)}`,
+  `the clock shows ${iso(now)}`,
   ...(doubt === undefined
     ? []
     : [
-        `it leapt from ${iso(doubt.before)} to ${iso(doubt.since)}${
-          confirmed ? '' : `: no CA is made or retired before ${iso(doubt.until)}`
+        `the clock jumped from ${iso(doubt.before)} to ${iso(doubt.since)}${
+          confirmed ? '' : `: no CA is created or retired before ${iso(doubt.until)}`
         }`,
       ]),
   ...ahead.map(
     ({ authority, latest }) =>
-      `${authority} ${confirmed ? 'was' : 'is'} dated ${iso(latest)}, which is after it${
-        confirmed ? '; it is dated now' : ': nothing is done for it'
+      `${authority} ${confirmed ? 'was' : 'is'} dated ${iso(latest)}, after the clock${
+        confirmed ? '; its dates are set to now' : ': Handover does not change it'
       }`,
   ),
   ...(doubt === undefined && ahead.length === 0
-    ? ['nothing waits for it']
-    : [confirmed ? 'it is taken for right' : 'if it is right, say so with --confirm; if not, set it']),
+    ? ['nothing waits for the clock']
+    : [
+        confirmed
+          ? 'the clock is accepted as right'
+          : 'if the clock is right, run this again with --confirm; otherwise set it',
+      ]),
 ];
 
 export const define: Define = (command, context) => {
   command
-    .option('--home <home>', 'the directory: dir:PATH', 'dir:.')
-    .option('--confirm', 'take the clock as it is now for right')
+    .option('--home <home>', 'directory: dir:PATH', 'dir:.')
+    .option('--confirm', 'accept the clock as right')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
-After a leap ahead of more than an hour no CA is made or retired until the clock has run evenly for 10 minutes. An authority that
-is dated after the clock is not touched at all (CLOCK_BEHIND). With --confirm both end: what is dated after the clock is dated
-now, and CAs and leaves that are not valid yet are replaced at the next pass. For an authority that is dated ahead, stop
-\`handover run\` first. The clock of a cluster is its API server’s, and is believed after 10 minutes.
+After the clock jumps ahead by more than an hour, no CA is created or retired until the clock has run evenly for 10 minutes. An
+authority with dates after the clock is not changed at all (CLOCK_BEHIND). --confirm ends both: dates after the clock are set to
+now, and the next pass replaces CAs and leaves that are not valid yet. For an authority with dates after the clock, stop
+\`handover run\` first. A cluster uses the clock of its API server, which is trusted again after 10 minutes.
 
 Examples:
   $ handover clock --home dir:/etc/handover
@@ -62,7 +66,7 @@ Examples:
       const catalogue = home.load();
       const confirmed = flags.confirm === true;
       const seen = await clockReport(home, catalogue);
-      // Only a swap needs the directory for itself; a process that runs hears of a confirmed clock.
+      // Only a write of the state needs the lock; a running process notices a confirmed clock.
       const lock = confirmed && seen.ahead.length > 0 ? await home.lock() : undefined;
       try {
         const report = confirmed ? await confirmClock(home, catalogue) : seen;

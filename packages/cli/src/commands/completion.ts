@@ -13,12 +13,12 @@ const SHELLS = {
 
 export const define: Define = (command, context) => {
   command
-    .addArgument(new Argument('<shell>', 'the shell to write for').choices(Object.keys(SHELLS)))
-    .option('--json', 'print what can be typed as one JSON document instead')
+    .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(SHELLS)))
+    .option('--json', 'print commands and flags as one JSON document instead')
     .addHelpText(
       'after',
       `
-Prints a script that makes Tab offer commands, flags, their values and the authorities of the home.
+Prints a script with which Tab completes commands, flags, values and the names of authorities.
 
 Examples:
   $ handover completion bash > /etc/bash_completion.d/handover

@@ -11,13 +11,13 @@ interface Flags {
 }
 
 const line = ({ rotation, phase, waitsFor, handshakes, failures, perSecond }: Moment): string =>
-  `rotation ${rotation}  ${phase}${waitsFor === undefined ? '' : `, waits for ${waitsFor}`}  |  ${perSecond}/s  ${handshakes} handshakes  ${failures} failures`;
+  `rotation ${rotation}  ${phase}${waitsFor === undefined ? '' : `, waiting for ${waitsFor}`}  |  ${perSecond}/s  ${amount(handshakes, 'handshake')}  ${amount(failures, 'failure')}`;
 
 const summary = ({ rotations, handshakes, failures, seconds, perRotation, problems }: DemoReport): string =>
   [
     ...perRotation.map((one) => {
       const phases = Object.entries(one.phases).map(([phase, took]) => `${phase} ${took} s`);
-      return `generation ${one.generation}: ${one.seconds} s (${phases.join(', ')}), ${amount(one.handshakes, 'handshake')}, ${amount(one.failures, 'failure')}`;
+      return `CA generation ${one.generation}: ${one.seconds} s (${phases.join(', ')}), ${amount(one.handshakes, 'handshake')}, ${amount(one.failures, 'failure')}`;
     }),
     ...problems.map((problem) => `failed: ${problem}`),
     `${amount(rotations, 'rotation')}, ${amount(handshakes, 'handshake')}, ${amount(failures, 'failure')}, ${seconds} s`,
@@ -28,22 +28,17 @@ export const define: Define = (command, context) => {
   command
     .option(
       '--rotations <n>',
-      'end after so many rotations (default: go on until Ctrl-C)',
+      'stop after this many rotations (default: continue until Ctrl-C)',
       number('--rotations', 1, 1_000),
     )
-    .option(
-      '--port <port>',
-      'port of the dashboard (default: any that is free)',
-      number('--port', 0, 65_535),
-      0,
-    )
-    .option('--json', 'print one JSON document at the end, and nothing else')
+    .option('--port <port>', 'port of the dashboard (default: any free port)', number('--port', 0, 65_535), 0)
+    .option('--json', 'print only one JSON document, at the end')
     .addHelpText(
       'after',
       `
-Makes an authority in a temporary directory and ${MEMBERS.length} services that talk mTLS in every direction, some hot, some slow to
-reload, one that has to be restarted; rotates the CA under that load. Nothing stays behind.
-Exit code 1 when one handshake failed.
+Creates an authority in a temporary directory and ${MEMBERS.length} services that connect to each other with mTLS: some reload at once,
+some late, one has to be restarted. Rotates the CA under that load, and removes everything at the end.
+Exit code 1 if a handshake failed.
 
 Examples:
   $ handover demo

@@ -7,12 +7,12 @@ const NAME = 'handover.yaml';
 
 export const define: Define = (command, context) => {
   command
-    .argument('<dir>', 'directory to make, or an empty one')
+    .argument('<dir>', 'directory to create, or one without resources')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
-Writes DIR/${NAME} with one authority and one leaf, every field explained. Nothing that is there is changed.
+Writes DIR/${NAME} with one Authority and one Leaf, every field explained. Changes no existing file.
 
 Example:
   $ handover init ~/certificates && handover run ~/certificates --once`,

@@ -16,12 +16,12 @@ export const define: Define = (command, context) => {
     .addHelpText(
       'after',
       `
-Shows each certificate with its place in the chain, and warns of: expired or not yet valid, certificates of one name that
-cannot be told apart for want of an AKI, a private key beside certificates, a leaf among trust anchors, a certificate that is
-there twice, other blocks, text between blocks. A private key is named by its label and never printed. Files may
-hold 16 MiB at most.
+Shows each certificate with its place in the chain, and warns about: expired or not yet valid certificates, CAs of one name
+that cannot be told apart because an AKI is missing, a private key beside certificates, a leaf among trust anchors, duplicate
+certificates, other PEM blocks, text between blocks. A private key is named by its label and never printed. A file may have
+16 MiB at most.
 
-Warnings leave the exit code at 0; a file that cannot be read or parsed makes it 1.
+Exit code 1 if a file cannot be read or parsed; warnings do not change the exit code.
 
 Examples:
   $ handover inspect ca.crt tls.crt

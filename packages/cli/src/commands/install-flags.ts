@@ -10,7 +10,7 @@ import { type Command, Option } from 'commander';
 import { CliError } from '../error.ts';
 import { version } from '../version.ts';
 
-/** What `install` and `uninstall` take, so that one can be told just what the other was. */
+/** The flags of `install` and `uninstall`: both take the same. */
 export interface InstallFlags {
   readonly namespace: string;
   readonly image?: string;
@@ -35,26 +35,26 @@ const compatIn = (text: string): readonly Compat[] =>
     if (known !== undefined) return known;
     throw new CliError(
       'INSTALL_OPTION',
-      `${JSON.stringify(word.slice(0, 80))} is nothing to be compatible with; use ${COMPAT.join(', ')}`,
+      `Unknown value ${JSON.stringify(word.slice(0, 80))} for --compat. Known: ${COMPAT.join(', ')}`,
     );
   });
 
 export const installFlags = (command: Command): Command =>
   command
-    .option('--namespace <ns>', 'where the operator runs and keeps its state', DEFAULT_NAMESPACE)
+    .option('--namespace <ns>', 'namespace of the operator and of its state', DEFAULT_NAMESPACE)
     .option('--image <image>', 'image of the operator (default: handover:VERSION)')
-    .option('--replicas <n>', `how many run, one of which leads (default: ${REPLICAS.default})`, Number)
-    .option('--namespaced <ns,…>', 'look at these namespaces only, without any right in the cluster', listed)
-    .option('--compat <names>', `honour the annotations of ${COMPAT.join(', ')}`, compatIn)
-    .option('--signers <names>', 'signers whose ClusterTrustBundles it may write', listed)
+    .option('--replicas <n>', `number of replicas, one of which leads (default: ${REPLICAS.default})`, Number)
+    .option('--namespaced <ns,…>', 'manage only these namespaces, without cluster-wide rights', listed)
+    .option('--compat <names>', `honour annotations of other programs: ${COMPAT.join(', ')}`, compatIn)
+    .option('--signers <names>', 'signers whose ClusterTrustBundles the operator may write', listed)
     .option('--openshift', 'let TLSProfiles follow OpenShift’s APIServer/cluster')
     .addOption(
       new Option(
         '--metrics-auth <how>',
-        'who may read metrics: none lets everyone, token accounts that RBAC lets do so, by TLS (default: none)',
+        'who may read metrics: none, everyone; token, accounts with the RBAC right, over TLS (default: none)',
       ).choices([...METRICS_AUTH]),
     )
-    .option('--json', 'print one JSON document, a List');
+    .option('--json', 'print one JSON document: a List');
 
 export const optionsIn = ({ image, json: _, ...flags }: InstallFlags): InstallOptions => ({
   ...flags,

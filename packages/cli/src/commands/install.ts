@@ -7,8 +7,8 @@ export const define: Define = (command, context) => {
     .addHelpText(
       'after',
       `
-Prints custom resource definitions, roles, admission policies and the Deployment. Needs Kubernetes 1.30 or later. Nothing is
-sent anywhere: read it, then apply it. The same options always print the same bytes.
+Prints custom resource definitions, roles, admission policies and the Deployment as YAML, and sends nothing to the cluster:
+read it, then apply it. Needs Kubernetes 1.30 or later. The same options always print the same bytes.
 
 Example:
   $ handover install --image registry.example/handover:1.0 | kubectl apply -f -

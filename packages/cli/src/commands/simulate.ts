@@ -22,36 +22,36 @@ export const define: Define = (command, context) => {
     .addOption(new Option('--strategy <name>', 'how to rotate').choices(STRATEGIES).default('phased'))
     .option(
       '--seeds <n>',
-      'how many worlds (default: 100, or 10 for a fleet of your own)',
+      'how many worlds (default: 100, or 10 with --consumers or --delays)',
       number('--seeds', 1, 1_000_000),
     )
     .option(
       '--from <n>',
-      'the first seed: one seed decides everything in its world',
+      'the first seed: a seed determines everything in its world',
       number('--from', 1, 1_000_000_000),
       1,
     )
     .option(
       '--consumers <n>',
-      'a fleet of your own: so many consumers that reload by themselves',
+      'simulate this many consumers that reload by themselves',
       number('--consumers', 1, 10_000),
     )
     .option(
       '--delays <list>',
-      'after how many seconds they reload, dealt out in turn',
+      'after how many seconds they reload, assigned in turn',
       numbers('--delays', 0, 86_400),
     )
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
-Rotates simulated fleets in virtual time and checks, after each step, every presenter against every verifier with the real
-chain check. phased and instant are Handover's own planner, with faults of every kind: crashes, lost events, stale reads,
-jumping clocks, consumers that never reload and so on. replace (everything at once) and carry-over (everything at once, with
-the old CA kept in the bundle) are what others do, for comparison, without any fault.
+Rotates simulated fleets in virtual time and verifies, after each step, every leaf against every bundle in use. The strategies
+phased and instant run Handover's own planner, with faults: crashes, lost events, stale reads, clock jumps, consumers that
+never reload and more. For comparison, replace (everything at once) and carry-over (everything at once, the old CA kept in the
+bundle) do what other tools do, without faults.
 
-Without --consumers and --delays each world draws a mixed fleet of its own.
-Exit code 1 when there was a failure, whatever the strategy.
+Without --consumers and --delays each world has a random, mixed fleet.
+Exit code 1 if a handshake failed, whatever the strategy.
 
 Examples:
   $ handover simulate --strategy phased --seeds 200

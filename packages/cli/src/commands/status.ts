@@ -22,12 +22,12 @@ const withoutDue = (status: Status): object => ({
 export const define: Define = (command, context) => {
   askedOptions(homeOptions(command))
     .argument('[auth]', 'one authority: namespace/name')
-    .option('--watch', 'go on, and show every change')
+    .option('--watch', 'continue, and show every change')
     .option('--json', 'print one JSON document (with --watch one per change)')
     .addHelpText(
       'after',
       `
-Reads only; works beside a running \`handover run\` or \`handover operator\`.
+Only reads; works beside a running \`handover run\` or \`handover operator\`.
 
 Examples:
   $ handover status --home dir:/etc/handover
@@ -39,14 +39,14 @@ Examples:
         const only = auth === undefined ? undefined : authorityArgument(auth);
         const live = flags.watch === true && flags.json !== true && context.stdout.isTTY === true;
         const look = async (): Promise<{ text: string; same: string }> => {
-          const catalogue = await open.catalogue();
-          if (only !== undefined) authorityIn(catalogue, only);
-          const { status } = await statusOf(open.home, catalogue, only);
+          open.reload();
+          if (only !== undefined) authorityIn((await open.look()).catalogue, only);
+          const status = await statusOf(open.look, only);
           const text =
             flags.json === true
               ? `${JSON.stringify(status)}\n`
-              : showStatus(status, context.colours, live ? open.now() : undefined);
-          // A moment that moves with the clock is no change; where it is counted down it is.
+              : showStatus(status, context.colours, live ? open.home.clock.now() : undefined);
+          // A due time that moves with the clock is no change, unless it is counted down.
           return { text, same: live ? text : JSON.stringify(withoutDue(status)) };
         };
         let shown = await look();

@@ -23,21 +23,21 @@ interface Flags extends KubeFlags {
   readonly json?: true;
 }
 
-/** Servers that are looked at at the same time, each with at most four connections. */
+/** Servers checked at the same time, each with at most four connections. */
 const AT_ONCE = 4;
 
 const durationArgument = (text: string): Duration => {
   const length = parseDuration(text);
   if (length === undefined || length < 1 || length > 600_000)
-    throw usageError(`--timeout ${text} is not a duration up to 10m; write it like 5s`);
+    throw usageError(`--timeout: "${text}" is not a duration up to 10m; write it like 5s`);
   return length;
 };
 
-/** As it goes over the wire: letters beyond ASCII have a spelling of their own there. */
+/** As it is sent: names beyond ASCII are encoded. */
 const servernameArgument = (text: string): string => {
   const name = domainToASCII(text);
   if (name === '' || name.length > 253)
-    throw usageError(`--servername ${text.slice(0, 64)} is no host name; write it like web.mesh.svc`);
+    throw usageError(`--servername: "${text.slice(0, 64)}" is not a host name; write it like web.mesh.svc`);
   return name;
 };
 
@@ -48,21 +48,23 @@ export const define: Define = (command, context) => {
       .addArgument(new Argument('<action>', 'what to do').choices(['check']))
       .argument('<server>', 'HOST:PORT; with --home kube NS/SERVICE or NS/SERVICE:PORT')
       .addOption(
-        new Option('--profile <name>', 'what to hold it against').choices(PROFILES).default('Intermediate'),
+        new Option('--profile <name>', 'the profile to compare with')
+          .choices(PROFILES)
+          .default('Intermediate'),
       )
       .addOption(
         new Option(
           '--profile-file <file>',
-          'a profile.json instead, as workloads get it; - for standard input',
+          'a profile.json instead, as workloads get it; - is standard input',
         ).conflicts('profile'),
       )
       .option(
         '--servername <name>',
-        'name to ask for (SNI); default: the host, or SERVICE.NS.svc',
+        'server name to send (SNI); default: the host, or SERVICE.NS.svc',
         servernameArgument,
       )
       .addOption(
-        new Option('--starttls <protocol>', 'TLS begins inside another protocol').choices(['postgres']),
+        new Option('--starttls <protocol>', 'start TLS inside another protocol').choices(['postgres']),
       )
       .addOption(
         new Option('--timeout <duration>', 'how long to wait for each answer')
@@ -75,19 +77,18 @@ export const define: Define = (command, context) => {
     .addHelpText(
       'after',
       `
-Finds out which versions, suites and groups a server takes, by offering them: TLS 1.0 to 1.3, and over a hundred suites,
-whatever the OpenSSL of this machine has. Then one whole handshake as a client with that profile. Certificates are not
-judged here; a server that insists on one from its clients is checked all the same. Not tried: SSL 2 and 3, and suites with a
-pre-shared key or password.
+Offers a server TLS 1.0 to 1.3 and over a hundred suites, independent of this machine's OpenSSL, and shows which versions, suites
+and groups it accepts. Then makes one complete handshake as a client with that profile. Certificates are not judged; servers
+that require a client certificate can be checked too. Not tried: SSL 2 and 3, and suites with a pre-shared key or password.
 
-A mismatch: it accepts a version below the profile's minimum, or a suite that the profile does not list, or refuses a version
-that the profile has suites for. Groups beyond those of a named profile are a remark; beyond those that a --profile-file lists
-they are a mismatch. That it lacks some suites is a remark: one key serves half of them. What could not be found out, for want
-of an answer, is said, and is no match.
+A mismatch: the server accepts a version below the profile's minimum, or a suite that the profile does not list, or refuses a
+version that the profile has suites for. Groups beyond a named profile are a remark; beyond those of a --profile-file they are
+a mismatch. Missing suites are a remark: one key serves only half of them. If an answer is missing, the command says so, and
+the result is not a match.
 
-With --home kube the pods' own addresses are used: run it where they can be reached, such as in the cluster.
+With --home kube the command connects to the pods' own addresses: run it where they can be reached, such as in the cluster.
 
-Exit code 1 on a mismatch, and when a server could not be checked.
+Exit code 1 on a mismatch, and if a server could not be checked.
 
 Examples:
   $ handover tls check localhost:8443 --profile Modern
@@ -120,12 +121,12 @@ const targetsOf = async (server: string, flags: Flags, context: Context): Promis
     ...(flags.servername === undefined ? {} : { servername: flags.servername }),
   };
   if (flags.home === undefined) {
-    if (server.includes('/')) throw usageError(`${server} is a Service: say --home kube, or give HOST:PORT`);
+    if (server.includes('/')) throw usageError(`${server} is a Service; add --home kube, or give HOST:PORT`);
     return [{ ...hostAndPort(server), ...common }];
   }
   const { serviceTargets } = await import('../kubernetes/service-targets.ts');
   const { targets, notReady, servername } = await serviceTargets(server, flags);
-  if (notReady.length > 0) context.stderr.write(`not ready, and left out: ${notReady.join(', ')}\n`);
+  if (notReady.length > 0) context.stderr.write(`skipped, not ready: ${notReady.join(', ')}\n`);
   return targets.map((target) => ({ servername, ...target, ...common }));
 };
 
@@ -136,15 +137,15 @@ const NOTHING_LEARNED: Readonly<Record<string, CliErrorCode>> = {
   CLOSED: 'TLS_CLOSED',
 };
 
-/** One line and no table when there is nothing to show. */
+/** One line and no table when no server could be checked. */
 const mustHaveLearned = (checks: readonly TlsCheck[], { home }: Flags): void => {
   const [first] = checks;
   if (first === undefined || checks.some(({ verdict }) => verdict !== 'unchecked')) return;
-  const [{ code, message } = { code: 'UNCHECKED', message: 'nothing was learned' }] = first.unknowns;
+  const [{ code, message } = { code: 'UNCHECKED', message: 'the check learned nothing' }] = first.unknowns;
   const all = checks.length === 1 ? first.address : `all ${checks.length} servers, ${first.address} first`;
   const advice =
     home === 'kube' && code === 'UNREACHABLE'
-      ? 'pods are reached by their own addresses, so run this in the cluster'
-      : 'is it the right address and port?';
+      ? 'the command connects to pods directly, so run it in the cluster'
+      : 'check the address and port';
   throw new CliError(NOTHING_LEARNED[code] ?? 'TLS_UNCHECKED', `${all}: ${message}; ${advice}`);
 };

@@ -7,10 +7,10 @@ export const define: Define = (command, context) => {
     .addHelpText(
       'after',
       `
-Prints what \`handover install\` with the same options has put there, to be deleted: the Deployment first, its rights after it. Not
-among it are the namespace, which holds the keys of every CA, and the custom resource definitions, with which every Authority and
-every Leaf would go. Secrets, ConfigMaps and injected bundles are nobody’s children and stay as they are, so that everything goes on
-running; a new installation goes on where this one ended.
+Prints the objects of \`handover install\` with the same options, to be deleted: the Deployment first, then its rights. It leaves
+out the namespace, which holds every CA key, and the custom resource definitions, since every Authority and every Leaf would be
+deleted with them. Secrets, ConfigMaps and injected bundles have no owner references and stay, so that everything keeps running;
+a new installation continues where this one ended.
 
 Example:
   $ handover uninstall | kubectl delete --ignore-not-found -f -`,

@@ -15,23 +15,23 @@ export const define: Define = (command, context) => {
     .addHelpText(
       'after',
       `
-Checks what the files hold with the chain check that OpenSSL and Node make: every leaf, with what rides behind it,
-against every bundle; as they are now, and after the next step, whichever of the two sides loads its new files later.
-Exit code 1 when one pair fails or would. With more than 10,000 pairs, --json lists the first 1,000 that fail, and counts
-the rest.
+Verifies every leaf, with its cross-certificates, against every bundle, with the same rules as OpenSSL and Node: the files
+of now, and those after the next step, whichever side loads its new files later. Exit code 1 if a pair fails or would fail.
+With more than 10,000 pairs, --json lists the first 1,000 that fail, and counts the rest.
 
 Examples:
   $ handover verify default/internal --home dir:/etc/handover
   $ handover verify --home kube`,
     )
     .action((auth: string | undefined, flags: HomeFlags & { json?: true }) =>
-      withHome(flags, context, async ({ home, catalogue: load }) => {
-        const catalogue = await load();
+      withHome(flags, context, async ({ home, look: take }) => {
+        const look = await take();
+        const { catalogue } = look;
         const ids = auth === undefined ? [...catalogue.authorities.keys()] : [authorityArgument(auth)];
         const matrices: TrustMatrix[] = [];
         for (const id of ids) {
           authorityIn(catalogue, id);
-          matrices.push(await verifyAuthority(home, catalogue, id));
+          matrices.push(await verifyAuthority(home, look, id));
         }
         const failing = matrices.reduce((count, { failingCount }) => count + failingCount, 0);
         if (failing > 0) context.exitCode = 1;

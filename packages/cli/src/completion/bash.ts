@@ -37,8 +37,8 @@ const argumentCases = (command: CommandShape): readonly string[] =>
   });
 
 /**
- * Words are split here and not by bash, which counts a colon as the end of one (`dir:/etc`). Works in bash 3.2, the one of
- * macOS. Names of authorities are read off the files of the home: starting Node for each press of Tab would be felt.
+ * Words are split here and not by bash, which ends a word at a colon (`dir:/etc`). Works in bash 3.2, that of macOS. Names of
+ * authorities are read from the files of the home: starting Node for each Tab would be slow.
  */
 export const bashCompletion = (commands: readonly CommandShape[]): string => `# bash completion for handover
 # shellcheck shell=bash disable=SC2207
@@ -58,7 +58,7 @@ _handover_authority() {
     [ -e "$file" ] || continue
     file=\${file#"$home"/state/authorities/}
     file=\${file%.json}
-    # compgen evaluates what it is given, and the directory may be anybody's.
+    # compgen evaluates its argument, and the directory may belong to another user.
     case $file in *[!-a-z0-9./]*) continue ;; esac
     names="$names $file"
   done
@@ -67,7 +67,7 @@ _handover_authority() {
 _handover() {
   local line=\${COMP_LINE:0:COMP_POINT} cur prev='' command='' home=. place=0 index word words
   COMPREPLY=()
-  # It may stand behind the word that is completed.
+  # It may come after the word that is completed.
   [[ $COMP_LINE =~ --home[[:space:]]+dir:([^[:space:]]+) ]] && home=\${BASH_REMATCH[1]}
   read -ra words <<<"$line"
   case $line in *[[:space:]]) words+=('') ;; esac
@@ -112,7 +112,7 @@ ${commands.flatMap(argumentCases).join('\n')}
 }
 _handover_without_colons() {
   _handover
-  # Bash replaces only what stands after the last colon.
+  # Bash replaces only the part after the last colon.
   local before=\${COMP_LINE:0:COMP_POINT} index
   before=\${before##*[[:space:]]}
   before=\${before%"\${before##*:}"}

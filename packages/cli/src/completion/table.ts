@@ -2,18 +2,18 @@ import { Command, type Option } from 'commander';
 import { COMMANDS } from '../commands.ts';
 import type { Context } from '../context.ts';
 
-/** What can be typed in a place: one of some words, or something a shell can look up. */
+/** What can be typed: one of some words, or something a shell can look up. */
 export type Value =
   | { readonly kind: 'words'; readonly words: readonly string[] }
   | { readonly kind: 'file' | 'directory' | 'home' | 'authority' }
-  /** A number, an id, a duration: nothing to offer. */
+  /** A number, an id, a duration: no suggestion. */
   | { readonly kind: 'free' };
 
 export interface Flag {
   readonly long: string;
   readonly short: string | undefined;
   readonly summary: string;
-  /** Undefined: the flag stands alone. */
+  /** Undefined: the flag takes no value. */
   readonly value: Value | undefined;
 }
 
@@ -21,12 +21,12 @@ export interface CommandShape {
   readonly name: string;
   readonly summary: string;
   readonly flags: readonly Flag[];
-  /** What each argument in turn may be; the last one again and again if the command takes many. */
+  /** The arguments in order; the last one repeats if the command takes many. */
   readonly arguments: readonly Value[];
   readonly takesMany: boolean;
 }
 
-/** What the name of a placeholder says about what is meant by it. */
+/** Kinds of values by the name of their placeholder. */
 const BY_PLACEHOLDER: Readonly<
   Record<string, Value['kind'] & ('file' | 'directory' | 'home' | 'authority')>
 > = { auth: 'authority', dir: 'directory', file: 'file', home: 'home' };
@@ -49,7 +49,7 @@ const flagOf = ({ long, short, flags, description, argChoices }: Option): Flag =
 
 const HELP: Flag = { long: '--help', short: '-h', summary: 'print help', value: undefined };
 
-/** Every command with its flags, read off the definitions that parse them: there is no second list to forget. */
+/** Every command with its flags, read from the definitions that parse them. */
 export const commandShapes = async (context: Context): Promise<readonly CommandShape[]> =>
   Promise.all(
     Object.entries(COMMANDS).map(async ([name, { summary, load }]) => {

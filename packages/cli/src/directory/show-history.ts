@@ -8,8 +8,8 @@ const askedBy = ({ askedBy: asker }: Step): string => {
   if (asker === undefined) return '';
   const { via, user, uid, manager } = asker;
   if (via === 'schedule') return ', by schedule';
-  if (user !== undefined || uid !== undefined) return `, asked by user ${user ?? uid}`;
-  return manager === undefined ? `, asked by ${via}` : `, asked by ${manager} (${via})`;
+  if (user !== undefined || uid !== undefined) return `, requested by user ${user ?? uid}`;
+  return manager === undefined ? `, requested by ${via}` : `, requested by ${manager} (${via})`;
 };
 
 const evidence = ({ counts = {} }: Step): string => {
@@ -18,11 +18,11 @@ const evidence = ({ counts = {} }: Step): string => {
 };
 
 const WHAT = {
-  mint: 'made',
-  activate: 'began to sign with',
+  mint: 'created',
+  activate: 'started to sign with',
   retire: 'retired',
   distrust: 'distrusted',
-  'distrust-done': 'saw the last of',
+  'distrust-done': 'forgot',
 } as const satisfies Record<Step['step'], string>;
 
 /** The steps of the last rotation or distrust, as lines. */

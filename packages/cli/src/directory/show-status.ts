@@ -1,3 +1,4 @@
+import { waitGroups } from '@handover/core';
 import type { AuthorityStatus, Status } from '@handover/engine';
 import type { Instant } from '@handover/material';
 import { amount } from '../amount.ts';
@@ -15,7 +16,7 @@ const more = <T>(items: readonly T[], line: (item: T) => string): readonly strin
 const paint = (text: string, code: number, colours: boolean): string =>
   colours ? `\u001b[${code}m${text}\u001b[0m` : text;
 
-/** Where time passes before somebody's eyes it is counted down; elsewhere the moment is named, which stays the same. */
+/** On a live terminal the time left; elsewhere the moment itself, which does not change from call to call. */
 const dueLine = ({ blockedBy, wakeAt }: AuthorityStatus, now: Instant | undefined): readonly string[] => {
   if (blockedBy.length === 0 || wakeAt === null) return [];
   return [`  due ${now === undefined ? `at ${wakeAt}` : `in ${timeLeft(Date.parse(wakeAt) - now)}`}`];
@@ -35,27 +36,27 @@ const authorityLines = (
     ...more(notReady, (problem) => `  not ready: ${problem}`),
     ...generations.map(
       ({ generation, role, fingerprint, notAfter }) =>
-        `  generation ${generation}  ${role}  ${short(fingerprint)}  until ${notAfter}`,
+        `  CA generation ${generation}  ${role}  ${short(fingerprint)}  until ${notAfter}`,
     ),
-    ...more(blockedBy, ({ consumer, waitsFor }) => `  waits for ${consumer}: ${waitsFor}`),
+    ...more(waitGroups(blockedBy), ({ phrase, since }) => `  ${phrase} (since ${since})`),
     ...dueLine(authority, now),
     ...more(notes, (note) => `  ${note}`),
     `  ${amount(leaves.length, 'leaf', 'leaves')}`,
     ...more(leaves, (leaf) =>
       leaf.refused === undefined
-        ? `    ${leaf.namespace}/${leaf.name}  generation ${leaf.generation ?? '-'}  ${short(leaf.fingerprint)}  until ${leaf.notAfter ?? '-'}`
+        ? `    ${leaf.namespace}/${leaf.name}  CA generation ${leaf.generation ?? '-'}  ${short(leaf.fingerprint)}  until ${leaf.notAfter ?? '-'}`
         : `    ${leaf.namespace}/${leaf.name}  ${paint('refused', 31, colours)}: ${leaf.refused}`,
     ),
     ...more(
       consumers,
       ({ name, evidence, at, remark }) =>
-        `  consumer ${name}  ${evidence ?? 'no evidence; rests on reloadWithin'}${at === null ? '' : ` at ${at}`}${remark === undefined ? '' : `; ${remark}`}`,
+        `  consumer ${name}  ${evidence ?? 'no evidence yet'}${at === null ? '' : ` at ${at}`}${remark === undefined ? '' : `; ${remark}`}`,
     ),
     ...lastRotation(authority.history),
   ];
 };
 
-/** As text. With `now` times are counted from it. */
+/** The status as text. With `now` it counts times down. */
 export const showStatus = (status: Status, colours: boolean, now?: Instant): string => {
   const lines = [
     ...status.authorities.flatMap((authority) => authorityLines(authority, colours, now)),
@@ -69,6 +70,6 @@ export const showStatus = (status: Status, colours: boolean, now?: Instant): str
     ]),
     ...more(status.remarks, (remark) => remark),
   ];
-  // Colour is the only escape of ours: names come from files that others wrote.
+  // Colours are the only escapes: names come from files of other users.
   return lines.map((line) => `${colours ? line : printable(line)}\n`).join('');
 };

@@ -1,18 +1,18 @@
-/** What `handover init` writes: small, true, and every line explained. */
-export const STARTING_POINT = `# An internal CA for this machine. Keep it with: handover run DIR
-# Files appear in DIR/out; keys of the CA stay in DIR/state.
+/** What `handover init` writes. */
+export const STARTING_POINT = `# An internal CA for this machine. To issue and rotate its certificates: handover run DIR
+# Certificates are written to DIR/out; CA keys stay in DIR/state.
 apiVersion: handover.dev/v1alpha1
 kind: Authority
 metadata:
-  name: internal              # AUTH for the commands is default/internal
+  name: internal              # commands call it default/internal
 spec:
   key: ECDSA-P256             # or ECDSA-P384, RSA-2048, RSA-3072, RSA-4096
   lifetime: 5y
   rotation:
-    at: 80%                   # begins after this share of the lifetime; or: handover rotate default/internal
-    # How long any of your programs takes, at most, to load changed files. Nothing is dropped before.
+    at: 80%                   # rotate after this share of the lifetime, or with: handover rotate default/internal
+    # Your programs load changed files within this time. The old CA stays trusted at least that long.
     reloadWithin: 3m
-  # Programs that can show what they have loaded need not be waited for:
+  # Programs that show what they have loaded: then a rotation need not wait that long.
   # consumers:
   #   - {name: web, presents: true, probe: {address: "127.0.0.1:8443"}}
 ---
@@ -27,8 +27,8 @@ spec:
   ipAddresses: [127.0.0.1]
   usages: [server, client]
   lifetime: 90d
-  # How the program is told that its files changed, if it does not watch them:
+  # How to tell the program that its files changed, if it does not watch them:
   # reload: {command: [nginx, -s, reload]}
-  # Who may read the key (root gives files away):
+  # Owner and mode of the files (to change the owner, run as root):
   # files: {owner: postgres, group: postgres, mode: "0600"}
 `;

@@ -1,7 +1,7 @@
 import { FAILS_NEXT, FAILS_NOW, type TrustMatrix } from '@handover/engine';
 import { printable } from '../printable.ts';
 
-/** Above this, presenters whose row would read the same share one, as verifiers do. */
+/** With more presenters, those with equal rows share one, as verifiers do. */
 const MOST_ROWS = 100;
 
 const word = (fails: number): string => (fails === 0 ? 'ok' : 'FAILS');
@@ -9,7 +9,7 @@ const cell = (bits: number): string => `${word(bits & FAILS_NOW)}/${word(bits & 
 const nameOf = ([first = '', ...more]: readonly string[]): string =>
   more.length === 0 ? first : `${first} and ${more.length} more`;
 
-/** The members by what is said of them. */
+/** Members grouped by their text. */
 const alike = <Member>(
   members: readonly Member[],
   saidOf: (member: Member, index: number) => string,
@@ -24,7 +24,7 @@ const alike = <Member>(
   return groups;
 };
 
-/** Presenter rows, verifier columns; verifiers whose column would read the same share one. */
+/** Presenters are rows, verifiers columns; verifiers with equal columns share one. */
 export const trustTable = ({ presenters, verifiers, columns }: TrustMatrix): readonly string[] => {
   const places = new Map(verifiers.map((verifier, index) => [verifier, index]));
   const place = (verifier = ''): number => places.get(verifier) ?? 0;
@@ -59,7 +59,7 @@ export const trustTable = ({ presenters, verifiers, columns }: TrustMatrix): rea
   );
 };
 
-/** The pairs that fail now or would after the next step, in words; of a large fleet the first of them. */
+/** The pairs that fail now or would fail after the next step, in words; of a large fleet only the first. */
 export const failingPairs = ({ pairs }: TrustMatrix): readonly string[] =>
   pairs
     .filter(({ now, next }) => !now.ok || !next.ok)

@@ -1,9 +1,10 @@
 import type { Plan } from '@handover/core';
-import type { RunEvent } from '@handover/engine';
+import type { ControllerEvent } from '@handover/engine';
+import { amount } from '../amount.ts';
 import type { Context } from '../context.ts';
 import { LiveLine } from './waiting.ts';
 
-/** Below the log of a run on a terminal: which authority waits, for whom and how long. */
+/** Below the log of a run on a terminal: which authority waits, for what and how long. */
 export class WaitsBelow {
   readonly #context: Context;
   readonly #line: LiveLine;
@@ -14,7 +15,7 @@ export class WaitsBelow {
     this.#line = new LiveLine(context.stdout);
   }
 
-  heard(event: RunEvent): void {
+  heard(event: ControllerEvent): void {
     if (event.kind === 'loaded') this.#forget([...event.catalogue.authorities.keys()]);
     if (event.kind !== 'acted' && event.kind !== 'rested') return;
     if (event.kind === 'acted' || event.plan.phase === 'Stable') this.#waiting.delete(event.authority);
@@ -33,7 +34,8 @@ export class WaitsBelow {
       return;
     }
     const [id, { phase, blockedBy, wakeAt }] = first;
-    const more = others.length === 0 ? '' : ` (and ${others.length} more authorities)`;
+    const more =
+      others.length === 0 ? '' : ` (and ${amount(others.length, 'more authority', 'more authorities')})`;
     this.#line.show({ phase, blockedBy, dueAt: wakeAt }, this.#context.now(), `${id}${more}: `);
   }
 

@@ -4,22 +4,23 @@ import { HandoverError } from '@handover/material';
 import { Operator, RESOURCE_KINDS } from '@handover/operator';
 import { FakeApiServer } from '@handover/test-api-server';
 import { expect, onTestFinished, test } from 'vitest';
-import { followLeader, noteOf, tellBoardOf } from './board.ts';
+import { tellBoard } from '../tell-board.ts';
+import { followLeader, noteOf } from './board.ts';
 
 const replica = (leads: boolean, leader?: string): Operator => ({ leads, leader }) as Operator;
 
 test('a replica that does not lead says so, and who does', () => {
   expect(noteOf(replica(true, 'a'))).toBeUndefined();
   expect(noteOf(replica(false, 'handover-7c9-abc'))).toContain('handover-7c9-abc');
-  expect(noteOf(replica(false))).toContain('Nobody leads yet');
+  expect(noteOf(replica(false))).toContain('No replica leads yet');
 });
 
 test('what an operator repaired, was refused or failed at is on the board, with who had changed it', async () => {
   const board = new Board({ title: 'x', now: () => 0, repairsTold: true });
-  tellBoardOf(board, { kind: 'repaired', object: 'APIService v1.x', manager: 'an-installer' });
-  tellBoardOf(board, { kind: 'refused', object: 'CRD y', why: 'cainjector keeps it' });
-  tellBoardOf(board, { kind: 'obstructed', authority: 'a/b', obstacles: ['a/secrets/c: forbidden'] });
-  tellBoardOf(board, {
+  tellBoard(board, { kind: 'repaired', object: 'APIService v1.x', manager: 'an-installer' });
+  tellBoard(board, { kind: 'refused', object: 'CRD y', why: 'cainjector keeps it' });
+  tellBoard(board, { kind: 'obstructed', authority: 'a/b', obstacles: ['a/secrets/c: forbidden'] });
+  tellBoard(board, {
     kind: 'failed',
     what: 'Authority a/b',
     error: new HandoverError('KUBE_UNAVAILABLE', 'no answer'),
@@ -51,10 +52,9 @@ test('of two replicas the one that leads shows what it does, and the other what 
       kube: client(),
       namespace: 'handover-system',
       identity,
-      on: (event) => tellBoardOf(board, event),
-      signal: end.signal,
+      on: (event) => tellBoard(board, event),
     });
-    return { board, operator, running: operator.run() };
+    return { board, operator, running: operator.run(end.signal) };
   };
   const kube = client();
   for (const name of ['handover-system', 'shop'])

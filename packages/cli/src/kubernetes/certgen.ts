@@ -2,19 +2,19 @@ import type { Resource } from '@handover/core';
 import { type CertgenHome, openCertgen } from '@handover/operator';
 import type { Context } from '../context.ts';
 import { usageError } from '../error-line.ts';
+import { issuedLine } from '../event-log.ts';
 import { createLog } from '../log.ts';
 import { connectKube, podNamespace } from './connect.ts';
 import type { KubeFlags } from './flags.ts';
-import { issuedLine } from './say-operator.ts';
 
-/** A request that hangs is given up after this; a Job is tried again. */
+/** The limit for a request that hangs; Kubernetes retries the Job. */
 const REQUEST_MS = 10_000;
 
 export interface CertgenFlags extends KubeFlags {
   readonly operatorNamespace?: string;
 }
 
-/** Where state lies: what is said, else the Job's own namespace, else that of the authorities. */
+/** Namespace of the state: the flag, else the Job's own namespace, else that of the authorities. */
 const stateNamespace = (flags: CertgenFlags, resources: readonly Resource[]): string => {
   const said = flags.operatorNamespace ?? podNamespace();
   if (said !== undefined) return said;
@@ -22,9 +22,11 @@ const stateNamespace = (flags: CertgenFlags, resources: readonly Resource[]): st
     resources.flatMap((resource) => (resource.kind === 'Authority' ? [resource.metadata.namespace] : [])),
   );
   const [first, ...others] = homes;
-  if (first === undefined) throw usageError('the file declares no Authority; declare one');
+  if (first === undefined) throw usageError('the file declares no Authority; add one');
   if (others.length > 0)
-    throw usageError(`authorities of ${homes.size} namespaces; say --operator-namespace for their state`);
+    throw usageError(
+      `the Authorities are in ${homes.size} namespaces; give --operator-namespace for their state`,
+    );
   return first;
 };
 
@@ -39,7 +41,7 @@ export async function openCertgenHome(
   const end = new AbortController();
   try {
     const { kube } = await connectKube(flags, end.signal, { timeout: REQUEST_MS });
-    // The pod's log of a Job has both; stdout is the answer.
+    // A Job's log has both streams; stdout is the result.
     const log = createLog({ level: 'info', write: (line) => context.stderr.write(line), now: context.now });
     const opened = await openCertgen({
       kube,

@@ -17,7 +17,7 @@ export async function connectKube(
 
 const OWN_NAMESPACE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
 
-/** Namespace of the pod that this runs in; undefined: it runs in none. */
+/** Namespace of the pod that this runs in; undefined: not in a pod. */
 export const podNamespace = (): string | undefined => {
   const { POD_NAMESPACE } = process.env;
   if (POD_NAMESPACE !== undefined && POD_NAMESPACE !== '') return POD_NAMESPACE;
@@ -28,5 +28,5 @@ export const podNamespace = (): string | undefined => {
   }
 };
 
-/** Namespace of the operator: what is said, else the pod's own, else the usual one. */
+/** Namespace of the operator: the flag, else the pod's own, else the default. */
 export const ownNamespace = (said: string | undefined): string => said ?? podNamespace() ?? 'handover-system';

@@ -30,13 +30,13 @@ interface EndpointSlice extends KubeObject {
 const services = servicesKind as Kind<Service>;
 const endpointSlices = slicesKind as Kind<EndpointSlice>;
 
-/** Longer than this without an answer, and somebody should be told why. */
+/** The limit for an answer of the API server. */
 const PATIENCE_MS = 30_000;
 
 export interface ServiceTargets {
   readonly servername: string;
   readonly targets: readonly CheckTarget[];
-  /** Addresses, or pods, that get no connections now. */
+  /** Pods or addresses that get no connections now. */
   readonly notReady: readonly string[];
 }
 
@@ -45,20 +45,20 @@ const parse = (text: string): { namespace: string; name: string; port: string | 
   const [, namespace = 'default', name, port] =
     /^(?:([a-z0-9-]+)\/)?([a-z0-9-]+)(?::([a-z0-9-]+))?$/.exec(text) ?? [];
   if (name === undefined)
-    throw usageError(`${text} is no Service; write NS/SERVICE or NS/SERVICE:PORT, such as mesh/web:https`);
+    throw usageError(
+      `"${text}" is not a Service; write NS/SERVICE or NS/SERVICE:PORT, such as mesh/web:https`,
+    );
   return { namespace, name, port };
 };
 
-/** The Service's port that is meant: by number or name; without either, the only one there is. */
+/** The port of a Service by number or name; without either, its only port. */
 const portOf = ({ spec }: Service, id: string, asked: string | undefined): { name: string } => {
   const ports = (spec?.ports ?? []).filter(({ protocol = 'TCP' }) => protocol === 'TCP');
   const known = ports
     .map(({ name, port }) => (name === undefined ? `${port}` : `${name} (${port})`))
     .join(', ');
   if (asked === undefined && ports.length > 1)
-    throw usageError(
-      `${id} has several ports; say which, such as ${id}:${ports[0]?.port}; there are ${known}`,
-    );
+    throw usageError(`${id} has several ports; choose one, such as ${id}:${ports[0]?.port}; known: ${known}`);
   const found =
     asked === undefined ? ports[0] : ports.find(({ name, port }) => name === asked || `${port}` === asked);
   if (found === undefined)
@@ -78,9 +78,9 @@ export const addressesIn = (
     if (port === undefined) continue;
     for (const { addresses = [], conditions, targetRef } of endpoints) {
       const pod = targetRef?.kind === 'Pod' ? targetRef.name : undefined;
-      const [host] = addresses; // further ones are the same endpoint's
+      const [host] = addresses; // further ones belong to the same endpoint
       if (host === undefined) continue;
-      // absent means ready: so says the API
+      // absent means ready, by the API
       if (conditions?.ready === false) notReady.add(pod ?? host);
       else targets.set(`${host} ${port}`, { host, port, pod });
     }
@@ -97,10 +97,10 @@ export async function serviceTargets(text: string, flags: KubeFlags): Promise<Se
     const { kube } = await connectKube(flags, end.signal);
     const service = await kube.get(services, { namespace, name }, { timeout: PATIENCE_MS });
     if (service === undefined)
-      throw new CliError('SERVICE_MISSING', `there is no Service ${id}; correct its namespace or name`);
+      throw new CliError('SERVICE_MISSING', `Service ${id} does not exist; correct its namespace or name`);
     if (service.spec?.type === 'ExternalName')
       throw usageError(
-        `Service ${id} only names ${service.spec.externalName}; check that as HOST:PORT, without --home kube`,
+        `Service ${id} is an alias of ${service.spec.externalName}; check that host as HOST:PORT, without --home kube`,
       );
     const { name: portName } = portOf(service, id, port);
     const labelSelector = `kubernetes.io/service-name=${name}`;
@@ -109,7 +109,7 @@ export async function serviceTargets(text: string, flags: KubeFlags): Promise<Se
     if (found.targets.length === 0)
       throw new CliError(
         'SERVICE_WITHOUT_PODS',
-        `Service ${id} has nothing ready behind it${found.notReady.length === 0 ? '' : ` (not ready: ${found.notReady.join(', ')})`}; see that its pods run`,
+        `Service ${id} has no ready pod${found.notReady.length === 0 ? '' : ` (not ready: ${found.notReady.join(', ')})`}; check its pods`,
         { retry: 'later' },
       );
     return { ...found, servername: `${name}.${namespace}.svc` };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { PageAnswer } from '@handover/engine';
 
-/** An account as a TokenReview names it, and a SubjectAccessReview wants it. */
+/** An account as in a TokenReview and a SubjectAccessReview. */
 export interface Account {
   readonly username: string;
   readonly uid?: string;
@@ -9,9 +9,9 @@ export interface Account {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What an API server says about tokens. Both throw when it does not answer. */
+/** Questions to the API server about tokens. Both throw when it does not answer. */
 export interface Reviews {
-  /** undefined: it does not know this token. */
+  /** Undefined: the token is unknown. */
   accountOf(token: string): Promise<Account | undefined>;
   /** Whether the account may `get` the path `/metrics`. */
   mayRead(account: Account): Promise<boolean>;
@@ -19,10 +19,10 @@ export interface Reviews {
 
 type Verdict = 'unknown' | 'refused' | 'allowed';
 
-/** Milliseconds for which an answer is good: a token or a right that was taken away is so for that long at most. */
+/** Milliseconds for which an answer is cached: a revoked token or right is still accepted for that long at most. */
 const GOOD_FOR: Readonly<Record<Verdict, number>> = { unknown: 10_000, refused: 10_000, allowed: 60_000 };
 const MOST_REMEMBERED = 256;
-/** Reviews under way at once; made-up tokens must not keep the API server busy. */
+/** Reviews at the same time: invented tokens must not keep the API server busy. */
 const MOST_UNDER_WAY = 8;
 
 /** RFC 6750 §2.1. */
@@ -31,31 +31,31 @@ const BEARER = /^Bearer ([A-Za-z0-9._~+/-]+=*)$/i;
 const ANSWERS = {
   unknown: {
     status: 401,
-    body: 'send the token of an account of this cluster: Authorization: Bearer TOKEN\n',
+    body: 'send a token of this cluster: Authorization: Bearer TOKEN\n',
     headers: { 'www-authenticate': 'Bearer realm="handover"' },
   },
   refused: {
     status: 403,
-    body: 'this account may not get /metrics; bind it to the ClusterRole that ends with -metrics-reader\n',
+    body: 'this account may not get /metrics; bind it to the ClusterRole whose name ends with -metrics-reader\n',
   },
   unavailable: {
     status: 503,
-    body: 'the API server cannot say now who may read this; try again\n',
+    body: 'the API server cannot check this token now; try again\n',
     headers: { 'retry-after': '5' },
   },
 } as const satisfies Record<string, PageAnswer>;
 
 export interface AccessOptions {
   readonly reviews: Reviews;
-  /** Milliseconds of a clock that only goes forward. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Who may read metrics: accounts of the cluster that RBAC lets `get` the path `/metrics`. */
+/** Lets accounts read metrics that RBAC allows to `get` the path `/metrics`. */
 export class MetricsAccess {
   readonly #options: AccessOptions;
-  /** By the token's hash: tokens themselves are not kept. */
+  /** By the token's hash: tokens themselves are not stored. */
   readonly #known = new Map<string, { readonly verdict: Verdict; readonly until: number }>();
   readonly #underWay = new Map<string, Promise<Verdict>>();
 
@@ -63,7 +63,7 @@ export class MetricsAccess {
     this.#options = options;
   }
 
-  /** What a request without the right gets; undefined: it has it. */
+  /** The answer to a request without the right; undefined: it is allowed. */
   async refusal(authorization: string | undefined): Promise<PageAnswer | undefined> {
     const token = BEARER.exec(authorization ?? '')?.[1];
     if (token === undefined) return ANSWERS.unknown;

@@ -4,11 +4,11 @@ import { Gauge, type Registry } from 'prom-client';
 import { METRICS, type MetricName } from './names.ts';
 
 const PHASES = ['Stable', 'Introducing', 'Activating', 'Retiring'] as const satisfies readonly Phase[];
-/** A scrape must stay small however many Leaves there are: those that end first are the ones to know about. */
+/** A scrape must stay small with any number of Leaves: those that expire first matter. */
 const MOST_LEAVES = 2_000;
 const MOST_BLOCKERS = 50;
 const MOST_AUTHORITIES = 1_000;
-/** Each is looked at every half minute at least; who was not for this long is gone. */
+/** Each authority is looked at every half minute at least: after this long without a look it is gone. */
 const FORGET_MS = 600_000;
 
 interface Known {
@@ -21,7 +21,7 @@ interface Known {
 type Labels = Readonly<Record<string, string>>;
 type Sample = readonly [labels: Labels, value: number];
 
-/** Gauges of authorities, made from what was last heard of each at the moment somebody scrapes. */
+/** Gauges of authorities, made at each scrape from the last look at each. */
 export class AuthorityGauges {
   readonly #known = new Map<string, Known>();
   readonly #now: () => number;

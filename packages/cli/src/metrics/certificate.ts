@@ -7,11 +7,11 @@ import { after, day, encodePem, HandoverError, hour, instant, parseCertificate }
 import { type Identity, openIdentity } from '@handover/runtime';
 
 const LOOK_AGAIN_MS = 5_000;
-/** A certificate of our own is made anew long before it ends. */
+/** A self-made certificate is replaced long before it expires. */
 const LIFETIME = 7 * day;
 const RENEW_MS = day;
 
-/** A certificate that no one vouches for, as long as there is no other: it keeps tokens from being read on the way by who only listens. */
+/** A self-made certificate, used while there is no other: it hides tokens from passive listeners, no more. */
 const ownCertificate = (nowMs: number): { readonly cert: string; readonly key: string } => {
   const now = instant(nowMs);
   const dates = { notBefore: after(now, -hour), notAfter: after(now, LIFETIME) };
@@ -38,7 +38,7 @@ const ownCertificate = (nowMs: number): { readonly cert: string; readonly key: s
 };
 
 export interface CertificateOptions {
-  /** Folder with `tls.crt` and `tls.key`, followed; undefined: a certificate of our own. */
+  /** Folder with `tls.crt` and `tls.key`, reloaded when they change; undefined: a self-made certificate. */
   readonly folder: string | undefined;
   readonly now: () => number;
   readonly onProblem: (error: HandoverError) => void;
@@ -46,8 +46,8 @@ export interface CertificateOptions {
 }
 
 /**
- * What gives a server its certificate. Files that are not there yet do not keep it from serving: until they are, it serves a certificate
- * of its own, which clients that verify refuse before they send a token.
+ * Gives a server its certificate. While the files do not exist yet, it serves a self-made one, which verifying clients refuse before
+ * they send a token.
  */
 export async function certificateFor(options: CertificateOptions): Promise<(server: Server) => void> {
   const { folder, now, onProblem, signal } = options;
@@ -84,7 +84,7 @@ export async function certificateFor(options: CertificateOptions): Promise<(serv
         return;
       }
     })().catch(() => {
-      // Told to stop.
+      // aborted
     });
   };
 }

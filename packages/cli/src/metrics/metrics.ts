@@ -1,8 +1,7 @@
 import { INJECTABLE_PLURALS } from '@handover/core';
-import type { Meters, RunEvent } from '@handover/engine';
+import type { ControllerEvent, Meters } from '@handover/engine';
 import type { ReloadReport, RequestReport } from '@handover/kube';
 import { HandoverError } from '@handover/material';
-import type { OperatorEvent } from '@handover/operator';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { AuthorityGauges } from './authorities.ts';
 import { METRICS, type MetricName } from './names.ts';
@@ -12,14 +11,14 @@ export interface MetricsOptions {
   readonly now: () => number;
 }
 
-/** The last part but one of an object's id, or its first: what kind it is. */
+/** Kinds that appear in an object's id. */
 const KINDS = ['secrets', 'configmaps', 'clustertrustbundles', ...INJECTABLE_PLURALS];
 const kindOf = (object: string): string => {
   const parts = object.toLowerCase().split('/');
   return KINDS.find((kind) => parts.includes(kind)) ?? 'other';
 };
 
-/** Ours are constants of the code; anything else must not become a label of its own. */
+/** HandoverError codes are constants; other errors must not become labels. */
 const codeOf = (error: unknown): string => (error instanceof HandoverError ? error.code : 'INTERNAL');
 
 const counter = (register: Registry, which: MetricName): Counter => {
@@ -27,10 +26,10 @@ const counter = (register: Registry, which: MetricName): Counter => {
   return new Counter({ name, help, labelNames, registers: [register] });
 };
 
-/** What was seen has private keys in it, and is nobody's business here. */
+/** Without the observation, which holds private keys. */
 type Heard<E> = E extends unknown ? Omit<E, 'observation'> : never;
 
-/** Everything that is counted in one process. The only place that knows prom-client (docs/decisions/0901). */
+/** All metrics of one process. The only place that uses prom-client (docs/decisions/0901). */
 export class Metrics {
   readonly #register = new Registry();
   readonly #authorities: AuthorityGauges;
@@ -97,7 +96,7 @@ export class Metrics {
   readonly onReload = ({ what, reason, error }: ReloadReport): void =>
     this.#reloads.inc({ what, result: error === undefined ? 'done' : 'failed', reason });
 
-  readonly on = (event: Heard<RunEvent | OperatorEvent>): void => {
+  readonly on = (event: Heard<ControllerEvent>): void => {
     switch (event.kind) {
       case 'loaded':
         this.#leading.set(1);
@@ -105,12 +104,11 @@ export class Metrics {
         return;
       case 'leading':
         this.#leading.set(event.held ? 1 : 0);
-        // Whoever does not lead does not know how things are.
+        // A replica that does not lead has no current figures.
         if (!event.held) this.#authorities.keepOnly(new Set());
         return;
       case 'acted':
         for (const { kind } of event.actions) this.#decisions.inc({ action: kind });
-        if ('repaired' in event) for (const object of event.repaired) this.#repaired(object);
         this.#authorities.moved(event.authority, event.plan.phase);
         return;
       case 'profiled':
@@ -120,7 +118,7 @@ export class Metrics {
         this.#authorities.heard(event.authority, event.vitals);
         return;
       case 'repaired':
-        this.#repaired(event.object);
+        this.#repairs.inc({ kind: kindOf(event.object) });
         return;
       case 'obstructed':
         this.#authorities.obstructed(event.authority, event.obstacles.length);
@@ -138,11 +136,7 @@ export class Metrics {
     }
   };
 
-  #repaired(object: string): void {
-    this.#repairs.inc({ kind: kindOf(object) });
-  }
-
-  /** Made once for all who ask while it is being made. */
+  /** Concurrent scrapes share one page. */
   page(): Promise<{ readonly contentType: string; readonly body: string }> {
     this.#page ??= this.#register
       .metrics()

@@ -11,19 +11,19 @@ export interface ProtectedOptions {
   readonly metrics: Pick<Metrics, 'page'>;
   readonly host: string;
   readonly port: number;
-  /** Its requests must not share a limit with other work: any caller can cause them. */
+  /** With a rate limit of its own: any caller can cause its requests. */
   readonly kube: Kube;
-  /** Folder of a certificate; undefined: one of our own. */
+  /** Folder of a certificate; undefined: a self-made one. */
   readonly folder: string | undefined;
   readonly log: Logger;
   readonly now: () => number;
   readonly signal: AbortSignal;
 }
 
-/** `/metrics` by TLS, to accounts of the cluster that may read it. Neither platform facts nor TLS profiles have a say in this. */
+/** `/metrics` over TLS, for accounts of the cluster that may read it. Platform facts and TLS profiles do not apply here. */
 export async function serveProtectedMetrics(options: ProtectedOptions): Promise<BoundedServer> {
   const { metrics, host, port, kube, folder, log, now, signal } = options;
-  // Of an error only its code: what a review was about is a token.
+  // Only the error's code: the review is about a token.
   const access = new MetricsAccess({
     reviews: kubeReviews(kube, signal),
     now: () => performance.now(),
@@ -40,7 +40,7 @@ export async function serveProtectedMetrics(options: ProtectedOptions): Promise<
       log.warn({
         event: 'metrics certificate',
         code,
-        why: `${message}; a certificate of its own until then`,
+        why: `${message}; using a self-made certificate until then`,
       }),
     signal,
   });

@@ -2,8 +2,8 @@ import { ANNOTATIONS, type AnnotationOwner } from '@handover/core';
 import { code, page, table } from './markdown.ts';
 
 const GROUPS: readonly (readonly [title: string, intro: string, owners: readonly AnnotationOwner[]])[] = [
-  ['Yours', 'What you may say. More about them: [annotations](../recipes/annotations.md).', ['you']],
-  ['Written by Handover', 'Leave them alone.', ['Handover', 'kubectl']],
+  ['Yours', 'How to use them: [annotations](../recipes/annotations.md).', ['you']],
+  ['Written by Handover', 'Do not change them.', ['Handover', 'kubectl']],
   ['cainjector’s', 'Honoured with `handover operator --compat cainjector`.', ['cainjector']],
   ['service-ca’s', 'Honoured with `--compat service-ca`.', ['service-ca']],
   ['Reloader’s', 'Honoured with `--compat reloader`.', ['Reloader']],
@@ -20,7 +20,7 @@ export const annotationsPage = (): string =>
         ANNOTATIONS.filter(({ owner }) => owners.includes(owner)).map(({ name, value, on, means, is }) => [
           code(name),
           value,
-          is === 'label' ? `${on} (a label)` : on,
+          is === 'label' ? `${on} (label)` : on,
           means,
         ]),
       ),

@@ -4,14 +4,14 @@ import type { Context } from '../context.ts';
 import { code, page, prose, table } from './markdown.ts';
 
 const silent = { write: () => undefined };
-/** Nothing is run here: definitions only ask for a context. */
+/** No command runs here: definitions only take a context. */
 const CONTEXT: Context = {
   stdin: (async function* () {})(),
   stdout: silent,
   stderr: silent,
   colours: false,
   now: () => {
-    throw new TypeError('a definition must not ask what time it is');
+    throw new TypeError('a definition must not read the clock');
   },
   sinceBoot: () => 0,
   untilStopped: () => new AbortController().signal,
@@ -21,7 +21,7 @@ const CONTEXT: Context = {
 
 const WIDTH = 100;
 
-/** What `--help` says after the flags: prose, then examples. */
+/** The text of `--help` after the flags: prose, then examples. */
 const restOf = (command: Command): readonly [words: string, examples: string] => {
   let text = '';
   command.configureOutput({
@@ -59,7 +59,7 @@ const section = async (name: string): Promise<readonly string[]> => {
     ({ flags: usage, description, defaultValue, defaultValueDescription }) => {
       if (description === '') throw new TypeError(`${usage} of ${name} has no description`);
       const preset = defaultValueDescription ?? (Array.isArray(defaultValue) ? '' : (defaultValue ?? ''));
-      // Some say it in words, which are better.
+      // The description may say it better, in words.
       const isSaid = typeof preset === 'boolean' || description.includes('(default');
       const written = isSaid ? '' : String(preset);
       return [code(usage), description, written === '' ? '' : code(written)];
@@ -70,7 +70,7 @@ const section = async (name: string): Promise<readonly string[]> => {
     argument.argChoices === undefined
       ? argument.description
       : `${argument.description}: ${argument.argChoices.join(', ')}`,
-    argument.required ? '' : 'may be left out',
+    argument.required ? '' : 'optional',
   ]);
   for (const [argument, description] of positional)
     if (description === '') throw new TypeError(`${argument} of ${name} has no description`);
@@ -87,6 +87,6 @@ const section = async (name: string): Promise<readonly string[]> => {
 export const commandsPage = async (): Promise<string> =>
   page(
     'Commands',
-    'Every command has `--help`. Errors are one line ([codes](errors.md)); exit code 0 is well, 1 a failure, 2 wrong usage. In a clone say `npx handover`. As a plugin of kubectl, `kubectl handover status|verify|rotate|plan|distrust` look at a cluster.',
+    'Every command has `--help`. Errors are one line ([codes](errors.md)); exit code 0 is success, 1 failure, 2 a usage error. In a clone use `npx handover`. As a kubectl plugin, `kubectl handover status|verify|rotate|plan|distrust` work on a cluster.',
     ...(await Promise.all(Object.keys(COMMANDS).map(section))).flat(),
   );

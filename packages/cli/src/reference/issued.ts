@@ -1,40 +1,40 @@
 import type { AuthorityStatus, IssuedEntry } from '@handover/engine';
 import { code, page, table } from './markdown.ts';
 
-/** Typed by the entry itself: a field without a word here does not compile. */
+/** Typed by the entry itself: a field without a description does not compile. */
 const FIELDS = {
-  at: 'When it was made, by the clock of the home.',
-  kind: '`ca`, `cross` (a cross-certificate), `leaf`, or `canary`: a client certificate of ten minutes without names, with which servers are asked whether they trust a CA.',
+  at: 'When it was issued, by the clock of the home.',
+  kind: '`ca`, `cross` (a cross-certificate), `leaf`, or `canary`: a client certificate of ten minutes without names, which tests whether a server trusts a CA.',
   authority: '`namespace/name` of the Authority.',
-  generation: 'The CA generation that signed it; of a CA its own.',
-  certifies: 'Of a cross-certificate: the CA generation that it vouches for.',
+  generation: 'The CA generation that signed it; for a CA, its own.',
+  certifies: 'For a cross-certificate: the CA generation that it certifies.',
   serial: 'Hex.',
   fingerprint: 'SHA-256 of the certificate, hex.',
-  subject: 'As RFC 4514 writes it.',
+  subject: 'In the notation of RFC 4514.',
   dnsNames: 'Subject alternative names.',
   ipAddresses: 'Subject alternative names.',
   uris: 'Subject alternative names.',
   usages: 'Extended key usages of a leaf, key usages of a CA.',
   notBefore: 'ISO 8601.',
   notAfter: 'ISO 8601.',
-  for: 'The object that it was made for: `kind`, `namespace`, `name`, and in a cluster `uid`.',
+  for: 'The object that it was issued for: `kind`, `namespace`, `name`, and in a cluster `uid`.',
   askedBy:
-    '`via`: `resource`, `annotation`, `request` (a command) or `schedule`. On one machine the `user` and `uid` whose process asked. In a cluster `manager`: the name that the client gave itself in `managedFields`; the API server’s audit log has the user.',
-  why: 'The reason of the plan, in a sentence.',
+    '`via`: `resource`, `annotation`, `request` (a command) or `schedule`. On one machine the `user` and `uid` of the process that requested it. In a cluster `manager`: the client’s name in `managedFields`; the API server’s audit log has the user.',
+  why: 'Why, in a sentence.',
 } as const satisfies Record<keyof IssuedEntry, string>;
 
 const STEP = {
   at: 'When the step was taken.',
   step: '`mint`, `activate`, `retire`, `distrust` or `distrust-done`.',
-  generations: 'The CA generations that it was about.',
-  replacement: 'Of a distrust: the CA generation that signs from then on.',
+  generations: 'The CA generations concerned.',
+  replacement: 'For a distrust: the CA generation that signs from then on.',
   rotation: 'Id of the rotation.',
-  askedBy: 'As above, on the step that began it.',
-  why: 'The reason of the plan, in a sentence.',
+  askedBy: 'As above, on the step that started the rotation.',
+  why: 'Why, in a sentence.',
   takenBy: 'The process that took it: the identity in the operator’s Lease, or process and host.',
   evidence:
-    'What opened the gate: `consumer`, `by` (the kind of evidence; `none`: it was not waited for), `at`. The first 50; old steps keep the counts only.',
-  counts: 'How many consumers had shown which kind of evidence, all of them.',
+    'What opened the gate: `consumer`, `by` (the kind of evidence; `none`: the step did not wait for it), `at`. The first 50; old steps keep only the counts.',
+  counts: 'Number of consumers per kind of evidence.',
   revision: 'Revision of the state that the step wrote.',
 } as const satisfies Record<keyof NonNullable<AuthorityStatus['history']>[number], string>;
 

@@ -5,7 +5,7 @@ import { issuedPage } from './issued.ts';
 import { metricsPage } from './metrics.ts';
 import { resourcesPage } from './resources.ts';
 
-/** docs/reference, by file name. Made from what runs, so that it cannot say anything else. */
+/** docs/reference, by file name, made from the code. */
 export const reference = async (): Promise<Readonly<Record<string, string>>> => ({
   'annotations.md': annotationsPage(),
   'commands.md': await commandsPage(),

@@ -20,7 +20,7 @@ const typeOf = (schema: Schema): string => {
 
 type Row = readonly [field: string, type: string, preset: string, meaning: string];
 
-/** A schema says its default at the end of its description, for `kubectl explain`. */
+/** The description ends with the default, for `kubectl explain`. */
 const DEFAULT = /\s*Default:? (.+?)\.?$/;
 
 const rowsOf = (schema: Schema, path: string): readonly Row[] =>
@@ -45,13 +45,13 @@ const HEAD = ['field', 'type', 'default', 'meaning'] as const;
 export const resourcesPage = (): string =>
   page(
     'Resources',
-    'The same YAML in a directory and in a cluster, `apiVersion: handover.dev/v1alpha1`. Durations are written `30s`, `10m`, `36h`, `90d`, `18mo`, `5y`; a month has 30 days, a year 365. In a cluster `kubectl explain authority.spec` says the same.',
+    'The same YAML in a directory and in a cluster, `apiVersion: handover.dev/v1alpha1`. Durations are written `30s`, `10m`, `36h`, `90d`, `18mo`, `5y`; a month has 30 days, a year 365. In a cluster `kubectl explain authority.spec` shows the same.',
     ...crds().flatMap(({ spec: { names, scope, versions } }) => {
       const schema = versions[0]?.schema.openAPIV3Schema as unknown as Schema;
       const columns = versions[0]?.additionalPrinterColumns ?? [];
       return [
         `## ${names.kind}`,
-        `${schema.description} ${scope === 'Cluster' ? 'Belongs to the whole cluster' : 'Lives in a namespace'}; \`kubectl get ${names.shortNames[0]}\`.`,
+        `${schema.description} ${scope === 'Cluster' ? 'Cluster-scoped' : 'Namespaced'}; \`kubectl get ${names.shortNames[0]}\`.`,
         table(HEAD, rowsOf({ type: 'object', properties: { spec: schema.properties?.spec as Schema } }, '')),
         `### Status of ${names.kind}`,
         table(

@@ -3,7 +3,7 @@ import { usageError } from '../error-line.ts';
 const parse = (option: string, text: string, least: number, most: number, pattern: RegExp): number => {
   const value = Number(text);
   if (!pattern.test(text) || value < least || value > most) {
-    throw usageError(`${option} cannot be '${text.slice(0, 40)}'; give a number from ${least} to ${most}`);
+    throw usageError(`${option}: "${text.slice(0, 40)}" is not a number from ${least} to ${most}`);
   }
   return value;
 };
@@ -19,6 +19,6 @@ export const numbers =
   (option: string, least: number, most: number) =>
   (text: string): readonly number[] => {
     const parts = text.split(',');
-    if (parts.length > 1_000) throw usageError(`${option} has ${parts.length} values; give 1000 at most`);
+    if (parts.length > 1_000) throw usageError(`${option} has ${parts.length} values; give at most 1000`);
     return parts.map((part) => parse(option, part.trim(), least, most, /^\d{1,9}(\.\d{1,3})?$/));
   };

@@ -1,9 +1,9 @@
 import type { Report } from '@handover/sim';
+import { amount } from '../amount.ts';
 import type { Output } from '../context.ts';
 
 /**
- * One line that changes on a terminal, a few plain ones elsewhere, none where nobody looks: stderr is not a terminal and
- * stdout is for a program.
+ * One line that changes on a terminal, a few plain lines elsewhere, none with --json if stderr is not a terminal.
  */
 export class Progress {
   readonly #output: Output;
@@ -16,7 +16,7 @@ export class Progress {
     this.#way = output.isTTY === true ? 'terminal' : forProgram ? 'silent' : 'plain';
   }
 
-  /** In how many shares to simulate: each forgets the certificates of the one before, and that costs time. */
+  /** Into how many shares to split: each share has to make its certificates anew, which costs time. */
   get shares(): number {
     return { terminal: 10, plain: 4, silent: 1 }[this.#way];
   }
@@ -26,7 +26,7 @@ export class Progress {
   }
 
   show({ seeds, failures }: Report): void {
-    if (seeds < this.#seeds) this.#say(`${seeds} of ${this.#seeds} worlds, ${failures} failures`);
+    if (seeds < this.#seeds) this.#say(`${seeds} of ${this.#seeds} worlds, ${amount(failures, 'failure')}`);
   }
 
   done(): void {

@@ -35,13 +35,13 @@ export interface ToWorker {
 }
 export type FromWorker = { readonly soFar: Report } | { readonly report: Report };
 
-/** In a thread of its own, because a simulation leaves its thread no moment for Ctrl-C. */
+/** In its own thread: a simulation would keep the main thread from handling Ctrl-C. */
 export const runSimulation = (
   options: SimulateOptions,
   shares: number,
   progress: (soFar: Report) => void,
 ): Promise<Report> => {
-  // Source files are run by a test runner, which a plain worker cannot load.
+  // Tests run from source, which a plain worker cannot load.
   if (import.meta.url.endsWith('.ts')) return inShares(options, shares, progress);
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL('./simulation-thread.js', import.meta.url), {

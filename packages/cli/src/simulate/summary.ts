@@ -22,7 +22,7 @@ const again = (failure: Failure, options: SimulateOptions): string => {
   return `handover simulate --strategy ${strategy}${fleet} --from ${failure.seed} --seeds 1`;
 };
 
-/** The report for people. */
+/** The report as text. */
 export const summary = (report: Report, options: SimulateOptions): string => {
   const rows: readonly (readonly [string, string])[] = [
     ['strategy', report.strategy],
@@ -37,11 +37,11 @@ export const summary = (report: Report, options: SimulateOptions): string => {
   const { firstFailure: failure } = report;
   const verdict =
     failure === null
-      ? ['0 failures: at no step of any world was a handshake refused that should have worked.']
+      ? ['0 failures: every handshake of every world succeeded.']
       : [
           `First failure, in the world of seed ${failure.seed} after ${failure.at.toFixed(1)} s (${failure.kind}):`,
           `  ${whatFailed(failure)}`,
-          `Only that world: ${again(failure, options)}`,
+          `To repeat that world: ${again(failure, options)}`,
         ];
   return `${[...table, '', ...verdict].join('\n')}\n`;
 };

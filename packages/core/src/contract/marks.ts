@@ -1,6 +1,6 @@
-/** On Secrets and ConfigMaps that the operator keeps. */
+/** On Secrets and ConfigMaps that the operator manages. */
 export const MANAGED_LABEL = 'handover.dev/managed';
-/** On a resource: the objects that it asks for may be overwritten though another program made them. On such an object: its owner agrees. */
+/** On a resource: its objects may be overwritten although another program made them. On such an object: its owner agrees. */
 export const ADOPT = 'handover.dev/adopt';
 /** What the operator wrote into an object, and when. */
 export const RECORD = 'handover.dev/record';
@@ -10,14 +10,14 @@ export const STATE_TYPE = 'handover.dev/authority';
 export const NUDGE = 'handover.dev/nudge';
 export const TRUST_HASH = 'handover.dev/trust-hash';
 export const TLS_PROFILE_HASH = 'handover.dev/tls-profile-hash';
-/** On pod templates: any change to one of them rolls the workload. The last is kubectl's own, for whoever reads it. */
+/** On pod templates: any change to one of them rolls the workload. The last is kubectl's own. */
 export const TEMPLATE_STAMPS = [TRUST_HASH, TLS_PROFILE_HASH, 'kubectl.kubernetes.io/restartedAt'] as const;
 
-/** service-ca's annotations that admission policies speak of as well. */
+/** service-ca's annotations that admission policies use as well. */
 export const SERVICE_CA = {
-  /** On ConfigMaps and API fields: they want the bundle. */
+  /** On ConfigMaps and API fields that ask for the bundle. */
   inject: 'service.beta.openshift.io/inject-cabundle',
-  /** On Services: why one has no certificate, and how often that was so. */
+  /** On Services: why a Service has no certificate, and how often issuing failed. */
   error: 'service.beta.openshift.io/serving-cert-generation-error',
   errorNum: 'service.beta.openshift.io/serving-cert-generation-error-num',
 } as const;

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 
-// What the operator writes to the status subresource. Types and CRD schemas come from the same lines.
+// What the operator writes to the status subresource: types and CRD schemas in one.
 
-/** How many blockers or failing targets a status names: with thousands of pods the object would not fit into etcd. */
+/** Blockers or failing targets that a status names: with thousands of pods the object would not fit into etcd. */
 export const MOST_NAMED = 50;
 
 const words = (what: string, max = 1024) => z.string().max(max).describe(what);
 const count = (what: string) => z.int().min(0).max(2_147_483_647).describe(what);
 const generation = (what: string) => z.int().min(0).max(2_147_483_647).describe(what);
-// With format: date-time, so that the API server refuses what is no time.
+// With format: date-time, so that the API server refuses other text.
 const time = (what: string) => z.string().max(64).meta({ format: 'date-time' }).describe(what);
 const fingerprint = (what: string) => words(what, 128);
 
@@ -18,42 +18,44 @@ const condition = z.strictObject({
     .string()
     .max(316)
     .regex(/^[A-Za-z]([A-Za-z0-9]*)$/)
-    .describe('What it is about, such as Ready.'),
-  status: z.enum(['True', 'False', 'Unknown']).describe('Whether it holds.'),
+    .describe('What the condition is about, such as Ready.'),
+  status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
   reason: z
     .string()
     .min(1)
     .max(1024)
     .regex(/^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/)
-    .describe('Why, in one word for machines.'),
+    .describe('Why, as one word for programs.'),
   message: z.string().max(32_768).describe('Why, for people: the field or object, and the remedy.'),
   lastTransitionTime: time('When status last changed.'),
-  observedGeneration: generation('metadata.generation it was found for.').optional(),
+  observedGeneration: generation('The metadata.generation that this condition is about.').optional(),
 });
 
 const common = {
-  observedGeneration: generation('metadata.generation this status is about.').optional(),
+  observedGeneration: generation('The metadata.generation that this status is about.').optional(),
   conditions: z
     .array(condition)
     .max(16)
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
     .optional()
-    .describe('What holds, and why or why not.'),
+    .describe('Whether the resource works, and why not.'),
 };
 
 const authority = z.strictObject({
   phase: z
     .enum(['Stable', 'Introducing', 'Activating', 'Retiring'])
     .optional()
-    .describe('Where the rotation stands.'),
+    .describe('Phase of the rotation.'),
   generations: z
     .array(
       z.strictObject({
-        generation: generation('Its number.'),
+        generation: generation('Number of the CA generation.'),
         role: z
           .enum(['next', 'current', 'previous', 'distrusted'])
-          .describe('next is trusted and does not sign yet; current signs; previous is trusted still.'),
-        fingerprint: fingerprint('SHA-256 of its certificate.'),
+          .describe(
+            'next is trusted and does not sign yet; current signs; previous no longer signs and is still trusted; distrusted is in no bundle.',
+          ),
+        fingerprint: fingerprint('SHA-256 of the CA certificate.'),
         notBefore: time('From when it is valid.'),
         notAfter: time('Until when it is valid.'),
       }),
@@ -61,49 +63,49 @@ const authority = z.strictObject({
     .max(32)
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['generation'] })
     .optional()
-    .describe('The CAs this authority has now.'),
-  bundleHash: words('Hash of its bundle.', 128).optional(),
+    .describe('CA generations of this authority.'),
+  bundleHash: words('Hash of the trust bundle.', 128).optional(),
   blockedBy: z
     .array(
       z.strictObject({
-        consumer: words('Who is waited for.'),
-        waitsFor: words('What would free it.'),
-        since: time('Since when it is waited for.'),
+        consumer: words('Workload or object that the next step waits for.'),
+        waitsFor: words('What it has to do, such as to load CA generation 3.'),
+        since: time('Since when the next step waits.'),
       }),
     )
     .max(MOST_NAMED)
     .optional()
-    .describe(`Who holds the next step up; the first ${MOST_NAMED}.`),
+    .describe(`What the next step waits for; the first ${MOST_NAMED}.`),
   workloads: z
     .strictObject({
-      ready: count('How many are shown to hold what they should.'),
-      waiting: count('How many are waited for.'),
+      ready: count('Workloads that have loaded everything they should.'),
+      waiting: count('Workloads that the next step waits for.'),
     })
     .optional()
-    .describe('Consumers, counted.'),
+    .describe('Number of workloads.'),
   ...common,
 });
 
 const leaf = z.strictObject({
-  secretName: words('Secret that holds it.', 253).optional(),
-  generation: generation('Generation of the CA that signed it.').optional(),
+  secretName: words('Secret that holds the certificate.', 253).optional(),
+  generation: generation('CA generation that signed the certificate.').optional(),
   fingerprint: fingerprint('SHA-256 of the certificate.').optional(),
   notBefore: time('From when it is valid.').optional(),
   notAfter: time('Until when it is valid.').optional(),
-  renewAt: time('When it will be renewed.').optional(),
+  renewAt: time('When the certificate will be renewed.').optional(),
   ...common,
 });
 
 const trustBundle = z.strictObject({
   hash: words('Hash of the bundle.', 128).optional(),
-  certificates: count('How many certificates it has.').optional(),
+  certificates: count('Number of certificates in the bundle.').optional(),
   targets: z
     .strictObject({
-      ready: count('How many objects hold it.'),
-      failing: count('How many objects could not be written.'),
+      ready: count('Objects that hold the bundle.'),
+      failing: count('Objects that could not be written.'),
     })
     .optional()
-    .describe('Objects it is written to, counted.'),
+    .describe('Number of target objects.'),
   failing: z
     .array(z.strictObject({ target: words('Which object.'), why: words('Why, and what to do.') }))
     .max(MOST_NAMED)
@@ -113,14 +115,14 @@ const trustBundle = z.strictObject({
 });
 
 const tlsProfile = z.strictObject({
-  type: words('The profile that is in force; with OpenShift the one that was found there.', 64).optional(),
-  hash: words('Hash of the profile as written.', 128).optional(),
-  minTLSVersion: words('Lowest TLS version it accepts.', 64).optional(),
+  type: words('The profile in force; for type OpenShift the one that the cluster uses.', 64).optional(),
+  hash: words('Hash of the profile that was written.', 128).optional(),
+  minTLSVersion: words('Lowest TLS version that the profile accepts.', 64).optional(),
   problems: z
     .array(words('What is wrong, and what to do.'))
     .max(MOST_NAMED)
     .optional()
-    .describe('What the profile asks for and cannot have.'),
+    .describe('Settings that cannot be honoured.'),
   ...common,
 });
 

@@ -22,7 +22,7 @@ export interface Generation {
   readonly since: Instant;
 }
 
-/** X(of by by): the CA of generation `of`, signed by generation `by`. */
+/** A cross-certificate: the CA of generation `of`, signed by generation `by`. */
 export interface Cross {
   readonly of: number;
   readonly by: number;
@@ -46,7 +46,7 @@ export interface AuthorityState {
   readonly lastGeneration: number;
 }
 
-/** How many X are kept: more would be a third distrust before the first is over. */
+/** How many cross-certificates are kept: more would be a third distrust before the first is over. */
 const MOST_CROSSES = 3;
 
 export const generationOf = (state: AuthorityState, number: number): Generation | undefined =>
@@ -59,7 +59,7 @@ export const withRole = (state: AuthorityState, role: Role): Generation | undefi
 export const trusted = (state: AuthorityState): readonly Generation[] =>
   state.generations.filter((generation) => generation.role !== 'distrusted');
 
-/** X of `issuer`, of whoever signed that one, and so on. */
+/** The cross-certificate of `issuer`, that of the generation that signed it, and so on. */
 export const crossPath = (crosses: readonly Cross[], issuer: number): readonly Cross[] => {
   const path: Cross[] = [];
   let at = issuer;
@@ -73,10 +73,10 @@ export const crossPath = (crosses: readonly Cross[], issuer: number): readonly C
 };
 
 /**
- * X certificates that ride behind a leaf of `issuer`, nearest first: one, and a further one only while the CA that signed it is still
- * in the authority, as after two distrusts in a row. It would help whoever slept through two rotations, but GnuTLS looks for an
- * anchor at the chain's far end only: leaf3 + X32 + X21 is refused by [3], which is what everybody holds who keeps up
- * (docs/decisions/0004, point 11).
+ * Cross-certificates behind a leaf of `issuer`, nearest first: one, and a further one only while the CA that signed it is still in
+ * the authority, as after two distrusts in a row. A longer chain would help a verifier that missed two rotations, but GnuTLS looks
+ * for an anchor at the chain's far end only: with X(n by m) for a cross-certificate, a verifier that holds [3] refuses
+ * leaf3 + X(3 by 2) + X(2 by 1) (docs/decisions/0004, point 11).
  */
 export const chainOf = ({ crosses, generations }: AuthorityState, issuer: number): readonly Cross[] =>
   crossPath(crosses, issuer).filter(

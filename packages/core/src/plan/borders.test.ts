@@ -222,7 +222,7 @@ describe('a clock that was ahead', () => {
     const leaf = { ...object.leaf, notAfter: instant(object.leaf.notAfter + day) };
     story.objects.set('web', { ...object, leaf });
     expect(story.plan().actions).toMatchObject([
-      { kind: 'write-leaf', why: 'it lasts longer than was asked for' },
+      { kind: 'write-leaf', why: 'it lasts longer than its spec says' },
     ]);
   });
 
@@ -250,7 +250,7 @@ describe('a clock that was ahead', () => {
     expect(story.roles()).toBe('2:current 1:previous');
     story.pass(-2 * day);
     expect(story.plan().notes).toMatchObject([
-      { code: 'NotYetValid', object: 'generation 2' },
+      { code: 'NotYetValid', object: 'CA generation 2' },
       { code: 'CannotIssue', object: 'web' },
     ]);
     const swaps = story.run().filter(({ kind }) => kind === 'mint' || kind === 'activate');
@@ -286,7 +286,7 @@ describe('while the clock is doubted', () => {
     const { actions, blockedBy, wakeAt } = story.plan();
     expect(actions.filter(({ kind }) => kind === 'mint')).toEqual([]);
     expect(blockedBy).toMatchObject([{ consumer: 'the clock', since: story.now }]);
-    expect(blockedBy[0]?.waitsFor).toMatch(/leapt ahead by 1825 days.*handover clock --confirm/);
+    expect(blockedBy[0]?.waitsFor).toMatch(/jumped ahead by 1825 days.*handover clock --confirm/);
     expect(wakeAt).toBe(story.now + 10 * minute);
   });
 

@@ -12,7 +12,7 @@ export const elsewhereIn = (seen: Observed, policy: Policy): ReadonlySet<string>
     ),
   ]);
 
-/** Whether what a consumer shows of an object may count for that object: a neighbour speaks for its own objects only. */
+/** Whether a consumer's evidence may count for an object: consumers of other namespaces count for their own objects only. */
 export const maySpeakOf = ({ elsewhere }: PlanningContext, consumer: ConsumerSeen, object: string): boolean =>
   consumer.blocks || elsewhere.has(object);
 
@@ -21,7 +21,7 @@ export interface Part {
   readonly seen: Observed;
 }
 
-/** The same world as if nothing lay outside the authority's namespace. */
+/** The same observation without anything outside the authority's namespace. */
 export const ownPart = (context: PlanningContext, seen: Observed): Part => {
   const { elsewhere, policy } = context;
   const own = (object: string): boolean => !elsewhere.has(object);
@@ -49,8 +49,8 @@ export const ownPart = (context: PlanningContext, seen: Observed): Part => {
 };
 
 /**
- * What a gate asks. What lies elsewhere is asked for twice `reloadWithin` and one `cacheLag` from when the step began: an honest
- * neighbour has loaded everything by then, and any other must not make the step wait for longer.
+ * What a gate asks. Objects and consumers of other namespaces are asked for twice `reloadWithin` and one `cacheLag` from the start of
+ * the step: by then an honest one has loaded everything, and a dishonest one must not delay the step for longer.
  */
 export const askedPart = (context: PlanningContext, seen: Observed): Part => {
   const { state, policy, clock } = context;

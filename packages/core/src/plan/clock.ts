@@ -5,7 +5,7 @@ import type { ClockDoubt } from './observed.ts';
 /** The home's clock, frozen for one plan; remembers the next instant at which an answer would change. */
 export class Clock {
   readonly now: Instant;
-  /** It leapt ahead and is not believed yet. */
+  /** It jumped ahead and is not trusted yet. */
   readonly doubt: ClockDoubt | undefined;
   readonly #steadySince: number;
   #wakeAt: number = Number.POSITIVE_INFINITY;
@@ -23,7 +23,7 @@ export class Clock {
     return false;
   }
 
-  /** Whether a date is over. By a doubted clock nothing is: what it takes for ended may have years to go. */
+  /** Whether a date is over. By a doubted clock nothing is: it may be years ahead. */
   ended(at: number): boolean {
     return this.reached(at) && this.doubt === undefined;
   }
@@ -51,9 +51,9 @@ export class Clock {
 const amountOf = (time: number): string =>
   time >= 2 * day ? `${Math.round(time / day)} days` : `${Math.round(time / hour)} h`;
 
-/** Who is waited for while the clock is doubted. */
+/** The blocker while the clock is doubted. */
 export const clockBlocker = ({ since, before, until }: ClockDoubt): Blocker => ({
   consumer: 'the clock',
-  waitsFor: `it to run evenly until ${new Date(until).toISOString()}: it leapt ahead by ${amountOf(since - before)}, to ${new Date(since).toISOString()}; if that is right, go on at once with handover clock --confirm`,
+  waitsFor: `to run evenly until ${new Date(until).toISOString()}: it jumped ahead by ${amountOf(since - before)}, to ${new Date(since).toISOString()}; if that time is right, go on at once with handover clock --confirm`,
   since,
 });

@@ -5,9 +5,9 @@ import { type Anchor, type AuthorityState, type Cross, chainOf, trusted, withRol
 export const EXPIRY_GRACE: Duration = hour;
 
 export interface Desired {
-  /** Generation that signs, if it can. */
+  /** Generation that signs; undefined: it has no key. */
   readonly issuer: number | undefined;
-  /** What rides behind every leaf. */
+  /** Cross-certificates behind every leaf. */
   readonly chain: readonly Cross[];
   /** What every bundle holds, newest generation first. */
   readonly anchors: readonly Anchor[];

@@ -72,13 +72,13 @@ describe('distrust', () => {
     ]);
   });
 
-  test('is done only when everybody is shown to be rid of it', () => {
+  test('is done only when every verifier is shown to have dropped it', () => {
     const story = at('Stable');
     story.distrust = [1];
     story.run();
     story.acknowledge('web', { anchors: ['ca2', 'ca1'], issuer: 'ca2' }).pass(day);
     expect(story.plan().blockedBy).toMatchObject([
-      { consumer: 'web', waitsFor: 'it to load a bundle without generation 1' },
+      { consumer: 'web', waitsFor: 'to load a bundle without CA generation 1' },
     ]);
     story.acknowledgeAll();
     expect(story.plan().actions).toMatchObject([{ kind: 'distrust-done', generations: [1] }]);
@@ -101,7 +101,7 @@ describe('distrust', () => {
     story.pass(day);
     canary('ca2', 'ca1');
     expect(story.plan().blockedBy).toMatchObject([
-      { consumer: 'web', waitsFor: 'it to load a bundle without generation 1' },
+      { consumer: 'web', waitsFor: 'to load a bundle without CA generation 1' },
     ]);
     canary('ca2');
     expect(story.plan().actions).toMatchObject([{ kind: 'distrust-done', generations: [1] }]);
@@ -115,7 +115,7 @@ describe('distrust', () => {
     expect(story.plan().actions).toEqual([]);
   });
 
-  test('that somebody never confirms ends all the same before the current CA does', () => {
+  test('that one verifier never confirms ends all the same before the current CA does', () => {
     const story = at('Stable');
     story.distrust = [1];
     story.run();

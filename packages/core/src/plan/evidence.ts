@@ -4,11 +4,12 @@ import type { Clock } from './clock.ts';
 import { EXPIRY_GRACE } from './desired.ts';
 import type { ConsumerSeen, InstanceSeen, ObjectSeen, Proof } from './observed.ts';
 import { FIELD_LAG, type Policy } from './policy.ts';
+import { listed } from './waiting.ts';
 
 /**
- * Why we believe that a consumer has loaded something, strongest first. `cross`: it need not have, because X vouches for the
- * new CA to it. `expired`, `unused`: nothing is left that could be wrong. `outside`: another namespace's consumer whose
- * object we cannot put right; it is not waited for (docs/decisions/0401).
+ * Why we believe that a consumer has loaded something, strongest first. `cross`: it need not, because the cross-certificate makes it
+ * accept the new CA. `expired`, `unused`: nothing is left that could be wrong. `outside`: a consumer of another namespace whose
+ * object cannot be repaired; no step waits for it (docs/decisions/0401).
  */
 export type EvidenceKind =
   | 'acknowledged'
@@ -27,9 +28,9 @@ export type Finding =
 
 /** Which evidence a question admits. */
 export interface Admits {
-  /** `settled` stands for everyone who is not restart-only. */
+  /** `settled` counts for every consumer that is not restart-only. */
   readonly settled: boolean;
-  /** X stands in for a restart-only verifier. */
+  /** The cross-certificate stands in for a restart-only verifier. */
   readonly cross: boolean;
 }
 
@@ -74,8 +75,8 @@ const wordCounts = (context: PlanningContext, consumer: ConsumerSeen): boolean =
   consumer.reload !== 'restart' && (consumer.ownersWord || !context.policy.consumersFound);
 
 /**
- * A Leaf's Secret that is not there and that nobody can issue before the adopted CA is replaced: whoever needs it waits for
- * it to start, so that waiting for them would never end.
+ * A Leaf's Secret that does not exist, and cannot be issued before the adopted CA is replaced. Its consumers cannot start without it,
+ * so that waiting for them would never end.
  */
 export const isUnborn = ({ state, policy, objects }: PlanningContext, object: string): boolean =>
   withRole(state, 'current')?.hasKey === false &&
@@ -87,42 +88,42 @@ interface Question {
   readonly object: string;
   /** What one instance shows, if anything. */
   readonly shown: (instance: InstanceSeen) => Finding | undefined;
-  /** Whether it shows the contrary: then no promise of its owner stands. */
+  /** Whether it shows the contrary: then its owner's promise does not count. */
   readonly denied: (proof: Proof) => boolean;
-  /** Since when the object has been right; undefined: it is not. */
+  /** Since when the object has held it; undefined: it does not. */
   readonly since: Instant | undefined;
   readonly admits: Admits;
   readonly what: string;
 }
 
-/** Every instance must show it; where none can, time since the write may stand, by the rules of who may rest on it. */
+/** Every instance must show it; where none can, `admits` and the owner's word decide whether time since the write counts. */
 const ask = (context: PlanningContext, question: Question): Finding => {
   const { consumer, since, admits, what } = question;
   const { clock, policy } = context;
   if (consumer.reload === 'field') {
-    if (since === undefined) return waits(`the write of ${what}`);
-    // An API server that has not heard of it yet accepts the new leaf through X, as a restart-only verifier does.
+    if (since === undefined) return waits(`to hold ${what}`);
+    // Until then an API server accepts the new leaf through the cross-certificate, as a restart-only verifier does.
     return admits.cross || clock.aged(since, FIELD_LAG)
       ? found('written', since)
-      : waits(`${what} to reach every API server`);
+      : waits(`to hold ${what} on every API server`);
   }
   const unborn = [question.object, ...consumer.presents, ...consumer.verifies].some((object) =>
     isUnborn(context, object),
   );
   let weakest: Finding = found(unborn ? 'unused' : 'restarted');
-  let missing: InstanceSeen | undefined;
+  const missing: InstanceSeen[] = [];
   let denied = false;
   for (const instance of consumer.instances) {
     if (unborn && !instance.ready) continue;
     const finding = question.shown(instance);
     if (finding !== undefined) weakest = finding;
     else {
-      missing = instance;
+      missing.push(instance);
       denied ||= instance.proofs.some(question.denied);
     }
   }
-  if (missing === undefined && consumer.instances.length > 0) return weakest;
-  if (missing === undefined && (policy.consumersFound || unborn)) return found('unused');
+  if (missing.length === 0 && consumer.instances.length > 0) return weakest;
+  if (missing.length === 0 && (policy.consumersFound || unborn)) return found('unused');
   const settledStands = consumer.blocks
     ? !denied && consumer.reload !== 'restart' && (admits.settled || wordCounts(context, consumer))
     : true;
@@ -131,8 +132,9 @@ const ask = (context: PlanningContext, question: Question): Finding => {
   if (settledStands && since !== undefined && clock.aged(since, policy.reloadWithin))
     return found('settled', since);
   if (admits.cross && consumer.reload === 'restart') return found('cross');
-  const who = missing === undefined || consumer.instances.length < 2 ? 'it' : missing.uid;
-  return waits(consumer.reload === 'restart' ? `${who} to restart with ${what}` : `${who} to load ${what}`);
+  const names = consumer.instances.length < 2 ? [] : missing.map(({ name, uid }) => name ?? uid);
+  const which = names.length === 0 ? '' : ` (missing: ${listed(names, 3)})`;
+  return waits(`${consumer.reload === 'restart' ? 'to restart with' : 'to load'} ${what}${which}`);
 };
 
 /** Does this verifier hold the generation? */
@@ -149,7 +151,7 @@ export const holds = (
     object,
     since,
     admits,
-    what: `generation ${generation.number}`,
+    what: `CA generation ${generation.number}`,
     denied: (proof) =>
       speaksOf(proof, object) &&
       (proof.complete === true ||
@@ -167,7 +169,7 @@ export const holds = (
   });
 };
 
-/** Is this verifier rid of the distrusted generations? */
+/** Has this verifier dropped the distrusted generations? */
 export const isRidOf = (
   context: PlanningContext,
   consumer: ConsumerSeen,
@@ -185,8 +187,8 @@ export const isRidOf = (
     object,
     since,
     admits: { settled: false, cross: false },
-    what: `a bundle without generation ${generations.map((generation) => generation.number).join(', ')}`,
-    // A canary that it accepted says what it trusts, not what it has given up.
+    what: `a bundle without CA generation ${generations.map((generation) => generation.number).join(', ')}`,
+    // An accepted canary shows what the verifier trusts, not what it no longer trusts.
     denied: (proof) =>
       speaksOf(proof, object) &&
       (proof.complete === true || proof.anchors?.some((fingerprint) => gone.has(fingerprint)) === true),
@@ -207,7 +209,7 @@ export const isRidOf = (
   });
 };
 
-/** Until when somebody may still serve a leaf of another issuer out of this Secret; undefined: nobody ever could. */
+/** Until when a program may still serve a leaf of another issuer from this Secret; undefined: there never was one. */
 export const othersExpire = (object: ObjectSeen | undefined, issuer: Generation): Instant | undefined => {
   const leaf = object?.leaf;
   if (leaf === undefined) return undefined;
@@ -218,7 +220,7 @@ export const othersExpire = (object: ObjectSeen | undefined, issuer: Generation)
     : leaf.notAfter;
 };
 
-/** Does this presenter serve a leaf of the generation? Nothing covers a mistake here. */
+/** Does this presenter serve a leaf of the generation? No cross-certificate covers a mistake here. */
 export const serves = (
   context: PlanningContext,
   consumer: ConsumerSeen,
@@ -234,7 +236,7 @@ export const serves = (
     object,
     since: issued ? leaf.issuerSince : undefined,
     admits: { settled: false, cross: false },
-    what: `a leaf of generation ${generation.number}`,
+    what: `a leaf of CA generation ${generation.number}`,
     denied: (proof) => speaksOf(proof, object) && proof.issuer !== undefined,
     shown: (instance) => {
       for (const proof of instance.proofs) {

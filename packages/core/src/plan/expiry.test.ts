@@ -14,11 +14,11 @@ test('a CA that is not replaced in time is warned of, then it is critical, and i
   story.run();
   // Due at 80 %: half of what is left then is over at 90 %, nine tenths at 98 %.
   expect(codes(at(story, 0.8999))).toEqual([]);
-  expect(codes(at(story, 0.9))).toEqual(['ExpiringSoon generation 1']);
-  expect(codes(at(story, 0.9799))).toEqual(['ExpiringSoon generation 1']);
-  expect(codes(at(story, 0.98))).toEqual(['Critical generation 1']);
+  expect(codes(at(story, 0.9))).toEqual(['ExpiringSoon CA generation 1']);
+  expect(codes(at(story, 0.9799))).toEqual(['ExpiringSoon CA generation 1']);
+  expect(codes(at(story, 0.98))).toEqual(['Critical CA generation 1']);
   expect(story.plan().notes[0]?.message).toBe(
-    'ends at 2032-09-27T00:00:00.000Z and it still signs; rotation.paused keeps it from being replaced',
+    'ends at 2032-09-27T00:00:00.000Z and still signs; spec.rotation.paused keeps it from being replaced',
   );
   expect(at(story, 1).plan().notes[0]?.message).toContain('ended at 2032-09-27');
 });
@@ -34,17 +34,17 @@ test('a rotation that comes to its end in time is never warned of', () => {
   expect(story.authority?.lastGeneration).toBeGreaterThan(2);
 });
 
-test('an old CA that nobody may retire is warned of as long as its leaves may be in use', () => {
+test('an old CA that cannot be retired is warned of as long as its leaves may be in use', () => {
   const story = new Story().leaf('web').consumer('web', { presents: ['web'], verifies: ['web'] });
   story.run();
   at(story, 0.81).run();
   at(story, 0.97).run();
   expect(story.roles()).toBe('2:current 1:previous');
-  expect(codes(story)).toContain('ExpiringSoon generation 1');
+  expect(codes(story)).toContain('ExpiringSoon CA generation 1');
   at(story, 0.985).run();
-  expect(codes(story)).toContain('Critical generation 1');
+  expect(codes(story)).toContain('Critical CA generation 1');
   expect(story.plan().notes.find(({ code }) => code === 'Critical')?.message).toContain(
-    'its leaves may still be in use; see who is waited for',
+    'its leaves may still be in use; blockedBy in status says what it waits for',
   );
 });
 

@@ -39,26 +39,28 @@ export const renewalDueAt = (
   return begun + share * (leaf.notAfter - begun);
 };
 
-/** CAs that are in use, close to their end and not replaced yet: said loudly, because all that rests on them ends with them. */
+/** Warnings about CAs that are in use, close to their end and not replaced yet: every leaf of such a CA ends with it. */
 export const expiryNotes = ({ state, policy, clock }: PlanningContext): readonly Note[] =>
   state.generations.flatMap((generation): readonly Note[] => {
     const { role, number, anchors } = generation;
     if (role !== 'distrusted' && !isValidYet(generation, clock)) {
       const begins = new Date(anchors[0].notBefore).toISOString();
-      const message = `not valid before ${begins}: it was made while the clock was ahead, and another takes its place`;
-      return [{ code: 'NotYetValid', object: `generation ${number}`, message }];
+      const message = `not valid before ${begins}: it was created while the clock was ahead; another generation replaces it`;
+      return [{ code: 'NotYetValid', object: `CA generation ${number}`, message }];
     }
     if (role !== 'current' && role !== 'previous') return [];
     const end = anchors[0].notAfter;
     const code = closeness(rotationDueAt(generation, policy), end, clock.now);
     if (code === undefined) return [];
     const over = clock.now >= end;
-    const use = role === 'current' ? 'it still signs' : 'its leaves may still be in use';
-    const why = policy.paused ? 'rotation.paused keeps it from being replaced' : 'see who is waited for';
+    const use = role === 'current' ? 'still signs' : 'its leaves may still be in use';
+    const why = policy.paused
+      ? 'spec.rotation.paused keeps it from being replaced'
+      : 'blockedBy in status says what it waits for';
     return [
       {
         code,
-        object: `generation ${number}`,
+        object: `CA generation ${number}`,
         message: `${over ? 'ended' : 'ends'} at ${new Date(end).toISOString()} and ${use}; ${why}`,
       },
     ];

@@ -13,36 +13,37 @@ import {
 } from './evidence.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
 import { isValidYet } from './transition.ts';
+import { lengthOf } from './waiting.ts';
 
-/** A term of a guard that is not true yet: who, and what would free it. */
+/** A term of a guard that is not true yet: which consumer, and what it has to do. */
 export interface Blocker {
   readonly consumer: string;
+  /** Read by `waitGroups`: begins with "to", or is a sentence of its own. */
   readonly waitsFor: string;
-  /** Since when the step it holds up has been waiting. */
+  /** Since when the step has been waiting. */
   readonly since: Instant;
 }
 
-/** What may be relaxed, and from when on. */
+/** Which waits of a gate may be skipped. */
 export interface GateMode {
-  /** Gate 1 knows no fallback: X cannot cover a mistake. */
+  /** Why gate 1 admits no fallback: no cross-certificate covers a mistake. */
   readonly strict: string | undefined;
-  /** `patience` is over. */
+  /** `patience` has passed. */
   readonly impatient: boolean;
-  /** The rotation's deadline is over. */
+  /** The rotation's deadline has passed. */
   readonly late: boolean;
 }
 
-/** Why X cannot be relied on, if it cannot. */
+/** Why cross-certificates cover no mistake; undefined: they do. */
 export const strictness = (seen: Observed, current: Generation): string | undefined => {
-  if (!current.hasKey) return `generation ${current.number} has no key to cross-sign with`;
+  if (!current.hasKey) return `CA generation ${current.number} has no key to sign a cross-certificate with`;
   const strips = seen.consumers.find((consumer) => consumer.blocks && consumer.stripsCross);
   return strips === undefined ? undefined : `${strips.id} serves its leaf without the cross-certificate`;
 };
 
 /**
- * When a step stops waiting for whoever is missing, as a share of what was left of a CA's life when the step began: always
- * before its end. Without X, opening gate 1 fails those who are missing; letting the CA end fails everybody: so late, but with
- * time for leaves to be loaded.
+ * When a step stops waiting, as a share of the CA's life that was left when the step began. Without a cross-certificate, opening gate 1
+ * breaks the consumers that are missing, and letting the CA expire breaks all of them: so it opens late, but in time to load leaves.
  */
 const DEADLINE = { covered: 0.75, strict: 0.95 } as const;
 
@@ -60,7 +61,7 @@ export const gateModeOf = (context: PlanningContext, seen: Observed): GateMode =
   const strict = next === undefined ? undefined : strictness(seen, going);
   const share = strict === undefined ? DEADLINE.covered : DEADLINE.strict;
   const deadline = deadlineOf(coming.since, going, share);
-  // A CA that is not valid yet is as good as one that has ended: nothing that it signs is accepted.
+  // A CA that is not valid yet is like an expired one: peers refuse what it signs.
   const late = clock.reached(deadline) || (next !== undefined && !isValidYet(going, clock));
   return {
     strict,
@@ -81,16 +82,16 @@ const missing = (
     for (const object of consumer[role]) {
       const finding = ask(consumer, object);
       if (finding.ok) continue;
-      const why = consumer.silence === undefined ? '' : `; it is not asked: ${consumer.silence}`;
+      const why = consumer.silence === undefined ? '' : ` (${consumer.silence})`;
       blockers.push({ consumer: consumer.id, waitsFor: `${finding.waitsFor}${why}`, since });
     }
   }
   return blockers;
 };
 
-/** Stands for whoever reads an object without anybody saying so. */
-export const somebody = (object: string): ConsumerSeen => ({
-  id: `whoever reads ${object}`,
+/** Stands for the programs that read an object for which no consumer is declared. */
+export const readersOf = (object: string): ConsumerSeen => ({
+  id: `readers of ${object}`,
   reload: 'unknown',
   ownersWord: false,
   blocks: true,
@@ -109,18 +110,29 @@ export const unread = (context: PlanningContext, seen: Observed): readonly strin
       consumer.verifies.filter((object) => maySpeakOf(context, consumer, object)),
     ),
   );
-  // A Secret that cannot be made yet, because an adopted CA signs nothing, has no reader: waiting for one would be for ever.
+  // An adopted CA signs nothing: a Secret that does not exist yet has no reader, and waiting for one would never end.
   const leaves = context.policy.leaves.filter(({ object }) => context.objects.has(object));
   return [...leaves, ...context.policy.bundles]
     .map((policy) => policy.object)
     .filter((object) => !read.has(object));
 };
 
+/** What the readers of such objects lack. */
+const missingReaders = (
+  context: PlanningContext,
+  seen: Observed,
+  since: Instant,
+  ask: (consumer: ConsumerSeen, object: string) => Finding,
+): Blocker[] => {
+  const readers = unread(context, seen).map((object) => ({ ...readersOf(object), verifies: [object] }));
+  return missing({ ...seen, consumers: readers }, 'verifies', since, ask);
+};
+
 const obstacles = (context: PlanningContext, generation: Generation, since: Instant): Blocker[] =>
   [...context.objects.values()]
     .filter(({ id, obstacle }) => obstacle !== undefined && !context.elsewhere.has(id))
     .filter((object) => heldSince(object, generation) === undefined)
-    .map((object) => ({ consumer: object.id, waitsFor: `it to be writable: ${object.obstacle}`, since }));
+    .map((object) => ({ consumer: object.id, waitsFor: `to be writable: ${object.obstacle}`, since }));
 
 /** No process can start any more from files that were there before `generation` came into every object. */
 const cachesPassed = (context: PlanningContext, generation: Generation): boolean =>
@@ -128,6 +140,12 @@ const cachesPassed = (context: PlanningContext, generation: Generation): boolean
     const since = heldSince(object, generation);
     return since === undefined || context.clock.aged(since, context.policy.cacheLag);
   });
+
+const cacheBlocker = ({ policy }: PlanningContext, { number, since }: Generation): Blocker => ({
+  consumer: 'kubelet caches',
+  waitsFor: `waiting up to ${lengthOf(policy.cacheLag)}: a kubelet may still hand out files from before CA generation ${number}`,
+  since,
+});
 
 /** Gate 1, trust is out: every known verifier holds `next`. */
 export const gateOne = (
@@ -137,33 +155,22 @@ export const gateOne = (
   mode: GateMode,
 ): readonly Blocker[] => {
   const { context, seen } = askedPart(all, view);
-  // Where X cannot cover a mistake, only the owner's own word lets time stand for evidence.
+  // Where no cross-certificate covers a mistake, time counts as evidence only by the owner's word.
   const admits = { settled: mode.strict === undefined, cross: mode.strict === undefined };
+  const trusts = (consumer: ConsumerSeen, object: string): Finding =>
+    holds(context, consumer, object, next, admits);
   const blockers = [
-    ...missing(seen, 'verifies', next.since, (consumer, object) =>
-      holds(context, consumer, object, next, admits),
-    ),
-    ...unread(context, seen).flatMap((object) => {
-      const finding = holds(context, somebody(object), object, next, admits);
-      return finding.ok
-        ? []
-        : [{ consumer: `whoever reads ${object}`, waitsFor: finding.waitsFor, since: next.since }];
-    }),
+    ...missing(seen, 'verifies', next.since, trusts),
+    ...missingReaders(context, seen, next.since, trusts),
     ...obstacles(context, next, next.since),
   ];
-  if (mode.strict !== undefined && !cachesPassed(context, next)) {
-    blockers.push({
-      consumer: 'caches',
-      waitsFor: 'files from before the new CA to be out of reach',
-      since: next.since,
-    });
-  }
+  if (mode.strict !== undefined && !cachesPassed(context, next)) blockers.push(cacheBlocker(context, next));
   if (blockers.length === 0 || mode.late) return [];
   if (mode.strict === undefined && mode.impatient && context.policy.onBlocked === 'Proceed') return [];
   return blockers;
 };
 
-/** Everybody presents `current`, everybody trusts it, and no cache can bring an old leaf back. */
+/** Every presenter serves a leaf of `current`, and no cache can bring an old leaf back. */
 const outOfUse = (context: PlanningContext, seen: Observed, current: Generation): Blocker[] => {
   const { clock, policy, objects } = context;
   const since = current.since;
@@ -179,51 +186,40 @@ const outOfUse = (context: PlanningContext, seen: Observed, current: Generation)
     const leaf = objects.get(object)?.leaf;
     if (leaf === undefined) {
       if (isUnborn(context, object)) continue;
-      blockers.push({ consumer: object, waitsFor: `a leaf of generation ${current.number}`, since });
+      blockers.push({
+        consumer: object,
+        waitsFor: `to hold a leaf of CA generation ${current.number}`,
+        since,
+      });
       continue;
     }
     if (!clock.aged(leaf.writtenAt, policy.cacheLag)) {
-      blockers.push({ consumer: object, waitsFor: 'caches of the old leaf to be out of reach', since });
+      const waitsFor = `to take effect: for ${lengthOf(policy.cacheLag)} after the write a kubelet may still hand out the old leaf`;
+      blockers.push({ consumer: object, waitsFor, since });
     }
     if (presented.has(object) || oldLeavesGone(context, object, current) !== undefined) continue;
-    // Nobody is known to present it, and nothing covers a mistake about a presenter.
+    // No presenter is known, and no cross-certificate covers a mistake about a presenter.
     const settled = !policy.consumersFound && clock.aged(leaf.issuerSince, policy.reloadWithin);
     if (!settled) {
-      const remedy = policy.consumersFound
-        ? 'the old leaf to expire, since nobody is known to use it; say who does, or that nobody does'
-        : 'reloadWithin to pass';
-      blockers.push({ consumer: object, waitsFor: remedy, since });
+      const waitsFor = policy.consumersFound
+        ? 'to lose its old leaf, which counts as used until it expires: no pod mounts this Secret; annotate the Leaf with handover.dev/reload: hot if other programs load it, or handover.dev/used-by: nobody'
+        : `to be loaded: programs without evidence have reloadWithin (${lengthOf(policy.reloadWithin)}) from the write`;
+      blockers.push({ consumer: object, waitsFor, since });
     }
   }
   return blockers;
 };
 
 const allTrust = (context: PlanningContext, seen: Observed, current: Generation): Blocker[] => {
-  const admits = { settled: false, cross: false };
-  const blockers = missing(seen, 'verifies', current.since, (consumer, object) =>
-    holds(context, consumer, object, current, admits),
-  );
-  for (const object of unread(context, seen)) {
-    const finding = holds(context, somebody(object), object, current, admits);
-    if (!finding.ok) {
-      blockers.push({
-        consumer: `whoever reads ${object}`,
-        waitsFor: finding.waitsFor,
-        since: current.since,
-      });
-    }
-  }
-  if (!cachesPassed(context, current)) {
-    blockers.push({
-      consumer: 'caches',
-      waitsFor: 'files from before the new CA to be out of reach',
-      since: current.since,
-    });
-  }
+  const trusts = (consumer: ConsumerSeen, object: string): Finding =>
+    holds(context, consumer, object, current, { settled: false, cross: false });
+  const blockers = missing(seen, 'verifies', current.since, trusts);
+  blockers.push(...missingReaders(context, seen, current.since, trusts));
+  if (!cachesPassed(context, current)) blockers.push(cacheBlocker(context, current));
   return blockers;
 };
 
-/** Gate 2, the old one is out of use: every presenter serves `current` and every verifier holds it. */
+/** Gate 2, the old CA is out of use: every presenter serves a leaf of `current`, and every verifier holds it. */
 export const gateTwo = (
   all: PlanningContext,
   view: Observed,
@@ -233,7 +229,7 @@ export const gateTwo = (
   const { context, seen } = askedPart(all, view);
   const presenters = outOfUse(context, seen, current);
   if (presenters.length > 0) return [...presenters, ...allTrust(context, seen, current)];
-  // No old leaf is left in use. X covers a verifier that has not confirmed, so its owner may choose to go on.
+  // No old leaf is in use. The cross-certificate covers a verifier that has not confirmed, so the owner may choose to go on.
   if (mode.impatient && context.policy.onBlocked === 'Proceed' && everyOldLeafExpired(context, seen, current))
     return [];
   return allTrust(context, seen, current);
@@ -248,8 +244,8 @@ const everyOldLeafExpired = (context: PlanningContext, seen: Observed, current: 
 };
 
 /**
- * A distrust is done when nobody holds the generation any more, and all is as in a stable authority. What lies elsewhere has no
- * say in it.
+ * A distrust is done when no verifier holds the generation any more, and all else is as in a stable authority. Other namespaces
+ * cannot delay it.
  */
 export const distrustGate = (
   all: PlanningContext,
@@ -262,21 +258,14 @@ export const distrustGate = (
   const rid = (consumer: ConsumerSeen, object: string): Finding =>
     isRidOf(context, consumer, object, distrusted);
   const blockers = missing(seen, 'verifies', since, rid);
-  for (const object of unread(context, seen)) {
-    const finding = rid(somebody(object), object);
-    if (!finding.ok)
-      blockers.push({ consumer: `whoever reads ${object}`, waitsFor: finding.waitsFor, since });
-  }
-  // Who showed a bundle without it may not even have come to the one with it: files of then are still on their way.
+  blockers.push(...missingReaders(context, seen, since, rid));
+  // A verifier that showed a bundle without the generation may not yet have loaded the one with it: that file is still on its way.
   for (const object of context.objects.values()) {
     if (context.clock.aged(object.changedAt, context.policy.reloadWithin)) continue;
-    blockers.push({
-      consumer: object.id,
-      waitsFor: 'files from before the distrust to be out of reach',
-      since,
-    });
+    const waitsFor = `to take effect: for ${lengthOf(context.policy.reloadWithin)} after the write programs may still load the files from before the distrust`;
+    blockers.push({ consumer: object.id, waitsFor, since });
   }
   blockers.push(...outOfUse(context, seen, current), ...allTrust(context, seen, current));
-  // A distrust that never ends would keep the current CA from being replaced until it ends too.
+  // A distrust that never ends would keep the current CA from being replaced until that CA expires.
   return context.clock.reached(deadlineOf(since, current, DEADLINE.covered)) ? [] : blockers;
 };

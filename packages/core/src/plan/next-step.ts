@@ -4,6 +4,7 @@ import { rotationDueAt } from './expiry.ts';
 import { type Blocker, distrustGate, type GateMode, gateOne, gateTwo } from './gates.ts';
 import type { Observed } from './observed.ts';
 import { isValidYet, type Transition, vouches } from './transition.ts';
+import { listed } from './waiting.ts';
 
 export interface Step {
   readonly transition: Transition;
@@ -20,7 +21,7 @@ export const nextStep = (context: PlanningContext, seen: Observed, mode: GateMod
   if (distrusted.length > 0) {
     return {
       transition: { kind: 'distrust-done', generations: distrusted.map((generation) => generation.number) },
-      why: 'nobody holds it any more',
+      why: 'no verifier holds it any more',
       blockedBy: distrustGate(context, seen, current, distrusted),
     };
   }
@@ -31,7 +32,7 @@ export const nextStep = (context: PlanningContext, seen: Observed, mode: GateMod
     const missing = blockedBy.length > 0 ? [] : gateOne(context, seen, next, calm(mode));
     return {
       transition: activation(context, next, current),
-      why: opened(mode, missing) ?? `every verifier holds generation ${next.number}`,
+      why: opened(mode, missing) ?? `every verifier holds CA generation ${next.number}`,
       blockedBy,
     };
   }
@@ -44,7 +45,7 @@ export const nextStep = (context: PlanningContext, seen: Observed, mode: GateMod
       transition: { kind: 'retire', generation: previous.number },
       why:
         opened(mode, missing) ??
-        `every presenter serves generation ${current.number} and every verifier holds it`,
+        `every presenter serves a leaf of CA generation ${current.number}, and every verifier holds that CA`,
       blockedBy,
     };
   }
@@ -63,19 +64,18 @@ export const nextStep = (context: PlanningContext, seen: Observed, mode: GateMod
   };
 };
 
-/** As if there were no hurry: who is missing then, was not waited for. */
+/** The gate as if it were in time: what blocks it then was skipped. */
 const calm = (mode: GateMode): GateMode => ({ ...mode, late: false, impatient: false });
 
-/** Why a gate stands open although somebody is missing; undefined: nobody is. */
+/** Why a gate is open although consumers are missing; undefined: none is. */
 const opened = (mode: GateMode, missing: readonly Blocker[]): string | undefined => {
   const names = [...new Set(missing.map(({ consumer }) => consumer))];
   if (names.length === 0) return undefined;
-  const reason = mode.late ? 'the deadline is over' : 'patience is over and onBlocked is Proceed';
-  const more = names.length > 3 ? ` and ${names.length - 3} more` : '';
-  return `${reason}, though ${names.slice(0, 3).join(', ')}${more} did not confirm`;
+  const reason = mode.late ? 'the deadline has passed' : 'patience has passed and onBlocked is Proceed';
+  return `${reason}, although ${listed(names, 3)} did not confirm`;
 };
 
-/** The old CA vouches for the new one; where it cannot, because it is not valid yet, the one before does. */
+/** The old CA cross-signs the new one; when the old CA is not valid yet, the one before it does. */
 export const activation = (
   { state, clock }: PlanningContext,
   next: Generation,
@@ -86,7 +86,7 @@ export const activation = (
   crossBy: [current, withRole(state, 'previous')].find((one) => one && vouches(one, clock))?.number,
 });
 
-/** A CA that was made while the clock was ahead is accepted nowhere: another one comes, whatever else is under way. */
+/** Peers refuse a CA that was created while the clock was ahead: another one replaces it, in any phase. */
 const replacing = ({ lastGeneration }: AuthorityState, { number, role }: Generation): Step => ({
   transition: {
     kind: 'mint',
@@ -96,11 +96,11 @@ const replacing = ({ lastGeneration }: AuthorityState, { number, role }: Generat
     adopts: undefined,
     ...(role === 'next' ? { replaces: number } : {}),
   },
-  why: `generation ${number} is not valid yet: it was made while the clock was ahead`,
+  why: `CA generation ${number} is not valid yet: it was created while the clock was ahead`,
   blockedBy: [],
 });
 
-/** The rotation that is asked for or due, under an id that has not been used. */
+/** The rotation that is requested or due, under an id that has not been used. */
 const rotationDue = (
   context: PlanningContext,
   seen: Observed,
@@ -108,12 +108,12 @@ const rotationDue = (
 ): { id: string; why: string } | undefined => {
   const { state, policy, clock } = context;
   const asked = seen.rotate.find((id) => !state.ids.includes(id));
-  if (asked !== undefined) return { id: asked, why: `rotation ${asked} was asked for` };
+  if (asked !== undefined) return { id: asked, why: `rotation ${asked} was requested` };
   // A distrusted `next` uses up the id of its rotation: the count keeps the schedule alive.
   const id = `schedule-${current.number}${state.distrusts === 0 ? '' : `-${state.distrusts}`}`;
   if (state.ids.includes(id)) return undefined;
-  if (!current.hasKey) return { id, why: `generation ${current.number} was adopted without its key` };
+  if (!current.hasKey) return { id, why: `CA generation ${current.number} was adopted without its key` };
   return clock.reached(rotationDueAt(current, policy))
-    ? { id, why: `generation ${current.number} is due by its schedule` }
+    ? { id, why: `CA generation ${current.number} is due by its schedule` }
     : undefined;
 };

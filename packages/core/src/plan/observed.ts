@@ -23,7 +23,7 @@ export interface LeafSeen {
   readonly writtenAt: Instant;
   /** Of the first write from which on the Secret has, without a break, held a leaf of this issuer. */
   readonly issuerSince: Instant;
-  /** Whether it took the place of another leaf: then somebody may have loaded the old one. */
+  /** Whether it replaced another leaf: then a program may have loaded the old one. */
   readonly replacedOne: boolean;
   /** When the last leaf of another issuer that this Secret has held expires. */
   readonly othersExpire: Instant | undefined;
@@ -40,13 +40,13 @@ export interface ObjectSeen {
   /** When the set of anchors last changed. */
   readonly changedAt: Instant;
   readonly leaf: LeafSeen | undefined;
-  /** Why it cannot be written now (forbidden, owned by somebody else). */
+  /** Why it cannot be written now (forbidden, owned by another program). */
   readonly obstacle?: string;
-  /** It lies outside the authority's namespace: its owner's claim, which can delay a step for a bounded time only. */
+  /** Outside the authority's namespace: it can delay a step for a bounded time only. */
   readonly elsewhere?: boolean;
 }
 
-/** What one process said or showed. Membership counts, not equality of hashes. */
+/** What one process reported, or a probe saw. Membership counts, not equality of hashes. */
 export interface Proof {
   readonly by: 'acknowledged' | 'probed';
   /** Object it is about; undefined: every object of the consumer. */
@@ -66,6 +66,8 @@ export interface Proof {
 /** A pod, a process, or the one copy that an API field is. Evidence is bound to its uid. */
 export interface InstanceSeen {
   readonly uid: string;
+  /** For people; default: `uid`. */
+  readonly name?: string;
   /** By the home's clock; undefined when it was dated in the future at first sight, before the clock was set back. */
   readonly createdAt: Instant | undefined;
   readonly ready: boolean;
@@ -83,26 +85,26 @@ export interface ConsumerSeen {
   readonly ownersWord: boolean;
   /** Only consumers in the authority's own namespace hold a rotation up. */
   readonly blocks: boolean;
-  /** Where it lies: rollouts of one that does not block take up places of its namespace only. */
+  /** Its rollouts, if it does not block, count towards `maxConcurrentRollouts` of this namespace only. */
   readonly namespace?: string;
   readonly presents: readonly string[];
   readonly verifies: readonly string[];
-  /** A probe saw its chain without the X that its Secret holds. */
+  /** A probe saw its chain without the cross-certificate that its Secret holds. */
   readonly stripsCross: boolean;
-  /** Why it shows nothing, and what to do about it, where that is known. */
+  /** Why it cannot be asked for evidence, and the remedy. */
   readonly silence?: string;
-  /** Every one that has not ended: Pending and Terminating count. */
+  /** Every instance that has not ended, Pending and Terminating ones included. */
   readonly instances: readonly InstanceSeen[];
-  /** How to roll it; undefined when nothing can. */
+  /** How to roll it; undefined: it cannot be rolled. */
   readonly workload:
     | {
         readonly stamp: Stamp | undefined;
         readonly rolling: boolean;
         /** Why a stamp would roll nothing. */
         readonly obstacle?: string;
-        /** Why its rollout does not come to an end: then it takes up no place in a wave. */
+        /** Why its rollout does not finish: then it does not count towards `maxConcurrentRollouts`. */
         readonly failing?: string;
-        /** What somebody should know before it is rolled. */
+        /** What its owner should know before it is rolled. */
         readonly warning?: string;
       }
     | undefined;
@@ -112,26 +114,26 @@ export interface Observed {
   readonly authority: AuthorityState | undefined;
   readonly objects: readonly ObjectSeen[];
   readonly consumers: readonly ConsumerSeen[];
-  /** Rotation ids asked for, oldest first. */
+  /** Ids of requested rotations, oldest first. */
   readonly rotate: readonly string[];
-  /** Generations somebody wants distrusted. */
+  /** Generations to distrust, as requested. */
   readonly distrust: readonly number[];
-  /** CAs that the owner asked to take over, while there is no authority yet. */
+  /** CAs to adopt by the owner's request, while there is no authority yet. */
   readonly adoptable: readonly Anchor[];
   /** The key of the first of them is known. */
   readonly adoptableKey?: boolean;
-  /** Objects of ours from a state that is gone, while there is no authority yet: beginning anew would replace the CAs in them. */
+  /** Objects made from a state that is lost, while there is no authority yet: a new beginning would replace the CAs in them. */
   readonly orphaned?: readonly { readonly object: string; readonly waitsFor: string }[];
   /**
    * Since when the home's clock has been seen to run evenly: no age is counted from before, so that a clock that jumps
    * ahead cannot make `reloadWithin` pass early.
    */
   readonly steadySince?: Instant;
-  /** The home's clock leapt ahead and is not believed yet: nothing that cannot be undone rests on it. */
+  /** The home's clock jumped ahead and is not trusted yet: no irreversible step rests on it. */
   readonly clockDoubt?: ClockDoubt;
 }
 
-/** A clock that showed `since` when it should have shown `before`; believed from `until` on if it runs evenly. */
+/** A clock that showed `since` when it should have shown `before`; trusted from `until` on if it runs evenly. */
 export interface ClockDoubt {
   readonly since: Instant;
   readonly before: Instant;

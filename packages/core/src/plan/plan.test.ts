@@ -78,16 +78,18 @@ describe('a rotation', () => {
     const story = begun().acknowledgeAll();
     expect(story.run().map((action) => action.kind)).toEqual(['mint', 'write-bundle', 'write-leaf']);
     expect(story.plan().phase).toBe('Introducing');
-    expect(waits(story)).toEqual(['web: it to load generation 2']);
+    expect(waits(story)).toEqual(['web: to load CA generation 2']);
 
     story.acknowledgeAll();
     expect(story.run().map((action) => action.kind)).toEqual(['activate', 'write-bundle', 'write-leaf']);
     expect(story.objects.get('web')?.leaf).toMatchObject({ issuer: 'ca2', chain: ['x2'] });
     expect(story.plan().phase).toBe('Activating');
-    expect(waits(story)[0]).toBe('web: it to load a leaf of generation 2');
+    expect(waits(story)[0]).toBe('web: to load a leaf of CA generation 2');
 
     story.acknowledgeAll();
-    expect(waits(story)).toContain('web: caches of the old leaf to be out of reach');
+    expect(waits(story)).toContain(
+      'web: to take effect: for 10 s after the write a kubelet may still hand out the old leaf',
+    );
     story.pass(10_000);
     expect(story.run().map((action) => action.kind)).toEqual(['retire', 'write-bundle', 'write-leaf']);
     expect(story.roles()).toBe('2:current');
@@ -120,16 +122,16 @@ describe('a rotation', () => {
   test('stops before its next step while it is paused', () => {
     const story = begun().set({ paused: true });
     expect(story.run()).toEqual([]);
-    expect(waits(story)).toEqual(['rotation.paused: it to be false']);
+    expect(waits(story)).toEqual(['rotation.paused: paused: set spec.rotation.paused to false to go on']);
     story.set({ paused: false });
     expect(story.plan().actions).toMatchObject([{ kind: 'mint' }]);
   });
 
-  test('is not held up by who cannot be put right outside the namespace, beyond reloadWithin', () => {
+  test('waits for an object of another namespace that cannot be written no longer than reloadWithin', () => {
     const story = begun().consumer('far', { blocks: false, verifies: ['trust'] });
     story.run();
     story.acknowledge('web');
-    expect(waits(story)).toEqual(['far: it to load generation 2']);
+    expect(waits(story)).toEqual(['far: to load CA generation 2']);
     expect(story.plan().wakeAt).toBe(story.now + 180_000);
     story.pass(180_000);
     expect(story.plan().actions).toMatchObject([{ kind: 'activate' }]);
@@ -144,7 +146,7 @@ describe('a rotation', () => {
       'web',
     ]);
     story.acknowledge('web');
-    expect(waits(story)).toEqual(['trust: it to be writable: forbidden']);
+    expect(waits(story)).toEqual(['trust: to be writable: forbidden']);
   });
 
   test('changes a Secret once and only then asks when it is Instant', () => {
@@ -171,16 +173,16 @@ describe('a rotation', () => {
     const end = story.authority?.generations.find((one) => one.number === 1)?.anchors[0].notAfter ?? 0;
     story.now = instant(minted + 0.75 * (end - minted) - 1);
     story.run();
-    expect(waits(story)).toEqual(['web: it to load generation 2']);
+    expect(waits(story)).toEqual(['web: to load CA generation 2']);
     story.pass(1);
     expect(story.plan()).toMatchObject({
-      actions: [{ kind: 'activate', why: 'the deadline is over, though web did not confirm' }],
+      actions: [{ kind: 'activate', why: 'the deadline has passed, although web did not confirm' }],
       notes: [{ code: 'DeadlinePassed' }],
     });
   });
 });
 
-test('a step says whom Proceed did not wait for, and that everybody confirmed only when they did', () => {
+test('a step names the consumers that Proceed did not wait for, and says that all confirmed only when they did', () => {
   const story = new Story().set({ onBlocked: 'Proceed', patience: duration(hour) });
   for (const id of ['a', 'b', 'c', 'd']) story.consumer(id);
   story.run();
@@ -193,12 +195,12 @@ test('a step says whom Proceed did not wait for, and that everybody confirmed on
   expect(story.plan().actions).toMatchObject([
     {
       kind: 'activate',
-      why: 'patience is over and onBlocked is Proceed, though a, b, c and 1 more did not confirm',
+      why: 'patience has passed and onBlocked is Proceed, although a, b, c and 1 more did not confirm',
     },
   ]);
   story.acknowledgeAll();
   expect(story.plan().actions).toMatchObject([
-    { kind: 'activate', why: 'every verifier holds generation 2' },
+    { kind: 'activate', why: 'every verifier holds CA generation 2' },
   ]);
 });
 
@@ -229,14 +231,14 @@ describe('evidence', () => {
 
   test('time stands at gate 1 for a hot consumer that says nothing', () => {
     const story = introducing();
-    expect(waits(story)).toEqual(['v: it to load generation 2']);
+    expect(waits(story)).toEqual(['v: to load CA generation 2']);
     expect(story.pass(180_000).plan().actions).toMatchObject([{ kind: 'activate' }]);
   });
 
   test('time never overrules a consumer that says it has not loaded', () => {
     const story = introducing({ ownersWord: true });
     story.acknowledge('v', { anchors: ['ca1'] }).pass(hour);
-    expect(waits(story)).toEqual(['v: it to load generation 2']);
+    expect(waits(story)).toEqual(['v: to load CA generation 2']);
   });
 
   test('time never overrules a canary that was refused beside its control', () => {
@@ -247,7 +249,7 @@ describe('evidence', () => {
       proofs: [{ by: 'probed' as const, refuses: ['ca2'], at: story.now }],
     }));
     if (v && instances) story.consumers = [{ ...v, instances }];
-    expect(waits(story.pass(hour))).toEqual(['v: it to load generation 2']);
+    expect(waits(story.pass(hour))).toEqual(['v: to load CA generation 2']);
   });
 
   test('a canary that was accepted is enough', () => {
@@ -261,7 +263,7 @@ describe('evidence', () => {
   test('X stands in for a restart-only verifier, but not where a presenter strips it', () => {
     expect(introducing({ reload: 'restart' }).roles()).toBe('2:current 1:previous');
     const strict = introducing({ reload: 'restart', stripsCross: true });
-    expect(waits(strict)).toContain('v: it to restart with generation 2');
+    expect(waits(strict)).toContain('v: to restart with CA generation 2');
     strict.pass(10_000);
     expect(strict.plan().actions).toMatchObject([{ kind: 'stamp', stamp: { trust: 2 } }]);
   });
@@ -270,7 +272,7 @@ describe('evidence', () => {
     const story = introducing();
     story.pass(hour);
     story.steadySince = story.now;
-    expect(waits(story)).toEqual(['v: it to load generation 2']);
+    expect(waits(story)).toEqual(['v: to load CA generation 2']);
     expect(story.pass(180_000).plan().actions).toMatchObject([{ kind: 'activate' }]);
   });
 
@@ -294,7 +296,7 @@ describe('evidence', () => {
         ];
     };
     pod(since + 10_000);
-    expect(waits(story)).toEqual(['v: it to load generation 2']);
+    expect(waits(story)).toEqual(['v: to load CA generation 2']);
     pod(since + 10_001);
     expect(story.plan().actions).toMatchObject([{ kind: 'activate' }]);
   });
@@ -310,10 +312,10 @@ describe('evidence', () => {
     story.pass(hour).run();
     expect(story.roles()).toBe('2:current 1:previous');
     story.pass(day).run();
-    expect(waits(story)).toContain('u: it to load a leaf of generation 2');
+    expect(waits(story)).toContain('u: to load a leaf of CA generation 2');
   });
 
-  test('a Leaf that nobody is known to use waits for its old leaf to end, an hour and all', () => {
+  test('a Leaf without a known consumer waits until its old leaf has expired, and an hour longer', () => {
     const story = new Story().leaf('web', duration(10 * day));
     story.run();
     const end = story.objects.get('web')?.leaf?.notAfter ?? 0;
@@ -397,7 +399,7 @@ describe('restart-only workloads', () => {
     story.consumers = story.consumers.slice(0, 1).map((one) => ({ ...one, workload: undefined }));
     story.pass(day);
     expect(story.plan().notes).toMatchObject([{ code: 'CannotRestart', object: 'a' }]);
-    expect(waits(story)[0]).toBe('a: a-1 to restart with a leaf of generation 2');
+    expect(waits(story)[0]).toBe('a: to restart with a leaf of CA generation 2 (missing: a-0, a-1)');
   });
 
   const known = (story: Story, id: string, change: object): void => {
@@ -449,10 +451,10 @@ describe('restart-only workloads', () => {
     story.run();
     for (const id of ['b', 'c']) rolled(story, id);
     story.pass(day);
-    expect(waits(story)[0]).toMatch(/^a: a-\d to restart/);
+    expect(waits(story)[0]).toMatch(/^a: to restart .*\(missing: a-\d/);
   });
 
-  test('one whose rollout fails for reasons of its own is nobody’s business here', () => {
+  test('one whose rollout fails for reasons of its own is not reported', () => {
     const story = new Story().leaf('web');
     pods(story, 'a', 1);
     known(story, 'a', { failing: 'no progress' });
@@ -509,7 +511,7 @@ describe('objects', () => {
     if (trust) story.objects.set('trust', { ...trust, revision: 9, anchors: [] });
     story.rotate = ['r'];
     expect(story.plan().actions).toEqual([]);
-    expect(waits(story)[0]).toMatch(/^trust: an authority as new as it/);
+    expect(waits(story)[0]).toMatch(/^trust: to be no newer than its authority/);
   });
 
   test('one with an older revision is written again though its bytes are right', () => {
@@ -526,7 +528,7 @@ describe('objects', () => {
     const [leaf] = story.policy.leaves;
     if (leaf) story.set({ leaves: [{ ...leaf, spec: 'v2' }] });
     expect(story.run()).toMatchObject([
-      { kind: 'write-leaf', why: 'what was asked for changed', issue: { replacesOne: true } },
+      { kind: 'write-leaf', why: 'its spec changed', issue: { replacesOne: true } },
     ]);
   });
 

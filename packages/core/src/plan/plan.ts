@@ -12,6 +12,8 @@ import { type StampAction, stampsFor } from './rollouts.ts';
 import { distrustOf, isValidYet, type Taken, type Transition } from './transition.ts';
 import { type BundleWrite, type LeafWrite, type Note, writesFor } from './writes.ts';
 
+const PAUSED = 'paused: set spec.rotation.paused to false to go on';
+
 export type Phase = 'Stable' | 'Introducing' | 'Activating' | 'Retiring';
 
 /** One compare-and-swap of the authority; it lands only on the revision it was decided on. */
@@ -23,10 +25,10 @@ export type Swap = Transition & {
 
 export type Action = BundleWrite | LeafWrite | StampAction | Swap;
 
-/** Whether it is about something outside the authority's namespace: nothing waits for it, and its failure is reported there. */
+/** Whether it changes an object or workload outside the authority's namespace: no step waits for it, and its failure is reported there. */
 export const isElsewhere = (action: Action): boolean => 'elsewhere' in action && action.elsewhere === true;
 
-/** Either writes, or stamps, or exactly one swap, or nothing. Where no step can be taken, `blockedBy` says who holds it up. */
+/** Either writes, or stamps, or exactly one swap, or nothing. Where no step can be taken, `blockedBy` names what blocks it. */
 export interface Plan {
   readonly phase: Phase;
   readonly actions: readonly Action[];
@@ -36,7 +38,7 @@ export interface Plan {
   readonly wakeAt: Instant | undefined;
 }
 
-/** What to do now. No I/O, no clock, no randomness: everybody who asks gets the same answer. */
+/** What to do now. No I/O, no clock, no randomness: the same input always gives the same plan. */
 export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
   const clock = new Clock(now, seen.steadySince, seen.clockDoubt);
   const state = seen.authority;
@@ -68,16 +70,16 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
   const ahead = aheadOf(context);
   const taken = ahead.length === 0 ? undefined : stampedBy(seen);
   const distrust = distrustOf(state, seen.distrust, clock, taken);
-  // It waits for nothing: its revision lies above all that is out there, so that its writes land.
+  // It waits for nothing: its revision is higher than that of every object, so that its writes land.
   const highest = Math.max(state.revision, ...ahead.map(({ revision }) => revision ?? 0));
-  if (distrust !== undefined) return swap(distrust, 'somebody asked for it to be distrusted', highest);
+  if (distrust !== undefined) return swap(distrust, 'its distrust was requested', highest);
   if (ahead.length > 0) {
-    const waitsFor = `an authority as new as it: this one is at revision ${state.revision}, as if restored from a backup`;
+    const waitsFor = `to be no newer than its authority: the authority is at revision ${state.revision}, as if restored from a backup; restore its latest state`;
     return answer({ blockedBy: ahead.map((object) => ({ consumer: object.id, waitsFor, since: now })) });
   }
 
   const mode = gateModeOf(context, seen);
-  const notes: Note[] = [...moodNotes(context, mode), ...expiryNotes(context)];
+  const notes: Note[] = [...modeNotes(context, mode), ...expiryNotes(context)];
   const next = withRole(state, 'next');
   const current = withRole(state, 'current');
   const may = !policy.paused && doubted.length === 0 && next !== undefined && isValidYet(next, clock);
@@ -85,7 +87,7 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
   if (next !== undefined && current !== undefined && instantly) {
     return swap(
       activation(context, next, current),
-      'the strategy is Instant, and X vouches for the new CA everywhere',
+      'the strategy is Instant, and the cross-certificate makes every verifier accept the new CA',
     );
   }
 
@@ -93,11 +95,12 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
     if (number > state.lastGeneration)
       notes.push({
         code: 'Degraded',
-        object: `distrust of generation ${number}`,
-        message: `there is no such generation yet, and it would be distrusted as soon as it is made; withdraw the request`,
+        object: `distrust of CA generation ${number}`,
+        message:
+          'there is no such CA generation yet, and it would be distrusted as soon as it is created; withdraw the request',
       });
 
-  // What lies elsewhere may be rewritten by its owner, or fail, for ever: it is done after any step that is due.
+  // Objects elsewhere may be rewritten by their owners, or fail, without end: they come after any step that is due.
   const { writes, notes: writeNotes } = writesFor(context);
   notes.push(...writeNotes);
   if (writes.some((write) => !isElsewhere(write))) return answer({ actions: writes, notes });
@@ -110,14 +113,14 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
   const blockedBy = step === undefined ? [] : [...doubted, ...step.blockedBy];
   const held: readonly Blocker[] =
     step !== undefined && blockedBy.length === 0 && policy.paused && step.transition.kind !== 'distrust-done'
-      ? [{ consumer: 'rotation.paused', waitsFor: 'it to be false', since: now }]
+      ? [{ consumer: 'rotation.paused', waitsFor: PAUSED, since: now }]
       : blockedBy;
   if (step !== undefined && held.length === 0) return { ...swap(step.transition, step.why), notes };
   const actions = writes.length > 0 ? writes : stamps;
   return answer({ actions, blockedBy: held, notes, wakeAt: clock.wakeAt });
 };
 
-/** Objects from a newer authority than this one; only what it asks for in its own namespace can say so. */
+/** Objects made from a newer state of the authority; only objects of its own namespace count. */
 const aheadOf = ({ state, policy, objects, elsewhere }: PlanningContext): readonly ObjectSeen[] => {
   const asked = new Set([...policy.leaves, ...policy.bundles].map(({ object }) => object));
   return [...asked].flatMap((id) => {
@@ -136,7 +139,7 @@ const stampedBy = ({ consumers }: Observed): Taken => {
   };
 };
 
-/** The first generation; or, around CAs that are already in use, an adopted one and its successor. */
+/** The first generation; or, where CAs are already in use, an adopted one and its successor. */
 const beginning = (seen: Observed): Swap => {
   const [first, ...rest] = seen.adoptable;
   const adoptsKey = first !== undefined && seen.adoptableKey === true;
@@ -147,12 +150,12 @@ const beginning = (seen: Observed): Swap => {
       consumer.workload?.stamp?.trust ?? 0,
       ...consumer.instances.map((instance) => instance.stamp?.trust ?? 0),
     ]);
-  // Lost state: numbers and revisions go on from what is out there, because both only move forward.
+  // Lost state: numbers and revisions go on from those of the objects, because both only move forward.
   const generation = Math.max(0, ...stamped) + 1;
   const revision = Math.max(0, ...seen.objects.map((object) => object.revision ?? 0)) + 1;
   const adopts = first === undefined ? undefined : ([first, ...rest] as const);
   if (adoptsKey && adopts !== undefined) {
-    const why = 'its owner asked to take over a CA with its key';
+    const why = 'spec.adopt names a CA with its key';
     return {
       kind: 'mint',
       generation,
@@ -175,12 +178,12 @@ const beginning = (seen: Observed): Swap => {
     revision,
     why:
       adopts === undefined
-        ? 'there is no authority yet'
-        : 'CAs without their keys are in use: they stay trusted',
+        ? 'the authority has no CA yet'
+        : 'CAs without their keys are in use, and stay trusted',
   };
 };
 
-/** Read off the roles, and in the end off the authority's own objects; never off evidence. */
+/** Read from the roles, and at the end from the authority's own objects; never from evidence. */
 export const phaseOf = (
   state: AuthorityState | undefined,
   seen: Pick<Observed, 'objects'>,
@@ -196,7 +199,7 @@ export const phaseOf = (
   return behind ? 'Retiring' : 'Stable';
 };
 
-const moodNotes = (context: PlanningContext, mode: GateMode): Note[] => {
+const modeNotes = (context: PlanningContext, mode: GateMode): Note[] => {
   const notes: Note[] = [];
   if (mode.strict !== undefined && context.policy.strategy === 'Instant') {
     notes.push({ code: 'InstantBecamePhased', object: 'rotation', message: mode.strict });
@@ -206,7 +209,7 @@ const moodNotes = (context: PlanningContext, mode: GateMode): Note[] => {
       code: 'DeadlinePassed',
       object: 'rotation',
       message:
-        'the old CA is close to its end or not valid yet, so that nobody is waited for before the new one signs',
+        'the old CA is close to its end, or not valid yet: the new CA signs without waiting for consumers that have not confirmed',
     });
   }
   return notes;

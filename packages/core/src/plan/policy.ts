@@ -4,12 +4,12 @@ import type { Anchor } from './authority.ts';
 export interface LeafPolicy {
   /** Id of its Secret. */
   readonly object: string;
-  /** Identity of everything that is in the certificate by request: a change means a new leaf. */
+  /** Identity of everything that the Leaf's spec puts into the certificate: a change means a new leaf. */
   readonly spec: string;
   readonly lifetime: Duration;
   /** Share of its life after which it is renewed, 0–1. */
   readonly renewAt: number;
-  /** When somebody asked for it; undefined: unknown, taken as long ago. */
+  /** When it was requested; undefined: unknown, taken as long ago. */
   readonly createdAt?: Instant;
   /** Its Secret lies outside the authority's namespace. */
   readonly elsewhere?: boolean;
@@ -23,7 +23,7 @@ export interface BundlePolicy {
   readonly elsewhere?: boolean;
 }
 
-/** What one authority's owner asked for, and what its home can know. */
+/** What the authority's owner configured, and what its home can know. */
 export interface Policy {
   readonly lifetime: Duration;
   /** Share of the CA's life after which it is rotated (0–1), or how long before its end. */
@@ -37,13 +37,13 @@ export interface Policy {
   /** How stale a file can be that a new process starts from. */
   readonly cacheLag: Duration;
   /**
-   * True where the home finds consumers by itself. Where it does not, whoever reads an object without a declared consumer
-   * rests on `reloadWithin`, by its owner's word.
+   * True where the home finds consumers by itself. Elsewhere an object without a declared consumer counts as loaded after
+   * `reloadWithin`, by its owner's word.
    */
   readonly consumersFound: boolean;
   readonly leaves: readonly LeafPolicy[];
   readonly bundles: readonly BundlePolicy[];
 }
 
-/** An API field is taken as loaded this long after it was read back: every API server replica has it by then. */
+/** An API field counts as loaded this long after it was read back: every API server replica has it by then. */
 export const FIELD_LAG: Duration = duration(10 * second);

@@ -10,13 +10,13 @@ const stable = (): Story => {
   return story;
 };
 
-/** Certificates that nobody can look at refuse everything: then all that counts is what is noted. */
+/** Refuses every real certificate: then only records count. */
 const reasons = (story: Story, refusal = (): string | undefined => 'unknown CA'): readonly string[] =>
   notReady(story.seen, story.policy, story.now, refusal);
 
 describe('Ready', () => {
-  test('is not said before there is a generation', () => {
-    expect(reasons(new Story())).toEqual(['its first generation is being made']);
+  test('is false before there is a CA generation', () => {
+    expect(reasons(new Story())).toEqual(['its first CA generation is being created']);
   });
 
   test('is said at every step of a rotation', () => {
@@ -29,19 +29,19 @@ describe('Ready', () => {
     expect(story.roles()).toBe('2:current');
   });
 
-  test('is not said while a leaf is missing, has ended or is not valid yet', () => {
+  test('is false while a leaf is missing, has ended or is not valid yet', () => {
     const story = stable();
     const object = story.objects.get('web');
     story.objects.delete('web');
-    expect(reasons(story)).toEqual(['web does not hold its CAs yet', 'web holds no leaf yet']);
+    expect(reasons(story)).toEqual(['web does not hold the bundle yet', 'web holds no leaf yet']);
     if (object !== undefined) story.objects.set('web', object);
     story.pass(90 * day);
-    expect(reasons(story)).toEqual(['web holds a leaf that ended at 2030-04-01T00:00:00.000Z']);
+    expect(reasons(story)).toEqual(['web holds a leaf that expired at 2030-04-01T00:00:00.000Z']);
     story.now = instant(story.now - 92 * day);
     expect(reasons(story)).toEqual(['web holds a leaf that is not valid before 2029-12-31T23:00:00.000Z']);
   });
 
-  test('is not said while a bundle refuses a leaf, and asks the certificates wherever notes may be wrong', () => {
+  test('is false while a bundle refuses a leaf, and asks the certificates wherever notes may be wrong', () => {
     const story = stable();
     const trust = story.objects.get('trust');
     if (trust === undefined) throw new TypeError('no bundle');

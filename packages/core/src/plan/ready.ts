@@ -4,14 +4,14 @@ import { SKEW } from './expiry.ts';
 import type { LeafSeen, ObjectSeen, Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
 
-/** Why a bundle's object refuses the leaf of another, by their real certificates; undefined: it accepts it. */
+/** Why a bundle refuses a leaf, by their real certificates; undefined: it accepts it. Both are given as the id of their object. */
 export type Refusal = (leaf: string, bundle: string) => string | undefined;
 
 const iso = (at: Instant): string => new Date(at).toISOString();
 
 /**
- * Why Ready must not be said; empty: every leaf that the authority vouches for is accepted by every bundle it vouches for. It
- * vouches for all that it asks for in its own namespace, and elsewhere for what is still as it wrote it.
+ * Why the authority is not Ready; empty: every bundle it vouches for accepts every leaf it vouches for. It vouches for all objects
+ * of its own namespace, and in other namespaces for those that are still as it wrote them.
  */
 export const notReady = (
   seen: Observed,
@@ -20,7 +20,7 @@ export const notReady = (
   refusal: Refusal,
 ): readonly string[] => {
   const state = seen.authority;
-  if (state === undefined) return ['its first generation is being made'];
+  if (state === undefined) return ['its first CA generation is being created'];
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
   const asked = [...policy.leaves, ...policy.bundles].filter(({ object, elsewhere }) => {
     const found = objects.get(object);
@@ -30,7 +30,7 @@ export const notReady = (
   const holders = asked.map(({ object }) => ({ object, found: objects.get(object) }));
   const bare = holders.filter(({ found }) => (found?.anchors.length ?? 0) === 0);
   const bundles = distinct(state, holders.flatMap(({ found }) => found ?? []).filter(hasAnchors));
-  const problems = bare.map(({ object }) => `${object} does not hold its CAs yet`);
+  const problems = bare.map(({ object }) => `${object} does not hold the bundle yet`);
   const vouched = new Set(asked.map(({ object }) => object));
   for (const { object } of policy.leaves) {
     if (!vouched.has(object)) continue;
@@ -46,11 +46,11 @@ const hasAnchors = ({ anchors }: ObjectSeen): boolean => anchors.length > 0;
 
 const datesOf = (leaf: LeafSeen | undefined, now: Instant): string | undefined => {
   if (leaf === undefined) return 'holds no leaf yet';
-  if (now >= leaf.notAfter) return `holds a leaf that ended at ${iso(leaf.notAfter)}`;
+  if (now >= leaf.notAfter) return `holds a leaf that expired at ${iso(leaf.notAfter)}`;
   return now < leaf.notBefore ? `holds a leaf that is not valid before ${iso(leaf.notBefore)}` : undefined;
 };
 
-/** Few bundles are distinct, however many objects hold them. */
+/** Many objects hold the same few bundles. */
 const distinct = (state: AuthorityState, holders: readonly ObjectSeen[]): readonly ObjectSeen[] => {
   const found = new Map<string, ObjectSeen>();
   for (const holder of holders) {
@@ -60,7 +60,7 @@ const distinct = (state: AuthorityState, holders: readonly ObjectSeen[]): readon
   return [...found.values()];
 };
 
-/** As this authority wrote it last: then what is noted beside it is true of its certificates. */
+/** As this authority wrote it last: then its record is true of its certificates. */
 const isOurs = (state: AuthorityState, { revision }: ObjectSeen): boolean => revision === state.revision;
 
 const refusals = (
@@ -76,7 +76,7 @@ const refusals = (
     return why === undefined ? [] : [`${bundle.id} refuses the leaf of ${holder.id}: ${why}`];
   });
 
-/** Whether a CA of the bundle stands at the end of the leaf's chain, read off what is noted about both. */
+/** Whether the leaf's chain ends at a CA of the bundle, by the records of both. */
 const reaches = (
   state: AuthorityState,
   leaf: LeafSeen | undefined,
@@ -89,7 +89,7 @@ const reaches = (
   const signer = state.generations.find(({ anchors: cas }) =>
     cas.some(({ fingerprint }) => fingerprint === leaf?.issuer),
   );
-  // Several CAs in one generation are adopted ones: which of them signed has to be looked at.
+  // Several CAs in one generation are adopted ones: the record does not say which of them signed.
   if (signer === undefined || signer.anchors.length > 1) return false;
   let at: Generation | undefined = signer;
   for (let hops = 0; at !== undefined && hops <= (leaf?.chain.length ?? 0); hops++) {
@@ -98,7 +98,7 @@ const reaches = (
     const cross = state.crosses.find(
       ({ of, fingerprint }) => of === number && leaf?.chain.includes(fingerprint),
     );
-    // It was made when its subject began to sign.
+    // A cross-certificate is created when its subject begins to sign.
     if (cross === undefined || now >= cross.notAfter || now < since - SKEW) return false;
     at = generationOf(state, cross.by);
   }

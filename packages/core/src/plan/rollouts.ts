@@ -10,7 +10,7 @@ export interface StampAction {
   readonly consumer: string;
   readonly stamp: Stamp;
   readonly why: string;
-  /** Outside the authority's namespace: that it fails is its owner's affair. */
+  /** Outside the authority's namespace: its failure is its owner's to repair. */
   readonly elsewhere?: true;
 }
 
@@ -22,7 +22,7 @@ export const stampsFor = (
 ): { stamps: readonly StampAction[]; notes: readonly Note[] } => {
   const stamps: StampAction[] = [];
   const notes: Note[] = [];
-  // Counted for each namespace apart: a neighbour's workload that never gets ready takes up its own places only.
+  // Counted per namespace: a workload that never gets ready delays only rollouts of its own namespace.
   const rolling = new Map<string, number>();
   for (const consumer of seen.consumers) {
     const { workload } = consumer;
@@ -35,7 +35,7 @@ export const stampsFor = (
       note('RolloutFailing', workload.failing);
     const roll = rollFor(context, consumer, mode);
     if (roll === undefined && !isAhead(context, consumer)) continue;
-    const obstacle = workload === undefined ? 'nothing can restart it but its owner' : workload.obstacle;
+    const obstacle = workload === undefined ? 'only its owner can restart it' : workload.obstacle;
     if (obstacle !== undefined) {
       note('CannotRestart', obstacle);
       continue;
@@ -55,7 +55,7 @@ const placeOf = ({ blocks, namespace }: ConsumerSeen): string => (blocks ? '' : 
 const addOne = (counts: Map<string, number>, key: string): unknown =>
   counts.set(key, (counts.get(key) ?? 0) + 1);
 
-/** Whether a rollout of it may be our doing. */
+/** Whether Handover may have started its rollout. */
 const isOurs = ({ state }: PlanningContext, { workload, instances }: ConsumerSeen): boolean => {
   const stamp = workload?.stamp;
   return (
@@ -64,7 +64,7 @@ const isOurs = ({ state }: PlanningContext, { workload, instances }: ConsumerSee
   );
 };
 
-/** It will have to be restarted once the new CA signs: whoever should know hears of it before. */
+/** It has to be restarted once the new CA signs: its owner is warned before. */
 const isAhead = ({ state }: PlanningContext, { reload, workload }: ConsumerSeen): boolean => {
   const next = withRole(state, 'next');
   return reload === 'restart' && next !== undefined && (workload?.stamp?.trust ?? 0) < next.number;
@@ -73,7 +73,7 @@ const isAhead = ({ state }: PlanningContext, { reload, workload }: ConsumerSeen)
 interface Roll {
   readonly stamp: Stamp;
   readonly why: string;
-  /** False: it is due, and caches may still hold the old files. */
+  /** False: it is due, but kubelet caches may still hold the old files. */
   readonly ripe: boolean;
 }
 
@@ -98,7 +98,7 @@ const rollFor = (context: PlanningContext, consumer: ConsumerSeen, mode: GateMod
   if (presented.some((leaf) => leaf === undefined)) return undefined;
 
   const issuers = presented.map((leaf) => issuerOf(context, leaf?.issuer));
-  // A leaf of an issuer that signs no longer is about to be replaced: one restart, after that.
+  // A leaf of an issuer that no longer signs is about to be replaced: restart once, after that.
   if (issuers.some((number) => number === undefined || number < current.number)) return undefined;
   const stamp: Stamp = {
     trust: trust.number,
@@ -121,9 +121,9 @@ const rollFor = (context: PlanningContext, consumer: ConsumerSeen, mode: GateMod
     ...(withRole(state, 'distrusted') === undefined ? [] : read.map((object) => object?.changedAt)),
   ];
   const why = moving
-    ? `it reads its files only when it starts, and generation ${trust.number} is there`
+    ? `it reads its files only when it starts, and CA generation ${trust.number} is in them`
     : 'its leaf was renewed';
-  // A pod that starts within cacheLag of a write may still get the old files: stamp when that is over.
+  // A pod that starts within cacheLag of a write may still get the old files: stamp after that.
   if (writes.some((write) => write === undefined || !clock.aged(write, policy.cacheLag)))
     return { stamp, why, ripe: false };
   const last = Math.max(...writes.map((write) => write ?? 0));

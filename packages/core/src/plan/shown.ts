@@ -3,13 +3,13 @@ import { type Generation, withRole } from './authority.ts';
 import { elsewhereIn } from './borders.ts';
 import { Clock } from './clock.ts';
 import { type EvidenceKind, type Finding, holds, isRidOf, type PlanningContext, serves } from './evidence.ts';
-import { somebody, strictness, unread } from './gates.ts';
+import { readersOf, strictness, unread } from './gates.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
 import { weakestOf } from './standing.ts';
 import type { Transition } from './transition.ts';
 
-/** What one consumer had shown when a step was taken; `none`: the step was taken without it, and its reason says why. */
+/** A consumer's evidence when a step was taken; `none`: the step was taken without it, and its reason says why. */
 export interface Shown {
   readonly consumer: string;
   readonly by: EvidenceKind | 'none';
@@ -36,7 +36,7 @@ const questionsFor = (
   switch (step.kind) {
     case 'mint':
     case 'distrust':
-      return undefined; // no gate: a person or the schedule asked for it
+      return undefined; // no gate: a person or the schedule requested it
     case 'activate': {
       const next = context.state.generations.find(({ number }) => number === step.generation);
       if (next === undefined) return undefined;
@@ -58,7 +58,7 @@ const questionsFor = (
   }
 };
 
-/** What every consumer had shown when a step was taken, the weakest for each. For people: no step rests on it. */
+/** Every consumer's weakest evidence when a step was taken. For people: no step rests on it. */
 export const shownFor = (
   seen: Observed,
   policy: Policy,
@@ -100,13 +100,13 @@ export const shownFor = (
     ...unread(context, seen).flatMap((object) =>
       shown(
         `readers of ${object}`,
-        asks.trust.map((ask) => ask(somebody(object), object)),
+        asks.trust.map((ask) => ask(readersOf(object), object)),
       ),
     ),
     ...unclaimed.flatMap((object) =>
       shown(
         `servers that present ${object}`,
-        asks.leaf.map((ask) => ask(somebody(object), object)),
+        asks.leaf.map((ask) => ask(readersOf(object), object)),
       ),
     ),
   ];

@@ -1,6 +1,6 @@
 /**
- * What a restart-only workload's pods have loaded, as a stamp on their template. It holds no anchor that can only go
- * away: losing an anchor or an X never restarts anything.
+ * What a restart-only workload's pods have loaded, as a stamp on their template. It changes when something is added, never when an
+ * anchor or a cross-certificate is dropped: that restarts nothing.
  */
 export interface Stamp {
   /** Generation that a verifier started under this stamp trusts. */
@@ -16,7 +16,7 @@ export const formatStamp = (stamp: Stamp): string =>
     ? `${stamp.trust}.${stamp.distrusts}`
     : `${stamp.trust}.${stamp.distrusts}.${stamp.issuer}-${stamp.leaf ?? ''}`;
 
-/** Undefined for a text that is not ours: then the template counts as never stamped. */
+/** Undefined for any other text: then the template counts as never stamped. */
 export const parseStamp = (text: string): Stamp | undefined => {
   const found = /^(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9})-([0-9a-f+]*))?$/.exec(text);
   if (found === null) return undefined;
@@ -25,7 +25,7 @@ export const parseStamp = (text: string): Stamp | undefined => {
   return issuer === undefined ? both : { ...both, issuer: Number(issuer), leaf: leaf ?? '' };
 };
 
-/** Whether a template stamped `has` was rolled for everything that `wants` asks. Numbers only move forward. */
+/** Whether a template stamped `has` was rolled for everything in `wants`. Numbers only move forward. */
 export const covers = (has: Stamp | undefined, wants: Stamp): boolean => {
   if (has === undefined) return false;
   if (has.trust < wants.trust || has.distrusts < wants.distrusts) return false;

@@ -71,7 +71,7 @@ describe('what a consumer rests on', () => {
 });
 
 describe('a restart-only process that started before the old CA was retired', () => {
-  test('trusts it until it is restarted, and nobody else does', () => {
+  test('trusts it until it is restarted, and no other consumer does', () => {
     const story = rotated();
     expect(of(story, 'old')?.trustsUntilRestarted).toBe(1);
     expect(of(story, 'web')?.trustsUntilRestarted).toBeUndefined();

@@ -7,19 +7,19 @@ import { strictness } from './gates.ts';
 import type { ConsumerSeen, InstanceSeen, ObjectSeen, Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
 
-/** What is believed of a consumer now, and why. */
+/** What a consumer has loaded, as far as evidence shows. */
 export interface Standing {
   readonly consumer: string;
-  /** The weakest of what its objects rest on; undefined: for one of them there is no evidence. */
+  /** Its weakest evidence; undefined: for one of its objects there is none. */
   readonly by: EvidenceKind | undefined;
   readonly at: Instant | undefined;
-  /** What it has not shown yet: that it trusts the newest generation, or that it serves a leaf of the current one. */
+  /** What evidence is missing: that it trusts the newest generation, or that it serves a leaf of the current one. */
   readonly lacks: readonly Lack[];
-  /** The generation that it goes on trusting until it is restarted, though no bundle holds it any more. */
+  /** The generation that it trusts until it is restarted, although no bundle holds it any more. */
   readonly trustsUntilRestarted: number | undefined;
 }
 
-/** One thing that one consumer has not shown, for one of its objects. */
+/** One missing piece of evidence, for one object of a consumer. */
 export interface Lack {
   readonly what: 'trust' | 'leaf';
   readonly object: string;
@@ -52,12 +52,12 @@ export const weakestOf = (findings: readonly Finding[]): Pick<Standing, 'by' | '
 /** The generation before the current one, when that has been retired and nothing else is under way. */
 const lastRetired = (state: AuthorityState): number | undefined => {
   const [only, ...others] = state.generations;
-  // An authority without a rotation behind it has retired nothing.
+  // Before the first rotation nothing is retired.
   if (only?.role !== 'current' || others.length > 0 || state.ids.length === 0) return undefined;
   return state.crosses.find(({ of }) => of === only.number)?.by ?? only.number - 1;
 };
 
-/** Started from a bundle that has changed since: what has left it since then is still in that process. */
+/** Started from a bundle that has changed since: the process still trusts what the bundle held then. */
 const startedBefore = (context: PlanningContext, instance: InstanceSeen, object: ObjectSeen): boolean => {
   const held = new Set(object.anchors.map(({ fingerprint }) => fingerprint));
   const shown = instance.proofs.filter(({ complete }) => complete === true);
@@ -76,7 +76,7 @@ const lingers = (context: PlanningContext, { reload, verifies, instances }: Cons
     return object !== undefined && instances.some((instance) => startedBefore(context, instance, object));
   });
 
-/** How each consumer stands towards the newest generation it should hold and show. For people: no step rests on it. */
+/** Whether each consumer holds the newest generation and serves its leaf. For people: no step rests on it. */
 export const standings = (seen: Observed, policy: Policy, now: Instant): readonly Standing[] => {
   const state = seen.authority;
   const current = state === undefined ? undefined : withRole(state, 'current');

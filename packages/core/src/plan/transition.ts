@@ -20,7 +20,7 @@ export type Transition =
       readonly as: 'current' | 'next';
       /** The rotation this belongs to; none for the very first generation. */
       readonly id: string | undefined;
-      /** CAs in use that the owner asked to take over: they become the current generation. */
+      /** CAs in use that the owner adopts: they become the current generation. */
       readonly adopts: readonly [Anchor, ...Anchor[]] | undefined;
       /** The key of the adopted CA is known, so that it is generation `generation` itself and nothing is created. */
       readonly adoptsKey?: boolean;
@@ -32,16 +32,16 @@ export type Transition =
   | {
       readonly kind: 'distrust';
       readonly generations: readonly number[];
-      /** Who signs from now on, when the current generation is among them. */
+      /** The generation that signs from now on, when the current one is among them. */
       readonly replacement:
         | { readonly generation: number; readonly minted: boolean; readonly crossBy: number | undefined }
         | undefined;
-      /** How many there have been, where stamps show more than the state knows of. */
+      /** How many distrusts there have been, where stamps show more than the state does. */
       readonly distrusts?: number;
     }
   | { readonly kind: 'distrust-done'; readonly generations: readonly number[] };
 
-/** What the actor made for a transition: keys and signatures are its work, not the planner's. */
+/** Keys and signatures for a transition: the actor makes them, not the planner. */
 export interface Made {
   readonly at: Instant;
   readonly ca?: Anchor;
@@ -132,21 +132,21 @@ export const applyTransition = (
   }
 };
 
-/** False for a CA that was made while the clock was ahead. An adopted one is taken as it is. */
+/** False for a CA that was created while the clock was ahead. An adopted one is taken as it is. */
 export const isValidYet = ({ hasKey, anchors }: Generation, clock: Clock): boolean =>
   !hasKey || clock.reached(anchors[0].notBefore);
 
-/** The signature of a CA that has ended, or is not valid yet, vouches for nothing. */
+/** Peers refuse the signature of a CA that has expired or is not valid yet. */
 export const vouches = (generation: Generation, clock: Clock): boolean =>
   generation.hasKey && isValidYet(generation, clock) && !clock.reached(generation.anchors[0].notAfter);
 
-/** Numbers that stamps show: after a restore from a backup they may be higher than what the state knows. */
+/** Numbers in stamps: after a restore from a backup they may be higher than those of the state. */
 export interface Taken {
   readonly generation: number;
   readonly distrusts: number;
 }
 
-/** What distrusting these generations does, or nothing when none of them is there to be distrusted. */
+/** The distrust of these generations; undefined: none of them exists, or all are distrusted already. */
 export const distrustOf = (
   state: AuthorityState,
   asked: readonly number[],
@@ -160,7 +160,7 @@ export const distrustOf = (
     }),
   );
   if (found.size === 0) return undefined;
-  // X(g by h) lets whoever holds h accept g: h must go too, or g is smuggled back in.
+  // The cross-certificate X(g by h) makes verifiers that hold h accept g: h must go too.
   for (const cross of state.crosses) {
     if (
       found.has(cross.of) &&
@@ -175,7 +175,7 @@ export const distrustOf = (
   if (current === undefined || !found.has(current.number)) {
     return { kind: 'distrust', generations, replacement: undefined, distrusts: taken.distrusts };
   }
-  // Whoever every verifier holds vouches for the replacement, so that laggards go on accepting: while there is a previous one, that.
+  // A generation that every verifier holds cross-signs the replacement, so that late verifiers accept it: the previous one, if there is one.
   const voucher = [withRole(state, 'previous'), current].find((one) => one && vouches(one, clock));
   const waiting = withRole(state, 'next');
   const promoted = waiting !== undefined && !found.has(waiting.number) && isValidYet(waiting, clock);

@@ -9,13 +9,13 @@ import { isValidYet } from './transition.ts';
 
 interface Write {
   readonly object: string;
-  /** Version the decision rests on: any other and the write must not land. Undefined: it must not exist yet. */
+  /** Version the decision rests on: on any other the write must not land. Undefined: the object must not exist yet. */
   readonly expect: string | undefined;
   readonly revision: number;
   /** Fingerprints, newest generation first. */
   readonly anchors: readonly string[];
   readonly why: string;
-  /** Outside the authority's namespace: that it fails is its owner's affair. */
+  /** Outside the authority's namespace: its failure is its owner's to repair. */
   readonly elsewhere?: true;
 }
 
@@ -39,7 +39,7 @@ export interface LeafWrite extends Write {
   readonly chain: readonly string[] | undefined;
 }
 
-/** Said when an object is left as it is because what it should hold cannot be. */
+/** A warning for people. */
 export interface Note {
   readonly code:
     | 'Degraded'
@@ -86,7 +86,7 @@ export const writesFor = (
     notes.push({
       code: 'Degraded',
       object,
-      message: 'every CA for it has expired; its bundle is kept as it is',
+      message: 'every CA for it has expired; it keeps the bundle it has',
     });
     return seen?.anchors.map((anchor) => anchor.fingerprint);
   };
@@ -94,10 +94,10 @@ export const writesFor = (
     const held = seen?.anchors.map((anchor) => anchor.fingerprint) ?? [];
     return firstDifference([
       anchors.some((fingerprint) => !held.includes(fingerprint)) && 'its bundle lacks a CA',
-      held.some((fingerprint) => !anchors.includes(fingerprint)) && 'its bundle holds a CA that has gone',
+      held.some((fingerprint) => !anchors.includes(fingerprint)) && 'its bundle holds a retired CA',
       !same(held, anchors) && 'its bundle is not in canonical order',
       (seen?.revision ?? -1) < state.revision && `it was made from revision ${seen?.revision ?? 'none'}`,
-      // Only elsewhere: at home it would be ahead, and nothing would be written at all.
+      // Only in other namespaces: in its own the object would be ahead, and nothing would be written at all.
       (seen?.revision ?? 0) > state.revision && `it claims revision ${seen?.revision}`,
     ]);
   };
@@ -130,7 +130,7 @@ export const writesFor = (
       notes.push({
         code: 'CannotIssue',
         object: leaf.object,
-        message: `no leaf can be issued: generation ${current?.number ?? '?'} has no key, has ended, or is not valid yet`,
+        message: `no leaf can be issued: CA generation ${current?.number ?? '?'} has no key, has expired, or is not valid yet`,
       });
       if (seen === undefined) continue;
     }
@@ -174,15 +174,15 @@ const issueFor = (
   const wanted = ((): string | undefined => {
     if (held === undefined) return seen === undefined ? 'it does not exist yet' : 'it holds no leaf';
     if (!current.anchors.some((anchor) => anchor.fingerprint === held.issuer)) {
-      return `generation ${current.number} signs now`;
+      return `CA generation ${current.number} signs now`;
     }
-    if (!current.hasKey) return undefined; // adopted as it is: renewing is what the rotation to come is for
-    if (held.spec !== leaf.spec) return 'what was asked for changed';
-    // Both are left behind by a clock that was ahead.
+    if (!current.hasKey) return undefined; // adopted without its key: the next rotation renews it
+    if (held.spec !== leaf.spec) return 'its spec changed';
+    // Both come from a clock that was ahead.
     if (!clock.reached(held.notBefore)) return 'it is not valid yet';
-    if (held.notAfter > clock.now + leaf.lifetime + 2 * SKEW) return 'it lasts longer than was asked for';
+    if (held.notAfter > clock.now + leaf.lifetime + 2 * SKEW) return 'it lasts longer than its spec says';
     // Never to the NotAfter it already has: a CA near its end cannot give a longer life.
-    // One that was dated back, while the clock was doubted, has the rest of its life before it.
+    // A leaf that was dated back, while the clock was doubted, still has its whole lifetime.
     const dueAt = Math.max(
       renewalDueAt(held, leaf.renewAt),
       held.notAfter - (1 - leaf.renewAt) * leaf.lifetime,
@@ -197,7 +197,7 @@ const issueFor = (
     wanted,
     leaf: {
       generation: current.number,
-      // While the clock is doubted, valid by what it showed before as well.
+      // While the clock is doubted, the leaf is valid by the time before the jump as well.
       notBefore: instant(
         Math.max(Math.min(clock.now, clock.doubt?.before ?? clock.now) - SKEW, ca.notBefore),
       ),
@@ -208,7 +208,7 @@ const issueFor = (
   };
 };
 
-/** Until when somebody may hold a leaf of a Secret that was deleted and is made again; undefined: it is a new one. */
+/** Until when a program may hold a leaf of a Secret that was deleted and is created again; undefined: the Secret is new. */
 const forgottenEnd = (context: PlanningContext, leaf: LeafPolicy): Instant | undefined => {
   const previous = withRole(context.state, 'previous') ?? withRole(context.state, 'distrusted');
   if (previous === undefined || (leaf.createdAt !== undefined && leaf.createdAt > previous.since))

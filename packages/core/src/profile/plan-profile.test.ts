@@ -35,18 +35,18 @@ describe('A profile', () => {
     expect(planProfile(world, POLICY, LATER).actions.map(({ kind }) => kind)).toEqual(['write-profile']);
   });
 
-  test('that cannot be written stamps nobody', () => {
+  test('that cannot be written stamps no workload', () => {
     const world = seen([workload({ stamp: 'old' })], { written: false, obstacle: 'not ours' });
     expect(planProfile(world, POLICY, LATER).actions).toEqual([]);
   });
 
-  test('that is refused changes nothing, and what was written before is rolled out to its end', () => {
+  test('that is refused changes nothing, and the one written before is still rolled out', () => {
     const refused = { wanted: undefined, written: false };
     expect(stamped(seen([workload({ stamp: 'new' })], refused))).toEqual([]);
     expect(stamped(seen([workload({ stamp: 'old' })], refused))).toEqual(['Deployment shop/web new']);
   });
 
-  test('that is refused while somebody has changed the old one restarts nobody into that', () => {
+  test('that is refused after the old one was changed by hand restarts no workload', () => {
     const held = { hash: 'new', intact: false, changedAt: CHANGED, replacedOne: true };
     const world = seen([workload({ stamp: 'old' })], { wanted: undefined, written: false, held });
     expect(planProfile(world, POLICY, LATER).actions).toEqual([]);
@@ -96,7 +96,7 @@ describe('A workload', () => {
     );
   });
 
-  test('that another profile selected first is left to that one, and named', () => {
+  test('that an older profile selects too is left to that one, and named', () => {
     const world = seen([workload({ stamp: 'old', takenBy: 'shop/first' })]);
     const { actions, notes } = planProfile(world, POLICY, LATER);
     expect(actions).toEqual([]);
@@ -107,7 +107,10 @@ describe('A workload', () => {
     const world = seen([workload({ stamp: 'old', obstacle: 'its rollout is paused' })]);
     const { actions, waiting, notes } = planProfile(world, POLICY, LATER);
     expect(actions).toEqual([]);
-    expect([waiting[0]?.waitsFor, notes[0]?.message]).toEqual(Array(2).fill('its rollout is paused'));
+    expect([waiting[0]?.waitsFor, notes[0]?.message]).toEqual([
+      'to be restarted: its rollout is paused',
+      'its rollout is paused',
+    ]);
   });
 });
 

@@ -1,11 +1,13 @@
 import type { Duration, Instant } from '@handover/material';
 import { Clock } from '../plan/clock.ts';
+import type { Blocker } from '../plan/gates.ts';
 import type { Reload } from '../plan/observed.ts';
+import { lengthOf } from '../plan/waiting.ts';
 
 /** A workload that a TLSProfile's selector selects. */
 export interface ProfileWorkload {
   readonly id: string;
-  /** `hot`: it follows the file by itself. Anything else reads it when it starts. */
+  /** `hot`: it reloads the file by itself. Any other reads it only when it starts. */
   readonly reload: Reload;
   /** Hash on its pod template; undefined: never rolled for a profile. */
   readonly stamp: string | undefined;
@@ -15,7 +17,7 @@ export interface ProfileWorkload {
   readonly rolling: boolean;
   /** Why a stamp would roll nothing. */
   readonly obstacle?: string | undefined;
-  /** Another TLSProfile that selects it, and was there first. */
+  /** An older TLSProfile that selects it too. */
   readonly takenBy?: string | undefined;
 }
 
@@ -32,7 +34,7 @@ export interface ProfileHeld {
 }
 
 export interface ProfileSeen {
-  /** Hash of what is asked for; undefined: it cannot be honoured, or is not known. */
+  /** Hash of the profile that the spec asks for; undefined: it cannot be honoured, or is not known. */
   readonly wanted: string | undefined;
   readonly held: ProfileHeld | undefined;
   /** Whether the object holds exactly what it should, other files than the profile included. */
@@ -59,32 +61,33 @@ export type ProfileAction =
     };
 
 export interface ProfilePlan {
-  /** One write, or stamps, or nothing: no template is stamped before the file it speaks of is there. */
+  /** One write, or stamps, or nothing: no template is stamped before its file is written. */
   readonly actions: readonly ProfileAction[];
-  /** Who does not run with it yet, and what for. */
-  readonly waiting: readonly { readonly consumer: string; readonly waitsFor: string }[];
+  /** Workloads that do not run with it yet. */
+  readonly waiting: readonly Blocker[];
   readonly notes: readonly { readonly object: string; readonly message: string }[];
   readonly wakeAt: Instant | undefined;
 }
 
 const NOTHING: ProfilePlan = { actions: [], waiting: [], notes: [], wakeAt: undefined };
 
-const OLD_STAMP = 'it is hot, and its template still has a handover.dev/tls-profile-hash; take that off';
+const OLD_STAMP =
+  'it reloads by itself (hot), but its template still carries handover.dev/tls-profile-hash; remove that annotation';
 
-/** What to do about one TLSProfile now. What cannot be honoured changes nothing, and what was written before is rolled out to its end. */
+/** What to do about one TLSProfile now. A profile that cannot be honoured changes nothing; the one written before is still rolled out. */
 export const planProfile = (seen: ProfileSeen, policy: ProfilePolicy, now: Instant): ProfilePlan => {
   const { wanted, held, written } = seen;
   if (wanted !== undefined && !written) {
     if (seen.obstacle !== undefined) return NOTHING;
     return { ...NOTHING, actions: [{ kind: 'write-profile', hash: wanted, why: reasonTo(held, wanted) }] };
   }
-  // Somebody changed it, and what it should hold is not known: nobody is restarted into that.
+  // The object was changed, and what it should hold is not known: no workload is restarted into that.
   return held?.intact === true ? rollouts(seen, held, policy, now) : NOTHING;
 };
 
 const reasonTo = (held: ProfileHeld | undefined, wanted: string): string => {
-  if (held === undefined) return 'it is not there yet';
-  return held.hash === wanted ? 'it was changed by somebody else' : 'the profile has changed';
+  if (held === undefined) return 'it does not exist yet';
+  return held.hash === wanted ? 'another program changed it' : 'the profile changed';
 };
 
 const rollouts = (
@@ -95,29 +98,33 @@ const rollouts = (
 ): ProfilePlan => {
   const clock = new Clock(now, clockSteadySince);
   const actions: ProfileAction[] = [];
-  const waiting: { consumer: string; waitsFor: string }[] = [];
+  const waiting: Blocker[] = [];
   const notes: { object: string; message: string }[] = [];
-  const wait = (consumer: string, waitsFor: string): void => void waiting.push({ consumer, waitsFor });
-  // Who does not come up with the new profile keeps its place: a bad one stops there.
+  const wait = (consumer: string, waitsFor: string): void =>
+    void waiting.push({ consumer, waitsFor, since: held.changedAt });
+  // A workload that does not start with the new profile keeps its place: a bad profile stops there.
   const under = workloads.filter(({ stamp, rolling }) => rolling && stamp === held.hash);
   let room = maxConcurrentRollouts - under.length;
   for (const workload of workloads) {
     const { id, stamp, takenBy, obstacle } = workload;
     if (workload.reload === 'hot') {
-      // Its next pod would compare the two; and to change a template is to restart it.
+      // Its next pod would compare the two; and a changed template restarts it.
       if (stamp !== undefined && stamp !== held.hash) notes.push({ object: id, message: OLD_STAMP });
     } else if (takenBy !== undefined) {
-      notes.push({ object: id, message: `TLSProfile ${takenBy} selects it too, and was there first` });
+      notes.push({ object: id, message: `TLSProfile ${takenBy} selects it too, and is older` });
     } else if (stamp === held.hash) {
-      if (workload.rolling) wait(id, 'its pods are being replaced');
+      if (workload.rolling) wait(id, 'to replace its pods');
     } else if (stamp === undefined && !startedBefore(workload, held, cacheLag)) {
-      // First install never restarts anything, neither the profile's nor the workload's.
+      // A first install restarts nothing, be it the profile's or the workload's.
     } else if (obstacle !== undefined) {
-      wait(id, obstacle);
+      wait(id, `to be restarted: ${obstacle}`);
       notes.push({ object: id, message: obstacle });
     } else if (!clock.aged(held.changedAt, cacheLag)) {
       // A pod that starts within cacheLag of a write may still get the old file.
-      wait(id, 'kubelets may still hand out the old file');
+      wait(
+        id,
+        `to be restarted: for ${lengthOf(cacheLag)} after the write a kubelet may still hand out the old file`,
+      );
     } else if (room-- > 0) {
       actions.push({
         kind: 'stamp-profile',
@@ -125,14 +132,14 @@ const rollouts = (
         hash: held.hash,
         why: 'it reads the profile only when it starts',
       });
-    } else wait(id, 'others are being replaced first');
+    } else wait(id, 'to be restarted: other workloads come first');
   }
   return { actions, waiting, notes, wakeAt: clock.wakeAt };
 };
 
 /**
- * Whether a workload that was never stamped may run with an older profile. By the API server's own dates alone: whoever doubted
- * them after each start of the operator would restart everybody each time.
+ * Whether a workload that was never stamped may run with an older profile. By the API server's own dates alone: doubting them after
+ * each start of the operator would restart every workload each time.
  */
 const startedBefore = (
   { pods, createdAt }: ProfileWorkload,

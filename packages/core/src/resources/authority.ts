@@ -14,32 +14,36 @@ const year = duration(365 * day);
 const RENAMED = 'is now called reloadWithin; rename the field';
 
 const rotation = fields({
-  at: percentField().optional().describe('Share of the lifetime after which a rotation begins. Default 80%.'),
+  at: percentField()
+    .optional()
+    .describe('Share of the lifetime after which a rotation begins. Default: 80%.'),
   before: durationField(minute, duration(100 * year))
     .optional()
-    .describe('How long before the end a rotation begins; instead of at.'),
+    .describe('How long before the end of the CA a rotation begins. Use this or at.'),
   strategy: z
     .enum(['Phased', 'Instant'])
     .default('Phased')
     .describe(
-      'Phased: trust travels first. Instant: new CA and new leaves at once, joined by cross-certificates.',
+      'Phased: distribute the new CA first, then issue leaves from it. Instant: both at once, joined by a cross-certificate.',
     ),
   reloadWithin: durationField(none, duration(30 * day))
     .prefault('3m')
-    .describe('How long a consumer that gives no evidence takes to reload, at most.'),
-  settle: z.string().max(64).optional().describe('The old name of reloadWithin. Refused.'),
+    .describe('Consumers that give no evidence reload within this time.'),
+  settle: z.string().max(64).optional().describe('Old name of reloadWithin. Refused.'),
   onBlocked: z
     .enum(['Wait', 'Restart', 'Proceed'])
     .default('Wait')
-    .describe('What to do about a consumer without evidence once patience has run out.'),
+    .describe(
+      'What to do about consumers without evidence when patience has passed: wait on, restart them, or go on without them.',
+    ),
   patience: durationField(none, year).prefault('24h').describe('How long to wait before onBlocked applies.'),
-  paused: z.boolean().default(false).describe('Stop before the next step.'),
+  paused: z.boolean().default(false).describe('Take no further step of a rotation.'),
   maxConcurrentRollouts: z
     .int()
     .min(1)
     .max(100)
     .default(3)
-    .describe('How many restart-only workloads may be rolled at the same time.'),
+    .describe('How many restart-only workloads may restart at the same time.'),
 })
   .superRefine(({ at, before, settle }, context) => {
     if (settle !== undefined) context.addIssue({ code: 'custom', path: ['settle'], message: RENAMED });
@@ -73,7 +77,7 @@ const adopt = exactlyOne(
       .max(16)
       .optional()
       .describe(
-        'SHA-256 fingerprints of the CA certificates to trust. Certificates found in objects of this namespace count.',
+        'SHA-256 fingerprints of the CA certificates to trust. The certificates are taken from objects of this namespace.',
       ),
     secret: objectName()
       .optional()
@@ -82,29 +86,29 @@ const adopt = exactlyOne(
       ),
   }),
 ).describe(
-  'Existing CAs that this authority takes over. Nothing is trusted without it. It counts until the first generation exists.',
+  'Existing CAs that this Authority adopts. Without it none is trusted. Read only until the first CA generation exists.',
 );
 
 const spec = fields({
   key: keyField(),
   lifetime: durationField(minute, duration(100 * year))
     .prefault('5y')
-    .describe('How long each generation of the CA is valid.'),
+    .describe('How long each CA generation is valid.'),
   issueTo: issueTo.prefault({}),
   adopt: adopt.optional(),
   nameConstraints: nameConstraints.optional(),
   rotation: rotation.prefault({}).describe('When and how the CA is rotated.'),
   bundle: fields({
-    configMapName: objectName().optional().describe('Name of its ConfigMap. Default: <name>-trust.'),
+    configMapName: objectName().optional().describe('Name of the ConfigMap. Default: <name>-trust.'),
   })
     .prefault({})
-    .describe("The authority's own bundle, in its own namespace."),
+    .describe("The Authority's own bundle, a ConfigMap in its namespace."),
   consumers: z
     .array(consumer)
     .max(100)
     .prefault([])
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
-    .describe('Consumers that cannot be found by looking at pods.'),
+    .describe('Programs that use the certificates or the bundle and are not found through pods.'),
 });
 
 /** From the start of a scheduled rotation to the end of the CA. */
@@ -116,7 +120,9 @@ const window = (
 export const authoritySchema = fields({
   ...frame('Authority'),
   metadata: namespacedMetadata,
-  spec: spec.prefault({}).describe('What the CA is like, who may have leaves of it, and how it rotates.'),
+  spec: spec
+    .prefault({})
+    .describe('Key and lifetime of the CA, which Leaves it may issue, and how it rotates.'),
 })
   .superRefine(({ metadata, spec }, context) => {
     const refuse = (path: readonly PropertyKey[], message: string) =>
@@ -139,7 +145,7 @@ export const authoritySchema = fields({
     if (spec.bundle.configMapName === undefined && metadata.name.length > 247) {
       refuse(
         ['bundle', 'configMapName'],
-        'the default <name>-trust would be too long; give a name of its own',
+        'the default <name>-trust would be too long; set spec.bundle.configMapName',
       );
     }
     const seen = new Map<string, number>();
@@ -147,7 +153,10 @@ export const authoritySchema = fields({
       const first = seen.get(name);
       if (first === undefined) seen.set(name, index);
       else
-        refuse(['consumers', index, 'name'], `"${name}" is taken by consumers[${first}]; names must differ`);
+        refuse(
+          ['consumers', index, 'name'],
+          `"${name}" is already the name of consumers[${first}]; choose another`,
+        );
     }
   })
   .transform(({ apiVersion, kind, metadata, spec }) => ({
@@ -160,7 +169,7 @@ export const authoritySchema = fields({
     'x-kubernetes-validations': [
       {
         rule: 'size(self.metadata.name) <= 247 || (has(self.spec) && has(self.spec.bundle) && has(self.spec.bundle.configMapName))',
-        message: 'the default <name>-trust would be too long; give spec.bundle.configMapName',
+        message: 'the default <name>-trust would be too long; set spec.bundle.configMapName',
         fieldPath: '.spec.bundle.configMapName',
       },
     ],

@@ -6,43 +6,49 @@ const ADDRESS = new RegExp(`^(\\[[0-9a-fA-F:.]+\\]|[A-Za-z0-9_]([-A-Za-z0-9_.]*[
 
 const statusSource = exactlyOne(
   fields({
-    file: filePath().optional().describe('File that holds its status document; on one machine only.'),
+    file: filePath().optional().describe('File that holds the status document. Directory home only.'),
     socket: filePath()
       .optional()
-      .describe('Unix socket that serves its status document; on one machine only.'),
+      .describe('Unix socket that serves the status document. Directory home only.'),
     url: httpUrl()
       .optional()
       .describe(
-        'URL that serves its status document; in a cluster of a Service, or a pod, of the same namespace, each pod of which is asked.',
+        'URL that serves the status document. On Kubernetes its host is a Service or a pod of the same namespace; every pod behind a Service is asked.',
       ),
   }),
-).describe('Where the consumer says which material it has loaded.');
+).describe('Where the consumer reports what it has loaded.');
 
 const probe = fields({
   address: text(ADDRESS, 260, 'an address', 'write host:port, such as 127.0.0.1:5432 or [::1]:443').describe(
-    'Where to connect, host:port; in a cluster a Service, or a pod, of the same namespace, or an address in --probe-networks.',
+    'Where to connect, as host:port. On Kubernetes the host is a Service or a pod of the same namespace, or an address in --probe-networks.',
   ),
-  mtls: z.boolean().default(false).describe('Whether the server asks for and checks client certificates.'),
-}).describe('A real handshake that shows which leaf is served, and with mtls which CAs are trusted.');
+  mtls: z
+    .boolean()
+    .default(false)
+    .describe('Whether the server requires client certificates and checks them.'),
+}).describe('A TLS handshake that shows which leaf the consumer serves, and with mtls which CAs it trusts.');
 
-/** A process that cannot be found by looking at pods. */
+/** A program that is not found through pods. */
 export const consumer = fields({
   name: objectName().describe('Name of the consumer in status and plans.'),
-  presents: z.boolean().default(false).describe('It shows a leaf of this authority.'),
-  verifies: z.boolean().default(false).describe('It checks peers against the bundle of this authority.'),
+  presents: z.boolean().default(false).describe('Whether it presents a leaf of this Authority.'),
+  verifies: z
+    .boolean()
+    .default(false)
+    .describe('Whether it verifies peers with the bundle of this Authority.'),
   leaf: reference()
     .optional()
-    .describe('The Leaf it presents; without it, any leaf of this authority counts.'),
+    .describe('The Leaf that it presents. Default: any leaf of this Authority counts.'),
   bundle: objectName()
     .optional()
-    .describe("The TrustBundle it verifies with; without it, the authority's own bundle."),
+    .describe("The TrustBundle that it verifies with. Default: the Authority's own bundle."),
   probe: probe.optional(),
   status: statusSource.optional(),
   reload: z
     .enum(['hot', 'restart'])
     .optional()
     .describe(
-      'How it picks up changes: hot is its owner saying that it reloads by itself; restart that it must be restarted.',
+      'How it picks up changed files: hot, it reloads them by itself; restart, it reads them only when it starts.',
     ),
 })
   .superRefine((value, context) => {

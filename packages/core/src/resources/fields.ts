@@ -11,12 +11,12 @@ export const fields = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
     error: (issue) => (issue.code === 'unrecognized_keys' ? Object.keys(shape).join(', ') : undefined),
   });
 
-/** Keyword beside a pattern that says it in words: whoever makes a CRD can put them into the API server's mouth. */
+/** Keyword beside a pattern that says it in words, for the API server's message in a CRD. */
 export const FORM = 'x-handover-form';
 
 /**
- * Text of one form. The pattern also goes into the CRD. Each check ends the matter (`abort`): otherwise rules across fields
- * would run on text that was never parsed.
+ * Text of one form. The pattern also goes into the CRD. Each check aborts: otherwise rules across fields would run on text that was
+ * never parsed.
  */
 export const text = (pattern: RegExp, max: number, what: string, hint: string) =>
   z
@@ -39,7 +39,7 @@ export const durationField = (least: Duration, most: Duration) =>
     .refine(
       (value) => {
         const length = parseDuration(value);
-        // What has not the form of a duration has been refused above; what is too long to count is out of bounds.
+        // Text of another form is refused above; a duration too long to count is out of bounds.
         if (length === undefined) return value === '' || !DURATION_PATTERN.test(value);
         return length >= least && length <= most;
       },
@@ -127,18 +127,20 @@ export const labelSelector = () =>
       })
       .meta({ maxProperties: MOST_LABELS })
       .optional()
-      .describe('Labels that must be there with exactly these values.'),
+      .describe('Labels that must have exactly these values.'),
     matchExpressions: z
       .array(
         fields({
-          key: labelKey().describe('The label this is about.'),
-          operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']).describe('How values are compared.'),
-          values: z.array(labelValue()).max(64).default([]).describe('For In and NotIn.'),
+          key: labelKey().describe('Key of the label.'),
+          operator: z
+            .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'])
+            .describe('How the label is compared with values.'),
+          values: z.array(labelValue()).max(64).default([]).describe('Values for In and NotIn.'),
         }),
       )
       .max(32)
       .optional()
       .describe('Conditions that must all hold.'),
   })
-    // Two appliers must not make one selector together that neither of them wrote.
+    // Otherwise two appliers could merge into a selector that neither of them wrote.
     .meta({ 'x-kubernetes-map-type': 'atomic' });

@@ -7,33 +7,33 @@ import { dnsDomain, dnsPattern, ipRangeField, textPattern, uriPattern } from './
 
 const lifetime = () => durationField(duration(10 * second), duration(3650 * day));
 
-/** Rules for the identity fields of a Leaf. A list that is given counts for every namespace; an empty one allows nothing. */
+/** Rules for the identity fields of a Leaf. A list applies to every namespace; an empty one allows nothing. */
 export const issueTo = fields({
   namespaceSelector: labelSelector()
     .optional()
     .describe(
-      'Other namespaces whose Leaves may name this Authority. Without it only its own namespace, with {} all namespaces.',
+      'Other namespaces whose Leaves may name this Authority; {} is all of them. Default: only its own namespace.',
     ),
   dnsNames: z
     .array(dnsPattern())
     .max(100)
     .optional()
     .describe(
-      'Patterns of allowed DNS names. At most one * each, within one label; {namespace} is the namespace of the Leaf. Default: any name in the own namespace; in others <anything>.{namespace}.svc and <anything>.{namespace}.svc.cluster.local.',
+      "Patterns of allowed DNS names. At most one * each, within one label; {namespace} is the namespace of the Leaf. Default: any name in the Authority's namespace; in others <any>.{namespace}.svc and <any>.{namespace}.svc.cluster.local.",
     ),
   uris: z
     .array(uriPattern())
     .max(100)
     .optional()
     .describe(
-      'Patterns of allowed URIs, such as spiffe://mesh/ns/{namespace}/sa/*. At most one * each, within one segment of the path or one label of the host. Default: any in the own namespace, none in others.',
+      "Patterns of allowed URIs, such as spiffe://mesh/ns/{namespace}/sa/*. At most one * each, within one segment of the path or one label of the host. Default: any in the Authority's namespace, none in others.",
     ),
   ipAddresses: z
     .array(ipRangeField())
     .max(100)
     .optional()
     .describe(
-      'Allowed IP addresses and ranges, such as 10.0.0.0/8. Default: any in the own namespace, none in others.',
+      "Allowed IP addresses and ranges, such as 10.0.0.0/8. Default: any in the Authority's namespace, none in others.",
     ),
   subjects: fields({
     commonNames: z
@@ -41,14 +41,14 @@ export const issueTo = fields({
       .max(100)
       .optional()
       .describe(
-        'Patterns of allowed common names (CN). At most one * each. Default: any in the own namespace; in others one of the names the Leaf has in dnsNames, ipAddresses or uris.',
+        "Patterns of allowed common names (CN). At most one * each. Default: any in the Authority's namespace; in others one of the Leaf's dnsNames, ipAddresses or uris.",
       ),
     organizations: z
       .array(textPattern())
       .max(100)
       .optional()
       .describe(
-        'Patterns of allowed organizations (O). At most one * each. Default: any in the own namespace, none in others.',
+        "Patterns of allowed organizations (O). At most one * each. Default: any in the Authority's namespace, none in others.",
       ),
   })
     .optional()
@@ -63,12 +63,12 @@ export const issueTo = fields({
     .max(KEY_ALGORITHMS.length)
     .optional()
     .describe(
-      'Allowed key algorithms. Default: all in the own namespace; in others all but RSA-4096, which takes seconds to make.',
+      "Allowed key algorithms. Default: all in the Authority's namespace; in others all but RSA-4096, whose keys take seconds to generate.",
     ),
   minLifetime: lifetime()
     .optional()
     .describe(
-      'Shortest allowed lifetime. Also, no Leaf may be renewed more often than after half of it. Default: none in the own namespace, 1h in others.',
+      "Shortest allowed lifetime. A Leaf may be renewed after half of it at the earliest. Default: none in the Authority's namespace, 1h in others.",
     ),
   maxLifetime: lifetime().optional().describe('Longest allowed lifetime. Default: as long as the CA.'),
 })
@@ -78,7 +78,7 @@ export const issueTo = fields({
     const message = `"${least}" is longer than maxLifetime "${most}"; lower it`;
     context.addIssue({ code: 'custom', path: ['minLifetime'], message });
   })
-  .describe('Which Leaves may have certificates, and with which names.');
+  .describe('Which Leaves this Authority issues certificates for, and with which names.');
 
 const GIVE_ONE = 'has no list; give dnsNames, ipAddresses or both';
 
@@ -88,7 +88,7 @@ export const nameConstraints = fields({
     .min(1)
     .max(100)
     .optional()
-    .describe('Permitted domains, such as mesh.svc: each permits itself and all names below it.'),
+    .describe('Permitted domains, such as mesh.svc. Each permits itself and all names below it.'),
   ipAddresses: z
     .array(ipRangeField())
     .min(1)
@@ -104,5 +104,5 @@ export const nameConstraints = fields({
     'x-kubernetes-validations': [{ rule: 'has(self.dnsNames) || has(self.ipAddresses)', message: GIVE_ONE }],
   })
   .describe(
-    'Names that verifiers accept from this CA, as a critical extension of the CA and of its cross-certificates. A kind of name without a list is not constrained. A change is in the next CA generation; Leaves outside the list are refused at once.',
+    'Names that verifiers accept from this CA: a critical extension of the CA and of its cross-certificates. A kind of name without a list is not constrained. A change takes effect with the next CA generation; Leaves outside the list are refused at once.',
   );

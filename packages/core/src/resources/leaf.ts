@@ -17,7 +17,7 @@ import { keyField } from './key-field.ts';
 import { shown } from './message.ts';
 import { frame, namespacedMetadata } from './metadata.ts';
 
-/** `form` is for the API server: as narrow as one expression can be. What passes it and is wrong gets a condition. */
+/** `form` is for the API server, as narrow as one expression can be; a wrong name that passes it gets a condition. */
 const names = (problem: (value: string) => string | undefined, max: number, form: RegExp, says: string) =>
   z
     .array(
@@ -64,18 +64,18 @@ const reload = exactlyOne(
       .min(1)
       .max(64)
       .optional()
-      .describe('Program and arguments, run without a shell, in the directory of the resources.'),
+      .describe('Program and arguments, run without a shell in the directory of the resources.'),
     signal: fields({
-      pidFile: filePath().describe('File that holds the pid.'),
+      pidFile: filePath().describe('File that holds the process id.'),
       signal: z.enum(SIGNALS).default('SIGHUP').describe('Signal to send.'),
     })
       .optional()
-      .describe('Send a signal to the pid in a file.'),
+      .describe('Send a signal to the process whose id is in a file.'),
     http: fields({ url: httpUrl().describe('URL to POST to.') })
       .optional()
-      .describe('Ask over HTTP.'),
+      .describe('Send an HTTP POST.'),
   }),
-).describe('How to tell the program that its files changed; in the directory home only.');
+).describe('How to tell the program that its files changed. Directory home only.');
 
 const account = (what: string) =>
   text(/^([A-Za-z_][-A-Za-z0-9_.]{0,31}|[0-9]{1,10})$/, 32, what, 'give a name, or a number in quotes');
@@ -91,11 +91,11 @@ const files = fields({
   )
     .prefault('0600')
     .describe('Mode of the private key.'),
-}).describe('Owner and mode of the files; in the directory home only.');
+}).describe('Owner and mode of the files. Directory home only.');
 
 const spec = fields({
   authority: reference().describe(
-    'The Authority that issues: name, or namespace/name if its issueTo allows.',
+    'The Authority that issues the certificate: name, or namespace/name if its issueTo allows that.',
   ),
   secretName: objectName()
     .optional()
@@ -107,7 +107,7 @@ const spec = fields({
     253,
     DNS_FORM,
     'is not a DNS name; write labels of letters, digits and hyphens with dots between them, * only as the first label',
-  ).describe('DNS names; a wildcard only as the whole first label.'),
+  ).describe('DNS names. A wildcard may only be the whole first label.'),
   ipAddresses: names(
     ipAddressProblem,
     45,
@@ -125,19 +125,21 @@ const spec = fields({
     .min(1)
     .max(2)
     .default(['server', 'client'])
-    .describe('What the certificate is good for.'),
+    .describe('What the certificate may be used for.'),
   lifetime: durationField(duration(10 * second), duration(3650 * day))
     .prefault('90d')
-    .describe('How long each certificate is valid; cut to the end of its CA.'),
+    .describe('How long each certificate is valid, at most until the end of its CA.'),
   renew: fields({
-    at: percentField().prefault('66%').describe('Share of the lifetime after which it is renewed.'),
+    at: percentField()
+      .prefault('66%')
+      .describe('Share of the lifetime after which the certificate is renewed.'),
   })
     .prefault({})
     .describe('When the certificate is renewed.'),
   reload: reload.optional(),
   files: files.optional(),
 })
-  .describe('Which certificate, from whom, into which Secret.')
+  .describe('Which certificate to issue, by which Authority, and into which Secret.')
   .meta({
     'x-kubernetes-validations': [
       {
@@ -148,7 +150,7 @@ const spec = fields({
         ]
           .map((term) => `(${term})`)
           .join(' || '),
-        message: 'names nobody; give dnsNames, ipAddresses, uris or subject.commonName',
+        message: 'has no name; give dnsNames, ipAddresses, uris or subject.commonName',
       },
       {
         rule: [
@@ -167,8 +169,8 @@ export const leafSchema = fields({ ...frame('Leaf'), metadata: namespacedMetadat
     const hosts = dnsNames.length + ipAddresses.length;
     const named = subject.commonName !== undefined || subject.organizations.length > 0;
     if (!named && hosts + uris.length === 0)
-      refuse('names nobody; give dnsNames, ipAddresses, uris or subject.commonName');
-    // Without a SAN, Node, curl, Python and OpenSSL take the common name for the host name, which nothing here checks as one.
+      refuse('has no name; give dnsNames, ipAddresses, uris or subject.commonName');
+    // Without a SAN, Node, curl, Python and OpenSSL take the common name for the host name, and it is not checked as one here.
     else if (usages.includes('server') && hosts === 0) refuse(SERVER_NEEDS_NAME);
   })
   .transform(({ apiVersion, kind, metadata, spec }) => ({

@@ -6,7 +6,7 @@ export const API_VERSION = 'handover.dev/v1alpha1';
 const strings = (what: string) =>
   z.record(z.string().max(317), z.string().max(262_144)).prefault({}).describe(what);
 
-// What an API server adds to metadata. Read past here: whoever needs it reads the object, not the resource.
+// Added by an API server, and ignored here: code that needs them reads the object, not the resource.
 const SERVER_OWNED = [
   'uid',
   'resourceVersion',
@@ -28,7 +28,7 @@ const serverOwned = Object.fromEntries(SERVER_OWNED.map((name) => [name, z.unkno
 
 const named = {
   name: objectName().describe('Name of the resource, unique in its namespace.'),
-  labels: strings('Labels, for selecting.'),
+  labels: strings('Labels, for selectors.'),
   annotations: strings('Annotations, such as handover.dev/rotate.'),
 };
 
@@ -47,9 +47,9 @@ export const clusterMetadata = fields({
   ...serverOwned,
 }).transform(({ name, labels, annotations }) => ({ name, labels, annotations }));
 
-/** The frame every resource has. `status` is ours to write, never to read: it is dropped. */
+/** Fields that every resource has. `status` is written, never read: it is dropped. */
 export const frame = <Kind extends string>(kind: Kind) => ({
   apiVersion: z.literal(API_VERSION).describe('Version of the schema.'),
   kind: z.literal(kind).describe('Kind of the resource.'),
-  status: z.unknown().optional().describe('What Handover last saw; written by it alone.'),
+  status: z.unknown().optional().describe('What Handover last saw. Only Handover writes it.'),
 });

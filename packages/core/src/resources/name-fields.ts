@@ -13,8 +13,7 @@ const URI_PATTERN = new RegExp(`^[A-Za-z][A-Za-z0-9+.-]*:(${URI_PART}+|${URI_PAR
 const TEXT_PART = '([^\\p{Cc}*{}]|\\{namespace\\})';
 const TEXT_PATTERN = new RegExp(`^(${TEXT_PART}+|${TEXT_PART}*\\*${TEXT_PART}*)$`, 'u');
 
-const ONE_STAR =
-  'with at most one *, which stands within one label; {namespace} is the namespace of the Leaf';
+const ONE_STAR = 'with at most one * within one label; {namespace} is the namespace of the Leaf';
 
 export const dnsPattern = () =>
   text(DNS_PATTERN, 253, 'a pattern of DNS names', `write it like *.mesh.svc, ${ONE_STAR}`);
@@ -23,7 +22,7 @@ export const uriPattern = () =>
     URI_PATTERN,
     512,
     'a pattern of URIs',
-    'write it like spiffe://mesh/ns/{namespace}/sa/*, with at most one *, which stands within one segment of the path or one label of the host',
+    'write it like spiffe://mesh/ns/{namespace}/sa/*, with at most one * within one segment of the path or one label of the host',
   );
 export const textPattern = () =>
   text(
@@ -48,7 +47,7 @@ const OCTET = '(0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])';
 const IP = `(${OCTET}(\\.${OCTET}){3}|[0-9a-fA-F]*:[0-9a-fA-F:]*[0-9a-fA-F:.]*)`;
 const RANGE_FORM = new RegExp(`^${IP}(/(0|[1-9][0-9]{0,2}))?$`);
 
-/** The pattern is for the API server, as narrow as one expression can be; what passes it and is wrong gets a condition. */
+/** The pattern is for the API server, as narrow as one expression can be; a wrong range that passes it gets a condition. */
 export const ipRangeField = () =>
   z
     .string()

@@ -194,12 +194,12 @@ describe('messages say where, what was there and what is allowed', () => {
     [
       'a misspelt field',
       authority({ rotaton: {} }),
-      'a.yaml: Authority mesh: spec.rotaton: no such field; did you mean rotation?',
+      'a.yaml: Authority mesh: spec.rotaton: unknown field; did you mean rotation?',
     ],
     [
       'an unknown field',
       authority({ bundle: { colour: 1 } }),
-      'a.yaml: Authority mesh: spec.bundle.colour: no such field; allowed: configMapName',
+      'a.yaml: Authority mesh: spec.bundle.colour: unknown field; allowed: configMapName',
     ],
     [
       'a misspelt word',
@@ -219,7 +219,7 @@ describe('messages say where, what was there and what is allowed', () => {
     [
       'a pattern with two stars',
       authority({ issueTo: { dnsNames: ['*.*.svc'] } }),
-      'a.yaml: Authority mesh: spec.issueTo.dnsNames[0]: "*.*.svc" is not a pattern of DNS names; write it like *.mesh.svc, with at most one *, which stands within one label; {namespace} is the namespace of the Leaf',
+      'a.yaml: Authority mesh: spec.issueTo.dnsNames[0]: "*.*.svc" is not a pattern of DNS names; write it like *.mesh.svc, with at most one * within one label; {namespace} is the namespace of the Leaf',
     ],
     [
       'an address for a domain',
@@ -279,7 +279,7 @@ describe('messages say where, what was there and what is allowed', () => {
           { name: 'db', verifies: true },
         ],
       }),
-      'a.yaml: Authority mesh: spec.consumers[1].name: "db" is taken by consumers[0]; names must differ',
+      'a.yaml: Authority mesh: spec.consumers[1].name: "db" is already the name of consumers[0]; choose another',
     ],
     [
       'a leaf nobody presents',
@@ -309,7 +309,7 @@ describe('messages say where, what was there and what is allowed', () => {
     [
       'a Leaf of nobody',
       leaf({ dnsNames: [] }),
-      'a.yaml: Leaf envoy: spec: names nobody; give dnsNames, ipAddresses, uris or subject.commonName',
+      'a.yaml: Leaf envoy: spec: has no name; give dnsNames, ipAddresses, uris or subject.commonName',
     ],
     [
       'an inner wildcard',
@@ -379,7 +379,7 @@ describe('messages say where, what was there and what is allowed', () => {
     [
       'a body without Custom',
       profile({ custom: { ciphers: ['a'] } }),
-      'a.yaml: TLSProfile tls: spec.custom: only goes with type: Custom, not Intermediate; drop one of them',
+      'a.yaml: TLSProfile tls: spec.custom: is only allowed with type: Custom, not Intermediate; remove one of them',
     ],
     [
       'a bogus profile',
@@ -391,12 +391,12 @@ describe('messages say where, what was there and what is allowed', () => {
     [
       'another API',
       { apiVersion: 'v1', kind: 'Secret' },
-      'a.yaml: apiVersion: "v1" is not ours; use handover.dev/v1alpha1',
+      'a.yaml: apiVersion: "v1" is not supported; use handover.dev/v1alpha1',
     ],
     [
       'a misspelt kind',
       { apiVersion, kind: 'Authorty' },
-      'a.yaml: kind: "Authorty" is not one of ours; did you mean Authority? Allowed: Authority, Leaf, TrustBundle, TLSProfile',
+      'a.yaml: kind: "Authorty" is not a kind of Handover; did you mean Authority? Allowed: Authority, Leaf, TrustBundle, TLSProfile',
     ],
     [
       'no metadata',
@@ -460,7 +460,7 @@ test('the same resource twice is refused with both places; another namespace or 
   );
 });
 
-test('a Leaf may name an authority that nobody declared', () => {
+test('a Leaf may name an authority that is not declared', () => {
   expect(parseResources([{ where: 'a', value: leaf({ authority: 'elsewhere/mesh' }) }])).toHaveLength(1);
 });
 

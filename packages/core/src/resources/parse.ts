@@ -19,7 +19,7 @@ const schemas = {
   TLSProfile: tlsProfileSchema,
 } as const satisfies Record<Kind, z.ZodType>;
 
-/** What a resource may look like, before defaults: for CRDs and docs. */
+/** Schemas of the resources before defaults: for CRDs and docs. */
 export const resourceSchemas: Record<Kind, z.ZodType> = schemas;
 
 type Frozen<T> = T extends string | number | boolean | undefined
@@ -30,7 +30,7 @@ export type Authority = Frozen<z.output<typeof authoritySchema>>;
 export type Leaf = Frozen<z.output<typeof leafSchema>>;
 export type TrustBundle = Frozen<z.output<typeof trustBundleSchema>>;
 export type TlsProfile = Frozen<z.output<typeof tlsProfileSchema>>;
-/** A resource as it was meant: every default filled in, every duration parsed. */
+/** A resource with every default filled in and every duration parsed. */
 export type Resource = Authority | Leaf | TrustBundle | TlsProfile;
 
 const SHOWN_PROBLEMS = 3;
@@ -44,7 +44,7 @@ const problemsOf = (issue: z.core.$ZodIssue): readonly string[] => {
   return issue.keys.map((key) => {
     const meant = didYouMean(key, allowed);
     const advice = meant === undefined ? `allowed: ${allowed.join(', ')}` : `did you mean ${meant}?`;
-    return `${pathText([...issue.path, key])}: no such field; ${advice}`;
+    return `${pathText([...issue.path, key])}: unknown field; ${advice}`;
   });
 };
 
@@ -61,12 +61,12 @@ export function parseResource(value: unknown, where = 'resource'): Resource {
   }
   const { apiVersion, kind, metadata } = value;
   if (apiVersion !== API_VERSION) {
-    const got = apiVersion === undefined ? 'is missing' : `${shown(apiVersion)} is not ours`;
+    const got = apiVersion === undefined ? 'is missing' : `${shown(apiVersion)} is not supported`;
     return refuse(where, '', [`apiVersion: ${got}; use ${API_VERSION}`]);
   }
   const known = KINDS.find((name) => name === kind);
   if (known === undefined) {
-    const got = kind === undefined ? 'is missing' : `${shown(kind)} is not one of ours`;
+    const got = kind === undefined ? 'is missing' : `${shown(kind)} is not a kind of Handover`;
     return refuse(where, '', [`kind: ${got}; ${oneOf(kind, KINDS)}`]);
   }
   const result = schemas[known].safeParse(value, { error: messageFor });
@@ -79,10 +79,7 @@ export function parseResource(value: unknown, where = 'resource'): Resource {
 const identity = ({ kind, metadata }: Resource): string =>
   `${kind} ${'namespace' in metadata ? `${metadata.namespace}/` : ''}${metadata.name}`;
 
-/**
- * Many resources, each of its own. Declaring one twice is refused; naming one that is not declared is not: its owner may
- * be elsewhere, or come later.
- */
+/** Many resources. A duplicate is refused; a reference to a missing one is not, since that may be elsewhere or come later. */
 export function parseResources(
   values: readonly { readonly value: unknown; readonly where: string }[],
 ): readonly Resource[] {

@@ -18,32 +18,32 @@ const custom = fields({
     .array(word('a group', 'use names such as X25519 or secp256r1'))
     .max(32)
     .default([])
-    .describe('Key exchange groups, best first; without any, those of Intermediate.'),
+    .describe('Key exchange groups, best first. Default: those of Intermediate.'),
 }).describe('The settings of type Custom.');
 
 const spec = fields({
   type: z
     .enum(['Old', 'Intermediate', 'Modern', 'Custom', 'OpenShift'])
     .default('Intermediate')
-    .describe('Profile by name; OpenShift follows APIServer/cluster.'),
+    .describe('Name of the profile. OpenShift follows the cluster: the object APIServer/cluster.'),
   custom: custom.optional(),
   configMapName: objectName().optional().describe('ConfigMap to write the profile to. Default: <name>.'),
   workloadSelector: labelSelector()
     .optional()
-    .describe('Which workloads are rolled when the profile changes; without it none, with {} all.'),
+    .describe('Workloads that are restarted when the profile changes; {} is all of them. Default: none.'),
 })
   .superRefine(({ type, custom }, context) => {
     const refuse = (message: string) => context.addIssue({ code: 'custom', path: ['custom'], message });
     if (type === 'Custom' && custom === undefined)
       refuse('is missing; type Custom needs ciphers and minTLSVersion');
     if (type !== 'Custom' && custom !== undefined)
-      refuse(`only goes with type: Custom, not ${type}; drop one of them`);
+      refuse(`is only allowed with type: Custom, not ${type}; remove one of them`);
   })
   .meta({
     'x-kubernetes-validations': [
       {
         rule: "(has(self.type) && self.type == 'Custom') == has(self.custom)",
-        message: 'goes with type: Custom, and only with it',
+        message: 'is required with type: Custom, and only allowed there',
         fieldPath: '.custom',
       },
     ],
@@ -52,7 +52,9 @@ const spec = fields({
 export const tlsProfileSchema = fields({
   ...frame('TLSProfile'),
   metadata: namespacedMetadata,
-  spec: spec.prefault({}).describe('Which TLS settings, where they are written, and who is rolled for them.'),
+  spec: spec
+    .prefault({})
+    .describe('Which TLS settings, where they are written, and which workloads are restarted for them.'),
 }).transform(({ apiVersion, kind, metadata, spec }) => ({
   apiVersion,
   kind,

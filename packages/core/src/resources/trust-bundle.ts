@@ -6,7 +6,7 @@ import { clusterMetadata, frame } from './metadata.ts';
 const dataSource = (what: string) =>
   fields({
     name: objectName().describe(`Name of the ${what} in the trust namespace.`),
-    key: dataKey().prefault('ca.crt').describe('Key whose value is PEM.'),
+    key: dataKey().prefault('ca.crt').describe('Key that holds the PEM.'),
   })
     .optional()
     .describe(`Certificates from a ${what} in the trust namespace.`);
@@ -16,25 +16,27 @@ const MOST_INLINE = 196_608;
 
 const source = exactlyOne(
   fields({
-    authority: reference().optional().describe('All trusted generations of an Authority, namespace/name.'),
+    authority: reference()
+      .optional()
+      .describe('All trusted CA generations of an Authority, as namespace/name.'),
     secret: dataSource('Secret'),
     configMap: dataSource('ConfigMap'),
     inline: z
       .string()
       .max(MOST_INLINE)
       .refine((pem) => !/PRIVATE KEY/.test(pem), {
-        error: 'holds a private key; take it out, and replace the key if others could read it',
+        error: 'holds a private key; remove it, and replace the key if others could read it',
       })
       .refine((pem) => pem.includes('-----BEGIN CERTIFICATE-----'), {
         error: 'holds no certificate; give PEM, as a block with | in YAML',
       })
-      // At the API server too: what it has stored is in its backups as well. Ten letters, since the cost of a rule is allowed for in
-      // steps of ten; with the P, this one would be over the limit of 10 million.
+      // At the API server too: its backups hold whatever it has stored. Ten letters: the API server counts a rule's cost in steps of ten,
+      // and with the P this rule would be over the limit of 10 million.
       .meta({
         'x-kubernetes-validations': [
           {
             rule: "!self.contains('RIVATE KEY')",
-            message: 'holds a private key; take it out, and replace the key if others could read it',
+            message: 'holds a private key; remove it, and replace the key if others could read it',
             // Forbidden rather than invalid: an invalid value is repeated in the answer.
             reason: 'FieldValueForbidden',
           },
@@ -62,7 +64,7 @@ const inject = fields({
     .min(1)
     .max(100)
     .optional()
-    .describe('Names of the webhooks to set; without it all of them.'),
+    .describe('Names of the webhooks to set. Default: all of them.'),
 })
   .superRefine(({ kind, webhooks }, context) => {
     if (webhooks === undefined || kind.endsWith('WebhookConfiguration')) return;
@@ -82,7 +84,7 @@ const inject = fields({
     ],
   })
   .optional()
-  .describe('Keep the caBundle of an API object.');
+  .describe('Set the caBundle of an API object, and keep it up to date.');
 
 const signerName = () =>
   text(
@@ -100,7 +102,7 @@ const clusterTrustBundle = fields({
     'a name for a ClusterTrustBundle',
     'use lower-case letters, digits, -, . and :',
   ).describe('Name of the ClusterTrustBundle.'),
-  signerName: signerName().optional().describe('Signer it belongs to.'),
+  signerName: signerName().optional().describe('Signer that the ClusterTrustBundle belongs to.'),
 })
   .superRefine(({ name, signerName }, context) => {
     const prefix = signerName === undefined ? '' : `${signerName.replace('/', ':')}:`;
@@ -137,9 +139,13 @@ const spec = fields({
     .array(source)
     .min(1)
     .max(100)
-    .describe('Where the certificates come from, each exactly one kind.'),
-  targets: z.array(target).min(1).max(100).describe('Where the bundle is written, each exactly one kind.'),
-}).describe('Where certificates come from, and where they go.');
+    .describe('Where the certificates come from. Each entry has exactly one field.'),
+  targets: z
+    .array(target)
+    .min(1)
+    .max(100)
+    .describe('Where the bundle is written. Each entry has exactly one field.'),
+}).describe('Where certificates come from, and where the bundle is written.');
 
 export const trustBundleSchema = fields({
   ...frame('TrustBundle'),

@@ -31,7 +31,7 @@ export const setup = (): void => {
     );
 };
 
-/** The system's own Chromium. Root has no sandbox to give, and nothing but our own page is opened. */
+/** The system's own Chromium. Root has no sandbox, and only our own page is opened. */
 export const launch = (): Promise<Browser> => {
   const executablePath = found();
   if (executablePath === undefined) throw new Error('chromium is not installed');

@@ -93,7 +93,7 @@ test('a rotation is watched on the page from its beginning to its end', async ()
   expect(rotation).toContain('Activating');
   expect(rotation.at(-1)).toBe('Stable');
 
-  // Amber while somebody has still to show it, and green square by square as evidence arrives.
+  // Amber while a consumer has not confirmed, and green square by square as evidence arrives.
   const amber = ({ now }: Moment): number => now.filter((verdict) => verdict === 'waits').length;
   for (const phase of ['Introducing', 'Activating']) {
     expect(Math.max(...in_(phase).map(amber))).toBeGreaterThan(0);
@@ -108,7 +108,7 @@ test('a rotation is watched on the page from its beginning to its end', async ()
       .at(-1)
       ?.next.filter((verdict) => verdict === 'fails').length ?? 0,
   ).toBeLessThan(36);
-  // Whoever is slow on purpose is named.
+  // A service that is slow on purpose is named.
   expect(in_('Activating').flatMap(({ waiting }) => waiting)).toContain('orders');
   // Nothing was ever refused, and in the end all is green.
   expect(moments.flatMap(({ now }) => now)).not.toContain('fails');
@@ -191,7 +191,7 @@ test('the tab key reaches everything that can be used, in the order in which it 
   await page.context().close();
 });
 
-test('everything has a name for those who do not see it', async () => {
+test('everything has a name for screen readers', async () => {
   const { page } = watched;
   const nameless = await page.evaluate(() =>
     [...document.querySelectorAll('button, a, input, [role=img], [role=region], meter, nav')]

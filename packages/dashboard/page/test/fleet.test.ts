@@ -62,7 +62,7 @@ test('a thousand consumers: evidence arrives by and by, the list is scrolled and
   await dashboard.close();
 });
 
-test('whoever holds a rotation up is named, with what would free it, and no longer when it has shown it', async () => {
+test('a consumer that blocks a rotation is named with what it has to do, until it confirms', async () => {
   const fleet = await begun(5);
   fleet.rotate.push('r1');
   await fleet.settle();
@@ -71,9 +71,7 @@ test('whoever holds a rotation up is named, with what would free it, and no long
   const dashboard = await serve(fleet);
   const { page } = await openPage(browser, dashboard.url);
   await page.waitForSelector('.blockers li');
-  expect(await page.textContent('.blockers')).toContain(
-    'service-3 is awaited: the next step needs it to load generation 2.',
-  );
+  expect(await page.textContent('.blockers')).toContain('Waiting for service-3 to load CA generation 2.');
   expect(await page.textContent('.headline .detail')).toContain('Waiting for service-3.');
   expect(await page.locator('tr.waits').allTextContents()).toEqual([expect.stringContaining('service-3')]);
   await fleet.load();

@@ -37,7 +37,7 @@ export const expiriesOf = (parts: readonly AuthorityPart[]): readonly Expiry[] =
           ({ generation, notAfter }): Expiry => ({
             at: Date.parse(notAfter),
             kind: 'ca',
-            name: `CA ${generation}`,
+            name: `CA generation ${generation}`,
             authority: id,
           }),
         ),
@@ -49,7 +49,7 @@ export const expiriesOf = (parts: readonly AuthorityPart[]): readonly Expiry[] =
     ])
     .sort((a, b) => a.at - b.at || (a.name < b.name ? -1 : 1));
 
-/** What ends when, by the reader's own months. */
+/** Expiry by months of the reader's time zone. */
 export const calendarOf = (expiries: readonly Expiry[], now: number): Calendar => {
   const today = new Date(now);
   const index = (at: number): number => {

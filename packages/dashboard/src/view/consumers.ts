@@ -4,27 +4,27 @@ import { waitingFor } from './headline.ts';
 export interface Row {
   readonly name: string;
   readonly kind: string;
-  /** Null: it has shown nothing that counts yet. */
+  /** Null: none that counts yet. */
   readonly evidence: string | null;
   readonly waitsFor: readonly string[];
   readonly at: number | null;
   readonly remark: string | null;
 }
 
-/** Strongest first, with what each means to somebody who reads it for the first time. */
+/** What each kind of evidence means. */
 export const EVIDENCE: Readonly<Record<string, string>> = {
-  acknowledged: 'the process itself says what it has loaded',
-  probed: 'a real handshake showed it',
-  restarted: 'it was started after the files were written',
+  acknowledged: 'the process itself reports what it has loaded',
+  probed: 'a TLS handshake showed it',
+  restarted: 'it started after the files were written',
   written: 'the API server holds the bytes',
-  settled: 'its owner says that it reloads within this time',
-  cross: 'it need not have loaded it: the cross-signature vouches for the new CA',
-  expired: 'what it might still serve has expired',
-  unused: 'nobody uses it',
-  outside: 'another namespace’s; it is not waited for',
+  settled: 'its owner says that it reloads within reloadWithin',
+  cross: 'it need not load it: the cross-certificate makes it accept the new CA',
+  expired: 'the old leaf has expired',
+  unused: 'no program uses it',
+  outside: 'of another namespace; no step waits for it',
 };
 
-/** Whoever is waited for comes first; then by name. */
+/** Consumers that the next step waits for come first; then by name. */
 export const consumerRows = (part: AuthorityPart, filter = ''): readonly Row[] => {
   const { status, awaited } = part;
   const lacking = new Map(awaited.map(({ name, waitsFor }) => [name, waitsFor]));
@@ -40,7 +40,7 @@ export const consumerRows = (part: AuthorityPart, filter = ''): readonly Row[] =
       remark: remark ?? null,
     };
   });
-  // Not a consumer that anybody declared: whoever reads an object, an object that cannot be written, a switch.
+  // Not consumers: readers of an object, an object that cannot be written, a pause.
   const others = waitingFor(part)
     .filter((name) => !known.has(name))
     .map((name): Row => {

@@ -1,7 +1,7 @@
 import type { Cell, Party, TrustGrid } from '../document.ts';
 import { counted, shortName } from './words.ts';
 
-/** One row or column as it is drawn: one party, or all that stand alike. */
+/** One row or column as drawn: one party, or all equal ones. */
 export interface Line {
   readonly label: string;
   readonly title: string;
@@ -13,7 +13,7 @@ export interface GridView {
   readonly rows: readonly Line[];
   readonly columns: readonly Line[];
   readonly cell: (row: Line, column: Line) => Cell;
-  /** Pairs by what they are now. */
+  /** Number of pairs by their verdict now. */
   readonly totals: { readonly ok: number; readonly waits: number; readonly fails: number };
 }
 
@@ -40,7 +40,7 @@ const linesOf = (parties: readonly Party[]): readonly Line[] => {
 
 const UNKNOWN: Cell = { now: 'ok', next: null };
 
-/** The grid as it is drawn: a line for each where they are few, a line for all that stand alike where they are many. */
+/** The grid as drawn: a line for each of few parties, a shared line for equal ones of many. */
 export const gridView = ({ presenters, verifiers, cells }: TrustGrid): GridView => {
   const rows = linesOf(presenters);
   const columns = linesOf(verifiers);
@@ -51,8 +51,8 @@ export const gridView = ({ presenters, verifiers, cells }: TrustGrid): GridView 
   return { rows, columns, cell, totals };
 };
 
-const NOW = { ok: 'verifies', waits: 'verifies, not settled', fails: 'is refused' } as const;
-const NEXT = { ok: 'would verify', waits: 'would verify, but only just', fails: 'would be refused' } as const;
+const NOW = { ok: 'verifies', waits: 'verifies, not confirmed', fails: 'is refused' } as const;
+const NEXT = { ok: 'would verify', waits: 'would verify, not confirmed', fails: 'would be refused' } as const;
 
 /** A cell in words. */
 export const cellWords = (
@@ -61,7 +61,7 @@ export const cellWords = (
   { now, next, why, whyNext }: Cell,
   step: string | null,
 ): string => {
-  const first = `${row.label} before ${column.label}: ${NOW[now]}${why === undefined ? '' : ` (${why})`}.`;
+  const first = `${row.label} to ${column.label}: ${NOW[now]}${why === undefined ? '' : ` (${why})`}.`;
   if (next === null || step === null) return first;
-  return `${first} If we were to ${step} now: ${NEXT[next]}${whyNext === undefined ? '' : ` (${whyNext})`}.`;
+  return `${first} After this step (${step}): ${NEXT[next]}${whyNext === undefined ? '' : ` (${whyNext})`}.`;
 };

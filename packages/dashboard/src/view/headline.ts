@@ -9,7 +9,7 @@ export interface Headline {
   readonly detail: string;
 }
 
-/** Everybody whom the next step waits for, each once. */
+/** Every consumer that the next step waits for, once. */
 export const waitingFor = ({ status, awaited }: AuthorityPart): readonly string[] => [
   ...new Set([...status.blockedBy.map(({ consumer }) => consumer), ...awaited.map(({ name }) => name)]),
 ];
@@ -29,7 +29,7 @@ const refusedPairs = ({ trust }: AuthorityPart): number => {
   return pairs;
 };
 
-/** How it stands with one authority, in a sentence or two. */
+/** The state of one authority in a sentence or two. */
 export const headlineOf = (part: AuthorityPart): Headline => {
   const refused = refusedPairs(part);
   const current = generation(part, 'current');
@@ -37,30 +37,30 @@ export const headlineOf = (part: AuthorityPart): Headline => {
   const previous = generation(part, 'previous');
   const distrusted = generation(part, 'distrusted');
   const waiting = waitingFor(part).map(shortName);
-  const whom = waiting.length === 0 ? '' : `Waiting for ${few(waiting, 4)}.`;
+  const waits = waiting.length === 0 ? '' : `Waiting for ${few(waiting, 4)}.`;
   const tone: Tone = refused > 0 ? 'trouble' : part.status.phase === 'Stable' ? 'calm' : 'moving';
   const line = ((): string => {
-    if (current === undefined) return 'There is no generation yet.';
+    if (current === undefined) return 'There is no CA generation yet.';
     if (distrusted !== undefined)
-      return `Generation ${distrusted} is distrusted; ${current} has taken its place.`;
-    if (next !== undefined) return `Generation ${next} is being introduced; ${current} still signs.`;
-    if (previous !== undefined) return `Generation ${current} signs; ${previous} is still trusted.`;
+      return `CA generation ${distrusted} is distrusted; ${current} has replaced it.`;
+    if (next !== undefined) return `CA generation ${next} is being introduced; ${current} still signs.`;
+    if (previous !== undefined) return `CA generation ${current} signs; ${previous} is still trusted.`;
     if (part.status.phase === 'Retiring')
-      return `Generation ${current} signs; the one before leaves every bundle.`;
-    return `Generation ${current} signs, and is all that is trusted.`;
+      return `CA generation ${current} signs; the previous one is removed from every bundle.`;
+    return `CA generation ${current} signs, and only it is trusted.`;
   })();
   if (refused > 0)
     return {
       tone,
       line,
       detail:
-        `${refused === 1 ? 'One pair refuses' : `${refused} pairs refuse`} each other now. ${whom}`.trim(),
+        `${refused === 1 ? 'One pair refuses' : `${refused} pairs refuse`} each other now. ${waits}`.trim(),
     };
-  if (whom !== '') return { tone, line, detail: whom };
+  if (waits !== '') return { tone, line, detail: waits };
   return {
     tone,
     line,
-    detail: part.status.phase === 'Stable' ? 'Nobody is waited for.' : 'Files are being written.',
+    detail: part.status.phase === 'Stable' ? 'The next step waits for nothing.' : 'Files are being written.',
   };
 };
 
@@ -70,7 +70,7 @@ export interface Station {
   readonly state: 'done' | 'now' | 'ahead';
 }
 
-/** The three steps of a rotation and where this one is; empty: none is under way. */
+/** The three steps of a rotation, and the current one; empty: no rotation is running. */
 export const stationsOf = (part: AuthorityPart): readonly Station[] => {
   const { phase } = part.status;
   const at = ['Introducing', 'Activating', 'Retiring'].indexOf(phase);
@@ -81,9 +81,9 @@ export const stationsOf = (part: AuthorityPart): readonly Station[] => {
       ? (generation(part, 'previous') ?? coming - 1)
       : (generation(part, 'current') ?? coming - 1);
   const stations = [
-    { name: 'Introduce', what: `${coming} goes into every bundle` },
-    { name: 'Activate', what: `${coming} signs every leaf` },
-    { name: 'Retire', what: `${going} leaves, its key is destroyed` },
+    { name: 'Introduce', what: `CA generation ${coming} goes into every bundle` },
+    { name: 'Activate', what: `CA generation ${coming} signs every leaf` },
+    { name: 'Retire', what: `CA generation ${going} leaves every bundle, its key is destroyed` },
   ];
   return stations.map((station, index) => ({
     ...station,

@@ -24,12 +24,12 @@ export interface Timeline {
 
 const MOST_LANES = 7;
 const TICK_APART = 0.12;
-/** So that a moment is seen beside years. */
+/** A short span stays visible beside years. */
 const LEAST = 1;
 
 /**
- * Years of rest and seconds of rotation do not fit on one straight scale. Each stretch between two changes gets a width that
- * grows with the logarithm of its length: the order is true, and lengths are written beside.
+ * Years between rotations and seconds of rotation do not fit on one linear scale. The width of each span between two changes grows with
+ * the logarithm of its length: the order is right, and lengths are written beside.
  */
 const scaleOf = (times: readonly number[]): ((at: number) => number) => {
   const sorted = [...new Set(times)].sort((a, b) => a - b);

@@ -49,7 +49,7 @@ const part = (
   trust: { step: null, presenters: [], verifiers: [], cells: [] },
   history: { watchedSince: iso(NOW), spans: [] },
   awaited: [],
-  blockers: blockedBy.length,
+  waits: [],
   ...more,
 });
 
@@ -69,7 +69,7 @@ describe('Words', () => {
   test('names are short, numbers are legible, lists end', () => {
     expect(shortName('demo/secrets/gateway')).toBe('gateway');
     expect(shortName('demo/configmaps/mesh-trust/ca.crt')).toBe('mesh-trust');
-    expect(shortName('whoever reads demo/configmaps/mesh-trust/ca.crt')).toBe('whoever reads mesh-trust');
+    expect(shortName('readers of demo/configmaps/mesh-trust/ca.crt')).toBe('readers of mesh-trust');
     expect(shortName('Deployment shop/gateway')).toBe('Deployment shop/gateway');
     expect(counted(1234567)).toBe('1\u202f234\u202f567');
     expect(few(['a', 'b', 'c'], 4)).toBe('a, b and c');
@@ -79,20 +79,20 @@ describe('Words', () => {
 });
 
 describe('The headline', () => {
-  test('says which generation signs, which is coming or going, and who is waited for', () => {
+  test('says which CA generation signs, which comes or goes, and what the next step waits for', () => {
     expect(headlineOf(part('Stable', { 3: 'current' }))).toEqual({
       tone: 'calm',
-      line: 'Generation 3 signs, and is all that is trusted.',
-      detail: 'Nobody is waited for.',
+      line: 'CA generation 3 signs, and only it is trusted.',
+      detail: 'The next step waits for nothing.',
     });
-    const waits = [{ consumer: 'orders', waitsFor: 'it to load generation 4', since: iso(NOW) }];
+    const waits = [{ consumer: 'orders', waitsFor: 'to load CA generation 4', since: iso(NOW) }];
     expect(headlineOf(part('Introducing', { 4: 'next', 3: 'current' }, {}, waits))).toMatchObject({
       tone: 'moving',
-      line: 'Generation 4 is being introduced; 3 still signs.',
+      line: 'CA generation 4 is being introduced; 3 still signs.',
       detail: 'Waiting for orders.',
     });
     expect(headlineOf(part('Activating', { 4: 'current', 3: 'previous' })).line).toBe(
-      'Generation 4 signs; 3 is still trusted.',
+      'CA generation 4 signs; 3 is still trusted.',
     );
     expect(headlineOf(part('Retiring', { 4: 'current', 2: 'distrusted' })).line).toContain('2 is distrusted');
   });
@@ -128,18 +128,18 @@ describe('The headline', () => {
 });
 
 describe('Consumers', () => {
-  test('whoever is waited for comes first, also who is no consumer', () => {
-    const waits = [{ consumer: 'whoever reads x', waitsFor: 'it to load generation 2', since: iso(NOW) }];
+  test('those that the next step waits for come first, also objects that are no consumers', () => {
+    const waits = [{ consumer: 'readers of x', waitsFor: 'to load CA generation 2', since: iso(NOW) }];
     const rows = consumerRows(
       part(
         'Introducing',
         { 2: 'next', 1: 'current' },
-        { awaited: [{ name: 'c', waitsFor: ['it to load generation 2'] }] },
+        { awaited: [{ name: 'c', waitsFor: ['to load CA generation 2'] }] },
         waits,
       ),
     );
-    expect(rows.map(({ name }) => name)).toEqual(['c', 'whoever reads x', 'a', 'b']);
-    expect(rows[0]).toMatchObject({ evidence: null, waitsFor: ['it to load generation 2'] });
+    expect(rows.map(({ name }) => name)).toEqual(['c', 'readers of x', 'a', 'b']);
+    expect(rows[0]).toMatchObject({ evidence: null, waitsFor: ['to load CA generation 2'] });
     expect(consumerRows(part('Stable', { 1: 'current' }), ' B ').map(({ name }) => name)).toEqual(['b']);
   });
 
@@ -165,13 +165,13 @@ describe('Consumers', () => {
 
 describe('The grid', () => {
   const grid = (size: number): TrustGrid => ({
-    step: 'retire generation 1',
+    step: 'retire CA generation 1',
     presenters: Array.from({ length: size }, (_, n) => ({ name: `p${n}`, group: n % 2 })),
     verifiers: Array.from({ length: size }, (_, n) => ({ name: `v${n}`, group: 0 })),
     cells: [[{ now: 'ok', next: 'ok' }], [{ now: 'waits', next: 'fails', why: 'w', whyNext: 'n' }]],
   });
 
-  test('a few have a line each; many that stand alike share one; pairs are counted in full', () => {
+  test('a few have a line each; many equal ones share one; every pair is counted', () => {
     expect(gridView(grid(4)).rows.map(({ label }) => label)).toEqual(['p0', 'p1', 'p2', 'p3']);
     const many = gridView(grid(1_000));
     expect(many.rows.map(({ label, count }) => [label, count])).toEqual([
@@ -186,8 +186,8 @@ describe('The grid', () => {
     const [, row] = rows;
     const [column] = columns;
     if (row === undefined || column === undefined) throw new Error('no line');
-    expect(cellWords(row, column, cell(row, column), 'retire generation 1')).toBe(
-      'p1 before v0: verifies, not settled (w). If we were to retire generation 1 now: would be refused (n).',
+    expect(cellWords(row, column, cell(row, column), 'retire CA generation 1')).toBe(
+      'p1 to v0: verifies, not confirmed (w). After this step (retire CA generation 1): would be refused (n).',
     );
   });
 });

@@ -6,7 +6,7 @@ const UNITS = [
   [1_000, 's'],
 ] as const;
 
-/** A length of time as one number that is easy to take in: `3 s`, `4 min`, `12 d`, `4.9 y`. */
+/** A length of time as one number: `3 s`, `4 min`, `12 d`, `4.9 y`. */
 export const lengthOf = (ms: number): string => {
   const size = Math.max(0, ms);
   for (const [unit, name] of UNITS) {
@@ -31,13 +31,13 @@ export const dayOf = (at: number): string => {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 };
 
-/** Thousands apart, by a space that does not break. */
+/** Thousands separated by a narrow no-break space. */
 export const counted = (value: number): string => String(value).replace(/\B(?=(?:\d{3})+$)/g, '\u202f');
 
-/** `demo/secrets/gateway` is called gateway by people; the whole name stays beside it. */
+/** `gateway` for `demo/secrets/gateway`; the whole name is in the title. */
 export const shortName = (name: string): string => {
-  const whoever = /^whoever reads (.*)$/.exec(name)?.[1];
-  if (whoever !== undefined) return `whoever reads ${shortName(whoever)}`;
+  const object = /^readers of (.*)$/.exec(name)?.[1];
+  if (object !== undefined) return `readers of ${shortName(object)}`;
   return /^[^/]+\/(?:secrets|configmaps)\/([^/]+)/.exec(name)?.[1] ?? name;
 };
 

@@ -5,24 +5,22 @@ import {
   phaseOf,
   plan,
   type Resource,
+  waitingText,
   withRole,
 } from '@handover/core';
 import { after, type Instant, second } from '@handover/material';
 import { act } from '../act/act.ts';
 import { converge, isConflict, type Outcome } from '../controller/reconcile.ts';
 import { EngineError } from '../error.ts';
-import type { Catalogue } from '../look/catalogue.ts';
-import type { AuthorityId, Home, ObjectId } from '../look/home.ts';
-import { type Observation, observe } from '../observe/observe.ts';
+import type { AuthorityId, Home, ObjectId, ObjectWriter } from '../look/home.ts';
+import { type Observation, observeAnew } from '../observe/observe.ts';
 
 export interface CertgenOptions {
-  /** Replace what is there: ask for a rotation, or go on with the one under way. */
+  /** Replace existing certificates: request a rotation, or continue the one in progress. */
   readonly overwrite: boolean;
-  /** Name of the rotation: the same one never rotates twice, so a Job that is retried goes on. */
+  /** Id of the rotation: the same id never rotates twice, so that a retried Job continues. */
   readonly rotationId?: string | undefined;
-  /** Records that a rotation is asked for. */
-  readonly ask: (authority: AuthorityId, id: string) => Promise<void>;
-  /** Objects that every run puts right, also one that only makes what is missing. Default: none. */
+  /** Objects that every run repairs, even one that only creates what is missing. Default: none. */
   readonly keeps?: ((object: ObjectId) => boolean) | undefined;
 }
 
@@ -31,16 +29,16 @@ export interface CertgenResult {
   readonly phase: string;
   /** Objects that were written. */
   readonly written: number;
-  /** The rotation that was asked for; undefined: none. */
+  /** The requested rotation; undefined: none. */
   readonly rotation: string | undefined;
   readonly blockedBy: readonly Blocker[];
-  /** When a further run may get further even if nothing changes. */
+  /** When another run may take the next step even if nothing changes. */
   readonly wakeAt: Instant | undefined;
-  /** Whether workloads will be restarted as soon as no cache can hand them the old files: whoever ends before that leaves them. */
+  /** Whether workloads have to be restarted once kubelet caches have expired: a run that ends earlier does not restart them. */
   readonly restartsDue: boolean;
 }
 
-/** `--overwrite` says that what is there is to be replaced: no further word is needed. What is trusted, `spec.adopt` says. */
+/** With `--overwrite` objects of other programs may be replaced without an annotation. `spec.adopt` still decides what is trusted. */
 export const takingOver = (resources: readonly Resource[]): readonly Resource[] =>
   resources.map(
     (resource) =>
@@ -53,29 +51,27 @@ export const takingOver = (resources: readonly Resource[]): readonly Resource[] 
       }) as Resource,
   );
 
-/** Two runs at once overtake each other; each time one of them has got further. */
+/** Of two runs at once each conflict stops one, and the other makes progress. */
 const MOST_RACES = 20;
 
-/** One run for one authority: makes what is missing, and with `overwrite` advances a rotation as far as evidence allows. */
-export async function certgen(
-  home: Home,
-  catalogue: Catalogue,
-  id: AuthorityId,
-  options: CertgenOptions,
-): Promise<CertgenResult> {
+/** One run for one authority: creates what is missing, and with `overwrite` advances a rotation as far as evidence allows. */
+export async function certgen(home: Home, id: AuthorityId, options: CertgenOptions): Promise<CertgenResult> {
   const replaces = options.overwrite || options.rotationId !== undefined;
-  // Whoever found nothing has asked for a first generation, even if another run was faster: not for a second one.
-  const isFirst = (await home.authorities.load(id)) === undefined;
+  // A run that found nothing wants a first generation, not a second one, even if another run was faster.
+  const isFirst = (await stateOf(home, id)) === undefined;
   return throughRaces(home, (counted) =>
     replaces
-      ? replace(counted, catalogue, id, options, isFirst)
-      : makeMissing(counted, catalogue, id, options.keeps ?? (() => false)),
+      ? replace(counted, id, options, isFirst)
+      : makeMissing(counted, id, options.keeps ?? (() => false)),
   );
 }
 
-/** Takes what is asked for or under way as far as evidence allows. */
-export const advance = (home: Home, catalogue: Catalogue, id: AuthorityId): Promise<CertgenResult> =>
-  throughRaces(home, async (counted) => resultOf(counted, await converge(counted, catalogue, id), undefined));
+const stateOf = async (home: Home, id: AuthorityId): Promise<AuthorityState | undefined> =>
+  (await (await home.fresh()).authorities.load(id))?.state;
+
+/** Advances a requested or running rotation as far as evidence allows. */
+export const advance = (home: Home, id: AuthorityId): Promise<CertgenResult> =>
+  throughRaces(home, async (counted) => resultOf(await converge(counted, id), undefined));
 
 type Done = Omit<CertgenResult, 'written'>;
 
@@ -93,27 +89,24 @@ const throughRaces = async (home: Home, work: (home: Home) => Promise<Done>): Pr
 
 const replace = async (
   home: Home,
-  catalogue: Catalogue,
   id: AuthorityId,
   options: CertgenOptions,
   isFirst: boolean,
 ): Promise<Done> => {
-  const before = await home.authorities.load(id);
+  const before = await stateOf(home, id);
   let rotation = options.rotationId;
-  if (before === undefined) await begin(home, catalogue, id, rotation);
+  if (before === undefined) await begin(home, id, rotation);
   else if (!isFirst || rotation !== undefined) {
-    rotation ??= await unnamedRotation(home, catalogue, id, before.state);
-    if (!before.state.ids.includes(rotation)) await options.ask(id, rotation);
+    rotation ??= await unnamedRotation(home, id, before);
+    if (!before.ids.includes(rotation)) await home.requests.ask({ authority: id, rotate: rotation });
   }
-  const outcome = await converge(home, catalogue, id);
-  const state = (await home.authorities.load(id))?.state;
+  const outcome = await converge(home, id);
+  const state = outcome.observation.record?.state;
   const [undecided] = state === undefined ? outcome.plan.blockedBy : [];
   if (undecided !== undefined) {
-    throw new EngineError(
-      'ADOPT_UNDECIDED',
-      `${id} cannot begin: ${undecided.consumer} needs ${undecided.waitsFor}`,
-      { path: undecided.consumer },
-    );
+    throw new EngineError('ADOPT_UNDECIDED', `${id} cannot start: ${waitingText([undecided])}`, {
+      path: undecided.consumer,
+    });
   }
   if (
     rotation !== undefined &&
@@ -122,17 +115,16 @@ const replace = async (
     before !== undefined
   ) {
     const last = outcome.plan;
-    const [first] = last.blockedBy;
     throw new EngineError(
       'ROTATION_WAITS',
-      `rotation ${rotation} of ${id} has to wait until the last one has ended: ${first === undefined ? last.phase : `${first.consumer} is waited for (${first.waitsFor})`}; run again later`,
+      `rotation ${rotation} of ${id} waits for the one before it: ${last.phase}${last.blockedBy.length === 0 ? '' : `, ${waitingText(last.blockedBy)}`}; run again later`,
       { path: id, retry: 'later' },
     );
   }
-  return resultOf(home, outcome, rotation);
+  return resultOf(outcome, rotation);
 };
 
-const resultOf = (home: Home, { plan: last, observation }: Outcome, rotation: string | undefined): Done => {
+const resultOf = ({ plan: last, observation }: Outcome, rotation: string | undefined): Done => {
   const { phase, blockedBy, wakeAt } = last;
   return {
     authority: observation.responsibilities.id,
@@ -140,28 +132,23 @@ const resultOf = (home: Home, { plan: last, observation }: Outcome, rotation: st
     rotation,
     blockedBy,
     wakeAt,
-    restartsDue: restartsDue(home, observation),
+    restartsDue: restartsDue(observation),
   };
 };
 
-/** A home tells its time to the second. */
+/** A home's clock has a resolution of one second. */
 const WHOLE_SECOND = 2 * second;
 
-/** Asks the planner: would anything be restarted now, had what was written been there for long enough? */
-const restartsDue = ({ facts }: Home, { seen, responsibilities, now }: Observation): boolean => {
-  const settled = after(now, facts.cacheLag + WHOLE_SECOND);
-  return plan(seen, responsibilities.policy, settled).actions.some(({ kind }) => kind === 'stamp');
+/** Whether the planner would restart anything if kubelet caches had expired by now. */
+const restartsDue = ({ seen, responsibilities: { policy }, now }: Observation): boolean => {
+  const later = after(now, policy.cacheLag + WHOLE_SECOND);
+  return plan(seen, policy, later).actions.some(({ kind }) => kind === 'stamp');
 };
 
-/** Without a name: the rotation under way if it cannot end now, so that a retried Job goes on; else one of this generation. */
-const unnamedRotation = async (
-  home: Home,
-  catalogue: Catalogue,
-  id: AuthorityId,
-  before: AuthorityState,
-): Promise<string> => {
-  if (isMoving(before)) await converge(home, catalogue, id);
-  const state = (await home.authorities.load(id))?.state ?? before;
+/** Without an id: the running rotation if it cannot end now, so that a retried Job continues; else one named after this generation. */
+const unnamedRotation = async (home: Home, id: AuthorityId, before: AuthorityState): Promise<string> => {
+  const outcome = isMoving(before) ? await converge(home, id) : undefined;
+  const state = outcome?.observation.record?.state ?? before;
   const underWay = isMoving(state) ? state.ids.at(-1) : undefined;
   return underWay ?? `overwrite-${state.lastGeneration}`;
 };
@@ -169,14 +156,9 @@ const unnamedRotation = async (
 const isMoving = (state: AuthorityState): boolean =>
   (['next', 'previous', 'distrusted'] as const).some((role) => withRole(state, role) !== undefined);
 
-/** The very first generation uses the id up: a first run that is cut short and tried again does not rotate. */
-const begin = async (
-  home: Home,
-  catalogue: Catalogue,
-  id: AuthorityId,
-  rotation: string | undefined,
-): Promise<void> => {
-  const observation = await observe(home, catalogue, id);
+/** The first generation consumes the id: a first run that is interrupted and retried does not rotate. */
+const begin = async (home: Home, id: AuthorityId, rotation: string | undefined): Promise<void> => {
+  const observation = await observeAnew(home.fresh, id);
   for (const action of plan(observation.seen, observation.responsibilities.policy, observation.now).actions) {
     await act(home, observation, action.kind === 'mint' ? { ...action, id: rotation ?? action.id } : action);
   }
@@ -184,44 +166,22 @@ const begin = async (
 
 const countingWrites = (home: Home): { home: Home; count: () => number } => {
   let count = 0;
-  return {
-    count: () => count,
-    home: {
-      objects: {
-        // Asked for each time: a home may look at another copy of the world from one look to the next.
-        read: (id) => home.objects.read(id),
-        whyAbsent: (id) => home.objects.whyAbsent?.(id),
-        issuedBy: (...args) => home.objects.issuedBy(...args),
-        write: async (...args) => {
-          await home.objects.write(...args);
-          count++;
-        },
-      },
-      authorities: home.authorities,
-      requests: home.requests,
-      evidence: home.evidence,
-      reloads: home.reloads,
-      clock: home.clock,
-      keys: home.keys,
-      random: home.random,
-      facts: home.facts,
-      rollouts: home.rollouts,
-      resources: home.resources,
-      issuer: home.issuer,
-      ledger: home.ledger,
-    },
+  const write: ObjectWriter['write'] = async (...asked) => {
+    await home.objects.write(...asked);
+    count++;
   };
+  // A run is over before a cache could catch up with it.
+  return { count: () => count, home: { ...home, cached: undefined, objects: { write } } };
 };
 
-/** Without `overwrite` nothing that exists is touched, whatever its age: the rule of Envoy Gateway's own certgen. */
+/** Without `overwrite` existing objects are left alone, whatever their age: the rule of Envoy Gateway's own certgen. */
 const makeMissing = async (
   home: Home,
-  catalogue: Catalogue,
   id: AuthorityId,
   keeps: (object: ObjectId) => boolean,
 ): Promise<Done> => {
   for (let passes = 0; ; passes++) {
-    const observation = await observe(home, catalogue, id);
+    const observation = await observeAnew(home.fresh, id);
     const { responsibilities, record, stored, seen, now } = observation;
     const missing = [...responsibilities.leaves.keys()].filter((object) => !stored.has(object));
     const phase = phaseOf(record?.state, seen, responsibilities.policy);
@@ -238,7 +198,7 @@ const makeMissing = async (
       if (missing.length === 0) return result;
       throw new EngineError(
         'CERTGEN_NO_KEY',
-        `${missing[0]} is missing, and the key of the CA in ${foreign} is not known; name that CA in spec.adopt of the Authority and run with --overwrite to take it over`,
+        `${missing[0]} is missing, and the key of the CA in ${foreign} is not known; name that CA in spec.adopt of the Authority, and run with --overwrite to adopt it`,
         { path: missing[0] ?? id },
       );
     }

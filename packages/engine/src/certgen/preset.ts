@@ -1,6 +1,6 @@
 import { API_VERSION, parseResources, type Resource } from '@handover/core';
 
-/** A Secret of random bytes beside the certificates; made once, and never touched again. */
+/** A Secret of random bytes beside the certificates; created once, and never changed. */
 export interface RandomSecret {
   readonly object: string;
   readonly key: string;
@@ -51,14 +51,14 @@ const injector = (namespace: string) => ({
   },
 });
 
-/** Envoy follows its files; Envoy Gateway reads them anew at each handshake (its crypto.LoadTLSConfig). */
+/** Envoy follows its files; Envoy Gateway reads them at each handshake (its crypto.LoadTLSConfig). */
 const FOLLOWS = { 'handover.dev/reload': 'hot' };
-/** Rate Limit reads its CA once, when it starts (issue 4891). Nobody reads its Secret but its pods. */
+/** Rate Limit reads its CA once, when it starts (issue 4891). Only its pods read its Secret. */
 const READS_ONCE = { 'handover.dev/reload': 'restart', 'handover.dev/used-by': 'nobody' };
 
 export interface EnvoyGatewayOptions {
   readonly domain?: string | undefined;
-  /** Whether the topology injector's webhook is kept, too. Default: true. */
+  /** Whether to manage the topology injector's webhook too. Default: true. */
   readonly topologyInjector?: boolean | undefined;
 }
 
@@ -76,10 +76,10 @@ export const envoyGateway = (
       apiVersion: API_VERSION,
       kind: 'Authority',
       metadata: { name: 'envoy-gateway-ca', namespace, labels: LABELS },
-      // A Job cannot wait between two writes: X carries the new CA to whoever has not loaded it yet.
+      // A Job cannot wait between two writes: until a verifier has loaded the new CA, the cross-certificate makes it accept new leaves.
       spec: {
         rotation: { strategy: 'Instant', reloadWithin: '3m' },
-        // Secrets of Envoy Gateway's own certgen share one CA, and nobody kept its key.
+        // Secrets of Envoy Gateway's own certgen share one CA, whose key was not kept.
         adopt: { secret: name },
       },
     },

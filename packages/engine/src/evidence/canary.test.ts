@@ -1,13 +1,13 @@
 import { after, minute, parseCertificates, second } from '@handover/material';
 import { expect, test } from 'vitest';
-import { catalogue, MESH, World } from '../../test/world.ts';
+import { catalogue, MESH, on, World } from '../../test/world.ts';
 import { Canaries, converge, type IssuedEntry } from '../index.ts';
 
 const ID = 'default/mesh';
 
 const mesh = async () => {
   const world = new World();
-  await converge(world.home, catalogue(MESH), ID);
+  await converge(on(world.home, catalogue(MESH)), ID);
   const record = await world.authorities.load(ID);
   if (record === undefined) throw new Error('no record');
   return { world, record };

@@ -17,11 +17,11 @@ import type { ClientCertificate } from './handshake.ts';
 export interface CanaryTools {
   readonly keys: KeySource;
   readonly random: (bytes: number) => Uint8Array;
-  /** Where canaries are written down. */
+  /** The log that records canaries. */
   readonly log?: IssuanceLog | undefined;
 }
 
-/** A canary ends five minutes after it was made, and is used for four: one line of the log for each CA in that time. */
+/** A canary expires after five minutes and is used for four: in that time the log gets one line per CA. */
 const USED_MS = 4 * minute;
 const MOST_KEPT = 1_000;
 
@@ -39,7 +39,7 @@ export class Canaries {
     this.#tools = tools;
   }
 
-  /** A canary of one generation; undefined: that generation cannot sign. Fails when it cannot be written down. */
+  /** A canary of one generation; undefined: that generation cannot sign. Fails when the log cannot be written. */
   async of(
     authority: AuthorityId,
     { state, certificates, keys }: AuthorityRecord,
@@ -68,7 +68,7 @@ export class Canaries {
   }
 }
 
-/** A client certificate of one CA alone, without X: X would be accepted through the old CA. No SAN, ten minutes at most. */
+/** A client certificate without the cross-certificate, which a server would accept through the old CA. No SAN, ten minutes at most. */
 const canaryOf = async (
   ca: Certificate,
   caKey: PrivateKey,
@@ -95,7 +95,7 @@ const canaryOf = async (
   };
 };
 
-/** The same of a CA that nobody can trust, and whose key is gone at once: a port that accepts it accepts anybody. Not logged. */
+/** The same from a throw-away CA that no server trusts: a port that accepts it accepts any client. Not logged. */
 export const controlOf = async (tools: CanaryTools, now: Instant): Promise<ClientCertificate> => {
   const key = await tools.keys('ECDSA-P256');
   const ca = issueCa({

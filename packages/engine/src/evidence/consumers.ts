@@ -1,7 +1,8 @@
 import type { ConsumerSeen, InstanceSeen, Proof } from '@handover/core';
 import type { Instant } from '@handover/material';
 import { authorityRef, liesElsewhere, ownBundleOf, secretOf } from '../look/catalogue.ts';
-import type { AuthorityId, AuthorityRecord, EvidenceSource, ObjectId } from '../look/home.ts';
+import type { AuthorityId, AuthorityRecord, ObjectId } from '../look/home.ts';
+import type { EvidenceSource } from '../look/look.ts';
 import type { Responsibilities } from '../look/responsibilities.ts';
 import { Turns } from '../scheduling/turns.ts';
 import { answerOf, type ProbeTools, probe } from './probe.ts';
@@ -9,8 +10,8 @@ import { askStatus } from './status-document.ts';
 import { asDeclared, type Declared, type Endpoint, type Locator } from './whereabouts.ts';
 
 /**
- * Says no to every question: for a consumer that could show what it has loaded and does not. It holds the next step up, by
- * name; time alone does not stand for it.
+ * Evidence that answers every question with no: for a consumer that declares a status document or a probe and does not answer. It
+ * blocks the next step, and time does not count as evidence for it.
  */
 export const silence = (at: Instant): Proof => ({
   by: 'acknowledged',
@@ -20,9 +21,9 @@ export const silence = (at: Instant): Proof => ({
   at,
 });
 
-/** Stands for whoever else presents a Secret of which nobody is known to be the only user. */
-const somebody = (object: ObjectId, responsibilities: Responsibilities): ConsumerSeen => ({
-  id: `whoever presents ${object}`,
+/** Stands for other programs that may present a Secret. */
+const presentersOf = (object: ObjectId, responsibilities: Responsibilities): ConsumerSeen => ({
+  id: `servers that present ${object}`,
   reload: 'unknown',
   ownersWord: true,
   blocks: !liesElsewhere(object, responsibilities),
@@ -45,7 +46,7 @@ const presentedBy = (responsibilities: Responsibilities, consumer: Declared): re
 const verifiedBy = (responsibilities: Responsibilities, consumer: Declared): readonly ObjectId[] => {
   if (!consumer.verifies) return [];
   const bundle = consumer.bundle === undefined ? undefined : responsibilities.targets.get(consumer.bundle);
-  // Whoever has a leaf has the ca.crt beside it; nobody else is known to read that.
+  // A program that has a leaf also has the ca.crt beside it.
   return [
     ...(bundle ?? [ownBundleOf(responsibilities.authority)]),
     ...presentedBy(responsibilities, consumer),
@@ -54,7 +55,7 @@ const verifiedBy = (responsibilities: Responsibilities, consumer: Declared): rea
 
 /** Consumers asked at once, in all and of one namespace. */
 const PLACES = { inAll: 256, each: 32 } as const;
-/** How long one look goes on asking: what was not asked by then counts as silent, and is asked by the next. */
+/** How long one look asks: a consumer not asked by then counts as silent, and the next look asks it. */
 const LOOK_MS = 15_000;
 
 interface Shown {
@@ -98,12 +99,15 @@ export class DeclaredConsumers implements EvidenceSource {
         };
       }),
     );
-    // A consumer that does not say which leaf it presents must not speak for all of them.
+    // A consumer that does not name its leaf must not speak for all leaves.
     const vague =
       declared.some(({ presents, leaf }) => presents && leaf === undefined) &&
       responsibilities.leaves.size > 1;
     return vague
-      ? [...seen, ...[...responsibilities.leaves.keys()].map((object) => somebody(object, responsibilities))]
+      ? [
+          ...seen,
+          ...[...responsibilities.leaves.keys()].map((object) => presentersOf(object, responsibilities)),
+        ]
       : seen;
   }
 
@@ -128,9 +132,11 @@ export class DeclaredConsumers implements EvidenceSource {
       ),
     );
     const silent = (uid: string | undefined): InstanceSeen => instanceOf(uid ?? name, [silence(now)]);
+    const mute = found.endpoints.find((_, index) => shown[index]?.silent !== false);
     return {
       instances: shown.map((one, index) => one?.instance ?? silent(found.endpoints[index]?.uid)),
       stripsCross: shown.some((one) => one?.stripsCross === true),
+      ...(mute === undefined || record === undefined ? {} : { silence: unanswered(mute) }),
     };
   }
 
@@ -140,13 +146,13 @@ export class DeclaredConsumers implements EvidenceSource {
     endpoint: Endpoint,
     record: AuthorityRecord | undefined,
     now: Instant,
-  ): Promise<{ readonly instance: InstanceSeen; readonly stripsCross: boolean }> {
+  ): Promise<{ readonly instance: InstanceSeen; readonly stripsCross: boolean; readonly silent: boolean }> {
     const proofs: Proof[] = [];
     let uid = endpoint.uid ?? name;
     let stripsCross = false;
     if (record !== undefined && endpoint.status !== undefined) {
       const said = await askStatus(endpoint.status, record, now);
-      // An address is handed on when a pod ends: a document of another pod says nothing about this one.
+      // An address is reused when a pod ends: the document of another pod is no evidence for this one.
       const isItsOwn = endpoint.uid === undefined || (said?.podUid ?? endpoint.uid) === endpoint.uid;
       this.#tools.meters?.asked('status', said === undefined || !isItsOwn ? 'silent' : 'shown');
       if (said !== undefined && isItsOwn) {
@@ -159,13 +165,23 @@ export class DeclaredConsumers implements EvidenceSource {
       this.#tools.meters?.asked('probe', answerOf(shown));
       proofs.push(...(shown?.proofs ?? []));
       stripsCross = shown?.stripsCross ?? false;
-      // It answers, and cannot show what it trusts: that rests on its owner's word.
+      // It answers, but does not show what it trusts: that rests on its owner's word.
       if (shown !== undefined && proofs.length === 0) proofs.push({ by: 'probed', at: now });
     }
-    if (proofs.length === 0) proofs.push(silence(now));
-    return { instance: instanceOf(uid, proofs), stripsCross };
+    const silent = proofs.length === 0;
+    if (silent) proofs.push(silence(now));
+    return { instance: instanceOf(uid, proofs), stripsCross, silent };
   }
 }
+
+/** Where no answer came from. */
+const unanswered = ({ status, probe: probed }: Endpoint): string =>
+  [
+    ...(status === undefined
+      ? []
+      : [`no status document from ${status.file ?? status.socket ?? status.url}`]),
+    ...(probed === undefined ? [] : [`no answer to a probe of ${probed.address}`]),
+  ].join('; ');
 
 const instanceOf = (uid: string, proofs: readonly Proof[]): InstanceSeen => ({
   uid,

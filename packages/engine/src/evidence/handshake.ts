@@ -9,7 +9,7 @@ export interface ClientCertificate {
 
 export type HandshakeResult =
   | { readonly kind: 'unreachable' }
-  /** `accepted`: undefined when neither a ticket, nor data, nor an end told. */
+  /** `accepted`: undefined when neither a ticket, nor data, nor an end came. */
   | { readonly kind: 'done'; readonly chain: readonly Certificate[]; readonly accepted: boolean | undefined };
 
 const TIMEOUT_MS = 2_000;
@@ -45,7 +45,7 @@ export const handshake = (
     const socket = connect({
       host,
       port,
-      rejectUnauthorized: false, // what it shows is what we came to see
+      rejectUnauthorized: false, // the probe inspects the chain itself
       ...(isIP(servername) === 0 ? { servername } : {}),
       ...(client ?? {}),
     });
@@ -70,7 +70,7 @@ export const handshake = (
       } catch {
         return end({ kind: 'unreachable' });
       }
-      // Without a client certificate only the chain is of interest; on TLS 1.2 the ticket came before.
+      // Without a client certificate only the chain matters; on TLS 1.2 the ticket came before.
       if (client === undefined) return verdict(undefined);
       if (gotTicket && socket.getProtocol() !== 'TLSv1.3') return verdict(true);
       clearTimeout(timer);
@@ -84,7 +84,7 @@ export const handshake = (
       else verdict(false);
     };
     socket.on('error', refused);
-    // An orderly end after a ticket: it was accepted, and the server had nothing to say.
+    // An orderly end after a ticket: the client was accepted, and the server sent nothing.
     const ended = (): void => verdict(isSecure && (gotTicket || socket.getTLSTicket() !== undefined));
     socket.on('end', ended);
     socket.on('close', ended);

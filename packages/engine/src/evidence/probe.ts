@@ -9,19 +9,19 @@ import { type ClientCertificate, type HandshakeResult, handshake } from './hands
 
 export interface ProbeTools extends CanaryTools {
   readonly meters?: Meters | undefined;
-  /** Kept from probe to probe, so that not each of them makes its own. */
+  /** Shared by all probes. */
   readonly canaries?: Canaries | undefined;
-  /** Who may ask when, by namespace. Default: turns of its own. */
+  /** Limits probes per namespace. Default: turns of its own. */
   readonly turns?: Turns | undefined;
 }
 
 export interface ProbeTarget {
-  /** Whose evidence it is; canaries are written down under it. */
+  /** The authority that the evidence is for; canaries are logged under it. */
   readonly authority: AuthorityId;
-  /** `host:port`; the host is also the name that is asked for (SNI). */
+  /** `host:port`; the host is also the server name (SNI). */
   readonly address: string;
   readonly mtls: boolean;
-  /** Where to connect instead, without a look at any name. */
+  /** Where to connect instead, without resolving a name. */
   readonly at?: { readonly ip: string; readonly port: number } | undefined;
 }
 
@@ -30,14 +30,14 @@ export interface ProbeResult {
   readonly stripsCross: boolean;
 }
 
-/** In one word, for whoever counts. */
+/** The result in one word, for metrics. */
 export const answerOf = (result: ProbeResult | undefined): Answered => {
   if (result === undefined) return 'silent';
   if (result.stripsCross) return 'strips_cross';
   return result.proofs.length === 0 ? 'vague' : 'shown';
 };
 
-/** All handshakes of one probe: a server that is slow at each of them does not hold a look up for longer. */
+/** For all handshakes of one probe: a slow server does not delay a look for longer. */
 const PROBE_MS = 10_000;
 
 type Knock = (client: ClientCertificate | undefined) => Promise<HandshakeResult>;
@@ -52,7 +52,7 @@ const knockAt = ({ address, at }: ProbeTarget, until: number): Knock => {
       : { kind: 'unreachable' };
 };
 
-/** Looks at a server with real handshakes. Undefined: nobody answers there. */
+/** Inspects a server with real handshakes. Undefined: no server answers. */
 export async function probe(
   target: ProbeTarget,
   record: AuthorityRecord,
@@ -62,15 +62,15 @@ export async function probe(
   const until = performance.now() + PROBE_MS;
   const knock = knockAt(target, until);
   const control = await controlOf(tools, now);
-  // A server that insists on a client certificate shows its own all the same, before it refuses.
+  // A server that requires a client certificate presents its own chain before it refuses.
   const first = await knock(target.mtls ? control : undefined);
   if (first.kind === 'unreachable') return undefined;
   const checks = target.mtls && first.accepted === false;
   const trust = checks ? await probeTrust(target.authority, knock, record, tools, now) : undefined;
-  // Over TLS 1.2 a refusal ends the handshake before the chain can be looked at; whoever was accepted has seen it.
+  // On TLS 1.2 a refusal ends the handshake before the chain is available; an accepted canary has it.
   const chain = first.chain.length > 0 ? first.chain : (trust?.chain ?? []);
   const again = await lookAgain(knock, target.mtls ? control : undefined, record);
-  // Cut short, it has not shown all of itself.
+  // A probe that ran out of time proves nothing.
   if (performance.now() >= until) return undefined;
   const served = oldestOf(
     [chain, ...again].flatMap((shown) => servedBy(shown, record) ?? []),
@@ -87,9 +87,9 @@ const MORE_LOOKS = 4;
 const BETWEEN_LOOKS_MS = 150;
 
 /**
- * A server of several processes goes over to its new leaf one by one: nginx's old workers take connections for a moment after
- * the new ones have begun (seen: five handshakes in a row, after a probe had met a new one). So while a rotation is under way
- * one handshake is not enough.
+ * The processes of one server load a new leaf one after the other: nginx's old workers accept connections for a moment after the new
+ * ones have started (seen: five handshakes in a row, after a probe had met a new one). So during a rotation one handshake is not
+ * enough.
  */
 const lookAgain = async (
   knock: Knock,
@@ -105,7 +105,7 @@ const lookAgain = async (
   return chains;
 };
 
-/** Of all that it showed, the oldest counts; one that nobody knows is older than any. */
+/** Of all leaves seen, the one of the oldest generation counts; an unknown issuer is older than any. */
 const oldestOf = (
   shown: readonly { readonly issuer: string; readonly leaf: string }[],
   { state }: AuthorityRecord,
@@ -131,7 +131,7 @@ const servedBy = (
   return { issuer: issuer ?? 'unknown', leaf: leaf.fingerprint };
 };
 
-/** It serves a leaf of the current generation, and not the X that every such leaf's file has behind it. */
+/** Whether it serves a leaf of the current generation without the cross-certificate that is in the leaf's file. */
 const strips = (
   chain: readonly Certificate[],
   { state }: AuthorityRecord,
@@ -143,7 +143,7 @@ const strips = (
   return cross !== undefined && !chain.some(({ fingerprint }) => fingerprint === cross.fingerprint);
 };
 
-/** One canary per generation that can sign; the control has been refused by the same port. */
+/** One canary per generation that can sign; the same port has refused the control. */
 const probeTrust = async (
   authority: AuthorityId,
   knock: Knock,

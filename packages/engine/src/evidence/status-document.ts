@@ -36,19 +36,19 @@ const fetchText = (options: RequestOptions, secure: boolean): Promise<string> =>
       (response) => {
         // A redirect is not followed: another server would answer.
         if (response.statusCode !== 200) {
-          ask.destroy(new Error(`it answers ${response.statusCode}`));
+          ask.destroy(new Error(`the answer is HTTP ${response.statusCode}`));
           return;
         }
         const chunks: Buffer[] = [];
         let size = 0;
         response.on('data', (chunk: Buffer) => {
           size += chunk.length;
-          if (size > MAX_BYTES) ask.destroy(new Error('it is over 64 KiB'));
+          if (size > MAX_BYTES) ask.destroy(new Error('the document is over 64 KiB'));
           else chunks.push(chunk);
         });
         response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
         response.on('error', reject);
-        response.on('aborted', () => reject(new Error('it broke off')));
+        response.on('aborted', () => reject(new Error('the answer broke off')));
       },
     );
     ask.on('error', reject).end();

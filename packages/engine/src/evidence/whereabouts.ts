@@ -4,24 +4,23 @@ import type { StatusPlace } from './status-document.ts';
 
 export type Declared = Responsibilities['authority']['spec']['consumers'][number];
 
-/** A process behind what an Authority declares, and where it is asked. */
+/** One process of a declared consumer, and where it is asked. */
 export interface Endpoint {
-  /** Of the pod that it is; undefined: it is the consumer itself. */
+  /** UID of its pod; undefined: it is the consumer itself. */
   readonly uid?: string | undefined;
   readonly status?: StatusPlace | undefined;
   readonly probe?: Omit<ProbeTarget, 'authority'> | undefined;
 }
 
-/** `refused`: why it is asked nowhere. */
 export type Whereabouts =
   | { readonly endpoints: readonly Endpoint[] }
-  /** Says what to do, too. */
+  /** Why it is not asked, and the remedy. */
   | { readonly refused: string };
 
 /** Where the consumers of an authority are asked; called once for each look. */
 export type Locator = (responsibilities: Responsibilities) => (consumer: Declared) => Promise<Whereabouts>;
 
-/** On one machine: where its owner says. */
+/** In the directory home: where the resource says. */
 export const asDeclared: Locator =
   () =>
   async ({ status, probe }) => ({ endpoints: [{ status, probe }] });

@@ -1,21 +1,21 @@
 import type { ClockDoubt } from '@handover/core';
 import { hour, type Instant, instant, minute } from '@handover/material';
 
-/** A clock is put right by seconds or minutes, and certificates begin an hour back: what goes further ahead is not believed at once. */
+/** Clocks are corrected by seconds or minutes, and certificates begin an hour back: a larger jump ahead is not trusted at once. */
 export const LEAP_MS = hour;
-/** A clock that is wrong at its start is put right long before. */
+/** A clock that is wrong at boot is corrected long before. */
 export const BELIEVED_AFTER_MS = 10 * minute;
 
-/** How far a clock is believed: what it shows less what a counter shows that nobody can set. */
+/** How far a clock is trusted: its time less that of a monotonic counter. */
 export interface Belief {
   readonly offset: number;
   readonly doubt: ClockDoubt | undefined;
 }
 
-/** What is believed of a clock that shows `shown` beside `counter`. `leapt`: it did not run evenly since the last look. */
+/** Whether to trust a clock that shows `shown` beside `counter`. `leapt`: it did not run evenly since the last look. */
 export const believe = (before: Belief, shown: Instant, counter: number, leapt: boolean): Belief => {
   const offset = shown - counter;
-  // Ahead by little, or set back: what is dated ahead of it is seen by its dates.
+  // A little ahead, or set back: objects dated in the future show that themselves.
   if (offset - before.offset <= LEAP_MS) return { offset, doubt: undefined };
   if (before.doubt !== undefined && !leapt && shown >= before.doubt.until)
     return { offset, doubt: undefined };

@@ -3,6 +3,7 @@ import {
   formatDuration,
   inIpRange,
   type Leaf,
+  listed,
   matchesDnsPattern,
   matchesTextPattern,
   matchesUriPattern,
@@ -11,11 +12,11 @@ import { duration, hour } from '@handover/material';
 
 export type LeafSpec = Leaf['spec'];
 
-/** One Leaf before one Authority. */
+/** A Leaf's request to an Authority. */
 export interface Asked {
   readonly spec: LeafSpec;
   readonly namespace: string;
-  /** Whether the Leaf lies in the Authority's own namespace. */
+  /** Whether the Leaf is in the Authority's own namespace. */
   readonly own: boolean;
   readonly issueTo: Authority['spec']['issueTo'];
 }
@@ -25,15 +26,12 @@ export type Rule = (asked: Asked) => string | undefined;
 
 const shown = (text: string): string => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 
-/** What is wrong, then both ways out: the Leaf's, and the Authority's. */
+/** What is wrong, then both remedies: on the Leaf, and on the Authority. */
 const refused = (what: string, field: string, allowed: string): string =>
-  `${what} (allowed: ${allowed}); change it, or ask the owner of the Authority to allow it in spec.issueTo.${field}`;
+  `${what} (allowed: ${allowed}); change it, or ask the Authority's owner to allow it in spec.issueTo.${field}`;
 
-const listed = (patterns: readonly string[]): string => {
-  if (patterns.length === 0) return 'none';
-  const more = patterns.length > 3 ? ` and ${patterns.length - 3} more` : '';
-  return `${patterns.slice(0, 3).map(shown).join(', ')}${more}`;
-};
+const patternsOf = (patterns: readonly string[]): string =>
+  patterns.length === 0 ? 'none' : listed(patterns.map(shown), 3);
 
 const firstStray = (
   values: readonly string[],
@@ -53,7 +51,7 @@ const dnsRefusal = ({ issueTo, namespace, own }: Asked, names: readonly string[]
       ? names.find((name) => !isOfNamespace(name, namespace))
       : firstStray(names, patterns, (pattern, name) => matchesDnsPattern(pattern, namespace, name));
   if (stray === undefined) return undefined;
-  const allowed = patterns === undefined ? `<anything>.${namespace}.svc[.cluster.local]` : listed(patterns);
+  const allowed = patterns === undefined ? `<any>.${namespace}.svc[.cluster.local]` : patternsOf(patterns);
   return refused(`${shown(stray)} is not allowed`, 'dnsNames', allowed);
 };
 
@@ -65,7 +63,7 @@ export const ipAddresses: Rule = ({ spec, issueTo, own }) => {
   const stray = firstStray(spec.ipAddresses, ranges, inIpRange);
   return stray === undefined
     ? undefined
-    : refused(`${shown(stray)} is not allowed`, 'ipAddresses', listed(ranges));
+    : refused(`${shown(stray)} is not allowed`, 'ipAddresses', patternsOf(ranges));
 };
 
 export const uris: Rule = ({ spec, issueTo, namespace, own }) => {
@@ -74,7 +72,7 @@ export const uris: Rule = ({ spec, issueTo, namespace, own }) => {
   const stray = firstStray(spec.uris, patterns, (pattern, uri) => matchesUriPattern(pattern, namespace, uri));
   return stray === undefined
     ? undefined
-    : refused(`${shown(stray)} is not allowed`, 'uris', listed(patterns));
+    : refused(`${shown(stray)} is not allowed`, 'uris', patternsOf(patterns));
 };
 
 const isAltName = ({ dnsNames, ipAddresses, uris }: LeafSpec, text: string): boolean =>
@@ -91,15 +89,17 @@ export const commonName: Rule = (asked) => {
   const field = 'subjects.commonNames';
   if (patterns !== undefined) {
     if (!patterns.some((pattern) => matchesTextPattern(pattern, namespace, name)))
-      return refused(`${shown(name)} is not allowed`, field, listed(patterns));
+      return refused(`${shown(name)} is not allowed`, field, patternsOf(patterns));
   } else if (!own && !isAlt) {
     const allowed = 'one of the dnsNames, ipAddresses and uris of the Leaf';
     return refused(`${shown(name)} is not allowed`, field, allowed);
   }
-  // Clients that find no DNS name in a server's certificate take its common name for one: RFC 6125 §6.4.4.
+  // Without a DNS name in a server's certificate, clients use its common name: RFC 6125 §6.4.4.
   if (isAlt || spec.dnsNames.length > 0 || !spec.usages.includes('server')) return undefined;
   const asHost = dnsRefusal(asked, [name]);
-  return asHost === undefined ? undefined : `is read as a host name, as there are no dnsNames: ${asHost}`;
+  return asHost === undefined
+    ? undefined
+    : `clients read it as a host name, since there are no dnsNames: ${asHost}`;
 };
 
 export const organizations: Rule = ({ spec, issueTo, namespace, own }) => {
@@ -110,7 +110,7 @@ export const organizations: Rule = ({ spec, issueTo, namespace, own }) => {
   );
   return stray === undefined
     ? undefined
-    : refused(`${shown(stray)} is not allowed`, 'subjects.organizations', listed(patterns));
+    : refused(`${shown(stray)} is not allowed`, 'subjects.organizations', patternsOf(patterns));
 };
 
 export const usages: Rule = ({ spec, issueTo }) => {
@@ -118,7 +118,7 @@ export const usages: Rule = ({ spec, issueTo }) => {
   const stray = allowed === undefined ? undefined : spec.usages.find((usage) => !allowed.includes(usage));
   return stray === undefined
     ? undefined
-    : refused(`${shown(stray)} is not allowed`, 'usages', listed(allowed ?? []));
+    : refused(`${shown(stray)} is not allowed`, 'usages', patternsOf(allowed ?? []));
 };
 
 /** RSA-4096 takes more than a second of CPU each, RSA-3072 half of one, the others less: docs/decisions/0402. */
@@ -155,7 +155,7 @@ export const lifetime: Rule = (asked) => {
   return undefined;
 };
 
-/** A long life that is renewed after 1 % of it costs as much as a short one. */
+/** A long lifetime that is renewed after 1 % of it costs as much as a short one. */
 export const renew: Rule = (asked) => {
   const {
     lifetime: whole,

@@ -110,11 +110,11 @@ describe('No Leaf, in whatever namespace, is one', () => {
       `subject: {commonName: "a\\nb"}, ${CLIENT}`,
       'spec.subject.commonName',
     ],
-    ['with a mail address', 'dnsNames: [x.far.svc], emails: [a@b]', 'spec.emails: no such field'],
+    ['with a mail address', 'dnsNames: [x.far.svc], emails: [a@b]', 'spec.emails: unknown field'],
     [
       'with another part of a subject',
       'dnsNames: [x.far.svc], subject: {organizationalUnits: [x]}',
-      'no such field',
+      'unknown field',
     ],
   ])('%s', (_, leaf, says) => {
     for (const namespace of ['far', 'home']) {

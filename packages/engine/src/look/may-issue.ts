@@ -5,7 +5,7 @@ import type { LeafSpec, Rule } from './issue-rules.ts';
 import * as rules from './issue-rules.ts';
 import { constraintRefusal } from './name-constraints.ts';
 
-/** A field that puts nothing into the certificate; `because` says what it is for. */
+/** A field that is not in the certificate; `because` says what it is for. */
 interface NotIdentity {
   readonly because: string;
 }
@@ -37,7 +37,7 @@ const FLAT: readonly (readonly [string, Rule])[] = Object.entries(RULES).flatMap
   return Object.entries(rule).map(([part, inner]) => [`${field}.${part}`, inner] as const);
 });
 
-/** A Leaf that was not parsed, or by a newer schema, could bring a field of which this table knows nothing. */
+/** A Leaf that was not parsed, or by a newer schema, could have a field that is missing in this table. */
 const unknownField = ({ spec }: Leaf): string | undefined => {
   const stray = Object.keys(spec).find((field) => !Object.hasOwn(RULES, field));
   if (stray !== undefined) return stray;
@@ -58,9 +58,9 @@ export const refusalOf = (
   const own = namespace === authority.metadata.namespace;
   const labels = namespaces.get(namespace) ?? ownLabels(namespace);
   if (!own && (namespaceSelector === undefined || !selects(namespaceSelector, labels)))
-    return `spec.issueTo.namespaceSelector of the Authority does not allow Leaves of namespace ${namespace}; ask its owner to select it`;
+    return `spec.issueTo.namespaceSelector of the Authority does not allow Leaves of namespace ${namespace}; ask the Authority's owner to select that namespace`;
   const stray = unknownField(leaf);
-  if (stray !== undefined) return `spec.${stray}: no rule says who may have it; remove it`;
+  if (stray !== undefined) return `spec.${stray}: no rule allows this field; remove it`;
   const asked = { spec: leaf.spec, namespace, own, issueTo };
   for (const [field, rule] of FLAT) {
     const why = rule(asked);

@@ -2,7 +2,8 @@ import type { Anchor } from '@handover/core';
 import { type Certificate, type Instant, isExpired, PrivateKey } from '@handover/material';
 import { EngineError } from '../error.ts';
 import { ownBundleOf } from '../look/catalogue.ts';
-import type { ObjectId, ObjectReader, StoredObject } from '../look/home.ts';
+import type { ObjectId, StoredObject } from '../look/home.ts';
+import type { ObjectReader } from '../look/look.ts';
 import { anchorOf, type Responsibilities } from '../look/responsibilities.ts';
 import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
 import { whyItCannotSign } from './adoption-trial.ts';
@@ -79,7 +80,7 @@ const withoutKey = (id: ObjectId, found: StoredObject, now: Instant): Adoption =
     );
   if (certificates.length > 0) return { certificates, missing: [] };
   const waitsFor =
-    'a CA in the Secret that spec.adopt names: in ca.crt, or in tls.crt beside its key in tls.key, as PEM and not expired; put it there, or correct spec.adopt';
+    'to hold a CA, since spec.adopt names it: in ca.crt, or in tls.crt beside its key in tls.key, as PEM and not expired; add the CA, or correct spec.adopt';
   return { certificates: [], missing: [{ object: id, waitsFor }] };
 };
 
@@ -100,7 +101,7 @@ export async function adoptionOf(
     if (found !== undefined) return withKey(id, found, now) ?? withoutKey(id, found, now);
     // A Secret that one of its own Leaves asks for is made here: there is nothing to take over yet.
     if (responsibilities.leaves.has(id)) return NOTHING;
-    const waitsFor = 'the Secret that spec.adopt names: create it, or correct spec.adopt';
+    const waitsFor = 'to exist, since spec.adopt names it: create the Secret, or correct spec.adopt';
     return { certificates: [], missing: [{ object: id, waitsFor }] };
   }
   const asked = new Set(spec.adopt?.fingerprints ?? []);
@@ -111,7 +112,7 @@ export async function adoptionOf(
   const object = `${metadata.namespace}/${metadata.name}`;
   const missing = [...asked].map((fingerprint) => ({
     object,
-    waitsFor: `the CA ${fingerprint} that spec.adopt names: no bundle and no Leaf's Secret of namespace ${metadata.namespace} holds it; put it there, or correct spec.adopt`,
+    waitsFor: `to find the CA ${fingerprint} that spec.adopt names: no bundle and no Leaf's Secret of namespace ${metadata.namespace} holds it; add it to one of them, or correct spec.adopt`,
   }));
   return { certificates, missing };
 }
@@ -137,7 +138,7 @@ export const orphanedBy = (
     return [
       {
         object,
-        waitsFor: `a decision about the CA that it holds, whose state is not here: restore the state; or set spec.adopt.fingerprints to [${list}] to keep trusting it; or delete the object to begin anew`,
+        waitsFor: `to be decided on: it holds a CA whose state is missing; restore the state, or set spec.adopt.fingerprints to [${list}] to keep trusting that CA, or delete the object to start with a new CA`,
       },
     ];
   });

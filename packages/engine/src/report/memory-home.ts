@@ -3,19 +3,19 @@ import { EngineError } from '../error.ts';
 import type {
   AuthorityId,
   AuthorityRecord,
-  AuthorityStore,
+  AuthorityWriter,
   Contents,
   ObjectId,
-  ObjectReader,
   ObjectWriter,
   StoredObject,
 } from '../look/home.ts';
+import type { AuthorityReader, ObjectReader } from '../look/look.ts';
 import { claimOf } from '../look/seal.ts';
 
 const conflict = (path: string): HandoverError =>
-  new EngineError('CONFLICT', `${path} changed meanwhile; look again`, { retry: 'now', path });
+  new EngineError('CONFLICT', `${path} changed in the meantime; read it again`, { retry: 'now', path });
 
-/** Objects in memory, over those of another home: a place to try a plan out without touching anything. */
+/** Objects in memory, on top of those of a look: a plan can be tried without changing anything. */
 export class MemoryObjects implements ObjectReader, ObjectWriter {
   readonly #under: ObjectReader | undefined;
   readonly #now: () => Instant;
@@ -46,18 +46,18 @@ export class MemoryObjects implements ObjectReader, ObjectWriter {
     this.writes.push(id);
   }
 
-  /** As somebody else would, past every check. */
+  /** Writes past every check, as another program would. */
   put(id: ObjectId, { data, record, seal }: Partial<Contents> & Pick<Contents, 'data'>): void {
     this.#objects.set(id, { data, record, version: `m${++this.#versions}`, ...claimOf(record, seal) });
   }
 }
 
-/** Authorities in memory, over those of another home. */
-export class MemoryAuthorities implements AuthorityStore {
-  readonly #under: AuthorityStore | undefined;
+/** Authorities in memory, over those of a look. */
+export class MemoryAuthorities implements AuthorityReader, AuthorityWriter {
+  readonly #under: AuthorityReader | undefined;
   readonly #records = new Map<AuthorityId, AuthorityRecord>();
 
-  constructor(under?: AuthorityStore) {
+  constructor(under?: AuthorityReader) {
     this.#under = under;
   }
 

@@ -3,7 +3,7 @@ import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
 import type { Observation } from '../observe/observe.ts';
 import { answer, type Verdicts } from './verify.ts';
 
-/** Why Ready must not be said of an authority; empty: all that it vouches for verifies now. */
+/** Why an authority is not Ready; empty: every leaf that it vouches for verifies now. */
 export const notReadyIn = ({ seen, responsibilities, stored, now }: Observation): readonly string[] => {
   const verdicts: Verdicts = new Map();
   return notReady(seen, responsibilities.policy, now, (leaf, bundle) => {
@@ -12,6 +12,6 @@ export const notReadyIn = ({ seen, responsibilities, stored, now }: Observation)
     if (chain.length === 0) return 'its certificates cannot be read';
     const purposes = responsibilities.leaves.get(leaf)?.spec.usages ?? ['server'];
     const { ok, reason } = answer(verdicts, chain, anchors, purposes, now);
-    return ok ? undefined : (reason ?? 'it does not verify');
+    return ok ? undefined : (reason ?? 'its chain does not verify');
   });
 };

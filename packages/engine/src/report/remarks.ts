@@ -18,13 +18,13 @@ const ofTargets = (catalogue: Catalogue, bundle: TrustBundle, hasApi: boolean): 
       return hasApi
         ? []
         : [
-            `${where}.${kind} is left out: a directory has no such object; use configMap or secret, or a cluster`,
+            `${where}.${kind} has no effect: a directory has no such object; use configMap or secret, or the Kubernetes home`,
           ];
-    const nobody =
+    const none =
       targetsOf({ ...bundle, spec: { ...bundle.spec, targets: [target] } }, catalogue).length === 0;
-    if (!nobody || hasApi) return [];
+    if (!none || hasApi) return [];
     return [
-      `${where} is written nowhere: its namespaceSelector fits no namespace; ${choice([...catalogue.namespaces.keys()])}`,
+      `${where} has no effect: its namespaceSelector selects no namespace; ${choice([...catalogue.namespaces.keys()])}`,
     ];
   });
 
@@ -32,7 +32,7 @@ const ofSources = (catalogue: Catalogue, bundle: TrustBundle): readonly string[]
   bundle.spec.sources.flatMap(({ authority }, index) => {
     if (authority === undefined || catalogue.authorities.has(authorityRef(authority, 'default'))) return [];
     return [
-      `TrustBundle ${bundle.metadata.name}: spec.sources[${index}].authority ${authority} is not declared and adds nothing; ${choice([...catalogue.authorities.keys()])}`,
+      `TrustBundle ${bundle.metadata.name}: spec.sources[${index}].authority ${authority} has no effect: it is not declared; ${choice([...catalogue.authorities.keys()])}`,
     ];
   });
 
@@ -48,23 +48,23 @@ const ofConsumers = (catalogue: Catalogue, authority: Authority): readonly strin
     const remarks: string[] = [];
     if (leaf !== undefined && !leaves.includes(authorityRef(leaf, namespace)))
       remarks.push(
-        `${where}.leaf ${leaf} is no Leaf of this authority, so that nobody asks what ${name} presents; ${choice(leaves)}`,
+        `${where}.leaf ${leaf} is no Leaf of this Authority, so that ${name} is not asked what it presents; ${choice(leaves)}`,
       );
     if (bundle !== undefined && !bundles.includes(bundle))
       remarks.push(
-        `${where}.bundle ${bundle} is no TrustBundle with this authority, so that ${name} counts as reading its own bundle; ${choice(bundles)}`,
+        `${where}.bundle ${bundle} is no TrustBundle with this Authority, so that ${name} counts as a reader of the Authority's own bundle; ${choice(bundles)}`,
       );
     return remarks;
   });
 };
 
-/** What is asked for and will not happen, each in one line: nothing to stop for, and nothing to be silent about. */
+/** Settings that have no effect, one line each: no reason to stop, but worth a warning. */
 export const remarksOn = (catalogue: Catalogue, hasApi: boolean): readonly string[] => [
   ...catalogue.leaves.flatMap((leaf) => {
     const { authority } = leaf.spec;
     if (catalogue.authorities.has(authorityRef(authority, leaf.metadata.namespace))) return [];
     return [
-      `Leaf ${idOf(leaf)}: spec.authority ${authority} is not declared, so that it is not issued; ${choice([...catalogue.authorities.keys()])}`,
+      `Leaf ${idOf(leaf)}: spec.authority ${authority} is not declared, so that no certificate is issued; ${choice([...catalogue.authorities.keys()])}`,
     ];
   }),
   ...[...catalogue.authorities.values()].flatMap((authority) => ofConsumers(catalogue, authority)),

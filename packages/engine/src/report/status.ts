@@ -10,11 +10,12 @@ import {
 import { bundleOf, HandoverError, type Instant } from '@handover/material';
 import { resolveProfile } from '../act/profile.ts';
 import { type HistoryStatus, historyOf } from '../ledger/history-status.ts';
-import { type Catalogue, profileObjectOf, targetsOf } from '../look/catalogue.ts';
-import type { AuthorityId, Home } from '../look/home.ts';
+import { profileObjectOf, targetsOf } from '../look/catalogue.ts';
+import type { AuthorityId } from '../look/home.ts';
+import type { Look, TakeLook } from '../look/look.ts';
 import { trustedOf } from '../look/shared-bundles.ts';
 import { readableCertificates } from '../look/stored-object.ts';
-import { type Observation, observe } from '../observe/observe.ts';
+import { type Observation, observeAnew } from '../observe/observe.ts';
 import { notReadyIn } from './readiness.ts';
 import { remarksOn } from './remarks.ts';
 
@@ -22,7 +23,7 @@ export interface AuthorityStatus {
   readonly namespace: string;
   readonly name: string;
   readonly phase: string;
-  /** Every leaf that it vouches for is valid now, and every bundle accepts it. */
+  /** Whether every leaf that the authority vouches for is valid now, and every bundle accepts it. */
   readonly ready: boolean;
   /** Why it is not ready, in sentences. */
   readonly notReady: readonly string[];
@@ -41,15 +42,15 @@ export interface AuthorityStatus {
   }[];
   readonly leaves: readonly LeafStatus[];
   readonly consumers: readonly ConsumerStatus[];
-  /** When the planner looks again even if nothing changes; null: no such moment is known. */
+  /** When the planner looks again even if nothing changes; null: not known. */
   readonly wakeAt: string | null;
-  /** How close a CA in use is to its end without being replaced; null: not close. */
+  /** How close to its end a CA in use is that is not replaced yet; null: not close. */
   readonly expiring: Closeness | null;
-  /** What stands in the way of something, in sentences. */
+  /** Warnings, in sentences. */
   readonly notes: readonly string[];
-  /** What would be done now, in sentences. */
+  /** What the plan would do now, in sentences. */
   readonly next: readonly string[];
-  /** The steps that led here, oldest first; only where one authority was asked for. */
+  /** Past steps, oldest first; only where one authority was asked for. */
   readonly history?: readonly HistoryStatus[];
 }
 
@@ -57,22 +58,22 @@ export interface LeafStatus {
   readonly namespace: string;
   readonly name: string;
   readonly secret: string;
-  /** Generation that signed it; null: none that is known. */
+  /** CA generation that signed it; null: none that is known. */
   readonly generation: number | null;
   readonly fingerprint: string | null;
   readonly notAfter: string | null;
-  /** Why it cannot be had. */
+  /** Why it is not issued. */
   readonly refused?: string;
 }
 
 export interface ConsumerStatus {
   readonly name: string;
   readonly kind: string;
-  /** What the belief rests on that it has loaded what it should, the weakest of it; null: nothing yet. */
+  /** Its weakest evidence; null: none yet. */
   readonly evidence: string | null;
   readonly hash: string | null;
   readonly at: string | null;
-  /** What somebody should know of it: `trusts 1 until restarted`. */
+  /** Such as `trusts CA generation 1 until restarted`. */
   readonly remark?: string;
 }
 
@@ -94,7 +95,7 @@ export interface Status {
     readonly written: boolean;
     readonly problems: readonly string[];
   }[];
-  /** What is asked for and will not happen. */
+  /** Settings that have no effect. */
   readonly remarks: readonly string[];
 }
 
@@ -106,11 +107,11 @@ const issuerNumber = (observation: Observation, object: ObjectSeen | undefined):
     anchors.some(({ fingerprint }) => fingerprint === object?.leaf?.issuer),
   )?.number ?? null;
 
-/** The most urgent word about the end of a CA. */
+/** The most urgent warning about the end of a CA. */
 export const expiringIn = ({ notes }: Pick<Plan, 'notes'>): Closeness | null =>
   (['Critical', 'ExpiringSoon'] as const).find((level) => notes.some(({ code }) => code === level)) ?? null;
 
-/** One authority as people and programs are shown it. */
+/** The status of one authority, for people and programs. */
 export const authorityStatus = (observation: Observation, made: Plan): AuthorityStatus => {
   const { responsibilities, record, seen } = observation;
   const { namespace, name } = responsibilities.authority.metadata;
@@ -171,7 +172,7 @@ const consumersOf = (observation: Observation): readonly ConsumerStatus[] => {
   const standing = new Map(
     standings(seen, responsibilities.policy, now).map((each) => [each.consumer, each]),
   );
-  // Most of a thousand hold the same.
+  // Most consumers hold the same CAs.
   const hashes = new Map<string, string | null>();
   const hashed = (anchors: readonly string[]): string | null => {
     const key = anchors.join();
@@ -194,12 +195,12 @@ const consumersOf = (observation: Observation): readonly ConsumerStatus[] => {
       evidence: by ?? shown?.by ?? null,
       hash: anchors === undefined ? null : hashed(anchors),
       at: since === undefined ? null : iso(since),
-      ...(old === undefined ? {} : { remark: `trusts ${old} until restarted` }),
+      ...(old === undefined ? {} : { remark: `trusts CA generation ${old} until restarted` }),
     };
   });
 };
 
-/** What it showed last, even if that is not yet what it should have. */
+/** Its latest evidence, even if that is of an older generation. */
 const proofOf = ({ instances }: ConsumerSeen): { readonly by: string; readonly at: Instant } | undefined => {
   const proofs = instances
     .flatMap((instance) => instance.proofs)
@@ -207,7 +208,7 @@ const proofOf = ({ instances }: ConsumerSeen): { readonly by: string; readonly a
   return proofs.find(({ by }) => by === 'acknowledged') ?? proofs[0];
 };
 
-/** The hash of a set of CAs, if they are all known here; then it can be compared with `bundleHash`. */
+/** The hash of a set of CAs, to be compared with `bundleHash`; null: one of them is not known here. */
 const hashOf = (observation: Observation, fingerprints: readonly string[]): string | null => {
   const found = fingerprints.flatMap(
     (fingerprint) => observation.record?.certificates.get(fingerprint) ?? [],
@@ -215,40 +216,47 @@ const hashOf = (observation: Observation, fingerprints: readonly string[]): stri
   return found.length === fingerprints.length && found.length > 0 ? bundleOf(found).hash : null;
 };
 
+/** How one authority stands: status, plan and record of one observation. */
+export interface Standing {
+  readonly status: AuthorityStatus;
+  readonly plan: Plan;
+  readonly observation: Observation;
+}
+
+export async function standingOf(take: TakeLook, id: AuthorityId): Promise<Standing> {
+  const observation = await observeAnew(take, id);
+  const made = plan(observation.seen, observation.responsibilities.policy, observation.now);
+  return { status: authorityStatus(observation, made), plan: made, observation };
+}
+
 /** The whole home, or one authority of it. Reads only. */
-export async function statusOf(
-  home: Home,
-  catalogue: Catalogue,
-  only?: AuthorityId,
-): Promise<{ readonly status: Status; readonly wakeAt: Instant | undefined }> {
+export async function statusOf(take: TakeLook, only?: AuthorityId): Promise<Status> {
+  const look = await take();
   const authorities: AuthorityStatus[] = [];
   const expiring: string[] = [];
-  let wakeAt: Instant | undefined;
-  for (const id of only === undefined ? catalogue.authorities.keys() : [only]) {
-    const observation = await observe(home, catalogue, id);
-    const made = plan(observation.seen, observation.responsibilities.policy, observation.now);
+  for (const id of only === undefined ? look.catalogue.authorities.keys() : [only]) {
+    const { status, plan: made, observation } = await standingOf(take, id);
     const history = only === undefined ? {} : { history: historyOf(observation.record?.history) };
-    authorities.push({ ...authorityStatus(observation, made), ...history });
+    authorities.push({ ...status, ...history });
     for (const { code, object, message } of made.notes)
       if (code === 'Critical' || code === 'ExpiringSoon')
         expiring.push(`${code}: Authority ${id}: ${object} ${message}`);
-    if (made.wakeAt !== undefined && (wakeAt === undefined || made.wakeAt < wakeAt)) wakeAt = made.wakeAt;
   }
-  const rest = await restOfStatus(home, catalogue);
-  return { status: { authorities, ...rest, remarks: [...expiring, ...rest.remarks] }, wakeAt };
+  const rest = await restOfStatus(look);
+  return { authorities, ...rest, remarks: [...expiring, ...rest.remarks] };
 }
 
-/** What belongs to no authority. */
+/** The status of everything that belongs to no authority. */
 export async function restOfStatus(
-  home: Home,
-  catalogue: Catalogue,
+  look: Look,
 ): Promise<Pick<Status, 'trustBundles' | 'tlsProfiles' | 'remarks'>> {
+  const { catalogue } = look;
   const trustBundles = await Promise.all(
     catalogue.trustBundles.map(async (bundle) => ({
       name: bundle.metadata.name,
       targets: await Promise.all(
         targetsOf(bundle, catalogue).map(async (object) => {
-          const data = (await home.objects.read(object))?.data ?? {};
+          const data = (await look.objects.read(object))?.data ?? {};
           const certificates = readableCertificates(Object.values(data)[0]);
           const hash = certificates.length === 0 ? null : bundleOf(certificates).hash;
           return { object, certificates: certificates.length, hash };
@@ -261,9 +269,9 @@ export async function restOfStatus(
       const { namespace, name } = profile.metadata;
       const base = { namespace, name, type: profile.spec.type };
       try {
-        const cluster = profile.spec.type === 'OpenShift' ? await home.profiles?.cluster() : undefined;
+        const cluster = profile.spec.type === 'OpenShift' ? await look.profiles?.cluster() : undefined;
         const { hash, json, warnings } = resolveProfile(profile, cluster);
-        const stored = await home.objects.read(profileObjectOf(profile));
+        const stored = await look.objects.read(profileObjectOf(profile));
         const written = stored?.data['profile.json'] === json;
         return { ...base, hash, written, problems: warnings.map(({ message }) => message) };
       } catch (error) {
@@ -272,6 +280,6 @@ export async function restOfStatus(
       }
     }),
   );
-  const remarks = remarksOn(catalogue, home.facts.consumersFound);
+  const remarks = remarksOn(catalogue, look.facts.consumersFound);
   return { trustBundles, tlsProfiles, remarks };
 }

@@ -2,7 +2,7 @@ import type { Instant } from '@handover/material';
 import type { ObjectId } from '../look/home.ts';
 import { type Answer, answer, certificatesKey, type Material, type Verdicts } from './verify.ts';
 
-/** One presenter before one verifier. `next`: after the next step, whichever of the two is the slower to load it. */
+/** One presenter against one verifier. `next`: after the next step, whichever of the two loads it later. */
 export interface Pair {
   readonly presenter: ObjectId;
   readonly verifier: ObjectId;
@@ -10,7 +10,7 @@ export interface Pair {
   readonly next: Answer;
 }
 
-/** Verifiers that hold the same bundle before and after the next step, and what each presenter meets there. */
+/** Verifiers that hold the same bundle before and after the next step, and whether each presenter fails there. */
 export interface TrustColumn {
   readonly verifiers: readonly ObjectId[];
   /** One per presenter: {@link FAILS_NOW}, {@link FAILS_NEXT}, their sum, or 0. */
@@ -29,7 +29,7 @@ export interface Trust {
   readonly columns: readonly TrustColumn[];
 }
 
-/** A hundred leaves. Pairs grow with the square of the leaves: 5,000 leaves have 25 million, more than the memory holds. */
+/** Those of 100 leaves. Pairs grow with the square of the leaves: 5,000 leaves have 25 million, too many for memory. */
 export const MOST_PAIRS = 10_000;
 export const MOST_FAILING = 1_000;
 
@@ -51,7 +51,7 @@ const OK: Answer = { ok: true };
 const bitsOf = ({ now, next }: Pick<Pair, 'now' | 'next'>): number =>
   (now.ok ? 0 : FAILS_NOW) + (next.ok ? 0 : FAILS_NEXT);
 
-/** Each chain before each distinct bundle, once: what equal verifiers say is equal. */
+/** Checks each chain against each distinct bundle once. */
 export const trustBetween = (before: Material, after: Material, at: Instant): Trust => {
   const presenters = [...new Set([...before.chains.keys(), ...after.chains.keys()])].sort();
   const verifiers = [...new Set([...before.bundles.keys(), ...after.bundles.keys()])].sort();
@@ -68,7 +68,7 @@ export const trustBetween = (before: Material, after: Material, at: Instant): Tr
   const pairs: Pair[] = [];
   let failingCount = 0;
   for (const [row, presenter] of presenters.entries()) {
-    const verdicts: Verdicts = new Map(); // of this presenter alone: all of them together are too many to hold
+    const verdicts: Verdicts = new Map(); // per presenter: those of all together do not fit into memory
     const purposes = after.purposes.get(presenter) ?? ['server'];
     const answers = columns.map(({ verifiers: [verifier = ''], ...column }) => {
       const ask = (chains: Material, bundles: Material): Answer =>

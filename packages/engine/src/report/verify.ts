@@ -1,10 +1,9 @@
-import { plan } from '@handover/core';
 import { type Certificate, type Instant, verifyChain } from '@handover/material';
 import { reconcile } from '../controller/reconcile.ts';
-import type { Catalogue } from '../look/catalogue.ts';
-import type { AuthorityId, Home, ObjectId, RequestSource } from '../look/home.ts';
+import type { AuthorityId, Home, ObjectId } from '../look/home.ts';
+import { type Look, type Requests, takeLook } from '../look/look.ts';
 import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
-import { type Observation, observe } from '../observe/observe.ts';
+import { type Observation, observeAnew } from '../observe/observe.ts';
 import { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
 import { type Trust, trustBetween } from './trust-matrix.ts';
 
@@ -15,7 +14,7 @@ export interface Answer {
 
 export interface TrustMatrix extends Trust {
   readonly authority: AuthorityId;
-  /** What the next step is; empty: there is none. */
+  /** The next step; empty: there is none. */
   readonly step: readonly string[];
 }
 
@@ -25,41 +24,31 @@ export interface Material {
   readonly purposes: ReadonlyMap<ObjectId, readonly ('server' | 'client')[]>;
 }
 
-/** The same home, in which nothing that is done stays: objects and authorities live in memory on top of the real ones. */
-export const dryRun = (
-  home: Home,
-  asked?: Partial<{ rotate: readonly string[]; distrust: readonly number[] }>,
-): Home => {
-  const requests: RequestSource = {
-    pending: async (id) => {
-      const real = await home.requests.pending(id);
-      return {
-        rotate: [...real.rotate, ...(asked?.rotate ?? [])],
-        distrust: [...new Set([...real.distrust, ...(asked?.distrust ?? [])])],
-      };
-    },
-    done: async () => {},
+/** A home over one look, in which nothing that is done stays: objects and authorities live in memory on top of what was seen. */
+export const dryRun = (home: Home, look: Look, asked: Partial<Requests> = {}): Home => {
+  const objects = new MemoryObjects(() => look.clock.now(), look.objects);
+  const authorities = new MemoryAuthorities(look.authorities);
+  const pending = async (id: AuthorityId): Promise<Requests> => {
+    const { rotate, distrust } = await look.requests.pending(id);
+    return {
+      rotate: [...rotate, ...(asked.rotate ?? [])],
+      distrust: [...new Set([...distrust, ...(asked.distrust ?? [])])],
+    };
   };
+  const readers = { ...look, objects, authorities, requests: { pending }, told: undefined };
   return {
     ...home,
-    clock: home.clock,
-    keys: home.keys,
-    random: home.random,
-    facts: home.facts,
-    evidence: home.evidence,
-    objects: new MemoryObjects(() => home.clock.now(), home.objects),
-    authorities: new MemoryAuthorities(home.authorities),
-    requests,
-    reloads: undefined,
+    fresh: () => takeLook(readers, () => look.catalogue),
     cached: undefined,
+    fairly: false,
+    objects,
+    authorities,
+    requests: { ask: async () => {}, done: async () => {} },
+    reloads: undefined,
     rollouts: { stamp: async () => {} },
     ledger: undefined,
   };
 };
-
-/** What the objects of an authority hold now, as far as it can be read. */
-export const materialOf = async (home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Material> =>
-  materialIn(await observe(home, catalogue, id));
 
 /** What the objects of one look hold, as far as it can be read. */
 export const materialIn = ({
@@ -80,14 +69,14 @@ export const materialIn = ({
   return { chains, bundles, purposes };
 };
 
-/** Few bundles are distinct, however many objects hold them: each chain is checked once against each. */
+/** Each chain is checked once against each distinct bundle: many objects hold the same few bundles. */
 export type Verdicts = Map<string, Answer>;
 
 /** The same for the same certificates in the same order. */
 export const certificatesKey = (certificates: readonly Certificate[]): string =>
   certificates.map(({ fingerprint }) => fingerprint).join();
 
-/** Whether a chain verifies against a bundle, for every use its leaf is meant for; what is not there refuses nobody. */
+/** Whether a chain verifies against a bundle, for every usage of its leaf. A missing chain or bundle fails nothing. */
 export const answer = (
   verdicts: Verdicts,
   chain: readonly Certificate[] | undefined,
@@ -109,27 +98,26 @@ export const answer = (
 };
 
 /**
- * Every presenter before every verifier: as their files are now, and after the next step, in which each of them may or
- * may not have loaded its new files yet. `was`: how the files were, if they may have changed since.
+ * Every presenter against every verifier: with their files of now, and after the next step, when each of them may or may not have
+ * loaded its new files. `was`: the files of before, if they may have changed since.
  */
 export async function verifyAuthority(
   home: Home,
-  catalogue: Catalogue,
+  look: Look,
   id: AuthorityId,
-  asked?: { readonly rotate?: readonly string[]; readonly distrust?: readonly number[] },
+  asked?: Partial<Requests>,
   was?: Material,
 ): Promise<TrustMatrix> {
-  const before = was ?? (await materialOf(home, catalogue, id));
-  const trial = dryRun(home, asked);
+  const trial = dryRun(home, look, asked);
+  const material = async (): Promise<Material> => materialIn(await observeAnew(trial.fresh, id));
+  const before = was ?? (await material());
   const step: string[] = [];
   for (let passes = 0; passes < 64; passes++) {
-    const observation = await observe(trial, catalogue, id);
-    const { actions } = plan(observation.seen, observation.responsibilities.policy, observation.now);
-    if (actions.length === 0) break;
-    for (const action of actions)
+    const { plan: made } = await reconcile(trial, id);
+    if (made.actions.length === 0) break;
+    for (const action of made.actions)
       if (!action.kind.startsWith('write-')) step.push(`${action.kind}: ${action.why}`);
-    await reconcile(trial, catalogue, id);
   }
-  const after = await materialOf(trial, catalogue, id);
-  return { authority: id, step, ...trustBetween(before, after, home.clock.now()) };
+  const after = await material();
+  return { authority: id, step, ...trustBetween(before, after, look.clock.now()) };
 }

@@ -180,8 +180,8 @@ test('pods that say nothing are what the owner of the Leaf says; what they read 
   const waits = Object.fromEntries(
     (result?.blockedBy ?? []).map(({ consumer, waitsFor }) => [consumer, waitsFor]),
   );
-  expect(waits[`Pod ${NAMESPACE}/proxy`]).toBe('it to load generation 2');
-  expect(waits[`Pod ${NAMESPACE}/limit`]).toBe('it to restart with generation 2');
+  expect(waits[`Pod ${NAMESPACE}/proxy`]).toBe('to load CA generation 2');
+  expect(waits[`Pod ${NAMESPACE}/limit`]).toBe('to restart with CA generation 2');
   expect(Object.keys(waits).filter((consumer) => consumer.includes('far'))).toEqual([]);
   // Nor is it asked who makes them.
   expect(server.requests.filter(({ path }) => path.includes('/replicasets/'))).toEqual([]);

@@ -1,6 +1,6 @@
 import type { Plan } from '@handover/core';
+import type { ControllerEvent } from '@handover/engine';
 import { expect, test } from 'vitest';
-import type { OperatorEvent } from '../run/operator-options.ts';
 import { sayToStranger } from './say.ts';
 
 const plan = (part: Partial<Plan>): Plan => ({
@@ -19,30 +19,30 @@ test('what was seen and decided is told in words, without the keys that were amo
     authority: 'own/own',
     plan: plan({
       actions: [
-        { kind: 'retire', generation: 1, why: 'nobody uses it', expect: 4, revision: 5 },
+        { kind: 'retire', generation: 1, why: 'no server uses it', expect: 4, revision: 5 },
       ] as Plan['actions'],
     }),
     observation,
     actions: [],
-  } as unknown as OperatorEvent;
+  } as unknown as ControllerEvent;
   expect(sayToStranger(acted)).toEqual({
     kind: 'acted',
     authority: 'own/own',
     phase: 'Activating',
-    did: ['Retire generation 1 and destroy its key, because nobody uses it.'],
+    did: ['Retire CA generation 1 and destroy its key, because no server uses it.'],
   });
   const rested = {
     kind: 'rested',
     authority: 'own/own',
-    plan: plan({ blockedBy: [{ consumer: 'own', waitsFor: 'a new leaf', since: 0 }] as never }),
+    plan: plan({ blockedBy: [{ consumer: 'own', waitsFor: 'to load a new leaf', since: 0 }] as never }),
     observation,
     vitals: {},
-  } as unknown as OperatorEvent;
+  } as unknown as ControllerEvent;
   expect(sayToStranger(rested)).toEqual({
     kind: 'rested',
     authority: 'own/own',
     phase: 'Activating',
-    waitsFor: ['own: a new leaf'],
+    waitsFor: ['waiting for own to load a new leaf'],
   });
 });
 

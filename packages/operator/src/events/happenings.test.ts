@@ -46,7 +46,7 @@ const teller = () => {
       .after('shop/mesh', outcome(scene))
       .map(({ reason, note, leaf }) => `${reason}${leaf === undefined ? '' : ` on ${leaf}`}: ${note}`);
 };
-const blocker = (consumer: string, waitsFor = 'it to load generation 2'): Blocker => ({
+const blocker = (consumer: string, waitsFor = 'to load CA generation 2'): Blocker => ({
   consumer,
   waitsFor,
   since: T0,
@@ -56,13 +56,15 @@ test('each step is told, and the end', () => {
   const tell = teller();
   const swap = { expect: 1, revision: 2, why: 'it is time' };
   const mint = { ...swap, kind: 'mint', generation: 2, as: 'next', id: 'x', adopts: undefined } as const;
-  expect(tell({ actions: [mint] })[0]).toMatch(/^GenerationMinted: Create generation 2 .*because it is time/);
+  expect(tell({ actions: [mint] })[0]).toMatch(
+    /^GenerationMinted: Create CA generation 2 .*because it is time/,
+  );
   const activate = { ...swap, kind: 'activate', generation: 2, crossBy: 1 } as const;
   expect(tell({ actions: [activate], generations: 2 })[0]).toMatch(/^GenerationActivated: /);
   const retire = { ...swap, kind: 'retire', generation: 1 } as const;
   expect(tell({ actions: [retire], generations: 2 })[0]).toMatch(/^GenerationRetired: /);
   expect(tell({ phase: 'Retiring' })).toEqual([]);
-  expect(tell({})).toEqual(['RotationDone: Generation 2 is the only one, and everything holds it.']);
+  expect(tell({})).toEqual(['RotationDone: CA generation 2 is the only one, and every object holds it.']);
   expect(tell({})).toEqual([]);
   const distrust = { ...swap, kind: 'distrust', generations: [1], replacement: undefined } as const;
   expect(tell({ actions: [distrust] })[0]).toMatch(/^GenerationDistrusted: /);
@@ -77,16 +79,16 @@ test('a first install is no rotation that ends', () => {
 test('who is waited for is named when it begins, once for each step, and not at every look', () => {
   const tell = teller();
   const phase = 'Introducing';
-  const waiting = [blocker('a'), blocker('a', 'something else'), blocker('b')];
+  const waiting = [blocker('a'), blocker('a', 'to restart'), blocker('b')];
   expect(tell({ phase, generations: 2, blockedBy: waiting })).toEqual([
-    'WaitingFor: Introducing: waits for a (something else); b (it to load generation 2)',
+    'WaitingFor: Introducing: waiting for a to restart; waiting for b to load CA generation 2',
   ]);
   expect(tell({ phase, generations: 2, blockedBy: [blocker('a', 'another pod'), blocker('b')] })).toEqual([]);
   expect(tell({ phase, generations: 2, blockedBy: [blocker('c'), blocker('b')] })).toEqual([
-    'WaitingFor: Introducing: waits for c (it to load generation 2)',
+    'WaitingFor: Introducing: waiting for c to load CA generation 2',
   ]);
   expect(tell({ phase: 'Activating', revision: 2, generations: 2, blockedBy: [blocker('a')] })).toEqual([
-    'WaitingFor: Activating: waits for a (it to load generation 2)',
+    'WaitingFor: Activating: waiting for a to load CA generation 2',
   ]);
 });
 
@@ -99,7 +101,7 @@ test('thousands who come and go make no more than five Events a step, of ten nam
   }
   expect(told).toHaveLength(5);
   expect(told[0]?.match(/pod-/g)).toHaveLength(10);
-  expect(told[0]).toContain('and 40 more, see status');
+  expect(told[0]).toContain('and 40 more to load CA generation 2');
 });
 
 test('when patience is over it is said once, with what follows', () => {
@@ -107,7 +109,7 @@ test('when patience is over it is said once, with what follows', () => {
   const scene = { phase: 'Activating', generations: 2, blockedBy: [blocker('a')] } as const;
   tell(scene);
   expect(tell({ ...scene, now: instant(T0 + hour) })).toEqual([
-    'PatienceOver: Activating: patience is over, and onBlocked is Wait: a',
+    'PatienceOver: Activating: patience has passed, and onBlocked is Wait: a',
   ]);
   expect(tell({ ...scene, now: instant(T0 + 2 * hour) })).toEqual([]);
 });
@@ -125,10 +127,10 @@ test('what begins to be wrong is told together, and again only after it was righ
 
 test('a CA near its end is said again before an API server forgets it', () => {
   const tell = teller();
-  const notes = [note('Critical', 'generation 1')];
-  expect(tell({ notes })).toEqual(['Critical: generation 1: so']);
+  const notes = [note('Critical', 'CA generation 1')];
+  expect(tell({ notes })).toEqual(['Critical: CA generation 1: so']);
   expect(tell({ notes, now: instant(T0 + 49 * minute) })).toEqual([]);
-  expect(tell({ notes, now: instant(T0 + 50 * minute) })).toEqual(['Critical: generation 1: so']);
+  expect(tell({ notes, now: instant(T0 + 50 * minute) })).toEqual(['Critical: CA generation 1: so']);
 });
 
 test('a deadline is told with the step that it brings about', () => {
@@ -179,7 +181,7 @@ test('a rollout is told when it starts and when it has ended', () => {
   });
   expect(tell(consumer(undefined, false, undefined))).toEqual([]);
   expect(tell(consumer(stamp, true, undefined))).toEqual([
-    'RolloutStarted: Restarts Deployment shop/web (generation 2 is there; beware: it is away)',
+    'RolloutStarted: Restarting Deployment shop/web (CA generation 2 is in its files; beware: it is away)',
   ]);
   expect(tell(consumer(stamp, true, stamp))).toEqual([]);
   expect(tell(consumer(stamp, false, undefined))).toEqual([]);

@@ -58,11 +58,10 @@ const operate = (): void => {
     namespace: 'handover-system',
     identity: 'one',
     // The pods of this test have loopback alone.
-    addresses: new Addresses([], []),
+    pods: { addresses: new Addresses([], []) },
     on: () => {},
-    signal: end.signal,
   });
-  ended = operator.run();
+  ended = operator.run(end.signal);
 };
 
 const issued = async (namespace: string, name: string, patience: number): Promise<number> => {
@@ -173,7 +172,7 @@ test('a file that an Authority names is never opened; it blocks its own rotation
       blockers = blockedBy.filter(({ consumer }) => consumer === 'db').map(({ waitsFor }) => waitsFor);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    expect(blockers[0]).toMatch(/generation 2; it is not asked: the operator opens no status\.file/);
+    expect(blockers[0]).toMatch(/to load CA generation 2 \(the operator opens no status\.file/);
     // With a reader at its other end this would succeed: fifo(7).
     expect(() => openSync(fifo, constants.O_WRONLY | constants.O_NONBLOCK)).toThrow(/ENXIO/);
   } finally {

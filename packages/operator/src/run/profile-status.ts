@@ -1,4 +1,4 @@
-import type { ProfilePlan, TlsProfileResourceStatus } from '@handover/core';
+import { type ProfilePlan, type TlsProfileResourceStatus, waitingText } from '@handover/core';
 import type { ProfileOutcome } from '@handover/engine';
 import { HandoverError, type Instant, type ResolvedTlsProfile } from '@handover/material';
 import type { Declared } from '../resources/declared.ts';
@@ -17,7 +17,7 @@ const readyOf = ({ resolved, obstacle }: ProfileOutcome) => {
       'Ready',
       false,
       REASONS[resolved.code] ?? 'TLSProfileRefused',
-      `${resolved.code}: ${resolved.message}; what was written before stays`,
+      `${resolved.code}: ${resolved.message}; the files from before stay`,
     );
   if (obstacle !== undefined)
     return verdict(
@@ -26,7 +26,7 @@ const readyOf = ({ resolved, obstacle }: ProfileOutcome) => {
       obstacle.startsWith('Contended') ? 'Contended' : 'ConfigMapNotOurs',
       obstacle,
     );
-  return verdict('Ready', true, 'Written', 'the profile is written');
+  return verdict('Ready', true, 'Written', 'the TLS profile is written');
 };
 
 const degradedOf = ({ resolved }: ProfileOutcome) => {
@@ -34,22 +34,19 @@ const degradedOf = ({ resolved }: ProfileOutcome) => {
     return verdict('Degraded', true, REASONS[resolved.code] ?? 'TLSProfileRefused', resolved.message);
   const problems = resolved.warnings.map(({ message }) => message);
   return problems.length === 0
-    ? verdict('Degraded', false, 'Honored', 'all of it can be honoured')
+    ? verdict('Degraded', false, 'Honored', 'the whole TLS profile is honoured')
     : verdict('Degraded', true, 'TLSProfileNotFullyHonored', problems.join('; '));
 };
 
 const rolledOutOf = ({ waiting, notes, actions }: ProfilePlan) => {
-  const [first] = waiting;
-  const more = waiting.length > 1 ? `; and ${waiting.length - 1} more` : '';
-  if (first !== undefined)
-    return verdict('RolledOut', false, 'Waiting', `${first.consumer}: ${first.waitsFor}${more}`);
+  if (waiting.length > 0) return verdict('RolledOut', false, 'Waiting', waitingText(waiting));
   if (actions.length > 0) return verdict('RolledOut', false, 'Rolling', 'pods are being replaced');
   const [note] = notes;
   return verdict(
     'RolledOut',
     true,
     'NobodyWaitedFor',
-    note === undefined ? 'nobody has to be restarted for it' : `${note.object}: ${note.message}`,
+    note === undefined ? 'no workload has to be restarted' : `${note.object}: ${note.message}`,
   );
 };
 

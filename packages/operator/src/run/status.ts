@@ -4,7 +4,7 @@ import type {
   LeafResourceStatus,
   TrustBundleResourceStatus,
 } from '@handover/core';
-import { closeness, type LeafSeen, type Note, type Plan, renewalDueAt } from '@handover/core';
+import { closeness, type LeafSeen, type Note, type Plan, renewalDueAt, waitingText } from '@handover/core';
 import { authorityStatus, idOf, type Observation } from '@handover/engine';
 import { type Instant, instant } from '@handover/material';
 import { ownNotes } from '../objects/bounds.ts';
@@ -118,7 +118,7 @@ export const statusOfAuthority = (declared: Declared, observation: Observation, 
   const [first] = plan.blockedBy;
   const ready =
     observation.record === undefined
-      ? verdict('Ready', false, 'Starting', 'its first generation is being made')
+      ? verdict('Ready', false, 'Starting', 'its first CA generation is being created')
       : obstacles.length > 0
         ? verdict(
             'Ready',
@@ -137,17 +137,12 @@ export const statusOfAuthority = (declared: Declared, observation: Observation, 
               'Ready',
               true,
               phase === 'Stable' ? 'Stable' : 'Rotating',
-              phase === 'Stable' ? 'everything is as it should be' : `a rotation is under way: ${phase}`,
+              phase === 'Stable' ? 'every object is as wanted' : `a rotation is under way: ${phase}`,
             );
   const blocked =
     first === undefined
-      ? verdict('Blocked', false, 'NobodyWaitedFor', 'no step waits for anybody')
-      : verdict(
-          'Blocked',
-          true,
-          'WaitingForEvidence',
-          `${first.consumer} is waited for: ${first.waitsFor}${waiting.size > 1 ? `; and ${waiting.size - 1} more` : ''}`,
-        );
+      ? verdict('Blocked', false, 'NobodyWaitedFor', 'the next step waits for nothing')
+      : verdict('Blocked', true, 'WaitingForEvidence', waitingText(plan.blockedBy));
   return {
     phase: phase as 'Stable',
     observedGeneration: declared.generation,

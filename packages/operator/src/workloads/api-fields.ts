@@ -39,7 +39,7 @@ export const wordOfOwners = (responsibilities: Responsibilities): readonly Consu
     if (!hot && metadata.annotations['handover.dev/used-by'] !== 'nobody') return [];
     return [
       {
-        id: `whoever reads ${id}`,
+        id: `readers of ${id}`,
         reload: 'hot' as const,
         ownersWord: true,
         blocks: !liesElsewhere(id, responsibilities),

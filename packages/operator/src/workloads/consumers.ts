@@ -247,11 +247,12 @@ export class PodConsumers implements EvidenceSource {
 }
 
 const instanceOf = (
-  { uid, createdAt, ready, annotations }: Pod,
+  { uid, name, createdAt, ready, annotations }: Pod,
   authority: AuthorityId,
   proofs: readonly Proof[],
 ): InstanceSeen => ({
   uid,
+  name,
   createdAt,
   ready,
   stamp: stampIn(annotations[TRUST_HASH], authority),

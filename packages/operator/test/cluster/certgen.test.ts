@@ -308,7 +308,7 @@ test.concurrent('2 and 8: new then old, never more; the old CA goes once the rot
   expect(waits).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(
-      /^ROTATION_WAITS: rotation b of bundles\/envoy-gateway-ca has to wait .* is waited for/,
+      /^ROTATION_WAITS: rotation b of bundles\/envoy-gateway-ca waits for the one before it: .*waiting for/,
     ),
   });
   expect((await seen.state()).ids).not.toContain('b');
@@ -433,7 +433,7 @@ test.concurrent('7: whoever never confirms holds the leaves back, is named, and 
   expect(stuck).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(
-      /ROTATION_UNFINISHED: .* Introducing: Deployment silent\/proxy is waited for \(it to load generation 2; it is not asked: pod proxy[^)]*127\.0\.0\.1 is a loopback/,
+      /ROTATION_UNFINISHED: .* Introducing: waiting for Deployment silent\/proxy to load CA generation 2 \(pod proxy[^)]*127\.0\.0\.1 is a loopback/,
     ),
   });
   expect(await seen.text('envoy', 'tls.crt')).toBe(before);
@@ -600,9 +600,8 @@ test('an operator that is asked for the same Secrets takes them over, trust firs
     namespace: 'handover-system',
     identity: 'operator',
     on: () => {},
-    signal: stop.signal,
   });
-  const ended = operator.run();
+  const ended = operator.run(stop.signal);
   const taken = await until(async () => {
     const bundle = await seen.certificates('envoy', 'ca.crt');
     return bundle.length === 2 && { bundle, leaf: await seen.text('envoy', 'tls.crt') };

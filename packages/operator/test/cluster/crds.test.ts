@@ -254,12 +254,12 @@ describe('status', () => {
         ],
         bundleHash: 'f00d',
         blockedBy: [
-          { consumer: 'Deployment shop/web', waitsFor: 'a leaf of generation 3', since: at(1) },
-          { consumer: 'Deployment shop/api', waitsFor: 'a leaf of generation 3', since: at(1) },
+          { consumer: 'Deployment shop/web', waitsFor: 'to load a leaf of CA generation 3', since: at(1) },
+          { consumer: 'Deployment shop/api', waitsFor: 'to load a leaf of CA generation 3', since: at(1) },
         ],
         workloads: { ready: 12, waiting: 2 },
         observedGeneration: 1,
-        conditions: ready('False', 'Deployment shop/web has not loaded generation 3.'),
+        conditions: ready('False', 'Deployment shop/web has not loaded CA generation 3.'),
       } satisfies AuthorityResourceStatus,
     ],
     [
@@ -325,7 +325,7 @@ describe('status', () => {
       ['dash', 'Intermediate', 'VersionTLS12', 'X448: no such group', 'True', seconds],
     ]);
     expect(await cluster.kubectl('get', 'auth', 'dash', '-o', 'wide')).toContain(
-      'has not loaded generation 3.',
+      'has not loaded CA generation 3.',
     );
     const all = await cluster.kubectl('get', 'authorities,leaves,trustbundles,tlsprofiles');
     for (const { plural, singular } of Object.values(KIND_TABLE)) {

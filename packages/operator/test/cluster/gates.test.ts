@@ -82,7 +82,7 @@ test.concurrent('Proceed opens the first gate when patience is over, and never t
     ({ reason }) => reason === 'GenerationActivated',
   );
   expect(activated?.note).toContain(
-    'patience is over and onBlocked is Proceed, though Deployment default/proceed',
+    'patience has passed and onBlocked is Proceed, although Deployment default/proceed',
   );
   await until(
     async () =>

@@ -349,7 +349,7 @@ export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
   ['a name in capitals', authority({}, 'Mesh'), /metadata.name: /],
   ['a Leaf without an authority', { ...leaf(), spec: { dnsNames: ['a'] } }, /spec.authority: Required/],
   ['a Leaf without a spec', { ...leaf(), spec: undefined }, /spec: Required/],
-  ['a Leaf of nobody', leaf({ dnsNames: [], usages: ['client'] }), /spec: .*names nobody; give dnsNames/],
+  ['a Leaf without a name', leaf({ dnsNames: [], usages: ['client'] }), /spec: .*has no name; give dnsNames/],
   [
     'a Leaf for a server with a common name alone',
     leaf({ dnsNames: [], subject: { commonName: 'payments.prod.svc' } }),
@@ -420,9 +420,13 @@ export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
   [
     'Custom without a body',
     profile({ type: 'Custom' }),
-    /spec.custom: .*goes with type: Custom, and only with it/,
+    /spec.custom: .*is required with type: Custom, and only allowed there/,
   ],
-  ['a body without Custom', profile({ custom: { ciphers: ['a'] } }), /spec.custom: .*goes with type: Custom/],
+  [
+    'a body without Custom',
+    profile({ custom: { ciphers: ['a'] } }),
+    /spec.custom: .*is required with type: Custom/,
+  ],
   ['an unknown profile', profile({ type: 'Bogus' }), /spec.type: Unsupported value: "Bogus"/],
   [
     'too many ciphers',

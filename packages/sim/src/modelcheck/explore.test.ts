@@ -24,7 +24,7 @@ const quick = [
   'distrust twice',
   'an authority restored from backup',
   'adoption of a CA without its key',
-  'somebody who never confirms',
+  'a consumer that never confirms',
   'a verifier that never confirms, up to the deadline',
 ];
 

@@ -1,12 +1,5 @@
-/** One rule of the planner taken away or turned round, as a change to one line of its build. */
-export interface Mutant {
-  readonly name: string;
-  readonly file: string;
-  readonly from: string;
-  readonly to: string;
-  /** Worlds that are tried, in this order; one of them must catch it. */
-  readonly worlds: readonly string[];
-}
+import { borderMutants } from './border-mutants.ts';
+import type { Mutant } from './mutant.ts';
 
 export const mutants: readonly Mutant[] = [
   {
@@ -42,10 +35,10 @@ export const mutants: readonly Mutant[] = [
     file: 'gates.js',
     from: 'if (presented.has(object) || oldLeavesGone(context, object, current) !== undefined)',
     to: 'if (true)',
-    worlds: ['a presenter that nobody knows'],
+    worlds: ['an unknown presenter'],
   },
   {
-    name: 'a Secret whose Leaf is gone does not count',
+    name: 'a Secret whose Leaf is deleted does not count',
     file: 'gates.js',
     from: 'serves(context, consumer, object, current));\n    const presented',
     to: 'policy.leaves.some((leaf) => leaf.object === object) ? serves(context, consumer, object, current) : { ok: true });\n    const presented',
@@ -56,7 +49,7 @@ export const mutants: readonly Mutant[] = [
     file: 'gates.js',
     from: 'const presenters = outOfUse(context, seen, current);',
     to: "if (mode.impatient && context.policy.onBlocked === 'Proceed') return []; const presenters = outOfUse(context, seen, current);",
-    worlds: ['somebody who never confirms, and Proceed'],
+    worlds: ['a consumer that never confirms, and Proceed'],
   },
   {
     name: 'strictness is ignored',
@@ -66,7 +59,7 @@ export const mutants: readonly Mutant[] = [
     worlds: ['a presenter that strips the cross-certificate'],
   },
   {
-    name: 'Instant although X cannot help',
+    name: 'Instant although no cross-certificate can help',
     file: 'plan.js',
     from: "policy.strategy === 'Instant' && mode.strict === undefined && may",
     to: "policy.strategy === 'Instant' && may",
@@ -172,7 +165,7 @@ export const mutants: readonly Mutant[] = [
     file: 'evidence.js',
     from: '(admits.settled || wordCounts(context, consumer))',
     to: 'true',
-    worlds: ['somebody unknown who never confirms'],
+    worlds: ['an unknown consumer that never confirms'],
   },
   {
     name: 'reloadWithin counts for a restart-only consumer',
@@ -182,16 +175,16 @@ export const mutants: readonly Mutant[] = [
     worlds: ['restart-only with two pods'],
   },
   {
-    name: 'reloadWithin counts against what a consumer says itself',
+    name: 'reloadWithin counts against what a consumer reports itself',
     file: 'evidence.js',
     from: "? !denied && consumer.reload !== 'restart'",
     to: "? consumer.reload !== 'restart'",
-    worlds: ['a hot consumer that says it has not loaded, for all its owner promised'],
+    worlds: ['a hot consumer that reports no load, against its owner’s word'],
   },
   {
     name: 'one pod speaks for all',
     file: 'evidence.js',
-    from: 'if (missing === undefined && consumer.instances.length > 0)',
+    from: 'if (missing.length === 0 && consumer.instances.length > 0)',
     to: 'if (weakest.at !== undefined && consumer.instances.length > 0)',
     worlds: ['restart-only with two pods', 'stale kubelet caches and draining pods'],
   },
@@ -217,7 +210,7 @@ export const mutants: readonly Mutant[] = [
     worlds: ['an API field as verifier, instant'],
   },
   {
-    name: 'X vouches to an API field also for a presenter that strips it',
+    name: 'the cross-certificate counts for an API field although a presenter strips it',
     file: 'evidence.js',
     from: 'return admits.cross || clock.aged(since, FIELD_LAG)',
     to: 'return true',
@@ -228,7 +221,7 @@ export const mutants: readonly Mutant[] = [
     file: 'evidence.js',
     from: 'return context.clock.reached(end + EXPIRY_GRACE) ?',
     to: 'return true ?',
-    worlds: ['a presenter that nobody knows'],
+    worlds: ['an unknown presenter'],
   },
   {
     name: 'distrust keeps the CA that vouches for the distrusted one',
@@ -252,7 +245,7 @@ export const mutants: readonly Mutant[] = [
     worlds: ['distrust of each role in each phase'],
   },
   {
-    name: 'a distrust is done before anybody has confirmed',
+    name: 'a distrust is done before any verifier has confirmed',
     file: 'gates.js',
     from: "const blockers = missing(seen, 'verifies', since, rid);",
     to: 'const blockers = [];',
@@ -272,67 +265,5 @@ export const mutants: readonly Mutant[] = [
     to: 'chain: current === undefined || state.distrusts > 0 ? []',
     worlds: ['distrust twice'],
   },
-  {
-    name: 'what lies elsewhere is waited for without end',
-    file: 'borders.js',
-    from: 'clock.aged(begun, 2 * policy.reloadWithin + policy.cacheLag)',
-    to: 'false',
-    worlds: ['a hostile neighbour'],
-  },
-  {
-    name: 'a distrust waits for what lies elsewhere',
-    file: 'gates.js',
-    from: 'const { context, seen } = ownPart(all, view);',
-    to: 'const { context, seen } = { context: all, seen: view };',
-    worlds: ['a hostile neighbour, and distrust'],
-  },
-  {
-    name: 'an object elsewhere stops everything by the revision it claims',
-    file: 'plan.js',
-    from: 'elsewhere.has(id) ? undefined : objects.get(id)',
-    to: 'objects.get(id)',
-    worlds: ['a hostile neighbour'],
-  },
-  {
-    name: 'an object that nothing asks for stops everything by the revision it claims',
-    file: 'plan.js',
-    from: 'return [...asked].flatMap(',
-    to: 'return [...objects.keys()].flatMap(',
-    worlds: ['a hostile neighbour'],
-  },
-  {
-    name: 'writes elsewhere come before a step',
-    file: 'plan.js',
-    from: 'if (writes.some((write) => !isElsewhere(write)))',
-    to: 'if (writes.length > 0)',
-    worlds: ['a hostile neighbour'],
-  },
-  {
-    name: 'rollouts elsewhere come before a step',
-    file: 'plan.js',
-    from: 'if (stamps.some((stamp) => !isElsewhere(stamp)))',
-    to: 'if (stamps.length > 0)',
-    worlds: ['a hostile neighbour'],
-  },
-  {
-    name: 'rollouts elsewhere take up places of others',
-    file: 'rollouts.js',
-    from: "(blocks ? '' : (namespace ?? 'elsewhere'))",
-    to: "''",
-    worlds: ['a hostile neighbour beside restart-only pods'],
-  },
-  {
-    name: 'a neighbour speaks for objects that are not its own',
-    file: 'borders.js',
-    from: 'consumer.blocks || elsewhere.has(object)',
-    to: 'true',
-    worlds: ['a hostile neighbour that speaks for a presenter nobody knows'],
-  },
-  {
-    name: 'an object elsewhere keeps the authority in Retiring',
-    file: 'plan.js',
-    from: '[...policy.leaves, ...policy.bundles].filter(({ elsewhere }) => elsewhere !== true)',
-    to: '[...policy.leaves, ...policy.bundles]',
-    worlds: ['a hostile neighbour'],
-  },
+  ...borderMutants,
 ];

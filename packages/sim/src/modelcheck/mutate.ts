@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Planner } from './moves.ts';
-import type { Mutant } from './mutants.ts';
+import type { Mutant } from './mutant.ts';
 
 // Inside this package, so that what the planner imports is found from there as well.
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', 'mutants');

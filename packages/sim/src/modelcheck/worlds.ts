@@ -1,40 +1,8 @@
 import { duration, minute } from '@handover/material';
 import { worldOf } from './build.ts';
-import { type Nature, TICK, type World } from './model.ts';
-
-const hot = (object: string): Nature => ({
-  reload: 'hot',
-  presents: object,
-  verifies: object,
-  acknowledges: true,
-});
-const promised = (object: string): Nature => ({
-  reload: 'hot',
-  presents: object,
-  verifies: object,
-  ownersWord: true,
-});
-const stubborn = (object: string): Nature & { pods: number } => ({
-  reload: 'restart',
-  presents: object,
-  verifies: object,
-  pods: 2,
-});
-const instantly = { strategy: 'Instant' } as const;
-/** A workload of another namespace, and its two objects. Short waits, so that the bound is within what a world remembers. */
-const evil: Nature = {
-  reload: 'restart',
-  presents: 'theirs',
-  verifies: 'wide',
-  outside: true,
-  neverReloads: true,
-};
-const besideEvil = {
-  neighbour: ['theirs', 'wide'],
-  bundles: ['wide'],
-  budget: { rotations: 1, turns: 1 },
-  policy: { reloadWithin: duration(TICK), cacheLag: duration(TICK) },
-};
+import type { Nature, World } from './model.ts';
+import { hot, instantly, promised, stubborn } from './natures.ts';
+import { neighbourWorlds } from './neighbour-worlds.ts';
 
 /** The worlds of the design, each small enough to be explored whole. */
 export const worlds: readonly World[] = [
@@ -50,7 +18,7 @@ export const worlds: readonly World[] = [
     policy: instantly,
   }),
   worldOf('two peers that rest on reloadWithin', { natures: { a: promised('sa'), b: promised('sb') } }),
-  worldOf('a directory, where everybody rests on reloadWithin', {
+  worldOf('a directory, where every consumer rests on reloadWithin', {
     natures: { a: promised('sa'), b: { ...promised('sb'), ownersWord: false, reload: 'unknown' } },
     policy: { consumersFound: false, cacheLag: duration(0) },
   }),
@@ -213,15 +181,15 @@ export const worlds: readonly World[] = [
     bundles: ['trust'],
     budget: { rotations: 2 },
   }),
-  worldOf('somebody who never confirms', {
+  worldOf('a consumer that never confirms', {
     timeless: true,
     natures: { a: hot('sa'), b: { ...hot('sb'), neverReloads: true } },
   }),
-  worldOf('somebody who never confirms, and Proceed', {
+  worldOf('a consumer that never confirms, and Proceed', {
     natures: { a: hot('sa'), b: { ...hot('sb'), neverReloads: true } },
     policy: { onBlocked: 'Proceed', patience: duration(10_000) },
   }),
-  worldOf('somebody unknown who never confirms, and Restart', {
+  worldOf('an unknown consumer that never confirms, and Restart', {
     natures: { a: hot('sa'), b: { reload: 'unknown', presents: 'sb', verifies: 'sb', neverReloads: true } },
     policy: { onBlocked: 'Restart', patience: duration(10_000) },
   }),
@@ -269,13 +237,13 @@ export const worlds: readonly World[] = [
     present: ['a'],
     budget: { rotations: 2, additions: 1, removals: 1, departures: 1 },
   }),
-  worldOf('somebody unknown who never confirms', {
+  worldOf('an unknown consumer that never confirms', {
     natures: { a: hot('sa'), b: { reload: 'unknown', presents: 'sb', verifies: 'sb', neverReloads: true } },
   }),
-  worldOf('a hot consumer that says it has not loaded, for all its owner promised', {
+  worldOf('a hot consumer that reports no load, against its owner’s word', {
     natures: { a: hot('sa'), b: { ...hot('sb'), ownersWord: true } },
   }),
-  worldOf('a presenter that nobody knows', {
+  worldOf('an unknown presenter', {
     timeless: true,
     natures: {
       a: hot('sa'),
@@ -305,32 +273,5 @@ export const worlds: readonly World[] = [
     policy: { rotate: { at: 0.5 } },
     budget: {},
   }),
-  worldOf('a hostile neighbour', {
-    natures: { a: hot('sa'), far: evil },
-    ...besideEvil,
-    budget: { rotations: 1, turns: 1 },
-  }),
-  worldOf('a hostile neighbour, and distrust', {
-    natures: { a: hot('sa'), far: evil },
-    ...besideEvil,
-    budget: { distrusts: 1, turns: 1 },
-  }),
-  worldOf('a hostile neighbour, instant', {
-    natures: { a: hot('sa'), far: evil },
-    ...besideEvil,
-    policy: { ...besideEvil.policy, ...instantly },
-  }),
-  worldOf('a hostile neighbour beside restart-only pods', {
-    natures: { a: { ...stubborn('sa'), pods: 1 }, far: evil },
-    ...besideEvil,
-    policy: { ...besideEvil.policy, maxConcurrentRollouts: 1 },
-  }),
-  worldOf('a hostile neighbour that speaks for a presenter nobody knows', {
-    natures: {
-      a: hot('sa'),
-      shy: { reload: 'unknown', presents: 'sb', verifies: 'sb', hidden: true, neverReloads: true },
-      far: evil,
-    },
-    ...besideEvil,
-  }),
+  ...neighbourWorlds,
 ];

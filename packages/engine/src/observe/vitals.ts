@@ -2,14 +2,14 @@ import { type Phase, type Plan, standings } from '@handover/core';
 import type { Instant } from '@handover/material';
 import type { ObjectId } from '../look/home.ts';
 import { digestOf } from '../look/stored-object.ts';
-import type { Observation } from '../observe/observe.ts';
+import type { Observation } from './observe.ts';
 
 export interface Validity {
   readonly notBefore: Instant;
   readonly notAfter: Instant;
 }
 
-/** How an authority is, in figures. Names and dates, no material: what was seen holds keys, and must not be handed around. */
+/** An authority in figures: names and dates, no material. An observation holds keys, and must not be passed on. */
 export interface Vitals {
   readonly phase: Phase;
   /** When this phase began, as far as the state tells. */
@@ -22,9 +22,9 @@ export interface Vitals {
   }[];
   /** `valid`: undefined while there is no certificate. */
   readonly leaves: readonly { readonly leaf: string; readonly valid: Validity | undefined }[];
-  /** Each consumer once, however many of its objects are waited for. */
+  /** Each consumer once, however many of its objects block the step. */
   readonly blockers: readonly { readonly consumer: string; readonly since: Instant }[];
-  /** Consumers by what the belief in them rests on; `none`: nothing yet. */
+  /** Number of consumers by kind of evidence; `none`: none yet. */
   readonly evidence: ReadonlyMap<string, number>;
 }
 
@@ -33,7 +33,7 @@ const phaseSince = ({ record }: Observation, phase: Phase): Instant | undefined 
   return record?.state.generations.find((generation) => generation.role === role)?.since;
 };
 
-/** Dates alone: nothing else of what was seen goes on from here. */
+/** Only the dates: no other part of the observation is passed on. */
 const validity = (leaf: Validity | undefined): Validity | undefined =>
   leaf === undefined ? undefined : { notBefore: leaf.notBefore, notAfter: leaf.notAfter };
 
@@ -69,7 +69,7 @@ export function vitalsOf(observation: Observation, { phase, blockedBy }: Plan): 
   };
 }
 
-/** Objects among those to be written that somebody else changed since our last write. */
+/** Of the objects to be written, those that another program changed since the last write. */
 export const driftedIn = ({ stored }: Observation, { actions }: Plan): readonly ObjectId[] =>
   actions.flatMap((action) => {
     if (action.kind !== 'write-bundle' && action.kind !== 'write-leaf') return [];

@@ -1,0 +1,159 @@
+import { COMPAT, type Compat } from '@handover/core';
+import { METRICS_AUTH, type MetricsAuth } from '@handover/install';
+import { HandoverError } from '@handover/material';
+import { Addresses } from '@handover/operator';
+import { type Command, Option } from 'commander';
+import { listenAddress } from '../address.ts';
+import { usageError } from '../error-line.ts';
+import { type KubeFlags, kubeOptions } from '../kubernetes/flags.ts';
+import { type Level, levelIn } from '../log.ts';
+
+export interface OperatorFlags extends KubeFlags {
+  readonly file?: string;
+  readonly namespace?: string;
+  readonly namespaced?: string;
+  readonly trustNamespace?: string;
+  readonly compat?: readonly Compat[];
+  readonly serviceCaAuthority?: string;
+  readonly takeOver?: true;
+  readonly probeNetworks?: Addresses;
+  /** False with --no-nudge. */
+  readonly nudge: boolean;
+  readonly healthAddress: readonly [string, number];
+  readonly metricsAuth: MetricsAuth;
+  readonly metricsAddress?: readonly [string, number];
+  readonly metricsCert?: string;
+  readonly dashboardAddress: readonly [string, number];
+  readonly logLevel: Level;
+}
+
+/** In a cluster it is reached by `kubectl port-forward`, which connects from the pod's own loopback. */
+export const DASHBOARD: readonly [string, number] = ['127.0.0.1', 8082];
+export const PROTECTED: readonly [string, number] = ['127.0.0.1', 8443];
+
+export const operatorFlags = (command: Command): Command =>
+  kubeOptions(command)
+    .option('-f, --file <file>', 'take resources from this file; then no custom resources are needed')
+    .option(
+      '--namespace <ns>',
+      'namespace of its state and Lease (default: that of its pod, else handover-system)',
+    )
+    .option('--namespaced <ns,…>', 'manage only these namespaces, without cluster-wide rights')
+    .option(
+      '--trust-namespace <ns>',
+      'namespace of the Secrets and ConfigMaps that TrustBundles read (default: its own)',
+    )
+    .option('--compat <names>', `honour annotations of other programs: ${COMPAT.join(', ')}`, compatIn)
+    .option(
+      '--service-ca-authority <ns/name>',
+      'Authority that replaces service-ca’s (default: service-ca in its own namespace)',
+      authorityIn,
+    )
+    .option(
+      '--take-over',
+      'take over caBundle fields and workloads of other controllers (default: leave them alone)',
+    )
+    .option(
+      '--probe-networks <cidr,…>',
+      'networks outside the cluster in which Authorities may name servers to probe (default: none)',
+      networksIn,
+    )
+    .option('--no-nudge', 'do not nudge pods: changed files take a minute or more to arrive')
+    .addOption(
+      new Option('--health-address <host:port>', 'serve /livez, /readyz and /metrics on this address')
+        .argParser(listenAddress('--health-address', '0.0.0.0'))
+        .default(['127.0.0.1', 8081], '127.0.0.1:8081'),
+    )
+    .addOption(
+      new Option(
+        '--metrics-auth <how>',
+        'who may read /metrics: none, everyone, on the health address; token, accounts with the RBAC right, over TLS',
+      )
+        .choices([...METRICS_AUTH])
+        .default('none'),
+    )
+    .option(
+      '--metrics-address <host:port>',
+      `serve /metrics on this address with --metrics-auth token (default: ${PROTECTED.join(':')})`,
+      listenAddress('--metrics-address', '0.0.0.0'),
+    )
+    .option(
+      '--metrics-cert <dir>',
+      'directory with tls.crt and tls.key for it, reloaded when they change (default: a self-made certificate)',
+    )
+    .addOption(
+      new Option('--dashboard-address <host:port>', 'serve the dashboard on this address')
+        .argParser(listenAddress('--dashboard-address', '127.0.0.1'))
+        .default(DASHBOARD, DASHBOARD.join(':')),
+    )
+    .option('--log-level <level>', 'trace, debug, info, warn or error', levelIn, 'info')
+    .option('--json', 'no effect: the log is always one JSON document per line')
+    .addHelpText(
+      'after',
+      `
+Manages the Authorities, Leaves, TrustBundles and TLSProfiles of a cluster. Run two or more replicas: one leads. It keeps running
+while the API server does not answer, and writes nothing after SIGTERM. Its log is one JSON document per line.
+
+An object whose caBundle cainjector or service-ca already manages is left alone, with an Event on it, until the object carries
+handover.dev/take-over: "true" or the operator has --take-over.
+
+The operator asks only pods what they have loaded. A status.url or probe.address of an Authority names a Service or a pod of the
+Authority's own namespace; the operator asks each pod behind it. A server outside the cluster is named by its IP address, which has
+to be in --probe-networks. Leave nodes and API servers out of those networks: every tenant can make the operator connect to any
+address in them.
+
+Examples:
+  $ handover operator --health-address 0.0.0.0:8081
+  $ handover operator --compat cainjector,service-ca --service-ca-authority handover-system/service-ca
+  $ handover operator --metrics-auth token --metrics-address 0.0.0.0:8443
+  $ handover operator -f webhook.yaml --namespace my-webhook`,
+    );
+
+const compatIn = (text: string): readonly Compat[] =>
+  text
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== '')
+    .map((word) => {
+      const known = COMPAT.find((name) => name === word);
+      if (known !== undefined) return known;
+      throw usageError(`Unknown value "${word.slice(0, 80)}" for --compat. Known: ${COMPAT.join(', ')}`);
+    });
+
+const networksIn = (text: string): Addresses => {
+  try {
+    return new Addresses(text.split(',').filter((network) => network !== ''));
+  } catch (error) {
+    if (!(error instanceof HandoverError)) throw error;
+    throw usageError(`--probe-networks: ${error.message}`);
+  }
+};
+
+const authorityIn = (text: string): string => {
+  if (/^[^/\s]+\/[^/\s]+$/.test(text)) return text;
+  throw usageError(
+    `--service-ca-authority: "${text.slice(0, 80)}" is not an Authority; write namespace/name`,
+  );
+};
+
+/** Flags that need each other, or exclude each other. */
+export const checkFlags = (flags: OperatorFlags): void => {
+  checkCompat(flags);
+  checkMetrics(flags);
+};
+
+const checkCompat = ({ compat = [], serviceCaAuthority, namespaced, file }: OperatorFlags): void => {
+  if (serviceCaAuthority !== undefined && !compat.includes('service-ca'))
+    throw usageError('--service-ca-authority needs --compat service-ca');
+  const annotated = compat.some((name) => name !== 'reloader');
+  if (annotated && (namespaced !== undefined || file !== undefined))
+    throw usageError(
+      `--compat ${compat.join(',')} needs the whole cluster; remove ${file === undefined ? '--namespaced' : '-f'}`,
+    );
+};
+
+const checkMetrics = ({ metricsAuth, metricsAddress, metricsCert }: OperatorFlags): void => {
+  if (metricsAuth === 'token') return;
+  const unused = metricsAddress !== undefined ? '--metrics-address' : metricsCert && '--metrics-cert';
+  if (unused) throw usageError(`${unused} needs --metrics-auth token`);
+};

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import { listed, sentenceOf, waitGroups, waitingText } from './waiting.ts';
+
+const phrases = (...waits: readonly (readonly [consumer: string, waitsFor: string])[]): readonly string[] =>
+  waitGroups(waits.map(([consumer, waitsFor]) => ({ consumer, waitsFor, since: 1 }))).map(
+    ({ phrase }) => phrase,
+  );
+
+test('consumers that have to do the same thing stand in one sentence, since the earliest', () => {
+  const groups = waitGroups([
+    { consumer: 'web', waitsFor: 'to load CA generation 3', since: '2030-01-02T00:00:00.000Z' },
+    { consumer: 'db', waitsFor: 'to restart with CA generation 3', since: '2030-01-02T00:00:00.000Z' },
+    { consumer: 'api', waitsFor: 'to load CA generation 3', since: '2030-01-01T00:00:00.000Z' },
+    { consumer: 'web', waitsFor: 'to load CA generation 3', since: '2030-01-02T00:00:00.000Z' },
+  ]);
+  expect(groups).toEqual([
+    { phrase: 'waiting for web, api to load CA generation 3', since: '2030-01-01T00:00:00.000Z' },
+    { phrase: 'waiting for db to restart with CA generation 3', since: '2030-01-02T00:00:00.000Z' },
+  ]);
+});
+
+test('one line has the first phrases, and counts the others', () => {
+  const waits = ['to load a', 'to load b', 'to load c'].map((waitsFor) => ({
+    consumer: 'web',
+    waitsFor,
+    since: 1,
+  }));
+  expect(waitingText(waits, 2)).toBe('waiting for web to load a; waiting for web to load b; and 1 more');
+});
+
+test('a sentence of its own needs no consumer', () => {
+  expect(phrases(['rotation.paused', 'paused: set spec.rotation.paused to false to go on'])).toEqual([
+    'paused: set spec.rotation.paused to false to go on',
+  ]);
+});
+
+test('of many names the first are listed, and the others counted', () => {
+  expect(phrases(...[...'abcdefg'].map((name) => [name, 'to load it'] as const))).toEqual([
+    'waiting for a, b, c, d, e and 2 more to load it',
+  ]);
+  expect(listed(['a', 'b', 'c'], 2)).toBe('a, b and 1 more');
+});
+
+test('a phrase becomes a sentence with a capital and one full stop', () => {
+  expect([sentenceOf('waiting'), sentenceOf('waiting.')]).toEqual(['Waiting.', 'Waiting.']);
+});

@@ -1,0 +1,51 @@
+import { duration } from '@handover/material';
+import { worldOf } from './build.ts';
+import { type Nature, TICK, type World } from './model.ts';
+import { hot, instantly, stubborn } from './natures.ts';
+
+/** A workload of another namespace, and its two objects. Short waits, so that the bound is within what a world remembers. */
+const evil: Nature = {
+  reload: 'restart',
+  presents: 'theirs',
+  verifies: 'wide',
+  outside: true,
+  neverReloads: true,
+};
+const besideEvil = {
+  neighbour: ['theirs', 'wide'],
+  bundles: ['wide'],
+  budget: { rotations: 1, turns: 1 },
+  policy: { reloadWithin: duration(TICK), cacheLag: duration(TICK) },
+};
+
+/** Worlds with a hostile owner in another namespace. */
+export const neighbourWorlds: readonly World[] = [
+  worldOf('a hostile neighbour', {
+    natures: { a: hot('sa'), far: evil },
+    ...besideEvil,
+    budget: { rotations: 1, turns: 1 },
+  }),
+  worldOf('a hostile neighbour, and distrust', {
+    natures: { a: hot('sa'), far: evil },
+    ...besideEvil,
+    budget: { distrusts: 1, turns: 1 },
+  }),
+  worldOf('a hostile neighbour, instant', {
+    natures: { a: hot('sa'), far: evil },
+    ...besideEvil,
+    policy: { ...besideEvil.policy, ...instantly },
+  }),
+  worldOf('a hostile neighbour beside restart-only pods', {
+    natures: { a: { ...stubborn('sa'), pods: 1 }, far: evil },
+    ...besideEvil,
+    policy: { ...besideEvil.policy, maxConcurrentRollouts: 1 },
+  }),
+  worldOf('a hostile neighbour that speaks for an unknown presenter', {
+    natures: {
+      a: hot('sa'),
+      shy: { reload: 'unknown', presents: 'sb', verifies: 'sb', hidden: true, neverReloads: true },
+      far: evil,
+    },
+    ...besideEvil,
+  }),
+];
