@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import type { Plan } from '@handover/core';
 import { Board, serveDashboard } from '@handover/dashboard';
 import { type ControllerEvent, DirectoryHome, passOnce, restOfStatus, runDirectory } from '@handover/engine';
-import { instant } from '@handover/material';
 import { pause } from '@handover/runtime/pause';
 import { tellBoard } from '../tell-board.ts';
 import { serveControl } from './control.ts';

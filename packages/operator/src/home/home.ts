@@ -32,7 +32,6 @@ import { knownIn } from '../resources/askers.ts';
 import type { Declared } from '../resources/declared.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
 import { Nudges } from '../workloads/nudge.ts';
-import { PodEvidence } from '../workloads/pod-evidence.ts';
 import { KubeRollouts } from '../workloads/rollouts.ts';
 import { evidenceWith } from './evidence.ts';
 import type { KubeHomeOptions } from './options.ts';
