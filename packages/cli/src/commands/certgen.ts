@@ -68,7 +68,7 @@ Examples:
 const inTotal = (results: readonly CertgenResult[]): number =>
   results.reduce((sum, { written }) => sum + written, 0);
 
-/** Stays until all is done, if asked to; else until nobody has to be restarted any more, whom nobody else would restart. */
+/** Stays until all is done, if asked to; else until no workload is left that only this run would restart. */
 const goOn = async (
   workplace: Workplace,
   first: readonly CertgenResult[],

@@ -45,7 +45,7 @@ export const standing = async (take: TakeLook, id: AuthorityId): Promise<Progres
 
 /**
  * Lets what was asked for be done: by the process that runs on this directory, or else here, under its lock. Waits for
- * `until` if asked to, and says on stderr whom it waits for and how long.
+ * `until` if asked to, and says on stderr what it waits for and how long.
  */
 export async function carryOut(
   home: DirectoryHome,

@@ -16,7 +16,7 @@ export const restOf = async (operator: Operator, board: Board): Promise<Rest> =>
 
 const ASIDE_EVERY_MS = 2_000;
 
-/** While another leads and somebody looks at this page: what the leader last wrote down. Ends with `signal`. */
+/** While another replica leads and a browser watches this page: what the leader last wrote down. Ends with `signal`. */
 export const followLeader = async (
   operator: Operator,
   board: Board,

@@ -9,7 +9,7 @@ import { CliError } from '../error.ts';
 
 const LOOK_EVERY_MS = 500;
 
-/** Waits for the operator to carry out what was asked for, and says on stderr whom it waits for and how long. */
+/** Waits for the operator to carry out what was asked for, and says on stderr what it waits for and how long. */
 export async function watchOperator(
   { home, look }: View,
   id: AuthorityId,

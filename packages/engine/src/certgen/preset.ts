@@ -53,7 +53,7 @@ const injector = (namespace: string) => ({
 
 /** Envoy follows its files; Envoy Gateway reads them anew at each handshake (its crypto.LoadTLSConfig). */
 const FOLLOWS = { 'handover.dev/reload': 'hot' };
-/** Rate Limit reads its CA once, when it starts (issue 4891). Nobody reads its Secret but its pods. */
+/** Rate Limit reads its CA once, when it starts (issue 4891). Only its own pods read its Secret. */
 const READS_ONCE = { 'handover.dev/reload': 'restart', 'handover.dev/used-by': 'nobody' };
 
 export interface EnvoyGatewayOptions {
@@ -76,10 +76,10 @@ export const envoyGateway = (
       apiVersion: API_VERSION,
       kind: 'Authority',
       metadata: { name: 'envoy-gateway-ca', namespace, labels: LABELS },
-      // A Job cannot wait between two writes: X carries the new CA to whoever has not loaded it yet.
+      // A Job cannot wait between two writes: the cross-certificate carries the new CA to peers that have not loaded it yet.
       spec: {
         rotation: { strategy: 'Instant', reloadWithin: '3m' },
-        // Secrets of Envoy Gateway's own certgen share one CA, and nobody kept its key.
+        // Secrets of Envoy Gateway's own certgen share one CA, and its key was not kept.
         adopt: { secret: name },
       },
     },
