@@ -34,7 +34,7 @@ export interface AuthorityRecord {
 
 /** What is remembered about an object beside its data, in the same write. */
 export interface ObjectRecord {
-  /** SHA-256 over the data: shows whether somebody else changed it since. */
+  /** SHA-256 over the data: shows whether another program changed it since. */
   readonly digest: string;
   /** Revision of each authority it was made from. */
   readonly revisions: Readonly<Record<AuthorityId, number>>;
@@ -45,7 +45,7 @@ export interface ObjectRecord {
   readonly leaf?: LeafSeen | undefined;
   /** Authority whose leaf it holds. */
   readonly issuedBy?: AuthorityId | undefined;
-  /** Kubernetes' type of a Secret, where somebody cares. */
+  /** Kubernetes' type of a Secret. */
   readonly type?: string | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
   /** For a TLS profile: hash of its first file, and whether there ever was another in its place. */
@@ -129,7 +129,7 @@ interface Validity {
   readonly notAfter: Instant;
 }
 
-/** Whoever makes keys and signs. Dates may come out earlier than asked, never later: what was made is what counts. */
+/** Makes keys and signs. Dates may come out earlier than asked, never later: what was made is what counts. */
 export interface Issuer {
   ca(
     asked: {
@@ -141,7 +141,7 @@ export interface Issuer {
       readonly nameConstraints?: PermittedNames | undefined;
     } & Validity,
   ): Promise<Credential>;
-  /** X(subject by by). */
+  /** The cross-certificate of `subject`, signed by `by`. */
   cross(asked: { readonly subject: Certificate; readonly by: Credential } & Validity): Promise<Certificate>;
   leaf(asked: { readonly leaf: Leaf; readonly by: Credential } & Validity): Promise<Credential>;
 }
