@@ -1,5 +1,5 @@
 export { act } from './act/act.ts';
-export { localIssuer } from './act/issuer.ts';
+export { issuerWith } from './act/issuer.ts';
 export { keyMaker } from './act/key-maker.ts';
 export { filesUnder, PLATFORM_KEYS } from './act/part-files.ts';
 export {
@@ -70,11 +70,9 @@ export type {
   ClusterProfile,
   ConsumerFound,
   Contents,
-  Credential,
   EvidenceSource,
   Home,
   HomeFacts,
-  Issuer,
   ObjectId,
   ObjectReader,
   ObjectRecord,
@@ -87,6 +85,8 @@ export type {
   StoredObject,
   Told,
 } from './look/home.ts';
+export type { IssuedLeaf, Issuer, KeyRef, Keyring, SigningCa } from './look/keyring.ts';
+export { LocalKey, localKeyring } from './look/local-key.ts';
 export {
   type Answered,
   type Meters,

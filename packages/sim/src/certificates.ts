@@ -1,5 +1,13 @@
-import { generateKey, issueCa, issueCross, issueLeaf, type KeyPair } from '@handover/core';
-import type { Credential, StoredObject } from '@handover/engine';
+import {
+  generateKey,
+  type KeyPair,
+  localSigner,
+  type Signer,
+  unsignedCa,
+  unsignedCross,
+  unsignedLeaf,
+} from '@handover/core';
+import { type IssuedLeaf, type KeyRef, LocalKey, type SigningCa, type StoredObject } from '@handover/engine';
 import {
   type Certificate,
   encodePem,
@@ -9,6 +17,7 @@ import {
   parseCertificate,
   verifyChain,
 } from '@handover/material';
+import { signNow } from './sign-now.ts';
 
 export type Verdict = { readonly ok: true } | { readonly ok: false; readonly reason: string };
 
@@ -18,21 +27,43 @@ interface Cached {
   readonly verdict: Verdict;
 }
 
-interface Dealt extends KeyPair {
+/** A CA, and how the state names its key. */
+export interface SimulatedCa extends SigningCa {
+  readonly key: KeyRef;
+}
+
+interface CaKey extends KeyPair {
+  readonly index: number;
+  readonly ref: KeyRef;
+  readonly signer: Signer;
+}
+
+interface LeafKey extends KeyPair {
   readonly held: PrivateKey;
   readonly pem: string;
 }
 
-const dealt = (): Dealt => {
+/** Keys to deal from: which pair it is changes no verdict. */
+const deck: CaKey[] = [];
+const caKeyAt = (index: number): CaKey => {
+  const pair = generateKey('ECDSA-P256');
+  const ref = new LocalKey(PrivateKey.of(pair.privateKey));
+  return { ...pair, index, ref, signer: localSigner(pair.privateKey) };
+};
+
+const keyOf = (fits: (key: CaKey) => boolean): CaKey => {
+  const key = deck.find(fits);
+  if (key === undefined) throw new TypeError('a key of another keyring');
+  return key;
+};
+
+/** All leaves share one key: it plays no part in the chain check. */
+let leafKey: LeafKey | undefined;
+const newLeafKey = (): LeafKey => {
   const pair = generateKey('ECDSA-P256');
   const der = pair.privateKey.export({ type: 'pkcs8', format: 'der' });
   return { ...pair, held: PrivateKey.of(pair.privateKey), pem: encodePem('PRIVATE KEY', der) };
 };
-
-/** Keys to deal from: which pair it is changes no verdict. */
-const deck: Dealt[] = [];
-/** All leaves share one key: it plays no part in the chain check. */
-let leafKey: Dealt | undefined;
 
 /** What was issued in other worlds of this thread: the same certificate serves in all of them. */
 const issued = new Map<string, Certificate>();
@@ -53,7 +84,7 @@ const nextSerial = (): Uint8Array => {
  */
 export class Certificates {
   readonly #certificates = new Map<string, Certificate>();
-  readonly #keys = new Map<string, Dealt>();
+  readonly #keys = new Map<string, CaKey>();
   /** CA that signed each leaf. */
   readonly #issuers = new Map<string, string>();
   /** Which of two twins each Leaf was last given. */
@@ -76,31 +107,50 @@ export class Certificates {
     this.#grain = grain;
   }
 
-  ca(generation: number, notBefore: Instant, notAfter: Instant): Credential {
-    const [index, key] = this.#deal();
+  /** The next key of the deck. */
+  create(): KeyRef {
+    const index = this.#dealt++;
+    deck[index] ??= caKeyAt(index);
+    return deck[index].ref;
+  }
+
+  open(ref: KeyRef): Signer {
+    return keyOf((key) => key.ref === ref).signer;
+  }
+
+  ca(
+    generation: number,
+    notBefore: Instant,
+    notAfter: Instant,
+    signer: Signer = this.open(this.create()),
+  ): SimulatedCa {
+    const key = keyOf((one) => one.signer === signer);
     const dates = { notBefore: this.#rounded(notBefore), notAfter: this.#rounded(notAfter) };
-    const certificate = this.#once(`ca ${index} ${generation} ${dates.notBefore} ${dates.notAfter}`, () =>
-      issueCa({
-        name: 'sim',
-        // Generation 0 is somebody else's CA; its name only has to differ.
-        generation: Math.max(1, generation),
-        key,
-        serial: nextSerial(),
-        ...dates,
-      }),
+    const certificate = this.#once(`ca ${key.index} ${generation} ${dates.notBefore} ${dates.notAfter}`, () =>
+      signNow(
+        // Generation 0 is a CA of another program; its name only has to differ.
+        unsignedCa({
+          name: 'sim',
+          generation: Math.max(1, generation),
+          signer,
+          serial: nextSerial(),
+          ...dates,
+        }),
+        key.privateKey,
+      ),
     );
     this.#keys.set(certificate.fingerprint, key);
     this.#labels.set(certificate.fingerprint, `${generation}`);
-    return { certificate, key: key.held };
+    return { certificate, signer, key: key.ref };
   }
 
-  cross(subject: Certificate, by: Credential, notBefore: Instant, notAfter: Instant): Certificate {
+  cross(subject: Certificate, by: SigningCa, notBefore: Instant, notAfter: Instant): Certificate {
     const issuer = by.certificate;
     const dates = { notBefore: this.#rounded(notBefore), notAfter: this.#rounded(notAfter) };
-    const signer = this.#signer(by);
+    const { signer, privateKey } = this.#keyOf(by);
     const id = `x ${subject.fingerprint} ${issuer.fingerprint} ${dates.notBefore} ${dates.notAfter}`;
     const made = this.#once(id, () =>
-      issueCross({ subject, issuer, issuerKey: signer.privateKey, serial: nextSerial(), ...dates }),
+      signNow(unsignedCross({ subject, issuer, signer, serial: nextSerial(), ...dates }), privateKey),
     );
     this.#labels.set(
       made.fingerprint,
@@ -113,26 +163,29 @@ export class Certificates {
    * One certificate for all presenters of one issue: the verdict does not depend on the name. `whom` gets another one each
    * time, because two leaves of one second are two leaves.
    */
-  leaf(whom: string, by: Credential, notBefore: Instant, notAfter: Instant): Credential {
+  leaf(whom: string, by: SigningCa, notBefore: Instant, notAfter: Instant): IssuedLeaf {
     const dates = { notBefore: this.#rounded(notBefore), notAfter: this.#rounded(notAfter) };
     const ca = by.certificate.fingerprint;
-    const signer = this.#signer(by);
-    leafKey ??= dealt();
+    const { signer, privateKey } = this.#keyOf(by);
+    leafKey ??= newLeafKey();
     const { publicKey, held } = leafKey;
     const issue = (copy: number): Certificate =>
       this.#once(`leaf ${ca} ${dates.notBefore} ${dates.notAfter} ${copy}`, () =>
-        issueLeaf({
-          issuer: by.certificate,
-          issuerKey: signer.privateKey,
-          publicKey,
-          serial: nextSerial(),
-          subject: { commonName: 'presenter' },
-          dnsNames: ['presenter.sim.svc'],
-          ipAddresses: [],
-          uris: [],
-          usages: ['server', 'client'],
-          ...dates,
-        }),
+        signNow(
+          unsignedLeaf({
+            issuer: by.certificate,
+            signer,
+            publicKey,
+            serial: nextSerial(),
+            subject: { commonName: 'presenter' },
+            dnsNames: ['presenter.sim.svc'],
+            ipAddresses: [],
+            uris: [],
+            usages: ['server', 'client'],
+            ...dates,
+          }),
+          privateKey,
+        ),
       );
     let certificate = issue(0);
     if (this.#twins.get(whom) === certificate.fingerprint) certificate = issue(1);
@@ -142,18 +195,19 @@ export class Certificates {
     return { certificate, key: held };
   }
 
-  /** A leaf that whoever got hold of a CA's key could make. */
+  /** A leaf that a thief of a CA's key could make. */
   forged(ca: string): string {
     const certificate = this.of(ca);
     const key = this.#keys.get(ca);
     if (key === undefined) throw new TypeError(`no key for ${ca}`);
     const { notBefore, notAfter } = certificate;
-    return this.leaf('nobody', { certificate, key: key.held }, notBefore, notAfter).certificate.fingerprint;
+    const by = { certificate, signer: key.signer };
+    return this.leaf('nobody', by, notBefore, notAfter).certificate.fingerprint;
   }
 
   /** The data of an object with this leaf and this bundle; of the same content the same data, in every world. */
   files(leaf: Certificate | undefined, bundle: string): StoredObject['data'] {
-    leafKey ??= dealt();
+    leafKey ??= newLeafKey();
     const id = `${leaf?.fingerprint} ${bundle}`;
     let data = contents.get(id);
     if (data === undefined) {
@@ -267,17 +321,10 @@ export class Certificates {
     return instant(Math.floor(at / this.#grain) * this.#grain);
   }
 
-  #deal(): [number, Dealt] {
-    const index = this.#dealt++;
-    const key = deck[index] ?? dealt();
-    deck[index] = key;
-    return [index, key];
-  }
-
-  /** Refuses, as whoever really signs would, a key that is not the one of the certificate. */
-  #signer({ certificate, key }: Credential): Dealt {
+  /** Refuses, as the real issuer would, a key that is not the one of the certificate. */
+  #keyOf({ certificate, signer }: SigningCa): CaKey {
     const own = this.#keys.get(certificate.fingerprint);
-    if (own?.held !== key) throw new TypeError(`not the key of ${this.label(certificate.fingerprint)}`);
+    if (own?.signer !== signer) throw new TypeError(`not the key of ${this.label(certificate.fingerprint)}`);
     return own;
   }
 }

@@ -222,8 +222,14 @@ export class Wire {
       evidence: this.#firstSight.of(consumers),
       reloads: undefined,
       clock,
-      keys: () => {
-        throw new TypeError('the issuer makes the keys');
+      // In memory, and never at fault: a crash before or after it is one of the ports around it.
+      keyring: {
+        create: async () => certificates.create(),
+        import: async () => {
+          throw new TypeError('no simulated CA is adopted with its key');
+        },
+        open: async (ref) => certificates.open(ref),
+        destroy: async () => {},
       },
       // For the key of seals alone: the issuer makes the serials.
       random: (bytes) => new Uint8Array(bytes).fill(7),
@@ -240,8 +246,8 @@ export class Wire {
       cached: found ? this.#cached() : undefined,
       resources: { catalogue: () => this.#ask(() => store.catalogue) },
       issuer: {
-        ca: ({ generation, notBefore, notAfter }) =>
-          this.#ask(() => certificates.ca(generation, notBefore, notAfter)),
+        ca: ({ generation, signer, notBefore, notAfter }) =>
+          this.#ask(() => certificates.ca(generation, notBefore, notAfter, signer).certificate),
         cross: ({ subject, by, notBefore, notAfter }) =>
           this.#ask(() => certificates.cross(subject, by, notBefore, notAfter)),
         leaf: ({ leaf, by, notBefore, notAfter }) =>

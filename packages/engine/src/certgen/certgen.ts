@@ -202,7 +202,7 @@ const countingWrites = (home: Home): { home: Home; count: () => number } => {
       evidence: home.evidence,
       reloads: home.reloads,
       clock: home.clock,
-      keys: home.keys,
+      keyring: home.keyring,
       random: home.random,
       facts: home.facts,
       rollouts: home.rollouts,

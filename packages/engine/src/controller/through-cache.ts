@@ -20,7 +20,7 @@ export const throughCache = (home: Home, cached: CachedView): Home => ({
   evidence: cached.evidence,
   reloads: home.reloads,
   clock: home.clock,
-  keys: home.keys,
+  keyring: home.keyring,
   random: home.random,
   facts: home.facts,
   rollouts: home.rollouts,

@@ -2,27 +2,18 @@ import type {
   AuthorityState,
   ClockDoubt,
   ConsumerSeen,
-  KeyAlgorithm,
-  KeySource,
   Leaf,
   LeafSeen,
   ObjectSeen,
-  PermittedNames,
   ProfileWorkload,
   Stamp,
   TlsProfile,
 } from '@handover/core';
-import type {
-  Certificate,
-  Duration,
-  HandoverError,
-  Instant,
-  PrivateKey,
-  resolveTlsProfile,
-} from '@handover/material';
+import type { Certificate, Duration, HandoverError, Instant, resolveTlsProfile } from '@handover/material';
 import type { HistoryStep } from '../ledger/history.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Catalogue } from './catalogue.ts';
+import type { Issuer, KeyRef, Keyring } from './keyring.ts';
 import type { Responsibilities } from './responsibilities.ts';
 import type { Seal, SealKey } from './seal.ts';
 
@@ -37,7 +28,7 @@ export interface AuthorityRecord {
   /** Every CA and cross-certificate that the state lists, by fingerprint. */
   readonly certificates: ReadonlyMap<string, Certificate>;
   /** Keys of the generations that the state lists and has a key for. */
-  readonly keys: ReadonlyMap<number, PrivateKey>;
+  readonly keys: ReadonlyMap<number, KeyRef>;
   /** Authenticates what is remembered about the objects made from this state. */
   readonly sealKey: SealKey;
   /** The steps that led here, oldest first. Nothing is decided on it. */
@@ -158,34 +149,6 @@ export interface ProfilePlatform {
   remembered(profile: TlsProfile): string | undefined;
 }
 
-/** A certificate and its private key. */
-export interface Credential {
-  readonly certificate: Certificate;
-  readonly key: PrivateKey;
-}
-
-interface Validity {
-  readonly notBefore: Instant;
-  readonly notAfter: Instant;
-}
-
-/** Whoever makes keys and signs. Dates may come out earlier than asked, never later: what was made is what counts. */
-export interface Issuer {
-  ca(
-    asked: {
-      readonly name: string;
-      readonly namespace: string;
-      readonly generation: number;
-      readonly key: KeyAlgorithm;
-      /** Names that it may sign; undefined: any. */
-      readonly nameConstraints?: PermittedNames | undefined;
-    } & Validity,
-  ): Promise<Credential>;
-  /** X(subject by by). */
-  cross(asked: { readonly subject: Certificate; readonly by: Credential } & Validity): Promise<Certificate>;
-  leaf(asked: { readonly leaf: Leaf; readonly by: Credential } & Validity): Promise<Credential>;
-}
-
 /** The resources as they are now, past every cache. */
 export interface ResourceReader {
   catalogue(): Promise<Catalogue>;
@@ -240,7 +203,9 @@ export interface Home {
   readonly evidence: EvidenceSource;
   readonly reloads: ReloadHooks | undefined;
   readonly clock: Clock;
-  readonly keys: KeySource;
+  /** Holds the CA keys. */
+  readonly keyring: Keyring;
+  readonly issuer: Issuer;
   readonly random: (bytes: number) => Uint8Array;
   readonly facts: HomeFacts;
   /** Undefined: this home restarts nothing. */
@@ -251,8 +216,6 @@ export interface Home {
   readonly cached?: CachedView | undefined;
   /** Undefined: the catalogue that a caller hands in is as fresh as any. */
   readonly resources?: ResourceReader | undefined;
-  /** Undefined: `localIssuer` with `keys` and `random`. */
-  readonly issuer?: Issuer | undefined;
   /** Stated by every home and every copy of one. Undefined: nothing that is issued here outlives the process. */
   readonly ledger: Ledger | undefined;
   /** Whether several namespaces share it, so that one pass carries out no more than a fair share of its plan. */

@@ -3,6 +3,7 @@ import { type Certificate, type Instant, verifyChain } from '@handover/material'
 import { reconcile } from '../controller/reconcile.ts';
 import type { Catalogue } from '../look/catalogue.ts';
 import type { AuthorityId, Home, ObjectId, RequestSource } from '../look/home.ts';
+import { trialKeyring } from '../look/local-key.ts';
 import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
 import { type Observation, observe } from '../observe/observe.ts';
 import { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
@@ -43,7 +44,8 @@ export const dryRun = (
   return {
     ...home,
     clock: home.clock,
-    keys: home.keys,
+    keyring: trialKeyring(home.keyring),
+    issuer: home.issuer,
     random: home.random,
     facts: home.facts,
     evidence: home.evidence,

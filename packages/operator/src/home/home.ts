@@ -11,9 +11,13 @@ import {
   type Home,
   type HomeFacts,
   type IssuedEntry,
+  type Issuer,
   idOf,
+  issuerWith,
+  type Keyring,
   keyMaker,
   type Ledger,
+  localKeyring,
   type Meters,
   type ObjectId,
   type ProfilePlatform,
@@ -136,7 +140,8 @@ export class KubeHome implements Home {
   readonly rollouts: KubeRollouts | undefined;
   readonly profiles: ProfilePlatform;
   readonly clock: Clock;
-  readonly keys: KeySource;
+  readonly keyring: Keyring;
+  readonly issuer: Issuer;
   readonly random = (bytes: number): Uint8Array => randomBytes(bytes);
   readonly facts: HomeFacts;
   readonly ledger: Ledger;
@@ -152,7 +157,9 @@ export class KubeHome implements Home {
   constructor(options: KubeHomeOptions) {
     this.#options = options;
     const { kube, kinds, signal, namespace } = options;
-    this.keys = options.keys ?? keyMaker();
+    const { keys = keyMaker() } = options;
+    this.keyring = localKeyring(keys);
+    this.issuer = issuerWith(keys, this.random);
     // The API server's time is known to the second: what it has just dated may lie a little ahead of what we take for now.
     this.#firstSight = new FirstSight({
       now: () => after(this.#now(), 2 * second),
@@ -166,8 +173,8 @@ export class KubeHome implements Home {
     };
     const { addresses = new Addresses() } = options;
     const turns = new Turns(ASKED_AT_ONCE);
-    const making = { keys: this.keys, random: this.random, log: { issued } };
-    const tools = { ...making, meters: options.meters, canaries: new Canaries(making), turns };
+    const canaries = new Canaries({ keyring: this.keyring, keys, random: this.random, log: { issued } });
+    const tools = { meters: options.meters, canaries, turns };
     this.#showing = new Showing({ ...tools, addresses });
     this.#declared = new DeclaredConsumers(tools, podsOnly({ kube, addresses, signal }));
     const clock = new WatchedClock(
@@ -288,7 +295,8 @@ export class KubeHome implements Home {
       evidence: this.#seenBy(true),
       reloads: this.reloads,
       clock: this.clock,
-      keys: this.keys,
+      keyring: this.keyring,
+      issuer: this.issuer,
       random: this.random,
       facts: this.facts,
       rollouts: this.rollouts,

@@ -1,5 +1,12 @@
-import { createHash, type KeyObject } from 'node:crypto';
-import { generateKey, issueCa, issueCross, issueLeaf } from '@handover/core';
+import { createHash } from 'node:crypto';
+import {
+  generateKey,
+  type KeyPair,
+  localSigner,
+  unsignedCa,
+  unsignedCross,
+  unsignedLeaf,
+} from '@handover/core';
 import {
   type Certificate,
   day,
@@ -8,6 +15,7 @@ import {
   parseCertificate,
   verifyChain,
 } from '@handover/material';
+import { signNow } from '../sign-now.ts';
 import { BASE } from './model.ts';
 
 /**
@@ -16,7 +24,7 @@ import { BASE } from './model.ts';
  * in seconds from the start, as in `g2@40~240`.
  */
 export class Oracle {
-  readonly #keys = new Map<string, ReturnType<typeof generateKey>>();
+  readonly #keys = new Map<string, KeyPair>();
   readonly #made = new Map<string, Certificate>();
   readonly #verdicts = new Map<string, boolean>();
 
@@ -54,7 +62,7 @@ export class Oracle {
     return made;
   }
 
-  #key(id: string): { privateKey: KeyObject; publicKey: KeyObject } {
+  #key(id: string): KeyPair {
     const key = this.#keys.get(id) ?? generateKey('ECDSA-P256');
     this.#keys.set(id, key);
     return key;
@@ -64,17 +72,21 @@ export class Oracle {
     const { kind, of, by, notBefore, notAfter } = read(name);
     const serial = createHash('sha256').update(name).digest().subarray(0, 12);
     const dates = { serial, notBefore, notAfter };
+    const { privateKey } = this.#key(`g${kind === 'g' ? of : read(by).of}`);
+    const signer = localSigner(privateKey);
     if (kind === 'g')
-      return issueCa({ name: 'model', generation: of === 0 ? 999 : of, key: this.#key(`g${of}`), ...dates });
+      return signNow(
+        unsignedCa({ name: 'model', generation: of === 0 ? 999 : of, signer, ...dates }),
+        privateKey,
+      );
     const issuer = this.certificate(by);
-    const issuerKey = this.#key(`g${read(by).of}`).privateKey;
     if (kind === 'x') {
       const subject = this.certificate(name.includes('@') ? `g${of}@${subjectDates(name)}` : `g${of}`);
-      return issueCross({ subject, issuer, issuerKey, ...dates });
+      return signNow(unsignedCross({ subject, issuer, signer, ...dates }), privateKey);
     }
-    return issueLeaf({
+    const leaf = unsignedLeaf({
       issuer,
-      issuerKey,
+      signer,
       publicKey: this.#key('leaf').publicKey,
       subject: { commonName: 'peer' },
       dnsNames: ['peer.test'],
@@ -83,6 +95,7 @@ export class Oracle {
       usages: ['server', 'client'],
       ...dates,
     });
+    return signNow(leaf, privateKey);
   }
 }
 
