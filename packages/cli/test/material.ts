@@ -9,7 +9,11 @@ export interface Ca {
   readonly key: KeyPair;
 }
 
-export const caOf = async (generation: number, from = NOW - 100 * day, to = NOW + 1000 * day): Promise<Ca> => {
+export const caOf = async (
+  generation: number,
+  from = NOW - 100 * day,
+  to = NOW + 1000 * day,
+): Promise<Ca> => {
   const key = generateKey('ECDSA-P256');
   const dates = { notBefore: instant(from), notAfter: instant(to) };
   const signer = localSigner(key.privateKey);

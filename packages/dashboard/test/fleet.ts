@@ -4,6 +4,8 @@ import {
   type ConsumerFound,
   catalogueOf,
   type Home,
+  issuerWith,
+  localKeyring,
   MemoryAuthorities,
   MemoryObjects,
   type Outcome,
@@ -20,6 +22,7 @@ const deck: KeyPair[] = Array.from({ length: 16 }, () =>
 );
 
 let dealt = 0;
+const dealKey = (): KeyPair => deck[dealt++ % deck.length] as KeyPair;
 
 /** An authority in memory with so many services, each of which shows what it has loaded when the test says so. */
 export class Fleet {
@@ -70,7 +73,8 @@ export class Fleet {
     evidence: { consumers: async () => this.names.map((name) => this.#consumer(name)) },
     reloads: undefined,
     clock: { now: () => this.now, steadySince: () => undefined },
-    keys: () => deck[dealt++ % deck.length] as KeyPair,
+    keyring: localKeyring(dealKey),
+    issuer: issuerWith(dealKey, randomBytes),
     random: (bytes) => randomBytes(bytes),
     // As in a cluster: who uses what is found, so that nobody unknown is waited for.
     facts: { consumersFound: true, cacheLag: duration(0), trustNamespace: 'default' },

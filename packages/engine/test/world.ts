@@ -2,7 +2,15 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { type KeyPair, type KeySource, parseResources } from '@handover/core';
 import { duration, type Instant, instant, parseCertificates, verifyChain } from '@handover/material';
 import { parseAllDocuments } from 'yaml';
-import { catalogueOf, type Home, MemoryAuthorities, MemoryObjects, type StoredObject } from '../src/index.ts';
+import {
+  catalogueOf,
+  type Home,
+  issuerWith,
+  localKeyring,
+  MemoryAuthorities,
+  MemoryObjects,
+  type StoredObject,
+} from '../src/index.ts';
 
 /** A deck of keys dealt round, so that tests spend no time on making them; nothing depends on keys being distinct. */
 const deck: KeyPair[] = Array.from({ length: 64 }, () =>
@@ -51,7 +59,8 @@ export class World {
     evidence: { consumers: async () => [] },
     reloads: undefined,
     clock: { now: () => this.now, steadySince: () => undefined },
-    keys: dealKey,
+    keyring: localKeyring(dealKey),
+    issuer: issuerWith(dealKey, randomBytes),
     random: (bytes) => randomBytes(bytes),
     facts: { consumersFound: false, cacheLag: duration(0), trustNamespace: 'default' },
     ledger: undefined,

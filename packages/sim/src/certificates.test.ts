@@ -59,7 +59,7 @@ describe('certificates of a world', () => {
 
   it('signs with no key but that of the certificate', () => {
     const { certificates, first, second } = twoGenerations();
-    const mixed = { certificate: second.certificate, key: first.key };
+    const mixed = { certificate: second.certificate, signer: first.signer };
     expect(() => certificates.leaf('a', mixed, BEGUN, END)).toThrow(TypeError);
     expect(() => certificates.cross(second.certificate, mixed, BEGUN, END)).toThrow(TypeError);
   });

@@ -62,7 +62,12 @@ export async function makeWorld(algorithms: (typeof KEYS)[keyof typeof KEYS], no
   const yesterday = instant(now - day);
   const serial = (): Uint8Array => randomBytes(16);
   const newSigner = (algorithm: KeyAlgorithm): Signer => localSigner(generateKey(algorithm).privateKey);
-  const ca = async (name: string, generation: number, signer: Signer, notAfter: Instant = end): Promise<Ca> => ({
+  const ca = async (
+    name: string,
+    generation: number,
+    signer: Signer,
+    notAfter: Instant = end,
+  ): Promise<Ca> => ({
     signer,
     certificate: parseCertificate(
       await issueCa({ name, generation, signer, serial: serial(), notBefore: start, notAfter }),
@@ -80,7 +85,12 @@ export async function makeWorld(algorithms: (typeof KEYS)[keyof typeof KEYS], no
       }),
     );
   const leafKeys = new Map<Token, KeyPair>();
-  const leaf = async (token: Token, issuer: Ca, algorithm: KeyAlgorithm, dates: Dates = {}): Promise<Certificate> => {
+  const leaf = async (
+    token: Token,
+    issuer: Ca,
+    algorithm: KeyAlgorithm,
+    dates: Dates = {},
+  ): Promise<Certificate> => {
     const key = generateKey(algorithm);
     leafKeys.set(token, key);
     return parseCertificate(

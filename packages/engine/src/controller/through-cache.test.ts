@@ -2,16 +2,7 @@ import type { ConsumerSeen, Stamp } from '@handover/core';
 import { duration, instant, second } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { catalogue, MESH, World } from '../../test/world.ts';
-import {
-  type ConsumerFound,
-  converge,
-  FirstSight,
-  type Home,
-  localIssuer,
-  observe,
-  reconcile,
-  sealed,
-} from '../index.ts';
+import { type ConsumerFound, converge, FirstSight, type Home, observe, reconcile, sealed } from '../index.ts';
 
 const ID = 'default/mesh';
 const RESOURCES = catalogue(MESH);
@@ -249,7 +240,7 @@ describe('First sight', () => {
 
 describe('An issuer of the home', () => {
   test('makes every certificate, and what it made is what counts', async () => {
-    const local = localIssuer(world.home.keys, world.home.random);
+    const local = world.home.issuer;
     const made: string[] = [];
     const home: Home = {
       ...world.home,

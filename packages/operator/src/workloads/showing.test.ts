@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { type Generation, generateKey } from '@handover/core';
-import { type AuthorityRecord, SealKey, Turns } from '@handover/engine';
+import { type AuthorityRecord, Canaries, localKeyring, SealKey, Turns } from '@handover/engine';
 import { after, type Instant, instant } from '@handover/material';
 import { expect, onTestFinished, test } from 'vitest';
 import { Addresses } from './addresses.ts';
@@ -63,8 +63,12 @@ const asked = async (podUid: string) => {
 
 const showing = (addresses = new Addresses([], [])): Showing =>
   new Showing({
-    keys: generateKey,
-    random: (bytes) => new Uint8Array(bytes).fill(7),
+    canaries: new Canaries({
+      keyring: localKeyring(generateKey),
+      keys: generateKey,
+      random: (bytes) => new Uint8Array(bytes).fill(7),
+      log: { issued: async () => {} },
+    }),
     addresses,
     turns: new Turns({ inAll: 8, each: 4 }),
   });
