@@ -110,7 +110,7 @@ const handshake = async (chain: string, key: KeyObject, trusted: readonly Ca[]):
 };
 
 for (const algorithm of ['ECDSA-P256', 'ECDSA-P384', 'RSA-2048'] as const) {
-  test(`a new leaf with X is accepted by every mix of old and new trust (${algorithm})`, async () => {
+  test(`a new leaf with its cross-certificate is accepted by every mix of old and new trust (${algorithm})`, async () => {
     const [old, next] = [await ca(1, algorithm), await ca(2, algorithm)];
     const { pem: shown, key } = await leaf(next, algorithm);
     const chain = shown + (await cross(next, old));
@@ -120,7 +120,7 @@ for (const algorithm of ['ECDSA-P256', 'ECDSA-P384', 'RSA-2048'] as const) {
   });
 }
 
-test('without X a verifier that holds only the old CA refuses the new leaf', async () => {
+test('without the cross-certificate a verifier that holds only the old CA refuses the new leaf', async () => {
   const [old, next] = [await ca(1, 'ECDSA-P256'), await ca(2, 'ECDSA-P256')];
   const { pem: shown, key } = await leaf(next, 'ECDSA-P256');
   await expect(handshake(shown, key, [old])).rejects.toThrow();
@@ -129,7 +129,7 @@ test('without X a verifier that holds only the old CA refuses the new leaf', asy
   ).rejects.toThrow();
 });
 
-test('a leaf three generations on reaches verifiers of each of them through two X', async () => {
+test('a leaf three generations on reaches verifiers of each of them through two cross-certificates', async () => {
   const [one, two, three] = [await ca(1, 'ECDSA-P256'), await ca(2, 'ECDSA-P256'), await ca(3, 'ECDSA-P256')];
   const { pem: shown, key } = await leaf(three, 'ECDSA-P256');
   const chain = shown + (await cross(three, two)) + (await cross(two, one));
@@ -151,7 +151,7 @@ test('a private key read back from PEM signs like the one that was generated', a
   expect(await handshake(shown, key, [one])).toBe('!');
 });
 
-test('name constraints hold in a handshake, of the CA itself and through X', async () => {
+test('name constraints hold in a handshake, of the CA itself and through the cross-certificate', async () => {
   const open = await ca(1, 'ECDSA-P256');
   const fits = await ca(2, 'ECDSA-P256', { dnsNames: ['peer.test'], ipAddresses: ['127.0.0.0/8', '::1'] });
   const other = await ca(2, 'ECDSA-P256', { dnsNames: ['mesh.svc'], ipAddresses: ['127.0.0.0/8', '::1'] });
