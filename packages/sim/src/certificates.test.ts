@@ -8,8 +8,8 @@ const END = instant(START + 365 * day);
 
 const twoGenerations = () => {
   const certificates = new Certificates();
-  const first = certificates.ca(1, BEGUN, END);
-  const second = certificates.ca(2, BEGUN, END);
+  const first = certificates.newCa(1, BEGUN, END);
+  const second = certificates.newCa(2, BEGUN, END);
   const leafFor = (whom: string): string =>
     certificates.leaf(whom, second, BEGUN, instant(START + day)).certificate.fingerprint;
   return {

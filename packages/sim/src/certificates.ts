@@ -1,23 +1,7 @@
-import {
-  generateKey,
-  type KeyPair,
-  localSigner,
-  type Signer,
-  unsignedCa,
-  unsignedCross,
-  unsignedLeaf,
-} from '@handover/core';
-import { type IssuedLeaf, type KeyRef, LocalKey, type SigningCa, type StoredObject } from '@handover/engine';
-import {
-  type Certificate,
-  encodePem,
-  type Instant,
-  instant,
-  PrivateKey,
-  parseCertificate,
-  verifyChain,
-} from '@handover/material';
-import { signNow } from './sign-now.ts';
+import { type Signer, type Unsigned, unsignedCa, unsignedCross, unsignedLeaf } from '@handover/core';
+import type { IssuedLeaf, KeyRef, SigningCa, StoredObject } from '@handover/engine';
+import { type Certificate, type Instant, instant, parseCertificate, verifyChain } from '@handover/material';
+import { indexOf, keyAt, newLeafKey, openKey, signNow } from './keys.ts';
 
 export type Verdict = { readonly ok: true } | { readonly ok: false; readonly reason: string };
 
@@ -32,38 +16,8 @@ export interface SimulatedCa extends SigningCa {
   readonly key: KeyRef;
 }
 
-interface CaKey extends KeyPair {
-  readonly index: number;
-  readonly ref: KeyRef;
-  readonly signer: Signer;
-}
-
-interface LeafKey extends KeyPair {
-  readonly held: PrivateKey;
-  readonly pem: string;
-}
-
-/** Keys to deal from: which pair it is changes no verdict. */
-const deck: CaKey[] = [];
-const caKeyAt = (index: number): CaKey => {
-  const pair = generateKey('ECDSA-P256');
-  const ref = new LocalKey(PrivateKey.of(pair.privateKey));
-  return { ...pair, index, ref, signer: localSigner(pair.privateKey) };
-};
-
-const keyOf = (fits: (key: CaKey) => boolean): CaKey => {
-  const key = deck.find(fits);
-  if (key === undefined) throw new TypeError('a key of another keyring');
-  return key;
-};
-
 /** All leaves share one key: it plays no part in the chain check. */
-let leafKey: LeafKey | undefined;
-const newLeafKey = (): LeafKey => {
-  const pair = generateKey('ECDSA-P256');
-  const der = pair.privateKey.export({ type: 'pkcs8', format: 'der' });
-  return { ...pair, held: PrivateKey.of(pair.privateKey), pem: encodePem('PRIVATE KEY', der) };
-};
+let leafKey: ReturnType<typeof newLeafKey> | undefined;
 
 /** What was issued in other worlds of this thread: the same certificate serves in all of them. */
 const issued = new Map<string, Certificate>();
@@ -84,7 +38,7 @@ const nextSerial = (): Uint8Array => {
  */
 export class Certificates {
   readonly #certificates = new Map<string, Certificate>();
-  readonly #keys = new Map<string, CaKey>();
+  readonly #signers = new Map<string, Signer>();
   /** CA that signed each leaf. */
   readonly #issuers = new Map<string, string>();
   /** Which of two twins each Leaf was last given. */
@@ -109,48 +63,42 @@ export class Certificates {
 
   /** The next key of the deck. */
   create(): KeyRef {
-    const index = this.#dealt++;
-    deck[index] ??= caKeyAt(index);
-    return deck[index].ref;
+    return keyAt(this.#dealt++);
   }
 
-  open(ref: KeyRef): Signer {
-    return keyOf((key) => key.ref === ref).signer;
+  /** A CA with the next key of the deck. */
+  newCa(generation: number, notBefore: Instant, notAfter: Instant): SimulatedCa {
+    const key = this.create();
+    const signer = openKey(key);
+    return { certificate: this.ca(generation, signer, notBefore, notAfter), signer, key };
   }
 
-  ca(
-    generation: number,
-    notBefore: Instant,
-    notAfter: Instant,
-    signer: Signer = this.open(this.create()),
-  ): SimulatedCa {
-    const key = keyOf((one) => one.signer === signer);
+  ca(generation: number, signer: Signer, notBefore: Instant, notAfter: Instant): Certificate {
     const dates = { notBefore: this.#rounded(notBefore), notAfter: this.#rounded(notAfter) };
-    const certificate = this.#once(`ca ${key.index} ${generation} ${dates.notBefore} ${dates.notAfter}`, () =>
-      signNow(
-        // Generation 0 is a CA of another program; its name only has to differ.
+    const certificate = this.#once(
+      `ca ${indexOf(signer)} ${generation} ${dates.notBefore} ${dates.notAfter}`,
+      () =>
         unsignedCa({
           name: 'sim',
+          // Generation 0 is a CA of another program; its name only has to differ.
           generation: Math.max(1, generation),
           signer,
           serial: nextSerial(),
           ...dates,
         }),
-        key.privateKey,
-      ),
     );
-    this.#keys.set(certificate.fingerprint, key);
+    this.#signers.set(certificate.fingerprint, signer);
     this.#labels.set(certificate.fingerprint, `${generation}`);
-    return { certificate, signer, key: key.ref };
+    return certificate;
   }
 
   cross(subject: Certificate, by: SigningCa, notBefore: Instant, notAfter: Instant): Certificate {
     const issuer = by.certificate;
     const dates = { notBefore: this.#rounded(notBefore), notAfter: this.#rounded(notAfter) };
-    const { signer, privateKey } = this.#keyOf(by);
+    const signer = this.#signerOf(by);
     const id = `x ${subject.fingerprint} ${issuer.fingerprint} ${dates.notBefore} ${dates.notAfter}`;
     const made = this.#once(id, () =>
-      signNow(unsignedCross({ subject, issuer, signer, serial: nextSerial(), ...dates }), privateKey),
+      unsignedCross({ subject, issuer, signer, serial: nextSerial(), ...dates }),
     );
     this.#labels.set(
       made.fingerprint,
@@ -166,26 +114,23 @@ export class Certificates {
   leaf(whom: string, by: SigningCa, notBefore: Instant, notAfter: Instant): IssuedLeaf {
     const dates = { notBefore: this.#rounded(notBefore), notAfter: this.#rounded(notAfter) };
     const ca = by.certificate.fingerprint;
-    const { signer, privateKey } = this.#keyOf(by);
+    const signer = this.#signerOf(by);
     leafKey ??= newLeafKey();
     const { publicKey, held } = leafKey;
     const issue = (copy: number): Certificate =>
       this.#once(`leaf ${ca} ${dates.notBefore} ${dates.notAfter} ${copy}`, () =>
-        signNow(
-          unsignedLeaf({
-            issuer: by.certificate,
-            signer,
-            publicKey,
-            serial: nextSerial(),
-            subject: { commonName: 'presenter' },
-            dnsNames: ['presenter.sim.svc'],
-            ipAddresses: [],
-            uris: [],
-            usages: ['server', 'client'],
-            ...dates,
-          }),
-          privateKey,
-        ),
+        unsignedLeaf({
+          issuer: by.certificate,
+          signer,
+          publicKey,
+          serial: nextSerial(),
+          subject: { commonName: 'presenter' },
+          dnsNames: ['presenter.sim.svc'],
+          ipAddresses: [],
+          uris: [],
+          usages: ['server', 'client'],
+          ...dates,
+        }),
       );
     let certificate = issue(0);
     if (this.#twins.get(whom) === certificate.fingerprint) certificate = issue(1);
@@ -198,11 +143,10 @@ export class Certificates {
   /** A leaf that a thief of a CA's key could make. */
   forged(ca: string): string {
     const certificate = this.of(ca);
-    const key = this.#keys.get(ca);
-    if (key === undefined) throw new TypeError(`no key for ${ca}`);
+    const signer = this.#signers.get(ca);
+    if (signer === undefined) throw new TypeError(`no key for ${ca}`);
     const { notBefore, notAfter } = certificate;
-    const by = { certificate, signer: key.signer };
-    return this.leaf('nobody', by, notBefore, notAfter).certificate.fingerprint;
+    return this.leaf('nobody', { certificate, signer }, notBefore, notAfter).certificate.fingerprint;
   }
 
   /** The data of an object with this leaf and this bundle; of the same content the same data, in every world. */
@@ -304,10 +248,10 @@ export class Certificates {
     return { from, until, verdict: answer.ok ? { ok: true } : { ok: false, reason: answer.reason } };
   }
 
-  #once(id: string, issue: () => Uint8Array): Certificate {
+  #once(id: string, issue: () => Unsigned): Certificate {
     let certificate = issued.get(id);
     if (certificate === undefined) {
-      certificate = parseCertificate(issue());
+      certificate = parseCertificate(signNow(issue()));
       if (issued.size >= MOST_KEPT) issued.clear();
       issued.set(id, certificate);
     }
@@ -322,9 +266,9 @@ export class Certificates {
   }
 
   /** Refuses, as the real issuer would, a key that is not the one of the certificate. */
-  #keyOf({ certificate, signer }: SigningCa): CaKey {
-    const own = this.#keys.get(certificate.fingerprint);
-    if (own?.signer !== signer) throw new TypeError(`not the key of ${this.label(certificate.fingerprint)}`);
-    return own;
+  #signerOf({ certificate, signer }: SigningCa): Signer {
+    if (this.#signers.get(certificate.fingerprint) !== signer)
+      throw new TypeError(`not the key of ${this.label(certificate.fingerprint)}`);
+    return signer;
   }
 }

@@ -18,7 +18,7 @@ export const furnish = (world: World): void => {
   const left = setup.faults.has('expiry') ? setup.window + random.between(hour, 3 * hour) : undefined;
   const born = instant(BEGINNING - Math.round(left === undefined ? age : lifetime - left));
   const mint = (): SimulatedCa =>
-    certificates.ca(adopted ? 0 : 1, instant(born - hour), instant(born + lifetime));
+    certificates.newCa(adopted ? 0 : 1, instant(born - hour), instant(born + lifetime));
   const cas: [SimulatedCa, ...SimulatedCa[]] = [mint()];
   if (adopted && random.chance(0.3)) cas.push(mint());
   const [{ certificate: ca, key }] = cas;

@@ -13,6 +13,7 @@ import {
 } from '@handover/engine';
 import { duration, HandoverError, minute, second } from '@handover/material';
 import { SimError } from './error.ts';
+import { openKey } from './keys.ts';
 import type { Stage } from './stage.ts';
 
 const away = (): HandoverError =>
@@ -228,7 +229,7 @@ export class Wire {
         import: async () => {
           throw new TypeError('no simulated CA is adopted with its key');
         },
-        open: async (ref) => certificates.open(ref),
+        open: async (ref) => openKey(ref),
         destroy: async () => {},
       },
       // For the key of seals alone: the issuer makes the serials.
@@ -247,7 +248,7 @@ export class Wire {
       resources: { catalogue: () => this.#ask(() => store.catalogue) },
       issuer: {
         ca: ({ generation, signer, notBefore, notAfter }) =>
-          this.#ask(() => certificates.ca(generation, notBefore, notAfter, signer).certificate),
+          this.#ask(() => certificates.ca(generation, signer, notBefore, notAfter)),
         cross: ({ subject, by, notBefore, notAfter }) =>
           this.#ask(() => certificates.cross(subject, by, notBefore, notAfter)),
         leaf: ({ leaf, by, notBefore, notAfter }) =>

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import {
   generateKey,
-  type KeyPair,
-  localSigner,
+  type Signer,
+  type Unsigned,
   unsignedCa,
   unsignedCross,
   unsignedLeaf,
@@ -15,7 +15,7 @@ import {
   parseCertificate,
   verifyChain,
 } from '@handover/material';
-import { signNow } from '../sign-now.ts';
+import { newSigner, signNow } from '../keys.ts';
 import { BASE } from './model.ts';
 
 /**
@@ -24,7 +24,8 @@ import { BASE } from './model.ts';
  * in seconds from the start, as in `g2@40~240`.
  */
 export class Oracle {
-  readonly #keys = new Map<string, KeyPair>();
+  readonly #signers = new Map<number, Signer>();
+  readonly #leafKey = generateKey('ECDSA-P256').publicKey;
   readonly #made = new Map<string, Certificate>();
   readonly #verdicts = new Map<string, boolean>();
 
@@ -57,37 +58,32 @@ export class Oracle {
   certificate(name: string): Certificate {
     const known = this.#made.get(name);
     if (known !== undefined) return known;
-    const made = parseCertificate(this.#issue(name));
+    const made = parseCertificate(signNow(this.#unsigned(name)));
     this.#made.set(name, made);
     return made;
   }
 
-  #key(id: string): KeyPair {
-    const key = this.#keys.get(id) ?? generateKey('ECDSA-P256');
-    this.#keys.set(id, key);
-    return key;
+  #signer(generation: number): Signer {
+    const signer = this.#signers.get(generation) ?? newSigner();
+    this.#signers.set(generation, signer);
+    return signer;
   }
 
-  #issue(name: string): Uint8Array {
+  #unsigned(name: string): Unsigned {
     const { kind, of, by, notBefore, notAfter } = read(name);
     const serial = createHash('sha256').update(name).digest().subarray(0, 12);
     const dates = { serial, notBefore, notAfter };
-    const { privateKey } = this.#key(`g${kind === 'g' ? of : read(by).of}`);
-    const signer = localSigner(privateKey);
-    if (kind === 'g')
-      return signNow(
-        unsignedCa({ name: 'model', generation: of === 0 ? 999 : of, signer, ...dates }),
-        privateKey,
-      );
+    const signer = this.#signer(kind === 'g' ? of : read(by).of);
+    if (kind === 'g') return unsignedCa({ name: 'model', generation: of === 0 ? 999 : of, signer, ...dates });
     const issuer = this.certificate(by);
     if (kind === 'x') {
       const subject = this.certificate(name.includes('@') ? `g${of}@${subjectDates(name)}` : `g${of}`);
-      return signNow(unsignedCross({ subject, issuer, signer, ...dates }), privateKey);
+      return unsignedCross({ subject, issuer, signer, ...dates });
     }
-    const leaf = unsignedLeaf({
+    return unsignedLeaf({
       issuer,
       signer,
-      publicKey: this.#key('leaf').publicKey,
+      publicKey: this.#leafKey,
       subject: { commonName: 'peer' },
       dnsNames: ['peer.test'],
       ipAddresses: [],
@@ -95,7 +91,6 @@ export class Oracle {
       usages: ['server', 'client'],
       ...dates,
     });
-    return signNow(leaf, privateKey);
   }
 }
 
