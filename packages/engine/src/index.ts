@@ -1,5 +1,5 @@
 export { act } from './act/act.ts';
-export { localIssuer } from './act/issuer.ts';
+export { issuerWith } from './act/issuer.ts';
 export { keyMaker } from './act/key-maker.ts';
 export { filesUnder, PLATFORM_KEYS } from './act/part-files.ts';
 export {
@@ -72,9 +72,7 @@ export type {
   AuthorityRecord,
   AuthorityWriter,
   Contents,
-  Credential,
   Home,
-  Issuer,
   ObjectId,
   ObjectRecord,
   ObjectWriter,
@@ -85,6 +83,8 @@ export type {
   Rollouts,
   StoredObject,
 } from './look/home.ts';
+export type { IssuedLeaf, Issuer, KeyRef, Keyring, SigningCa } from './look/keyring.ts';
+export { LocalKey, localKeyring } from './look/local-key.ts';
 export {
   type AuthorityReader,
   type Clock,
