@@ -131,7 +131,7 @@ const CASES: readonly Case[] = [
     name: 'two sources of resources',
     args: ['certgen', '--preset', 'envoy-gateway', '-f', 'x'],
     code: 2,
-    says: /--preset and -f name resources both; give one of them/,
+    says: /--preset and -f both name resources; give one of them/,
   },
   // The directory.
   {

@@ -5,7 +5,7 @@ import { usageError } from '../error-line.ts';
 /** The directory that `--home dir:PATH` names. */
 export const homePath = (home: string): string => {
   if (home.startsWith('dir:') && home.length > 4) return home.slice(4);
-  throw usageError(`Unknown value "${home}" for --home. Write dir:PATH, such as dir:/etc/handover, or kube`);
+  throw usageError(`unknown value "${home}" for --home; write dir:PATH, such as dir:/etc/handover, or kube`);
 };
 
 export const openHome = (path: string, context: Context, meters?: Meters): DirectoryHome =>

@@ -8,10 +8,10 @@ import { followLeader, noteOf, tellBoardOf } from './board.ts';
 
 const replica = (leads: boolean, leader?: string): Operator => ({ leads, leader }) as Operator;
 
-test('a replica that does not lead says so, and who does', () => {
+test('a replica that does not lead says so, and names the leader', () => {
   expect(noteOf(replica(true, 'a'))).toBeUndefined();
   expect(noteOf(replica(false, 'handover-7c9-abc'))).toContain('handover-7c9-abc');
-  expect(noteOf(replica(false))).toContain('Nobody leads yet');
+  expect(noteOf(replica(false))).toContain('No replica leads yet');
 });
 
 test('what an operator repaired, was refused or failed at is on the board, with who had changed it', async () => {
