@@ -72,7 +72,7 @@ export class Fleet {
     clock: { now: () => this.now, steadySince: () => undefined },
     keys: () => deck[dealt++ % deck.length] as KeyPair,
     random: (bytes) => randomBytes(bytes),
-    // As in a cluster: who uses what is found, so that nobody unknown is waited for.
+    // As in a cluster: consumers are found, so that no step waits for unknown ones.
     facts: { consumersFound: true, cacheLag: duration(0), trustNamespace: 'default' },
     ledger: undefined,
   };

@@ -259,7 +259,7 @@ spec:
     ]);
   });
 
-  test('distrust --yes is carried out although nobody can say who would fail', async () => {
+  test('distrust --yes is carried out although the pairs that would fail are not known', async () => {
     await begin();
     const dryRun = vi.spyOn(MemoryAuthorities.prototype, 'swap').mockRejectedValue(new Error('too many'));
     onTestFinished(() => void dryRun.mockRestore());

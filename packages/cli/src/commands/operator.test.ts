@@ -79,7 +79,7 @@ test('an API server that cannot be reached is no reason to end; a signal is, and
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
-  // Its page is there before the API server is: that is when somebody looks.
+  // Its page works before the API server does: that is when people look.
   const { url } = lines.find(({ event }) => event === 'dashboard') ?? {};
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:/);
   await expect(fetch(url)).rejects.toThrow();
@@ -99,7 +99,7 @@ test('a dashboard port that was asked for and is taken is one line; the usual on
   });
   server.close();
   const usual = createServer();
-  // Somebody else may have it already: then it is taken just as well.
+  // Another process may have the port already: that is the same case.
   await new Promise<void>((resolve) =>
     usual.once('error', () => resolve()).listen(8082, '127.0.0.1', resolve),
   );

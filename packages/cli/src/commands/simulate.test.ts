@@ -8,7 +8,7 @@ const json = async (...args: readonly string[]) => {
 };
 
 describe('the report', () => {
-  test.each(['phased', 'instant'])('%s fails nobody, exit 0', async (strategy) => {
+  test.each(['phased', 'instant'])('%s fails no handshake, exit 0', async (strategy) => {
     const { code, report } = await json('--strategy', strategy, '--seeds', '5');
     expect(code).toBe(0);
     expect(report).toMatchObject({ strategy, seeds: 5, failures: 0, firstFailure: null });

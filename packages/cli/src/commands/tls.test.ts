@@ -90,7 +90,7 @@ describe('handover tls check', () => {
     expect((await handover(['tls', 'check', modern])).code).toBe(1);
   });
 
-  test('a profile of one’s own comes from a file or from standard input; what nobody knows in it is not tried', async () => {
+  test('a custom profile comes from a file or from standard input; its unknown names are not tried', async () => {
     const custom = {
       ciphers: ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'],
       minTLSVersion: 'VersionTLS13',

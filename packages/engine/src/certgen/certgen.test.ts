@@ -18,7 +18,7 @@ const run = (home: Home, options: Partial<Parameters<typeof certgen>[3]> = {}): 
 const generation = async (): Promise<number | undefined> =>
   (await world.authorities.load(ID))?.state.lastGeneration;
 
-/** The same home, on which somebody else is faster once: at the first step that is taken. */
+/** The same home, on which another run is faster once, at the first step. */
 const overtaken = (other: () => Promise<unknown>): Home => {
   let done = false;
   return {
