@@ -125,7 +125,7 @@ const CASES: readonly Case[] = [
     name: 'a home of no kind',
     args: ['status', '--home', '/etc'],
     code: 2,
-    says: /--home \/etc is no home; write dir:PATH/,
+    says: /unknown value "\/etc" for --home; write dir:PATH/,
   },
   {
     name: 'two sources of resources',

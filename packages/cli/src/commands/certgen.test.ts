@@ -61,7 +61,7 @@ describe('certgen --preset envoy-gateway (S3)', () => {
       labels: { 'control-plane': 'envoy-gateway' },
     });
     expect(record('envoy-oidc-hmac').type).toBe('Opaque');
-    expect(await certgen()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^0 written\n/) });
+    expect(await certgen()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^0 objects written\n/) });
     const kept = readFileSync(join(secret('envoy'), 'tls.crt'), 'utf8');
     rmSync(secret('envoy-rate-limit'), { recursive: true });
     expect(await certgen()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^1 object written\n/) });
