@@ -1,6 +1,15 @@
 export type { AnnotationEntry, AnnotationOwner } from './contract/annotation-entry.ts';
 export { ANNOTATIONS } from './contract/annotations.ts';
 export {
+  INJECTABLE,
+  INJECTABLE_KINDS,
+  INJECTABLE_PLURALS,
+  type InjectableKind,
+  type InjectablePlural,
+  injectableIn,
+  injectableOf,
+} from './contract/injectable.ts';
+export {
   ADOPT,
   COMPAT,
   type Compat,

@@ -226,7 +226,7 @@ export class World implements Surroundings, Stage {
     for (const fault of faultsIn(swap, this.setup.faults)) this.happened(fault);
     const stranger = this.consumers.get('stranger');
     if (swap.kind === 'activate' && stranger !== undefined) this.happened('stranger');
-    // The cross-certificate covers a verifier for one rotation (docs/decisions/0701).
+    // The cross-certificate covers a verifier that misses one rotation (docs/decisions/0004, point 11).
     if (swap.kind === 'retire') stranger?.visited();
     this.happened(swap.kind);
     worstMoment(this, swap.kind);

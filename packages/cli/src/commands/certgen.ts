@@ -1,12 +1,12 @@
 import { parseDuration, waitingText } from '@handover/core';
 import type { CertgenResult } from '@handover/engine';
 import { type Duration, type HandoverError, instant } from '@handover/material';
+import { pause } from '@handover/runtime/pause';
 import { Option } from 'commander';
 import { amount } from '../amount.ts';
 import { askedOptions, askedResources } from '../asked-resources.ts';
 import type { Context, Define } from '../context.ts';
 import { certgenIn, type Workplace } from '../directory/certgen.ts';
-import { pause } from '../directory/pause.ts';
 import { LiveLine } from '../directory/waiting.ts';
 import { CliError } from '../error.ts';
 import { usageError } from '../error-line.ts';

@@ -6,12 +6,12 @@ import {
   statusOf,
   verifyAuthority,
 } from '@handover/engine';
+import { pause } from '@handover/runtime/pause';
 import { amount } from '../amount.ts';
 import { askedOptions } from '../asked-resources.ts';
 import type { Context, Define } from '../context.ts';
 import { carryOut, type Progress } from '../directory/carry-out.ts';
 import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
-import { pause } from '../directory/pause.ts';
 import { failingPairs } from '../directory/trust-table.ts';
 import { CliError } from '../error.ts';
 import { endingOf, usageError } from '../error-line.ts';

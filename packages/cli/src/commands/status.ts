@@ -1,8 +1,8 @@
 import { authorityIn, type Status, statusOf } from '@handover/engine';
+import { pause } from '@handover/runtime/pause';
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
-import { pause } from '../directory/pause.ts';
 import { showStatus } from '../directory/show-status.ts';
 import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 

@@ -8,9 +8,9 @@ import {
   work,
 } from '@handover/engine';
 import { instant } from '@handover/material';
+import { pause } from '@handover/runtime/pause';
 import type { Context } from '../context.ts';
 import { CliError } from '../error.ts';
-import { pause } from './pause.ts';
 import { LiveLine, type Waiting, whoIsAwaited } from './waiting.ts';
 
 export interface Progress {

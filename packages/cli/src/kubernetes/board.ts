@@ -1,7 +1,7 @@
 import type { Board, Rest } from '@handover/dashboard';
 import { restOfStatus, throughCache } from '@handover/engine';
 import type { Operator, OperatorEvent } from '@handover/operator';
-import { pause } from '../directory/pause.ts';
+import { pause } from '@handover/runtime/pause';
 import { CliError } from '../error.ts';
 
 const NOTHING: Rest = { trustBundles: [], tlsProfiles: [], remarks: [] };

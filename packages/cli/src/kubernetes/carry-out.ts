@@ -1,9 +1,9 @@
 import { type AuthorityId, statusOf } from '@handover/engine';
 import { instant } from '@handover/material';
 import type { View } from '@handover/operator';
+import { pause } from '@handover/runtime/pause';
 import type { Context } from '../context.ts';
 import type { Progress } from '../directory/carry-out.ts';
-import { pause } from '../directory/pause.ts';
 import { LiveLine, whoIsAwaited } from '../directory/waiting.ts';
 import { CliError } from '../error.ts';
 

@@ -55,7 +55,7 @@ const document = (bundle: string, chain: string, at: Instant = now): string => {
     at: new Date(at).toISOString(),
     pid: 1,
     sources: [
-      { kind: 'trust', path: '/x', anchors, generation: 1, loadedAt: '', age: 0 },
+      { kind: 'trust', path: '/x', anchors, loads: 1, loadedAt: '', age: 0 },
       {
         kind: 'identity',
         path: '/y',

@@ -15,7 +15,7 @@ import {
   secrets,
   services,
 } from '@handover/kube';
-import { FakeApiServer } from '@handover/kube/testing';
+import { FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
 import { Addresses } from '../workloads/addresses.ts';
@@ -173,9 +173,7 @@ test('a file that an Authority names is never opened; it blocks its own rotation
       blockers = blockedBy.filter(({ consumer }) => consumer === 'db').map(({ waitsFor }) => waitsFor);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    expect(blockers[0]).toMatch(
-      /to load CA generation 2 \(the operator opens no status\.file/,
-    );
+    expect(blockers[0]).toMatch(/to load CA generation 2 \(the operator opens no status\.file/);
     // With a reader at its other end this would succeed: fifo(7).
     expect(() => openSync(fifo, constants.O_WRONLY | constants.O_NONBLOCK)).toThrow(/ENXIO/);
   } finally {

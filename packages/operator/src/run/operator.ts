@@ -1,13 +1,14 @@
 import { setMaxListeners } from 'node:events';
-import { type Plan, plan } from '@handover/core';
+import { injectableOf, type Plan, plan } from '@handover/core';
 import { type IssuedEntry, idOf, type Observation, observe, throughCache } from '@handover/engine';
 import { type LeaderLease, lead } from '@handover/kube';
+import { pause } from '@handover/runtime/pause';
 import type { Compatibility } from '../compat/compatibility.ts';
 import type { KubeHome } from '../home/home.ts';
 import type { Held } from '../objects/held.ts';
 import { trustBundleVersion } from '../objects/kinds.ts';
 import { keyOf, type Plural, placeOf } from '../objects/place.ts';
-import { decisive, FIELD_PLURALS, gateOf, type ResolvedResources } from '../resources/resolved-resources.ts';
+import { decisive, gateOf, type ResolvedResources } from '../resources/resolved-resources.ts';
 import type { Pod } from '../workloads/pods.ts';
 import { openHome } from './opening.ts';
 import type { OperatorOptions } from './operator-options.ts';
@@ -195,9 +196,10 @@ export class Operator {
       );
       // What there is to inject may have changed with it.
       const gate = this.#index?.gate(plural, key);
-      const changed = FIELD_PLURALS.includes(plural)
-        ? decisive(before) !== decisive(now)
-        : gate !== undefined && gateOf(before, gate) !== gateOf(now, gate);
+      const changed =
+        injectableOf(plural) !== undefined
+          ? decisive(before) !== decisive(now)
+          : gate !== undefined && gateOf(before, gate) !== gateOf(now, gate);
       if (changed) this.#resourcesChanged();
     },
     stateChanged: (authority: string): void => this.#term?.add(this.#index?.ofState(authority) ?? []),
@@ -279,14 +281,3 @@ export class Operator {
     this.#options.on({ kind: 'leading', held: false });
   }
 }
-
-const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end, { once: true });
-  });

@@ -504,7 +504,10 @@ describe.concurrent('11: Secrets of upstream’s certgen, which keeps no CA key'
     const file = ['-f', resourcesFile(namespace)];
     const before = await seen.text('envoy', 'tls.crt');
     const versions = await seen.versions();
-    expect(await certgen(file)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^0 objects written\n/) });
+    expect(await certgen(file)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^0 objects written\n/),
+    });
     expect(await seen.versions()).toEqual(versions);
     const begun = await certgen([...file, '--rotation-id', 'takeover']);
     expect(begun).toMatchObject({

@@ -422,7 +422,11 @@ export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
     profile({ type: 'Custom' }),
     /spec.custom: .*is required with type: Custom, and only allowed there/,
   ],
-  ['a body without Custom', profile({ custom: { ciphers: ['a'] } }), /spec.custom: .*is required with type: Custom/],
+  [
+    'a body without Custom',
+    profile({ custom: { ciphers: ['a'] } }),
+    /spec.custom: .*is required with type: Custom/,
+  ],
   ['an unknown profile', profile({ type: 'Bogus' }), /spec.type: Unsupported value: "Bogus"/],
   [
     'too many ciphers',
