@@ -104,7 +104,7 @@ export class Certificates {
     );
     this.#labels.set(
       made.fingerprint,
-      `X(${this.label(subject.fingerprint)} by ${this.label(issuer.fingerprint)})`,
+      `cross-certificate of ${this.label(subject.fingerprint)} by ${this.label(issuer.fingerprint)}`,
     );
     return made;
   }
@@ -199,7 +199,7 @@ export class Certificates {
     return found;
   }
 
-  /** `2` for the CA of generation 2, `X(2 by 1)`, `leaf of 2`. */
+  /** `2` for the CA of generation 2, `cross-certificate of 2 by 1`, `leaf of 2`. */
   label(fingerprint: string): string {
     return this.#labels.get(fingerprint) ?? fingerprint.slice(0, 8);
   }

@@ -77,7 +77,7 @@ export const furnish = (world: World): void => {
   for (const traits of setup.consumers) world.enter(traits).settle(store.now);
 };
 
-/** An object as the engine would have written it long ago; or, to be adopted, without a note of who made it. */
+/** An object as the engine would have written it long ago; or, to be adopted, without a record. */
 const placeFirst = (
   world: World,
   object: ObjectId,

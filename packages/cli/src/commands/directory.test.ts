@@ -86,7 +86,7 @@ describe('A directory of one’s own', () => {
     ]);
   });
 
-  test('status of one authority shows the last rotation: who asked, why each step was taken, and on what evidence', async () => {
+  test('status of one authority shows the last rotation: its requester, and the reason and evidence of each step', async () => {
     await begin();
     for (const seconds of [0, 200, 400])
       await handover(['rotate', 'default/internal', '--id', 'q1', '--home', `dir:${dir}`], at(seconds));

@@ -67,7 +67,7 @@ export const operatorFlags = (command: Command): Command =>
     .addOption(
       new Option(
         '--metrics-auth <how>',
-        'who may read /metrics: none, everyone, on the health address; token, accounts with the RBAC right, over TLS',
+        'access to /metrics: none lets everyone read, on the health address; token only accounts with the RBAC right, over TLS',
       )
         .choices([...METRICS_AUTH])
         .default('none'),

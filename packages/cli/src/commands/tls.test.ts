@@ -264,11 +264,11 @@ describe('handover tls check --home kube', () => {
     expect([...asked]).toEqual(['web.mesh.svc']);
   });
 
-  test('a Service of one port needs no port; the name that is asked for can be another', async () => {
+  test('a Service of one port needs no port; the server name can be another', async () => {
     asked.clear();
     const { code, stdout } = await check('mesh/single', '--profile', 'Modern', '--servername', 'web.example');
     expect(code).toBe(0);
-    expect(stdout.split('\n')[0]).toBe(`127.0.0.1:${port}, asked for web.example: match`);
+    expect(stdout.split('\n')[0]).toBe(`127.0.0.1:${port}, server name web.example: match`);
     expect([...asked]).toEqual(['web.example']);
     asked.clear();
     await check('mesh/single', '--servername', 'bücher.example');

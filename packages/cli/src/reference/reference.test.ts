@@ -61,7 +61,7 @@ test('every error code in the code has its line in the reference, and no other',
 
 /** Names of other things that are spelled alike. */
 const NO_ANNOTATIONS: readonly string[] = [
-  'handover.dev/operator', // who reports Events
+  'handover.dev/operator', // reporter of Events
   'handover.dev/object', // versions of files in a directory
   'handover.dev/resources',
   'handover.dev/v1alpha1',

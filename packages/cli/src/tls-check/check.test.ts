@@ -158,7 +158,7 @@ describe('A server that answers with what was not offered has refused it', () =>
     ]);
   });
 
-  test('another suite, for ever', async () => {
+  test('another suite, without end', async () => {
     const hello = Buffer.concat([
       Buffer.from([0x03, 0x03]),
       Buffer.alloc(32, 1),

@@ -56,7 +56,7 @@ export const showCheck = (
 ): string => {
   const paint = (text: string, code: number): string => (colours ? `\u001b[${code}m${text}\u001b[0m` : text);
   const { address, servername, pod, verdict, negotiated, mismatches, unknowns, remarks } = check;
-  const who = `${address}${pod === undefined ? '' : ` (pod ${pod})`}${servername === undefined ? '' : `, asked for ${servername}`}`;
+  const who = `${address}${pod === undefined ? '' : ` (pod ${pod})`}${servername === undefined ? '' : `, server name ${servername}`}`;
   const rows = verdict === 'unchecked' ? [] : rowsOf(check, measure);
   const table: readonly Row[] = rows.length === 0 ? [] : [['', 'server', measure.name, false], ...rows];
   const width = (column: 0 | 1 | 2): number => Math.max(...table.map((row) => row[column].length));

@@ -204,7 +204,7 @@ test('a step names the consumers that Proceed did not wait for, and says that al
   ]);
 });
 
-test('where X cannot help, gate 1 opens only when little is left of the old CA', () => {
+test('where no cross-certificate helps, gate 1 opens only when little is left of the old CA', () => {
   const story = new Story().consumer('stuck', { stripsCross: true });
   story.run();
   story.pass(day);
@@ -260,7 +260,7 @@ describe('evidence', () => {
     expect(story.plan().actions).toMatchObject([{ kind: 'activate' }]);
   });
 
-  test('X stands in for a restart-only verifier, but not where a presenter strips it', () => {
+  test('the cross-certificate stands in for a restart-only verifier, but not where a presenter strips it', () => {
     expect(introducing({ reload: 'restart' }).roles()).toBe('2:current 1:previous');
     const strict = introducing({ reload: 'restart', stripsCross: true });
     expect(waits(strict)).toContain('v: to restart with CA generation 2');
@@ -522,7 +522,7 @@ describe('objects', () => {
     expect(story.plan().actions).toMatchObject([{ kind: 'write-bundle', revision: 1, expect: '1' }]);
   });
 
-  test('a leaf is issued anew when what was asked for changes', () => {
+  test('a new leaf is issued when its spec changes', () => {
     const story = new Story().leaf('web');
     story.run();
     const [leaf] = story.policy.leaves;

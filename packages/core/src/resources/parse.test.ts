@@ -337,7 +337,7 @@ describe('messages say where, what was there and what is allowed', () => {
       'a.yaml: Leaf envoy: spec.files.mode: 600 is not a mode; write it in quotes, like "0600" or "0640"; others must not read a key',
     ],
     [
-      'a key for everybody',
+      'a key that all users can read',
       leaf({ files: { mode: '0644' } }),
       'a.yaml: Leaf envoy: spec.files.mode: "0644" is not a mode; write it in quotes, like "0600" or "0640"; others must not read a key',
     ],

@@ -211,7 +211,7 @@ describe('A probe', () => {
     ).toBeUndefined();
   });
 
-  test('sees a presenter that strips X from its chain', async () => {
+  test('sees a presenter that strips the cross-certificate from its chain', async () => {
     const { home } = await begin();
     later(20);
     await pass(home);

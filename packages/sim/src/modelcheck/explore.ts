@@ -106,8 +106,7 @@ export const explore = (
     if (ids.size > limit) throw new Error(`world ${world.name} has more than ${limit} states`);
   }
   const stuck = unreached(benign, quiet);
-  if (stuck !== undefined)
-    return fail('with all faults over, it neither ends nor names who blocks it', stuck);
+  if (stuck !== undefined) return fail('after all faults, it neither ends nor names a blocker', stuck);
   return { world: world.name, states: ids.size, violation: undefined };
 };
 
