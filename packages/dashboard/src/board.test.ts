@@ -45,7 +45,7 @@ describe('The grid', () => {
     expect(between(trust, B, A)).toEqual({ now: 'ok', next: 'ok' });
     expect(between(trust, A, B)).toMatchObject({ now: 'waits', next: 'waits' });
     expect(between(trust, A, B)?.why).toContain('generation 2');
-    expect(between(trust, A, B)?.whyNext).toContain('cross-signature');
+    expect(between(trust, A, B)?.whyNext).toContain('cross-certificate');
   });
 
   test('says that retiring now would break servers with an old leaf, until the last one has confirmed a new leaf', async () => {

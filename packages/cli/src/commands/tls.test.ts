@@ -44,7 +44,7 @@ describe('handover tls check', () => {
       '    TLS_AES_256_GCM_SHA384        accepted                   lists it',
     ]);
     expect(stdout).toContain('  a client with this profile gets TLS 1.3, TLS_AES_');
-    expect(stdout).toContain('  remark: GROUP_ACCEPTED: accepts over TLS 1.3 groups that');
+    expect(stdout).toContain('  remark: GROUP_ACCEPTED: accepts groups over TLS 1.3 that');
     expect(stdout).not.toContain('mismatch');
   });
 
@@ -53,7 +53,7 @@ describe('handover tls check', () => {
     expect(code).toBe(1);
     expect(stdout).toMatch(/^ {2}TLS 1\.2 +accepted with 2 suites +forbids it +<- mismatch$/m);
     expect(stdout).toContain(
-      '  mismatch: VERSION_ACCEPTED: accepts TLS 1.2; the profile begins at TLS 1.3\n',
+      '  mismatch: VERSION_ACCEPTED: accepts TLS 1.2; the profile starts at TLS 1.3\n',
     );
     const json = await handover(['tls', 'check', intermediate, '--profile', 'Modern', '--json']);
     expect(json.code).toBe(1);
@@ -98,7 +98,7 @@ describe('handover tls check', () => {
     const file = write('profile.json', { ...custom, ciphers: [...custom.ciphers, 'NO-SUCH-SUITE'] });
     const plain = await handover(['tls', 'check', modern, '--profile-file', file]);
     expect(plain.code).toBe(0);
-    expect(plain.stdout).toContain('  not tried: NO-SUCH-SUITE: no such suite or group is known here\n');
+    expect(plain.stdout).toContain('  not tried: NO-SUCH-SUITE: unknown suite or group\n');
     expect(plain.stdout).toMatch(/^ {4}group X448 +accepted +-$/m);
     const stdin = JSON.stringify({ ...custom, groups: ['X25519', 'secp256r1'] });
     const own = await handover(['tls', 'check', modern, '--profile-file', '-'], { stdin });
