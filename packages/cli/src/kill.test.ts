@@ -59,7 +59,7 @@ test('a run that is killed again and again goes on where it was: nothing rotated
   expect(isAccepted()).toBe(true);
 });
 
-test('of two runs on one directory the second is refused and told who holds it', async () => {
+test('of two runs on one directory the second is refused, and the message names the first', async () => {
   const child = spawn(process.execPath, [BIN, 'run', dir], { stdio: ['ignore', 'pipe', 'pipe'] });
   await once(child.stdout, 'data');
   const second = spawnSync(process.execPath, [BIN, 'run', dir], { encoding: 'utf8' });

@@ -45,7 +45,7 @@ describe.skipIf(!isRoot)('A user without rights does not become root (needs root
     expect(existsSync(mark)).toBe(false);
   });
 
-  test('through a *.yaml that leads to a file that everybody may write', async () => {
+  test('through a *.yaml that links to a file that all users can write', async () => {
     const { root, home, mark } = world();
     const target = join(root, 'shared');
     writeFileSync(target, hookMaking(mark));

@@ -223,3 +223,7 @@ const generationIn = (action: Action): number => {
   if (action.kind === 'mint' || action.kind === 'activate') return action.generation;
   return action.kind === 'distrust' ? (action.replacement?.generation ?? 0) : 0;
 };
+
+/** What a plan waits for, one line each. */
+export const waits = (story: Story): string[] =>
+  story.plan().blockedBy.map((one) => `${one.consumer}: ${one.waitsFor}`);

@@ -46,7 +46,7 @@ describe('The grid', () => {
     expect(between(trust, B, A)).toEqual({ now: 'ok', next: 'ok' });
     expect(between(trust, A, B)).toMatchObject({ now: 'waits', next: 'waits' });
     expect(between(trust, A, B)?.why).toContain('generation 2');
-    expect(between(trust, A, B)?.whyNext).toContain('cross-signature');
+    expect(between(trust, A, B)?.whyNext).toContain('cross-certificate');
   });
 
   test('says that retiring now would break servers with an old leaf, until the last one has confirmed a new leaf', async () => {
@@ -167,7 +167,7 @@ describe('The history', () => {
 });
 
 describe('The log', () => {
-  test('names what was put right after somebody changed or deleted it, and counts it', async () => {
+  test('names and counts objects that were restored after a change or a deletion', async () => {
     const fleet = await ready(2);
     const stored = await fleet.objects.read('shop/secrets/service-1');
     fleet.objects.put('shop/secrets/service-1', {
@@ -177,7 +177,7 @@ describe('The log', () => {
     await fleet.settle();
     const { log, about } = await fleet.board.document();
     expect(log.filter(({ kind }) => kind === 'repair')).toMatchObject([
-      { about: 'shop/secrets/service-1', text: 'somebody had changed it' },
+      { about: 'shop/secrets/service-1', text: 'another program had changed it' },
     ]);
     expect(about.repairs).toBe(1);
   });

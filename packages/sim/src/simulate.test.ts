@@ -11,7 +11,7 @@ describe('our strategies, with everything going wrong', () => {
     instant = await runSeeds({ strategy: 'instant', seeds: 60, from: 1001 });
   });
 
-  it('fail no handshake, and end or name who blocks', () => {
+  it('fail no handshake, and end or name a blocker', () => {
     expect(phased.firstFailure).toBeNull();
     expect(instant.firstFailure).toBeNull();
     expect([phased.failures, instant.failures]).toEqual([0, 0]);
@@ -32,7 +32,7 @@ describe('our strategies, with everything going wrong', () => {
 });
 
 describe('worlds that once found a fault of the planner', () => {
-  it('distrust a CA that is still on its way to those who acknowledge slowly', async () => {
+  it('distrust a CA that slow consumers have not acknowledged yet', async () => {
     const options = { consumers: 4, delays: [5, 50], faults: ['distrust'] } as const;
     expect((await runSeeds({ strategy: 'phased', seeds: 45, ...options })).firstFailure).toBeNull();
   });

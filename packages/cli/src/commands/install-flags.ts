@@ -35,7 +35,7 @@ const compatIn = (text: string): readonly Compat[] =>
     if (known !== undefined) return known;
     throw new CliError(
       'INSTALL_OPTION',
-      `Unknown value ${JSON.stringify(word.slice(0, 80))} for --compat. Known: ${COMPAT.join(', ')}`,
+      `unknown value ${JSON.stringify(word.slice(0, 80))} for --compat; known: ${COMPAT.join(', ')}`,
     );
   });
 
@@ -51,7 +51,7 @@ export const installFlags = (command: Command): Command =>
     .addOption(
       new Option(
         '--metrics-auth <how>',
-        'who may read metrics: none, everyone; token, accounts with the RBAC right, over TLS (default: none)',
+        'access to metrics: none lets everyone read; token only accounts with the RBAC right, over TLS (default: none)',
       ).choices([...METRICS_AUTH]),
     )
     .option('--json', 'print one JSON document: a List');

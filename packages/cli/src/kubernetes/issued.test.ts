@@ -22,7 +22,7 @@ const resource = (kind: 'Authority' | 'Leaf', name: string, spec: object): KubeO
     spec,
   }) as KubeObject;
 
-test('an operator writes every certificate to its log at any level, with who asked, and tells of it in Events', async () => {
+test('an operator writes every certificate to its log at any level, with its requester, and in Events', async () => {
   const server = await FakeApiServer.start();
   onTestFinished(() => server.stop());
   for (const kind of Object.values(RESOURCE_KINDS)) server.serve(kind);

@@ -22,7 +22,7 @@ test('docs/reference is what the code says', async () => {
   }
 });
 
-/** Sources that run, by path from the root; the simulator and fakes are nobody's to meet. */
+/** Sources that users run, by path from the root, without the simulator and fakes. */
 const SOURCES: ReadonlyMap<string, string> = new Map(
   readdirSync(path('packages'), { recursive: true, encoding: 'utf8' })
     .filter((name) => /^[a-z]+\/src\/.*\.ts$/.test(name) && !name.endsWith('.test.ts'))
@@ -61,7 +61,7 @@ test('every error code in the code has its line in the reference, and no other',
 
 /** Names of other things that are spelled alike. */
 const NO_ANNOTATIONS: readonly string[] = [
-  'handover.dev/operator', // who reports Events
+  'handover.dev/operator', // reporter of Events
   'handover.dev/object', // versions of files in a directory
   'handover.dev/resources',
   'handover.dev/v1alpha1',

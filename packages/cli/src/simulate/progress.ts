@@ -16,7 +16,7 @@ export class Progress {
     this.#way = output.isTTY === true ? 'terminal' : forProgram ? 'silent' : 'plain';
   }
 
-  /** Into how many shares to split: each share has to make its certificates anew, which costs time. */
+  /** Into how many shares to split: each share issues its own certificates, which costs time. */
   get shares(): number {
     return { terminal: 10, plain: 4, silent: 1 }[this.#way];
   }

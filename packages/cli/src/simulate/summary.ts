@@ -4,10 +4,13 @@ type Failure = NonNullable<Report['firstFailure']>;
 
 const grouped = (n: number): string => n.toLocaleString('en-US');
 
+/** `leaf of CA generation 2` for `leaf of 2`. */
+const named = (label: string): string => label.replace(/ of (?=\d)/, ' of CA generation ');
+
 const whatFailed = (failure: Failure): string => {
   const { kind, presenter, verifier, chain, bundle, reason } = failure;
-  const shown = chain.length === 0 ? '' : ` presents [${chain.join(', ')}]`;
-  const held = bundle.length === 0 ? '' : ` trusts only [${bundle.join(', ')}]`;
+  const shown = chain.length === 0 ? '' : ` presents [${chain.map(named).join(', ')}]`;
+  const held = bundle.length === 0 ? '' : ` trusts only CA generation ${bundle.join(', ')}`;
   if (kind === 'handshake') return `${presenter}${shown}, ${verifier}${held}: ${reason}.`;
   const who = [
     presenter === null ? '' : `${presenter}${shown}`,

@@ -69,7 +69,7 @@ describe('A server with a profile', () => {
     const seen = await check(target, measure('Modern'));
     expect(seen.verdict).toBe('mismatch');
     expect(seen.mismatches).toEqual([
-      { code: 'VERSION_ACCEPTED', message: 'accepts TLS 1.2; the profile begins at TLS 1.3' },
+      { code: 'VERSION_ACCEPTED', message: 'accepts TLS 1.2; the profile starts at TLS 1.3' },
     ]);
     expect(outcomes(seen)).toEqual(['refused', 'refused', 'accepted', 'accepted']);
   });
@@ -90,7 +90,7 @@ describe('A server with a profile', () => {
     const seen = await check(target, measure('Intermediate'));
     expect(codes(seen.mismatches)).toEqual(['VERSION_ACCEPTED', 'VERSION_ACCEPTED', 'SUITE_ACCEPTED']);
     expect(seen.mismatches[2]?.message).toBe(
-      'accepts over TLS 1.2 what the profile does not list: ECDHE-RSA-AES128-SHA256, ECDHE-RSA-AES128-SHA, ' +
+      'accepts suites over TLS 1.2 that the profile does not list: ECDHE-RSA-AES128-SHA256, ECDHE-RSA-AES128-SHA, ' +
         'ECDHE-RSA-AES256-SHA384, ECDHE-RSA-AES256-SHA, AES128-GCM-SHA256, AES256-GCM-SHA384, AES128-SHA256, ' +
         'AES256-SHA256, AES128-SHA, AES256-SHA',
     );
@@ -118,9 +118,9 @@ describe('A server with a profile', () => {
       },
       {
         code: 'SUITES_NOT_TAKEN',
-        message: 'does not take ECDHE-ECDSA-AES256-GCM-SHA384, ECDHE-ECDSA-CHACHA20-POLY1305',
+        message: 'does not accept ECDHE-ECDSA-AES256-GCM-SHA384, ECDHE-ECDSA-CHACHA20-POLY1305',
       },
-      { code: 'GROUPS_NOT_TAKEN', message: 'does not take the groups X25519MLKEM768' },
+      { code: 'GROUPS_NOT_TAKEN', message: 'does not accept the groups X25519MLKEM768' },
     ]);
   });
 
@@ -158,7 +158,7 @@ describe('A server that answers with what was not offered has refused it', () =>
     ]);
   });
 
-  test('another suite, for ever', async () => {
+  test('another suite, without end', async () => {
     const hello = Buffer.concat([
       Buffer.from([0x03, 0x03]),
       Buffer.alloc(32, 1),
@@ -185,7 +185,7 @@ describe('Groups', () => {
     expect(own.mismatches).toEqual([
       {
         code: 'GROUP_ACCEPTED',
-        message: 'accepts over TLS 1.3 groups that the profile does not list: secp521r1',
+        message: 'accepts groups over TLS 1.3 that the profile does not list: secp521r1',
       },
     ]);
     const none = await check(target, measure('Custom', listed, 'unjudged'));
@@ -239,7 +239,7 @@ describe('What cannot be found out is said', () => {
     return [verdict, unknowns[0]?.code, unknowns[0]?.message, mismatches.length, negotiated];
   };
 
-  test('nobody listens', async () => {
+  test('no server listens', async () => {
     const { host, port } = await servers.tcp(() => {});
     servers.end();
     expect(await nothing({ host, port })).toEqual([
@@ -251,7 +251,7 @@ describe('What cannot be found out is said', () => {
     ]);
   });
 
-  test('somebody listens and never answers', async () => {
+  test('a server listens and never answers', async () => {
     const target = await servers.tcp(() => {});
     expect(await nothing(target, 200)).toEqual([
       'unchecked',
@@ -332,7 +332,7 @@ describe('The name that is asked for', () => {
     expect([...asked]).toEqual(['localhost', 'web.mesh.svc']);
   });
 
-  test('that nobody knows is a refusal with advice; a mere warning about it is none', async () => {
+  test('that is unknown is a refusal with advice; a warning about it is none', async () => {
     const fatal = await servers.tcp((socket) => void socket.end(Buffer.from([21, 3, 3, 0, 2, 2, 112])));
     const refused = await check(fatal, measure('Modern'));
     expect([codes(refused.mismatches), codes(refused.remarks)]).toEqual([

@@ -48,7 +48,7 @@ const rowsOf = ({ versions }: TlsCheck, { otherGroups }: NamedYardstick): readon
     ];
   });
 
-/** A table of what was seen, then what is wrong with it, then what else there is to know. */
+/** A table of the server's behaviour, then mismatches, then remarks. */
 export const showCheck = (
   check: TlsCheck & { readonly pod?: string },
   measure: NamedYardstick,
@@ -56,7 +56,7 @@ export const showCheck = (
 ): string => {
   const paint = (text: string, code: number): string => (colours ? `\u001b[${code}m${text}\u001b[0m` : text);
   const { address, servername, pod, verdict, negotiated, mismatches, unknowns, remarks } = check;
-  const who = `${address}${pod === undefined ? '' : ` (pod ${pod})`}${servername === undefined ? '' : `, asked for ${servername}`}`;
+  const who = `${address}${pod === undefined ? '' : ` (pod ${pod})`}${servername === undefined ? '' : `, server name ${servername}`}`;
   const rows = verdict === 'unchecked' ? [] : rowsOf(check, measure);
   const table: readonly Row[] = rows.length === 0 ? [] : [['', 'server', measure.name, false], ...rows];
   const width = (column: 0 | 1 | 2): number => Math.max(...table.map((row) => row[column].length));
@@ -78,7 +78,7 @@ export const showCheck = (
     ...remarks.map(({ code, message }) => `  remark: ${code}: ${message}`),
     ...(measure.notTried.length === 0
       ? []
-      : [`  not tried: ${measure.notTried.join(', ')}: no such suite or group is known here`]),
+      : [`  not tried: ${measure.notTried.join(', ')}: unknown suite or group`]),
   ];
   return `${lines.join('\n')}\n`;
 };

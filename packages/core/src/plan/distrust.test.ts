@@ -51,12 +51,12 @@ describe('distrust', () => {
     ]);
   });
 
-  test('takes along the CA that vouches for the distrusted one, or X would bring it back', () => {
+  test('includes the CA that cross-signed the distrusted one, or its cross-certificate would bring it back', () => {
     const story = at('Activating');
     expect(story.roles()).toBe('2:current 1:previous');
     story.distrust = [2];
     expect(story.plan().actions).toMatchObject([
-      // Everybody holds the previous one, and not everybody may hold the current one yet.
+      // Every verifier holds the previous one, and some may not hold the current one yet.
       { kind: 'distrust', generations: [2, 1], replacement: { generation: 3, crossBy: 1 } },
     ]);
     story.run();

@@ -211,7 +211,7 @@ describe('A probe', () => {
     },
   );
 
-  test('counts for nothing where the control is accepted too, and says nothing where nobody answers', async () => {
+  test('counts for nothing where the control is accepted too, or no server answers', async () => {
     const { files, bothCas, record, current } = await begin();
     const open = await serve({ ...files, ca: bothCas, requestCert: true, rejectUnauthorized: false });
     const shown = await probe({ authority: 'default/mesh', address: open, mtls: true }, record, tools, now);
@@ -221,7 +221,7 @@ describe('A probe', () => {
     ).toBeUndefined();
   });
 
-  test('sees a presenter that strips X from its chain', async () => {
+  test('sees a presenter that strips the cross-certificate from its chain', async () => {
     const { home } = await begin();
     later(20);
     await pass(home);

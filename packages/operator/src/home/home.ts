@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { KeySource } from '@handover/core';
 import {
   type Clock,
   type EvidenceSource,

@@ -1,0 +1,145 @@
+import { day, duration, hour } from '@handover/material';
+import { describe, expect, test } from 'vitest';
+import { Story, T0, waits } from '../../test/story.ts';
+
+describe('restart-only workloads', () => {
+  const pods = (story: Story, id: string, count: number): void => {
+    story.consumer(id, {
+      reload: 'restart',
+      presents: ['web'],
+      verifies: ['web'],
+      instances: Array.from({ length: count }, (_, index) => ({
+        uid: `${id}-${index}`,
+        createdAt: T0,
+        ready: true,
+        stamp: undefined,
+        proofs: [],
+      })),
+    });
+  };
+  const activated = (): Story => {
+    const story = new Story().leaf('web');
+    for (const id of ['a', 'b', 'c']) pods(story, id, 2);
+    story.run();
+    story.pass(day);
+    story.rotate = ['r'];
+    story.run();
+    expect(story.roles()).toBe('2:current 1:previous');
+    return story;
+  };
+  /** The roll of a workload ends: every pod carries the stamp of its template. */
+  const rolled = (story: Story, id: string): void => {
+    story.consumers = story.consumers.map((one) =>
+      one.id === id && one.workload
+        ? {
+            ...one,
+            workload: { stamp: one.workload.stamp, rolling: false },
+            instances: one.instances.map((pod) => ({
+              ...pod,
+              stamp: one.workload?.stamp,
+              createdAt: story.now,
+            })),
+          }
+        : one,
+    );
+  };
+
+  test('are stamped when caches are out of reach, two at a time, once per rotation', () => {
+    const story = activated();
+    expect(story.plan().actions).toEqual([]);
+    story.pass(10_000);
+    expect(story.plan().actions).toMatchObject([
+      { kind: 'stamp', consumer: 'a', stamp: { trust: 2, distrusts: 0, issuer: 2 } },
+      { kind: 'stamp', consumer: 'b' },
+    ]);
+    story.run();
+    expect(story.plan().actions).toEqual([]);
+    rolled(story, 'a');
+    expect(story.plan().actions).toMatchObject([{ kind: 'stamp', consumer: 'c' }]);
+    story.run();
+    for (const id of ['b', 'c']) rolled(story, id);
+    expect(story.run().map((action) => action.kind)).toEqual(['retire', 'write-bundle', 'write-leaf']);
+    story.pass(hour);
+    expect(story.plan()).toMatchObject({ phase: 'Stable', actions: [] });
+  });
+
+  test('that nothing can restart are named, and hold the old CA', () => {
+    const story = activated();
+    story.consumers = story.consumers.slice(0, 1).map((one) => ({ ...one, workload: undefined }));
+    story.pass(day);
+    expect(story.plan().notes).toMatchObject([{ code: 'CannotRestart', object: 'a' }]);
+    expect(waits(story)[0]).toBe('a: to restart with a leaf of CA generation 2 (missing: a-0, a-1)');
+  });
+
+  const known = (story: Story, id: string, change: object): void => {
+    story.consumers = story.consumers.map((one) =>
+      one.id === id
+        ? {
+            ...one,
+            workload: { stamp: one.workload?.stamp, rolling: one.workload?.rolling ?? false, ...change },
+          }
+        : one,
+    );
+  };
+
+  test('that will be away, or that nothing can restart, are named before the first of them is rolled', () => {
+    const story = new Story().leaf('web');
+    for (const id of ['a', 'b']) pods(story, id, 2);
+    story.consumer('hot', { verifies: ['web'] });
+    known(story, 'a', { warning: 'it is away' });
+    known(story, 'b', { obstacle: 'it is paused' });
+    story.run();
+    expect(story.plan().notes).toEqual([]);
+    story.pass(day);
+    story.rotate = ['r'];
+    story.run();
+    expect(story.plan().phase).toBe('Introducing');
+    const notes = [
+      { code: 'AwayWhileRestarting', object: 'a', message: 'it is away' },
+      { code: 'CannotRestart', object: 'b', message: 'it is paused' },
+    ];
+    expect(story.plan()).toMatchObject({ actions: [], notes });
+    story.acknowledgeAll().run();
+    expect(story.plan()).toMatchObject({ phase: 'Activating', actions: [], notes });
+    story.pass(10_000);
+    expect(story.plan()).toMatchObject({ actions: [{ kind: 'stamp', consumer: 'a' }], notes });
+    story.run();
+    rolled(story, 'a');
+    expect(story.plan().notes).toMatchObject([{ code: 'CannotRestart', object: 'b' }]);
+  });
+
+  test('one whose rollout fails is named, and keeps no place that others wait for', () => {
+    const story = activated().pass(10_000);
+    story.run();
+    expect(story.plan().actions).toEqual([]);
+    known(story, 'a', { failing: 'no progress' });
+    expect(story.plan()).toMatchObject({
+      actions: [{ kind: 'stamp', consumer: 'c' }],
+      notes: [{ code: 'RolloutFailing', object: 'a', message: 'no progress' }],
+    });
+    story.run();
+    for (const id of ['b', 'c']) rolled(story, id);
+    story.pass(day);
+    expect(waits(story)[0]).toMatch(/^a: to restart .*\(missing: a-\d/);
+  });
+
+  test('one whose rollout fails for reasons of its own is not reported', () => {
+    const story = new Story().leaf('web');
+    pods(story, 'a', 1);
+    known(story, 'a', { failing: 'no progress' });
+    story.run();
+    expect(story.plan().notes).toEqual([]);
+  });
+
+  test('are rolled after a renewal, in good time before their leaf ends', () => {
+    const story = new Story().leaf('web', duration(30 * day));
+    pods(story, 'a', 1);
+    story.run();
+    story.pass(20 * day).run();
+    expect(story.plan().actions).toEqual([]);
+    story.pass(10_000);
+    expect(story.plan().actions).toMatchObject([
+      { kind: 'stamp', consumer: 'a', why: 'its leaf was renewed' },
+    ]);
+  });
+});
