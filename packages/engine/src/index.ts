@@ -72,6 +72,7 @@ export type {
   Contents,
   Credential,
   EvidenceSource,
+  FileData,
   Home,
   HomeFacts,
   Issuer,
@@ -105,7 +106,14 @@ export {
   specOf,
 } from './look/responsibilities.ts';
 export { claimOf, type Seal, SealKey, sealed, sealIn } from './look/seal.ts';
-export { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './look/stored-object.ts';
+export {
+  bundleKeyOf,
+  digestOf,
+  filesFrom,
+  pemFile,
+  readableCertificates,
+  readableLeaf,
+} from './look/stored-object.ts';
 export { WatchedClock } from './look/watched-clock.ts';
 export { inParallel, type Observation, observe } from './observe/observe.ts';
 export { MemoryAuthorities, MemoryObjects } from './report/memory-home.ts';

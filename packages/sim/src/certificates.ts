@@ -1,12 +1,15 @@
 import { generateKey, issueCa, issueCross, issueLeaf, type KeyPair } from '@handover/core';
-import type { Credential, StoredObject } from '@handover/engine';
+import { type Credential, type FileData, filesFrom } from '@handover/engine';
 import {
+  bytesOf,
   type Certificate,
   encodePem,
   type Instant,
   instant,
   PrivateKey,
   parseCertificate,
+  sameBytes,
+  textOf,
   verifyChain,
 } from '@handover/material';
 
@@ -20,13 +23,13 @@ interface Cached {
 
 interface Dealt extends KeyPair {
   readonly held: PrivateKey;
-  readonly pem: string;
+  readonly file: Uint8Array;
 }
 
 const dealt = (): Dealt => {
   const pair = generateKey('ECDSA-P256');
   const der = pair.privateKey.export({ type: 'pkcs8', format: 'der' });
-  return { ...pair, held: PrivateKey.of(pair.privateKey), pem: encodePem('PRIVATE KEY', der) };
+  return { ...pair, held: PrivateKey.of(pair.privateKey), file: bytesOf(encodePem('PRIVATE KEY', der)) };
 };
 
 /** Keys to deal from: which pair it is changes no verdict. */
@@ -36,7 +39,7 @@ let leafKey: Dealt | undefined;
 
 /** What was issued in other worlds of this thread: the same certificate serves in all of them. */
 const issued = new Map<string, Certificate>();
-const contents = new Map<string, StoredObject['data']>();
+const contents = new Map<string, FileData>();
 const MOST_KEPT = 20_000;
 let serial = 0;
 
@@ -152,15 +155,15 @@ export class Certificates {
   }
 
   /** The data of an object with this leaf and this bundle; of the same content the same data, in every world. */
-  files(leaf: Certificate | undefined, bundle: string): StoredObject['data'] {
+  files(leaf: Certificate | undefined, bundle: string): FileData {
     leafKey ??= dealt();
     const id = `${leaf?.fingerprint} ${bundle}`;
     let data = contents.get(id);
     if (data === undefined) {
       data =
         leaf === undefined
-          ? { 'ca.crt': bundle }
-          : { 'tls.crt': leaf.pem, 'tls.key': leafKey.pem, 'ca.crt': bundle };
+          ? filesFrom({ 'ca.crt': bundle })
+          : { ...filesFrom({ 'tls.crt': leaf.pem, 'ca.crt': bundle }), 'tls.key': leafKey.file };
       if (contents.size >= MOST_KEPT) contents.clear();
       contents.set(id, data);
     }
@@ -168,7 +171,8 @@ export class Certificates {
   }
 
   /** What a file holds, as fingerprints in the order they stand there. */
-  read(pem: string): readonly string[] {
+  read(file: Uint8Array): readonly string[] {
+    const pem = textOf(file);
     let found = this.#files.get(pem);
     if (found === undefined) {
       found = pem
@@ -185,10 +189,10 @@ export class Certificates {
   }
 
   /** CA that signed a leaf which stands beside the right key. */
-  issuerOf(leaf: string, key: string | undefined): string {
+  issuerOf(leaf: string, key: Uint8Array | undefined): string {
     const issuer = this.#issuers.get(leaf);
     if (issuer === undefined) throw new TypeError('a leaf that nobody has issued');
-    if (key !== leafKey?.pem) throw new TypeError('a leaf beside the key of another');
+    if (!sameBytes(key, leafKey?.file)) throw new TypeError('a leaf beside the key of another');
     return issuer;
   }
 

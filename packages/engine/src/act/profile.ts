@@ -11,8 +11,8 @@ import {
 } from '@handover/material';
 import { EngineError } from '../error.ts';
 import { profileObjectOf } from '../look/catalogue.ts';
-import type { ClusterProfile, Home, ObjectRecord, StoredObject } from '../look/home.ts';
-import { digestOf } from '../look/stored-object.ts';
+import type { ClusterProfile, FileData, Home, ObjectRecord, StoredObject } from '../look/home.ts';
+import { digestOf, filesFrom } from '../look/stored-object.ts';
 import { holds, obstacleError } from './keep-files.ts';
 
 /**
@@ -65,7 +65,7 @@ const resolvedOr = async (home: Home, profile: TlsProfile): Promise<ResolvedTlsP
   }
 };
 
-const hashOf = (data: StoredObject['data']): string | undefined =>
+const hashOf = (data: FileData): string | undefined =>
   data['profile.json'] === undefined ? undefined : hash('sha256', data['profile.json'], 'hex');
 
 const heldIn = (stored: StoredObject | undefined): ProfileHeld | undefined => {
@@ -80,7 +80,7 @@ export async function reconcileProfile(home: Home, profile: TlsProfile): Promise
   const id = profileObjectOf(profile);
   const resolved = await resolvedOr(home, profile);
   const refused = resolved instanceof HandoverError;
-  const files = refused ? undefined : tlsProfileFiles(resolved);
+  const files = refused ? undefined : filesFrom(tlsProfileFiles(resolved));
   const stored = await home.objects.read(id);
   const held = heldIn(stored);
   const workloads = home.profiles?.workloads(profile) ?? [];
@@ -119,7 +119,7 @@ const heldBefore = (remembered: string | undefined): Pick<ProfileHeld, 'hash' | 
   remembered === undefined ? undefined : { hash: remembered, replacedOne: false };
 
 const recordOf = (
-  data: StoredObject['data'],
+  data: FileData,
   wanted: string,
   before: Pick<ProfileHeld, 'hash' | 'replacedOne'> | undefined,
   record: ObjectRecord | undefined,

@@ -4,7 +4,7 @@ import { EngineError } from '../error.ts';
 import { type Catalogue, targetsOf } from '../look/catalogue.ts';
 import type { Home } from '../look/home.ts';
 import { extrasOf } from '../look/shared-bundles.ts';
-import { bundleKeyOf } from '../look/stored-object.ts';
+import { bundleKeyOf, pemFile } from '../look/stored-object.ts';
 import { keepFiles } from './keep-files.ts';
 
 /** TrustBundles without an authority have no rotation: their sources are simply copied. */
@@ -24,7 +24,7 @@ export async function reconcileStaticBundle(
       { path: bundle.metadata.name, retry: 'later' },
     );
   }
-  const { pem } = bundleOf(certificates);
+  const pem = pemFile(bundleOf(certificates).certificates);
   let wrote = false;
   const failures: HandoverError[] = [];
   for (const id of targetsOf(bundle, catalogue)) {

@@ -6,6 +6,7 @@ import { EngineError } from '../error.ts';
 import type {
   AuthorityId,
   Contents,
+  FileData,
   ObjectId,
   ObjectReader,
   ObjectWriter,
@@ -20,7 +21,7 @@ import { foreignObstacle, SECRET_FILES } from './foreign-files.ts';
 import { HoldBack } from './hold-back.ts';
 import { refuseOpened } from './permissions.ts';
 import type { OwnUser } from './trusted-path.ts';
-import { type Bytes, RECORD, readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
+import { RECORD, readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
 
 /** Longer than this between taking the time and showing the files, and the time is taken again. */
 const STALE_MS = 1_000;
@@ -37,8 +38,6 @@ export interface ObjectOptions {
   readonly mayAdopt: (id: ObjectId) => boolean;
 }
 
-type RawContents = Omit<Contents, 'data'> & { readonly data: Readonly<Record<string, string | Uint8Array>> };
-
 const partsOf = (id: ObjectId): { folder: string; key: string } => {
   const [namespace, kind, name, key = ''] = id.split('/');
   return { folder: `${namespace}/${kind}/${name}`, key };
@@ -47,8 +46,7 @@ const partsOf = (id: ObjectId): { folder: string; key: string } => {
 /** Stands for an object that is not there, or cannot be read. */
 const NOTHING: StoredObject = { data: {}, record: undefined, version: '' };
 
-const isChanged = (entry: Entry, data: StoredObject['data']): boolean =>
-  entry.record.digest !== digestOf(data);
+const isChanged = (entry: Entry, data: FileData): boolean => entry.record.digest !== digestOf(data);
 
 const CONTENDED =
   'Contended: another program keeps changing its files back; stop it (tried again within 30 minutes, or when a resource changes)';
@@ -113,7 +111,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   #objectIn(volume: Volume, id: ObjectId): StoredObject | undefined {
     const { key } = partsOf(id);
     const entry = entriesOf(volume.record)[key];
-    const data = textsOf(only(volume.data, namesOf(key)));
+    const data = only(volume.data, namesOf(key));
     if (entry === undefined) {
       this.#refuseChanged(volume, id);
       return this.#foreign(volume, id);
@@ -136,7 +134,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   /** Files of a Leaf may belong to its program, which must not have a say in what others trust: as they were written, or not at all. */
   #refuseChanged(volume: Volume, id: ObjectId): void {
     const whole = entriesOf(volume.record)[''];
-    if (whole === undefined || !isChanged(whole, textsOf(only(volume.data, SECRET_FILES)))) return;
+    if (whole === undefined || !isChanged(whole, only(volume.data, SECRET_FILES))) return;
     throw new EngineError('HOME_MALFORMED', 'the files beside it were changed; they are put right first', {
       path: id,
       retry: 'later',
@@ -155,10 +153,10 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     const names = isOurs ? found.filter((name) => wanted.includes(name)) : found;
     if (names.length === 0) return undefined;
     const plain = wanted.filter((name) => volume.beside.includes(name) && !(name in volume.data));
-    const data = textsOf({
+    const data = {
       ...only(volume.data, wanted),
       ...Object.fromEntries(plain.map((name) => [name, files.read(`${path}/${name}`) ?? new Uint8Array()])),
-    });
+    };
     const obstacle = mayAdopt(id) ? undefined : foreignObstacle({ path, names, wanted });
     if (obstacle === undefined && Object.keys(data).length === 0) return undefined;
     return {
@@ -183,16 +181,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     return found;
   }
 
-  write(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void> {
-    return this.writeRaw(id, expect, make);
-  }
-
-  /** As `write`, for data that need not be text. */
-  async writeRaw(
-    id: ObjectId,
-    expect: string | undefined,
-    make: (at: Instant) => RawContents,
-  ): Promise<void> {
+  async write(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void> {
     const { folder } = partsOf(id);
     const before = this.#busy.get(folder) ?? Promise.resolve();
     const mine = before.catch(() => {}).then(() => this.#swap(id, expect, make));
@@ -209,7 +198,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     }
   }
 
-  async #swap(id: ObjectId, expect: string | undefined, make: (at: Instant) => RawContents): Promise<void> {
+  async #swap(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void> {
     const { files, root, now, ownershipOf } = this.#options;
     const { folder, key } = partsOf(id);
     const volume = this.#volumeIn(folder);
@@ -285,11 +274,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
 /** Names of the files that make an object. */
 const namesOf = (key: string): readonly string[] => (key === '' ? SECRET_FILES : filesUnder(key));
 
-const only = (data: Bytes, names: readonly string[]): Bytes =>
+const only = (data: FileData, names: readonly string[]): FileData =>
   Object.fromEntries(Object.entries(data).filter(([name]) => names.includes(name)));
-const textsOf = (data: Bytes): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    Object.entries(data).map(([name, bytes]) => [name, Buffer.from(bytes).toString('utf8')]),
-  );
 
 const describe = ({ mode, uid, gid }: Ownership): string => `${mode.toString(8)} ${uid ?? '-'} ${gid ?? '-'}`;
