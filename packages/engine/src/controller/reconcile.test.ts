@@ -114,7 +114,7 @@ describe('An authority', () => {
     const { plan } = await converge(world.home, resources, 'default/mesh');
     expect(plan.phase).toBe('Introducing');
     const first = (await world.object('default/secrets/a')).data;
-    expect(first['tls.crt']).toBe(upstream['tls.crt']);
+    expect(first['tls.crt']).toEqual(upstream['tls.crt']);
     expect(accepts(upstream['tls.crt'], first['ca.crt'], world.now)).toBe(true);
     expect(await roles()).toEqual(['1 next', '0 current']);
     world.pass(20 * second);
