@@ -176,7 +176,9 @@ describe('A TLSProfile', () => {
     }
     cluster = { found: { type: 'Modern' } };
     await reconcileProfile(home(), follows);
-    expect((await world.object(ID)).data['profile.json']).toContain('VersionTLS13');
+    expect(textOf((await world.object(ID)).data['profile.json'] ?? new Uint8Array())).toContain(
+      'VersionTLS13',
+    );
   });
 
   test('by name is nothing to warn of, whatever this OpenSSL lacks; a name that nobody knows is', async () => {

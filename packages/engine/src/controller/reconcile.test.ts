@@ -120,7 +120,7 @@ describe('An authority', () => {
     world.pass(20 * second);
     await converge(world.home, resources, 'default/mesh');
     const second_ = (await world.object('default/secrets/a')).data;
-    expect(second_['tls.crt']).not.toBe(upstream['tls.crt']);
+    expect(second_['tls.crt']).not.toEqual(upstream['tls.crt']);
     expect(accepts(upstream['tls.crt'], second_['ca.crt'], world.now)).toBe(true);
     world.pass(20 * second);
     await converge(world.home, resources, 'default/mesh');

@@ -15,7 +15,7 @@ import { OperatorError } from '../error.ts';
 import type { Source } from './fresh.ts';
 import { type Held, heldOf } from './held.ts';
 import type { Kinds } from './kinds.ts';
-import { bodyOf, merge } from './object-body.ts';
+import { bodyOf, leaving, merge } from './object-body.ts';
 import { ObjectView, type ViewOptions } from './object-view.ts';
 import { Obstacles } from './obstacles.ts';
 import type { OwnWritesCache } from './own-writes-cache.ts';
@@ -165,15 +165,12 @@ export class ObjectStore {
     const body = merge(this.#body(id, record, entries, ours), {
       metadata: { name: place.name, resourceVersion: version },
     });
-    const strangers = this.#view.strangers(id, held);
+    const gone = leaving(held, this.#view.strangers(id, held), ours);
     const how = { fieldManager: FIELD_MANAGER, signal };
     const applied = await kube.patch(
       kinds[plural],
       whichOf(place),
-      strangers.length === 0
-        ? { apply: body, force: true, ...how }
-        : // Apply cannot take away what others put there; null does.
-          { merge: merge(body, { data: Object.fromEntries(strangers.map((key) => [key, null])) }), ...how },
+      gone === undefined ? { apply: body, force: true, ...how } : { merge: merge(body, gone), ...how },
     );
     // Only what has landed counts: a write that lost a race undid nothing.
     if (drifted) {
