@@ -71,6 +71,12 @@ test('every kind of field reads back what is written to it', () => {
   }
 });
 
+test('a ClusterTrustBundle is text: other bytes are refused by a code', () => {
+  expect(() => SHAPES.clustertrustbundles.body({ 'ca.crt': Uint8Array.of(0xfe, 0xed) })).toThrow(
+    expect.objectContaining({ code: 'PEM_BINARY' }),
+  );
+});
+
 test('a leaf’s Secret is its three files; a key beside them is not ours', () => {
   const data = SHAPES.secrets.data({
     metadata: {},
