@@ -16,8 +16,8 @@ import { digestOf, filesFrom } from '../look/stored-object.ts';
 import { holds, obstacleError } from './keep-files.ts';
 
 /**
- * What this process's OpenSSL has. node:crypto lists only the curves of ECDSA; X25519 and X448 are in every build. Whoever only
- * hands a profile on says nothing of what workloads may well have.
+ * What this process's OpenSSL has. node:crypto lists only the curves of ECDSA; X25519 and X448 are in every build. This
+ * process only hands a profile on: what workloads often have though it lacks it is no reason to warn.
  */
 export const localTlsSupport = (): TlsSupport => ({
   ciphers: getCiphers(),
@@ -75,7 +75,7 @@ const heldIn = (stored: StoredObject | undefined): ProfileHeld | undefined => {
   return { ...held, changedAt: record.changedAt, intact: hashOf(data) === held.hash };
 };
 
-/** Reads, plans, acts: writes the files of a profile, or stamps who has to read them anew. */
+/** Reads, plans, acts: writes the files of a profile, or stamps workloads that have to read them anew. */
 export async function reconcileProfile(home: Home, profile: TlsProfile): Promise<ProfileOutcome> {
   const id = profileObjectOf(profile);
   const resolved = await resolvedOr(home, profile);
@@ -114,7 +114,7 @@ export async function reconcileProfile(home: Home, profile: TlsProfile): Promise
   return { resolved, plan, hash: written, obstacle: stored?.obstacle };
 }
 
-/** An object that somebody deleted held what the profile's status says. */
+/** A deleted object held what the profile's status says. */
 const heldBefore = (remembered: string | undefined): Pick<ProfileHeld, 'hash' | 'replacedOne'> | undefined =>
   remembered === undefined ? undefined : { hash: remembered, replacedOne: false };
 
@@ -130,13 +130,13 @@ const recordOf = (
     digest: digestOf(data),
     revisions: {},
     anchors: [],
-    // Since when it holds this profile: that it was put right in between restarts nobody.
+    // Since when it holds this profile: a repair in between restarts no workload.
     changedAt: same ? (record?.changedAt ?? at) : at,
     profile: { hash: wanted, replacedOne: before !== undefined && (!same || before.replacedOne) },
   };
 };
 
-/** As `reconcileProfile`, for whoever has no other place to say what is in the way. */
+/** As `reconcileProfile`, for a caller that reports obstacles as errors. */
 export async function keepProfile(home: Home, profile: TlsProfile): Promise<void> {
   const { resolved, obstacle } = await reconcileProfile(home, profile);
   if (resolved instanceof HandoverError) throw resolved;

@@ -31,7 +31,7 @@ export interface ObjectOptions {
   /** The `out` directory. */
   readonly root: string;
   readonly now: () => Instant;
-  /** Who may read the key of a Secret; the default is its owner alone. */
+  /** Owner, group and mode of a Secret's key; the default is the owner alone. */
   readonly ownershipOf: (id: ObjectId) => Ownership;
   readonly uid: OwnUser;
   /** Whether files of others in its folder may be taken over. */
@@ -51,7 +51,7 @@ const isChanged = (entry: Entry, data: FileData): boolean => entry.record.digest
 const CONTENDED =
   'Contended: another program keeps changing its files back; stop it (tried again within 30 minutes, or when a resource changes)';
 
-/** Waits are counted by a clock that nobody sets. */
+/** A clock that cannot be set counts the waits. */
 const monotonic = (): Instant => instant(performance.now());
 
 /** The derived objects of a directory home. */
@@ -73,7 +73,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       const volume = this.#volumeIn(folder);
       return volume === undefined ? undefined : this.#objectIn(volume, id);
     });
-    // One that cannot be read stands in nobody's way but its own.
+    // An object that cannot be read blocks no other.
     if (found instanceof HandoverError) return { ...NOTHING, obstacle: found.message };
     const obstacle = found?.obstacle ?? this.#unwritable(id);
     return obstacle === undefined ? found : { ...(found ?? NOTHING), obstacle };
@@ -119,7 +119,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     if (key !== '' && Object.keys(data).length === 0) return undefined;
     const ownership = this.#guarded(() => this.#options.ownershipOf(id));
     const asWanted = ownership instanceof HandoverError || entry.ownership === describe(ownership);
-    // One who leaves our last write alone does not fight.
+    // A program that leaves our last write alone does not fight.
     const fight = isChanged(entry, data) ? this.#contention.standoff(id, monotonic()) : undefined;
     // Files of another owner than is asked for have to be written again.
     return {
@@ -253,7 +253,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   async idle(): Promise<void> {
     do {
       await Promise.allSettled(this.#busy.values());
-      await new Promise((next) => setImmediate(next)); // whoever waited for one of them may begin another
+      await new Promise((next) => setImmediate(next)); // what waited for one of them may begin another
     } while (this.#busy.size > 0);
   }
 

@@ -5,7 +5,7 @@ import { EngineError } from '../error.ts';
 import type { FileData } from '../look/home.ts';
 import type { Files, Ownership } from './files.ts';
 
-/** Beside the data, in the same swap; has no name at the top, so that nobody who mounts the folder sees it. */
+/** Beside the data, in the same swap; has no name at the top, so that programs which mount the folder do not see it. */
 export const RECORD = '.handover.json';
 const CURRENT = '..data';
 

@@ -21,11 +21,8 @@ const digests = new WeakMap<FileData, string>();
 
 /** Hex SHA-256 over names and values, in the order of the names. */
 export const digestOf = (data: FileData): string => {
-  let digest = digests.get(data);
-  if (digest === undefined) {
-    digest = computeDigest(data);
-    digests.set(data, digest);
-  }
+  const digest = digests.get(data) ?? computeDigest(data);
+  digests.set(data, digest);
   return digest;
 };
 
@@ -50,11 +47,8 @@ let bytes = 0;
 /** Certificates in the order they stand there; none when the file is no PEM of certificates. */
 export const readableCertificates = (pem: Uint8Array | undefined): readonly Certificate[] => {
   if (pem === undefined) return [];
-  let certificates = read.get(pem);
-  if (certificates === undefined) {
-    certificates = sharedCertificates(pem);
-    read.set(pem, certificates);
-  }
+  const certificates = read.get(pem) ?? sharedCertificates(pem);
+  read.set(pem, certificates);
   return certificates;
 };
 
@@ -92,11 +86,8 @@ export const rememberLeaf = (data: FileData, found: ReadableLeaf): void => {
 
 /** The leaf and what rides behind it, if its key is there and fits. */
 export const readableLeaf = (data: FileData): ReadableLeaf | undefined => {
-  let known = leaves.get(data);
-  if (known === undefined) {
-    known = { found: readLeaf(data) };
-    leaves.set(data, known);
-  }
+  const known = leaves.get(data) ?? { found: readLeaf(data) };
+  leaves.set(data, known);
   return known.found;
 };
 
@@ -120,7 +111,7 @@ const issuerOf = (leaf: Certificate, cas: readonly Certificate[]): Certificate |
       : leaf.issuerKey === ca.subjectKey,
   );
 
-/** What a leaf nobody keeps a record of is taken for: every doubt counts against it. */
+/** What a leaf without a record is taken for: every doubt counts against it. */
 const foreignLeaf = (
   stored: StoredObject,
   cas: readonly Certificate[],
@@ -156,7 +147,7 @@ interface Remembered {
 const sights = new WeakMap<StoredObject, Remembered>();
 
 /**
- * An object as the planner sees it. As long as nobody else touched the data, the record that was written with it is the
+ * An object as the planner sees it. As long as the data is as we wrote it, the record that was written with it is the
  * whole truth and nothing is parsed; else the data is read anew, and nothing in it is older than now.
  */
 export const seenAs = (

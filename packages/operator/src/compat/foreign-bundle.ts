@@ -30,7 +30,7 @@ export interface ForeignOptions {
 
 /**
  * Keeps fields whose source is in other hands. Certificates that were put into a field are remembered by their fingerprints in
- * its record; the certificates themselves are in it, or, where somebody overwrote it, in memory.
+ * its record; the certificates themselves are in it, or, where another program overwrote it, in memory.
  */
 export class ForeignBundles {
   readonly #known = new Map<string, Certificate>();

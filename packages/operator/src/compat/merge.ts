@@ -1,17 +1,11 @@
-import { type Certificate, type Instant, isExpired } from '@handover/material';
+import { bundleOf, type Certificate, type Instant, isExpired } from '@handover/material';
 
 /** Expired anchors leave a bundle late, because clocks differ: DESIGN, certificate profile. */
 const LATE_MS = 3_600_000;
 
-const stillCounts = (certificate: Certificate, now: Instant): boolean =>
-  !isExpired(certificate, (now - LATE_MS) as Instant);
-
-const newestFirst = (a: Certificate, b: Certificate): number =>
-  b.notBefore - a.notBefore || (a.fingerprint < b.fingerprint ? -1 : a.fingerprint > b.fingerprint ? 1 : 0);
-
 /**
  * What goes into a caBundle whose source is in other hands: the source's CAs, and those that were put there from it earlier and
- * have not expired. Nobody tells us when its last old leaf is gone, so an old CA stays as long as it could be of use. The same
+ * have not expired. When its last old leaf is gone cannot be known, so an old CA stays as long as it could be of use. The same
  * certificates always come in the same order. Empty only if both are.
  */
 export const merged = (
@@ -19,10 +13,9 @@ export const merged = (
   putThere: readonly Certificate[],
   now: Instant,
 ): readonly Certificate[] => {
-  const all = new Map([...putThere, ...source].map((certificate) => [certificate.fingerprint, certificate]));
-  const current = [...all.values()].filter((certificate) => stillCounts(certificate, now));
-  // A bundle of nothing but expired CAs trusts nobody; an empty one trusts the system's roots.
-  return (
-    current.length > 0 ? current : [...new Map(source.map((one) => [one.fingerprint, one])).values()]
-  ).sort(newestFirst);
+  const late = (now - LATE_MS) as Instant;
+  const current = [...putThere, ...source].filter((certificate) => !isExpired(certificate, late));
+  // With nothing but expired CAs every peer is refused; an empty bundle means the system's roots.
+  const kept = current.length > 0 ? current : source;
+  return kept.length === 0 ? [] : bundleOf(kept).certificates;
 };

@@ -4,7 +4,7 @@ import type { KubeObject, ManagedFields } from '@handover/kube';
 import { type Instant, instant } from '@handover/material';
 import { cut, MOST_SAID, saidOn } from './bounds.ts';
 import { keeperOf } from './keepers.ts';
-import { binaryNames, hasField, SHAPES, withDigests } from './parts.ts';
+import { hasField, SHAPES, withDigests } from './parts.ts';
 import type { Plural } from './place.ts';
 import { type Entries, FIELD_MANAGER, keptIn, RECORD, readEntries } from './record.ts';
 
@@ -30,7 +30,7 @@ export interface Held {
   readonly injectable: boolean;
   /** Annotations that say something to us. */
   readonly annotations: Readonly<Record<string, string>>;
-  /** Who keeps it, in words; undefined: nobody that can be told. */
+  /** What keeps it, in words; undefined: unknown. */
   readonly owner: string | undefined;
   /** Another controller that keeps its caBundle. */
   readonly keeper: string | undefined;
@@ -58,7 +58,7 @@ const latestOf = (managed: readonly ManagedFields[]): string | undefined => {
   return latest?.manager;
 };
 
-/** The name that a managed field of ours has in the API server's own account of who set what. */
+/** The name that a managed field of ours has in the API server's own account of which manager set what. */
 const MARKS: Readonly<Record<Plural, RegExp>> = {
   secrets: /"f:data"/,
   configmaps: /"f:(data|binaryData)"/,
@@ -69,7 +69,7 @@ const MARKS: Readonly<Record<Plural, RegExp>> = {
   customresourcedefinitions: /"f:caBundle"/,
 };
 
-/** Whoever set what is ours, and not whoever edits beside it; who took it out is not on record, so then it is the last of all. */
+/** The manager that set what is ours, not one that edits beside it. A removal is not on record: then it is the last of all. */
 const lastForeign = (plural: Plural, managed: readonly ManagedFields[]): string | undefined =>
   latestOf(managed.filter(({ fieldsV1 }) => MARKS[plural].test(JSON.stringify(fieldsV1 ?? {})))) ??
   latestOf(managed);
@@ -96,7 +96,7 @@ export const heldOf = (plural: Plural, object: KubeObject): Held => {
     entries,
     keptIn: keptIn(annotations[RECORD]),
     data: withDigests(plural, SHAPES[plural].data(object), Object.keys(entries)),
-    binary: binaryNames(object),
+    binary: Object.keys(object.binaryData ?? {}),
     labelled: metadata.labels?.[MANAGED_LABEL] === 'true',
     immutable: object.immutable === true,
     injectable: hasField(plural, object),

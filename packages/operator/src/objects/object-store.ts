@@ -31,7 +31,7 @@ export interface ObjectStoreOptions extends ViewOptions {
   readonly cache: OwnWritesCache;
   readonly signal: AbortSignal;
   readonly signerOf: (id: ObjectId) => string | undefined;
-  /** Somebody else had changed it, and it is being put right. */
+  /** Another manager had changed it, and it is being put right. */
   readonly onRepair?: (id: ObjectId, manager: string) => void;
   readonly onWritten?: (place: Place, digest: string) => void;
 }
@@ -174,7 +174,7 @@ export class ObjectStore {
     );
     // Only what has landed counts: a write that lost a race undid nothing.
     if (drifted) {
-      const manager = held.lastForeign ?? 'somebody';
+      const manager = held.lastForeign ?? 'another manager';
       this.#contention.repaired(id, manager, now());
       onRepair?.(id, manager);
     }
@@ -212,15 +212,15 @@ export class ObjectStore {
 
 /**
  * Races that one write may lose against changes that are nothing to us. An API server that cannot reach an aggregated API writes its
- * status many times a second: whoever looked at everything again for each would never get through.
+ * status many times a second: looking at everything again for each would never end.
  */
 const MOST_TURNS = 5;
 
 /** Everything of an object that a decision about it rests on. */
-const sameToUs = ({ uid, entries, data, labelled, injectable, annotations }: Held): string =>
-  JSON.stringify([uid, entries, digestOf(data), labelled, injectable, annotations]);
+const sameToUs = ({ uid, entries, data, binary, labelled, injectable, annotations }: Held): string =>
+  JSON.stringify([uid, entries, digestOf(data), binary, labelled, injectable, annotations]);
 
-/** Somebody else was faster. */
+/** Another write was faster. */
 const OUTDATED: ReadonlySet<string> = new Set(['KUBE_CONFLICT', 'KUBE_ALREADY_EXISTS', 'KUBE_NOT_FOUND']);
 /** Trying again at once would not help; the others need not wait for it. */
 const REFUSED: ReadonlySet<string> = new Set(['KUBE_FORBIDDEN', 'KUBE_INVALID']);

@@ -52,7 +52,7 @@ export class ObjectView {
     const entry = held.entries[part];
     const data = this.#data(held, part);
     const obstacle = this.#obstacle(id, held, data);
-    // Without its label nobody would watch it: as good as changed.
+    // Without its label it would not be watched: as good as changed.
     const watched = held.labelled || isField(place) || held.plural === 'clustertrustbundles';
     const intact =
       watched && this.#annotated(id, held, entry?.record) && this.strangers(id, held).length === 0;
@@ -102,13 +102,13 @@ export class ObjectView {
     const met = this.#obstacles.why(id, now());
     if (met !== undefined) return met;
     const fight = this.#contention.standoff(id, now());
-    // Whoever leaves our last write alone does not fight.
+    // A manager that leaves our last write alone does not fight.
     if (fight !== undefined && held.entries[place.part]?.record.digest !== digestOf(data)) {
       return `Contended: ${fight.manager} keeps changing it back; stop one of the two (next try at ${iso(fight.until)})`;
     }
     const foreign = held.entries[place.part] === undefined && Object.keys(data).length > 0 && !isField(place);
     if (!foreign || mayAdopt(id) || this.#options.isWhole?.(id) === true) return undefined;
-    return `it exists and is kept by ${held.owner ?? 'somebody else'}; choose another name, remove it, or set handover.dev/adopt: "true" on what asks for it`;
+    return `it exists and is kept by ${held.owner ?? 'another program'}; choose another name, remove it, or set handover.dev/adopt: "true" on what asks for it`;
   }
 }
 

@@ -73,9 +73,6 @@ const configMapShape = dataShape({
   },
 });
 
-export const binaryNames = ({ binaryData }: KubeObject): readonly string[] =>
-  Object.keys(isMap(binaryData) ? binaryData : {});
-
 /** An object with one bundle in one field. */
 const fieldShape = (path: readonly string[], codec: Codec, around: Json = {}): Shape => ({
   data: (object) => {

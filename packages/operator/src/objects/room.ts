@@ -16,8 +16,8 @@ const lengthOf = ({ entries, data }: Held): number =>
   );
 
 /**
- * Room in memory for what carries our label, for each namespace apart: whoever may write in one can label whatever he likes, and
- * must not use up what the others need.
+ * Room in memory for what carries our label, for each namespace apart: an account that may write in one can label any
+ * object there, and must not use up what the others need.
  */
 export class Room {
   readonly #taken = new Map<string, Map<string, number>>();
