@@ -1,5 +1,14 @@
 export { ANNOTATIONS, type AnnotationEntry, type AnnotationOwner } from './contract/annotations.ts';
 export {
+  INJECTABLE,
+  INJECTABLE_KINDS,
+  INJECTABLE_PLURALS,
+  type InjectableKind,
+  type InjectablePlural,
+  injectableIn,
+  injectableOf,
+} from './contract/injectable.ts';
+export {
   ADOPT,
   COMPAT,
   type Compat,

@@ -32,7 +32,7 @@ export { readResources, readYaml } from './directory/resources.ts';
 export { type Listener, passOnce, type RunEvent, runDirectory, work, workOf } from './directory/run.ts';
 export { SteadyClock } from './directory/steady-clock.ts';
 export { Canaries, type CanaryTools } from './evidence/canary.ts';
-export { DeclaredConsumers } from './evidence/consumers.ts';
+export { DeclaredConsumers, silence } from './evidence/consumers.ts';
 export { handshake } from './evidence/handshake.ts';
 export { answerOf, type ProbeTools, probe } from './evidence/probe.ts';
 export { askStatus, readDocument, STATUS_PATH } from './evidence/status-document.ts';

@@ -246,7 +246,7 @@ export class World implements Surroundings, Stage {
     }
     const stranger = this.consumers.get('stranger');
     if (swap.kind === 'activate' && stranger !== undefined) this.happened('stranger');
-    // One rotation is what X promises whoever sleeps through it (docs/decisions/0701).
+    // The cross-certificate covers a verifier that misses one rotation (docs/decisions/0004, point 11).
     if (swap.kind === 'retire') stranger?.visited();
     this.happened(swap.kind);
     worstMoment(this, swap.kind);

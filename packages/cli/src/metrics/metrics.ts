@@ -1,3 +1,4 @@
+import { INJECTABLE_PLURALS } from '@handover/core';
 import type { Meters, RunEvent } from '@handover/engine';
 import type { ReloadReport, RequestReport } from '@handover/kube';
 import { HandoverError } from '@handover/material';
@@ -12,15 +13,7 @@ export interface MetricsOptions {
 }
 
 /** The last part but one of an object's id, or its first: what kind it is. */
-const KINDS = [
-  'secrets',
-  'configmaps',
-  'clustertrustbundles',
-  'apiservices',
-  'customresourcedefinitions',
-  'mutatingwebhookconfigurations',
-  'validatingwebhookconfigurations',
-] as const;
+const KINDS = ['secrets', 'configmaps', 'clustertrustbundles', ...INJECTABLE_PLURALS];
 const kindOf = (object: string): string => {
   const parts = object.toLowerCase().split('/');
   return KINDS.find((kind) => parts.includes(kind)) ?? 'other';

@@ -76,7 +76,7 @@ export const crossPath = (crosses: readonly Cross[], issuer: number): readonly C
  * X certificates that ride behind a leaf of `issuer`, nearest first: one, and a further one only while the CA that signed it is still
  * in the authority, as after two distrusts in a row. It would help whoever slept through two rotations, but GnuTLS looks for an
  * anchor at the chain's far end only: leaf3 + X32 + X21 is refused by [3], which is what everybody holds who keeps up
- * (docs/decisions/0701).
+ * (docs/decisions/0004, point 11).
  */
 export const chainOf = ({ crosses, generations }: AuthorityState, issuer: number): readonly Cross[] =>
   crossPath(crosses, issuer).filter(

@@ -12,7 +12,7 @@ import { asDeclared, type Declared, type Endpoint, type Locator } from './wherea
  * Says no to every question: for a consumer that could show what it has loaded and does not. It holds the next step up, by
  * name; time alone does not stand for it.
  */
-const silence = (at: Instant): Proof => ({
+export const silence = (at: Instant): Proof => ({
   by: 'acknowledged',
   anchors: [],
   complete: true,

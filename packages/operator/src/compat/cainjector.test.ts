@@ -81,7 +81,7 @@ describe('by Secret', () => {
       'no CA in ca.crt',
     );
     expect((await wish(FROM_SECRET, { secrets: [secret('plain', ALLOWED, 'x')] }))?.refused).toContain(
-      'no bundle',
+      'not a bundle',
     );
     expect((await wish(FROM_SECRET, { secrets: [secret('plain', ALLOWED)] }))?.source).toEqual({
       secret: { name: 'ns/plain', key: 'ca.crt' },
@@ -139,7 +139,7 @@ test('a Secret comes before a Certificate, and that before the API server; a wro
 
 test('without a CA of its own our connection has none to give', async () => {
   expect((await wish(API_SERVER, { world: { apiServerCa: () => undefined } }))?.refused).toContain(
-    'no CA of its own',
+    'does not use a CA of its own',
   );
 });
 

@@ -4,8 +4,8 @@ import { bundleOf, type Certificate, type Instant, isExpired } from '@handover/m
 const LATE_MS = 3_600_000;
 
 /**
- * What goes into a caBundle whose source is in other hands: the source's CAs, and those that were put there from it earlier and
- * have not expired. When its last old leaf is gone cannot be known, so an old CA stays as long as it could be of use. The same
+ * What goes into a caBundle whose source another program owns: the source's CAs, and earlier ones from it that have not expired.
+ * Nothing shows when the last old leaf is gone, so an old CA stays as long as it could be of use. The same
  * certificates always come in the same order. Empty only if both are.
  */
 export const merged = (
@@ -15,7 +15,7 @@ export const merged = (
 ): readonly Certificate[] => {
   const late = (now - LATE_MS) as Instant;
   const current = [...putThere, ...source].filter((certificate) => !isExpired(certificate, late));
-  // With nothing but expired CAs every peer is refused; an empty bundle means the system's roots.
+  // A bundle with only expired CAs trusts no server; an empty one trusts the system's roots.
   const kept = current.length > 0 ? current : source;
   return kept.length === 0 ? [] : bundleOf(kept).certificates;
 };

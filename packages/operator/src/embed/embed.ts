@@ -70,7 +70,7 @@ export async function embed(spec: EmbedSpec, options: EmbedOptions): Promise<Own
     identity: options.identity ?? `${process.env.POD_NAME ?? hostname()}-${randomBytes(4).toString('hex')}`,
     leaseName: `handover-${authority.metadata.name}`,
     declarations: new GivenResources([authority, leaf, bundle]),
-    // Nobody has to be found: whoever serves this leaf runs this code, and reloads within `reloadWithin` (LOOK_MS).
+    // No consumer has to be found: the server of this leaf runs this code, and reloads within `reloadWithin` (LOOK_MS).
     consumersFound: false,
     onSeen: () => server.look(),
     on: (event) => {

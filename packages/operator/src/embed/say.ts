@@ -2,7 +2,7 @@ import { explain } from '@handover/core';
 import type { OperatorEvent } from '../run/operator-options.ts';
 import type { EmbedEvent } from './events.ts';
 
-/** What an operator's event says to whoever embeds it; undefined: nothing. Plans and what was seen, keys among it, stay here. */
+/** An operator's event for the embedding program; undefined: none. Plans and observations, which hold keys, are not passed on. */
 export const sayToStranger = (event: OperatorEvent): EmbedEvent | undefined => {
   switch (event.kind) {
     case 'acted': {

@@ -1,4 +1,4 @@
-import type { FieldKind } from '../objects/field-kind.ts';
+import type { InjectableKind } from '@handover/core';
 
 /** A CA of one's own: the fields of an Authority, beside its name. Durations as in YAML: `90d`, `36h`. */
 export interface EmbedAuthority {
@@ -35,7 +35,7 @@ export interface EmbedLeaf {
 
 /** An object of the API server whose caBundle is kept. */
 export interface EmbedInjection {
-  readonly kind: FieldKind;
+  readonly kind: InjectableKind;
   readonly name: string;
   /** Names of the webhooks; default: all of them. */
   readonly webhooks?: readonly string[];

@@ -55,9 +55,9 @@ import { fieldConsumers, together, wordOfOwners } from '../workloads/api-fields.
 import { PodConsumers, type ReloaderCompat } from '../workloads/consumers.ts';
 import { podsOnly } from '../workloads/endpoints.ts';
 import { Nudges } from '../workloads/nudge.ts';
+import { PodEvidence } from '../workloads/pod-evidence.ts';
 import { KubeRollouts } from '../workloads/rollouts.ts';
 import { selectedBy } from '../workloads/selected.ts';
-import { Showing } from '../workloads/showing.ts';
 import type { Workloads } from '../workloads/workload-cache.ts';
 
 export interface KubeHomeOptions {
@@ -142,7 +142,7 @@ export class KubeHome implements Home {
   readonly ledger: Ledger;
   readonly #states: Informer<Secret> | undefined;
   readonly #firstSight: FirstSight;
-  readonly #showing: Showing;
+  readonly #showing: PodEvidence;
   readonly #declared: DeclaredConsumers;
   readonly #nudges: Nudges | undefined;
   readonly objects: ReturnType<ObjectStore['view']>;
@@ -168,7 +168,7 @@ export class KubeHome implements Home {
     const turns = new Turns(ASKED_AT_ONCE);
     const making = { keys: this.keys, random: this.random, log: { issued } };
     const tools = { ...making, meters: options.meters, canaries: new Canaries(making), turns };
-    this.#showing = new Showing({ ...tools, addresses });
+    this.#showing = new PodEvidence({ ...tools, addresses });
     this.#declared = new DeclaredConsumers(tools, podsOnly({ kube, addresses, signal }));
     const clock = new WatchedClock(
       () => this.#serverTime(),

@@ -15,7 +15,7 @@ export const readBundle = (pem: string | Uint8Array | undefined, key: string): F
     return { certificates: parseBundle(pem, key).certificates };
   } catch (error) {
     if (!(error instanceof HandoverError)) throw error;
-    return { certificates: [], why: `what it has in ${key} is no bundle: ${error.message}` };
+    return { certificates: [], why: `what it has in ${key} is not a bundle: ${error.message}` };
   }
 };
 

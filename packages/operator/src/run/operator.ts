@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { type Plan, plan } from '@handover/core';
+import { injectableOf, type Plan, plan } from '@handover/core';
 import { type IssuedEntry, idOf, type Observation, observe, throughCache } from '@handover/engine';
 import { type LeaderLease, lead } from '@handover/kube';
 import type { Compatibility } from '../compat/compatibility.ts';
@@ -7,7 +7,7 @@ import type { KubeHome } from '../home/home.ts';
 import type { Held } from '../objects/held.ts';
 import { trustBundleVersion } from '../objects/kinds.ts';
 import { keyOf, type Plural, placeOf } from '../objects/place.ts';
-import { decisive, FIELD_PLURALS, gateOf, type ResolvedResources } from '../resources/resolved-resources.ts';
+import { decisive, gateOf, type ResolvedResources } from '../resources/resolved-resources.ts';
 import type { Pod } from '../workloads/pods.ts';
 import { openHome } from './opening.ts';
 import type { OperatorOptions } from './operator-options.ts';
@@ -195,9 +195,10 @@ export class Operator {
       );
       // What there is to inject may have changed with it.
       const gate = this.#index?.gate(plural, key);
-      const changed = FIELD_PLURALS.includes(plural)
-        ? decisive(before) !== decisive(now)
-        : gate !== undefined && gateOf(before, gate) !== gateOf(now, gate);
+      const changed =
+        injectableOf(plural) !== undefined
+          ? decisive(before) !== decisive(now)
+          : gate !== undefined && gateOf(before, gate) !== gateOf(now, gate);
       if (changed) this.#resourcesChanged();
     },
     stateChanged: (authority: string): void => this.#term?.add(this.#index?.ofState(authority) ?? []),

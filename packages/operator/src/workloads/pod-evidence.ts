@@ -6,6 +6,7 @@ import {
   askStatus,
   type ProbeTools,
   probe,
+  silence,
   type Turns,
 } from '@handover/engine';
 import { after, type Instant } from '@handover/material';
@@ -37,15 +38,6 @@ const portIn = (text: string | undefined): number | undefined => {
   return /^\d{1,5}$/.test(text ?? '') && port > 0 && port < 65_536 ? port : undefined;
 };
 
-/** Says no to every question: whoever could show what it has loaded, and does not. */
-const silence = (at: Instant): Proof => ({
-  by: 'acknowledged',
-  anchors: [],
-  complete: true,
-  issuer: 'unknown',
-  at,
-});
-
 const anchorsOf = ({ state }: AuthorityRecord): readonly string[] =>
   state.generations.flatMap(({ anchors }) => anchors.map(({ fingerprint }) => fingerprint));
 
@@ -55,68 +47,75 @@ const isBehind = ({ shown, ours }: Remembered, now: readonly string[]): boolean 
     anchors.some((anchor) => ours.includes(anchor) && !now.includes(anchor)),
   );
 
-export interface ShowingOptions extends ProbeTools {
+export interface PodEvidenceOptions extends ProbeTools {
   readonly addresses: Addresses;
   readonly turns: Turns;
 }
 
-/** What pods show of themselves: the runtime's status document, a real handshake. Bound to the pod's uid. */
-export class Showing {
-  readonly #tools: ShowingOptions;
+/** What a pod declares about itself: where it can be asked. */
+interface Declared {
+  readonly pod: Pod;
+  readonly ip: string;
+  readonly ack: number | undefined;
+  readonly probed: { readonly port: number; readonly mtls: boolean } | undefined;
+}
+
+/** On behalf of which authority a pod is asked, and when. */
+interface Asking {
+  readonly authority: AuthorityId;
+  readonly record: AuthorityRecord;
+  readonly now: Instant;
+}
+
+const declaredBy = (pod: Pod): Declared | undefined => {
+  const ack = portIn(pod.annotations['handover.dev/ack-port']);
+  const probed = probeIn(pod.annotations['handover.dev/probe']);
+  const { ip, running } = pod;
+  const silent = ack === undefined && probed === undefined;
+  return silent || ip === undefined || !running ? undefined : { pod, ip, ack, probed };
+};
+
+/** What pods show about themselves: the runtime's status document, a real handshake. Bound to the pod's uid. */
+export class PodEvidence {
+  readonly #tools: PodEvidenceOptions;
   readonly #known = new Map<string, Remembered>();
   readonly #asking = new Map<string, Promise<Shown>>();
 
-  constructor(options: ShowingOptions) {
+  constructor(options: PodEvidenceOptions) {
     this.#tools = options;
   }
 
-  /** Waits for an answer for so many milliseconds; one that comes later is remembered for the next look. */
-  async of(
-    pod: Pod,
-    authority: AuthorityId,
-    record: AuthorityRecord,
-    now: Instant,
-    patience: number,
-  ): Promise<Shown | undefined> {
-    const ack = portIn(pod.annotations['handover.dev/ack-port']);
-    const probed = probeIn(pod.annotations['handover.dev/probe']);
-    const { ip } = pod;
-    if ((ack === undefined && probed === undefined) || ip === undefined || !pod.running) return undefined;
+  /** Waits `patience` milliseconds for an answer; a later answer is remembered for the next look. */
+  async of(pod: Pod, asking: Asking, patience: number): Promise<Shown | undefined> {
+    const declared = declaredBy(pod);
+    if (declared === undefined) return undefined;
+    const { record, now } = asking;
     const silent: Shown = { proofs: [silence(now)], stripsCross: false };
-    const refused = this.#refusal(pod, ip);
+    const refused = this.#refusal(declared);
     if (refused !== undefined) return { ...silent, refused };
     const key = `${pod.uid} ${record.state.generations[0]?.anchors[0].fingerprint ?? ''}`;
     const before = this.#known.get(key);
-    const ours = anchorsOf(record);
-    const moving = record.state.generations.length > 1 || (before !== undefined && isBehind(before, ours));
+    const moving =
+      record.state.generations.length > 1 || (before !== undefined && isBehind(before, anchorsOf(record)));
     const wait = moving ? ASK_AGAIN_MS : REST_MS;
-    if (before?.revision === record.state.revision && now < after(before.at, wait)) return before.shown;
-    const asking = this.#asking.get(key) ?? this.#begin(key, pod, ip, ack, probed, authority, record, now);
-    return within(patience, asking, before?.revision === record.state.revision ? before.shown : silent);
+    const current = before?.revision === record.state.revision ? before : undefined;
+    if (current !== undefined && now < after(current.at, wait)) return current.shown;
+    const answer = this.#asking.get(key) ?? this.#begin(key, declared, asking);
+    return within(patience, answer, current?.shown ?? silent);
   }
 
-  #refusal({ onNode }: Pod, ip: string): string | undefined {
-    return onNode
-      ? 'its address is that of its node (hostNetwork); take its handover.dev/ack-port and handover.dev/probe away'
+  #refusal({ pod, ip }: Declared): string | undefined {
+    return pod.onNode
+      ? 'its address is that of its node (hostNetwork); remove its handover.dev/ack-port and handover.dev/probe annotations'
       : this.#tools.addresses.why(ip);
   }
 
-  async #begin(
-    key: string,
-    pod: Pod,
-    ip: string,
-    ack: number | undefined,
-    probed: { readonly port: number; readonly mtls: boolean } | undefined,
-    authority: AuthorityId,
-    record: AuthorityRecord,
-    now: Instant,
-  ): Promise<Shown> {
-    const asking = this.#tools.turns.take(pod.namespace, () =>
-      this.#ask(pod, ip, ack, probed, authority, record, now),
-    );
-    this.#asking.set(key, asking);
+  async #begin(key: string, declared: Declared, asking: Asking): Promise<Shown> {
+    const answer = this.#tools.turns.take(declared.pod.namespace, () => this.#ask(declared, asking));
+    this.#asking.set(key, answer);
     try {
-      const shown = await asking;
+      const shown = await answer;
+      const { record, now } = asking;
       const all = [...new Set([...anchorsOf(record), ...(this.#known.get(key)?.ours ?? [])])];
       if (this.#known.size > 20_000) this.#known.clear();
       this.#known.set(key, { shown, revision: record.state.revision, ours: all, at: now });
@@ -126,31 +125,19 @@ export class Showing {
     }
   }
 
-  async #ask(
-    pod: Pod,
-    ip: string,
-    ack: number | undefined,
-    probed: { readonly port: number; readonly mtls: boolean } | undefined,
-    authority: AuthorityId,
-    record: AuthorityRecord,
-    now: Instant,
-  ): Promise<Shown> {
+  async #ask({ pod, ip, ack, probed }: Declared, { authority, record, now }: Asking): Promise<Shown> {
     const host = ip.includes(':') ? `[${ip}]` : ip;
     const proofs: Proof[] = [];
     let stripsCross = false;
     if (ack !== undefined) {
       const said = await askStatus({ url: `http://${host}:${ack}/` }, record, now);
       this.#tools.meters?.asked('status', said?.podUid === pod.uid ? 'shown' : 'silent');
-      // An address is handed on when a pod ends: only its uid says whose answer it is.
+      // An address passes to another pod when one ends: only the uid says which pod answered.
       if (said?.podUid === pod.uid) proofs.push(said.proof);
     }
     if (probed !== undefined) {
-      const result = await probe(
-        { authority, address: `${host}:${probed.port}`, mtls: probed.mtls },
-        record,
-        this.#tools,
-        now,
-      );
+      const target = { authority, address: `${host}:${probed.port}`, mtls: probed.mtls };
+      const result = await probe(target, record, this.#tools, now);
       this.#tools.meters?.asked('probe', answerOf(result));
       proofs.push(...(result?.proofs ?? []));
       stripsCross = result?.stripsCross ?? false;

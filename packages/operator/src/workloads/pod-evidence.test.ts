@@ -5,8 +5,8 @@ import { type AuthorityRecord, SealKey, Turns } from '@handover/engine';
 import { after, type Instant, instant } from '@handover/material';
 import { expect, onTestFinished, test } from 'vitest';
 import { Addresses } from './addresses.ts';
+import { PodEvidence } from './pod-evidence.ts';
 import type { Pod } from './pods.ts';
-import { Showing } from './showing.ts';
 
 const T0: Instant = instant(Date.UTC(2030, 0, 1));
 
@@ -61,8 +61,9 @@ const asked = async (podUid: string) => {
   return { pod, seen };
 };
 
-const showing = (addresses = new Addresses([], [])): Showing =>
-  new Showing({
+const by = (record: AuthorityRecord, now: Instant) => ({ authority: 'default/mesh', record, now });
+const showing = (addresses = new Addresses([], [])): PodEvidence =>
+  new PodEvidence({
     keys: generateKey,
     random: (bytes) => new Uint8Array(bytes).fill(7),
     addresses,
@@ -73,34 +74,28 @@ const PATIENCE = 10_000;
 test('a pod that showed a CA which is retired meanwhile is asked until it shows it no more, then left alone', async () => {
   const { pod, seen } = await asked('web-1');
   const shows = showing();
-  await shows.of(seen, 'default/mesh', recordOf(1, 'ca2', 'ca1'), T0, PATIENCE);
-  await shows.of(seen, 'default/mesh', recordOf(2, 'ca2'), after(T0, 5_000), PATIENCE);
-  await shows.of(seen, 'default/mesh', recordOf(2, 'ca2'), after(T0, 10_000), PATIENCE);
+  await shows.of(seen, by(recordOf(1, 'ca2', 'ca1'), T0), PATIENCE);
+  await shows.of(seen, by(recordOf(2, 'ca2'), after(T0, 5_000)), PATIENCE);
+  await shows.of(seen, by(recordOf(2, 'ca2'), after(T0, 10_000)), PATIENCE);
   expect(pod.times).toBe(3);
   pod.anchors = ['ca2', 'company'];
-  const last = await shows.of(seen, 'default/mesh', recordOf(2, 'ca2'), after(T0, 15_000), PATIENCE);
+  const last = await shows.of(seen, by(recordOf(2, 'ca2'), after(T0, 15_000)), PATIENCE);
   expect(last?.proofs[0]?.anchors).toEqual(['ca2', 'company']);
-  await shows.of(seen, 'default/mesh', recordOf(2, 'ca2'), after(T0, 60_000), PATIENCE);
+  await shows.of(seen, by(recordOf(2, 'ca2'), after(T0, 60_000)), PATIENCE);
   expect(pod.times).toBe(4);
 });
 
 test('a document of another pod says nothing about the one that was asked', async () => {
   const { seen } = await asked('web-2');
-  const shown = await showing().of(seen, 'default/mesh', recordOf(1, 'ca2', 'ca1'), T0, PATIENCE);
+  const shown = await showing().of(seen, by(recordOf(1, 'ca2', 'ca1'), T0), PATIENCE);
   expect(shown?.proofs).toMatchObject([{ anchors: [], issuer: 'unknown' }]);
 });
 
 test('a pod on its node’s own network, or at a loopback address, is not asked, and the reason is told', async () => {
   const { pod, seen } = await asked('web-1');
-  const onNode = await showing().of(
-    { ...seen, onNode: true },
-    'default/mesh',
-    recordOf(1, 'ca2'),
-    T0,
-    PATIENCE,
-  );
+  const onNode = await showing().of({ ...seen, onNode: true }, by(recordOf(1, 'ca2'), T0), PATIENCE);
   expect(onNode?.refused).toMatch(/hostNetwork/);
-  const loopback = await showing(new Addresses()).of(seen, 'default/mesh', recordOf(1, 'ca2'), T0, PATIENCE);
+  const loopback = await showing(new Addresses()).of(seen, by(recordOf(1, 'ca2'), T0), PATIENCE);
   expect(loopback?.refused).toMatch(/127\.0\.0\.1 is a loopback/);
   for (const shown of [onNode, loopback]) expect(shown?.proofs).toMatchObject([{ anchors: [] }]);
   expect(pod.times).toBe(0);
@@ -133,16 +128,14 @@ test('forty silent pods of one namespace do not hold up the pod of another', asy
         uid: `evil-${index}`,
         annotations: { 'handover.dev/ack-port': port },
       },
-      'default/mesh',
-      recordOf(1, 'ca2', 'ca1'),
-      T0,
+      by(recordOf(1, 'ca2', 'ca1'), T0),
       0,
     ),
   );
   // Nobody waits for those of another namespace.
   for (const shown of await Promise.all(silent)) expect(shown?.proofs).toMatchObject([{ anchors: [] }]);
   const began = performance.now();
-  const shown = await shows.of(seen, 'default/mesh', recordOf(1, 'ca2', 'ca1'), T0, PATIENCE);
+  const shown = await shows.of(seen, by(recordOf(1, 'ca2', 'ca1'), T0), PATIENCE);
   expect(shown?.proofs[0]?.anchors).toEqual(['ca2', 'ca1', 'company']);
   // Behind them it would have waited for 40 times 2 s, four at a time.
   expect(performance.now() - began).toBeLessThan(1_500);
@@ -151,11 +144,9 @@ test('forty silent pods of one namespace do not hold up the pod of another', asy
 test('an answer that comes after the look is there for the next one', async () => {
   const { pod, seen } = await asked('web-1');
   const shows = showing();
-  const first = await shows.of(seen, 'default/mesh', recordOf(1, 'ca2', 'ca1'), T0, 0);
+  const first = await shows.of(seen, by(recordOf(1, 'ca2', 'ca1'), T0), 0);
   expect(first?.proofs).toMatchObject([{ anchors: [] }]);
-  while (
-    (await shows.of(seen, 'default/mesh', recordOf(1, 'ca2', 'ca1'), T0, 0))?.proofs[0]?.anchors?.length === 0
-  )
+  while ((await shows.of(seen, by(recordOf(1, 'ca2', 'ca1'), T0), 0))?.proofs[0]?.anchors?.length === 0)
     await new Promise((resolve) => setTimeout(resolve, 5));
   expect(pod.times).toBe(1);
 });
