@@ -1,5 +1,5 @@
 import { formatAuthority } from '@handover/engine';
-import { HandoverError } from '@handover/material';
+import { bytesOf, HandoverError, textOf } from '@handover/material';
 import { describe, expect, test } from 'vitest';
 import { AUTHORITY, Fleet } from '../test/fleet.ts';
 import type { AuthorityPart, TrustGrid } from './document.ts';
@@ -75,7 +75,7 @@ describe('The grid', () => {
   test('is red where the files themselves do not verify, with the reason', async () => {
     const fleet = await ready(2);
     const other = await ready(1);
-    const bundle = (await other.objects.read('shop/secrets/service-1'))?.data['ca.crt'] ?? '';
+    const bundle = (await other.objects.read('shop/secrets/service-1'))?.data['ca.crt'] ?? new Uint8Array();
     const stored = await fleet.objects.read('shop/secrets/service-1');
     fleet.objects.put('shop/secrets/service-1', {
       data: { ...stored?.data, 'ca.crt': bundle },
@@ -171,7 +171,7 @@ describe('The log', () => {
     const fleet = await ready(2);
     const stored = await fleet.objects.read('shop/secrets/service-1');
     fleet.objects.put('shop/secrets/service-1', {
-      data: { ...stored?.data, 'ca.crt': 'nonsense' },
+      data: { ...stored?.data, 'ca.crt': bytesOf('nonsense') },
       ...(stored?.record === undefined ? {} : { record: stored.record, seal: stored.claim?.seal }),
     });
     await fleet.settle();
@@ -215,8 +215,8 @@ test('no private key, and nothing of one, is in any document, though every look 
   const secrets = [
     ...Object.values<string>(record === undefined ? {} : JSON.parse(formatAuthority(AUTHORITY, record)).keys),
     ...(await Promise.all(
-      fleet.names.map(
-        async (name) => (await fleet.objects.read(`shop/secrets/${name}`))?.data['tls.key'] ?? '',
+      fleet.names.map(async (name) =>
+        textOf((await fleet.objects.read(`shop/secrets/${name}`))?.data['tls.key'] ?? new Uint8Array()),
       ),
     )),
   ];

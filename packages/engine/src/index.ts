@@ -72,6 +72,7 @@ export type {
   AuthorityRecord,
   AuthorityWriter,
   Contents,
+  FileData,
   Home,
   ObjectId,
   ObjectRecord,
@@ -121,7 +122,14 @@ export {
 } from './look/responsibilities.ts';
 export { checkRotationId } from './look/rotation-id.ts';
 export { claimOf, type Seal, SealKey, sealed, sealIn } from './look/seal.ts';
-export { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './look/stored-object.ts';
+export {
+  bundleKeyOf,
+  digestOf,
+  filesFrom,
+  pemFile,
+  readableCertificates,
+  readableLeaf,
+} from './look/stored-object.ts';
 export { WatchedClock } from './look/watched-clock.ts';
 export { inParallel, type Observation, observe, observeAnew } from './observe/observe.ts';
 export type { Validity, Vitals } from './observe/vitals.ts';

@@ -9,8 +9,8 @@ try {
   console.log('locked');
   for (let count = 1; count <= Number(most); count++) {
     const expect = (await home.objects.read(ID))?.version;
-    await home.objects.writeRaw(ID, expect, (at) => ({
-      data: { who: `${name} ${count}` },
+    await home.objects.write(ID, expect, (at) => ({
+      data: { who: Buffer.from(`${name} ${count}`) },
       record: { digest: '', revisions: {}, anchors: [], changedAt: at },
     }));
     if (count === 1) console.log('wrote');

@@ -115,8 +115,9 @@ export class World {
 const verdicts = new Map<string, boolean>();
 
 /** Whether a peer that trusts `bundle` accepts the one that shows `chain`. */
-export const accepts = (chain: string | undefined, bundle: string | undefined, at: Instant): boolean => {
-  const asked = `${chain}|${bundle}|${at}`;
+type Pem = string | Uint8Array | undefined;
+export const accepts = (chain: Pem, bundle: Pem, at: Instant): boolean => {
+  const asked = `${Buffer.from(chain ?? '')}|${Buffer.from(bundle ?? '')}|${at}`;
   let verdict = verdicts.get(asked);
   if (verdict === undefined) {
     verdict = verifyChain({

@@ -1,4 +1,5 @@
 export { type Bundle, bundleOf, diffBundles, parseBundle, unexpired } from './bundle.ts';
+export { bufferOf, bytesOf, sameBytes, textOf } from './bytes.ts';
 export { type Certificate, isExpired, parseCertificate, parseCertificates } from './certificate.ts';
 export { type Verdict, verifyChain } from './chain.ts';
 export { HandoverError, type HandoverErrorOptions, type Retry } from './error.ts';

@@ -46,7 +46,7 @@ export class PrivateKey {
   }
 
   /** Reads exactly one unencrypted private key: PKCS#8, PKCS#1 or SEC 1. `path` is only for the messages. */
-  static parse(pem: string, path = 'key'): PrivateKey {
+  static parse(pem: string | Uint8Array, path = 'key'): PrivateKey {
     const fail = (code: string, message: string): never => {
       throw new HandoverError(code, `${path}: ${message}`, { path });
     };

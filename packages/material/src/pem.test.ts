@@ -82,6 +82,11 @@ describe('PEM', () => {
     expect(codeOf(() => parsePem(Buffer.from([0x30, 0x82, 0x00, 0x01])))).toBe('PEM_BINARY');
     expect(codeOf(() => parsePem(Buffer.from(`\uFEFF${block}`, 'utf16le')))).toBe('PEM_BINARY');
     expect(codeOf(() => parsePem(`\0${block}`))).toBe('PEM_BINARY');
+    expect(codeOf(() => parsePem(Buffer.from([0xfe, 0xed, 0xfe, 0xed])))).toBe('PEM_BINARY');
+  });
+
+  it('reads blocks beside a comment that is not UTF-8', () => {
+    expect(parsePem(Buffer.from(`# Autorité\n${block}`, 'latin1')).blocks).toHaveLength(1);
   });
 
   it('bounds its input, and reads 10 MB of anything below the bound', () => {

@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer';
+import { bufferOf } from './bytes.ts';
 import { HandoverError } from './error.ts';
 
 export interface PemBlock {
@@ -39,11 +41,10 @@ function asText(input: string | Uint8Array): string {
       return refuse('PEM_BINARY', 'file is UTF-16, not PEM; save it as UTF-8');
     }
   }
-  const text =
-    typeof input === 'string'
-      ? input
-      : Buffer.from(input.buffer, input.byteOffset, input.byteLength).toString('utf8');
-  if (text.includes('\0')) {
+  const text = typeof input === 'string' ? input : bufferOf(input).toString('utf8');
+  // A comment between blocks may be in any encoding; other bytes that are not UTF-8 are no PEM.
+  const isText = typeof input === 'string' || isUtf8(input) || text.includes('-----BEGIN ');
+  if (!isText || text.includes('\0')) {
     return refuse('PEM_BINARY', 'binary data, not PEM; convert DER with `openssl x509 -inform der -in FILE`');
   }
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
@@ -141,7 +142,7 @@ export function parsePem(text: string | Uint8Array): { blocks: readonly PemBlock
 
 /** Lines of 64 characters, each ended by LF: RFC 7468 §2. */
 export function encodePem(label: string, der: Uint8Array): string {
-  const body = Buffer.from(der.buffer, der.byteOffset, der.byteLength).toString('base64');
+  const body = bufferOf(der).toString('base64');
   let text = `-----BEGIN ${label}-----\n`;
   for (let at = 0; at < body.length; at += 64) text += `${body.slice(at, at + 64)}\n`;
   return `${text}-----END ${label}-----\n`;

@@ -3,11 +3,11 @@ import { Identity } from './identity.ts';
 import { type IdentityLabel, type IdentityMaterial, readIdentity } from './identity-material.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
 
-/** PEM texts of a Secret of type kubernetes.io/tls. */
+/** The three files of a Secret of type kubernetes.io/tls. */
 export interface HeldPems {
-  readonly cert: string;
-  readonly key: string;
-  readonly ca: string;
+  readonly cert: string | Uint8Array;
+  readonly key: string | Uint8Array;
+  readonly ca: string | Uint8Array;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { day, hour, instant } from '@handover/material';
+import { bytesOf, day, hour, instant } from '@handover/material';
 import { describe, expect, it } from 'vitest';
 import { Certificates } from './certificates.ts';
 
@@ -67,10 +67,10 @@ describe('certificates of a world', () => {
   it('reads the certificates of a file in their order, and refuses one that was never issued', () => {
     const { certificates, first, second, one, two, leaf } = twoGenerations();
     const file = second.certificate.pem + first.certificate.pem;
-    expect(certificates.read(file)).toEqual([two, one]);
-    expect(() => certificates.read('nonsense')).toThrow(TypeError);
+    expect(certificates.read(bytesOf(file))).toEqual([two, one]);
+    expect(() => certificates.read(bytesOf('nonsense'))).toThrow(TypeError);
     const data = certificates.files(certificates.of(leaf), file);
     expect(certificates.issuerOf(leaf, data['tls.key'])).toBe(two);
-    expect(() => certificates.issuerOf(leaf, 'another key')).toThrow(TypeError);
+    expect(() => certificates.issuerOf(leaf, bytesOf('another key'))).toThrow(TypeError);
   });
 });

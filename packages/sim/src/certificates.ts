@@ -1,6 +1,14 @@
 import { type Signer, type Unsigned, unsignedCa, unsignedCross, unsignedLeaf } from '@handover/core';
-import type { IssuedLeaf, KeyRef, SigningCa, StoredObject } from '@handover/engine';
-import { type Certificate, type Instant, instant, parseCertificate, verifyChain } from '@handover/material';
+import { type FileData, filesFrom, type IssuedLeaf, type KeyRef, type SigningCa } from '@handover/engine';
+import {
+  type Certificate,
+  type Instant,
+  instant,
+  parseCertificate,
+  sameBytes,
+  textOf,
+  verifyChain,
+} from '@handover/material';
 import { indexOf, keyAt, newLeafKey, openKey, signNow } from './keys.ts';
 
 export type Verdict = { readonly ok: true } | { readonly ok: false; readonly reason: string };
@@ -21,7 +29,7 @@ let leafKey: ReturnType<typeof newLeafKey> | undefined;
 
 /** Certificates of other worlds in this thread: all of them can use the same ones. */
 const issued = new Map<string, Certificate>();
-const contents = new Map<string, StoredObject['data']>();
+const contents = new Map<string, FileData>();
 const MOST_KEPT = 20_000;
 let serial = 0;
 
@@ -150,15 +158,15 @@ export class Certificates {
   }
 
   /** The data of an object with this leaf and this bundle; equal content is the same object, in every world. */
-  files(leaf: Certificate | undefined, bundle: string): StoredObject['data'] {
+  files(leaf: Certificate | undefined, bundle: string): FileData {
     leafKey ??= newLeafKey();
     const id = `${leaf?.fingerprint} ${bundle}`;
     let data = contents.get(id);
     if (data === undefined) {
       data =
         leaf === undefined
-          ? { 'ca.crt': bundle }
-          : { 'tls.crt': leaf.pem, 'tls.key': leafKey.pem, 'ca.crt': bundle };
+          ? filesFrom({ 'ca.crt': bundle })
+          : { ...filesFrom({ 'tls.crt': leaf.pem, 'ca.crt': bundle }), 'tls.key': leafKey.file };
       if (contents.size >= MOST_KEPT) contents.clear();
       contents.set(id, data);
     }
@@ -166,7 +174,8 @@ export class Certificates {
   }
 
   /** The fingerprints in a file, in order. */
-  read(pem: string): readonly string[] {
+  read(file: Uint8Array): readonly string[] {
+    const pem = textOf(file);
     let found = this.#files.get(pem);
     if (found === undefined) {
       found = pem
@@ -184,10 +193,10 @@ export class Certificates {
   }
 
   /** The CA that signed a leaf; the key beside it has to match. */
-  issuerOf(leaf: string, key: string | undefined): string {
+  issuerOf(leaf: string, key: Uint8Array | undefined): string {
     const issuer = this.#issuers.get(leaf);
     if (issuer === undefined) throw new TypeError('a leaf that was never issued');
-    if (key !== leafKey?.pem) throw new TypeError('a leaf beside another key');
+    if (!sameBytes(key, leafKey?.file)) throw new TypeError('a leaf beside another key');
     return issuer;
   }
 

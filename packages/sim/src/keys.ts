@@ -1,7 +1,7 @@
 import { type KeyObject, sign } from 'node:crypto';
 import { generateKey, localSigner, type Signer, signedWith, type Unsigned } from '@handover/core';
 import { type KeyRef, LocalKey } from '@handover/engine';
-import { encodePem, PrivateKey } from '@handover/material';
+import { bytesOf, encodePem, PrivateKey } from '@handover/material';
 
 const keys = new WeakMap<Signer, KeyObject>();
 
@@ -43,5 +43,5 @@ export const indexOf = (signer: Signer): number => deck.findIndex((dealt) => dea
 export const newLeafKey = () => {
   const { publicKey, privateKey } = generateKey('ECDSA-P256');
   const pem = encodePem('PRIVATE KEY', privateKey.export({ type: 'pkcs8', format: 'der' }));
-  return { publicKey, held: PrivateKey.of(privateKey), pem };
+  return { publicKey, held: PrivateKey.of(privateKey), file: bytesOf(pem) };
 };

@@ -1,4 +1,4 @@
-import { SealKey } from '@handover/engine';
+import { pemFile, SealKey } from '@handover/engine';
 import { instant } from '@handover/material';
 import { describe, expect, it } from 'vitest';
 import { Certificates } from './certificates.ts';
@@ -14,7 +14,7 @@ const setting = () => {
   const ca = (generation: number) =>
     certificates.newCa(generation, instant(START), instant(START + 86_400_000)).certificate;
   const write = (expect: string | undefined, ...cas: ReturnType<typeof ca>[]) => {
-    const data = { 'ca.crt': cas.map(({ pem }) => pem).join('') };
+    const data = { 'ca.crt': pemFile(cas) };
     store.write(SHARED, expect, (at) => ({
       data,
       record: { digest: '', revisions: {}, anchors: [], changedAt: at },

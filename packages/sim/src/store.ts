@@ -4,6 +4,7 @@ import {
   type Catalogue,
   type Contents,
   claimOf,
+  type FileData,
   type ObjectId,
   type Seal,
   type StoredObject,
@@ -173,13 +174,13 @@ export class Store {
   }
 
   /** Another program writes the data, and leaves the record as it is. */
-  overwrite(id: ObjectId, data: StoredObject['data']): void {
+  overwrite(id: ObjectId, data: FileData): void {
     const { record, claim } = this.object(id) ?? {};
     this.#keep(id, { data, record, seal: claim?.seal }, this.#time());
   }
 
   /** The owner of another namespace forges or removes the record; the data stays as it is. */
-  forge(id: ObjectId, data: StoredObject['data'], record: StoredObject['record']): void {
+  forge(id: ObjectId, data: FileData, record: StoredObject['record']): void {
     this.#keep(id, { data, record }, this.#time());
   }
 
@@ -218,7 +219,7 @@ export class Store {
       order: ++this.#version,
       chain,
       issuer: chain?.[0] === undefined ? undefined : this.#certificates.issuerOf(chain[0], data['tls.key']),
-      anchors: this.#certificates.read(data['ca.crt'] ?? ''),
+      anchors: this.#certificates.read(data['ca.crt'] ?? new Uint8Array()),
     };
     this.#entries.set(id, {
       stored: { version: `${this.#version}`, data, record, ...claimOf(record, seal) },

@@ -1,4 +1,5 @@
 import type { Transition } from '@handover/core';
+import { pemFile } from '@handover/engine';
 import { day, minute, second } from '@handover/material';
 import { Controller } from './controller.ts';
 import type { FaultName } from './faults.ts';
@@ -95,7 +96,7 @@ const editOne = (world: World): void => {
   if (first === undefined) return;
   const id = random.pick([first, ...rest]);
   const kept = store.latest(id)?.anchors.filter((item) => item !== next) ?? [];
-  const bundle = kept.map((item) => world.certificates.of(item).pem).join('');
+  const bundle = pemFile(kept.map((item) => world.certificates.of(item)));
   world.happened('edits');
   world.log(() => `another program removes the new CA from ${id}`);
   store.overwrite(id, { ...store.object(id)?.data, 'ca.crt': bundle });

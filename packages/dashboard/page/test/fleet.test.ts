@@ -1,3 +1,4 @@
+import { bytesOf } from '@handover/material';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Dashboard, serveDashboard } from '../../src/index.ts';
@@ -89,7 +90,7 @@ test('changes by other programs that Handover repaired are on the page', async (
   await page.waitForSelector('.cell');
   const stored = await fleet.objects.read('shop/secrets/service-1');
   fleet.objects.put('shop/secrets/service-1', {
-    data: { ...stored?.data, 'ca.crt': 'nonsense' },
+    data: { ...stored?.data, 'ca.crt': bytesOf('nonsense') },
     ...(stored?.record === undefined ? {} : { record: stored.record }),
   });
   await fleet.settle();

@@ -1,7 +1,7 @@
 import type { Action, BundleWrite, LeafSeen, LeafWrite, ObjectSeen, StampAction, Swap } from '@handover/core';
-import { type Certificate, encodePem, type Instant } from '@handover/material';
+import { bytesOf, type Certificate, encodePem, type Instant } from '@handover/material';
 import { EngineError } from '../error.ts';
-import type { Contents, Home, ObjectId, ObjectRecord } from '../look/home.ts';
+import type { Contents, FileData, Home, ObjectId, ObjectRecord } from '../look/home.ts';
 import type { Issuer, KeyRef, SigningCa } from '../look/keyring.ts';
 import { type Extras, specOf } from '../look/responsibilities.ts';
 import { sealed } from '../look/seal.ts';
@@ -9,6 +9,7 @@ import { trustedOf } from '../look/shared-bundles.ts';
 import {
   bundleKeyOf,
   digestOf,
+  pemFile,
   readableCertificates,
   readableLeaf,
   rememberLeaf,
@@ -71,8 +72,8 @@ export const certificatesFor = (
   for (const place of places) {
     if (!missing()) break;
     const data = observation.stored.get(place)?.data ?? {};
-    for (const text of [data[bundleKeyOf(place)], data['tls.crt']])
-      for (const certificate of readableCertificates(text)) found.set(certificate.fingerprint, certificate);
+    for (const file of [data[bundleKeyOf(place)], data['tls.crt']])
+      for (const certificate of readableCertificates(file)) found.set(certificate.fingerprint, certificate);
   }
   return fingerprints.map((fingerprint) => {
     const certificate = found.get(fingerprint);
@@ -89,7 +90,7 @@ export const certificatesFor = (
 const recordOf = (
   observation: Observation,
   action: BundleWrite | LeafWrite,
-  data: Readonly<Record<string, string>>,
+  data: FileData,
   anchors: readonly Certificate[],
   at: Instant,
 ): ObjectRecord => {
@@ -139,7 +140,7 @@ async function writeBundle(home: Home, observation: Observation, action: BundleW
     (fingerprint) => action.anchors.includes(fingerprint),
   );
   const anchors = certificatesFor(observation, action.object, order);
-  const data = { [bundleKeyOf(action.object)]: anchors.map(({ pem }) => pem).join('') };
+  const data = { [bundleKeyOf(action.object)]: pemFile(anchors) };
   await home.objects.write(action.object, action.expect, (at) =>
     contentsOf(observation, action.object, data, recordOf(observation, action, data, anchors, at)),
   );
@@ -148,7 +149,7 @@ async function writeBundle(home: Home, observation: Observation, action: BundleW
 const contentsOf = (
   observation: Observation,
   object: ObjectId,
-  data: Contents['data'],
+  data: FileData,
   record: ObjectRecord,
 ): Contents => {
   const { responsibilities, record: authority } = observation;
@@ -167,9 +168,9 @@ async function writeLeaf(home: Home, observation: Observation, action: LeafWrite
       : await issued(home, observation, action, action.issue);
   const chain = [made.leaf, ...(behind ?? made.behind)] as const;
   const data = {
-    'tls.crt': chain.map(({ pem }) => pem).join(''),
+    'tls.crt': pemFile(chain),
     'tls.key': made.key,
-    'ca.crt': anchors.map(({ pem }) => pem).join(''),
+    'ca.crt': pemFile(anchors),
   };
   rememberLeaf(data, { chain, key: made.key });
   const labels = observation.responsibilities.leaves.get(action.object)?.metadata.labels ?? {};
@@ -203,7 +204,7 @@ async function writeLeaf(home: Home, observation: Observation, action: LeafWrite
 interface LeafMade {
   readonly leaf: Certificate;
   readonly behind: readonly Certificate[];
-  readonly key: string;
+  readonly key: Uint8Array;
   readonly issuer: string;
   readonly spec: string;
 }
@@ -239,7 +240,7 @@ const issued = async (
   return {
     leaf: certificate,
     behind: [],
-    key: encodePem('PRIVATE KEY', key.key.export({ type: 'pkcs8', format: 'der' })),
+    key: bytesOf(encodePem('PRIVATE KEY', key.key.export({ type: 'pkcs8', format: 'der' }))),
     issuer: by.certificate.fingerprint,
     spec: specOf(asked),
   };

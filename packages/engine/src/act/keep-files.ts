@@ -1,20 +1,18 @@
 import type { HandoverError } from '@handover/material';
 import { EngineError } from '../error.ts';
-import type { Home, ObjectId, StoredObject } from '../look/home.ts';
+import type { FileData, Home, ObjectId, StoredObject } from '../look/home.ts';
 import type { Look } from '../look/look.ts';
 import { digestOf } from '../look/stored-object.ts';
 
-type Data = StoredObject['data'];
-
 /** Whether an object holds exactly this, and we wrote it. */
-export const holds = (stored: StoredObject | undefined, data: Data): boolean =>
+export const holds = (stored: StoredObject | undefined, data: FileData): boolean =>
   stored?.record?.digest === digestOf(data) && digestOf(stored.data) === digestOf(data);
 
 export const obstacleError = (id: ObjectId, obstacle: string): HandoverError =>
   new EngineError('OBJECT_OBSTACLE', `${id}: ${obstacle}`, { path: id, retry: 'later' });
 
 /** Keeps the files of an object at exactly `data`. True when they had to be written. */
-export async function keepFiles(home: Home, look: Look, id: ObjectId, data: Data): Promise<boolean> {
+export async function keepFiles(home: Home, look: Look, id: ObjectId, data: FileData): Promise<boolean> {
   const stored = await look.objects.read(id);
   if (stored?.obstacle !== undefined) throw obstacleError(id, stored.obstacle);
   if (holds(stored, data)) return false;

@@ -6,6 +6,7 @@ import {
   Canaries,
   converge,
   dryRun,
+  filesFrom,
   type KeyRef,
   type Keyring,
   LocalKey,
@@ -148,7 +149,9 @@ test('an adopted key enters the keyring in the swap that takes its CA over, and 
   const [ca] = record?.certificates.values() ?? [];
   const key = record?.keys.get(1);
   if (ca === undefined || key === undefined) throw new Error('no CA');
-  world.objects.put('default/secrets/company-ca', { data: { 'tls.crt': ca.pem, 'tls.key': pemOf(key) } });
+  world.objects.put('default/secrets/company-ca', {
+    data: filesFrom({ 'tls.crt': ca.pem, 'tls.key': pemOf(key) }),
+  });
   const adopting = catalogue(MESH.replace('spec: {', 'spec: {adopt: {secret: company-ca}, '));
   const calls = await step(adopting);
   expect(calls).toEqual(['import 1', 'open 1', 'open 1']);

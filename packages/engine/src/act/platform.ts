@@ -1,6 +1,7 @@
 import type { Catalogue } from '../look/catalogue.ts';
 import type { Home, ObjectId } from '../look/home.ts';
 import type { Look } from '../look/look.ts';
+import { filesFrom } from '../look/stored-object.ts';
 import { keepFiles } from './keep-files.ts';
 import { PLATFORM_KEYS } from './part-files.ts';
 
@@ -47,4 +48,4 @@ export const keepPlatformFacts = (
   look: Look,
   namespace: string,
   facts: PlatformFacts,
-): Promise<boolean> => keepFiles(home, look, platformObjectIn(namespace), environmentOf(facts));
+): Promise<boolean> => keepFiles(home, look, platformObjectIn(namespace), filesFrom(environmentOf(facts)));

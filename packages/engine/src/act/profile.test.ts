@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ProfileWorkload, TlsProfile } from '@handover/core';
-import { HandoverError, instant } from '@handover/material';
+import { bytesOf, HandoverError, instant, textOf } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { catalogue, on, type Parts, World } from '../../test/world.ts';
 import {
@@ -84,12 +84,17 @@ describe('A TLSProfile', () => {
       'nginx.conf',
       'envoy.yaml',
     ]);
-    expect(JSON.parse(data['profile.json'] ?? '')).toMatchObject({ minTLSVersion: 'VersionTLS13' });
+    expect(JSON.parse(textOf(data['profile.json'] ?? new Uint8Array()))).toMatchObject({
+      minTLSVersion: 'VersionTLS13',
+    });
     await keepProfile(world.home, MODERN);
     expect((await world.object(ID)).version).toBe(version);
     for (const file of ['profile.json', 'nginx.conf']) {
       const { record } = await world.object(ID);
-      world.objects.put(ID, { data: { ...data, [file]: 'x' }, ...(record === undefined ? {} : { record }) });
+      world.objects.put(ID, {
+        data: { ...data, [file]: bytesOf('x') },
+        ...(record === undefined ? {} : { record }),
+      });
       await keepProfile(world.home, MODERN);
       expect((await world.object(ID)).data).toEqual(data);
     }
@@ -129,7 +134,7 @@ describe('A TLSProfile', () => {
     const { record, data } = await world.object(ID);
     if (record === undefined) throw new Error('no record');
     world.now = instant(world.now + 3_600_000);
-    world.objects.put(ID, { data: { ...data, 'profile.json': '{}' }, record });
+    world.objects.put(ID, { data: { ...data, 'profile.json': bytesOf('{}') }, record });
     for (let pass = 0; pass < 3; pass++) {
       await reconcileProfile(home(), MODERN);
       world.now = instant(world.now + 3_600_000);
@@ -143,7 +148,7 @@ describe('A TLSProfile', () => {
     await reconcileProfile(home(), MODERN);
     const { record, data } = await world.object(ID);
     if (record === undefined) throw new Error('no record');
-    world.objects.put(ID, { data: { ...data, 'nginx.conf': 'x' }, record });
+    world.objects.put(ID, { data: { ...data, 'nginx.conf': bytesOf('x') }, record });
     for (let pass = 0; pass < 3; pass++) {
       await reconcileProfile(home(), MODERN);
       world.now = instant(world.now + 3_600_000);
@@ -181,7 +186,9 @@ describe('A TLSProfile', () => {
     }
     cluster = { found: { type: 'Modern' } };
     await reconcileProfile(home(), follows);
-    expect((await world.object(ID)).data['profile.json']).toContain('VersionTLS13');
+    expect(textOf((await world.object(ID)).data['profile.json'] ?? new Uint8Array())).toContain(
+      'VersionTLS13',
+    );
   });
 
   test('by name is nothing to warn of, whatever this OpenSSL lacks; a name that nobody knows is', async () => {

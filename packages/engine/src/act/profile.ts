@@ -11,14 +11,14 @@ import {
 } from '@handover/material';
 import { EngineError } from '../error.ts';
 import { profileObjectOf } from '../look/catalogue.ts';
-import type { Home, ObjectRecord, StoredObject } from '../look/home.ts';
+import type { FileData, Home, ObjectRecord, StoredObject } from '../look/home.ts';
 import type { ClusterProfile, Look } from '../look/look.ts';
-import { digestOf } from '../look/stored-object.ts';
+import { digestOf, filesFrom } from '../look/stored-object.ts';
 import { holds, obstacleError } from './keep-files.ts';
 
 /**
- * What this process's OpenSSL has. node:crypto lists only the curves of ECDSA; X25519 and X448 are in every build. A home that only
- * hands a profile on says nothing of what workloads may well have.
+ * What this process's OpenSSL has. node:crypto lists only the curves of ECDSA; X25519 and X448 are in every build. This
+ * process only hands a profile on: what workloads often have though it lacks it is no reason to warn.
  */
 export const localTlsSupport = (): TlsSupport => ({
   ciphers: getCiphers(),
@@ -66,7 +66,7 @@ const resolvedOr = async (look: Look, profile: TlsProfile): Promise<ResolvedTlsP
   }
 };
 
-const hashOf = (data: StoredObject['data']): string | undefined =>
+const hashOf = (data: FileData): string | undefined =>
   data['profile.json'] === undefined ? undefined : hash('sha256', data['profile.json'], 'hex');
 
 const heldIn = (stored: StoredObject | undefined): ProfileHeld | undefined => {
@@ -81,7 +81,7 @@ export async function reconcileProfile(home: Home, look: Look, profile: TlsProfi
   const id = profileObjectOf(profile);
   const resolved = await resolvedOr(look, profile);
   const refused = resolved instanceof HandoverError;
-  const files = refused ? undefined : tlsProfileFiles(resolved);
+  const files = refused ? undefined : filesFrom(tlsProfileFiles(resolved));
   const stored = await look.objects.read(id);
   const held = heldIn(stored);
   const workloads = look.profiles?.workloads(profile) ?? [];
@@ -115,12 +115,12 @@ export async function reconcileProfile(home: Home, look: Look, profile: TlsProfi
   return { resolved, plan, hash: written, obstacle: stored?.obstacle };
 }
 
-/** An object that was deleted held what the profile's status says. */
+/** A deleted object held what the profile's status says. */
 const heldBefore = (remembered: string | undefined): Pick<ProfileHeld, 'hash' | 'replacedOne'> | undefined =>
   remembered === undefined ? undefined : { hash: remembered, replacedOne: false };
 
 const recordOf = (
-  data: StoredObject['data'],
+  data: FileData,
   wanted: string,
   before: Pick<ProfileHeld, 'hash' | 'replacedOne'> | undefined,
   record: ObjectRecord | undefined,
@@ -131,13 +131,13 @@ const recordOf = (
     digest: digestOf(data),
     revisions: {},
     anchors: [],
-    // Since when it holds this profile: that it was put right in between restarts no workload.
+    // Since when it holds this profile: a repair in between restarts no workload.
     changedAt: same ? (record?.changedAt ?? at) : at,
     profile: { hash: wanted, replacedOne: before !== undefined && (!same || before.replacedOne) },
   };
 };
 
-/** As `reconcileProfile`, for a caller that has no other place to say what is in the way. */
+/** As `reconcileProfile`, for a caller that reports obstacles as errors. */
 export async function keepProfile(home: Home, look: Look, profile: TlsProfile): Promise<void> {
   const { resolved, obstacle } = await reconcileProfile(home, look, profile);
   if (resolved instanceof HandoverError) throw resolved;

@@ -5,7 +5,7 @@ import { targetsOf } from '../look/catalogue.ts';
 import type { Home } from '../look/home.ts';
 import type { Look } from '../look/look.ts';
 import { extrasOf } from '../look/shared-bundles.ts';
-import { bundleKeyOf } from '../look/stored-object.ts';
+import { bundleKeyOf, pemFile } from '../look/stored-object.ts';
 import { keepFiles } from './keep-files.ts';
 
 /** TrustBundles without an authority have no rotation: their sources are simply copied. */
@@ -21,7 +21,7 @@ export async function reconcileStaticBundle(home: Home, look: Look, bundle: Trus
       { path: bundle.metadata.name, retry: 'later' },
     );
   }
-  const { pem } = bundleOf(certificates);
+  const pem = pemFile(bundleOf(certificates).certificates);
   let wrote = false;
   const failures: HandoverError[] = [];
   for (const id of targetsOf(bundle, look.catalogue)) {

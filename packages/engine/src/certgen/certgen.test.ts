@@ -1,5 +1,5 @@
 import type { Stamp } from '@handover/core';
-import { duration, HandoverError, second } from '@handover/material';
+import { bytesOf, duration, HandoverError, second } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { catalogue, MESH, on, type Parts, World } from '../../test/world.ts';
 import { advance, type CertgenOptions, type CertgenResult, type ConsumerFound, certgen } from '../index.ts';
@@ -75,12 +75,12 @@ test('only what is missing is made, and what is always kept is put right', async
   for (const id of ['default/secrets/b', trust]) {
     const { data, record, claim } = await world.object(id);
     if (record !== undefined)
-      world.objects.put(id, { data: { ...data, 'ca.crt': 'other' }, record, seal: claim?.seal });
+      world.objects.put(id, { data: { ...data, 'ca.crt': bytesOf('other') }, record, seal: claim?.seal });
   }
   expect(await run(world.home)).toMatchObject({ written: 0 });
   expect(await run(world.home, { keeps: (object) => object === trust })).toMatchObject({ written: 1 });
-  expect((await world.object(trust)).data['ca.crt']).toBe(before.data['ca.crt']);
-  expect((await world.object('default/secrets/b')).data['ca.crt']).toBe('other');
+  expect((await world.object(trust)).data['ca.crt']).toEqual(before.data['ca.crt']);
+  expect((await world.object('default/secrets/b')).data['ca.crt']).toEqual(bytesOf('other'));
 });
 
 test('a restart that is due as soon as caches have passed is said, until it has been made', async () => {

@@ -1,4 +1,4 @@
-import { parseCertificates, second } from '@handover/material';
+import { bytesOf, parseCertificates, second } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { accepts, catalogue, MESH, on, World } from '../../test/world.ts';
 import { converge, reconcile, reconcileStaticBundle } from '../index.ts';
@@ -33,8 +33,8 @@ describe('An authority', () => {
   test('rotates through every phase with one write per object and phase, and every pair accepted throughout', async () => {
     const resources = catalogue(MESH);
     await converge(on(world.home, resources), 'default/mesh');
-    const chains: (string | undefined)[] = [(await world.object('default/secrets/a')).data['tls.crt']];
-    const bundles: (string | undefined)[] = [(await world.object('default/secrets/b')).data['ca.crt']];
+    const chains: (Uint8Array | undefined)[] = [(await world.object('default/secrets/a')).data['tls.crt']];
+    const bundles: (Uint8Array | undefined)[] = [(await world.object('default/secrets/b')).data['ca.crt']];
     world.rotate.push('r1');
     const phases: string[] = [];
     for (let step = 0; step < 3; step++) {
@@ -84,7 +84,7 @@ describe('An authority', () => {
     const before = await world.object('default/secrets/a');
     world.pass(1000 * second);
     world.objects.put('default/secrets/a', {
-      data: { ...before.data, 'ca.crt': 'nonsense' },
+      data: { ...before.data, 'ca.crt': bytesOf('nonsense') },
       ...(before.record === undefined ? {} : { record: before.record, seal: before.claim?.seal }),
     });
     await converge(on(world.home, resources), 'default/mesh');
@@ -97,11 +97,11 @@ describe('An authority', () => {
     const resources = catalogue(MESH);
     await converge(on(world.home, resources), 'default/mesh');
     const { data } = await world.object('default/secrets/a');
-    const other = (await world.object('default/secrets/b')).data['tls.key'] ?? '';
-    for (const key of ['', other]) {
+    const other = (await world.object('default/secrets/b')).data['tls.key'] ?? new Uint8Array();
+    for (const key of [new Uint8Array(), other]) {
       world.objects.put('default/secrets/a', { data: { ...data, 'tls.key': key } });
       await converge(on(world.home, resources), 'default/mesh');
-      expect((await world.object('default/secrets/a')).data['tls.crt']).not.toBe(data['tls.crt']);
+      expect((await world.object('default/secrets/a')).data['tls.crt']).not.toEqual(data['tls.crt']);
     }
   });
 
@@ -114,13 +114,13 @@ describe('An authority', () => {
     const { plan } = await converge(on(world.home, resources), 'default/mesh');
     expect(plan.phase).toBe('Introducing');
     const first = (await world.object('default/secrets/a')).data;
-    expect(first['tls.crt']).toBe(upstream['tls.crt']);
+    expect(first['tls.crt']).toEqual(upstream['tls.crt']);
     expect(accepts(upstream['tls.crt'], first['ca.crt'], world.now)).toBe(true);
     expect(await roles()).toEqual(['1 next', '0 current']);
     world.pass(20 * second);
     await converge(on(world.home, resources), 'default/mesh');
     const second_ = (await world.object('default/secrets/a')).data;
-    expect(second_['tls.crt']).not.toBe(upstream['tls.crt']);
+    expect(second_['tls.crt']).not.toEqual(upstream['tls.crt']);
     expect(accepts(upstream['tls.crt'], second_['ca.crt'], world.now)).toBe(true);
     world.pass(20 * second);
     await converge(on(world.home, resources), 'default/mesh');
@@ -227,7 +227,7 @@ spec:
 
   test('without an authority is copied, and not written twice', async () => {
     await converged();
-    const root = (await world.object('default/secrets/a')).data['ca.crt'] ?? '';
+    const root = (await world.object('default/secrets/a')).data['ca.crt'] ?? new Uint8Array();
     world.objects.put('default/secrets/root/ca.crt', { data: { 'ca.crt': root } });
     const resources = catalogue(
       TWO.replace('{authority: far/other}, {authority: default/mesh}', '{secret: {name: root}}'),
@@ -237,6 +237,6 @@ spec:
     const home = on(world.home, resources);
     expect(await reconcileStaticBundle(home, await home.fresh(), bundle)).toBe(true);
     expect(await reconcileStaticBundle(home, await home.fresh(), bundle)).toBe(false);
-    expect((await world.object('far/configmaps/both/ca.crt')).data['ca.crt']).toBe(root);
+    expect((await world.object('far/configmaps/both/ca.crt')).data['ca.crt']).toEqual(root);
   });
 });

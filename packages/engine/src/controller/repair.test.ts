@@ -1,4 +1,4 @@
-import { day } from '@handover/material';
+import { bytesOf, day } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { catalogue, MESH, on, type Parts, World } from '../../test/world.ts';
 import { converge, type Observation, reconcile, repair, sealed } from '../index.ts';
@@ -47,7 +47,7 @@ beforeEach(async () => {
 const spoil = async (id: string, key = 'ca.crt'): Promise<void> => {
   const { version, data, record } = await world.object(id);
   if (record === undefined) throw new Error(`${id} is nobody's`);
-  await world.objects.write(id, version, () => ({ data: { ...data, [key]: 'junk' }, record }));
+  await world.objects.write(id, version, () => ({ data: { ...data, [key]: bytesOf('junk') }, record }));
   world.objects.writes.length = 0;
 };
 
@@ -99,7 +99,7 @@ describe('One bundle that drifted under an authority at rest', () => {
     if (record === undefined || sealKey === undefined) throw new Error('nobody');
     const later = { ...record, revisions: { [ID]: 99 } };
     await world.objects.write(ONE, version, () => ({
-      data: { ...data, 'ca.crt': 'junk' },
+      data: { ...data, 'ca.crt': bytesOf('junk') },
       record: later,
       seal: sealed(ONE, later, ID, sealKey),
     }));

@@ -1,3 +1,4 @@
+import { isMap } from '@handover/material';
 import type { ObjectRecord } from '../look/home.ts';
 import { isObjectRecord } from '../look/object-record.ts';
 import type { Seal } from '../look/seal.ts';
@@ -15,17 +16,14 @@ export interface Entry {
 /** One folder may hold several objects, each a key of it; `''` is an object that is the whole folder. */
 export type Entries = Readonly<Record<string, Entry>>;
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** Entries of a record file; a damaged one counts as none: then the object is not ours, and is looked at with every doubt. */
 export const entriesOf = (text: string | undefined): Entries => {
   if (text === undefined || text === '') return {};
   try {
     const value: unknown = JSON.parse(text);
-    if (!isRecord(value) || value.format !== FORMAT || !isRecord(value.objects)) return {};
+    if (!isMap(value) || value.format !== FORMAT || !isMap(value.objects)) return {};
     const good = Object.entries(value.objects).filter(
-      ([, entry]) => isRecord(entry) && typeof entry.version === 'string' && isObjectRecord(entry.record),
+      ([, entry]) => isMap(entry) && typeof entry.version === 'string' && isObjectRecord(entry.record),
     );
     return Object.fromEntries(good) as Entries;
   } catch {

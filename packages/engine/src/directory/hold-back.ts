@@ -12,7 +12,7 @@ interface Held {
 
 /**
  * Objects that could not be written, and are left alone for a while: each attempt would issue one more certificate. The second
- * failure in a row holds an object back, and each one after it for twice as long. Counted by a clock that nobody sets.
+ * failure in a row holds an object back, and each one after it for twice as long. Counted by a clock that cannot be set.
  */
 export class HoldBack {
   readonly #monotonic: () => number;

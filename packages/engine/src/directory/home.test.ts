@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { after, HandoverError, instant, second } from '@handover/material';
+import { after, bytesOf, HandoverError, instant, second } from '@handover/material';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Directories, loaded, visible } from '../../test/directories.ts';
 import { accepts, MESH } from '../../test/world.ts';
@@ -210,7 +210,7 @@ describe('A write that was decided on something older does not land', () => {
       expect(await codeOf(() => home.authorities.swap(MESH_ID, expected, record))).toMatch(/^CONFLICT/);
     const before = visible(path);
     const stored = await home.objects.read('default/secrets/a');
-    const contents = { data: { 'tls.crt': 'x' }, record: stored?.record as never };
+    const contents = { data: { 'tls.crt': bytesOf('x') }, record: stored?.record as never };
     for (const expected of [undefined, '0', 'plain-0'])
       expect(await codeOf(() => home.objects.write('default/secrets/a', expected, () => contents))).toMatch(
         /^CONFLICT/,

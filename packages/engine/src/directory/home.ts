@@ -192,7 +192,7 @@ export class DirectoryHome implements Home {
   async makeRandomSecret(id: ObjectId, key: string, bytes: number): Promise<boolean> {
     if ((await this.objects.read(id)) !== undefined) return false;
     const data = { [key]: this.random(bytes) };
-    await this.objects.writeRaw(id, undefined, (at) => ({
+    await this.objects.write(id, undefined, (at) => ({
       data,
       record: { digest: '', revisions: {}, anchors: [], changedAt: at, type: 'Opaque' },
     }));

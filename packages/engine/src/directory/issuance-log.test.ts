@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { second } from '@handover/material';
+import { bytesOf, second } from '@handover/material';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Directories, loaded, visible } from '../../test/directories.ts';
 import { faultyFiles, Killed } from '../../test/faulty-files.ts';
@@ -170,7 +170,7 @@ describe('The log of a directory', () => {
       const { chains, bundles } = visible(path);
       const record = await directories.home(path).authorities.load(ID);
       const seen = [
-        ...[...chains.values(), ...bundles.values()].flatMap((text) => readableCertificates(text)),
+        ...[...chains.values(), ...bundles.values()].flatMap((text) => readableCertificates(bytesOf(text))),
         ...(record?.certificates.values() ?? []),
       ];
       for (const { fingerprint, subject } of seen)

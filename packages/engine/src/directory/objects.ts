@@ -3,7 +3,7 @@ import { HandoverError, type Instant, instant } from '@handover/material';
 import { obstacleError } from '../act/keep-files.ts';
 import { filesUnder } from '../act/part-files.ts';
 import { EngineError } from '../error.ts';
-import type { AuthorityId, Contents, ObjectId, ObjectWriter, StoredObject } from '../look/home.ts';
+import type { AuthorityId, Contents, FileData, ObjectId, ObjectWriter, StoredObject } from '../look/home.ts';
 import type { ObjectReader } from '../look/look.ts';
 import { claimOf, sealIn } from '../look/seal.ts';
 import { digestOf } from '../look/stored-object.ts';
@@ -14,7 +14,7 @@ import { foreignObstacle, SECRET_FILES } from './foreign-files.ts';
 import { HoldBack } from './hold-back.ts';
 import { refuseOpened } from './permissions.ts';
 import type { OwnUser } from './trusted-path.ts';
-import { type Bytes, RECORD, readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
+import { RECORD, readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
 
 /** Longer than this between taking the time and showing the files, and the time is taken again. */
 const STALE_MS = 1_000;
@@ -24,14 +24,12 @@ export interface ObjectOptions {
   /** The `out` directory. */
   readonly root: string;
   readonly now: () => Instant;
-  /** Who may read the key of a Secret; the default is its owner alone. */
+  /** Owner, group and mode of a Secret's key; the default is the owner alone. */
   readonly ownershipOf: (id: ObjectId) => Ownership;
   readonly uid: OwnUser;
   /** Whether files of others in its folder may be taken over. */
   readonly mayAdopt: (id: ObjectId) => boolean;
 }
-
-type RawContents = Omit<Contents, 'data'> & { readonly data: Readonly<Record<string, string | Uint8Array>> };
 
 const partsOf = (id: ObjectId): { folder: string; key: string } => {
   const [namespace, kind, name, key = ''] = id.split('/');
@@ -41,13 +39,12 @@ const partsOf = (id: ObjectId): { folder: string; key: string } => {
 /** Stands for an object that is not there, or cannot be read. */
 const NOTHING: StoredObject = { data: {}, record: undefined, version: '' };
 
-const isChanged = (entry: Entry, data: StoredObject['data']): boolean =>
-  entry.record.digest !== digestOf(data);
+const isChanged = (entry: Entry, data: FileData): boolean => entry.record.digest !== digestOf(data);
 
 const CONTENDED =
   'Contended: another program keeps changing its files back; stop it (tried again within 30 minutes, or when a resource changes)';
 
-/** Waits are counted by a clock that nobody sets. */
+/** A clock that cannot be set counts the waits. */
 const monotonic = (): Instant => instant(performance.now());
 
 /** The derived objects of a directory home. */
@@ -69,7 +66,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       const volume = this.#volumeIn(folder);
       return volume === undefined ? undefined : this.#objectIn(volume, id);
     });
-    // One that cannot be read stands in nobody's way but its own.
+    // An object that cannot be read blocks no other.
     if (found instanceof HandoverError) return { ...NOTHING, obstacle: found.message };
     const obstacle = found?.obstacle ?? this.#unwritable(id);
     return obstacle === undefined ? found : { ...(found ?? NOTHING), obstacle };
@@ -107,7 +104,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   #objectIn(volume: Volume, id: ObjectId): StoredObject | undefined {
     const { key } = partsOf(id);
     const entry = entriesOf(volume.record)[key];
-    const data = textsOf(only(volume.data, namesOf(key)));
+    const data = only(volume.data, namesOf(key));
     if (entry === undefined) {
       this.#refuseChanged(volume, id);
       return this.#foreign(volume, id);
@@ -115,7 +112,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     if (key !== '' && Object.keys(data).length === 0) return undefined;
     const ownership = this.#guarded(() => this.#options.ownershipOf(id));
     const asWanted = ownership instanceof HandoverError || entry.ownership === describe(ownership);
-    // One who leaves our last write alone does not fight.
+    // A program that leaves our last write alone does not fight.
     const fight = isChanged(entry, data) ? this.#contention.standoff(id, monotonic()) : undefined;
     // Files of another owner than is asked for have to be written again.
     return {
@@ -130,7 +127,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   /** Files of a Leaf may belong to its program, which must not have a say in what others trust: as they were written, or not at all. */
   #refuseChanged(volume: Volume, id: ObjectId): void {
     const whole = entriesOf(volume.record)[''];
-    if (whole === undefined || !isChanged(whole, textsOf(only(volume.data, SECRET_FILES)))) return;
+    if (whole === undefined || !isChanged(whole, only(volume.data, SECRET_FILES))) return;
     throw new EngineError('HOME_MALFORMED', 'the files beside it were changed; they are put right first', {
       path: id,
       retry: 'later',
@@ -149,10 +146,10 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     const names = isOurs ? found.filter((name) => wanted.includes(name)) : found;
     if (names.length === 0) return undefined;
     const plain = wanted.filter((name) => volume.beside.includes(name) && !(name in volume.data));
-    const data = textsOf({
+    const data = {
       ...only(volume.data, wanted),
       ...Object.fromEntries(plain.map((name) => [name, files.read(`${path}/${name}`) ?? new Uint8Array()])),
-    });
+    };
     const obstacle = mayAdopt(id) ? undefined : foreignObstacle({ path, names, wanted });
     if (obstacle === undefined && Object.keys(data).length === 0) return undefined;
     return {
@@ -177,16 +174,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     return found;
   }
 
-  write(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void> {
-    return this.writeRaw(id, expect, make);
-  }
-
-  /** As `write`, for data that need not be text. */
-  async writeRaw(
-    id: ObjectId,
-    expect: string | undefined,
-    make: (at: Instant) => RawContents,
-  ): Promise<void> {
+  async write(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void> {
     const { folder } = partsOf(id);
     const before = this.#busy.get(folder) ?? Promise.resolve();
     const mine = before.catch(() => {}).then(() => this.#swap(id, expect, make));
@@ -203,7 +191,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     }
   }
 
-  async #swap(id: ObjectId, expect: string | undefined, make: (at: Instant) => RawContents): Promise<void> {
+  async #swap(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void> {
     const { files, root, now, ownershipOf } = this.#options;
     const { folder, key } = partsOf(id);
     const volume = this.#volumeIn(folder);
@@ -258,7 +246,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   async idle(): Promise<void> {
     do {
       await Promise.allSettled(this.#busy.values());
-      await new Promise((next) => setImmediate(next)); // whoever waited for one of them may begin another
+      await new Promise((next) => setImmediate(next)); // what waited for one of them may begin another
     } while (this.#busy.size > 0);
   }
 
@@ -279,11 +267,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
 /** Names of the files that make an object. */
 const namesOf = (key: string): readonly string[] => (key === '' ? SECRET_FILES : filesUnder(key));
 
-const only = (data: Bytes, names: readonly string[]): Bytes =>
+const only = (data: FileData, names: readonly string[]): FileData =>
   Object.fromEntries(Object.entries(data).filter(([name]) => names.includes(name)));
-const textsOf = (data: Bytes): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    Object.entries(data).map(([name, bytes]) => [name, Buffer.from(bytes).toString('utf8')]),
-  );
 
 const describe = ({ mode, uid, gid }: Ownership): string => `${mode.toString(8)} ${uid ?? '-'} ${gid ?? '-'}`;

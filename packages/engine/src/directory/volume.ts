@@ -2,21 +2,20 @@ import { randomBytes } from 'node:crypto';
 import { basename, dirname } from 'node:path';
 import { HandoverError } from '@handover/material';
 import { EngineError } from '../error.ts';
+import type { FileData } from '../look/home.ts';
 import type { Files, Ownership } from './files.ts';
 
-/** Beside the data, in the same swap; has no name at the top, so that nobody who mounts the folder sees it. */
+/** Beside the data, in the same swap; has no name at the top, so that programs which mount the folder do not see it. */
 export const RECORD = '.handover.json';
 const CURRENT = '..data';
 
 /** Ours begin with the year, as the kubelet's do; or were cut short. */
 const LEFTOVER = /^\.\.(\d{4}_.*|name_tmp|data_tmp)$/;
 
-export type Bytes = Readonly<Record<string, Uint8Array>>;
-
-/** A folder in the kubelet's layout: `name → ..data/name`, `..data → ..<stamp>`, swapped by one rename. */
+/** A folder in the kubelet's layout: `name → ..data/name`, `..data → ..<snapshot>`, swapped by one rename. */
 export interface Volume {
   /** What the snapshot holds. */
-  readonly data: Bytes;
+  readonly data: FileData;
   /** Text of the record file; undefined: not ours. */
   readonly record: string | undefined;
   /** Names at the top that lead into no snapshot: plain files of others. They are not opened. */
@@ -50,20 +49,21 @@ const besideIn = (files: Files, folder: string): readonly string[] =>
 
 /** The name of the snapshot that shows; a link that leads out of the folder is none of ours. */
 const currentIn = (files: Files, folder: string): string | undefined => {
-  const stamp = files.target(`${folder}/${CURRENT}`);
-  if (stamp === undefined || (stamp.startsWith('..') && stamp !== '..' && !stamp.includes('/'))) return stamp;
+  const snapshot = files.target(`${folder}/${CURRENT}`);
+  if (snapshot === undefined || (snapshot.startsWith('..') && snapshot !== '..' && !snapshot.includes('/')))
+    return snapshot;
   const path = `${folder}/${CURRENT}`;
-  throw new EngineError('HOME_MALFORMED', `${path} leads to ${stamp}; move it away`, { path });
+  throw new EngineError('HOME_MALFORMED', `${path} leads to ${snapshot}; move it away`, { path });
 };
 
 /** What is there, from one snapshot; undefined when there is nothing. */
 export function readVolume(files: Files, folder: string): Volume | undefined {
   for (let attempt = 0; attempt < 5; attempt++) {
-    const stamp = currentIn(files, folder);
-    if (stamp === undefined) break;
-    const data = readSnapshot(files, `${folder}/${stamp}`);
+    const snapshot = currentIn(files, folder);
+    if (snapshot === undefined) break;
+    const data = readSnapshot(files, `${folder}/${snapshot}`);
     // It was swapped under us: the names we read may be of two snapshots.
-    if (currentIn(files, folder) !== stamp) continue;
+    if (currentIn(files, folder) !== snapshot) continue;
     const { [RECORD]: record, ...rest } = data;
     const text = record === undefined ? undefined : Buffer.from(record).toString('utf8');
     return { data: rest, record: text, beside: besideIn(files, folder) };
@@ -73,7 +73,7 @@ export function readVolume(files: Files, folder: string): Volume | undefined {
 }
 
 export interface NewContent {
-  readonly data: Readonly<Record<string, string | Uint8Array>>;
+  readonly data: FileData;
   readonly record: string;
 }
 
@@ -102,21 +102,21 @@ export async function writeVolume(
   await convert(files, folder, names, ownershipOf);
   const before = currentIn(files, folder);
   const kept = before === undefined ? [] : keep.map((name) => [name, `${folder}/${before}/${name}`] as const);
-  let stamp: string;
+  let snapshot: string;
   let made: NewContent;
   for (let attempt = 0; ; attempt++) {
     made = content();
-    stamp = await writeSnapshot(files, folder, made, ownershipOf, kept);
+    snapshot = await writeSnapshot(files, folder, made, ownershipOf, kept);
     // A disk that stalled would make the times in the record older than the moment they speak of.
     if (!isStale() || attempt === 3) break;
-    await files.remove(`${folder}/${stamp}`);
+    await files.remove(`${folder}/${snapshot}`);
   }
   const shown = [...Object.keys(made.data), ...keep];
-  await orRemoved(files, `${folder}/${stamp}`, async () => {
+  await orRemoved(files, `${folder}/${snapshot}`, async () => {
     await linkNames(files, folder, shown);
-    await point(files, folder, stamp);
+    await point(files, folder, snapshot);
   });
-  return tidy(files, folder, stamp, shown, before);
+  return tidy(files, folder, snapshot, shown, before);
 }
 
 const writeSnapshot = async (
@@ -126,27 +126,26 @@ const writeSnapshot = async (
   ownershipOf: (name: string) => Ownership,
   kept: readonly (readonly [name: string, from: string])[] = [],
 ): Promise<string> => {
-  const stamp = `..${new Date().toISOString().replace(/[-:.TZ]/g, '_')}${randomBytes(4).toString('hex')}`;
-  const snapshot = `${folder}/${stamp}`;
-  await orRemoved(files, snapshot, async () => {
-    await files.makeDirectory(snapshot, 0o755);
-    for (const [name, text] of Object.entries(content.data)) {
-      await files.create(`${snapshot}/${name}`, text, ownershipOf(name));
-    }
-    for (const [name, from] of kept) await files.link(from, `${snapshot}/${name}`);
-    await files.create(`${snapshot}/${RECORD}`, content.record, { mode: 0o600 });
-    await files.sync(snapshot);
+  const snapshot = `..${new Date().toISOString().replace(/[-:.TZ]/g, '_')}${randomBytes(4).toString('hex')}`;
+  const path = `${folder}/${snapshot}`;
+  await orRemoved(files, path, async () => {
+    await files.makeDirectory(path, 0o755);
+    for (const [name, bytes] of Object.entries(content.data))
+      await files.create(`${path}/${name}`, bytes, ownershipOf(name));
+    for (const [name, from] of kept) await files.link(from, `${path}/${name}`);
+    await files.create(`${path}/${RECORD}`, content.record, { mode: 0o600 });
+    await files.sync(path);
   });
-  return stamp;
+  return snapshot;
 };
 
 /** A snapshot that never showed may hold a key: it goes when the work on it fails. What cannot be removed now is swept later. */
-const orRemoved = async (files: Files, snapshot: string, work: () => Promise<void>): Promise<void> => {
+const orRemoved = async (files: Files, path: string, work: () => Promise<void>): Promise<void> => {
   try {
     await work();
   } catch (error) {
-    if (files.target(`${dirname(snapshot)}/${CURRENT}`) !== basename(snapshot))
-      await files.remove(snapshot).catch(() => {});
+    if (files.target(`${dirname(path)}/${CURRENT}`) !== basename(path))
+      await files.remove(path).catch(() => {});
     throw error;
   }
 };
@@ -161,10 +160,10 @@ const linkNames = async (files: Files, folder: string, names: readonly string[])
   }
 };
 
-const point = async (files: Files, folder: string, stamp: string): Promise<void> => {
+const point = async (files: Files, folder: string, snapshot: string): Promise<void> => {
   const temporary = `${folder}/..data_tmp`;
   await files.remove(temporary);
-  await files.symlink(stamp, temporary);
+  await files.symlink(snapshot, temporary);
   await files.rename(temporary, `${folder}/${CURRENT}`);
   await files.sync(folder);
 };
@@ -190,15 +189,15 @@ const removeNames = async (
 const tidy = async (
   files: Files,
   folder: string,
-  stamp: string,
+  snapshot: string,
   names: readonly string[],
   before: string | undefined,
 ): Promise<HandoverError | undefined> => {
   const stays = await removeNames(files, folder, (name) => {
-    const isOld = LEFTOVER.test(name) && name !== stamp;
+    const isOld = LEFTOVER.test(name) && name !== snapshot;
     return isOld || (files.target(`${folder}/${name}`) === `${CURRENT}/${name}` && !names.includes(name));
   });
-  if (before !== undefined && before !== stamp) await files.sync(folder);
+  if (before !== undefined && before !== snapshot) await files.sync(folder);
   return stays;
 };
 

@@ -1,4 +1,4 @@
-import { second } from '@handover/material';
+import { second, textOf } from '@handover/material';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { catalogue, MESH, on, World } from '../../test/world.ts';
@@ -112,7 +112,7 @@ describe('The issuance log', () => {
     await rotate('q1');
     const secrets: string[] = [];
     for (const id of ['default/secrets/a', 'default/secrets/b'])
-      secrets.push((await world.object(id)).data['tls.key'] ?? '');
+      secrets.push(textOf((await world.object(id)).data['tls.key'] ?? new Uint8Array()));
     const record = await world.authorities.load(ID);
     if (record === undefined) throw new Error('no record');
     secrets.push(...Object.values<string>(JSON.parse(formatAuthority(ID, record)).keys));

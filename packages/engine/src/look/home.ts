@@ -49,8 +49,11 @@ export interface SourceRecord {
   readonly since: Instant;
 }
 
+/** The files of an object by name. Never changed in place: what is known about one stays true. */
+export type FileData = Readonly<Record<string, Uint8Array>>;
+
 export interface Contents {
-  readonly data: Readonly<Record<string, string>>;
+  readonly data: FileData;
   readonly record: ObjectRecord;
   /** Undefined: no authority stands behind this object. */
   readonly seal?: Seal | undefined;
@@ -58,7 +61,7 @@ export interface Contents {
 
 export interface StoredObject {
   readonly version: string;
-  readonly data: Readonly<Record<string, string>>;
+  readonly data: FileData;
   /** Undefined: not ours. */
   readonly record: ObjectRecord | undefined;
   /** The record as it was stored, and the seal on it: what the record says counts only if the seal fits. */

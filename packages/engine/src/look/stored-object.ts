@@ -1,62 +1,72 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import type { LeafSeen, ObjectSeen } from '@handover/core';
 import {
+  bytesOf,
   type Certificate,
   HandoverError,
   type Instant,
   PrivateKey,
   parseCertificates,
 } from '@handover/material';
-import type { AuthorityId, ObjectId, StoredObject } from './home.ts';
+import type { AuthorityId, FileData, ObjectId, StoredObject } from './home.ts';
 
-type Data = StoredObject['data'];
+export const filesFrom = (texts: Readonly<Record<string, string>>): FileData =>
+  Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, bytesOf(text)]));
 
-/** What has been worked out about data before. Data is never changed in place, so that it stands for its content. */
-const digests = new WeakMap<Data, string>();
+/** Certificates as one PEM file. */
+export const pemFile = (certificates: readonly Certificate[]): Uint8Array =>
+  bytesOf(certificates.map(({ pem }) => pem).join(''));
+
+const digests = new WeakMap<FileData, string>();
 
 /** Hex SHA-256 over names and values, in the order of the names. */
-export const digestOf = (data: Data): string => {
-  let digest = digests.get(data);
-  if (digest === undefined) {
-    digest = computeDigest(data);
-    digests.set(data, digest);
-  }
+export const digestOf = (data: FileData): string => {
+  const digest = digests.get(data) ?? computeDigest(data);
+  digests.set(data, digest);
   return digest;
 };
 
-const computeDigest = (data: Data): string => {
-  const hash = createHash('sha256');
+const computeDigest = (data: FileData): string => {
+  const sum = createHash('sha256');
   for (const key of Object.keys(data).sort()) {
-    const value = data[key] ?? '';
-    hash.update(`${key.length}:${key}${Buffer.byteLength(value)}:`).update(value);
+    const value = data[key] ?? new Uint8Array();
+    sum.update(`${key.length}:${key}${value.length}:`).update(value);
   }
-  return hash.digest('hex');
+  return sum.digest('hex');
 };
 
 /** The key of an object's data that holds its bundle. */
 export const bundleKeyOf = (id: ObjectId): string => id.split('/')[3] ?? 'ca.crt';
 
-/** Texts that were read before: a fleet shares a few bundles, and reads them at every look. */
-const texts = new Map<string, readonly Certificate[]>();
-const MOST_CHARACTERS = 4_000_000;
-let characters = 0;
+/** Certificates in files that were read before, and by digest: a fleet shares a few bundles, and reads them at every look. */
+const read = new WeakMap<Uint8Array, readonly Certificate[]>();
+const shared = new Map<string, readonly Certificate[]>();
+const MOST_BYTES = 4_000_000;
+let bytes = 0;
 
-/** Certificates in the order they stand there; none when the text is not what it should be. */
-export const readableCertificates = (pem: string | undefined): readonly Certificate[] => {
+/** Certificates in the order they stand there; none when the file is no PEM of certificates. */
+export const readableCertificates = (pem: Uint8Array | undefined): readonly Certificate[] => {
   if (pem === undefined) return [];
-  const known = texts.get(pem);
-  if (known !== undefined) return known;
-  const certificates = readCertificates(pem);
-  if (characters + pem.length > MOST_CHARACTERS) {
-    texts.clear();
-    characters = 0;
-  }
-  characters += pem.length;
-  texts.set(pem, certificates);
+  const certificates = read.get(pem) ?? sharedCertificates(pem);
+  read.set(pem, certificates);
   return certificates;
 };
 
-const readCertificates = (pem: string): readonly Certificate[] => {
+const sharedCertificates = (pem: Uint8Array): readonly Certificate[] => {
+  const digest = hash('sha256', pem, 'base64');
+  const known = shared.get(digest);
+  if (known !== undefined) return known;
+  const certificates = readCertificates(pem);
+  if (bytes + pem.length > MOST_BYTES) {
+    shared.clear();
+    bytes = 0;
+  }
+  bytes += pem.length;
+  shared.set(digest, certificates);
+  return certificates;
+};
+
+const readCertificates = (pem: Uint8Array): readonly Certificate[] => {
   try {
     return parseCertificates(pem).certificates;
   } catch (error) {
@@ -65,26 +75,23 @@ const readCertificates = (pem: string): readonly Certificate[] => {
   }
 };
 
-type ReadableLeaf = { readonly chain: readonly [Certificate, ...Certificate[]]; readonly key: string };
+type ReadableLeaf = { readonly chain: readonly [Certificate, ...Certificate[]]; readonly key: Uint8Array };
 
-const leaves = new WeakMap<Data, { readonly found: ReadableLeaf | undefined }>();
+const leaves = new WeakMap<FileData, { readonly found: ReadableLeaf | undefined }>();
 
 /** Data that was put together from a leaf and its own key need not be read again to know that they fit. */
-export const rememberLeaf = (data: Data, found: ReadableLeaf): void => {
+export const rememberLeaf = (data: FileData, found: ReadableLeaf): void => {
   leaves.set(data, { found });
 };
 
 /** The leaf and what rides behind it, if its key is there and fits. */
-export const readableLeaf = (data: Data): ReadableLeaf | undefined => {
-  let known = leaves.get(data);
-  if (known === undefined) {
-    known = { found: readLeaf(data) };
-    leaves.set(data, known);
-  }
+export const readableLeaf = (data: FileData): ReadableLeaf | undefined => {
+  const known = leaves.get(data) ?? { found: readLeaf(data) };
+  leaves.set(data, known);
   return known.found;
 };
 
-const readLeaf = (data: Data): ReadableLeaf | undefined => {
+const readLeaf = (data: FileData): ReadableLeaf | undefined => {
   const [leaf, ...behind] = readableCertificates(data['tls.crt']);
   const key = data['tls.key'];
   if (leaf === undefined || key === undefined) return undefined;
@@ -104,7 +111,7 @@ const issuerOf = (leaf: Certificate, cas: readonly Certificate[]): Certificate |
       : leaf.issuerKey === ca.subjectKey,
   );
 
-/** What a leaf nobody keeps a record of is taken for: every doubt counts against it. */
+/** What a leaf without a record is taken for: every doubt counts against it. */
 const foreignLeaf = (
   stored: StoredObject,
   cas: readonly Certificate[],
@@ -140,7 +147,7 @@ interface Remembered {
 const sights = new WeakMap<StoredObject, Remembered>();
 
 /**
- * An object as the planner sees it. As long as nobody else touched the data, the record that was written with it is the
+ * An object as the planner sees it. As long as the data is as we wrote it, the record that was written with it is the
  * whole truth and nothing is parsed; else the data is read anew, and nothing in it is older than now.
  */
 export const seenAs = (

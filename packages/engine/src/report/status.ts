@@ -7,7 +7,7 @@ import {
   plan,
   standings,
 } from '@handover/core';
-import { bundleOf, HandoverError, type Instant } from '@handover/material';
+import { bundleOf, bytesOf, HandoverError, type Instant, sameBytes } from '@handover/material';
 import { resolveProfile } from '../act/profile.ts';
 import { type HistoryStatus, historyOf } from '../ledger/history-status.ts';
 import { profileObjectOf, targetsOf } from '../look/catalogue.ts';
@@ -272,7 +272,7 @@ export async function restOfStatus(
         const cluster = profile.spec.type === 'OpenShift' ? await look.profiles?.cluster() : undefined;
         const { hash, json, warnings } = resolveProfile(profile, cluster);
         const stored = await look.objects.read(profileObjectOf(profile));
-        const written = stored?.data['profile.json'] === json;
+        const written = sameBytes(stored?.data['profile.json'], bytesOf(json));
         return { ...base, hash, written, problems: warnings.map(({ message }) => message) };
       } catch (error) {
         if (!(error instanceof HandoverError)) throw error;

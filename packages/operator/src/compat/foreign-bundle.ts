@@ -6,10 +6,11 @@ import {
   inParallel,
   type Look,
   type ObjectId,
+  pemFile,
   readableCertificates,
   type StoredObject,
 } from '@handover/engine';
-import { type Certificate, HandoverError, type Instant } from '@handover/material';
+import { type Certificate, HandoverError, type Instant, sameBytes } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import type { Held } from '../objects/held.ts';
 import type { Place } from '../objects/place.ts';
@@ -76,8 +77,9 @@ export class ForeignBundles {
         ? readableCertificates(stored.data[key])
         : this.#putThere(stored, key, source);
     const anchors = merged(source, before, now);
-    const data = { [key]: anchors.map(({ pem }) => pem).join('') };
-    if (stored.data[key] === data[key] && stored.record?.digest === digestOf(stored.data)) return false;
+    const data = { [key]: pemFile(anchors) };
+    if (sameBytes(stored.data[key], data[key]) && stored.record?.digest === digestOf(stored.data))
+      return false;
     const since = new Map(stored.record?.anchors.map((anchor) => [anchor.fingerprint, anchor.since]));
     await home.objects.write(id, stored.version, (at) => ({
       data,

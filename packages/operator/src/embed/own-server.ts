@@ -88,11 +88,7 @@ export class OwnServer {
     const { home: homeNow, secret, inject, signal } = this.#options;
     const home = homeNow();
     if (home === undefined) return;
-    const {
-      'tls.crt': cert,
-      'tls.key': key,
-      'ca.crt': ca,
-    } = (await home.ownWrites.held(secret))?.texts ?? {};
+    const { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca } = (await home.ownWrites.held(secret))?.data ?? {};
     if (cert === undefined || key === undefined || ca === undefined) return;
     this.#pems = { cert, key, ca };
     if (this.#identity === undefined) {
@@ -113,16 +109,16 @@ export class OwnServer {
 const fieldsBehind = async (
   home: KubeHome,
   inject: readonly EmbedInjection[],
-  ca: string,
+  ca: Uint8Array,
 ): Promise<readonly string[]> => {
   const wanted = readableCertificates(ca).map(({ fingerprint }) => fingerprint);
   const behind = async ({ kind, name, webhooks }: EmbedInjection): Promise<readonly string[]> => {
     const place = fieldPlace(kind, name, webhooks);
     const found = await home.ownWrites.held(place);
     if (found === undefined) return [`${kind} ${name} does not exist yet`];
-    const texts = SHAPES[place.plural].read(found.texts, place.part);
-    if (texts === undefined) return [`${kind} ${name} has no such webhook`];
-    const held = new Set(readableCertificates(Object.values(texts)[0]).map(({ fingerprint }) => fingerprint));
+    const data = SHAPES[place.plural].read(found.data, place.part);
+    if (data === undefined) return [`${kind} ${name} has no such webhook`];
+    const held = new Set(readableCertificates(Object.values(data)[0]).map(({ fingerprint }) => fingerprint));
     const whole = wanted.length > 0 && wanted.every((fingerprint) => held.has(fingerprint));
     return whole ? [] : [`${kind} ${name} does not hold the CA yet`];
   };

@@ -2,7 +2,7 @@ import { MANAGED_LABEL } from '@handover/core';
 import type { Kube } from '@handover/kube';
 import { type Held, heldOf } from './held.ts';
 import { isLabelled, type Kinds } from './kinds.ts';
-import { keyOf, type Place, type Plural } from './place.ts';
+import { keyOf, type Place, type Plural, whichOf } from './place.ts';
 import { Room } from './room.ts';
 
 /** Where API objects are read from. */
@@ -30,14 +30,10 @@ export class OneByOne implements Source {
     this.#known = known;
   }
 
-  async held({ plural, namespace, name }: Place): Promise<Held | undefined> {
+  async held(place: Place): Promise<Held | undefined> {
     const { kube, kinds, signal } = this.#options;
-    const found = await kube.get(
-      kinds[plural],
-      { name, ...(namespace === undefined ? {} : { namespace }) },
-      { signal },
-    );
-    return found === undefined ? undefined : heldOf(plural, found);
+    const found = await kube.get(kinds[place.plural], whichOf(place), { signal });
+    return found === undefined ? undefined : heldOf(place.plural, found);
   }
 
   async all(plural: Plural): Promise<readonly Held[]> {

@@ -1,9 +1,10 @@
 import { MANAGED_LABEL } from '@handover/core';
+import type { FileData } from '@handover/engine';
 import type { KubeObject, ManagedFields } from '@handover/kube';
 import { type Instant, instant } from '@handover/material';
 import { cut, MOST_SAID, saidOn } from './bounds.ts';
 import { keeperOf } from './keepers.ts';
-import { hasField, SHAPES, type Texts, withDigests } from './parts.ts';
+import { hasField, SHAPES, withDigests } from './parts.ts';
 import type { Plural } from './place.ts';
 import { type Entries, FIELD_MANAGER, keptIn, RECORD, readEntries } from './record.ts';
 
@@ -17,7 +18,9 @@ export interface Held {
   readonly entries: Entries;
   /** Namespace that the state lies in that it was made from; undefined: it does not say. */
   readonly keptIn: string | undefined;
-  readonly texts: Texts;
+  readonly data: FileData;
+  /** Names in a ConfigMap's `binaryData`. */
+  readonly binary: readonly string[];
   /** There was no room for its data: see `Room`. */
   readonly crowded?: true;
   readonly labelled: boolean;
@@ -27,7 +30,7 @@ export interface Held {
   readonly injectable: boolean;
   /** Annotations that say something to us. */
   readonly annotations: Readonly<Record<string, string>>;
-  /** Who keeps it, in words; undefined: nobody that can be told. */
+  /** What keeps it, in words; undefined: unknown. */
   readonly owner: string | undefined;
   /** Another controller that keeps its caBundle. */
   readonly keeper: string | undefined;
@@ -55,20 +58,20 @@ const latestOf = (managed: readonly ManagedFields[]): string | undefined => {
   return latest?.manager;
 };
 
-/** The name that a managed field of ours has in the API server's own account of who set what. */
-const MARKS: Readonly<Record<Plural, string>> = {
-  secrets: '"f:data"',
-  configmaps: '"f:data"',
-  clustertrustbundles: '"f:trustBundle"',
-  apiservices: '"f:caBundle"',
-  validatingwebhookconfigurations: '"f:caBundle"',
-  mutatingwebhookconfigurations: '"f:caBundle"',
-  customresourcedefinitions: '"f:caBundle"',
+/** The name that a managed field of ours has in the API server's own account of which manager set what. */
+const MARKS: Readonly<Record<Plural, RegExp>> = {
+  secrets: /"f:data"/,
+  configmaps: /"f:(data|binaryData)"/,
+  clustertrustbundles: /"f:trustBundle"/,
+  apiservices: /"f:caBundle"/,
+  validatingwebhookconfigurations: /"f:caBundle"/,
+  mutatingwebhookconfigurations: /"f:caBundle"/,
+  customresourcedefinitions: /"f:caBundle"/,
 };
 
-/** Whoever set what is ours, and not whoever edits beside it; who took it out is not on record, so then it is the last of all. */
+/** The manager that set what is ours, not one that edits beside it. A removal is not on record: then it is the last of all. */
 const lastForeign = (plural: Plural, managed: readonly ManagedFields[]): string | undefined =>
-  latestOf(managed.filter(({ fieldsV1 }) => JSON.stringify(fieldsV1 ?? {}).includes(MARKS[plural]))) ??
+  latestOf(managed.filter(({ fieldsV1 }) => MARKS[plural].test(JSON.stringify(fieldsV1 ?? {})))) ??
   latestOf(managed);
 
 const ownerOf = ({ metadata }: KubeObject): string | undefined => {
@@ -92,7 +95,8 @@ export const heldOf = (plural: Plural, object: KubeObject): Held => {
     version: metadata.resourceVersion ?? '',
     entries,
     keptIn: keptIn(annotations[RECORD]),
-    texts: withDigests(plural, SHAPES[plural].texts(object), Object.keys(entries)),
+    data: withDigests(plural, SHAPES[plural].data(object), Object.keys(entries)),
+    binary: Object.keys(object.binaryData ?? {}),
     labelled: metadata.labels?.[MANAGED_LABEL] === 'true',
     immutable: object.immutable === true,
     injectable: hasField(plural, object),

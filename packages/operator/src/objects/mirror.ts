@@ -142,6 +142,6 @@ export class Mirror implements Source {
 
 /** A Secret that is looked at for its CA often has a private key beside it, which is not needed here. */
 const sourceOnly = (held: Held, part: string): Held => {
-  const { 'tls.key': key, ...texts } = held.texts;
-  return key === undefined || part === 'tls.key' ? held : { ...held, texts };
+  const { 'tls.key': key, ...data } = held.data;
+  return key === undefined || part === 'tls.key' ? held : { ...held, data };
 };

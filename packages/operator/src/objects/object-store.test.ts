@@ -1,6 +1,6 @@
 import type { ObjectRecord } from '@handover/engine';
 import { configMaps, connect, type KubeObject, namespaces } from '@handover/kube';
-import { instant } from '@handover/material';
+import { bytesOf, instant } from '@handover/material';
 import { FakeApiServer } from '@handover/test-api-server';
 import { expect, onTestFinished, test } from 'vitest';
 import { heldOf } from './held.ts';
@@ -31,7 +31,7 @@ test('an object whose data is not kept is left alone, and a write that was decid
   });
   const crowded = {
     ...heldOf('configmaps', created as KubeObject),
-    texts: {},
+    data: {},
     entries: {},
     crowded: true,
   } as const;
@@ -49,7 +49,10 @@ test('an object whose data is not kept is left alone, and a write that was decid
   });
   const id = 'prod/configmaps/bundles/one.pem';
   expect((await store.view(source).read(id))?.obstacle).toMatch(/hold more than 8 MiB; remove/);
-  await store.write(id, crowded.version, () => ({ data: { 'one.pem': 'new' }, record: record('3') }));
+  await store.write(id, crowded.version, () => ({
+    data: { 'one.pem': bytesOf('new') },
+    record: record('3'),
+  }));
   const found = await kube.get(configMaps, { namespace: 'prod', name: 'bundles' });
   expect(found?.data).toEqual({ 'one.pem': 'new', 'two.pem': 'two' });
   expect(Object.keys(heldOf('configmaps', found as KubeObject).entries)).toEqual(['one.pem', 'two.pem']);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { generateKey, issueCa, localSigner } from '@handover/core';
-import { digestOf } from '@handover/engine';
-import { encodePem, hour, instant } from '@handover/material';
+import { digestOf, filesFrom } from '@handover/engine';
+import { bytesOf, encodePem, hour, instant } from '@handover/material';
 import { expect, test } from 'vitest';
 import { hasField, SHAPES } from './parts.ts';
 
@@ -29,56 +29,61 @@ const webhooks = (...bundles: readonly (string | undefined)[]) => ({
 const shape = SHAPES.validatingwebhookconfigurations;
 
 test('webhooks that hold the same are one object that holds it', () => {
-  const texts = shape.texts(webhooks(one + two, one + two));
-  expect(shape.read(texts, '')).toEqual({ 'ca.crt': one + two });
+  const data = shape.data(webhooks(one + two, one + two));
+  expect(shape.read(data, '')).toEqual(filesFrom({ 'ca.crt': one + two }));
 });
 
 test('webhooks that differ hold what all of them hold, and are not taken for what was written', () => {
-  const texts = shape.texts(webhooks(one + two, two + three));
-  const read = shape.read(texts, '');
-  expect(read?.['ca.crt']).toBe(two);
-  expect(digestOf(read ?? {})).not.toBe(digestOf({ 'ca.crt': two }));
-  const other = shape.read(shape.texts(webhooks(two + three, one + two)), '');
+  const data = shape.data(webhooks(one + two, two + three));
+  const read = shape.read(data, '');
+  expect(read?.['ca.crt']).toEqual(bytesOf(two));
+  expect(digestOf(read ?? {})).not.toBe(digestOf(filesFrom({ 'ca.crt': two })));
+  const other = shape.read(shape.data(webhooks(two + three, one + two)), '');
   expect(digestOf(other ?? {})).not.toBe(digestOf(read ?? {}));
 });
 
 test('one webhook without a caBundle, or with junk: all of them hold nothing in common', () => {
-  expect(shape.read(shape.texts(webhooks(one, undefined)), '')?.['ca.crt']).toBe('');
-  expect(shape.read(shape.texts(webhooks(one, 'dummy-data')), '')?.['ca.crt']).toBe('');
+  expect(shape.read(shape.data(webhooks(one, undefined)), '')?.['ca.crt']).toHaveLength(0);
+  expect(shape.read(shape.data(webhooks(one, 'dummy-data')), '')?.['ca.crt']).toHaveLength(0);
 });
 
 test('named webhooks are looked at and written alone; one that does not exist is no part', () => {
-  const texts = shape.texts(webhooks(one, two, three));
-  expect(shape.read(texts, 'hook-1')).toEqual({ 'hook-1': two });
-  expect(shape.read(texts, 'nobody')).toBeUndefined();
-  expect(shape.spread(texts, 'hook-0,hook-2', { 'hook-0,hook-2': two })).toEqual({
-    'hook-0': two,
-    'hook-2': two,
-  });
-  expect(shape.read(shape.texts(webhooks()), '')).toBeUndefined();
+  const data = shape.data(webhooks(one, two, three));
+  expect(shape.read(data, 'hook-1')).toEqual(filesFrom({ 'hook-1': two }));
+  expect(shape.read(data, 'nobody')).toBeUndefined();
+  expect(shape.spread(data, 'hook-0,hook-2', filesFrom({ 'hook-0,hook-2': two }))).toEqual(
+    filesFrom({ 'hook-0': two, 'hook-2': two }),
+  );
+  expect(shape.read(shape.data(webhooks()), '')).toBeUndefined();
 });
 
 test('what is written to webhooks is their names and bundles, and nothing beside', () => {
-  expect(shape.body({ 'hook-0': one })).toEqual({
+  expect(shape.body(filesFrom({ 'hook-0': one }))).toEqual({
     webhooks: [{ name: 'hook-0', clientConfig: { caBundle: base64(one) } }],
   });
 });
 
 test('every kind of field reads back what is written to it', () => {
   for (const plural of ['apiservices', 'customresourcedefinitions', 'clustertrustbundles'] as const) {
-    const body = SHAPES[plural].body({ 'ca.crt': one });
-    expect(SHAPES[plural].texts({ metadata: {}, ...body })).toEqual({ 'ca.crt': one });
-    expect(SHAPES[plural].texts({ metadata: {} })).toEqual({});
+    const body = SHAPES[plural].body(filesFrom({ 'ca.crt': one }));
+    expect(SHAPES[plural].data({ metadata: {}, ...body })).toEqual(filesFrom({ 'ca.crt': one }));
+    expect(SHAPES[plural].data({ metadata: {} })).toEqual({});
   }
 });
 
+test('a ClusterTrustBundle is text: other bytes are refused by a code', () => {
+  expect(() => SHAPES.clustertrustbundles.body({ 'ca.crt': Uint8Array.of(0xfe, 0xed) })).toThrow(
+    expect.objectContaining({ code: 'PEM_BINARY' }),
+  );
+});
+
 test('a leaf’s Secret is its three files; a key beside them is not ours', () => {
-  const texts = SHAPES.secrets.texts({
+  const data = SHAPES.secrets.data({
     metadata: {},
     data: { 'tls.crt': base64('c'), 'tls.key': base64('k'), 'ca.crt': base64('a'), extra: base64('x') },
   });
-  expect(SHAPES.secrets.read(texts, '')).toEqual({ 'tls.crt': 'c', 'tls.key': 'k', 'ca.crt': 'a' });
-  expect(SHAPES.secrets.read(texts, 'extra')).toEqual({ extra: 'x' });
+  expect(SHAPES.secrets.read(data, '')).toEqual(filesFrom({ 'tls.crt': 'c', 'tls.key': 'k', 'ca.crt': 'a' }));
+  expect(SHAPES.secrets.read(data, 'extra')).toEqual(filesFrom({ extra: 'x' }));
 });
 
 test('only an APIService with a Service, and a CRD with a conversion webhook, has a field to fill', () => {

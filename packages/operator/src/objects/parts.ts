@@ -1,133 +1,144 @@
-import { createHash } from 'node:crypto';
-import { filesUnder, readableCertificates } from '@handover/engine';
+import { isUtf8 } from 'node:buffer';
+import { hash } from 'node:crypto';
+import { type FileData, filesUnder, pemFile, readableCertificates } from '@handover/engine';
 import type { KubeObject } from '@handover/kube';
-import { isMap } from '@handover/material';
+import { bufferOf, bytesOf, isMap, type Json, sameBytes, textOf } from '@handover/material';
 import type { Plural } from './place.ts';
 
-/** Data of an object as the engine sees it: file names and texts. */
-export type Texts = Readonly<Record<string, string>>;
-
-/** How one kind of API object carries what we put into it. */
+/** How one kind of API object carries the files that we put into it. */
 export interface Shape {
-  /** Every text that an object of this kind holds and that could be ours, by a name of its own. */
-  texts(object: KubeObject): Texts;
-  /** The texts that `part` is about; undefined: the object has no such part. */
-  read(texts: Texts, part: string): Texts | undefined;
+  /** Every file that an object of this kind holds and that could be ours, by a name of its own. */
+  data(object: KubeObject): FileData;
+  /** The files that `part` is about; undefined: the object has no such part. */
+  read(data: FileData, part: string): FileData | undefined;
   /** Names, in the object, of what `part` covers. */
-  covers(texts: Texts, part: string): readonly string[];
+  covers(data: FileData, part: string): readonly string[];
   /** What the engine gives for `part`, by the names the object has for it. */
-  spread(texts: Texts, part: string, data: Texts): Texts;
-  /** The fields, and nothing but them, that hold `texts`. */
-  body(texts: Texts): Readonly<Record<string, unknown>>;
+  spread(data: FileData, part: string, files: FileData): FileData;
+  /** The fields, and nothing but them, that hold `data`. */
+  body(data: FileData): Json;
 }
+
+interface Codec {
+  decode(value: unknown): Uint8Array;
+  encode(bytes: Uint8Array): string;
+}
+
+const BASE64: Codec = {
+  // A copy: a small Buffer is a view of a pool, and keeps all of the pool in memory.
+  decode: (value) => new Uint8Array(Buffer.from(typeof value === 'string' ? value : '', 'base64')),
+  encode: (bytes) => bufferOf(bytes).toString('base64'),
+};
+const TEXT: Codec = { decode: (value) => bytesOf(typeof value === 'string' ? value : ''), encode: textOf };
 
 const at = (value: unknown, ...path: readonly string[]): unknown =>
   path.reduce<unknown>((inner, name) => (isMap(inner) ? inner[name] : undefined), value);
-const decoded = (value: unknown): string =>
-  typeof value === 'string' ? Buffer.from(value, 'base64').toString('utf8') : '';
-const encoded = (text: string): string => Buffer.from(text, 'utf8').toString('base64');
-const mapText = (texts: Texts, change: (text: string) => string): Texts =>
-  Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, change(text)]));
+const decoded = (field: unknown, { decode }: Codec): FileData =>
+  Object.fromEntries(Object.entries(isMap(field) ? field : {}).map(([name, value]) => [name, decode(value)]));
+const encoded = (files: readonly (readonly [string, Uint8Array])[], { encode }: Codec): Json =>
+  Object.fromEntries(files.map(([name, bytes]) => [name, encode(bytes)]));
 
 const LEAF_FILES = ['tls.crt', 'tls.key', 'ca.crt'] as const;
 
 /** A Secret or a ConfigMap: part '' is a Leaf's Secret whole, any other a key, or the first of several that go together. */
-const dataShape = (decode: (value: unknown) => string, encode: (text: string) => string): Shape => {
-  const covers = (_texts: Texts, part: string): readonly string[] =>
+const dataShape = ({ data, body }: Pick<Shape, 'data' | 'body'>): Shape => {
+  const covers = (_data: FileData, part: string): readonly string[] =>
     part === '' ? LEAF_FILES : filesUnder(part);
   return {
-    texts: ({ data }) =>
+    data,
+    read: (held, part) =>
       Object.fromEntries(
-        Object.entries(isMap(data) ? data : {}).map(([name, value]) => [name, decode(value)]),
-      ),
-    read: (texts, part) =>
-      Object.fromEntries(
-        covers(texts, part).flatMap((name) => (texts[name] === undefined ? [] : [[name, texts[name]]])),
+        covers(held, part).flatMap((name) => (held[name] === undefined ? [] : [[name, held[name]]])),
       ),
     covers,
-    spread: (_texts, _part, data) => data,
-    body: (texts) => ({ data: mapText(texts, encode) }),
+    spread: (_held, _part, files) => files,
+    body,
   };
 };
 
+const secretShape = dataShape({
+  data: ({ data }) => decoded(data, BASE64),
+  body: (data) => ({ data: encoded(Object.entries(data), BASE64) }),
+});
+
+const configMapShape = dataShape({
+  data: ({ data, binaryData }) => ({ ...decoded(data, TEXT), ...decoded(binaryData, BASE64) }),
+  body: (data) => {
+    const text = Object.entries(data).filter(([, bytes]) => isUtf8(bytes));
+    const binary = Object.entries(data).filter(([, bytes]) => !isUtf8(bytes));
+    return {
+      ...(text.length === 0 ? {} : { data: encoded(text, TEXT) }),
+      ...(binary.length === 0 ? {} : { binaryData: encoded(binary, BASE64) }),
+    };
+  },
+});
+
 /** An object with one bundle in one field. */
-const fieldShape = (
-  path: readonly string[],
-  codec: { decode: (value: unknown) => string; encode: (text: string) => string },
-  around: Readonly<Record<string, unknown>> = {},
-): Shape => ({
-  texts: (object) => {
+const fieldShape = (path: readonly string[], codec: Codec, around: Json = {}): Shape => ({
+  data: (object) => {
     const value = at(object, ...path);
     return value === undefined || value === null ? {} : { 'ca.crt': codec.decode(value) };
   },
-  read: (texts) => texts,
+  read: (data) => data,
   covers: () => ['ca.crt'],
-  spread: (_texts, _part, data) => data,
-  body: (texts) => nested(path, codec.encode(texts['ca.crt'] ?? ''), around),
+  spread: (_data, _part, files) => files,
+  body: (data) => nested(path, codec.encode(data['ca.crt'] ?? new Uint8Array()), around),
 });
 
-const nested = (
-  path: readonly string[],
-  value: string,
-  around: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> => {
+const nested = (path: readonly string[], value: string, around: Json): Json => {
   const [first = '', ...rest] = path;
   const beside = isMap(around[first]) ? around[first] : {};
   return { ...around, [first]: rest.length === 0 ? value : nested(rest, value, beside) };
 };
 
 /**
- * Webhooks, each with a bundle of its own, which as one object hold what all of them hold. Where they differ, a second text
+ * Webhooks, each with a bundle of its own, which as one object hold what all of them hold. Where they differ, a second file
  * makes sure that they are not taken for what was written.
  */
 const webhookShape: Shape = {
-  texts: ({ webhooks }) =>
+  data: ({ webhooks }) =>
     Object.fromEntries(
       (Array.isArray(webhooks) ? webhooks : []).flatMap((webhook: unknown) => {
         const name = at(webhook, 'name');
-        return typeof name === 'string' ? [[name, decoded(at(webhook, 'clientConfig', 'caBundle'))]] : [];
+        const caBundle = at(webhook, 'clientConfig', 'caBundle');
+        return typeof name === 'string' ? [[name, BASE64.decode(caBundle)]] : [];
       }),
     ),
-  covers: (texts, part) => {
-    const all = Object.keys(texts);
+  covers: (data, part) => {
+    const all = Object.keys(data);
     return part === '' ? all : part.split(',').filter((name) => all.includes(name));
   },
-  read: (texts, part) => {
-    const held = webhookShape.covers(texts, part).map((name) => texts[name] ?? '');
+  read: (data, part) => {
+    const held = webhookShape.covers(data, part).flatMap((name) => data[name] ?? []);
     const [first] = held;
     if (first === undefined) return undefined;
     const name = part === '' ? 'ca.crt' : part;
-    if (held.every((text) => text === first)) return { [name]: first };
+    if (held.every((bytes) => sameBytes(bytes, first))) return { [name]: first };
     const others = held
       .slice(1)
-      .map((text) => new Set(readableCertificates(text).map(({ fingerprint }) => fingerprint)));
+      .map((bytes) => new Set(readableCertificates(bytes).map(({ fingerprint }) => fingerprint)));
     const common = readableCertificates(first).filter(({ fingerprint }) =>
       others.every((set) => set.has(fingerprint)),
     );
-    return { [name]: common.map(({ pem }) => pem).join(''), differ: held.join('\n') };
+    const differ = Buffer.concat(held.flatMap((bytes) => [bytes, bytesOf('\n')]));
+    return { [name]: pemFile(common), differ };
   },
-  spread: (texts, part, data) => {
-    const bundle = data[part === '' ? 'ca.crt' : part] ?? '';
-    return Object.fromEntries(webhookShape.covers(texts, part).map((name) => [name, bundle]));
+  spread: (data, part, files) => {
+    const bundle = files[part === '' ? 'ca.crt' : part] ?? new Uint8Array();
+    return Object.fromEntries(webhookShape.covers(data, part).map((name) => [name, bundle]));
   },
-  body: (texts) => ({
-    webhooks: Object.entries(texts).map(([name, text]) => ({
+  body: (data) => ({
+    webhooks: Object.entries(data).map(([name, bytes]) => ({
       name,
-      clientConfig: { caBundle: encoded(text) },
+      clientConfig: { caBundle: BASE64.encode(bytes) },
     })),
   }),
 };
 
-const PLAIN = {
-  decode: (value: unknown) => (typeof value === 'string' ? value : ''),
-  encode: (text: string) => text,
-};
-const BASE64 = { decode: decoded, encode: encoded };
-
 export const SHAPES: Readonly<Record<Plural, Shape>> = {
-  secrets: dataShape(decoded, encoded),
-  configmaps: dataShape(PLAIN.decode, PLAIN.encode),
-  clustertrustbundles: fieldShape(['spec', 'trustBundle'], PLAIN),
+  secrets: secretShape,
+  configmaps: configMapShape,
+  clustertrustbundles: fieldShape(['spec', 'trustBundle'], TEXT),
   apiservices: fieldShape(['spec', 'caBundle'], BASE64),
   validatingwebhookconfigurations: webhookShape,
   mutatingwebhookconfigurations: webhookShape,
@@ -144,16 +155,16 @@ export const SHAPES: Readonly<Record<Plural, Shape>> = {
 const SHORT = 1_024;
 
 /**
- * The texts, with a digest in place of each that nobody reads: one that is not of a part which is on record, no file of a Leaf, and
- * without a certificate. Others may keep a megabyte beside what is ours.
+ * The files, with a digest in place of each that nothing here reads: one that is not of a part which is on record, no file of a
+ * Leaf, and without a certificate. Others may keep a megabyte beside what is ours.
  */
-export const withDigests = (plural: Plural, texts: Texts, parts: readonly string[]): Texts => {
-  if (plural !== 'secrets' && plural !== 'configmaps') return texts;
-  const ours = new Set([...LEAF_FILES, ...parts.flatMap((part) => SHAPES[plural].covers(texts, part))]);
+export const withDigests = (plural: Plural, data: FileData, parts: readonly string[]): FileData => {
+  if (plural !== 'secrets' && plural !== 'configmaps') return data;
+  const ours = new Set([...LEAF_FILES, ...parts.flatMap((part) => SHAPES[plural].covers(data, part))]);
   return Object.fromEntries(
-    Object.entries(texts).map(([name, text]) => {
-      const read = ours.has(name) || text.length <= SHORT || text.includes('-----BEGIN ');
-      return [name, read ? text : `sha256:${createHash('sha256').update(text).digest('hex')}`];
+    Object.entries(data).map(([name, bytes]) => {
+      const read = ours.has(name) || bytes.length <= SHORT || bufferOf(bytes).includes('-----BEGIN ');
+      return [name, read ? bytes : bytesOf(`sha256:${hash('sha256', bytes, 'hex')}`)];
     }),
   );
 };

@@ -41,6 +41,12 @@ export const idOfPlace = ({ plural, namespace = '-', name, part }: Place): Objec
 export const keyOf = ({ namespace, name }: Pick<Place, 'namespace' | 'name'>): string =>
   namespace === undefined ? name : `${namespace}/${name}`;
 
+/** As the API asks for it. */
+export const whichOf = ({ namespace, name }: Pick<Place, 'namespace' | 'name'>) => ({
+  name,
+  ...(namespace === undefined ? {} : { namespace }),
+});
+
 /** A field that the API server itself reads. */
 export const isField = ({ plural }: Place): boolean =>
   plural !== 'secrets' && plural !== 'configmaps' && plural !== 'clustertrustbundles';

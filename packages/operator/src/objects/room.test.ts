@@ -15,7 +15,7 @@ test('a thousand large objects of one namespace take a few MiB, and nothing of t
   const kept = Array.from({ length: 1_000 }, (_, i) => room.fit(held('evil', `x${i}`, MIB)));
   const whole = kept.filter(({ crowded }) => crowded !== true);
   expect(whole).toHaveLength(7);
-  for (const { crowded, texts } of kept) expect(Object.keys(texts)).toHaveLength(crowded === true ? 0 : 1);
+  for (const { crowded, data } of kept) expect(Object.keys(data)).toHaveLength(crowded === true ? 0 : 1);
   expect(room.fit(held('prod', 'bundle', MIB)).crowded).toBeUndefined();
 });
 

@@ -9,15 +9,15 @@ const MOST = 8 * 1_024 * 1_024;
 export const CROWDED =
   'the objects of its namespace that are labelled handover.dev/managed hold more than 8 MiB; remove those that are not needed, then change an annotation of this one';
 
-const lengthOf = ({ entries, texts }: Held): number =>
-  Object.entries(texts).reduce(
-    (sum, [name, text]) => sum + name.length + text.length,
+const lengthOf = ({ entries, data }: Held): number =>
+  Object.entries(data).reduce(
+    (sum, [name, bytes]) => sum + name.length + bytes.length,
     JSON.stringify(entries).length,
   );
 
 /**
- * Room in memory for what carries our label, for each namespace apart: whoever may write in one can label whatever he likes, and
- * must not use up what the others need.
+ * Room in memory for what carries our label, for each namespace apart: an account that may write in one can label any
+ * object there, and must not use up what the others need.
  */
 export class Room {
   readonly #taken = new Map<string, Map<string, number>>();
@@ -30,7 +30,7 @@ export class Room {
     if (length <= BY_RIGHT) return held;
     const others = this.#taken.get(held.namespace) ?? new Map<string, number>();
     if ([...others.values()].reduce((sum, one) => sum + one, length) > MOST)
-      return { ...held, texts: {}, entries: {}, crowded: true };
+      return { ...held, data: {}, entries: {}, crowded: true };
     this.#taken.set(held.namespace, others.set(`${held.plural} ${keyOf(held)}`, length));
     return held;
   }

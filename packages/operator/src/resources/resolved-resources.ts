@@ -95,7 +95,7 @@ const placementOf = async (
     return {
       why: kind === 'APIService' ? 'it is served by the API server itself' : 'it has no conversion webhook',
     };
-  if (place.plural.endsWith('webhookconfigurations') && Object.keys(held.texts).length === 0)
+  if (place.plural.endsWith('webhookconfigurations') && Object.keys(held.data).length === 0)
     return { why: 'it has no webhooks' };
   const conflict = conflictOf(held, takeOver);
   if (conflict !== undefined) return { why: conflict };
@@ -263,7 +263,7 @@ export const decisive = (held: Held | undefined): string =>
     : JSON.stringify([
         held.injectable,
         held.annotations,
-        held.plural.endsWith('webhookconfigurations') ? Object.keys(held.texts).length > 0 : true,
+        held.plural.endsWith('webhookconfigurations') ? Object.keys(held.data).length > 0 : true,
         held.keeper !== undefined && Object.keys(held.entries).length === 0,
       ]);
 

@@ -17,7 +17,7 @@ export const statusOfBundle = async (
   const failing = [...(resolved.absent.get(bundle.metadata.name) ?? [])];
   const contended: string[] = [];
   let ready = 0;
-  let sample: string | undefined;
+  let sample: Uint8Array | undefined;
   for (const id of targetsOf(bundle, catalogue)) {
     const stored = await home.cachedObjects.read(id);
     if (stored?.obstacle !== undefined) {

@@ -5,6 +5,7 @@ import { readableCertificates } from '@handover/engine';
 import { configMaps, type Kube, secrets } from '@handover/kube';
 import {
   after,
+  bytesOf,
   type Certificate,
   day,
   encodePem,
@@ -25,7 +26,7 @@ export const SHORT = { lifetime: '60s', renew: { at: '33%' } };
 /** Rotations wait for this, and for ten seconds of the kubelet's caches. */
 export const ROTATION = { reloadWithin: '1s' };
 
-const decoded = (text: string | undefined): string => Buffer.from(text ?? '', 'base64').toString();
+const decoded = (text: string | undefined): Uint8Array => Buffer.from(text ?? '', 'base64');
 
 export interface LeafNow {
   readonly chain: readonly Certificate[];
@@ -113,7 +114,7 @@ export class Victim {
   /** Certificates in its bundle; undefined: there is none. */
   async bundle(): Promise<readonly Certificate[] | undefined> {
     const found = await this.#kube.get(configMaps, { namespace: this.namespace, name: 'mesh-trust' });
-    return found === undefined ? undefined : readableCertificates(found.data?.['ca.crt']);
+    return found === undefined ? undefined : readableCertificates(bytesOf(found.data?.['ca.crt'] ?? ''));
   }
 
   /** What its own Secret and its bundle hold now. */
