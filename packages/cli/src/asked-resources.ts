@@ -43,7 +43,7 @@ export const askedResources = (flags: AskedFlags): Asked => {
     });
   }
   if (flags.disableTopologyInjector !== undefined)
-    throw usageError('--disable-topology-injector needs --preset envoy-gateway');
+    throw usageError('--disable-topology-injector has no effect alone; add --preset envoy-gateway');
   if (flags.file === undefined) return { resources: undefined, randomSecrets: [] };
   const documents = readYaml(readResources(flags.file), flags.file);
   const resources = parseResources(

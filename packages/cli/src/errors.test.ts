@@ -20,7 +20,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 const BIN = path('../bin/handover.js');
-/** Files that only root may read stop nobody who is root: such cases are run as somebody else. */
+/** Root can read every file: such cases run as the user nobody. */
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 const root = mkdtempSync(join(tmpdir(), 'handover-errors-'));
@@ -125,13 +125,13 @@ const CASES: readonly Case[] = [
     name: 'a home of no kind',
     args: ['status', '--home', '/etc'],
     code: 2,
-    says: /--home \/etc is no home; write dir:PATH/,
+    says: /unknown value "\/etc" for --home; write dir:PATH/,
   },
   {
     name: 'two sources of resources',
     args: ['certgen', '--preset', 'envoy-gateway', '-f', 'x'],
     code: 2,
-    says: /--preset and -f name resources both; give one of them/,
+    says: /--preset and -f both name resources; give one of them/,
   },
   // The directory.
   {
@@ -335,7 +335,7 @@ describe.concurrent('Every mistake a person can make ends in one line that says 
   );
 });
 
-test('a rotation that is asked for where nobody runs is begun, and the answer says how it goes on', async () => {
+test('a rotation that is requested without a running process begins, and the answer says how to continue', async () => {
   const dir = homeAfter(untouched);
   const ended = await handover(['rotate', 'internal', '--id', 'q1', '--home', `dir:${dir}`]);
   expect(ended).toEqual({

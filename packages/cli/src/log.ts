@@ -8,7 +8,7 @@ export type Level = (typeof LEVELS)[number];
 export const levelIn = (text: string): Level => {
   const known = LEVELS.find((level) => level === text);
   if (known !== undefined) return known;
-  throw usageError(`Unknown value "${text.slice(0, 80)}" for --log-level. Known: ${LEVELS.join(', ')}`);
+  throw usageError(`unknown value "${text.slice(0, 80)}" for --log-level; known: ${LEVELS.join(', ')}`);
 };
 
 const KEY_BLOCK =

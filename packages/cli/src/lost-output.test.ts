@@ -33,7 +33,7 @@ test.skipIf(!existsSync('/dev/full'))('run goes on when the disk of its log is f
   await eventually('the certificate', () => existsSync(file));
   await eventually('a word about it', () => told !== '');
   expect(await end(child)).toBe(0);
-  expect(told).toBe('standard output is lost (ENOSPC); handover goes on without it\n');
+  expect(told).toBe('standard output is lost (ENOSPC); handover continues without it\n');
 });
 
 test('run goes on when the program behind its pipe is gone', async () => {

@@ -59,10 +59,10 @@ describe('wrong usage is one line and exit 2', () => {
   });
 });
 
-test('what nobody foresaw is one line without a stack', () => {
+test('an unexpected error is one line without a stack', () => {
   const { line, exitCode } = endingOf(new TypeError('x is not\na function'), undefined);
   expect(line).toBe(
-    'INTERNAL: x is not?a function; this is a mistake in handover itself; please report it with the command you ran',
+    'INTERNAL: x is not?a function; this is a bug in handover; please report it with the command you ran',
   );
   expect(exitCode).toBe(1);
 });

@@ -5,7 +5,7 @@ const generate = crypto.generateKeyPairSync;
 const generateAside = crypto.generateKeyPair;
 type Made = (error: Error | null, publicKey: KeyObject, privateKey: KeyObject) => void;
 
-/** From here on every private key that this process makes, whoever makes it. `end` puts things back. */
+/** Records every private key that this process makes from now on. `end` restores the original functions. */
 export const keysMade = (): { readonly keys: readonly KeyObject[]; end(): void } => {
   const keys: KeyObject[] = [];
   crypto.generateKeyPairSync = ((...args: Parameters<typeof generate>) => {

@@ -166,7 +166,7 @@ describe('The history', () => {
 });
 
 describe('The log', () => {
-  test('names what was put right after somebody changed or deleted it, and counts it', async () => {
+  test('names and counts objects that were restored after a change or a deletion', async () => {
     const fleet = await ready(2);
     const stored = await fleet.objects.read('shop/secrets/service-1');
     fleet.objects.put('shop/secrets/service-1', {
@@ -176,7 +176,7 @@ describe('The log', () => {
     await fleet.settle();
     const { log, about } = await fleet.board.document();
     expect(log.filter(({ kind }) => kind === 'repair')).toMatchObject([
-      { about: 'shop/secrets/service-1', text: 'somebody had changed it' },
+      { about: 'shop/secrets/service-1', text: 'another program had changed it' },
     ]);
     expect(about.repairs).toBe(1);
   });

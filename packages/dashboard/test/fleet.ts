@@ -70,7 +70,7 @@ export class Fleet {
     authorities: this.authorities,
     requests: { pending: async () => ({ rotate: this.rotate, distrust: [] }) },
     evidence: { consumers: async () => this.names.map((name) => this.#consumer(name)) },
-    // As in a cluster: consumers are found, so that no unknown one is waited for.
+    // As in a cluster: consumers are found, so that no step waits for unknown ones.
     facts: { consumersFound: true, cacheLag: duration(0), trustNamespace: 'default' },
     clock: { now: () => this.now, steadySince: () => undefined },
   };

@@ -46,11 +46,11 @@ test.each(schemas)(
   },
 );
 
-test('a default is told in words, and left to whoever reads the resource', () => {
+test('a default is told in words, and filled in by the reader of the resource', () => {
   const [, nodes] = schemas[0] ?? ['', []];
   const of = (path: string) => nodes.find(([at]) => at === `Authority.spec.${path}`)?.[1];
   expect(of('rotation.reloadWithin')?.description).toMatch(/ Default: 3m\.$/);
-  expect(of('rotation.at')?.description).toMatch(/ Default 80%\.$/);
+  expect(of('rotation.at')?.description).toMatch(/ Default: 80%\.$/);
   expect(of('rotation')?.description).not.toContain('Default');
   expect(of('rotation.reloadWithin')).not.toHaveProperty('default');
 });

@@ -4,7 +4,7 @@ interface Entry {
   readonly act: () => void;
 }
 
-/** What will happen, earliest first; equal times in the order they were asked for. A binary heap. */
+/** Future events, earliest first; equal times in the order of their addition. A binary heap. */
 export class Agenda {
   readonly #heap: Entry[] = [];
   #order = 0;

@@ -10,8 +10,8 @@ const twoGenerations = () => {
   const certificates = new Certificates();
   const first = certificates.ca(1, BEGUN, END);
   const second = certificates.ca(2, BEGUN, END);
-  const leafFor = (whom: string): string =>
-    certificates.leaf(whom, second, BEGUN, instant(START + day)).certificate.fingerprint;
+  const leafFor = (leafId: string): string =>
+    certificates.leaf(leafId, second, BEGUN, instant(START + day)).certificate.fingerprint;
   return {
     certificates,
     first,
@@ -25,7 +25,7 @@ const twoGenerations = () => {
 };
 
 describe('certificates of a world', () => {
-  it('lets the cross-certificate vouch for a new leaf to whoever holds only the old CA', () => {
+  it('lets the cross-certificate make a verifier with only the old CA accept a new leaf', () => {
     const { certificates, one, two, leaf, cross } = twoGenerations();
     for (const bundle of [[one], [two], [two, one], [one, two]]) {
       expect(certificates.verdict([leaf, cross], bundle, START)).toEqual({ ok: true });
@@ -50,7 +50,7 @@ describe('certificates of a world', () => {
     expect(certificates.verdict([leaf], [two], instant(end - 1)).ok).toBe(true);
   });
 
-  it('shares one leaf among all presenters of one issue, and gives nobody the same one twice', () => {
+  it('shares one leaf among all presenters of one issue, and gives none the same one twice', () => {
     const { certificates, leaf, leafFor } = twoGenerations();
     expect(leafFor('b')).toBe(leaf);
     expect(leafFor('b')).not.toBe(leaf);
@@ -64,7 +64,7 @@ describe('certificates of a world', () => {
     expect(() => certificates.cross(second.certificate, mixed, BEGUN, END)).toThrow(TypeError);
   });
 
-  it('reads out of a file what stands there, in its order, and nothing that nobody issued', () => {
+  it('reads the certificates of a file in their order, and refuses one that was never issued', () => {
     const { certificates, first, second, one, two, leaf } = twoGenerations();
     const file = second.certificate.pem + first.certificate.pem;
     expect(certificates.read(file)).toEqual([two, one]);

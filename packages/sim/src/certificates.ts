@@ -29,12 +29,12 @@ const dealt = (): Dealt => {
   return { ...pair, held: PrivateKey.of(pair.privateKey), pem: encodePem('PRIVATE KEY', der) };
 };
 
-/** Keys to deal from: which pair it is changes no verdict. */
+/** Keys to choose from: the choice changes no verdict. */
 const deck: Dealt[] = [];
-/** All leaves share one key: it plays no part in the chain check. */
+/** All leaves share one key: the chain check does not use it. */
 let leafKey: Dealt | undefined;
 
-/** What was issued in other worlds of this thread: the same certificate serves in all of them. */
+/** Certificates of other worlds in this thread: all of them can use the same ones. */
 const issued = new Map<string, Certificate>();
 const contents = new Map<string, StoredObject['data']>();
 const MOST_KEPT = 20_000;
@@ -48,22 +48,22 @@ const nextSerial = (): Uint8Array => {
 };
 
 /**
- * The real certificates of one world, by fingerprint, and the verdicts of the real chain check over them. Which keys are
- * still in the authority is not its business: it plays the signer, not the store.
+ * The real certificates of one world, by fingerprint, and the verdicts of the real chain check on them. It is the signer and not the
+ * store: it does not know which keys the authority still has.
  */
 export class Certificates {
   readonly #certificates = new Map<string, Certificate>();
   readonly #keys = new Map<string, Dealt>();
   /** CA that signed each leaf. */
   readonly #issuers = new Map<string, string>();
-  /** Which of two twins each Leaf was last given. */
+  /** Which of two equal certificates each Leaf got last. */
   readonly #twins = new Map<string, string>();
-  /** Fingerprints by the text of a file: few files are distinct. */
+  /** Fingerprints by the text of a file: many files are equal. */
   readonly #files = new Map<string, readonly string[]>();
   readonly #blocks = new Map<string, string>();
   /** Short names for fingerprints, so that a cache key stays small. */
   readonly #names = new Map<string, string>();
-  /** What each certificate is, for people. */
+  /** Labels of certificates, for people. */
   readonly #labels = new Map<string, string>();
   readonly #verdicts = new Map<string, Cached[]>();
   readonly #grain: number;
@@ -82,7 +82,7 @@ export class Certificates {
     const certificate = this.#once(`ca ${index} ${generation} ${dates.notBefore} ${dates.notAfter}`, () =>
       issueCa({
         name: 'sim',
-        // Generation 0 is somebody else's CA; its name only has to differ.
+        // Generation 0 is the CA of another program; its name only has to differ.
         generation: Math.max(1, generation),
         key,
         serial: nextSerial(),
@@ -110,10 +110,10 @@ export class Certificates {
   }
 
   /**
-   * One certificate for all presenters of one issue: the verdict does not depend on the name. `whom` gets another one each
-   * time, because two leaves of one second are two leaves.
+   * One certificate for all presenters of one issue: the verdict does not depend on the name. `leafId` gets another one each time, since
+   * two leaves of one second are two leaves.
    */
-  leaf(whom: string, by: Credential, notBefore: Instant, notAfter: Instant): Credential {
+  leaf(leafId: string, by: Credential, notBefore: Instant, notAfter: Instant): Credential {
     const dates = { notBefore: this.#rounded(notBefore), notAfter: this.#rounded(notAfter) };
     const ca = by.certificate.fingerprint;
     const signer = this.#signer(by);
@@ -135,23 +135,23 @@ export class Certificates {
         }),
       );
     let certificate = issue(0);
-    if (this.#twins.get(whom) === certificate.fingerprint) certificate = issue(1);
-    this.#twins.set(whom, certificate.fingerprint);
+    if (this.#twins.get(leafId) === certificate.fingerprint) certificate = issue(1);
+    this.#twins.set(leafId, certificate.fingerprint);
     this.#issuers.set(certificate.fingerprint, ca);
     this.#labels.set(certificate.fingerprint, `leaf of ${this.label(ca)}`);
     return { certificate, key: held };
   }
 
-  /** A leaf that whoever got hold of a CA's key could make. */
+  /** A leaf that a thief of the CA's key could issue. */
   forged(ca: string): string {
     const certificate = this.of(ca);
     const key = this.#keys.get(ca);
     if (key === undefined) throw new TypeError(`no key for ${ca}`);
     const { notBefore, notAfter } = certificate;
-    return this.leaf('nobody', { certificate, key: key.held }, notBefore, notAfter).certificate.fingerprint;
+    return this.leaf('thief', { certificate, key: key.held }, notBefore, notAfter).certificate.fingerprint;
   }
 
-  /** The data of an object with this leaf and this bundle; of the same content the same data, in every world. */
+  /** The data of an object with this leaf and this bundle; equal content is the same object, in every world. */
   files(leaf: Certificate | undefined, bundle: string): StoredObject['data'] {
     leafKey ??= dealt();
     const id = `${leaf?.fingerprint} ${bundle}`;
@@ -167,7 +167,7 @@ export class Certificates {
     return data;
   }
 
-  /** What a file holds, as fingerprints in the order they stand there. */
+  /** The fingerprints in a file, in order. */
   read(pem: string): readonly string[] {
     let found = this.#files.get(pem);
     if (found === undefined) {
@@ -176,7 +176,8 @@ export class Certificates {
         .filter((block) => block !== '')
         .map((block) => {
           const fingerprint = this.#blocks.get(block);
-          if (fingerprint === undefined) throw new TypeError('a file holds what nobody has issued');
+          if (fingerprint === undefined)
+            throw new TypeError('a file holds a certificate that was never issued');
           return fingerprint;
         });
       this.#files.set(pem, found);
@@ -184,11 +185,11 @@ export class Certificates {
     return found;
   }
 
-  /** CA that signed a leaf which stands beside the right key. */
+  /** The CA that signed a leaf; the key beside it has to match. */
   issuerOf(leaf: string, key: string | undefined): string {
     const issuer = this.#issuers.get(leaf);
-    if (issuer === undefined) throw new TypeError('a leaf that nobody has issued');
-    if (key !== leafKey?.pem) throw new TypeError('a leaf beside the key of another');
+    if (issuer === undefined) throw new TypeError('a leaf that was never issued');
+    if (key !== leafKey?.pem) throw new TypeError('a leaf beside another key');
     return issuer;
   }
 
@@ -212,7 +213,7 @@ export class Certificates {
     return name;
   }
 
-  /** What a verifier with these anchors says to this chain (leaf first), and until when it goes on saying so. */
+  /** The verdict of a verifier with these anchors on this chain (leaf first), and until when it holds. */
   judge(chain: readonly string[], anchors: readonly string[], at: Instant): Cached {
     const id = `${chain.map((item) => this.name(item)).join('.')}|${anchors.map((item) => this.name(item)).join('.')}`;
     let known = this.#verdicts.get(id);
@@ -238,7 +239,7 @@ export class Certificates {
   #check(chain: readonly Certificate[], anchors: readonly Certificate[], at: Instant): Cached {
     this.checks++;
     const answer = verifyChain({ chain, anchors, at, purpose: 'server' });
-    // Nothing but these dates can turn the answer: it holds between the two that surround `at`.
+    // Only these dates can change the verdict: it holds between the two around `at`.
     let from = Number.NEGATIVE_INFINITY;
     let until = Number.POSITIVE_INFINITY;
     for (const certificate of [...chain, ...anchors]) {
@@ -274,7 +275,7 @@ export class Certificates {
     return [index, key];
   }
 
-  /** Refuses, as whoever really signs would, a key that is not the one of the certificate. */
+  /** Refuses, as a real signer would, a key that is not that of the certificate. */
   #signer({ certificate, key }: Credential): Dealt {
     const own = this.#keys.get(certificate.fingerprint);
     if (own?.held !== key) throw new TypeError(`not the key of ${this.label(certificate.fingerprint)}`);

@@ -1,68 +1,12 @@
-import type { InstanceSeen, Proof, Reload, Stamp } from '@handover/core';
+import type { Stamp } from '@handover/core';
 import type { ConsumerFound } from '@handover/engine';
 import { type Instant, second } from '@handover/material';
-import type { Class, Handshakes, Standing } from './handshakes.ts';
+import type { Class, Standing } from './handshakes.ts';
+import { instanceOf, type Process } from './process.ts';
+import { type Content, conflict } from './store.ts';
+import type { Surroundings, Traits } from './traits.ts';
 
-import type { Random } from './random.ts';
-import { type Content, conflict, type Store } from './store.ts';
-
-/** What a consumer is like. Times in milliseconds. */
-export interface Traits {
-  readonly id: string;
-  readonly reload: Reload;
-  readonly ownersWord: boolean;
-  readonly blocks: boolean;
-  /** Whether the home knows of it at all. */
-  readonly declared: boolean;
-  readonly presents: readonly string[];
-  readonly verifies: readonly string[];
-  readonly stripsCross: boolean;
-  readonly evidence: 'acknowledged' | 'probed' | 'none';
-  /** At most this long from a write to the load of it. */
-  readonly delay: number;
-  /** Always the whole delay, not a random part of it. */
-  readonly punctual?: boolean;
-  /** From a load until the home knows of it. */
-  readonly reportDelay: number;
-  /** `never` loads again after its start; `garbage`: reads only rubbish, and keeps the last good. */
-  readonly stuck: 'never' | 'garbage' | undefined;
-  /** Now and then it reads a half-written file, keeps the last good, and tries again. */
-  readonly clumsy: boolean;
-  readonly workload: boolean;
-  readonly pods: number;
-}
-
-/** What a consumer needs of its world. */
-export interface Surroundings {
-  readonly store: Store;
-  readonly random: Random;
-  readonly handshakes: Handshakes;
-  /** How old the files can be that a new process starts from, and those of one that runs. */
-  readonly cacheLag: number;
-  readonly volumeLag: number;
-  time(): number;
-  later(wait: number, act: () => void): void;
-  happened(what: string): void;
-  log(line: () => string): void;
-  /** Something the home can see of its consumers has changed. */
-  consumersChanged(): void;
-}
-
-interface Process {
-  readonly uid: string;
-  readonly createdAt: Instant;
-  readonly stamp: Stamp | undefined;
-  ready: boolean;
-  begun: boolean;
-  leaving: boolean;
-  ended: boolean;
-  readonly loaded: Map<string, Content>;
-  readonly reported: Map<string, Content>;
-  readonly classes: Map<string, Class>;
-  whenReady: (() => void) | undefined;
-}
-
-/** One workload and its processes: what they have loaded, what they show of it, how they are rolled. */
+/** One workload and its processes: what they have loaded, their evidence, and their rollouts. */
 export class Consumer {
   readonly traits: Traits;
   readonly objects: readonly string[];
@@ -72,7 +16,7 @@ export class Consumer {
   #seen: ConsumerFound | undefined;
   #stamp: Stamp | undefined;
   #rolling = false;
-  /** Of its workload: moves whenever anything about it does. */
+  /** Version of its workload: changes with it. */
   #version = 0;
   #born = 0;
 
@@ -87,7 +31,7 @@ export class Consumer {
     };
   }
 
-  /** There from the beginning, with what is in its objects. */
+  /** Starts at the beginning, with the content of its objects. */
   settle(createdAt: Instant): void {
     for (let pod = 0; pod < this.traits.pods; pod++) {
       const process = this.#add(createdAt, undefined);
@@ -102,12 +46,12 @@ export class Consumer {
     }
   }
 
-  /** New in the middle: starts from caches that may be old. */
+  /** Starts in the middle, from caches that may be old. */
   appear(): void {
     for (let pod = 0; pod < this.traits.pods; pod++) this.#create();
   }
 
-  /** One of its pods is evicted and made again. */
+  /** One of its pods is evicted and created again. */
   replaceOne(): void {
     const old = this.#processes.find((process) => process.begun && !process.leaving);
     if (old === undefined || this.traits.reload === 'field' || this.traits.stuck !== undefined) return;
@@ -116,7 +60,7 @@ export class Consumer {
     this.#dismiss(old);
   }
 
-  /** Somebody came by and restarted it. */
+  /** Its owner restarts it by hand. */
   visited(): void {
     for (const process of this.#processes) {
       for (const object of this.objects) {
@@ -141,7 +85,7 @@ export class Consumer {
     }
   }
 
-  /** Its template changes, if its workload is still as it was seen. */
+  /** Changes its template, if its workload is still at that version. */
   stamp(expect: string, stamp: Stamp): void {
     if (expect !== `${this.#version}`) throw conflict(this.traits.id);
     this.#stamp = stamp;
@@ -157,7 +101,7 @@ export class Consumer {
     return this.#processes.length === 0;
   }
 
-  /** There are other CAs to try it with. */
+  /** The authority has other CAs now: probes show something else. */
   probedAgain(): void {
     if (this.traits.evidence === 'probed') this.#changed();
   }
@@ -177,37 +121,13 @@ export class Consumer {
       presents,
       verifies,
       stripsCross,
-      instances: reload === 'field' ? [] : this.#processes.map((process) => this.#lookAt(process)),
+      instances:
+        reload === 'field'
+          ? []
+          : this.#processes.map((process) => instanceOf(process, this.traits, this.#around.store)),
       workload: workload ? { stamp: this.#stamp, rolling: this.#rolling } : undefined,
       ...(workload ? { workloadVersion: `${this.#version}` } : {}),
     };
-  }
-
-  #lookAt(process: Process): InstanceSeen {
-    const { evidence, verifies, presents } = this.traits;
-    const proofs: Proof[] = [];
-    if (evidence !== 'none') {
-      for (const [object, content] of process.reported) {
-        const leaf = presents.includes(object) ? content.chain?.[0] : undefined;
-        proofs.push({
-          by: evidence,
-          object,
-          at: process.createdAt,
-          ...(verifies.includes(object) ? this.#shownTrust(content) : {}),
-          ...(leaf === undefined || content.issuer === undefined ? {} : { issuer: content.issuer, leaf }),
-        });
-      }
-    }
-    const { uid, createdAt, ready, stamp } = process;
-    return { uid, createdAt, ready, stamp, proofs };
-  }
-
-  /** A status document names all it trusts; a canary only shows whether it is let in. */
-  #shownTrust({ anchors }: Content): Pick<Proof, 'anchors' | 'complete' | 'refuses'> {
-    if (this.traits.evidence === 'acknowledged') return { anchors, complete: true };
-    const tried = this.#around.store.state?.generations.flatMap((item) => item.anchors) ?? [];
-    const refuses = tried.map((anchor) => anchor.fingerprint).filter((item) => !anchors.includes(item));
-    return { anchors, refuses };
   }
 
   #changed(): void {
@@ -242,7 +162,7 @@ export class Consumer {
     this.#around.later(random.chance(0.3) ? 0 : random.between(0, 3 * second), () => this.#begin(process));
   }
 
-  /** Reads its files, as the node's cache has them. */
+  /** Reads its files from the node's cache. */
   #begin(process: Process): void {
     if (process.begun || process.ended) return;
     const { random, store, cacheLag } = this.#around;
@@ -251,7 +171,7 @@ export class Consumer {
     for (const object of this.objects) {
       const content = store.contentAt(object, asOf);
       if (content === undefined) {
-        // Not there yet: it starts after the write. There but not in the cache: soon.
+        // Not written yet: it starts after the write. Written, but not in the cache: try again soon.
         if (store.latest(object) !== undefined) this.#around.later(second, () => this.#begin(process));
         return;
       }
@@ -294,7 +214,7 @@ export class Consumer {
     });
   }
 
-  /** What its files hold now: as old as the node's lag allows, but never older than the write it is late for. */
+  /** The content of its files now: as old as the node's lag allows, but not older than the write that it loads. */
   #onDisk(object: string, wait: number): Content | undefined {
     const { store, random, cacheLag, volumeLag } = this.#around;
     if (this.traits.reload === 'field') return undefined;
@@ -329,7 +249,7 @@ export class Consumer {
     });
   }
 
-  /** Terminating: still serves for a while, still counts. */
+  /** Terminating: it still serves for a while, and still counts. */
   #dismiss(process: Process): void {
     if (process.leaving) return;
     process.leaving = true;

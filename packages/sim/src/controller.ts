@@ -7,7 +7,7 @@ import { AUTHORITY } from './resources.ts';
 import type { Stage } from './stage.ts';
 import { Wire } from './wire.ts';
 
-/** Runs the engine's reconcile again and again, and dies of everything that can kill it. */
+/** Runs the engine's reconcile again and again, and crashes in every possible way. */
 export class Controller {
   readonly name: string;
   readonly #stage: Stage;
@@ -49,7 +49,7 @@ export class Controller {
     this.#life++;
   }
 
-  /** It is neither at rest nor waiting for its home. */
+  /** Neither at rest nor waiting for its home. */
   get computing(): boolean {
     return this.#busy && this.#wire?.pending === 0;
   }
@@ -84,7 +84,7 @@ export class Controller {
     });
   }
 
-  /** The home's clock against its own monotonic one: whenever it looks, and every few seconds besides. */
+  /** Compares the home's clock with its own monotonic one, at each look and every few seconds. */
   checkClock(): void {
     if (this.#wire !== undefined && !this.#stage.store.away) this.#clock?.now();
   }
@@ -115,16 +115,16 @@ export class Controller {
       .catch((error: unknown) => this.#stage.threw(error));
   }
 
-  /** Ready is never said of what does not verify. */
+  /** Checks that Ready is never reported for leaves that do not verify. */
   #checkReady({ observation }: Outcome): void {
     const reason = readyButRefused(this.#stage.certificates, observation);
     if (reason === undefined) return;
     this.#stage.fail({ kind: 'ready', presenter: null, verifier: null, chain: [], bundle: [], reason });
   }
 
-  /** Planning on the result of one's own actions, in the same instant, gives none of them again. */
+  /** Planning on the result of its own actions, in the same instant, must not repeat them. */
   async #repeats(wire: Wire, { plan, refused }: Outcome): Promise<void> {
-    // What was refused in another namespace is tried again.
+    // Refused writes in another namespace are tried again.
     if (plan.actions.length === 0 || refused.length > 0) return;
     wire.refresh();
     const { seen, responsibilities, now } = await observeAnew(wire.home.fresh, AUTHORITY);
@@ -145,7 +145,7 @@ export class Controller {
 
   #ended(plan: Plan, changes: number): void {
     const { store, pace } = this.#stage;
-    // What it saw may no longer be how things are.
+    // Its observation may be out of date.
     if (plan.actions.length > 0 || (this.#stage.quiet() && this.#stage.changes() !== changes)) {
       this.#again(pace);
       return;

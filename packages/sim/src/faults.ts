@@ -1,4 +1,5 @@
 import type { Random } from './random.ts';
+import type { StrategyName } from './strategies.ts';
 
 /** Everything that can go wrong, by name; all on by default. */
 export const FAULTS = [
@@ -32,7 +33,7 @@ export const FAULTS = [
 
 export type FaultName = (typeof FAULTS)[number];
 
-/** How many worlds have it, when nobody says which faults there shall be. */
+/** The share of worlds with each fault, when none is asked for by name. */
 const SHARE: Readonly<Record<FaultName, number>> = {
   crash: 0.5,
   'two-controllers': 0.4,
@@ -62,19 +63,35 @@ const SHARE: Readonly<Record<FaultName, number>> = {
   neighbour: 0.3,
 };
 
-/** Drawn by lot; those asked for by name are there in every world. */
+/** Random faults; those asked for by name are in every world. */
 export const chooseFaults = (
   random: Random,
   asked: readonly FaultName[] | undefined,
 ): ReadonlySet<FaultName> => new Set(asked ?? FAULTS.filter((name) => random.chance(SHARE[name])));
 
-/** What goes wrong inside a controller right now; all of it ends with the window. */
+/** What goes wrong inside a controller now; all of it ends with the window. */
 export interface Faults {
   readonly crash: boolean;
   readonly lateWrites: boolean;
   readonly staleReads: boolean;
   readonly lostEvents: boolean;
   readonly lateEvents: boolean;
-  /** Not a fault: some plans are acted out in one instant, so that planning again can be compared. */
+  /** Not a fault: some plans are carried out in one instant, to compare them with the next plan. */
   readonly atomicActs: boolean;
 }
+
+export const faultsNow = (
+  faults: ReadonlySet<FaultName>,
+  stormy: boolean,
+  strategy: StrategyName,
+): Faults => {
+  const has = (name: FaultName): boolean => stormy && faults.has(name);
+  return {
+    crash: has('crash'),
+    lateWrites: has('late-writes'),
+    staleReads: has('stale-reads'),
+    lostEvents: has('lost-events'),
+    lateEvents: has('late-events'),
+    atomicActs: strategy === 'phased' || strategy === 'instant',
+  };
+};

@@ -9,19 +9,28 @@ import {
   specOf,
 } from '@handover/engine';
 import { day, hour, instant } from '@handover/material';
-import { AUTHORITY, authorityResource, bundleResource, leafIdOf, leafResource, SHARED } from './resources.ts';
+import {
+  AUTHORITY,
+  authorityResource,
+  bundleResource,
+  isSecret,
+  leafIdOf,
+  leafResource,
+  SHARED,
+} from './resources.ts';
+import type { Traits } from './traits.ts';
 import { BEGINNING, type World } from './world.ts';
 
-/** The world as it is when the story begins: all in order, on generation 1, or on a CA that nobody has the key of. */
+/** The world at the beginning: in order, on CA generation 1, or on an adopted CA without its key. */
 export const furnish = (world: World): void => {
   const { store, setup, random, certificates } = world;
   const adopted = setup.faults.has('adoption');
   const { lifetime } = setup.policy;
-  // Due by its schedule in the middle of the window, or far from it.
+  // Due by its schedule in the middle of the window, or far before.
   const age = setup.faults.has('schedule')
     ? 0.8 * lifetime - random.between(0, 0.5 * setup.window)
     : random.whole(1, 20) * 4 * day;
-  // Or it ends while the story lasts, whoever is in the way.
+  // Or it expires soon after the window.
   const left = setup.faults.has('expiry') ? setup.window + random.between(hour, 3 * hour) : undefined;
   const born = instant(BEGINNING - Math.round(left === undefined ? age : lifetime - left));
   const mint = (): Credential =>
@@ -116,4 +125,17 @@ const placeFirst = (
       othersExpire: undefined,
     },
   });
+};
+
+/** Declares the Leaf or the TrustBundle of each object that a consumer needs and that is not there yet. */
+export const declareFor = ({ presents, verifies }: Traits, world: World): void => {
+  const { store, setup } = world;
+  for (const object of [...presents, ...verifies]) {
+    if (store.managed.has(object)) continue;
+    if (isSecret(object)) {
+      store.askedAt.set(leafIdOf(object), store.now);
+      store.add({ leaf: leafResource(setup, object) });
+      world.happened('new-leaves');
+    } else store.add({ bundle: bundleResource(object) });
+  }
 };

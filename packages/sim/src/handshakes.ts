@@ -1,7 +1,7 @@
 import { instant } from '@handover/material';
 import type { Certificates } from './certificates.ts';
 
-/** All processes that present the same chain, or hold the same bundle, and are judged by the same rules. */
+/** All processes that present the same chain, or hold the same bundle, under the same promises. */
 export interface Class {
   readonly key: string;
   /** The chain, leaf first; or the bundle. */
@@ -12,13 +12,13 @@ export interface Class {
   readonly members: Set<string>;
 }
 
-/** How much is promised about a process. */
+/** What the design promises about a process. */
 export interface Standing {
   /** In `Observed`, and of the authority's own namespace. */
   readonly known: boolean;
-  /** Never loads anything again: its own leaf's end is not our doing. */
+  /** Never loads anything again: its leaf may expire. */
   readonly stuck: boolean;
-  /** Shows its leaf without what should ride behind it. */
+  /** Presents its leaf without the cross-certificate. */
   readonly strips: boolean;
 }
 
@@ -41,7 +41,7 @@ export class Handshakes {
   #changed = true;
   #again = true;
   #until = Number.NEGATIVE_INFINITY;
-  /** Pairs looked at, and pairs that failed. */
+  /** Pairs checked, and pairs that failed. */
   count = 0;
   failures = 0;
 
@@ -75,12 +75,12 @@ export class Handshakes {
     this.#fresh = this.#fresh.filter((item) => item !== group);
   }
 
-  /** What is excused has changed. */
+  /** The promises have changed. */
   reconsider(): void {
     this.#again = true;
   }
 
-  /** Checks whatever may have changed; undefined when nothing did. */
+  /** Checks the pairs that may have changed; undefined: none has. */
   step(at: number): readonly Pair[] | undefined {
     const all = this.#again || at >= this.#until;
     if (!all && !this.#changed) return undefined;

@@ -5,10 +5,10 @@ import { type Class, Handshakes, type Pair } from './handshakes.ts';
 import { isForeign } from './resources.ts';
 import type { Store } from './store.ts';
 
-/** What went wrong first, with enough to replay it. */
+/** The first failure, with all that a replay needs. */
 export interface Failure {
   readonly seed: number;
-  /** Seconds since the story began. */
+  /** Seconds since the world began. */
   readonly at: number;
   readonly kind:
     | 'handshake'
@@ -29,23 +29,26 @@ export interface Failure {
 
 export type Broken = Omit<Failure, 'seed' | 'at'>;
 
+/** For a failure that is about no pair. */
+export const NO_PAIR = { presenter: null, verifier: null, chain: [], bundle: [] } as const;
+
 const anchorsOf = (generation: Generation): readonly string[] =>
   generation.anchors.map((anchor) => anchor.fingerprint);
 
-/** The one invariant for every pair, and what must hold of the authority, its objects and its consumers besides. */
+/** The one invariant for every pair, and what must hold for the authority, its objects and its consumers. */
 export class Invariant {
   readonly handshakes: Handshakes;
   readonly #certificates: Certificates;
   readonly #store: Store;
   readonly #onBlocked: Policy['onBlocked'];
   readonly #fail: (broken: Broken) => void;
-  /** CAs that somebody wanted gone at once: who still shows their leaves may be refused. */
+  /** Distrusted CAs: their leaves may be refused. */
   readonly #distrusted = new Set<string>();
-  /** CAs that replaced a distrusted one: nobody could wait for them to be out. */
+  /** CAs that replaced a distrusted one: they sign before they are distributed. */
   readonly #replacements = new Set<string>();
   readonly #unvouched = new Set<string>();
   readonly #forgotten: string[] = [];
-  /** CAs that were in the authority when another began to sign, by that other. */
+  /** For each CA, the CAs that were in the authority when it began to sign. */
   readonly #besides = new Map<string, ReadonlySet<string>>();
   readonly #crosses: string[] = [];
 
@@ -64,17 +67,17 @@ export class Invariant {
     );
   }
 
-  /** Whether the design promises nothing about this pair. */
+  /** Whether the design makes no promise about this pair. */
   #excused(presenter: Class, verifier: Class, at: number): boolean {
     const { issuer, standing, certificates } = presenter;
     if (issuer === undefined || this.#distrusted.has(issuer)) return true;
     const [leaf] = certificates;
     if (standing.stuck && leaf !== undefined && at >= this.#certificates.of(leaf).notAfter) return true;
-    // Nor can anything be done for one that holds nothing but CAs that have ended.
+    // Nor about a verifier that holds only expired CAs.
     const ended = (ca: string): boolean => at >= this.#certificates.of(ca).notAfter;
     if (verifier.standing.stuck && verifier.certificates.every(ended)) return true;
     if (verifier.certificates.includes(issuer)) return false;
-    // Its owner chose to go on without it: X covers it through that rotation, not through the next.
+    // Its owner chose to go on without it: the cross-certificate covers it for that rotation, not for the next.
     if (verifier.standing.stuck && this.#onBlocked === 'Proceed') {
       const besides = this.#besides.get(issuer);
       if (!verifier.certificates.some((ca) => besides?.has(ca) === true)) return true;
@@ -121,15 +124,15 @@ export class Invariant {
     for (const id of this.#store.objects.keys()) this.wrote(id);
     for (const number of keys.keys()) {
       if (!state.generations.some((item) => item.number === number && item.role !== 'distrusted'))
-        this.#broke('key', `the key of generation ${number} outlived it`);
+        this.#broke('key', `the key of CA generation ${number} outlived it`);
     }
     for (const { number, role, hasKey } of state.generations) {
       if (hasKey && role !== 'distrusted' && !keys.has(number))
-        this.#broke('key', `the key of generation ${number} is lost`);
+        this.#broke('key', `the key of CA generation ${number} is lost`);
     }
   }
 
-  /** What our notes beside an object say of it is no older than the bytes: evidence is counted from there. */
+  /** The dates in an object's record are no older than its bytes: evidence counts from them. */
   noted(id: string): void {
     const record = this.#store.object(id)?.record;
     const tooOld = (began: number | undefined, since: number): boolean =>
@@ -148,7 +151,7 @@ export class Invariant {
     if (tooOld(issued, leaf.issuerSince)) refuse('leaves of its issuer');
   }
 
-  /** While n is previous, no bundle of ours lacks n. */
+  /** While n is previous, no managed bundle lacks n. */
   wrote(id: string): void {
     const state = this.#store.state;
     const previous = state === undefined ? undefined : withRole(state, 'previous');
@@ -157,7 +160,7 @@ export class Invariant {
     const held = this.#store.latest(id)?.anchors ?? [];
     for (const anchor of previous.anchors) {
       if (anchor.notAfter <= this.#store.now || held.includes(anchor.fingerprint)) continue;
-      this.#broke('bundle', `${id} lacks generation ${previous.number}, which is still previous`);
+      this.#broke('bundle', `${id} lacks CA generation ${previous.number}, which is still previous`);
     }
   }
 
@@ -172,17 +175,17 @@ export class Invariant {
       if (!group.standing.known || group.issuer === undefined || anchors.includes(group.issuer)) continue;
       const [leaf] = group.certificates;
       if (leaf !== undefined && at >= this.#certificates.of(leaf).notAfter) continue;
-      this.#broke('stable', `Stable(${current.number}), and it shows another leaf`, group, undefined);
+      this.#broke('stable', `Stable(${current.number}), and it presents another leaf`, group, undefined);
     }
     for (const group of this.handshakes.verifiers.values()) {
       if (!group.standing.known || anchors.every((anchor) => group.certificates.includes(anchor))) continue;
-      // Its owner chose to go on without it once every old leaf had expired: X covers it.
+      // Its owner chose to go on without it once every old leaf had expired: the cross-certificate covers it.
       if (group.standing.stuck && this.#onBlocked === 'Proceed') continue;
       this.#broke('stable', `Stable(${current.number}), and it does not hold it`, undefined, group);
     }
   }
 
-  /** After a distrust is done: no X that was ever public lets the distrusted one back in. */
+  /** After a distrust: no cross-certificate that was ever public makes a verifier accept the distrusted CA. */
   #checkForgotten(at: number): void {
     for (const ca of this.#forgotten) {
       const chain = [this.#certificates.forged(ca), ...this.#crosses];
@@ -191,7 +194,7 @@ export class Invariant {
         if (!this.#certificates.verdict(chain, group.certificates, instant(at)).ok) continue;
         this.#broke(
           'distrust',
-          `generation ${this.#certificates.label(ca)} was distrusted and is accepted`,
+          `CA generation ${this.#certificates.label(ca)} was distrusted and is accepted`,
           undefined,
           group,
         );

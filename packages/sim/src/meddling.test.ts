@@ -120,7 +120,7 @@ describe('the simulator sees through a home or an engine that', () => {
   );
 
   it(
-    'goes on counting how long a CA has been there after somebody has taken it out in between',
+    'counts how long a bundle has held a CA past its removal in between',
     async () => {
       const meddle = (home: Home): Home =>
         withObjects(home, async (id, expected, make) => {

@@ -1,4 +1,4 @@
-/** One seed decides everything: xoshiro128** (Blackman and Vigna), filled from a mixing counter. */
+/** One seed determines everything: xoshiro128** (Blackman and Vigna), seeded from a mixing counter. */
 export class Random {
   #a: number;
   #b: number;

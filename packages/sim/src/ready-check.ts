@@ -3,8 +3,8 @@ import type { Certificates } from './certificates.ts';
 import { isForeign } from './resources.ts';
 
 /**
- * Where Ready would be said on a look, every leaf that was seen must verify against every bundle that was seen, by their real
- * certificates; what it said wrongly, or undefined.
+ * When Ready is reported, every observed leaf must verify against every observed bundle, by their real certificates. The violation, or
+ * undefined.
  */
 export const readyButRefused = (certificates: Certificates, observation: Observation): string | undefined => {
   if (notReadyIn(observation).length > 0) return undefined;

@@ -6,21 +6,21 @@ import type { Setup } from './setup.ts';
 /** The one authority of every world. */
 export const AUTHORITY: AuthorityId = 'sim/sim';
 const NAMESPACE = 'sim';
-/** Somebody else's namespace, to which trust is spread. */
+/** Another owner's namespace, to which the bundle is written. */
 const ELSEWHERES = 'elsewhere';
 export const NAMESPACES: ReadonlyMap<string, Labels> = new Map(
   [NAMESPACE, ELSEWHERES].map((name) => [name, ownLabels(name)]),
 );
 
 export const secretId = (name: string): ObjectId => `${NAMESPACE}/secrets/${name}`;
-/** An API field is one more place that a bundle is written to. */
+/** An API field is another place that a bundle is written to. */
 export const fieldId = (name: string): ObjectId => `${NAMESPACE}/configmaps/${name}/ca.crt`;
 export const isSecret = (id: ObjectId): boolean => id.startsWith(`${NAMESPACE}/secrets/`);
-/** The authority's own bundle, which whoever has no bundle of its own reads. */
+/** The authority's own bundle, for consumers without a bundle of their own. */
 export const SHARED: ObjectId = `${NAMESPACE}/configmaps/trust/ca.crt`;
 /** Of another namespace than the authority's. */
 export const isForeign = (id: ObjectId): boolean => !id.startsWith(`${NAMESPACE}/`);
-/** A Secret that another namespace's owner made up. */
+/** A forged Secret in another namespace. */
 export const PLANTED: ObjectId = `${ELSEWHERES}/secrets/planted`;
 export const ELSEWHERE: ObjectId = `${ELSEWHERES}/configmaps/trust/ca.crt`;
 
@@ -35,19 +35,20 @@ interface Samples {
 
 let samples: Samples | undefined;
 
-/** Read once, with every default filled in as for anybody else. */
+/** Parsed once, with every default filled in. */
 const sampled = (): Samples => {
   if (samples !== undefined) return samples;
   const read = (kind: string, spec: object) =>
     parseResource({ apiVersion: API_VERSION, kind, metadata: { name: 'sim', namespace: NAMESPACE }, spec });
   const authority = read('Authority', { bundle: { configMapName: 'trust' } });
   const leaf = read('Leaf', { authority: 'sim', dnsNames: ['presenter.sim.svc'] });
-  if (authority.kind !== 'Authority' || leaf.kind !== 'Leaf') throw new TypeError('not what was asked for');
+  if (authority.kind !== 'Authority' || leaf.kind !== 'Leaf')
+    throw new TypeError('not the kind that was given');
   samples = { authority, leaf };
   return samples;
 };
 
-/** `adopts`: fingerprints of the CAs that it takes over. */
+/** `adopts`: fingerprints of the CAs that it adopts. */
 export const authorityResource = ({ policy }: Setup, adopts: readonly string[] = []): Authority => {
   const { authority } = sampled();
   const { reloadWithin, onBlocked, patience, paused, maxConcurrentRollouts, strategy, lifetime } = policy;
@@ -92,6 +93,6 @@ export const bundleResource = (id: ObjectId): TrustBundle => {
       ],
     },
   });
-  if (resource.kind !== 'TrustBundle') throw new TypeError('not what was asked for');
+  if (resource.kind !== 'TrustBundle') throw new TypeError('not the kind that was given');
   return resource;
 };

@@ -61,7 +61,7 @@ describe('the checker sees through a planner that', () => {
     expect(await shows(broken, 'handshake')).toBe(true);
   });
 
-  it('ends a distrust while somebody still trusts', async () => {
+  it('ends a distrust while a verifier still trusts', async () => {
     const broken = sabotaged((seen, policy, now) => {
       const generations = rolesOf(seen, 'distrusted');
       const done = generations.length === 0 ? undefined : ({ kind: 'distrust-done', generations } as const);
@@ -97,7 +97,7 @@ describe('the checker sees through a planner that', () => {
     expect(await shows(broken, 'bundle')).toBe(true);
   });
 
-  it('believes that everybody reloads at once', async () => {
+  it('assumes that every consumer reloads at once', async () => {
     const broken = sabotaged((seen, policy, now) =>
       plan(seen, { ...policy, reloadWithin: duration(0) }, now),
     );

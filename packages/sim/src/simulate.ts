@@ -12,15 +12,15 @@ export interface SimulateOptions {
   readonly seeds?: number | undefined;
   /** The first seed; default 1. */
   readonly from?: number | undefined;
-  /** A fleet of so many hot consumers instead of a mixed one. */
+  /** A fleet of this many hot consumers instead of a mixed one. */
   readonly consumers?: number | undefined;
-  /** Their reload delays in seconds, dealt out in turn. */
+  /** Their reload delays in seconds, assigned in turn. */
   readonly delays?: readonly number[] | undefined;
-  /** Exactly these, in every world; default: all of them, drawn by lot for each world. */
+  /** Exactly these, in every world; default: random ones for each world. */
   readonly faults?: readonly FaultName[] | undefined;
 }
 
-/** What became of one seed, or of many. */
+/** The result of one seed, or of many. */
 export interface Outcome {
   readonly rotations: number;
   readonly handshakes: number;
@@ -28,7 +28,7 @@ export interface Outcome {
   readonly firstFailure: Failure | null;
   /** Worlds that came to rest with a consumer named as blocking. */
   readonly blocked: number;
-  /** How often each fault really happened. */
+  /** How often each fault happened. */
   readonly faults: Readonly<Record<string, number>>;
 }
 
@@ -60,11 +60,11 @@ const outcomeOf = (world: World): Outcome => ({
   faults: Object.fromEntries(world.counts),
 });
 
-/** What a test breaks on purpose. */
+/** For tests that break something on purpose. */
 export interface Sabotage {
-  /** Stands in for the named one. */
+  /** Replaces the named one. */
   readonly strategy?: Strategy;
-  /** Stands between every controller and its home. */
+  /** Wraps the home of every controller. */
   readonly meddle?: (home: Home) => Home;
 }
 
@@ -88,7 +88,7 @@ export const runSeed = async (
   return outcomeOf(world);
 };
 
-/** The same world again, with everything that happened in it, one line each. */
+/** Repeats a world and traces every event, one line each. */
 export const trace = async (
   seed: number,
   options: SimulateOptions,

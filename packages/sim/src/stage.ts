@@ -14,23 +14,23 @@ export interface Stage {
   readonly certificates: Certificates;
   readonly strategy: Strategy;
   readonly faults: Faults;
-  /** Where an API server is: consumers are found, and there are caches. */
+  /** Kubernetes: consumers are found, and there are caches. */
   readonly found: boolean;
   /** Shortest time between two looks. */
   readonly pace: number;
   /** Between two writes. */
   readonly gap: number;
-  /** How old the files can be that a new process starts from. */
+  /** How old the files of a new process can be. */
   readonly cacheLag: number;
-  /** Stands between a controller and its home: a test breaks it on purpose. */
+  /** Wraps the home of a controller: tests break it on purpose. */
   meddle(home: Home): Home;
   time(): number;
-  /** An event of the controller's own, and one that the world waits for before it calls itself quiet. */
+  /** `soon`: an event of the controller. `later`: one that the world waits for before it is quiet. */
   soon(wait: number, act: () => void): void;
   later(wait: number, act: () => void): void;
-  /** Somebody's asynchronous code has something to go on with in this instant. */
+  /** Asynchronous code can continue in this instant. */
   resumed(): void;
-  /** It went on, and threw what nobody expects. */
+  /** It continued, and threw an unexpected error. */
   threw(error: unknown): void;
   /** What the home knows of consumers at this instant. */
   consumersFound(): readonly ConsumerFound[];
@@ -40,7 +40,7 @@ export interface Stage {
   /** Grows with every change that a list could show. */
   changes(): number;
   quiet(): boolean;
-  /** A plan that asks for nothing, made on a fresh view. */
+  /** A plan without actions, made on a fresh view. */
   idle(plan: Plan): void;
   fail(broken: Broken): void;
   happened(what: string): void;

@@ -27,12 +27,12 @@ describe('the store of a simulated home', () => {
   it('lets no write land on a version it was not decided on, and no creation on what exists', () => {
     const { store, ca, write } = setting();
     const one = ca(1);
-    expect(() => write('gone', one)).toThrow('changed meanwhile');
+    expect(() => write('gone', one)).toThrow('changed in the meantime');
     write(undefined, one);
-    expect(() => write(undefined, one)).toThrow('changed meanwhile');
+    expect(() => write(undefined, one)).toThrow('changed in the meantime');
     const { version } = store.object(SHARED) ?? {};
     store.touch(SHARED);
-    expect(() => write(version, one)).toThrow('changed meanwhile');
+    expect(() => write(version, one)).toThrow('changed in the meantime');
     write(store.object(SHARED)?.version, one);
   });
 
@@ -72,7 +72,7 @@ describe('the store of a simulated home', () => {
       sealKey: SealKey.derivedFrom('test'),
     });
     store.swap(undefined, record(1));
-    expect(() => store.swap(undefined, record(1))).toThrow('changed meanwhile');
+    expect(() => store.swap(undefined, record(1))).toThrow('changed in the meantime');
     store.swap(1, record(2));
     expect(store.state?.revision).toBe(2);
   });

@@ -15,7 +15,7 @@ import type { Certificates } from './certificates.ts';
 import { SimError } from './error.ts';
 import { AUTHORITY, isForeign, NAMESPACES, SHARED } from './resources.ts';
 
-/** What a reader of an object gets, as of one write: what its bytes hold, whatever is said about them. */
+/** What a reader of an object gets, as of one write: the content of its bytes, whatever its record says. */
 export interface Content {
   /** True time of the write, and the date that the home's clock gave it. */
   readonly at: number;
@@ -34,9 +34,9 @@ interface Entry {
 }
 
 export const conflict = (path: string): HandoverError =>
-  new SimError('CONFLICT', `${path} changed meanwhile; look again`, { retry: 'now', path });
+  new SimError('CONFLICT', `${path} changed in the meantime; read it again`, { retry: 'now', path });
 
-/** What the home holds: objects by version, the authority by revision, resources, requests, and the clock that dates them. */
+/** The home's content: objects by version, the authority by revision, resources, requests, and the clock that dates them. */
 export class Store {
   readonly #certificates: Certificates;
   readonly #time: () => number;
@@ -45,15 +45,15 @@ export class Store {
   #catalogue: Catalogue | undefined;
   #managed: ReadonlySet<ObjectId> | undefined;
   #version = 0;
-  /** How far its clock is from the truth. */
+  /** How far its clock is from the true time. */
   offset = 0;
-  /** How far it has leapt ahead for the moment. */
+  /** How far its clock is ahead at the moment. */
   leap = 0;
   away = false;
   authority: AuthorityRecord | undefined;
   rotate: readonly string[] = [];
   distrust: readonly number[] = [];
-  /** When each Leaf was asked for, if in the middle of the story. */
+  /** When each Leaf was declared, if in the middle of the world. */
   readonly askedAt = new Map<string, Instant>();
   onWrite: (object: ObjectId, content: Content) => void = () => {};
 
@@ -75,11 +75,11 @@ export class Store {
   }
 
   get catalogue(): Catalogue {
-    if (this.#catalogue === undefined) throw new TypeError('nothing has been asked for yet');
+    if (this.#catalogue === undefined) throw new TypeError('nothing is declared yet');
     return this.#catalogue;
   }
 
-  /** Everything that somebody asks for, from now on. */
+  /** The declared resources, from now on. */
   declare(resources: Pick<Catalogue, 'authorities' | 'leaves' | 'trustBundles'>): void {
     this.#catalogue = { ...resources, tlsProfiles: [], namespaces: NAMESPACES };
     this.#managed = undefined;
@@ -95,7 +95,7 @@ export class Store {
     });
   }
 
-  /** Objects that somebody asks for. */
+  /** Objects that resources ask for. */
   get managed(): ReadonlySet<ObjectId> {
     if (this.#managed === undefined) {
       const { leaves, trustBundles } = this.catalogue;
@@ -122,14 +122,14 @@ export class Store {
     return this.object(id)?.record?.revisions[AUTHORITY];
   }
 
-  /** Whether every object there is was made from this revision: the phase is Stable, or about to be said so. */
+  /** Whether every object was made from this revision: the phase is Stable, or about to be. */
   upToDate(revision: number): boolean {
     for (const id of this.managed)
       if (this.#entries.has(id) && !isForeign(id) && (this.revisionOf(id) ?? 0) < revision) return false;
     return true;
   }
 
-  /** The content as it was at a true time: what a cache that old still gives. */
+  /** The content at a true time: what a cache of that age still has. */
   contentAt(id: ObjectId, at: number): Content | undefined {
     const history = this.#entries.get(id)?.history ?? [];
     let found: Content | undefined;
@@ -142,7 +142,7 @@ export class Store {
   }
 
   /**
-   * Earliest date in the unbroken run of contents for which `holds` is true (the clock may have been set back within it);
+   * The earliest date in the unbroken run of contents for which `holds` is true (the clock may have been set back within it);
    * undefined: it is not true now.
    */
   runBegan(id: ObjectId, holds: (content: Content) => boolean): Instant | undefined {
@@ -167,23 +167,23 @@ export class Store {
     this.#keep(id, make(this.now), this.#time());
   }
 
-  /** What was there before the story begins. */
+  /** An object that exists at the beginning. */
   place(id: ObjectId, contents: Pick<StoredObject, 'data' | 'record'> & { readonly seal?: Seal }): void {
     this.#keep(id, contents, Number.NEGATIVE_INFINITY);
   }
 
-  /** Somebody else writes the data, and leaves our notes beside it as they are. */
+  /** Another program writes the data, and leaves the record as it is. */
   overwrite(id: ObjectId, data: StoredObject['data']): void {
     const { record, claim } = this.object(id) ?? {};
     this.#keep(id, { data, record, seal: claim?.seal }, this.#time());
   }
 
-  /** Another namespace's owner makes up what is noted beside the data, or takes it away; the data stays as it is. */
+  /** The owner of another namespace forges or removes the record; the data stays as it is. */
   forge(id: ObjectId, data: StoredObject['data'], record: StoredObject['record']): void {
     this.#keep(id, { data, record }, this.#time());
   }
 
-  /** Somebody edits what is not ours (a label): the version moves, the content stays. */
+  /** Another program edits something else (a label): the version changes, the content does not. */
   touch(id: ObjectId): void {
     const entry = this.#entries.get(id);
     if (entry === undefined) return;
@@ -191,14 +191,14 @@ export class Store {
     this.#objects = undefined;
   }
 
-  /** Somebody asks for a rotation by this id, or for a generation to be distrusted. */
+  /** Requests a rotation by this id, or the distrust of a generation. */
   ask(request: { readonly rotate?: string; readonly distrust?: number }): void {
     if (request.rotate !== undefined) this.rotate = [...this.rotate, request.rotate];
     if (request.distrust !== undefined) this.distrust = [...this.distrust, request.distrust];
     this.#version++;
   }
 
-  /** Lets go of requests that the state has taken up. */
+  /** Drops requests that the state has taken up. */
   done(state: AuthorityState): void {
     this.rotate = this.rotate.filter((id) => !state.ids.includes(id));
     this.distrust = this.distrust.filter((number) =>

@@ -13,13 +13,13 @@ import { hour, type Instant, instant } from '@handover/material';
 
 export type StrategyName = 'phased' | 'instant' | 'replace' | 'carry-over';
 
-/** Decides; the engine acts out whatever it says. */
+/** Decides; the engine carries it out. */
 export interface Strategy {
   readonly name: StrategyName;
   readonly plan: Planner;
 }
 
-/** No gate and no X: the new CA takes over in the store at once, and everything is written in one go. */
+/** No gate and no cross-certificate: the new CA signs at once, and everything is written in one go. */
 const atOnce = (keepsOld: boolean, seen: Observed, policy: Policy, now: Instant): Plan => {
   const state = seen.authority;
   const answer = (actions: Plan['actions']): Plan => ({
@@ -85,7 +85,10 @@ const atOnce = (keepsOld: boolean, seen: Observed, policy: Policy, now: Instant)
   }
   if (writes.length > 0 || asked === undefined) return answer(writes);
   const generation = state.lastGeneration + 1;
-  return swap({ kind: 'mint', generation, as: 'next', id: asked, adopts: undefined }, 'it was asked for');
+  return swap(
+    { kind: 'mint', generation, as: 'next', id: asked, adopts: undefined },
+    'a rotation was requested',
+  );
 };
 
 export const STRATEGIES = {

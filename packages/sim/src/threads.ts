@@ -3,10 +3,10 @@ import { Worker } from 'node:worker_threads';
 import { type Outcome, type Report, runSeeds, type SimulateOptions, together } from './simulate.ts';
 import type { Share } from './worker.ts';
 
-/** Fewer seeds than this are done before a second thread has started. */
+/** Fewer seeds than this are faster in one thread than starting a second. */
 const WORTH_A_THREAD = 20;
 
-/** The whole simulation on all cores. Seeds decide everything, so the number of threads changes nothing but the time. */
+/** The simulation on all cores. Seeds determine everything, so the number of threads changes only the time. */
 export const simulate = async (
   options: SimulateOptions,
   threads = availableParallelism(),
@@ -28,7 +28,7 @@ export const simulate = async (
 const outcomes = async (options: SimulateOptions, threads: number): Promise<Outcome> => {
   const seeds = options.seeds ?? 1;
   const extra = Math.min(threads, Math.floor(seeds / WORTH_A_THREAD)) - 1;
-  // Source files are run by a test runner, which a plain worker cannot load.
+  // Tests run from source, which a plain worker cannot load.
   if (extra < 1 || import.meta.url.endsWith('.ts')) return runSeeds(options);
   const step = extra + 1;
   const others = Array.from({ length: extra }, (_, n) => inThread({ options, offset: n + 1, step }));

@@ -1,6 +1,7 @@
 import { type Anchor, type AuthorityState, type Transition, withRole } from '@handover/core';
+import type { FaultName } from './faults.ts';
 
-/** What happened between two states of the authority, read off them and not taken from whoever did it. */
+/** What happened between two states of the authority, read from the states and not reported by the controller. */
 export const transitionOf = (before: AuthorityState | undefined, after: AuthorityState): Transition => {
   const had = (number: number): boolean =>
     before?.generations.some((generation) => generation.number === number) === true;
@@ -35,4 +36,15 @@ export const transitionOf = (before: AuthorityState | undefined, after: Authorit
   const [first] = gone;
   if (first !== undefined && first.role !== 'distrusted') return { kind: 'retire', generation: first.number };
   return { kind: 'distrust-done', generations: gone.map((item) => item.number) };
+};
+
+/** Faults that show in a swap. */
+export const faultsIn = (swap: Transition, faults: ReadonlySet<FaultName>): readonly FaultName[] => {
+  if (swap.kind !== 'mint') return [];
+  const found: FaultName[] = [];
+  if (swap.adopts !== undefined) found.push('adoption');
+  else if (swap.id?.startsWith('schedule-') === true)
+    found.push(faults.has('expiry') ? 'expiry' : 'schedule');
+  if (swap.id === 'second') found.push('second-rotation');
+  return found;
 };

@@ -5,7 +5,7 @@ import type { FaultName } from './faults.ts';
 import { AUTHORITY, ELSEWHERE, PLANTED } from './resources.ts';
 import type { World } from './world.ts';
 
-/** Puts on the agenda what will happen to this world: the rotation it is about, and all that goes wrong meanwhile. */
+/** Plans the events of this world: its rotation, and everything that goes wrong meanwhile. */
 export const troubles = (world: World): void => {
   const { random, setup, store } = world;
   const { faults, window } = setup;
@@ -18,7 +18,7 @@ export const troubles = (world: World): void => {
   };
   const ask = (id: string): void => {
     store.ask({ rotate: id });
-    world.log(() => `rotation ${id} is asked for`);
+    world.log(() => `rotation ${id} is requested`);
     world.notify();
   };
 
@@ -69,7 +69,7 @@ export const troubles = (world: World): void => {
   }
 };
 
-/** The worst moment for anything is while a step is on its way to everybody. */
+/** The worst moment for a fault is while consumers load a step. */
 export const worstMoment = (world: World, step: Transition['kind']): void => {
   const { random, setup } = world;
   if (!world.stormy) return;
@@ -79,14 +79,13 @@ export const worstMoment = (world: World, step: Transition['kind']): void => {
   soon('clock-jumps', 0.5, random.chance(0.5) ? 5 * second : minute, () => jumpClock(world));
   soon('distrust', 0.3, minute, () => distrustOne(world));
   soon('evictions', 0.4, 15 * second, () => evictOne(world));
-  // Above all for a newcomer: right after the CA is gone that an old cache would still issue from.
+  // Above all for a newcomer: right after the CA is gone from which an old cache would still issue.
   soon('newcomers', step === 'retire' ? 0.8 : 0.15, 30 * second, () => world.welcomeNext());
   soon('edits', 0.5, 2 * minute, () => editOne(world));
 };
 
 /**
- * Somebody puts back an older copy of a bundle: the CA that is on its way is gone from it, and our notes beside it still say
- * that it is there.
+ * Another program restores an older copy of a bundle: the new CA is gone from it, and the record still says that it is there.
  */
 const editOne = (world: World): void => {
   const { store, random } = world;
@@ -98,7 +97,7 @@ const editOne = (world: World): void => {
   const kept = store.latest(id)?.anchors.filter((item) => item !== next) ?? [];
   const bundle = kept.map((item) => world.certificates.of(item).pem).join('');
   world.happened('edits');
-  world.log(() => `somebody takes the new CA out of ${id}`);
+  world.log(() => `another program removes the new CA from ${id}`);
   store.overwrite(id, { ...store.object(id)?.data, 'ca.crt': bundle });
 };
 
@@ -109,7 +108,7 @@ const evictOne = (world: World): void => {
   world.random.pick([first, ...rest]).replaceOne();
 };
 
-/** Somebody wants a generation gone, whatever its role. */
+/** Distrusts a generation of any role. */
 export const distrustOne = (world: World): void => {
   const { store, random } = world;
   const [first, ...rest] = store.state?.generations.filter((item) => item.role !== 'distrusted') ?? [];
@@ -117,28 +116,28 @@ export const distrustOne = (world: World): void => {
   world.distrusted = true;
   const { number } = random.pick([first, ...rest]);
   store.ask({ distrust: number });
-  world.log(() => `generation ${number} is to be distrusted`);
+  world.log(() => `the distrust of CA generation ${number} is requested`);
   world.notify();
 };
 
-/** The home's clock leaps, and within seconds whoever watches it knows. */
+/** The home's clock jumps, and controllers notice within seconds. */
 export const jumpClock = (world: World): void => {
   const { store, random } = world;
-  // Ahead and back between two looks of a controller would leave no trace.
+  // A jump ahead and back between two looks of a controller would leave no trace.
   if (!world.stormy || world.time() < world.lastJump + 30 * second) return;
   world.lastJump = world.time();
-  // Never further than half an hour from the truth: certificates begin an hour back, and no more is promised.
+  // At most half an hour from the true time: certificates begin an hour back, and no more is promised.
   store.offset = Math.round(random.between(-30 * minute, 30 * minute));
   world.happened('clock-jumps');
   world.log(() => `the home's clock jumps to ${Math.round(store.offset / 1000)} s off`);
   world.later(random.between(0, 5 * second), () => {
     for (const controller of world.controllers) controller.checkClock();
   });
-  // What starts right after it is dated by the other clock, and reads what was there before.
+  // A pod that starts right after it is dated by the new time, and reads the old files.
   if (world.setup.faults.has('evictions')) world.later(random.between(0, 10 * second), () => evictOne(world));
 };
 
-/** The home's clock shows a far future for a while, and is then right again. */
+/** The home's clock is far ahead for a while, and then right again. */
 const leapAhead = (world: World): void => {
   const { store, random } = world;
   if (!world.stormy || store.leap > 0) return;
@@ -147,14 +146,14 @@ const leapAhead = (world: World): void => {
   };
   store.leap = Math.round(random.between(1, random.chance(0.5) ? 4 : 2_000) * day);
   world.happened('clock-leaps');
-  world.log(() => `the home's clock leaps ahead by ${Math.round(store.leap / day)} days`);
+  world.log(() => `the home's clock jumps ahead by ${Math.round(store.leap / day)} days`);
   noticed();
   world.notify();
-  // Less than it takes to be believed.
+  // Less than it takes to be trusted.
   world.later(random.between(5 * second, 8 * minute), () => {
     store.leap = 0;
     world.log(() => 'the home’s clock is right again');
-    // A plan that was made before is no longer how things are.
+    // A plan from before is out of date.
     world.consumersChanged();
     noticed();
     world.notify();
@@ -162,8 +161,8 @@ const leapAhead = (world: World): void => {
 };
 
 /**
- * The owner of another namespace plants a Secret with a record that it made up, and again and again takes away, or makes up,
- * what is noted beside the bundle that lies there, without a seal.
+ * The owner of another namespace plants a Secret with a forged record, and again and again removes or forges the record of the bundle
+ * there, without a seal.
  */
 const beHostile = (world: World): void => {
   const { store, random, setup } = world;

@@ -18,9 +18,9 @@ import type { Stage } from './stage.ts';
 const away = (): HandoverError =>
   new SimError('HOME_AWAY', 'the API server does not answer; try again', { retry: 'later' });
 const lost = (): HandoverError =>
-  new SimError('HOME_TIMEOUT', 'no answer came; it may have been done or not', { retry: 'later' });
+  new SimError('HOME_TIMEOUT', 'no answer came; the write may have landed or not', { retry: 'later' });
 
-/** What a process has in memory of its home; every part is as old as it happens to be. */
+/** A process's cache of its home; each part has its own age. */
 interface Memory {
   readonly objects: ReadonlyMap<ObjectId, StoredObject>;
   readonly consumers: readonly ConsumerFound[];
@@ -28,7 +28,7 @@ interface Memory {
   readonly catalogue: Catalogue;
 }
 
-/** One watch for each: authorities live in Secrets too. */
+/** One watch each: authorities are Secrets too. */
 const WATCHES: readonly (readonly (keyof Memory)[])[] = [
   ['objects', 'authority'],
   ['consumers'],
@@ -36,8 +36,8 @@ const WATCHES: readonly (readonly (keyof Memory)[])[] = [
 ];
 
 /**
- * The home as one process of a controller has it: each call is an event of the world, takes time, may fail, may be the last
- * thing the process does; a write may land late, or without its answer.
+ * The home of one controller process: each call is an event of the world, takes time, may fail, and may be the last one of the
+ * process; a write may land late, or without an answer.
  */
 export class Wire {
   readonly home: Home;
@@ -52,7 +52,7 @@ export class Wire {
   #cut = false;
   /** Calls without an answer. */
   pending = 0;
-  /** Everything is answered within the instant: nothing else in the world moves. */
+  /** Everything is answered in the same instant: nothing else in the world moves. */
   immediate = false;
 
   constructor(stage: Stage, clock: Clock, die: () => void, resumed: () => void) {
@@ -63,7 +63,7 @@ export class Wire {
     this.home = stage.meddle(this.#homeWith(clock));
   }
 
-  /** What informers have by now. Watches that hang, one or many at once, leave their parts as they were. */
+  /** What informers have by now. Watches that hang, one or several, leave their parts as they were. */
   refresh(): void {
     const { store } = this.#stage;
     const before = this.#memory;
@@ -90,7 +90,7 @@ export class Wire {
     if (this.#hanging.size > 0) this.#stage.happened('stale-reads');
   }
 
-  /** The process is gone. What it had sent may still arrive. */
+  /** The process is gone. Its last writes may still arrive. */
   cut(): void {
     const { faults, random } = this.#stage;
     this.#cut = true;
@@ -173,7 +173,7 @@ export class Wire {
     });
   }
 
-  /** Seconds or minutes; now and then, as of a machine that was put to sleep, long enough for others to end a rotation. */
+  /** Seconds or minutes; rarely, like a suspended machine, long enough for others to finish a rotation. */
   #pause(least: number): number {
     const { random } = this.#stage;
     return random.chance(0.7) ? random.between(least, 4 * minute) : random.between(4 * minute, 15 * minute);
@@ -234,7 +234,7 @@ export class Wire {
       keys: () => {
         throw new TypeError('the issuer makes the keys');
       },
-      // For the key of seals alone: the issuer makes the serials.
+      // Only for the key of seals: the issuer makes the serials.
       random: (bytes) => new Uint8Array(bytes).fill(7),
       ledger: undefined,
       rollouts: found

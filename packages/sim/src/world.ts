@@ -3,32 +3,31 @@ import type { ConsumerFound, Home, ObjectId } from '@handover/engine';
 import { hour, minute } from '@handover/material';
 import { Agenda } from './agenda.ts';
 import { Certificates } from './certificates.ts';
-import { Consumer, type Surroundings, type Traits } from './consumer.ts';
+import { Consumer } from './consumer.ts';
 import { Controller } from './controller.ts';
-import type { Faults } from './faults.ts';
-import { furnish } from './furnish.ts';
-import { type Broken, type Failure, Invariant } from './invariant.ts';
+import { type Faults, faultsNow } from './faults.ts';
+import { declareFor, furnish } from './furnish.ts';
+import { type Broken, type Failure, Invariant, NO_PAIR } from './invariant.ts';
+import { RESTLESS, restOf } from './liveness.ts';
 import { Random } from './random.ts';
-import { bundleResource, isSecret, leafIdOf, leafResource } from './resources.ts';
 import { type Setup, setUp, type Wishes } from './setup.ts';
 import type { Stage } from './stage.ts';
 import { type Content, conflict, Store } from './store.ts';
 import type { Strategy } from './strategies.ts';
-import { transitionOf } from './transition-of.ts';
+import type { Surroundings, Traits } from './traits.ts';
+import { faultsIn, transitionOf } from './transition-of.ts';
 import { troubles, worstMoment } from './troubles.ts';
 
-/** When every story begins; any instant would do. */
+/** When every world begins; any instant would do. */
 export const BEGINNING = Date.UTC(2030, 0, 1);
 
-/** A rotation that has not ended this long after the last fault never will. */
+/** A rotation that has not ended this long after the last fault never ends. */
 const PATIENCE = 12 * hour;
-/** Longer than `reloadWithin`, than the patience of the worlds that have some, and than a clock takes to catch up. */
-const RESTLESS = 3 * hour;
-/** More than the engine takes from one answer to its next question. */
+/** More turns of the event loop than the engine needs between two calls of its home. */
 const TURNS = 30;
 const TOO_MANY_TURNS = 1_000_000;
 
-/** One seed's world: its clock, its home, its consumers and controllers, and what became of them. */
+/** The world of one seed: its clock, home, consumers and controllers, and the result. */
 export class World implements Surroundings, Stage {
   readonly seed: number;
   readonly setup: Setup;
@@ -57,10 +56,10 @@ export class World implements Surroundings, Stage {
   #welcomed = 0;
   #resumed = false;
   #thrown: { readonly error: unknown } | undefined;
-  /** Faults are still to come. */
+  /** Faults may still happen. */
   stormy = true;
   faults: Faults;
-  /** Somebody has asked for a distrust: once is enough for a story. */
+  /** A distrust was requested: one per world is enough. */
   distrusted = false;
   lastJump = Number.NEGATIVE_INFINITY;
   rotations = 0;
@@ -90,7 +89,7 @@ export class World implements Surroundings, Stage {
     this.lines = traced ? [] : undefined;
     this.meddle = meddle;
     this.found = this.setup.policy.consumersFound;
-    this.faults = this.#faultsNow();
+    this.faults = faultsNow(this.setup.faults, this.stormy, this.strategy.name);
     this.store = new Store(this.certificates, () => this.#time);
     this.invariant = new Invariant(this.certificates, this.store, this.setup.policy.onBlocked, (broken) =>
       this.fail(broken),
@@ -106,19 +105,6 @@ export class World implements Surroundings, Stage {
     return this.invariant.handshakes;
   }
 
-  #faultsNow(): Faults {
-    const has = (name: Parameters<Setup['faults']['has']>[0]): boolean =>
-      this.stormy && this.setup.faults.has(name);
-    return {
-      crash: has('crash'),
-      lateWrites: has('late-writes'),
-      staleReads: has('stale-reads'),
-      lostEvents: has('lost-events'),
-      lateEvents: has('late-events'),
-      atomicActs: this.strategy.name === 'phased' || this.strategy.name === 'instant',
-    };
-  }
-
   async run(): Promise<void> {
     const first = new Controller('one', this);
     this.controllers.push(first);
@@ -126,7 +112,7 @@ export class World implements Surroundings, Stage {
     troubles(this);
     this.later(this.setup.window, () => {
       this.stormy = false;
-      this.faults = this.#faultsNow();
+      this.faults = faultsNow(this.setup.faults, this.stormy, this.strategy.name);
       this.store.away = false;
       this.log(() => 'faults are over');
     });
@@ -135,7 +121,7 @@ export class World implements Surroundings, Stage {
       const entry = this.#over ? undefined : this.#agenda.take();
       if (entry === undefined) return;
       if (entry.at > end) {
-        this.fail({ ...NOBODY, kind: 'liveness', reason: 'it neither ended nor came to rest' });
+        this.fail({ ...NO_PAIR, kind: 'liveness', reason: 'the world neither ended nor came to rest' });
         return;
       }
       this.#time = entry.at;
@@ -147,13 +133,13 @@ export class World implements Surroundings, Stage {
   }
 
   /**
-   * Lets asynchronous code run on until it waits for its home again. Nothing else does it wait for, and promises are settled
-   * in the order in which they were made, so that a seed decides this too.
+   * Runs asynchronous code until it waits for its home again. It waits for nothing else, and promises settle in the order in which
+   * they were made, so that the seed determines this too.
    */
   async #settled(): Promise<void> {
     this.#resumed = false;
     for (let turn = 0; turn < TURNS || this.controllers.some(({ computing }) => computing); turn++) {
-      if (turn > TOO_MANY_TURNS) throw new TypeError('a controller waits for what is not its home');
+      if (turn > TOO_MANY_TURNS) throw new TypeError('a controller waits for something other than its home');
       await undefined;
     }
   }
@@ -170,7 +156,7 @@ export class World implements Surroundings, Stage {
     return this.#time;
   }
 
-  /** Later than this the world is not quiet: the liveness check waits for it. */
+  /** The world is not quiet before this happens: the liveness check waits for it. */
   later(wait: number, act: () => void): void {
     this.#pending++;
     this.#agenda.add(this.#time + wait, () => {
@@ -235,18 +221,12 @@ export class World implements Surroundings, Stage {
     const { state } = this.store;
     if (state === undefined) return;
     const swap = transitionOf(before, state);
-    const ours = this.strategy.name === 'phased' || this.strategy.name === 'instant';
     this.log(() => `revision ${state.revision}: ${JSON.stringify(swap)}`);
-    if (swap.kind === (ours ? 'retire' : 'activate')) this.rotations++;
-    if (swap.kind === 'mint') {
-      if (swap.adopts !== undefined) this.happened('adoption');
-      else if (swap.id?.startsWith('schedule-') === true)
-        this.happened(this.setup.faults.has('expiry') ? 'expiry' : 'schedule');
-      if (swap.id === 'second') this.happened('second-rotation');
-    }
+    if (swap.kind === (this.faults.atomicActs ? 'retire' : 'activate')) this.rotations++;
+    for (const fault of faultsIn(swap, this.setup.faults)) this.happened(fault);
     const stranger = this.consumers.get('stranger');
     if (swap.kind === 'activate' && stranger !== undefined) this.happened('stranger');
-    // One rotation is what X promises whoever sleeps through it (docs/decisions/0701).
+    // The cross-certificate covers a verifier for one rotation (docs/decisions/0701).
     if (swap.kind === 'retire') stranger?.visited();
     this.happened(swap.kind);
     worstMoment(this, swap.kind);
@@ -260,16 +240,17 @@ export class World implements Surroundings, Stage {
     const moving = (this.store.state?.generations.length ?? 0) > 1;
     const renewed = before?.issuer !== undefined && before.issuer === after?.issuer;
     if (moving && renewed && before.chain?.[0] !== after?.chain?.[0]) this.happened('renewal');
-    this.log(() => {
-      const labels = (list: readonly string[]) =>
-        list.map((item) => this.certificates.label(item)).join(', ');
-      return `${object} is written: [${labels(after?.chain ?? [])}] trusts [${labels(after?.anchors ?? [])}] (write ${after?.order})`;
-    });
+    const labels = (list: readonly string[] = []) =>
+      list.map((item) => this.certificates.label(item)).join(', ');
+    this.log(
+      () =>
+        `${object} is written: [${labels(after?.chain)}] trusts [${labels(after?.anchors)}] (write ${after?.order})`,
+    );
     this.invariant.wrote(object);
     this.invariant.noted(object);
   }
 
-  /** A watch event for every controller: late, or lost. */
+  /** A watch event for every controller, which may be late or lost. */
   notify(): void {
     const { random, faults } = this;
     for (const controller of this.controllers) {
@@ -283,45 +264,14 @@ export class World implements Surroundings, Stage {
 
   idle(plan: Plan): void {
     if (!this.quiet()) return;
-    const { state } = this.store;
-    if (plan.blockedBy.length === 0) {
-      if (plan.phase !== 'Stable') {
-        this.fail({ ...NOBODY, kind: 'liveness', reason: `${plan.phase}, and nobody is named` });
-      } else if (this.store.rotate.some((id) => state?.ids.includes(id) !== true)) {
-        this.fail({ ...NOBODY, kind: 'liveness', reason: 'a rotation that was asked for never came' });
-      }
-      this.#over = true;
-      return;
-    }
-    const well = plan.blockedBy.filter(({ consumer }) => !this.#mayBlock(consumer));
-    // Something may still come to pass by itself; for those who cannot help it, not for ever: leaves are renewed again
-    // and again.
     const waited = this.#time > BEGINNING + this.setup.window + RESTLESS;
-    const soon = plan.wakeAt !== undefined && plan.wakeAt < this.store.now + RESTLESS;
-    if (soon && (well.length > 0 || !waited)) return;
+    const rest = restOf(plan, this, waited, (object) =>
+      (this.#readers.get(object) ?? []).some(({ traits }) => traits.declared),
+    );
+    if (rest === undefined) return;
     this.#over = true;
-    this.blockedBy = [...new Set(plan.blockedBy.map((blocker) => blocker.consumer))];
-    for (const { consumer, waitsFor } of well) {
-      this.fail({
-        ...NOBODY,
-        kind: 'liveness',
-        reason: `${consumer} is well, and is awaited for ever: ${waitsFor}`,
-      });
-    }
-  }
-
-  /** Whether nothing but its owner could free it. */
-  #mayBlock(id: string): boolean {
-    const traits = this.consumers.get(id)?.traits;
-    if (traits === undefined) return isSecret(id) && !this.#isPresented(id);
-    if (traits.stuck !== undefined || (traits.reload === 'unknown' && this.setup.policy.consumersFound))
-      return true;
-    const distrusting = this.store.state?.generations.some((item) => item.role === 'distrusted') === true;
-    return distrusting && traits.evidence === 'probed';
-  }
-
-  #isPresented(object: string): boolean {
-    return (this.#readers.get(object) ?? []).some(({ traits }) => traits.declared);
+    this.blockedBy = rest.blockedBy;
+    for (const reason of rest.failures) this.fail({ ...NO_PAIR, kind: 'liveness', reason });
   }
 
   welcomeNext(): void {
@@ -329,17 +279,9 @@ export class World implements Surroundings, Stage {
     if (traits !== undefined) this.welcome(traits);
   }
 
-  /** A consumer that comes in the middle, with whatever it needs. */
+  /** A consumer that appears in the middle, with its objects. */
   welcome(traits: Traits): void {
-    const { store } = this;
-    for (const object of [...traits.presents, ...traits.verifies]) {
-      if (store.managed.has(object)) continue;
-      if (isSecret(object)) {
-        store.askedAt.set(leafIdOf(object), store.now);
-        store.add({ leaf: leafResource(this.setup, object) });
-        this.happened('new-leaves');
-      } else store.add({ bundle: bundleResource(object) });
-    }
+    declareFor(traits, this);
     this.enter(traits).appear();
     this.happened('newcomers');
     this.notify();
@@ -349,13 +291,9 @@ export class World implements Surroundings, Stage {
     const consumer = new Consumer(traits, this);
     this.consumers.set(traits.id, consumer);
     for (const object of consumer.objects) {
-      const readers = this.#readers.get(object);
-      if (readers === undefined) this.#readers.set(object, [consumer]);
-      else readers.push(consumer);
+      this.#readers.set(object, [...(this.#readers.get(object) ?? []), consumer]);
     }
     this.consumersChanged();
     return consumer;
   }
 }
-
-const NOBODY = { presenter: null, verifier: null, chain: [], bundle: [] } as const;

@@ -43,7 +43,7 @@ const accepted = (presenter: string, verifier: string): boolean =>
 
 describe('certgen --preset envoy-gateway (S3)', () => {
   test('1: four Secrets with upstream’s names, keys, types and SANs; a rerun writes nothing; one missing is made alone', async () => {
-    expect(await certgen()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^5 written\n/) });
+    expect(await certgen()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^5 objects written\n/) });
     expect(readdirSync(join(dir, 'out', NAMESPACE, 'secrets')).sort()).toEqual(SECRETS);
     expect(certificates('envoy-gateway', 'tls.crt')[0]?.dnsNames).toEqual([
       'envoy-gateway',
@@ -61,10 +61,10 @@ describe('certgen --preset envoy-gateway (S3)', () => {
       labels: { 'control-plane': 'envoy-gateway' },
     });
     expect(record('envoy-oidc-hmac').type).toBe('Opaque');
-    expect(await certgen()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^0 written\n/) });
+    expect(await certgen()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^0 objects written\n/) });
     const kept = readFileSync(join(secret('envoy'), 'tls.crt'), 'utf8');
     rmSync(secret('envoy-rate-limit'), { recursive: true });
-    expect(await certgen()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^1 written\n/) });
+    expect(await certgen()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^1 object written\n/) });
     expect(readFileSync(join(secret('envoy'), 'tls.crt'), 'utf8')).toBe(kept);
     expect(accepted('envoy-rate-limit', 'envoy')).toBe(true);
   });
@@ -101,7 +101,7 @@ describe('certgen --preset envoy-gateway (S3)', () => {
     const { code, stderr } = await certgen('--rotation-id', 'b');
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /^ROTATION_WAITS: rotation b of .* has to wait until the last one has ended: .*is waited for/,
+      /^ROTATION_WAITS: rotation b of .* waits for the one before it: Activating, waiting for /,
     );
     now = 300;
     expect(await certgen('--rotation-id', 'b')).toMatchObject({ code: 0 });
@@ -128,7 +128,7 @@ describe('certgen --preset envoy-gateway (S3)', () => {
         });
     }
     const before = readFileSync(join(secret('envoy'), 'tls.crt'), 'utf8');
-    expect(await certgen()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^1 written\n/) });
+    expect(await certgen()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^1 object written\n/) });
     expect(readFileSync(join(secret('envoy'), 'tls.crt'), 'utf8')).toBe(before);
     expect(existsSync(join(dir, 'state/authorities'))).toBe(false);
     const taken = await certgen('--rotation-id', 'takeover');

@@ -22,12 +22,12 @@ beforeAll(async () => {
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 describe('handover clock', () => {
-  test('says that nothing waits for it', async () => {
+  test('says when nothing waits for the clock', async () => {
     const { stdout } = await at(NOW + hour, UP + hour, 'clock', '--home', home);
-    expect(stdout).toBe('the clock says 2030-06-01T01:00:00.000Z\nnothing waits for it\n');
+    expect(stdout).toBe('the clock shows 2030-06-01T01:00:00.000Z\nnothing waits for the clock\n');
   });
 
-  test('says that it leapt ahead, and what waits; with --confirm nothing does any more', async () => {
+  test('says that the clock jumped ahead, and what waits for it; with --confirm nothing does any more', async () => {
     const up = UP + minute;
     await at(FAR, up, 'run', dir, '--once');
     const asked = await at(FAR, up, 'clock', '--json', '--home', home);
@@ -36,15 +36,17 @@ describe('handover clock', () => {
       datedAhead: [],
       confirmed: false,
     });
-    expect((await at(FAR, up, 'status', '--home', home)).stdout).toContain('waits for the clock');
+    expect((await at(FAR, up, 'status', '--home', home)).stdout).toContain(
+      'waiting for the clock to run evenly',
+    );
     const { code, stdout } = await at(FAR, up, 'clock', '--confirm', '--home', home);
-    expect([code, stdout]).toEqual([0, expect.stringContaining('it is taken for right\n')]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('the clock is accepted as right\n')]);
     await at(FAR, up, 'run', dir, '--once');
     const status = JSON.parse((await at(FAR, up, 'status', '--json', '--home', home)).stdout);
     expect(status.authorities[0].generations[0]).toMatchObject({ generation: 2 });
   });
 
-  test('leads out of CLOCK_BEHIND: what is dated ahead is dated now, and a CA that is valid takes over', async () => {
+  test('ends CLOCK_BEHIND: dates ahead of the clock are set to now, and a valid CA takes over', async () => {
     const [now, up] = [NOW + hour, UP + hour];
     expect((await at(now, up, 'run', dir, '--once')).stderr).toMatch(/^CLOCK_BEHIND: .*clock --confirm/m);
     const { stdout } = await at(now, up, 'clock', '--confirm', '--json', '--home', home);

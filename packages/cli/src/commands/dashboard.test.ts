@@ -115,12 +115,12 @@ test('without being asked a run opens no port', async () => {
 });
 
 test.each(['here', '127.0.0.1:', '127.0.0.1:70000', 'http://127.0.0.1:80'])(
-  '%s is no address',
+  '%s is not an address',
   async (address) => {
     const ran = await handover(['run', root, '--dashboard-address', address]);
     expect(ran).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/^USAGE: --dashboard-address .* is no address/),
+      stderr: expect.stringMatching(/^USAGE: --dashboard-address: ".*" is not an address/),
     });
   },
 );

@@ -30,7 +30,7 @@ describe('A directory of one’s own', () => {
   test('begins with init, is filled by run --once, and a second pass changes nothing', async () => {
     expect(await handover(['init', dir])).toMatchObject({ code: 0 });
     const first = await handover(['run', dir, '--once']);
-    expect(first.stdout).toContain('Create generation 1');
+    expect(first.stdout).toContain('Create CA generation 1');
     expect(existsSync(join(dir, 'out/default/secrets/web/tls.crt'))).toBe(true);
     const second = await handover(['run', dir, '--once']);
     expect(second.stdout).toBe('read 1 authority, 1 leaf\ndefault/internal: Stable\n');
@@ -51,7 +51,7 @@ describe('A directory of one’s own', () => {
     expect(stdout).not.toContain('PRIVATE');
   });
 
-  test('status warns of a CA that nobody replaces, and then says that it is critical', async () => {
+  test('status warns of a CA that is not replaced, and then calls it critical', async () => {
     await begin();
     const { notBefore, notAfter } = (await statusAt(0)).generations[0];
     const life = (Date.parse(notAfter) - Date.parse(notBefore)) / 1000;
@@ -61,7 +61,7 @@ describe('A directory of one’s own', () => {
     expect((await shown(0.91)).stdout).toMatch(/^default\/internal {2}Stable {2}ExpiringSoon {2}not ready\n/);
     const late = await shown(0.99);
     expect(late.stdout).toMatch(/^default\/internal {2}Stable {2}Critical {2}not ready\n/);
-    expect(late.stdout).toContain('\nCritical: Authority default/internal: generation 1 ends at ');
+    expect(late.stdout).toContain('\nCritical: Authority default/internal: CA generation 1 ends at ');
     expect((await statusAt(0.99 * life)).expiring).toBe('Critical');
   });
 
@@ -91,10 +91,10 @@ describe('A directory of one’s own', () => {
     for (const seconds of [0, 200, 400])
       await handover(['rotate', 'default/internal', '--id', 'q1', '--home', `dir:${dir}`], at(seconds));
     const { stdout } = await handover(['status', 'default/internal', '--home', `dir:${dir}`], at(400));
-    expect(stdout).toContain(`  last change q1, asked by user ${userInfo().username}\n`);
-    expect(stdout).toMatch(/Z {2}made CA generation 2: rotation q1 was asked for\n/);
+    expect(stdout).toContain(`  last change q1, requested by user ${userInfo().username}\n`);
+    expect(stdout).toMatch(/Z {2}created CA generation 2: rotation q1 was requested\n/);
     expect(stdout).toMatch(
-      /Z {2}began to sign with CA generation 2: every verifier holds generation 2 \[2 settled\]\n/,
+      /Z {2}started to sign with CA generation 2: every verifier holds CA generation 2 \[2 settled\]\n/,
     );
     expect(stdout).toMatch(/Z {2}retired CA generation 1: every presenter .* \[3 settled\]\n/);
     const one = await handover(['status', 'default/internal', '--json', '--home', `dir:${dir}`], at(400));
@@ -131,18 +131,18 @@ describe('A directory of one’s own', () => {
     ]);
     expect(late.code).toBe(1);
     expect(late.stderr).toMatch(
-      /ROTATION_UNFINISHED: waiting for default\/internal took too long: Introducing: waits for whoever reads/,
+      /ROTATION_UNFINISHED: waiting for default\/internal took too long: Introducing: .*readers of/,
     );
   });
 
-  test('status names whom it waits for; plan says what would be done; both write nothing', async () => {
+  test('status names what a step waits for; plan says what would be done; both write nothing', async () => {
     await begin();
     const request = await handover(['plan', '--home', `dir:${dir}`]);
     expect(request.stdout).toBe('default/internal: Nothing to do.\n');
     await handover(['rotate', 'default/internal', '--home', `dir:${dir}`]);
     expect((await statusAt(1)).blockedBy[0]).toMatchObject({
-      consumer: expect.stringContaining('whoever reads'),
-      waitsFor: 'it to load generation 2',
+      consumer: expect.stringContaining('readers of'),
+      waitsFor: 'to load CA generation 2',
     });
     const status = (terminal: boolean) =>
       handover(['status', ...(terminal ? ['--watch'] : []), '--home', `dir:${dir}`], {
@@ -153,7 +153,7 @@ describe('A directory of one’s own', () => {
     expect((await status(false)).stdout).toContain('\n  due at 2030-06-01T00:03:00.000Z\n');
     expect((await status(true)).stdout).toContain('\n  due in 2m\n');
     const later = await handover(['plan', 'default/internal', '--home', `dir:${dir}`], at(200));
-    expect(later.stdout).toContain('Sign with generation 2 from now on, cross-signed by generation 1');
+    expect(later.stdout).toContain('Sign with CA generation 2 from now on, cross-signed by CA generation 1');
     expect((await statusAt(200)).phase).toBe('Introducing');
     const json = await handover(['plan', '--json', '--home', `dir:${dir}`], at(200));
     expect(JSON.parse(json.stdout).plans[0].actions).toMatchObject([
@@ -161,19 +161,19 @@ describe('A directory of one’s own', () => {
     ]);
   });
 
-  test('what is asked for and cannot be had in a directory is said by run, status and plan, and stops nothing', async () => {
+  test('settings without effect in a directory are named by run, status and plan, and stop nothing', async () => {
     await handover(['init', dir]);
     const file = join(dir, 'handover.yaml');
     const yaml = readFileSync(file, 'utf8')
       .replace(
-        '  # Programs that can',
+        '  # Programs that show',
         '  consumers: [{name: w, presents: true, verifies: true, leaf: wob, bundle: b}]\n  #',
       )
       .concat(`---
 apiVersion: handover.dev/v1alpha1
 kind: Leaf
 metadata: {name: lost}
-spec: {authority: nobody, dnsNames: [x]}
+spec: {authority: absent, dnsNames: [x]}
 ---
 apiVersion: handover.dev/v1alpha1
 kind: TrustBundle
@@ -188,13 +188,13 @@ spec:
 `);
     writeFileSync(file, yaml);
     const remarks = [
-      'Leaf default/lost: spec.authority nobody is not declared, so that it is not issued; name one of: default/internal',
-      'Authority default/internal: spec.consumers[0].leaf wob is no Leaf of this authority, so that nobody asks what w presents; name one of: default/web',
-      'Authority default/internal: spec.consumers[0].bundle b is no TrustBundle with this authority, so that w counts as reading its own bundle; name one of: wide',
-      'TrustBundle wide: spec.sources[1].authority far/away is not declared and adds nothing; name one of: default/internal',
-      'TrustBundle wide: spec.targets[1].inject is left out: a directory has no such object; use configMap or secret, or a cluster',
-      'TrustBundle wide: spec.targets[2].clusterTrustBundle is left out: a directory has no such object; use configMap or secret, or a cluster',
-      'TrustBundle wide: spec.targets[3] is written nowhere: its namespaceSelector fits no namespace; name one of: default',
+      'Leaf default/lost: spec.authority absent is not declared, so that no certificate is issued; name one of: default/internal',
+      'Authority default/internal: spec.consumers[0].leaf wob is no Leaf of this Authority, so that w is not asked what it presents; name one of: default/web',
+      "Authority default/internal: spec.consumers[0].bundle b is no TrustBundle with this Authority, so that w counts as a reader of the Authority's own bundle; name one of: wide",
+      'TrustBundle wide: spec.sources[1].authority far/away has no effect: it is not declared; name one of: default/internal',
+      'TrustBundle wide: spec.targets[1].inject has no effect: a directory has no such object; use configMap or secret, or the Kubernetes home',
+      'TrustBundle wide: spec.targets[2].clusterTrustBundle has no effect: a directory has no such object; use configMap or secret, or the Kubernetes home',
+      'TrustBundle wide: spec.targets[3] has no effect: its namespaceSelector selects no namespace; name one of: default',
     ];
     const ran = await handover(['run', dir, '--once', '--json']);
     expect(ran.code).toBe(0);
@@ -237,7 +237,7 @@ spec:
     );
   });
 
-  test('distrust first says who would fail, and does it only when told', async () => {
+  test('distrust first lists the pairs that would fail, and acts only when told', async () => {
     await begin();
     const asked = await handover(['distrust', 'internal', '--generation', '1', '--home', `dir:${dir}`]);
     expect(asked.stdout).toContain('would refuse default/secrets/web');
@@ -259,7 +259,7 @@ spec:
     ]);
   });
 
-  test('distrust --yes is carried out although nobody can say who would fail', async () => {
+  test('distrust --yes is carried out although the pairs that would fail are not known', async () => {
     await begin();
     const dryRun = vi.spyOn(MemoryAuthorities.prototype, 'swap').mockRejectedValue(new Error('too many'));
     onTestFinished(() => void dryRun.mockRestore());
@@ -276,7 +276,7 @@ describe('Every mistake a person can make is one line that says what to do', () 
   test.each([
     [['run', '/nonexistent/x'], 1, 'HOME_MISSING: '],
     [['status', '--home', 'dir:/nonexistent/x'], 1, 'HOME_MISSING: '],
-    [['status', '--home', 'dir:'], 2, 'USAGE: --home dir: is no home'],
+    [['status', '--home', 'dir:'], 2, 'USAGE: unknown value "dir:" for --home; write dir:PATH'],
     [['status', '--home', 'kube', '--kubeconfig', '/nonexistent/x'], 1, 'KUBECONFIG_NOT_FOUND: '],
     [['rotate'], 2, "USAGE: missing required argument 'auth'"],
     [['rotate', 'a/b', '--timeout', 'soon'], 2, 'USAGE: --timeout soon is not a duration'],

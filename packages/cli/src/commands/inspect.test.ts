@@ -200,7 +200,7 @@ describe('what cannot be inspected', () => {
   test('a file that may not be read is FILE_FORBIDDEN', async () => {
     const path = file('secret.pem', pems(ca1.certificate));
     chmodSync(path, 0);
-    // Root may read everything, so it becomes nobody for as long as this takes.
+    // Root can read everything, so it becomes the user nobody for a while.
     const isRoot = process.geteuid?.() === 0;
     if (isRoot) process.seteuid?.(65534);
     try {

@@ -35,7 +35,7 @@ const compatIn = (text: string): readonly Compat[] =>
     if (known !== undefined) return known;
     throw new CliError(
       'INSTALL_OPTION',
-      `Unknown value ${JSON.stringify(word.slice(0, 80))} for --compat. Known: ${COMPAT.join(', ')}`,
+      `unknown value ${JSON.stringify(word.slice(0, 80))} for --compat; known: ${COMPAT.join(', ')}`,
     );
   });
 

@@ -38,7 +38,7 @@ test('what the operator shall honour is told to it, and given rights', async () 
 });
 
 test.each([
-  [['--compat', 'vault'], '"vault" is nothing to be compatible with; use cainjector, service-ca, reloader'],
+  [['--compat', 'vault'], 'unknown value "vault" for --compat; known: cainjector, service-ca, reloader'],
   [['--namespaced', ','], 'no namespace to look at; name at least one'],
   [['--namespace', 'No'], '"No" is not a namespace'],
   [['--replicas', 'two'], 'NaN is no number of replicas; use 1 to 5'],

@@ -117,7 +117,7 @@ const compatIn = (text: string): readonly Compat[] =>
     .map((word) => {
       const known = COMPAT.find((name) => name === word);
       if (known !== undefined) return known;
-      throw usageError(`Unknown value "${word.slice(0, 80)}" for --compat. Known: ${COMPAT.join(', ')}`);
+      throw usageError(`unknown value "${word.slice(0, 80)}" for --compat; known: ${COMPAT.join(', ')}`);
     });
 
 const networksIn = (text: string): Addresses => {
@@ -144,7 +144,7 @@ export const checkFlags = (flags: OperatorFlags): void => {
 
 const checkCompat = ({ compat = [], serviceCaAuthority, namespaced, file }: OperatorFlags): void => {
   if (serviceCaAuthority !== undefined && !compat.includes('service-ca'))
-    throw usageError('--service-ca-authority needs --compat service-ca');
+    throw usageError('--service-ca-authority has no effect alone; add --compat service-ca');
   const annotated = compat.some((name) => name !== 'reloader');
   if (annotated && (namespaced !== undefined || file !== undefined))
     throw usageError(
@@ -155,5 +155,8 @@ const checkCompat = ({ compat = [], serviceCaAuthority, namespaced, file }: Oper
 const checkMetrics = ({ metricsAuth, metricsAddress, metricsCert }: OperatorFlags): void => {
   if (metricsAuth === 'token') return;
   const unused = metricsAddress !== undefined ? '--metrics-address' : metricsCert && '--metrics-cert';
-  if (unused) throw usageError(`${unused} needs --metrics-auth token`);
+  if (unused)
+    throw usageError(
+      `${unused} has no effect without --metrics-auth token; add that flag, or remove ${unused}`,
+    );
 };

@@ -31,7 +31,7 @@ test.each([
   ['an empty file', ['-f', write('empty.yaml', '# nothing\n')], 1, 'FILE_EMPTY'],
   ['YAML that is none', ['-f', write('bad.yaml', 'a: [1\n')], 1, 'YAML_'],
   [
-    'a resource of somebody else',
+    'a resource of another API',
     ['-f', write('pod.yaml', 'apiVersion: v1\nkind: Pod\n')],
     1,
     'RESOURCE_INVALID',
@@ -39,7 +39,12 @@ test.each([
   ['no such kubeconfig', ['-f', good, '--kubeconfig', '/nonexistent'], 1, 'KUBECONFIG_NOT_FOUND'],
   ['no address', ['-f', good, '--health-address', 'here'], 2, 'USAGE'],
   ['no way to ask for metrics', ['-f', good, '--metrics-auth', 'maybe'], 2, 'USAGE'],
-  ['an address without a use', ['-f', good, '--metrics-address', '8443'], 2, 'add that, or leave it out'],
+  [
+    'an address without a use',
+    ['-f', good, '--metrics-address', '8443'],
+    2,
+    'add that flag, or remove --metrics-address',
+  ],
   ['a certificate without a use', ['-f', good, '--metrics-cert', folder], 2, '--metrics-cert has no effect'],
   ['no address of a page', ['-f', good, '--dashboard-address', '70000'], 2, 'USAGE'],
 ] as const)('%s is one line', async (_what, flags, code, says) => {
@@ -74,7 +79,7 @@ test('an API server that cannot be reached is no reason to end; a signal is, and
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
-  // Its page is there before the API server is: that is when somebody looks.
+  // Its page works before the API server does: that is when people look.
   const { url } = lines.find(({ event }) => event === 'dashboard') ?? {};
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:/);
   await expect(fetch(url)).rejects.toThrow();
@@ -94,7 +99,7 @@ test('a dashboard port that was asked for and is taken is one line; the usual on
   });
   server.close();
   const usual = createServer();
-  // Somebody else may have it already: then it is taken just as well.
+  // Another process may have the port already: that is the same case.
   await new Promise<void>((resolve) =>
     usual.once('error', () => resolve()).listen(8082, '127.0.0.1', resolve),
   );

@@ -52,12 +52,12 @@ export const define: Define = (command, context) => {
     .option('--once', 'do everything that can be done now, then exit')
     .option(
       '--metrics-address <host:port>',
-      'serve /metrics on this address; a port alone means 127.0.0.1 (default: not served)',
+      'serve /metrics on this address; a port alone means 127.0.0.1 (default: off)',
       listenAddress('--metrics-address', '127.0.0.1'),
     )
     .option(
       '--dashboard-address <host:port>',
-      'serve the dashboard on this address; a port alone means 127.0.0.1 (default: not served)',
+      'serve the dashboard on this address; a port alone means 127.0.0.1 (default: off)',
       listenAddress('--dashboard-address', '127.0.0.1'),
     )
     .option(

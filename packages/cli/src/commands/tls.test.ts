@@ -90,7 +90,7 @@ describe('handover tls check', () => {
     expect((await handover(['tls', 'check', modern])).code).toBe(1);
   });
 
-  test('a profile of one’s own comes from a file or from standard input; what nobody knows in it is not tried', async () => {
+  test('a custom profile comes from a file or from standard input; its unknown names are not tried', async () => {
     const custom = {
       ciphers: ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'],
       minTLSVersion: 'VersionTLS13',
@@ -124,7 +124,7 @@ describe('handover tls check', () => {
     expect(ran).toEqual({
       code: 1,
       stdout: '',
-      stderr: `TLS_SILENT: ${address}: connected, then no answer within 0.2 s; is it the right address and port?\n`,
+      stderr: `TLS_SILENT: ${address}: connected, then no answer within 0.2 s; check the address and port\n`,
     });
     const json = await handover(['tls', 'check', address, '--timeout', '200ms', '--json']);
     expect(json.code).toBe(1);
@@ -254,7 +254,7 @@ describe('handover tls check --home kube', () => {
   test.each(['mesh/web:https', 'mesh/web:443'])('%s: every ready pod once, by its name', async (text) => {
     const { code, stdout, stderr } = await check(text, '--profile', 'Modern', '--json');
     expect(code).toBe(1);
-    expect(stderr).toBe('not ready, and left out: web-c\n');
+    expect(stderr).toBe('skipped, not ready: web-c\n');
     const { servers: seen } = JSON.parse(stdout);
     expect(seen).toMatchObject([
       { pod: 'web-a', verdict: 'match', servername: 'web.mesh.svc', address: `127.0.0.1:${port}` },
@@ -276,13 +276,13 @@ describe('handover tls check --home kube', () => {
   });
 
   test.each([
-    ['mesh/web', 2, /^USAGE: mesh\/web has several ports; .*there are https \(443\), metrics \(9090\)\n$/],
+    ['mesh/web', 2, /^USAGE: mesh\/web has several ports; .*known: https \(443\), metrics \(9090\)\n$/],
     ['mesh/web:dns', 2, /^USAGE: mesh\/web has no TCP port dns; it has https/],
-    ['mesh/elsewhere', 2, /^USAGE: .*only names db\.example/],
-    ['mesh/nobody', 1, /^SERVICE_MISSING: there is no Service mesh\/nobody/],
-    ['single', 1, /^SERVICE_MISSING: there is no Service default\/single/],
+    ['mesh/elsewhere', 2, /^USAGE: .*an alias of db\.example/],
+    ['mesh/absent', 1, /^SERVICE_MISSING: Service mesh\/absent does not exist/],
+    ['single', 1, /^SERVICE_MISSING: Service default\/single does not exist/],
     ['mesh/idle', 1, /^SERVICE_WITHOUT_PODS: .*not ready: idle-a/],
-    ['mesh/web:metrics', 1, /^TLS_UNREACHABLE: .*so run this in the cluster\n$/],
+    ['mesh/web:metrics', 1, /^TLS_UNREACHABLE: .*so run it in the cluster\n$/],
   ])('%s is one line', async (text, code, says) => {
     const ran = await check(text);
     expect(ran).toMatchObject({ code, stdout: '' });

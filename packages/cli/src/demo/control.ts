@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Running } from './service.ts';
 
-/** What the services and the authority tell each other: what each has loaded, and to restart. On the loopback address only. */
+/** Serves what each service has loaded, and restarts services. Loopback only. */
 export async function serveControl(
   services: ReadonlyMap<string, Running>,
 ): Promise<{ readonly server: Server; readonly port: number }> {

@@ -41,25 +41,25 @@ export interface Moment {
 }
 
 export interface DemoOptions {
-  /** How many rotations; undefined: for ever. */
+  /** How many rotations; undefined: without end. */
   readonly rotations: number | undefined;
   readonly port: number;
-  /** Shorter delays and reloadWithin for whoever is in a hurry; 1 is as people see it. */
+  /** Scales delays and reloadWithin; 1 is the normal pace. */
   readonly pace?: number;
   readonly onMoment: (moment: Moment) => void;
   readonly signal: AbortSignal;
 }
 
 const PER_SECOND = 150;
-/** So that three rotations have seen at least 5,000: on a busy machine the load goes on for a while after the last. */
+/** So that three rotations have at least 5,000: on a busy machine the load continues after the last rotation. */
 const LEAST_PER_ROTATION = 1_700;
-/** A demo that is meant to end does so, even where handshakes are slow; its figures say how many there were. */
+/** A demo with --rotations ends after this time at the latest, even if handshakes are slow. */
 const MOST_SECONDS = 84;
 const BETWEEN_MS = 1_000;
 
 const rounded = (ms: number): number => Math.round(ms / 100) / 10;
 
-/** The main job, live: an authority, services under load that reload late on purpose, rotation after rotation. */
+/** An authority, services under load that reload late on purpose, rotation after rotation. */
 export async function demo(options: DemoOptions): Promise<DemoReport> {
   const directory = await mkdtemp(join(tmpdir(), 'handover-demo-'));
   const ending = new AbortController();
@@ -116,7 +116,7 @@ async function show(
   const control = await serveControl(services);
   closers.push(() => new Promise((closed) => control.server.close(closed).closeAllConnections()));
   const board = new Board({
-    title: 'a demonstration on this machine',
+    title: 'demo on this machine',
     now: Date.now,
     rest: async () => restOfStatus(await home.fresh()),
   });
@@ -183,7 +183,7 @@ async function show(
   };
 }
 
-/** One rotation from being asked for to the old CA being gone; undefined when it was interrupted. */
+/** One rotation from its request until the old CA is gone; undefined: it was interrupted. */
 const rotate = async (
   home: DirectoryHome,
   rotation: number,

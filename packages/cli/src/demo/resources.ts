@@ -3,11 +3,11 @@ import type { Manner } from './service.ts';
 export interface Member {
   readonly name: string;
   readonly manner: Manner;
-  /** How the authority learns what it has loaded. */
+  /** The evidence that it gives. */
   readonly shows: 'status' | 'probe' | 'nothing';
 }
 
-/** Some hot, some slow, one restart-only; some can show what they loaded, one rests on its owner's word. */
+/** Some hot, some slow, one restart-only; some give evidence, one rests on its owner's word. */
 export const MEMBERS: readonly Member[] = [
   { name: 'gateway', manner: { kind: 'hot' }, shows: 'status' },
   { name: 'catalog', manner: { kind: 'hot' }, shows: 'status' },
@@ -18,10 +18,10 @@ export const MEMBERS: readonly Member[] = [
 ];
 
 export const AUTHORITY = 'demo/mesh';
-/** More than the slowest of them takes. */
-const SETTLE_MS = 6_000;
+/** More than the slowest service takes. */
+const RELOAD_MS = 6_000;
 
-/** The demo's YAML; before the services run nobody can be asked, so that the first pass has no consumers. */
+/** The demo's YAML; before the services run there is nothing to ask, so the first pass has no consumers. */
 export const demoYaml = (
   control: number,
   probes: ReadonlyMap<string, number> | undefined,
@@ -55,6 +55,6 @@ ${manner.kind === 'restart-only' && probes !== undefined ? `  reload: {http: {ur
 kind: Authority
 metadata: {name: mesh, namespace: demo}
 spec:
-  rotation: {reloadWithin: ${Math.round(SETTLE_MS * pace)}ms}
+  rotation: {reloadWithin: ${Math.round(RELOAD_MS * pace)}ms}
 ${consumers.length === 0 ? '' : `  consumers:\n${consumers.join('\n')}\n`}${leaves.join('')}`;
 };

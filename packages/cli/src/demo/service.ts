@@ -11,12 +11,12 @@ import {
 } from 'node:tls';
 import { parseCertificates } from '@handover/material';
 
-/** How a service picks changed files up. */
+/** How a service picks up changed files. */
 export type Manner =
   | { readonly kind: 'hot' }
-  /** Re-reads its files only so long after they changed. */
+  /** Reads its files this long after a change. */
   | { readonly kind: 'slow'; readonly ms: number }
-  /** Reads its files when it starts, and at no other time. */
+  /** Reads its files only when it starts. */
   | { readonly kind: 'restart-only' };
 
 interface Loaded {
@@ -35,11 +35,11 @@ export interface Address {
   readonly port: number;
 }
 
-/** An mTLS service of its own: it serves, and calls the others, with what it has loaded. */
+/** An mTLS service that serves, and calls the others, with the files it has loaded. */
 export interface Running extends Address {
   start(): Promise<void>;
   restart(): Promise<void>;
-  /** One full mTLS handshake with another service, and a byte there and back; undefined when it went well. */
+  /** One full mTLS handshake with another service, and one byte each way; undefined: success. */
   call(other: Address): Promise<string | undefined>;
   /** What it has loaded, in the form of the runtime's status document. */
   status(at: number): Promise<object>;
@@ -102,20 +102,20 @@ export class Service implements Running {
         socket.once('data', (data) => socket.end(data));
       },
     );
-    server.on('tlsClientError', () => {}); // the one who called counts it
+    server.on('tlsClientError', () => {}); // the caller counts it
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject).listen(0, '127.0.0.1', resolve);
     });
     this.#server = server;
   }
 
-  /** As an orchestrator does it: the new one is up before the old one goes. */
+  /** Like an orchestrator: starts the new one before it stops the old one. */
   async restart(): Promise<void> {
     const old = this.#server;
     this.#loaded = this.#read();
     await this.#listen();
     this.reloads++;
-    // Closing at once would reset calls that have been accepted by the kernel and not yet by the process.
+    // Closing at once would reset calls that the kernel has accepted and the process has not.
     if (old === undefined) return;
     this.#old.add(old);
     setTimeout(() => {
@@ -141,8 +141,8 @@ export class Service implements Running {
             ? new Error(`not a certificate of ${name}`)
             : undefined,
       });
-      // Node would make plain objects of the whole chain for the check above, which costs a quarter of the handshake and
-      // is not needed: OpenSSL has checked the chain, and checks the name as well.
+      // Node would convert the whole chain to plain objects for the check above, which costs a quarter of the handshake: OpenSSL has
+      // verified the chain, and checks the name as well.
       socket.getPeerCertificate = () => ({}) as DetailedPeerCertificate;
       const end = (problem: string | undefined): void => {
         clearTimeout(timer);

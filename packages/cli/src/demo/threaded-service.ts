@@ -14,13 +14,13 @@ export type Asked =
 
 export interface Answer {
   readonly id: number;
-  /** A restart changes it. */
+  /** Changes with a restart. */
   readonly port: number;
   readonly result?: unknown;
   readonly problem?: string;
 }
 
-/** In a thread of its own, as services are: on a busy machine one thread alone would get too small a share of it. */
+/** In its own thread: on a busy machine a single thread would get too small a share. */
 class ThreadedService implements Running {
   readonly name: string;
   port = 0;
@@ -87,7 +87,7 @@ class ThreadedService implements Running {
 }
 
 export const newService = (name: string, manner: Manner, folder: string): Running =>
-  // Source files are run by a test runner, which a plain worker cannot load.
+  // Tests run from source, which a plain worker cannot load.
   import.meta.url.endsWith('.ts')
     ? new Service(name, manner, folder)
     : new ThreadedService({ name, manner, folder });

@@ -16,7 +16,7 @@ import type { HomeOpener } from '../open-home.ts';
 import { certgenIn } from './certgen.ts';
 
 export const noSuchHome = (home: string): Error =>
-  usageError(`Unknown value "${home}" for --home. Write dir:PATH, such as dir:/etc/handover, or kube`);
+  usageError(`unknown value "${home}" for --home; write dir:PATH, such as dir:/etc/handover, or kube`);
 
 /** The directory that `--home dir:PATH` names. */
 export const homePath = (home: string): string => {

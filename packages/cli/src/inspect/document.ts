@@ -4,7 +4,7 @@ import type { Relations } from './relations.ts';
 import { date } from './values.ts';
 import type { Warning } from './warnings.ts';
 
-/** The answer as data: what `--json` prints. */
+/** What `--json` prints. */
 export const documentOf = (
   inspected: readonly { readonly file: InspectedFile; readonly warnings: readonly Warning[] }[],
   { issuers, selfSigned }: Relations,
@@ -13,7 +13,7 @@ export const documentOf = (
 ) => ({
   files: inspected.map(({ file, warnings }) => ({
     file: file.name,
-    /** Of the certificates as a set: the hash that evidence about this bundle would name. */
+    /** Hash of the certificates as a set: evidence about this bundle names it. */
     bundleHash: bundleOf(file.entries.map(({ certificate }) => certificate)).hash,
     certificates: file.entries.map((entry) => {
       const { certificate } = entry;

@@ -1,7 +1,7 @@
 import { type Certificate, HandoverError, type Junk, parseCertificate, parsePem } from '@handover/material';
 import { CliError } from '../error.ts';
 
-/** A certificate where it stands. */
+/** A certificate and its place. */
 export interface Entry {
   /** `standard input` for `-`. */
   readonly file: string;
@@ -14,7 +14,7 @@ export interface Entry {
 export interface InspectedFile {
   readonly name: string;
   readonly entries: readonly Entry[];
-  /** Blocks that are not certificates; a private key's bytes are not kept. */
+  /** Blocks that are not certificates; the bytes of a private key are not stored. */
   readonly others: readonly { readonly label: string; readonly line: number }[];
   readonly junk: readonly Junk[];
 }
@@ -45,7 +45,7 @@ export const parseFile = (path: string, bytes: Uint8Array): InspectedFile => {
   if (entries.length === 0) {
     const found =
       bytes.length === 0
-        ? 'it is empty'
+        ? 'the file is empty'
         : others.length === 0
           ? 'it holds no PEM block'
           : `it holds only ${[...new Set(others.map(({ label }) => label))].join(', ')}`;

@@ -4,7 +4,7 @@ import { MAX_PEM_BYTES } from '@handover/material';
 import { CliError } from '../error.ts';
 import { fileError, readNamed } from '../named-file.ts';
 
-/** No more than the limit is ever held, however much comes. */
+/** Holds at most the limit in memory. */
 const collect = async (chunks: AsyncIterable<Uint8Array>, path: string): Promise<Buffer> => {
   const parts: Uint8Array[] = [];
   let length = 0;
@@ -18,14 +18,14 @@ const collect = async (chunks: AsyncIterable<Uint8Array>, path: string): Promise
   return Buffer.concat(parts, length);
 };
 
-/** The pipe that the shell opened for us: `<(command)` is /dev/fd/63. A FIFO by its name may never be written. */
+/** The pipe that the shell opened: `<(command)` is /dev/fd/63. A named FIFO may never get data. */
 const openPipe = (path: string): AsyncIterable<Uint8Array> | undefined => {
   const [, digits] = /^\/dev\/fd\/(\d{1,9})$/.exec(path) ?? [];
   if (digits === undefined || !fstatSync(Number(digits)).isFIFO()) return undefined;
   return new Socket({ fd: Number(digits), readable: true, writable: false });
 };
 
-/** The bytes of a regular file, of a pipe that is open already or, for `-`, of standard input. */
+/** The bytes of a regular file, of an open pipe or, for `-`, of standard input. */
 export const readInput = async (path: string, stdin: AsyncIterable<Uint8Array>): Promise<Buffer> => {
   const name = path === '-' ? 'standard input' : path;
   try {

@@ -1,16 +1,16 @@
 import { type KeyObject, X509Certificate } from 'node:crypto';
 import type { Entry, InspectedFile } from './file.ts';
 
-/** Certificates of one name that are tried as issuer of another. Beyond it, thousands of namesakes would take minutes. */
+/** Certificates of one name to try as the issuer of another: thousands of them would take minutes. */
 const MOST_CANDIDATES = 8;
 
-/** Who signed whom, over all files that are looked at together. */
+/** Issuers across all inspected files. */
 export interface Relations {
   readonly entries: readonly Entry[];
-  /** Those whose key made its signature; a self-signed one that is not the entry itself comes first. */
+  /** Certificates whose key made its signature; a self-signed one that is not the entry itself comes first. */
   readonly issuers: ReadonlyMap<Entry, readonly Entry[]>;
   readonly selfSigned: ReadonlySet<Entry>;
-  /** How many certificates bear the name, and how many different keys they have. */
+  /** How many certificates have the name, and how many different keys. */
   readonly bearersOf: (subjectKey: string) => { readonly certificates: number; readonly keys: number };
 }
 

@@ -6,7 +6,7 @@ import { fieldsOf, heading } from './values.ts';
 import type { Warning } from './warnings.ts';
 
 const SHOWN_ABOVE = ['subject'];
-/** Further down nothing moves to the right any more: no terminal is wide enough, and no honest chain so long. */
+/** Deeper levels are not indented further: no terminal is wide enough, and no honest chain so long. */
 const DEEPEST = 12;
 
 const paints = (colours: boolean) => {
@@ -17,7 +17,7 @@ const paints = (colours: boolean) => {
   return { bold: paint('1'), dim: paint('2'), yellow: paint('33') };
 };
 
-/** Everything under the same key, in order. */
+/** Groups by key, in order. */
 const grouped = <K, V>(values: readonly V[], keyOf: (value: V) => K): Map<K, V[]> => {
   const groups = new Map<K, V[]>();
   for (const value of values) {
@@ -61,7 +61,7 @@ export const tree = (
     for (const [n, child] of children.entries()) show(child, inner, n === children.length - 1);
   };
 
-  // Two CAs that cross-signed each other have no top: whoever was not reached from one is a top of its own.
+  // Two CAs that cross-signed each other have no top: an entry that was not reached is a top itself.
   const tops = below.get(undefined) ?? [];
   for (const [n, top] of tops.entries()) show(top, '', n === tops.length - 1);
   for (const entry of file.entries) if (!seen.has(entry)) show(entry, '', true);

@@ -16,7 +16,7 @@ const UNITS: readonly (readonly [name: string, length: number])[] = [
 
 const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;
 
-/** A stretch of time in its biggest unit of which there are at least two. */
+/** A length of time in the largest unit with a count of at least two. */
 export const ago = (ms: number): string => {
   const [name, length] = UNITS.find(([, length]) => ms >= 2 * length) ?? (['second', second] as const);
   return count(Math.floor(ms / length), name);
@@ -47,7 +47,7 @@ const issuedBy = (entry: Entry, { issuers, selfSigned }: Relations): string => {
     .join(', ');
 };
 
-/** What people are shown of a certificate, named, in this order; what is absent is left out. */
+/** The fields of a certificate, named and in order, without absent ones. */
 export const fieldsOf = (
   entry: Entry,
   relations: Relations,

@@ -14,7 +14,7 @@ export interface Warning {
     | 'DUPLICATE'
     | 'OTHER_BLOCK'
     | 'JUNK';
-  /** Certificate it is about; undefined: the file. */
+  /** The certificate concerned; undefined: the file. */
   readonly certificate: number | undefined;
   readonly line: number;
   readonly message: string;
@@ -42,7 +42,7 @@ const privateKeys: Rule = ({ others }) =>
       aboutFile(
         'PRIVATE_KEY_IN_BUNDLE',
         line,
-        `${label} beside certificates; take it out, and replace the key if others could read the file`,
+        `${label} beside certificates; remove it, and replace the key if others could read the file`,
       ),
     );
 
@@ -50,7 +50,7 @@ const otherBlocks: Rule = ({ others }) =>
   others
     .filter(({ label }) => !label.endsWith('PRIVATE KEY'))
     .map(({ label, line }) =>
-      aboutFile('OTHER_BLOCK', line, `${label} is not a certificate and was not looked at`),
+      aboutFile('OTHER_BLOCK', line, `${label} is not a certificate and was not checked`),
     );
 
 const dates: Rule = ({ entries }, _relations, now) =>
@@ -62,7 +62,7 @@ const dates: Rule = ({ entries }, _relations, now) =>
     return [];
   });
 
-/** CAs of one name and different keys: a verifier that finds the wrong one first fails, unless an AKI says which. */
+/** CAs of one name and different keys: a verifier that finds the wrong one first fails, unless an AKI identifies the right one. */
 const sameName: Rule = ({ entries }, { bearersOf, selfSigned }) =>
   entries.flatMap((entry) => {
     const { issuer, issuerKey, authorityKeyId, authoritySerial } = entry.certificate;
@@ -72,14 +72,14 @@ const sameName: Rule = ({ entries }, { bearersOf, selfSigned }) =>
     const wrong = selfSigned.has(entry)
       ? 'what it issued without an AKI may be checked against the wrong one and refused'
       : 'it may be checked against the wrong one and refused';
-    const remedy = 'issue with SKI and AKI, or give each CA a name of its own';
+    const remedy = 'issue with SKI and AKI, or give each CA its own name';
     const message = `no AKI, and ${certificates} certificates here are called ${issuer}: ${wrong}; ${remedy}`;
     return [about('SAME_NAME_WITHOUT_AKI', entry, message)];
   });
 
 const NAMED_AS_TRUST = /^(ca|cas|.*(bundle|trust|anchors|roots).*)(\.|$)/i;
 
-/** A leaf leads the file that a server presents. Anywhere else it stands where an anchor should. */
+/** A leaf is first in a file that a server presents. In any other file it is in the place of an anchor. */
 const leafAsAnchor: Rule = ({ name, entries }, { issuers, selfSigned }) => {
   const [first] = entries;
   const isChain =
@@ -94,7 +94,7 @@ const leafAsAnchor: Rule = ({ name, entries }, { issuers, selfSigned }) => {
       about(
         'LEAF_AS_ANCHOR',
         entry,
-        'not a CA, but stands where a trust anchor should: most verifiers will not accept what it vouches for; put its CA here',
+        'not a CA, but in the place of a trust anchor: most verifiers do not accept it; put its CA here',
       ),
     );
 };
@@ -124,6 +124,6 @@ const junk: Rule = ({ junk: runs }) => {
 
 const RULES: readonly Rule[] = [privateKeys, sameName, leafAsAnchor, dates, duplicates, otherBlocks, junk];
 
-/** Everything in a file that its owner should know of, in the order of RULES. */
+/** All warnings about a file, in the order of RULES. */
 export const warningsOf = (file: InspectedFile, relations: Relations, now: Instant): readonly Warning[] =>
   RULES.flatMap((rule) => rule(file, relations, now));

@@ -9,13 +9,13 @@ import { followLeader, noteOf } from './board.ts';
 
 const replica = (leads: boolean, leader?: string): Operator => ({ leads, leader }) as Operator;
 
-test('a replica that does not lead says so, and who does', () => {
+test('a replica that does not lead says so, and names the leader', () => {
   expect(noteOf(replica(true, 'a'))).toBeUndefined();
   expect(noteOf(replica(false, 'handover-7c9-abc'))).toContain('handover-7c9-abc');
   expect(noteOf(replica(false))).toContain('No replica leads yet');
 });
 
-test('what an operator repaired, was refused or failed at is on the board, with who had changed it', async () => {
+test('repairs, refusals and failures of an operator are on the board, with the program that made the change', async () => {
   const board = new Board({ title: 'x', now: () => 0, repairsTold: true });
   tellBoard(board, { kind: 'repaired', object: 'APIService v1.x', manager: 'an-installer' });
   tellBoard(board, { kind: 'refused', object: 'CRD y', why: 'cainjector keeps it' });
@@ -36,7 +36,7 @@ test('what an operator repaired, was refused or failed at is on the board, with 
   ]);
 });
 
-test('of two replicas the one that leads shows what it does, and the other what that one wrote down', async () => {
+test('of two replicas the leader shows its actions, and the other what the leader recorded', async () => {
   const server = await FakeApiServer.start();
   for (const kind of Object.values(RESOURCE_KINDS)) server.serve(kind);
   const end = new AbortController();
@@ -91,6 +91,6 @@ test('of two replicas the one that leads shows what it does, and the other what 
   await expect
     .poll(() => shown(second), { timeout: 60_000 })
     .toEqual({ phase: 'Stable', leaf: 1, note: expect.stringMatching(/^first leads/) });
-  // Whoever only looks on writes nothing.
+  // A replica that only watches writes nothing.
   expect((await second.board.document()).log).toEqual([]);
 });

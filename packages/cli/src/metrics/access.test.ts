@@ -42,7 +42,7 @@ beforeEach(() => {
 const status = async (authorization?: string): Promise<number> =>
   (await access.refusal(authorization))?.status ?? 200;
 
-test('a token with the right reads, one without is forbidden, one that nobody knows is not let in', async () => {
+test('a token with the right reads, one without is forbidden, an unknown one is refused', async () => {
   expect(await status('Bearer good')).toBe(200);
   expect(await status('bearer good')).toBe(200);
   expect(await status('Bearer other')).toBe(403);
@@ -57,7 +57,7 @@ test.each([undefined, '', 'Bearer', 'Bearer ', 'Basic Z29vZDp4', 'Bearer good ot
   },
 );
 
-test('while the API server is away nobody new reads, and nothing is remembered of it', async () => {
+test('while the API server is away no new token reads, and that is not remembered', async () => {
   away = true;
   expect(await status('Bearer good')).toBe(503);
   expect(failures).toMatchObject([{ code: 'KUBE_UNAVAILABLE' }]);

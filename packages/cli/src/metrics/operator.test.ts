@@ -93,7 +93,7 @@ test('an operator’s rotation is seen in /metrics, and no key in anything that 
   const bundle = { namespace: 'default', name: 'mesh-trust' };
   await kube.patch(configMaps, bundle, {
     merge: { data: { 'ca.crt': 'not ours' } },
-    fieldManager: 'somebody',
+    fieldManager: 'another-program',
   });
   await scraped(/^handover_drift_repairs_total\{kind="configmaps"\} 1$/m);
   await kube.patch(

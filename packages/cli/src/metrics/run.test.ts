@@ -23,7 +23,7 @@ metadata: {name: held}
 spec:
   key: RSA-2048
   rotation: {reloadWithin: 0s}
-  consumers: [{name: nobody, presents: true, verifies: true, probe: {address: "127.0.0.1:1"}}]
+  consumers: [{name: absent, presents: true, verifies: true, probe: {address: "127.0.0.1:1"}}]
 ---
 apiVersion: handover.dev/v1alpha1
 kind: Leaf
@@ -83,7 +83,7 @@ test('a rotation is seen in /metrics, and no key in anything that is said at tra
   );
   expect(rest).toMatch(/^handover_blocked_consumers\{authority="default\/free"\} 0$/m);
 
-  // Somebody edits a bundle; the request for a rotation makes the next look come at once.
+  // Another program edits a bundle; the request for a rotation causes the next look at once.
   const bundle = join(dir, 'out/default/configmaps/held-trust/ca.crt');
   const before = readFileSync(bundle, 'utf8');
   writeFileSync(bundle, 'nothing of ours\n');
@@ -97,7 +97,7 @@ test('a rotation is seen in /metrics, and no key in anything that is said at tra
     /^handover_authority_phase\{authority="default\/held",phase="Introducing"\} 1$/m,
     /^handover_authority_phase\{authority="default\/held",phase="Stable"\} 0$/m,
     /^handover_blocked_consumers\{authority="default\/held"\} 1$/m,
-    /^handover_blocking_consumer_since_timestamp_seconds\{authority="default\/held",consumer="nobody"\} \d{10}/m,
+    /^handover_blocking_consumer_since_timestamp_seconds\{authority="default\/held",consumer="absent"\} \d{10}/m,
     /^handover_consumers\{authority="default\/held",evidence="none"\} 1$/m,
     /^handover_ca_expiry_timestamp_seconds\{authority="default\/free",generation="2",role="current"\} /m,
     /^handover_decisions_total\{action="mint"\} 4$/m,

@@ -22,7 +22,7 @@ test('docs/reference is what the code says', async () => {
   }
 });
 
-/** Sources that run, by path from the root; the simulator and fakes are nobody's to meet. */
+/** Sources that users run, by path from the root, without the simulator and fakes. */
 const SOURCES: ReadonlyMap<string, string> = new Map(
   readdirSync(path('packages'), { recursive: true, encoding: 'utf8' })
     .filter((name) => /^[a-z]+\/src\/.*\.ts$/.test(name) && !name.endsWith('.test.ts'))

@@ -3,7 +3,9 @@ import { usageError } from '../error-line.ts';
 const parse = (option: string, text: string, least: number, most: number, pattern: RegExp): number => {
   const value = Number(text);
   if (!pattern.test(text) || value < least || value > most) {
-    throw usageError(`${option}: "${text.slice(0, 40)}" is not a number from ${least} to ${most}`);
+    throw usageError(
+      `${option}: "${text.slice(0, 40)}" is not valid; give a number from ${least} to ${most}`,
+    );
   }
   return value;
 };

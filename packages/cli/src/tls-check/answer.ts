@@ -3,7 +3,7 @@ import { isEphemeralEc, VERSIONS } from './names.ts';
 export type Answer =
   | {
       readonly kind: 'hello';
-      /** The wire's number. */
+      /** Its number on the wire. */
       readonly version: number;
       readonly suite: number;
       readonly group: number | undefined;
@@ -25,7 +25,7 @@ interface Hello {
   readonly group: number | undefined;
 }
 
-/** Throws RangeError when it is cut short. */
+/** Throws RangeError at the end of the data. */
 function readHello(body: Buffer): Hello {
   let version = body.readUInt16BE(0);
   let at = 35 + body.readUInt8(34);
@@ -48,14 +48,14 @@ function readHello(body: Buffer): Hello {
 }
 
 /**
- * Reads what a server has answered so far. Undefined: not enough yet. On TLS 1.3 its hello says all; before, its whole
- * first flight must come, because some servers give up in the midst of it.
+ * Reads a server's answer so far. Undefined: not enough yet. On TLS 1.3 its hello is enough; before, its whole first flight is needed,
+ * because some servers give up within it.
  */
 export function readAnswer(bytes: Buffer): Answer | undefined {
   try {
     return readRecords(bytes);
   } catch (error) {
-    if (error instanceof RangeError) return NOT_TLS; // a length that leads beyond what it is in
+    if (error instanceof RangeError) return NOT_TLS; // a length beyond its container
     throw error;
   }
 }

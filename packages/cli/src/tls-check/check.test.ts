@@ -239,7 +239,7 @@ describe('What cannot be found out is said', () => {
     return [verdict, unknowns[0]?.code, unknowns[0]?.message, mismatches.length, negotiated];
   };
 
-  test('nobody listens', async () => {
+  test('no server listens', async () => {
     const { host, port } = await servers.tcp(() => {});
     servers.end();
     expect(await nothing({ host, port })).toEqual([
@@ -251,7 +251,7 @@ describe('What cannot be found out is said', () => {
     ]);
   });
 
-  test('somebody listens and never answers', async () => {
+  test('a server listens and never answers', async () => {
     const target = await servers.tcp(() => {});
     expect(await nothing(target, 200)).toEqual([
       'unchecked',
@@ -332,7 +332,7 @@ describe('The name that is asked for', () => {
     expect([...asked]).toEqual(['localhost', 'web.mesh.svc']);
   });
 
-  test('that nobody knows is a refusal with advice; a mere warning about it is none', async () => {
+  test('that is unknown is a refusal with advice; a warning about it is none', async () => {
     const fatal = await servers.tcp((socket) => void socket.end(Buffer.from([21, 3, 3, 0, 2, 2, 112])));
     const refused = await check(fatal, measure('Modern'));
     expect([codes(refused.mismatches), codes(refused.remarks)]).toEqual([

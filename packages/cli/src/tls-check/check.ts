@@ -11,7 +11,7 @@ import { groupName, suiteName, type Version } from './names.ts';
 import type { OfferOptions, TlsTarget } from './offer.ts';
 import { surveyTls, type VersionSeen } from './survey.ts';
 
-/** One name that was seen, and whether the profile lists it. */
+/** A name that the server uses, and whether the profile lists it. */
 export interface Listed {
   readonly name: string;
   readonly listed: boolean;
@@ -19,7 +19,7 @@ export interface Listed {
 
 export interface VersionChecked {
   readonly version: Version;
-  /** What the profile says about it; undefined: nothing, it has no suite for it. */
+  /** What the profile says about the version; undefined: it has no suite for it. */
   readonly profile?: Standing;
   readonly outcome: VersionSeen['outcome'];
   readonly why?: string;
@@ -30,7 +30,7 @@ export interface VersionChecked {
 export interface TlsCheck extends Judgement {
   readonly address: string;
   readonly servername?: string;
-  /** What a client with this profile ends up with here. */
+  /** What a client with this profile negotiates. */
   readonly negotiated?: Negotiated;
   readonly versions: readonly VersionChecked[];
 }
@@ -43,7 +43,7 @@ const listedIn = (names: readonly string[], name: string): Listed => ({
   listed: names.some((listed) => listed.toLowerCase() === name.toLowerCase()),
 });
 
-/** Surveys one server and holds it against the profile. Never rejects. */
+/** Surveys one server and compares it with the profile. Never rejects. */
 export async function checkTls(
   target: TlsTarget,
   yardstick: TlsYardstick,
@@ -64,7 +64,7 @@ export async function checkTls(
       ? [
           {
             code: 'HANDSHAKE_NOT_FINISHED',
-            message: `a client with this profile did not get to the end (${negotiated.why})`,
+            message: `a client with this profile did not complete the handshake (${negotiated.why})`,
           },
         ]
       : [];

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 type Listener = (...args: never[]) => void;
 
 /**
- * Waits for whichever of a socket's events decides first, or for the time to pass. Only its own listeners are taken off again:
- * without those of Node a socket would not notice that the other side has closed.
+ * Waits for the first decisive event of a socket, or for the time to pass. It removes only its own listeners: without those of Node a
+ * socket would not notice that the other side has closed.
  */
 export function firstEvent<Result>(
   socket: Socket,
@@ -16,7 +16,7 @@ export function firstEvent<Result>(
     const taken: (readonly [string, Listener])[] = [];
     const end = (result: Result): void => {
       clearTimeout(timer);
-      socket.on('error', () => {}); // one may still come, and is nobody's business by then
+      socket.on('error', () => {}); // a late error no longer matters
       for (const [event, listener] of taken) socket.off(event, listener as () => void);
       resolve(result);
     };

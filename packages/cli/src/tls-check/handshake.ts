@@ -5,7 +5,7 @@ import { HandoverError, nodeTlsOptions, resolveTlsProfile, type TlsProfile } fro
 import { firstEvent } from './first-event.ts';
 import { CLOSED, type OfferOptions, reach, type TlsTarget } from './offer.ts';
 
-/** What a client that has the profile ends up with. */
+/** What a client with the profile negotiates. */
 export type Negotiated =
   | {
       readonly kind: 'done';
@@ -25,7 +25,7 @@ const optionsFor = ({ ciphers, minTLSVersion, groups }: TlsProfile): ReturnType<
       .profile,
   );
 
-/** One whole handshake, with the profile as the client's own. The certificate is not judged here. Never rejects. */
+/** One complete handshake as a client with the profile. The certificate is not judged. Never rejects. */
 export async function handshakeWith(
   target: TlsTarget,
   profile: TlsProfile,
@@ -56,7 +56,7 @@ export async function handshakeWith(
         end({ kind: 'failed', why: error.code ?? error.message }),
       );
       on('close', () => end({ kind: 'failed', why: CLOSED }));
-      // On TLS 1.3 a server that wants a client certificate refuses only after this: the negotiation is over by then.
+      // On TLS 1.3 a server that requires a client certificate refuses only after this, when the negotiation is complete.
       on('secureConnect', () => {
         const { name } = socket.getEphemeralKeyInfo() as { name?: string };
         end({

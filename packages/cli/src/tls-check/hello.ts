@@ -19,15 +19,15 @@ const sized = (bytes: 1 | 2 | 3, ...parts: readonly Uint8Array[]): Buffer => {
 };
 const extension = (type: number, body: Uint8Array): Buffer => Buffer.concat([u16(type), sized(2, body)]);
 
-/** Whatever a server's certificate is signed with shall be no reason to refuse. */
+/** All signature algorithms: none of them shall be a reason to refuse. */
 const SIGNATURES = [
   0x0403, 0x0503, 0x0603, 0x0807, 0x0808, 0x0804, 0x0805, 0x0806, 0x0809, 0x080a, 0x080b, 0x0401, 0x0501,
   0x0601, 0x081a, 0x081b, 0x081c, 0x0203, 0x0201, 0x0402, 0x0202,
 ];
 
 /**
- * A ClientHello (RFC 8446 §4.1.2, RFC 5246 §7.4.1.2). For TLS 1.3 it comes without a key share, which asks the server to
- * name the group it wants (HelloRetryRequest, §4.2.8): no key has to be made, so that any group can be offered.
+ * A ClientHello (RFC 8446 §4.1.2, RFC 5246 §7.4.1.2). For TLS 1.3 it has no key share, so that the server names its group
+ * (HelloRetryRequest, §4.2.8): no key is generated, and any group can be offered.
  */
 export function clientHello({ version, suites, groups, servername }: Offer, random: Buffer): Buffer {
   const is13 = version === 'TLS 1.3';

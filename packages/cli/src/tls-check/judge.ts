@@ -8,18 +8,18 @@ export interface Finding {
   readonly message: string;
 }
 
-/** What a server is held against. */
+/** What a server is compared with. */
 export interface TlsYardstick {
   readonly profile: TlsProfile;
   /**
-   * What a group that the profile does not list is: wrong, where somebody listed them by hand; worth a remark, where they are those
-   * of a named profile, since every TLS library takes more unless told; nothing, where the profile has no list.
+   * How to judge a group that the profile does not list: a mismatch, where groups are listed by hand; a remark, for a named profile,
+   * since every TLS library accepts more by default; not at all, where the profile has no list.
    */
   readonly otherGroups: 'mismatch' | 'remark' | 'unjudged';
 }
 
 export interface Judgement {
-  /** `unchecked`: nothing was learned. `inconclusive`: nothing wrong was seen, and not all was seen. */
+  /** `unchecked`: nothing was learned. `inconclusive`: no mismatch was seen, and some answers are missing. */
   readonly verdict: 'match' | 'mismatch' | 'inconclusive' | 'unchecked';
   readonly mismatches: readonly Finding[];
   readonly unknowns: readonly Finding[];
@@ -35,7 +35,7 @@ const FLOOR = {
 
 export type Standing = 'forbidden' | 'asked';
 
-/** A profile asks for every version from its minimum on that one of its suites belongs to; it forbids what lies below. */
+/** A profile asks for every version from its minimum that one of its suites belongs to, and forbids the versions below. */
 export const standingOf = (
   version: Version,
   { ciphers, minTLSVersion }: TlsProfile,
@@ -52,14 +52,14 @@ const authenticationOf = (suite: string): string | undefined => {
   return suite.includes('ECDSA') ? 'ECDSA' : suite.includes('DSS') ? 'DSA' : 'RSA';
 };
 
-/** What a server does, against what a profile says. Pure. */
+/** Compares a server's behaviour with a profile. Pure. */
 export function judgeTls(seen: readonly VersionSeen[], { profile, otherGroups }: TlsYardstick): Judgement {
   const mismatches: Finding[] = [];
   const unknowns: Finding[] = [];
   const remarks: Finding[] = [];
   const isAnswer = ({ outcome, why }: VersionSeen): boolean =>
     outcome === 'accepted' || (outcome === 'refused' && why !== CLOSED);
-  // To close a connection is a way to refuse, but only of somebody who speaks TLS at all.
+  // Closing a connection counts as a refusal only from a server that speaks TLS.
   if (!seen.some(isAnswer)) {
     return { verdict: 'unchecked', mismatches, unknowns: [uncheckedBecause(seen)], remarks };
   }
@@ -75,7 +75,7 @@ export function judgeTls(seen: readonly VersionSeen[], { profile, otherGroups }:
     if (unfinished !== undefined)
       unknowns.push({ code: 'LIST_UNFINISHED', message: `${version}: ${unfinished} before all was tried` });
     if (standing === 'forbidden') {
-      const message = `accepts ${version}; the profile begins at ${FLOOR[profile.minTLSVersion]}`;
+      const message = `accepts ${version}; the profile starts at ${FLOOR[profile.minTLSVersion]}`;
       mismatches.push({ code: 'VERSION_ACCEPTED', message });
       continue;
     }
@@ -84,22 +84,25 @@ export function judgeTls(seen: readonly VersionSeen[], { profile, otherGroups }:
     if (unlisted.length > 0)
       mismatches.push({
         code: 'SUITE_ACCEPTED',
-        message: `accepts over ${version} what the profile does not list: ${unlisted.join(', ')}`,
+        message: `accepts suites over ${version} that the profile does not list: ${unlisted.join(', ')}`,
       });
     if (standing === 'asked' && unlisted.length === names.length)
       mismatches.push({
         code: 'NO_COMMON_SUITE',
-        message: `takes no suite of the profile over ${version}`,
+        message: `accepts no suite of the profile over ${version}`,
       });
     if (otherGroups === 'unjudged' || groups.length === 0) continue;
     const strange = groups.map(groupName).filter((group) => !isListed(profile.groups, group));
     if (strange.length > 0)
       (otherGroups === 'mismatch' ? mismatches : remarks).push({
         code: 'GROUP_ACCEPTED',
-        message: `accepts over ${version} groups that the profile does not list: ${strange.join(', ')}`,
+        message: `accepts groups over ${version} that the profile does not list: ${strange.join(', ')}`,
       });
     if (strange.length === groups.length)
-      mismatches.push({ code: 'NO_COMMON_GROUP', message: `takes no group of the profile over ${version}` });
+      mismatches.push({
+        code: 'NO_COMMON_GROUP',
+        message: `accepts no group of the profile over ${version}`,
+      });
   }
   remarks.push(...missing(seen, profile, otherGroups !== 'unjudged'));
   if (seen.some(({ asksForCertificate }) => asksForCertificate))
@@ -107,7 +110,7 @@ export function judgeTls(seen: readonly VersionSeen[], { profile, otherGroups }:
   if (seen.every(({ why }) => why === 'unrecognized_name'))
     remarks.push({
       code: 'NAME_UNKNOWN',
-      message: 'knows no server of that name; give the right one with --servername',
+      message: 'does not know the server name; give the right one with --servername',
     });
   const verdict = mismatches.length > 0 ? 'mismatch' : unknowns.length > 0 ? 'inconclusive' : 'match';
   return { verdict, mismatches, unknowns, remarks };
@@ -124,13 +127,13 @@ function uncheckedBecause(seen: readonly VersionSeen[]): Finding {
       return { code: 'NOT_TLS', message: why };
     case 'accepted':
     case 'refused':
-      return { code: 'CLOSED', message: 'closes every connection without a word of TLS' };
+      return { code: 'CLOSED', message: 'closes every connection without TLS' };
     default:
       return outcome satisfies never;
   }
 }
 
-/** What the profile lists and the server does not take: its own choice, or that of its key. */
+/** What the profile lists and the server does not accept, by choice or because of its key. */
 function missing(
   seen: readonly VersionSeen[],
   profile: TlsProfile,
@@ -154,9 +157,9 @@ function missing(
       : [{ code: 'SUITES_OF_ANOTHER_KEY', message: `its key cannot serve ${byKey.join(', ')}` }]),
     ...(byChoice.length === 0
       ? []
-      : [{ code: 'SUITES_NOT_TAKEN', message: `does not take ${byChoice.join(', ')}` }]),
+      : [{ code: 'SUITES_NOT_TAKEN', message: `does not accept ${byChoice.join(', ')}` }]),
     ...(lacksGroups.length === 0
       ? []
-      : [{ code: 'GROUPS_NOT_TAKEN', message: `does not take the groups ${lacksGroups.join(', ')}` }]),
+      : [{ code: 'GROUPS_NOT_TAKEN', message: `does not accept the groups ${lacksGroups.join(', ')}` }]),
   ];
 }

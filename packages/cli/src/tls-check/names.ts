@@ -1,4 +1,4 @@
-/** Protocol versions that are tried, from oldest to newest, with their numbers on the wire. */
+/** Protocol versions to try, oldest first, with their numbers on the wire. */
 export const VERSIONS = {
   'TLS 1.0': 0x0301,
   'TLS 1.1': 0x0302,
@@ -56,7 +56,7 @@ const GROUPS = `
 11eb SecP256r1MLKEM768 11ed SecP384r1MLKEM1024
 0016 secp256k1 0015 secp224r1 0013 secp192r1 001a brainpoolP256r1 001b brainpoolP384r1 001c brainpoolP512r1`;
 
-/** Spoken by TLS 1.3 alone: older versions have finite fields and these curves by other means. */
+/** Only in TLS 1.3: older versions have finite fields and these curves by other means. */
 const GROUPS_OF_TLS13 = `
 0100 ffdhe2048 0101 ffdhe3072 0102 ffdhe4096 0103 ffdhe6144 0104 ffdhe8192
 001f brainpoolP256r1tls13 0020 brainpoolP384r1tls13 0021 brainpoolP512r1tls13`;
@@ -74,7 +74,7 @@ const SUITES = new Map([...TLS13, ...OLDER]);
 const OLDER_GROUPS = table(GROUPS);
 const ALL_GROUPS = new Map([...OLDER_GROUPS, ...table(GROUPS_OF_TLS13)]);
 
-/** What is offered to find out what a server takes. */
+/** What is offered to find out what a server accepts. */
 export const suitesFor = (version: Version): readonly number[] => [
   ...(version === 'TLS 1.3' ? TLS13 : OLDER).keys(),
 ];
@@ -86,7 +86,7 @@ const hex = (code: number): string => `0x${code.toString(16).padStart(4, '0')}`;
 export const suiteName = (code: number): string => SUITES.get(code) ?? hex(code);
 export const groupName = (code: number): string => ALL_GROUPS.get(code) ?? hex(code);
 
-/** Everything that can be offered, by name: no need for the local OpenSSL to have it. */
+/** Everything that can be offered, by name, whether the local OpenSSL has it or not. */
 export const OFFERABLE = {
   ciphers: [...SUITES.values()],
   groups: [...ALL_GROUPS.values()],

@@ -7,7 +7,7 @@ import { alertName, VERSION_NAMES, VERSIONS } from './names.ts';
 
 export type StartTls = 'postgres';
 
-/** A server, and how it is spoken to. */
+/** A server, and how to connect to it. */
 export interface TlsTarget {
   readonly host: string;
   readonly port: number;
@@ -23,7 +23,7 @@ export type Outcome =
       readonly group: number | undefined;
       readonly asksForCertificate: boolean;
     }
-  /** It answered, and not with what was offered; `why` is its alert, or what it did instead. */
+  /** It answered with something that was not offered; `why`: its alert, or what it did instead. */
   | { readonly kind: 'refused'; readonly why: string }
   /** No connection at all. */
   | { readonly kind: 'unreachable'; readonly why: string }
@@ -37,7 +37,7 @@ export interface OfferOptions {
 }
 
 export const CLOSED = 'closed the connection';
-/** A whole first flight: certificates of 64 KiB are far beyond what is in use. */
+/** A complete first flight: certificates of 64 KiB are far more than in use. */
 const MAX_BYTES = 256 * 1024;
 
 /** SSLRequest, and `S` for yes: PostgreSQL's protocol, §55.2.10. */
@@ -45,7 +45,7 @@ const POSTGRES_SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
 
 type Failure = Exclude<Outcome, { kind: 'accepted' }>;
 
-/** A connection on which TLS may begin. Never rejects. */
+/** A connection on which TLS can start. Never rejects. */
 export async function reach(
   { host, port, starttls }: TlsTarget,
   { timeoutMs }: OfferOptions,
@@ -83,7 +83,7 @@ export async function reach(
 const versionName = (wire: number): string =>
   VERSION_NAMES.find((name) => VERSIONS[name] === wire) ?? `version 0x${wire.toString(16)}`;
 
-/** One ClientHello, and what the server makes of it. Nothing is encrypted, so the local OpenSSL has no say. Never rejects. */
+/** One ClientHello, and the server's answer. Nothing is encrypted, so the local OpenSSL does not matter. Never rejects. */
 export async function offer(
   target: TlsTarget,
   what: Omit<Offer, 'servername'>,

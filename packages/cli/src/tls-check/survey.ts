@@ -4,14 +4,14 @@ import { type OfferOptions, type Outcome, offer, type TlsTarget } from './offer.
 export interface VersionSeen {
   readonly version: Version;
   readonly outcome: Outcome['kind'];
-  /** The alert, or what else happened, when it was not accepted. */
+  /** The alert, or what else happened, when the version was not accepted. */
   readonly why?: string;
-  /** Everything it takes over this version, in the order it chose. */
+  /** All suites that it accepts over this version, in its order. */
   readonly suites: readonly number[];
   /** Key exchange groups; TLS 1.2 and 1.3 only. */
   readonly groups: readonly number[];
   readonly asksForCertificate: boolean;
-  /** Why the lists may lack something. */
+  /** Why the lists may be incomplete. */
   readonly unfinished?: string;
 }
 
@@ -21,7 +21,7 @@ interface Enumerated {
   readonly asksForCertificate: boolean;
 }
 
-/** Takes away what the server chose and asks again, until it refuses: as many handshakes as it has suites, and one. */
+/** Removes what the server chose and asks again, until it refuses: one handshake more than it has suites. */
 async function suitesOf(target: TlsTarget, version: Version, options: OfferOptions): Promise<Enumerated> {
   const found: number[] = [];
   const groups = groupsFor(version);
@@ -38,8 +38,8 @@ async function suitesOf(target: TlsTarget, version: Version, options: OfferOptio
 }
 
 /**
- * The same for groups; but what was seen goes to the end of the list first, and away only when the server picks it again: before
- * TLS 1.3 an ECDSA certificate needs its own curve in the list (RFC 8422 §5.1), whichever group is then used.
+ * The same for groups; but a group that was seen first moves to the end of the list, and is removed only when the server picks it again:
+ * before TLS 1.3 an ECDSA certificate needs its own curve in the list (RFC 8422 §5.1), whichever group is then used.
  */
 async function groupsOf(
   target: TlsTarget,
@@ -84,6 +84,6 @@ async function look(target: TlsTarget, version: Version, options: OfferOptions):
   };
 }
 
-/** What a server takes, version by version and suite by suite. At most one connection per version at a time. */
+/** What a server accepts, version by version and suite by suite. At most one connection per version at a time. */
 export const surveyTls = (target: TlsTarget, options: OfferOptions): Promise<readonly VersionSeen[]> =>
   Promise.all(VERSION_NAMES.map((version) => look(target, version, options)));

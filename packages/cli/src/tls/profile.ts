@@ -7,13 +7,13 @@ export const PROFILES = ['Old', 'Intermediate', 'Modern'] as const;
 
 export interface NamedYardstick extends TlsYardstick {
   readonly name: string;
-  /** Names in the profile that nothing is known about, so that they cannot be offered. */
+  /** Unknown names in the profile, which cannot be offered. */
   readonly notTried: readonly string[];
 }
 
 const UNSUPPORTED = ['TLS_PROFILE_CIPHERS_UNSUPPORTED', 'TLS_PROFILE_GROUPS_UNSUPPORTED'];
 
-/** Suites and groups are offered by number: only a name that has none here cannot be. */
+/** Suites and groups are offered by number: only a name without a number cannot be. */
 const namesLost = ({ warnings, json, profile }: ResolvedTlsProfile): readonly string[] => {
   if (!warnings.some(({ code }) => UNSUPPORTED.includes(code))) return [];
   const { ciphers, groups } = JSON.parse(json) as { ciphers: string[]; groups: string[] };
@@ -34,7 +34,7 @@ const measure = (
   notTried: namesLost(resolved),
 });
 
-/** What a server shall be held against: a profile by its name, or one from a file. */
+/** The profile to compare with: by name, or from a file. */
 export async function yardstickOf(
   { profile, profileFile }: { readonly profile: string; readonly profileFile?: string },
   stdin: AsyncIterable<Uint8Array>,
@@ -45,7 +45,7 @@ export async function yardstickOf(
   const resolved = parseTlsProfileJson(text, OFFERABLE);
   const { groups } = JSON.parse(text.replace(/^\ufeff/, '')) as { groups?: unknown };
   const name = profileFile === '-' ? 'standard input' : profileFile;
-  // Upstream's shape has no groups: then none is right or wrong.
+  // Upstream's format has no groups: then groups are not judged.
   const otherGroups = groups === undefined ? 'unjudged' : 'mismatch';
   return measure(name, resolved, resolved.profile.type === 'Custom' ? otherGroups : 'remark');
 }

@@ -48,7 +48,7 @@ const rowsOf = ({ versions }: TlsCheck, { otherGroups }: NamedYardstick): readon
     ];
   });
 
-/** A table of what was seen, then what is wrong with it, then what else there is to know. */
+/** A table of the server's behaviour, then mismatches, then remarks. */
 export const showCheck = (
   check: TlsCheck & { readonly pod?: string },
   measure: NamedYardstick,
@@ -78,7 +78,7 @@ export const showCheck = (
     ...remarks.map(({ code, message }) => `  remark: ${code}: ${message}`),
     ...(measure.notTried.length === 0
       ? []
-      : [`  not tried: ${measure.notTried.join(', ')}: no such suite or group is known here`]),
+      : [`  not tried: ${measure.notTried.join(', ')}: unknown suite or group`]),
   ];
   return `${lines.join('\n')}\n`;
 };

@@ -127,7 +127,7 @@ describe.each([
   });
 });
 
-test('a right that is taken away is gone within a minute; without rights to review, nobody reads', async () => {
+test('a revoked right ends within a minute; without rights to review, no token reads', async () => {
   const { url } = await start(kubeconfig);
   expect((await ask(url, tokens.reader))[0]).toBe(200);
   await cluster.kubectl('delete', 'clusterrolebinding', 'monitoring');

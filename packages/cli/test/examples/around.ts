@@ -72,7 +72,7 @@ export const rotatedTwice = async (
   const codes: number[] = [];
   for (const id of ['one', 'two'])
     codes.push((await handover('rotate', 'internal', '--id', id, '--wait', '--home', `dir:${dir}`)).code);
-  // Whoever is slow to act on the last change shall be seen, too.
+  // Time for a slow reaction to the last change.
   const soFar = calls;
   while (calls < soFar + 3) await new Promise((resolve) => setTimeout(resolve, 50));
   stop.abort();

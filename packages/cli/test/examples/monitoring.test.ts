@@ -50,14 +50,14 @@ const ends = (days: number): string => `${days * DAY}x200`;
 
 test.each([
   [
-    'a rotation that waits for somebody',
+    'a rotation that waits for a consumer',
     'HandoverRotationBlocked',
     '2h',
     [`handover_blocked_consumers{${mesh}}`, '3x200'],
     { authority: 'ns/mesh' },
   ],
-  ['nobody at work', 'HandoverNobodyLeads', '10m', ['handover_leading', '0x200'], {}],
-  ['no word from anybody', 'HandoverNobodyLeads', '10m', ['something_else', '0x200'], {}],
+  ['no leader', 'HandoverNobodyLeads', '10m', ['handover_leading', '0x200'], {}],
+  ['no metrics at all', 'HandoverNobodyLeads', '10m', ['something_else', '0x200'], {}],
   [
     'objects that cannot be written',
     'HandoverObstructed',

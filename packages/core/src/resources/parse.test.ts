@@ -282,7 +282,7 @@ describe('messages say where, what was there and what is allowed', () => {
       'a.yaml: Authority mesh: spec.consumers[1].name: "db" is already the name of consumers[0]; choose another',
     ],
     [
-      'a leaf nobody presents',
+      'a leaf without presents',
       authority({ consumers: [{ name: 'db', verifies: true, leaf: 'db' }] }),
       'a.yaml: Authority mesh: spec.consumers[0].leaf: needs presents: true beside it',
     ],
@@ -307,7 +307,7 @@ describe('messages say where, what was there and what is allowed', () => {
       'a.yaml: Leaf envoy: spec: is missing; give a map of fields',
     ],
     [
-      'a Leaf of nobody',
+      'a Leaf without a name',
       leaf({ dnsNames: [] }),
       'a.yaml: Leaf envoy: spec: has no name; give dnsNames, ipAddresses, uris or subject.commonName',
     ],

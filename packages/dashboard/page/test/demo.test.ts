@@ -69,7 +69,7 @@ test('a rotation is watched on the page from its beginning to its end', async ()
           last = text;
           seen.push(moment);
           const phases = new Set(seen.map(({ phase }) => phase));
-          // On a busy machine somebody may not have answered at the last look: then it is not over.
+          // On a busy machine a service may not have answered at the last look: then the rotation is not over.
           const rests = moment.phase === 'Stable' && moment.now.every((verdict) => verdict === 'ok');
           const over = rests && phases.has('Introducing') && phases.has('Activating');
           if (!over) return;
@@ -101,7 +101,7 @@ test('a rotation is watched on the page from its beginning to its end', async ()
   }
   expect(in_('Introducing').some(({ step }) => step === 'Introduce')).toBe(true);
   expect(in_('Activating').some(({ step }) => step === 'Activate')).toBe(true);
-  // To retire before everybody serves a new leaf would be refused by somebody; the page says so, and then no longer.
+  // Retiring before every service has a new leaf would fail pairs; the page says so, and then no longer.
   expect(in_('Activating').some(({ next }) => next.includes('fails'))).toBe(true);
   expect(
     in_('Activating')

@@ -82,7 +82,7 @@ test('a consumer that blocks a rotation is named with what it has to do, until i
   await dashboard.close();
 });
 
-test('what somebody changed and Handover put right is on the page', async () => {
+test('changes by other programs that Handover repaired are on the page', async () => {
   const fleet = await begun(2);
   const dashboard = await serve(fleet);
   const { page } = await openPage(browser, dashboard.url);
@@ -96,7 +96,7 @@ test('what somebody changed and Handover put right is on the page', async () => 
   await page.waitForFunction(() => document.querySelector('[data-tally=repairs]')?.textContent === '1');
   await page.getByLabel('drift repairs').check();
   expect(await page.locator('.log li').allTextContents()).toEqual([
-    expect.stringContaining('shop/secrets/service-1: somebody had changed it'),
+    expect.stringContaining('shop/secrets/service-1: another program had changed it'),
   ]);
   await page.context().close();
   await dashboard.close();

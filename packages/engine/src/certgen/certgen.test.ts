@@ -14,7 +14,7 @@ const run = (home: Parts, options: Partial<CertgenOptions> = {}): Promise<Certge
 const generation = async (): Promise<number | undefined> =>
   (await world.authorities.load(ID))?.state.lastGeneration;
 
-/** The same home, on which somebody else is faster once: at the first step that is taken. */
+/** The same home, on which another run is faster once, at the first step. */
 const overtaken = (other: () => Promise<unknown>): Parts => {
   let done = false;
   return {

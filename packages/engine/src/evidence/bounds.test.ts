@@ -102,7 +102,7 @@ test('probed, a server that drips its handshake is left, and shows nothing', asy
   await allClosed();
 });
 
-test('a document full of CAs that nobody knows is read in one go over them', () => {
+test('a document full of unknown CAs is read in one pass', () => {
   const anchors = ['ca1', ...Array.from({ length: 200_000 }, (_, index) => String(index))];
   const at = new Date(now).toISOString();
   const text = JSON.stringify({ version: 1, at, pid: 1, sources: [{ anchors }, { anchors }] });

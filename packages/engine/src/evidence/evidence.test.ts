@@ -201,7 +201,7 @@ describe('A probe', () => {
     },
   );
 
-  test('counts for nothing where the control is accepted too, and says nothing where nobody answers', async () => {
+  test('counts for nothing where the control is accepted too, or no server answers', async () => {
     const { files, bothCas, record, current } = await begin();
     const open = await serve({ ...files, ca: bothCas, requestCert: true, rejectUnauthorized: false });
     const shown = await probe({ authority: 'default/mesh', address: open, mtls: true }, record, tools, now);

@@ -77,7 +77,7 @@ describe('The issuance log', () => {
       usages: ['keyCertSign', 'cRLSign'],
       for: { kind: 'Authority', namespace: 'default', name: 'mesh', uid: 'uid of Authority' },
       askedBy: { via: 'resource' },
-      why: 'there is no authority yet',
+      why: 'the authority has no CA yet',
     });
     expect(leaf).toMatchObject({
       at: '2030-01-01T00:00:00.000Z',

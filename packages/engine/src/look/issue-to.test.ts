@@ -128,8 +128,12 @@ describe('A list that is given counts for every namespace', () => {
 describe('A common name counts as a host name where a server has no DNS name', () => {
   const issueTo = open('ipAddresses: [10.0.0.0/8], subjects: {commonNames: ["*", "*.prod.svc"]}');
   test.each([
-    ['far', 'ipAddresses: [10.0.0.1], subject: {commonName: payments}', 'is read as a host name'],
-    ['far', 'ipAddresses: [10.0.0.1], subject: {commonName: payments.prod.svc}', 'is read as a host name'],
+    ['far', 'ipAddresses: [10.0.0.1], subject: {commonName: payments}', 'clients read it as a host name'],
+    [
+      'far',
+      'ipAddresses: [10.0.0.1], subject: {commonName: payments.prod.svc}',
+      'clients read it as a host name',
+    ],
     ['far', `subject: {commonName: payments}, ${CLIENT}`, 'issued'],
     ['far', 'dnsNames: [x.far.svc], subject: {commonName: payments}', 'issued'],
     ['home', 'ipAddresses: [10.0.0.1], subject: {commonName: payments}', 'issued'],

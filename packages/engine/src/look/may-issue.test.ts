@@ -4,7 +4,7 @@ import { refusalOf } from './may-issue.ts';
 
 test('a Leaf of another namespace is refused unless namespaceSelector selects it', () => {
   expect(answer('', 'far', 'dnsNames: [x.far.svc]')).toBe(
-    'authority home/mesh refuses it: spec.issueTo.namespaceSelector of the Authority does not allow Leaves of namespace far; ask its owner to select it',
+    "authority home/mesh refuses it: spec.issueTo.namespaceSelector of the Authority does not allow Leaves of namespace far; ask the Authority's owner to select that namespace",
   );
   const near = 'namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: near}}';
   expect(answer(near, 'far', 'dnsNames: [x.far.svc]')).toContain('namespace far');
@@ -85,7 +85,7 @@ describe('A Leaf of another namespace by default does not have', () => {
     const said = answer(OPEN, 'far', leaf);
     expect(said).toContain('authority home/mesh refuses it: ');
     expect(said).toContain(says);
-    expect(said).toContain('ask the owner of the Authority to allow it in spec.issueTo.');
+    expect(said).toContain("ask the Authority's owner to allow it in spec.issueTo.");
   });
 });
 
@@ -138,7 +138,7 @@ test('a field that no rule knows is refused, even in a Leaf that no schema has r
   const spec = (more: object) => ({ ...leaf, spec: { ...leaf.spec, ...more } });
   expect(refusalOf(authority, leaf, namespaces)).toBeUndefined();
   expect(refusalOf(authority, spec({ emails: ['a@b'] }), namespaces)).toBe(
-    'spec.emails: no rule says who may have it; remove it',
+    'spec.emails: no rule allows this field; remove it',
   );
   const subject = { ...leaf.spec.subject, serialNumber: '1' };
   expect(refusalOf(authority, spec({ subject }), namespaces)).toContain('spec.subject.serialNumber');

@@ -36,7 +36,7 @@ test('a leaf outside the constraints is refused and says so; the others are issu
   expect(world.objects.writes).not.toContain('default/secrets/b');
   const status = await statusOf(on(world.home, of).fresh);
   expect(status.authorities[0]?.leaves.find(({ name }) => name === 'b')?.refused).toBe(
-    'authority default/mesh refuses it: spec.dnsNames: "b.prod.svc" is outside spec.nameConstraints of the Authority; change it, or ask the owner of the Authority to permit it there',
+    'authority default/mesh refuses it: spec.dnsNames: "b.prod.svc" is outside spec.nameConstraints of the Authority; change it, or ask the Authority\'s owner to permit it there',
   );
 });
 
@@ -52,7 +52,7 @@ test('a permitted name that is new waits until every CA in use permits it', asyn
     ['b', 'b.prod.svc'],
   );
   const waits =
-    'default/b: authority default/mesh refuses it: spec.dnsNames: "b.prod.svc" is outside the name constraints of CA generation 1; leave it out until a rotation has retired that generation';
+    'default/b: authority default/mesh refuses it: spec.dnsNames: "b.prod.svc" is outside the name constraints of CA generation 1; remove it until a rotation has retired that generation';
   await converge(on(world.home, wider), 'default/mesh');
   expect(await refusals(world, wider)).toEqual([waits]);
   world.rotate.push('r1');

@@ -131,7 +131,7 @@ describe('with the rights of the recipe', () => {
     const since = cluster.audit().length;
     expect(await certgen(preset(OWN), mine)).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^0 written\n/),
+      stdout: expect.stringMatching(/^0 objects written\n/),
     });
     expect(await seen.versions()).toEqual(before);
     expect(requestsOf(ACCOUNT, since).length).toBeGreaterThan(0);
@@ -140,7 +140,7 @@ describe('with the rights of the recipe', () => {
     await kube.delete(secrets, { namespace: OWN, name: 'envoy-rate-limit' });
     expect(await certgen(preset(OWN), mine)).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^1 written\n/),
+      stdout: expect.stringMatching(/^1 object written\n/),
     });
     const { 'envoy-rate-limit': again, ...others } = await seen.versions();
     const { 'envoy-rate-limit': old, ...kept } = before;
@@ -195,7 +195,7 @@ describe('with the rights of the recipe', () => {
     // Asked for by name.
     const [, named = ''] = /\nkubectl (delete secret .*)\n/.exec(recipe) ?? [];
     await cluster.kubectl(...named.split(' '));
-    expect((await certgen(preset(OWN), mine)).stdout).toMatch(/^1 written\n/);
+    expect((await certgen(preset(OWN), mine)).stdout).toMatch(/^1 object written\n/);
     expect((await seen.secret('envoy-oidc-hmac')).data).not.toEqual(hmac.data);
   });
 
@@ -504,7 +504,10 @@ describe.concurrent('11: Secrets of upstream’s certgen, which keeps no CA key'
     const file = ['-f', resourcesFile(namespace)];
     const before = await seen.text('envoy', 'tls.crt');
     const versions = await seen.versions();
-    expect(await certgen(file)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^0 written\n/) });
+    expect(await certgen(file)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^0 objects written\n/),
+    });
     expect(await seen.versions()).toEqual(versions);
     const begun = await certgen([...file, '--rotation-id', 'takeover']);
     expect(begun).toMatchObject({
@@ -555,7 +558,7 @@ test.concurrent('what is kept from another namespace is left to whoever keeps it
   expect(await seen.versions()).toEqual(versions);
   expect(await certgen(preset(namespace, '--operator-namespace', 'keeper'))).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^0 written\n/),
+    stdout: expect.stringMatching(/^0 objects written\n/),
   });
 });
 

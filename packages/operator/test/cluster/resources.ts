@@ -390,7 +390,7 @@ export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
   [
     'a private key',
     bundle({ sources: [{ inline: `${PEM}-----BEGIN PRIVATE KEY-----\nMIGH\n` }] }),
-    /spec.sources\[0\].inline: .*holds a private key; take it out/,
+    /spec.sources\[0\].inline: .*holds a private key; remove it/,
   ],
   [
     'a target of two kinds',

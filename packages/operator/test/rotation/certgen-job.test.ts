@@ -140,7 +140,9 @@ const isReady = async (): Promise<boolean> => {
 test('the recipe’s Job makes the Secrets in an empty namespace, with the rights of the recipe', async () => {
   await cluster.apply(...recipeObjects('Job'));
   expect(await done('certgen')).toMatchObject({ succeeded: 1 });
-  expect(await cluster.kubectl('logs', '-n', GATEWAY, 'job/certgen')).toMatch(/^6 written\n.*: Stable/);
+  expect(await cluster.kubectl('logs', '-n', GATEWAY, 'job/certgen')).toMatch(
+    /^6 objects written\n.*: Stable/,
+  );
   expect(await seen.allAccept()).toBe(true);
   expect(await seen.caBundle()).toBe(await seen.text('envoy', 'ca.crt'));
   // Its name is the Job's own uid.

@@ -14,7 +14,7 @@ import { natureOf } from './observe.ts';
 const secondsOf = (time: Instant): number => Math.round((time - BASE) / 1000);
 const datesOf = (name: string): string => name.split('/')[0]?.split('@')[1] ?? '';
 
-/** Lets one action land, or undefined when its precondition no longer holds. */
+/** The state after one action; undefined: its precondition no longer holds. */
 export const perform = (
   world: World,
   state: State,
@@ -154,7 +154,7 @@ const leafAfter = (state: State, action: LeafWrite, before: ModelObject | undefi
   if (action.issue === undefined) return old && { ...old, chain };
   const { issue } = action;
   const issuer = state.authority && generationOf(state.authority, issue.generation)?.anchors[0].fingerprint;
-  // A late writer's generation may be gone from the authority by now; what it signed is what it signed.
+  // The authority may have dropped a late writer's generation by now; its signature stays valid.
   const signedBy = issuer ?? `g${issue.generation}`;
   const again = old?.issuer === signedBy ? Number(/r(\d+)/.exec(old.fingerprint)?.[1] ?? 0) + 1 : 0;
   const dated = signedBy.includes('@')
@@ -174,7 +174,7 @@ const leafAfter = (state: State, action: LeafWrite, before: ModelObject | undefi
   };
 };
 
-/** Consumers that promised to reload in time begin to be late with the first write they have not loaded. */
+/** For consumers that promised to reload in time, the time runs from the first write that they have not loaded. */
 const fallBehind = (world: World, state: State, object: string, bundle: boolean, leaf: boolean): State => {
   const consumers = Object.fromEntries(
     Object.entries(state.consumers).map(([id, consumer]) => {
@@ -194,7 +194,7 @@ const fallBehind = (world: World, state: State, object: string, bundle: boolean,
   return { ...state, consumers };
 };
 
-/** Within how many milliseconds of a write it has surely loaded it; undefined: no promise. */
+/** Within how many milliseconds of a write it has loaded it; undefined: no promise. */
 export const promiseOf = (world: World, id: string): number | undefined => {
   const nature = natureOf(world, id);
   if (nature.hidden === true || nature.neverReloads === true) return undefined;

@@ -21,13 +21,13 @@ export interface Plot {
   readonly torn?: boolean;
   readonly neighbour?: readonly string[];
   readonly timed?: World['timed'];
-  /** Secrets of another tool: a CA in use whose key nobody has, and no authority yet. */
+  /** Secrets of another tool: a CA in use whose key is lost, and no authority yet. */
   readonly adopted?: boolean;
-  /** Natures that are there from the start; default: all. */
+  /** Natures that exist from the start; default: all. */
   readonly present?: readonly string[];
 }
 
-/** A world that is stable at generation 1 (or waits to be adopted), everybody having loaded what is there. */
+/** A world that is stable at generation 1 (or waits to be adopted), with every consumer up to date. */
 export const worldOf = (name: string, plot: Plot): World => {
   const past = instant(BASE - (plot.neighbour === undefined ? 6 : 3) * 5_000);
   const clockwork = plot.timed === undefined ? {} : { timed: plot.timed };

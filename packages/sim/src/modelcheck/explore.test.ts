@@ -12,7 +12,7 @@ const named = (name: string) => {
   return world;
 };
 
-// The large worlds are for `npm run modelcheck`; these are the ones that take no time.
+// The fast worlds; the large ones are for `npm run modelcheck`.
 const quick = [
   'two hot peers that acknowledge',
   'two hot peers, instant',

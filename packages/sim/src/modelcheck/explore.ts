@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { plan as realPlan } from '@handover/core';
+import { plan as realPlan, waitingText } from '@handover/core';
 import { isAnswered, violationOf } from './invariants.ts';
 import { normalise, type State, type World } from './model.ts';
 import { movesFrom, type Planner, planFor } from './moves.ts';
@@ -14,7 +14,7 @@ export interface Exploration {
 
 const texts = new WeakMap<object, string>();
 
-/** States share most of their parts with the ones they came from, so a part is written out once. */
+/** States share most parts with their predecessors, so each part is serialised once. */
 const textOf = (part: object | undefined): string => {
   if (part === undefined) return '';
   const known = texts.get(part);
@@ -97,7 +97,7 @@ export const explore = (
         const plan = planFor(world, state, planner);
         if (!isAnswered(world, state, plan))
           return fail(
-            `nothing moves in ${plan.phase}: ${plan.blockedBy.map((b) => `${b.consumer} waits for ${b.waitsFor}`).join(', ') || 'nobody is named'}`,
+            `nothing moves in ${plan.phase}: ${waitingText(plan.blockedBy) || 'the plan names no blocker'}`,
             id,
           );
         quiet.push(id);
@@ -111,7 +111,7 @@ export const explore = (
   return { world: world.name, states: ids.size, violation: undefined };
 };
 
-/** A state from which no quiet one can be reached without faults; `back` holds the benign moves, reversed. */
+/** A state from which no quiet one can be reached without faults; `back`: the benign moves, reversed. */
 const unreached = (back: readonly (readonly number[])[], quiet: readonly number[]): number | undefined => {
   const reached = new Uint8Array(back.length);
   const stack = [...quiet];

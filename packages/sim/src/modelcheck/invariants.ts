@@ -7,7 +7,7 @@ import type { Oracle } from './oracle.ts';
 
 const numberOf = (name: string): number => Number(/^[gl](\d+)/.exec(name)?.[1] ?? -1);
 
-/** The first thing that must never be, or undefined. */
+/** The first violation, or undefined. */
 export const violationOf = (world: World, state: State, oracle: Oracle): string | undefined =>
   failingPair(world, state, oracle) ??
   smuggled(world, state, oracle) ??
@@ -16,7 +16,7 @@ export const violationOf = (world: World, state: State, oracle: Oracle): string 
   crowded(state) ??
   rotatedTwice(world, state);
 
-/** The one invariant: whatever P presents verifies against whatever V has loaded. */
+/** The one invariant: the chain that P presents verifies against the bundle that V has loaded. */
 const failingPair = (world: World, state: State, oracle: Oracle): string | undefined => {
   // A hostile neighbour may break itself.
   const peers = Object.entries(state.consumers).filter(
@@ -27,7 +27,7 @@ const failingPair = (world: World, state: State, oracle: Oracle): string | undef
   for (const [p, presenter] of presenters) {
     for (const from of presenter.pods) {
       if (from.chain[0] === undefined) continue;
-      // Distrust means that this one is refused.
+      // A distrusted CA has to be refused.
       if (state.bad.includes(numberOf(from.chain[0]))) continue;
       if (natureOf(world, p).neverReloads === true && world.timed !== undefined) continue;
       const chain = natureOf(world, p).stripsCross === true ? from.chain.slice(0, 1) : from.chain;
@@ -40,10 +40,10 @@ const failingPair = (world: World, state: State, oracle: Oracle): string | undef
             bundleIsOver(to.bundle, state)
           )
             continue;
-          // A peer's clock may be behind; within the hour that certificates begin early, it must not matter.
+          // A peer's clock may be up to an hour behind: certificates begin an hour early.
           const clocks =
             world.timed === undefined ? [state.now] : [state.now, instant(state.now - 40 * minute)];
-          // With two distrusts at once no chain suits everybody: GnuTLS waits until the second is over.
+          // With two distrusts at once no chain suits every verifier: GnuTLS fails until the second is over.
           const accepts = (clock: Instant): boolean =>
             state.distrust.length > 1
               ? oracle.accepts(chain, to.bundle, clock)
@@ -64,7 +64,7 @@ const bundleIsOver = (bundle: readonly string[], state: State): boolean =>
     return end !== undefined && Number(end) * 1000 + Date.UTC(2030, 0, 1) <= state.now;
   });
 
-/** After a distrust is done, nobody accepts what the distrusted CA signed, whatever public X is shown with it. */
+/** After a distrust, no verifier accepts a leaf of the distrusted CA, with any public cross-certificate. */
 const smuggled = (world: World, state: State, oracle: Oracle): string | undefined => {
   const { authority } = state;
   if (authority === undefined || state.bad.length === 0) return undefined;
@@ -88,11 +88,11 @@ const smuggled = (world: World, state: State, oracle: Oracle): string | undefine
   return undefined;
 };
 
-/** When Stable(n): every known verifier holds n and every known presenter shows a leaf of n. */
+/** When Stable(n): every known verifier holds n, and every known presenter presents a leaf of n. */
 const unevenStability = (world: World, state: State): string | undefined => {
   const { authority } = state;
   if (authority === undefined || authority.generations.length !== 1) return undefined;
-  // Restored from a backup, it knows less than the objects: then it must only stand still.
+  // An authority restored from a backup is older than its objects: it must only do nothing.
   if (Object.values(state.objects).some((object) => (object.revision ?? 0) > authority.revision))
     return undefined;
   const current = withRole(authority, 'current');
@@ -140,7 +140,7 @@ const lostAnchor = (world: World, state: State): string | undefined => {
   return undefined;
 };
 
-/** Where everybody plays along, a rotation ends; where somebody may not, the plan must at least say who is awaited. */
+/** If every consumer reloads, a rotation ends; otherwise the plan must name what it waits for. */
 export const isAnswered = (world: World, state: State, plan: Plan): boolean => {
   if (plan.blockedBy.length > 0 && !isCooperative(world)) return true;
   if (plan.actions.some((action) => !isElsewhere(action)) || plan.blockedBy.length > 0) return false;
@@ -155,7 +155,7 @@ const isCooperative = (world: World): boolean =>
         (nature.neverReloads !== true || (nature.hidden === true && nature.presents === undefined))),
   ) && ['removals', 'restores', 'deletions'].every((fault) => (world.initial.budget[fault] ?? 0) === 0);
 
-/** Two generations in use at most, so that bundles stay short however often one rotates. */
+/** At most two generations are in use, so that bundles stay short with any number of rotations. */
 const crowded = (state: State): string | undefined => {
   const roles = state.authority?.generations.map((generation) => generation.role) ?? [];
   const old = roles.filter((role) => role === 'previous').length;
@@ -163,7 +163,7 @@ const crowded = (state: State): string | undefined => {
   return roles.includes('next') && old > 0 ? 'a next generation beside a previous one' : undefined;
 };
 
-/** The same id never rotates twice: there are no more generations than were asked for. */
+/** The same id never rotates twice: there are no more generations than requests. */
 const rotatedTwice = (world: World, state: State): string | undefined => {
   const { authority } = state;
   if (authority === undefined || world.timed !== undefined) return undefined;

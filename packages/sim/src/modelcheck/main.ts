@@ -40,7 +40,7 @@ const work = (): void => {
   });
 };
 
-/** Hands the jobs to one worker per core and reports each as it comes in. */
+/** Runs the jobs on one worker per core, and reports each result as it comes. */
 const runAll = (jobs: readonly Job[], report: (answer: Answer) => void): Promise<void> =>
   new Promise((resolve, reject) => {
     const waiting = [...jobs];

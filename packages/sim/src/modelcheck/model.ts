@@ -2,11 +2,11 @@ import type { Action, AuthorityState, LeafSeen, Policy, Reload, Stamp } from '@h
 import { type Duration, duration, type Instant, instant } from '@handover/material';
 import type { Mode } from './neighbour.ts';
 
-/** Model time goes by ticks. The ratios matter, not the seconds: the lag of an API field is two of them. */
+/** Model time advances by ticks. Only ratios matter: the lag of an API field is two ticks. */
 export const TICK: Duration = duration(5_000);
 export const BASE: Instant = instant(Date.UTC(2030, 0, 1));
 
-/** Ages beyond this are all the same to a world without expiry; where a neighbour is waited for, that is 3 ticks at most. */
+/** Ages beyond this are equal in a world without expiry; a step waits for a neighbour for 3 ticks at most. */
 const oldIn = ({ neighbour }: Pick<World, 'neighbour'>): number => (neighbour === undefined ? 6 : 3) * TICK;
 
 export interface Held {
@@ -27,7 +27,7 @@ export interface ModelObject {
   readonly anchors: readonly Held[];
   readonly changedAt: Instant;
   readonly leaf: LeafSeen | undefined;
-  /** What was there before the last writes, while a cache may still hold it. */
+  /** Content before the last writes, while a cache may still hold it. */
   readonly stale: readonly (Files & { readonly until: Instant })[];
 }
 
@@ -35,7 +35,7 @@ export interface Pod {
   readonly created: Instant;
   /** Terminating: it still serves. */
   readonly ending: boolean;
-  /** Created, but it has read no file yet. */
+  /** Created, but has not read its files yet. */
   readonly pending: boolean;
   readonly stamp: Stamp | undefined;
   readonly bundle: readonly string[];
@@ -55,13 +55,13 @@ export interface Nature {
   readonly reload: Reload;
   readonly presents?: string;
   readonly verifies?: string;
-  /** Says what it has loaded. */
+  /** Reports what it has loaded. */
   readonly acknowledges?: boolean;
   /** Its owner promised a reload within reloadWithin. */
   readonly ownersWord?: boolean;
   /** In another namespace. */
   readonly outside?: boolean;
-  /** Not visible to the controller at all. */
+  /** Unknown to the controller. */
   readonly hidden?: boolean;
   readonly neverReloads?: boolean;
   readonly stripsCross?: boolean;
@@ -76,18 +76,18 @@ export interface State {
   readonly authority: AuthorityState | undefined;
   readonly backup: AuthorityState | undefined;
   readonly objects: Readonly<Record<string, ModelObject>>;
-  /** Leaves asked for: what their spec is, and since when. */
+  /** Declared Leaves: their spec, and since when. */
   readonly leaves: Readonly<Record<string, { readonly spec: number; readonly createdAt: Instant }>>;
   readonly consumers: Readonly<Record<string, ModelConsumer>>;
-  /** What each controller has decided and not done yet. */
+  /** Actions that each controller has decided and not done yet. */
   readonly controllers: readonly (readonly Deed[])[];
-  /** What each controller has seen of everything but the authority, where it looks at them one after the other. */
+  /** Each controller's view of all but the authority, in worlds where it reads them one after the other. */
   readonly views: readonly (View | undefined)[];
   readonly rotate: readonly string[];
   readonly distrust: readonly number[];
   /** Generations that were distrusted. */
   readonly bad: readonly number[];
-  /** Every X that was ever signed: they are public, and an attacker keeps them. */
+  /** Every cross-certificate that was ever signed: they are public, and an attacker keeps them. */
   readonly signed: readonly string[];
   /** Ticks since a controller last looked; bounded in worlds where certificates expire. */
   readonly idle: number;
@@ -105,20 +105,20 @@ export interface World {
   readonly bundles: readonly string[];
   readonly policy: Partial<Policy>;
   readonly initial: State;
-  /** Certificates have real dates and time is not folded: it ends after so many ticks. */
+  /** Certificates have real dates, and time is not folded: it ends after this many ticks. */
   readonly timed?: {
     readonly tick: Duration;
     readonly lifetime: number;
     readonly leafLifetime: number;
     readonly end: number;
   };
-  /** Pods may start from what the kubelet still had cached, and linger while they end. */
+  /** Pods may start from files in a kubelet's cache, and take time to end. */
   readonly caches?: boolean;
-  /** A controller reads the objects first and the authority later; things happen in between. */
+  /** A controller reads the objects first and the authority later, with changes in between. */
   readonly torn?: boolean;
   /** Objects of another namespace, whose owner is hostile. */
   readonly neighbour?: readonly string[];
-  /** Nothing in it depends on time, so that none passes. */
+  /** Nothing depends on time, so time does not advance. */
   readonly timeless?: boolean;
 }
 
@@ -164,7 +164,7 @@ const fold = (world: World, state: State): State => {
   };
 };
 
-/** The same for all states that cannot be told apart: time folded, spent caches dropped, pods in one order. */
+/** A canonical form of equivalent states: time folded, old caches dropped, pods sorted. */
 export const normalise = (world: World, state: State): State => {
   const folded = world.timed === undefined && state.now !== BASE ? fold(world, state) : state;
   const objects: Record<string, ModelObject> = {};
@@ -179,7 +179,7 @@ export const normalise = (world: World, state: State): State => {
 
 const ordered = new WeakMap<ModelConsumer, ModelConsumer>();
 
-/** Pods of one workload are interchangeable: states that differ only in which is which are one state. */
+/** Pods of one workload are interchangeable: states that differ only in their order are one state. */
 const inOrder = (consumer: ModelConsumer): ModelConsumer => {
   if (consumer.pods.length < 2) return consumer;
   const known = ordered.get(consumer);

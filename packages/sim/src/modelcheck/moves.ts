@@ -10,7 +10,7 @@ export type Planner = typeof realPlan;
 export interface Move {
   readonly label: string;
   readonly state: State;
-  /** Faults and requests are not benign: liveness must hold without any more of them. */
+  /** Faults and requests are not benign: liveness must hold without further ones. */
   readonly benign: boolean;
 }
 
@@ -62,7 +62,7 @@ const controllers = (world: World, state: State, planner: Planner, may: May): vo
       if (world.torn === true && view === undefined) {
         const { objects, leaves, consumers } = state;
         const views = state.views.map((old, at) => (at === index ? { objects, leaves, consumers } : old));
-        // Looking around for ever is no progress, so it counts as such only when there is something to do.
+        // A look is progress only if there is something to do.
         may(`${name} looks around`, { ...state, views }, planFor(world, state, planner).actions.length > 0);
         return;
       }
@@ -79,15 +79,15 @@ const controllers = (world: World, state: State, planner: Planner, may: May): vo
     const landed = lands(world, state, deed.action)
       ? perform(world, state, deed.action, deed.seenStamp)
       : undefined;
-    // A conflict makes it look again; so does a crash, which may come before and after every write.
-    // What fails elsewhere is no conflict: the rest goes on.
+    // After a conflict it looks again; so it does after a crash, which may come before and after every write.
+    // A failure in another namespace is no conflict: the other actions continue.
     const left = isElsewhere(deed.action) ? rest : [];
     may(`${name}: ${deed.action.kind}`, landed === undefined ? set(state, left) : set(landed, rest));
     if (world.timed === undefined) may(`${name} crashes`, set(state, []), false);
   });
 };
 
-/** A write that its owner undoes at once, or that never lands, is as good as none. */
+/** A write that the owner undoes at once, or that never lands, counts as none. */
 const lands = (world: World, state: State, action: Action): boolean =>
   'object' in action
     ? staysWritten(world, state, action.object)
@@ -166,7 +166,7 @@ const newPod = (state: State, consumer: ModelConsumer): Pod => ({
   leafBehind: undefined,
 });
 
-/** What a pod that starts now may read: each object as it is, or as a cache still has it. */
+/** What a pod that starts now may read: each object's current content, or that of a cache. */
 const starts = (world: World, state: State, id: string): [string, Partial<Pod>][] => {
   const nature = natureOf(world, id);
   const versions = (
@@ -177,7 +177,7 @@ const starts = (world: World, state: State, id: string): [string, Partial<Pod>][
     const now = { anchors: live.anchors.map((held) => held.fingerprint), chain: chainOf(live) };
     return [now, ...live.stale.filter((files) => files.until > state.now)];
   };
-  // It cannot start before what it mounts is there.
+  // It cannot start before its objects exist.
   if (
     [nature.presents, nature.verifies].some(
       (object) => object !== undefined && state.objects[object] === undefined,
@@ -196,7 +196,7 @@ const starts = (world: World, state: State, id: string): [string, Partial<Pod>][
   return found;
 };
 
-/** Time cannot pass a promise: who rests on `settled` reloads in time, and a controller looks now and then. */
+/** Promises are kept: a consumer that rests on `settled` reloads in time, and a controller looks now and then. */
 const mayTick = (world: World, state: State): boolean => {
   if (world.timeless === true) return false;
   if (world.timed !== undefined) {
@@ -262,7 +262,7 @@ const environment = (state: State, may: May): void => {
   if (deletions !== undefined) {
     for (const object of Object.keys(state.objects)) {
       const { [object]: _gone, ...objects } = state.objects;
-      may(`somebody deletes ${object}`, { ...deletions, objects }, false);
+      may(`another program deletes ${object}`, { ...deletions, objects }, false);
     }
   }
   if (state.authority !== undefined && state.backup === undefined) {

@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Planner } from './moves.ts';
 import type { Mutant } from './mutant.ts';
 
-// Inside this package, so that what the planner imports is found from there as well.
+// Inside this package, so that the planner's imports resolve. It imports nothing outside its folder but packages.
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', 'mutants');
 
 /** The real planner with one line changed: its build is copied, patched and loaded from there. */

@@ -3,7 +3,7 @@ import { worldOf } from './build.ts';
 import { type Nature, TICK, type World } from './model.ts';
 import { hot, instantly, stubborn } from './natures.ts';
 
-/** A workload of another namespace, and its two objects. Short waits, so that the bound is within what a world remembers. */
+/** A workload of another namespace, and its two objects. Short waits, so that the bound is within the ages that a world tells apart. */
 const evil: Nature = {
   reload: 'restart',
   presents: 'theirs',

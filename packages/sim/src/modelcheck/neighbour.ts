@@ -3,13 +3,13 @@ import { day, instant } from '@handover/material';
 import type { State, World } from './model.ts';
 
 /**
- * What the owner of another namespace does from now on, at every moment: nothing; writes its objects again; keeps them from being
- * written, said so or not; keeps them away; claims whatever would move the authority; denies everything.
+ * What the owner of another namespace does from now on, at every moment: nothing; rewrites its objects; blocks writes to them, openly or
+ * not; deletes them; claims whatever would move the authority; denies everything.
  */
 export const MODES = ['honest', 'rewrites', 'obstructs', 'immutable', 'gone', 'claims', 'denies'] as const;
 export type Mode = (typeof MODES)[number];
 
-/** As it reads in a trace. */
+/** Its name in a trace. */
 export const TURNS: Readonly<Record<Mode, string>> = {
   honest: 'is honest from now on',
   rewrites: 'rewrites its objects all the time',
@@ -71,7 +71,7 @@ const consumerAs = (state: State, consumer: ConsumerSeen): ConsumerSeen => {
   if (consumer.blocks) return consumer;
   const { mode } = state;
   const lies = mode === 'claims';
-  // It may say of itself what it likes: that it presents what is not its own, that it strips, that it never gets ready.
+  // It may claim anything: that it presents other objects, that it strips the cross-certificate, that it never gets ready.
   const own = Object.keys(state.leaves);
   return {
     ...consumer,
@@ -89,7 +89,7 @@ const consumerAs = (state: State, consumer: ConsumerSeen): ConsumerSeen => {
   };
 };
 
-/** What is seen of a world beside such a neighbour. */
+/** The observation of a world with such a neighbour. */
 export const besideNeighbour = (world: World, state: State, seen: Observed): Observed => {
   if (world.neighbour === undefined) return seen;
   const planted: ObjectSeen = {

@@ -3,7 +3,7 @@ import { day, duration, instant } from '@handover/material';
 import { BASE, type Nature, type Pod, type State, ticks, type World } from './model.ts';
 import { isTheirs } from './neighbour.ts';
 
-/** What a controller sees of a state, with nothing hidden from it that it could know. */
+/** What a controller observes of a state: everything that it could know. */
 export const observe = (world: World, state: State): Observed => ({
   authority: state.authority,
   objects: Object.entries(state.objects).map(

@@ -20,7 +20,7 @@ export class Oracle {
   readonly #made = new Map<string, Certificate>();
   readonly #verdicts = new Map<string, boolean>();
 
-  /** Whether everybody's TLS accepts it, that of GnuTLS included, which wants an anchor at the far end (docs/verdicts.md). */
+  /** Whether every TLS library accepts it, including GnuTLS, which needs an anchor at the far end (docs/verdicts.md). */
   acceptedByAll(chain: readonly string[], bundle: readonly string[], at: Instant): boolean {
     return this.accepts(chain, bundle, at) && this.#isAnchoredAtTheEnd(chain, bundle);
   }

@@ -4,7 +4,7 @@ import type { Nature, World } from './model.ts';
 import { hot, instantly, promised, stubborn } from './natures.ts';
 import { neighbourWorlds } from './neighbour-worlds.ts';
 
-/** The worlds of the design, each small enough to be explored whole. */
+/** The worlds of the design, each small enough to be explored completely. */
 export const worlds: readonly World[] = [
   worldOf('two hot peers that acknowledge', {
     timeless: true,
