@@ -116,7 +116,7 @@ export const problemsIn = (layer, path, source) => {
     const say = (message) => problems.push({ line: index + 1, message });
     for (const [, , specifier] of text.matchAll(IMPORT)) {
       const target = packageOf(specifier);
-      if (target === 'test-cluster') {
+      if (target?.startsWith('test-')) {
         if (!isTest) say(`${specifier} is for tests and benchmarks`);
       } else if (target !== undefined) {
         if (target !== layer && !allowed.has(target)) say(`${layer} may not import ${specifier}`);

@@ -37,15 +37,6 @@ test('a dependency nobody decided on is refused outside tests', () => {
   expect(messages('material', 'packages/material/src/a.test.ts', "import fc from 'fast-check';")).toEqual([]);
 });
 
-test('the test cluster is for tests and benchmarks of every layer, and for nothing else', () => {
-  const source = "import { startCluster } from '@handover/test-cluster';";
-  expect(messages('kube', 'packages/kube/test/cluster/a.test.ts', source)).toEqual([]);
-  expect(messages('kube', 'packages/kube/bench/a.ts', source)).toEqual([]);
-  expect(messages('kube', 'packages/kube/src/a.ts', source)).toEqual([
-    '1: @handover/test-cluster is for tests and benchmarks',
-  ]);
-});
-
 test('folders of a package depend one way', () => {
   const found = (path, source) => messages('engine', path, source);
   expect(found('packages/engine/src/look/a.ts', "import { b } from '../act/b.ts';")).toEqual([
@@ -56,3 +47,15 @@ test('folders of a package depend one way', () => {
   expect(found('packages/engine/src/index.ts', "export { b } from './directory/b.ts';")).toEqual([]);
   expect(found('packages/engine/src/new/a.ts', "import { b } from '../look/b.ts';")).toHaveLength(1);
 });
+test.each(['@handover/test-cluster', '@handover/test-api-server', '@handover/test-api-server/contract'])(
+  '%s is for tests and benchmarks of every layer, and for nothing else',
+  (name) => {
+    const source = `import { start } from '${name}';`;
+    expect(messages('kube', 'packages/kube/src/a.test.ts', source)).toEqual([]);
+    expect(messages('kube', 'packages/kube/test/cluster/a.ts', source)).toEqual([]);
+    expect(messages('kube', 'packages/kube/bench/a.ts', source)).toEqual([]);
+    expect(messages('kube', 'packages/kube/src/a.ts', source)).toEqual([
+      `1: ${name} is for tests and benchmarks`,
+    ]);
+  },
+);

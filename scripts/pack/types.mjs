@@ -2,6 +2,7 @@
 // is declared. Through an index a package would reach everything that stands beside what it uses, and the types of others' code with it.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix, relative } from 'node:path';
+import { withoutComments } from '../layers.mjs';
 
 const LISTED = /^(import|export)( type)? \{([^}]*)\} from (['"])([^'"]+)\4;$/gm;
 const ANY = /(?:\bfrom|\bimport)\s*\(?\s*(['"])([^'"\s]+)\1/g;
@@ -92,7 +93,7 @@ export const writeTypes = ({ root, entries, out, peers }) => {
     if (done.has(path)) continue;
     done.add(path);
     const text = straight(path);
-    for (const [, , specifier] of text.matchAll(ANY)) {
+    for (const [, , specifier] of withoutComments(text).matchAll(ANY)) {
       const known =
         specifier.startsWith('node:') || peers.includes(specifier) || /^\.\.?\/.*\.js$/.test(specifier);
       if (!known) throw new Error(`${path}: types may not rest on ${specifier}`);

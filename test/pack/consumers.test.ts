@@ -58,7 +58,9 @@ describe('a program', () => {
 
   test('what is not for others cannot be imported', async () => {
     for (const name of [
+      '@handover/runtime/events',
       '@handover/runtime/held',
+      '@handover/runtime/pause',
       '@handover/runtime/dist/index.js',
       'handover/dist/main.js',
     ]) {

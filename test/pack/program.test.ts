@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
@@ -56,6 +57,33 @@ test('the installation names the image of this version', async () => {
   const { code, stdout } = await run(bare, bin('handover'), 'install');
   expect(code).toBe(0);
   expect(stdout).toContain(`image: handover:${version}`);
+});
+
+test('a kubeconfig is read', async () => {
+  const path = join(bare, 'kubeconfig');
+  const cluster = { server: `http://127.0.0.1:${await freePort()}` };
+  const context = { cluster: 'x', user: 'x' };
+  const config = {
+    clusters: [{ name: 'x', cluster }],
+    contexts: [{ name: 'x', context }],
+    users: [{ name: 'x', user: {} }],
+    'current-context': 'x',
+  };
+  writeFileSync(path, JSON.stringify(config));
+  const { code, stderr } = await run(
+    bare,
+    bin('handover'),
+    'status',
+    'mesh',
+    '--home',
+    'kube',
+    '--kubeconfig',
+    path,
+  );
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringMatching(/^KUBE_UNAVAILABLE: .*ECONNREFUSED/),
+  });
 });
 
 test('a simulation in threads', async () => {

@@ -1,6 +1,15 @@
 export type { AnnotationEntry, AnnotationOwner } from './contract/annotation-entry.ts';
 export { ANNOTATIONS } from './contract/annotations.ts';
 export {
+  INJECTABLE,
+  INJECTABLE_KINDS,
+  INJECTABLE_PLURALS,
+  type InjectableKind,
+  type InjectablePlural,
+  injectableIn,
+  injectableOf,
+} from './contract/injectable.ts';
+export {
   ADOPT,
   COMPAT,
   type Compat,
@@ -35,14 +44,21 @@ export {
   type KeyPair,
   type KeySource,
   type LeafInput,
+  localSigner,
   matchesDnsPattern,
   matchesTextPattern,
   matchesUriPattern,
   nameConstraintsOf,
   outsideConstraints,
   type PermittedNames,
+  type Signer,
+  signedWith,
   subjectKeyId,
+  type Unsigned,
   type Usage,
+  unsignedCa,
+  unsignedCross,
+  unsignedLeaf,
 } from './issue/index.ts';
 export {
   type Action,

@@ -4,6 +4,8 @@ import {
   type ConsumerFound,
   catalogueOf,
   type Home,
+  issuerWith,
+  localKeyring,
   MemoryAuthorities,
   MemoryObjects,
   type Outcome,
@@ -22,6 +24,7 @@ const deck: KeyPair[] = Array.from({ length: 16 }, () =>
 );
 
 let dealt = 0;
+const dealKey = (): KeyPair => deck[dealt++ % deck.length] as KeyPair;
 
 /** An authority in memory with so many services, each of which shows what it has loaded when the test says so. */
 export class Fleet {
@@ -81,7 +84,8 @@ export class Fleet {
     authorities: this.authorities,
     requests: { ask: async () => {}, done: async () => {} },
     clock: this.#readers.clock,
-    keys: () => deck[dealt++ % deck.length] as KeyPair,
+    keyring: localKeyring(dealKey),
+    issuer: issuerWith(dealKey, randomBytes),
     random: (bytes) => randomBytes(bytes),
     ledger: undefined,
   };

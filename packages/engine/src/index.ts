@@ -1,5 +1,5 @@
 export { act } from './act/act.ts';
-export { localIssuer } from './act/issuer.ts';
+export { issuerWith } from './act/issuer.ts';
 export { keyMaker } from './act/key-maker.ts';
 export { filesUnder, PLATFORM_KEYS } from './act/part-files.ts';
 export {
@@ -39,7 +39,7 @@ export { readResources, readYaml } from './directory/resources.ts';
 export { passOnce, runDirectory } from './directory/run.ts';
 export { SteadyClock } from './directory/steady-clock.ts';
 export { Canaries, type CanaryTools } from './evidence/canary.ts';
-export { DeclaredConsumers } from './evidence/consumers.ts';
+export { DeclaredConsumers, silence } from './evidence/consumers.ts';
 export { handshake } from './evidence/handshake.ts';
 export { answerOf, type ProbeTools, probe } from './evidence/probe.ts';
 export { askStatus, readDocument, STATUS_PATH } from './evidence/status-document.ts';
@@ -72,9 +72,7 @@ export type {
   AuthorityRecord,
   AuthorityWriter,
   Contents,
-  Credential,
   Home,
-  Issuer,
   ObjectId,
   ObjectRecord,
   ObjectWriter,
@@ -85,6 +83,8 @@ export type {
   Rollouts,
   StoredObject,
 } from './look/home.ts';
+export type { IssuedLeaf, Issuer, KeyRef, Keyring, SigningCa } from './look/keyring.ts';
+export { LocalKey, localKeyring } from './look/local-key.ts';
 export {
   type AuthorityReader,
   type Clock,

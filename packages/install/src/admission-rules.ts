@@ -70,7 +70,7 @@ export const had = (field: 'labels' | 'annotations', name: string): string =>
 
 /**
  * What the object's owner had said before this write: kept by Handover already, or to be taken over. The record stands for a label that
- * somebody took away: both were written at once.
+ * was taken away: both were written at once.
  */
 export const agreed = (...more: readonly string[]): string =>
   [

@@ -1,4 +1,4 @@
-import { MANAGED_LABEL, NUDGE, SERVICE_CA, STATE_TYPE, TEMPLATE_STAMPS } from '@handover/core';
+import { injectableIn, MANAGED_LABEL, NUDGE, SERVICE_CA, STATE_TYPE, TEMPLATE_STAMPS } from '@handover/core';
 import {
   agreed,
   had,
@@ -44,7 +44,7 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
   },
   {
     name: 'workloads',
-    why: 'A workload may be stamped, which rolls it. Not what it runs, nor how often.',
+    why: 'A workload may be stamped, which rolls it. Its containers and replicas may not be changed.',
     group: 'apps',
     resources: ['deployments', 'statefulsets', 'daemonsets'],
     operations: ['UPDATE'],
@@ -77,7 +77,7 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
   },
   {
     name: 'data',
-    why: 'What it writes in other namespaces says so, by a label, and is owned by nobody: deleting an owner would delete it.',
+    why: 'What it writes in other namespaces says so, by a label, and has no owner reference: deleting an owner would delete it.',
     group: '',
     resources: ['secrets', 'configmaps'],
     operations: ['CREATE', 'UPDATE'],
@@ -95,7 +95,7 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
   },
   {
     name: 'trustbundles',
-    why: 'Of ClusterTrustBundles its own, and those that it may take over.',
+    why: 'Only ClusterTrustBundles of its own, and those that it may take over.',
     group: 'certificates.k8s.io',
     resources: ['clustertrustbundles'],
     operations: ['CREATE', 'UPDATE'],
@@ -110,7 +110,7 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
   },
   {
     name: 'services',
-    why: 'Of Services, the two annotations that say why one has no certificate.',
+    why: 'Only the two annotations of a Service that say why it has no certificate.',
     group: '',
     resources: ['services'],
     operations: ['UPDATE'],
@@ -119,9 +119,9 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
   },
   {
     name: 'webhooks',
-    why: 'Of webhooks, the bundle by which they are verified. Not where they are, nor what they see.',
+    why: 'Only the bundle of a webhook: not its address, nor what it sees.',
     group: 'admissionregistration.k8s.io',
-    resources: ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
+    resources: injectableIn('admissionregistration.k8s.io'),
     operations: ['UPDATE'],
     rules: [
       ...onlyIn('webhook configurations', ['webhooks']),
@@ -137,7 +137,7 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
   },
   {
     name: 'apiservices',
-    why: 'Of APIServices, the bundle.',
+    why: 'Only the bundle of an APIService.',
     group: 'apiregistration.k8s.io',
     resources: ['apiservices'],
     operations: ['UPDATE'],
@@ -150,7 +150,7 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
   },
   {
     name: 'crds',
-    why: 'Of CustomResourceDefinitions, the bundle of the conversion webhook.',
+    why: 'Only the bundle of a CustomResourceDefinition’s conversion webhook.',
     group: 'apiextensions.k8s.io',
     resources: ['customresourcedefinitions'],
     operations: ['UPDATE'],
@@ -183,7 +183,7 @@ export interface AdmissionOptions {
 
 const CLUSTER_ONLY: readonly string[] = ['trustbundles', 'webhooks', 'apiservices', 'crds'];
 
-/** Policies that hold the operator's own account to what it is for. They bind nobody else. */
+/** Policies that hold the operator's own account to what it is for. They bind no other account. */
 export const admissionPolicies = (options: AdmissionOptions): readonly PolicyManifest[] => {
   const { namespace, serviceAccount, prefix, labels, cluster, features } = options;
   return policiesFor(namespace, features)

@@ -52,7 +52,7 @@ export const KIND_TABLE = {
     shortNames: ['auth'],
     scope: 'Namespaced',
     description:
-      'A CA that rotates itself: a new generation is trusted everywhere before it signs, and the old one goes when nobody shows its certificates any more.',
+      'A CA that rotates itself: a new generation is trusted everywhere before it signs, and the old one is dropped when its certificates are out of use.',
     columns: [
       column('Phase', '.status.phase', 'Where the rotation stands.'),
       column('Generation', `${current}.generation`, 'Number of the CA that signs.', { type: 'integer' }),

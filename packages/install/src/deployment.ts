@@ -21,7 +21,7 @@ export interface WorkloadOptions {
 
 const probe = (path: string) => ({ httpGet: { path, port: 'http' }, periodSeconds: 10, timeoutSeconds: 3 });
 
-/** One leads, the others stand by. Nothing in it may be written to, and nobody in it is root. */
+/** One leads, the others stand by. Its file system is read-only, and no process in it is root. */
 export const deployment = ({
   name,
   namespace,

@@ -132,7 +132,7 @@ const rolePages = (
         object: { apiVersion, kind, metadata, rules: here.map(ruleOf) },
       },
       {
-        why: `It goes to the operator's account and to nobody else.`,
+        why: `It binds the operator's account and no other.`,
         object: {
           apiVersion,
           kind: `${kind}Binding`,
@@ -200,7 +200,7 @@ export const pages = (given: InstallOptions): readonly Page[] => {
   });
   return [
     {
-      why: 'The operator and its state live here; whoever may read its Secrets has the keys of every CA.',
+      why: 'The operator and its state live here; anyone who can read its Secrets holds every CA key.',
       object: {
         apiVersion: 'v1',
         kind: 'Namespace',
@@ -224,17 +224,17 @@ export const pages = (given: InstallOptions): readonly Page[] => {
     },
     ...policies.flatMap(({ why, policy, binding }) => [
       { why, object: policy },
-      { why: 'It is in force.', object: binding },
+      { why: 'Puts the policy in force.', object: binding },
     ]),
     ...rolePages(installedGrants(options), namespace, prefix, labels),
     ...(metricsByToken ? [metricsReader(prefix, labels)] : []),
     {
-      why: 'In come probes and scrapers only. What goes out is open: the API server’s address differs by cluster.',
+      why: 'Only probes and scrapers may connect. Outgoing traffic is open: the API server’s address differs by cluster.',
       object: networkPolicy(workload),
     },
     { why: 'One leads, the others stand by.', object: deployment(workload) },
     { why: 'For programs that collect metrics.', object: metricsService(workload) },
-    { why: 'All but one stay while nodes are drained.', object: disruptionBudget(workload) },
+    { why: 'At most one replica is evicted while nodes are drained.', object: disruptionBudget(workload) },
   ];
 };
 
@@ -245,7 +245,7 @@ export const installation = (options: InstallOptions): readonly Manifest[] =>
 /** What an installation keeps when it goes: keys of CAs in its namespace, and the resources that people wrote. */
 const KEPT: readonly unknown[] = ['Namespace', 'CustomResourceDefinition'];
 
-/** What there is to delete, in the order to delete it in: whoever acts first, what holds it in check last. */
+/** What to delete, in order: the operator first, the policies that restrict it last. */
 export const removablePages = (options: InstallOptions): readonly Page[] =>
   pages(options)
     .filter(({ object }) => !KEPT.includes(object.kind))

@@ -1,3 +1,4 @@
+import { injectableIn } from '@handover/core';
 import { GROUP, KIND_TABLE } from './crds.ts';
 
 /** Parts that only some installations want, each with rights of its own. */
@@ -36,14 +37,14 @@ export const RIGHTS: readonly Row[] = [
     group: GROUP,
     resources: ours('Namespaced'),
     verbs: ['list', 'watch'],
-    why: 'what people ask for',
+    why: 'the resources that users write',
   },
   {
     reach: 'watched',
     group: GROUP,
     resources: ours('Namespaced', '/status'),
     verbs: ['patch'],
-    why: 'answers: phase, who is waited for, conditions',
+    why: 'status: phase, blockers, conditions',
   },
   {
     reach: 'watched',
@@ -64,7 +65,7 @@ export const RIGHTS: readonly Row[] = [
     group: '',
     resources: ['pods'],
     verbs: ['list', 'watch'],
-    why: 'who mounts what; who has restarted',
+    why: 'which pods mount what, and when they started',
   },
   {
     reach: 'watched',
@@ -123,7 +124,7 @@ export const RIGHTS: readonly Row[] = [
     group: GROUP,
     resources: ours('Cluster', '/status'),
     verbs: ['patch'],
-    why: 'answers on TrustBundles',
+    why: 'status of TrustBundles',
   },
   {
     reach: 'cluster',
@@ -145,7 +146,7 @@ export const RIGHTS: readonly Row[] = [
   {
     reach: 'cluster',
     group: 'admissionregistration.k8s.io',
-    resources: ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
+    resources: injectableIn('admissionregistration.k8s.io'),
     verbs: [...LOOK, 'patch'],
     why: 'caBundle of webhooks',
   },
@@ -189,7 +190,7 @@ export const RIGHTS: readonly Row[] = [
     resources: ['tokenreviews'],
     verbs: ['create'],
     feature: 'metrics-auth',
-    why: 'whose token a request for /metrics carries',
+    why: 'which account the token of a request for /metrics belongs to',
   },
   {
     reach: 'cluster',

@@ -44,7 +44,7 @@ const refuse = (path: string, why: string): never => {
   });
 };
 
-/** Defaults are filled in by whoever reads the resource, in both homes alike; `kubectl explain` says them in words. */
+/** Each home fills in defaults when it reads a resource; `kubectl explain` says them in words. */
 const described = (node: Json, path: string): string => {
   const { description, default: preset } = node;
   if (typeof description !== 'string') return refuse(path, 'has no description');
@@ -61,7 +61,7 @@ const atMost = (max: unknown): number => (typeof max === 'number' ? max : Number
 const MOST_COST = 5_000_000;
 
 /**
- * A pattern as a rule with a message: `should match '^([0-9]{1,9}y)?…'` helps nobody. Where a rule would cost too much, by the API
+ * A pattern as a rule with a message: `should match '^([0-9]{1,9}y)?…'` helps no user. Where a rule would cost too much, by the API
  * server's own way of estimating (a tenth of the text in bytes, four to a character, times a quarter of the expression, for every
  * place), the pattern stays.
  */
@@ -88,12 +88,12 @@ const structuralOf = (
   if (typeof type !== 'string') return refuse(path, 'has no type');
   for (const keyword of FORBIDDEN) if (keyword in node) return refuse(path, `has ${keyword}`);
   const stray = Object.keys(node).find((keyword) => !HANDLED.some((known) => known === keyword));
-  if (stray !== undefined) return refuse(path, `has ${stray}, which nobody has thought about`);
+  if (stray !== undefined) return refuse(path, `has ${stray}, which is not handled here`);
   const made: Record<string, unknown> = {};
   for (const keyword of KEPT) if (node[keyword] !== undefined) made[keyword] = node[keyword];
   if (needsDescription || node.description !== undefined) made.description = described(node, path);
   if (type === 'array') {
-    // What nobody can merge by a key belongs to one applier.
+    // A list without keys belongs to one applier.
     made['x-kubernetes-list-type'] ??= 'atomic';
     made.items = structuralOf(node.items, `${path}[]`, false, places * atMost(node.maxItems));
   }

@@ -1,4 +1,4 @@
-/** One line of the result. `bound` is what must hold; without one it is only told. */
+/** One line of the result. Without a `bound` it is only printed. */
 export interface Figure {
   readonly name: string;
   readonly value: number;

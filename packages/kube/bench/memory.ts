@@ -15,7 +15,7 @@ if (what === 'informer') {
   objects = informer.size;
   keep = informer;
 }
-// What is left once the dust has settled; nobody collects by hand in a real process either.
+// Memory after a while, without a forced collection: a real process has none either.
 await new Promise((resolve) => setTimeout(resolve, 5_000));
 const figures = { rss: kilobytes('VmRSS') / 1024, peak: kilobytes('VmHWM') / 1024, objects };
 process.stdout.write(`${JSON.stringify(figures)}\n`, () => process.exit(keep === undefined ? 0 : 0));

@@ -20,7 +20,7 @@ const isReady = (url: string): Promise<boolean> =>
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** From the first `/readyz` that says ok, asked for by others, to the informer having seen a write made after it. */
+/** Time from the first `/readyz` that says ok until the informer has seen a later write. */
 export async function resume(kube: Kube, cluster: Cluster): Promise<Figure[]> {
   const which = { namespace: 'default', name: 'resumed' };
   const write = (value: string) =>

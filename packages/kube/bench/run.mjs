@@ -1,4 +1,4 @@
-// npm run bench: bundles the bench from source and runs it against a real kube-apiserver. Arguments are handed on.
+// npm run bench: bundles the bench from source and runs it against a real kube-apiserver. Arguments are passed on.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const here = dirname(fileURLToPath(import.meta.url));
-// below node_modules, so that what is left external is found
+// below node_modules, so that external packages are found
 const out = `${here}/../../../node_modules/.cache/handover-kube-bench-${process.pid}`;
 mkdirSync(out, { recursive: true });
 try {

@@ -1,32 +1,21 @@
 import { HandoverError } from '@handover/material';
-import { rememberDate } from './clock.ts';
+import type { HttpAnswer } from './exchange.ts';
+import { parseJson } from './json.ts';
 import type { Kind } from './kinds.ts';
 import type { Place } from './path.ts';
 import type { RequestSubject } from './request-report.ts';
-import type { Reply } from './session.ts';
 
-export const subjectOf = (verb: string, kind: Kind, place: Place): RequestSubject => ({
-  verb,
-  group: kind.group,
-  version: kind.version,
-  resource: kind.plural,
-  subresource: place.subresource ?? '',
-  namespace: place.namespace ?? '',
-  name: place.name ?? '',
-});
+export const subjectOf = (
+  verb: string,
+  { group, version, plural: resource }: Pick<Kind, 'group' | 'version' | 'plural'>,
+  { subresource = '', namespace = '', name = '' }: Place,
+): RequestSubject => ({ verb, group, version, resource, subresource, namespace, name });
 
-export function parseAnswer<Answer extends object>({ body, date }: Reply, about: string): Answer {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(body.toString('utf8'));
-  } catch {
-    parsed = undefined;
-  }
+export function parseAnswer<Answer extends object>({ body }: HttpAnswer, about: string): Answer {
+  const parsed = parseJson(body);
   if (typeof parsed !== 'object' || parsed === null) {
-    throw new HandoverError('KUBE_BAD_ANSWER', `${about}: the answer is no JSON; is this an API server?`, {
-      retry: 'later',
-      path: about,
-    });
+    const message = `${about}: the answer is not JSON; does the config name an API server?`;
+    throw new HandoverError('KUBE_BAD_ANSWER', message, { retry: 'later', path: about });
   }
-  return rememberDate(parsed as Answer, date);
+  return parsed as Answer;
 }

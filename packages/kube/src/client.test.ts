@@ -1,14 +1,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { codeOf, eventually, FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { codeOf, eventually } from '../test/eventually.ts';
 import { connect } from './client.ts';
 import { Hidden } from './hidden.ts';
 import { configMaps, secrets } from './kinds.ts';
 import type { Kube } from './kube.ts';
 import type { RequestReport } from './request-report.ts';
 import { retryAfterOf } from './session.ts';
-import { FakeApiServer } from './testing/index.ts';
 
 let server: FakeApiServer;
 let stop: AbortController;
@@ -33,23 +32,29 @@ afterEach(async () => {
 const which = { namespace: 'default', name: 'x' };
 const made = () => kube.create(configMaps, { metadata: which, data: { a: '1' } });
 
-describe('one request after another', () => {
-  test('goes over the same connections', async () => {
+test('a fault of this program is not called an unreachable server', async () => {
+  const broken = { ca: { pem: 'not hidden' } } as never;
+  const kube = connect({ ...server.config, tls: broken }, { signal: stop.signal });
+  await expect(kube.raw('GET', '/version')).rejects.toThrow(TypeError);
+});
+
+describe('requests', () => {
+  test('one after another share connections', async () => {
     await made();
     for (let i = 0; i < 50; i++) await kube.get(configMaps, which);
-    // undici may open a second one when the next request comes before the first has been put away.
+    // undici may open a second connection when the next request comes before the first is idle.
     expect(server.connections.made).toBeLessThanOrEqual(2);
   });
 
-  test('at once, uses a bounded number of connections', async () => {
+  test('at once use a bounded number of connections', async () => {
     await made();
     await Promise.all(Array.from({ length: 200 }, () => kube.get(configMaps, which)));
     expect(server.connections.made).toBeLessThanOrEqual(32);
   });
 
-  test('is told to whoever counts', async () => {
+  test('are reported to onRequest', async () => {
     await made();
-    await kube.get(configMaps, { ...which, name: 'nobody' });
+    await kube.get(configMaps, { ...which, name: 'missing' });
     const [create, get] = reports;
     expect(create).toMatchObject({
       verb: 'create',
@@ -57,14 +62,14 @@ describe('one request after another', () => {
       namespace: 'default',
       status: 201,
     });
-    expect(get).toMatchObject({ verb: 'get', name: 'nobody', status: 404, group: '', version: 'v1' });
+    expect(get).toMatchObject({ verb: 'get', name: 'missing', status: 404, group: '', version: 'v1' });
     expect(get?.ms).toBeGreaterThan(0);
     expect(server.requests.at(-1)?.headers['user-agent']).toBe('test/1');
   });
 });
 
 describe('a server in trouble', () => {
-  test('429 and 503 with Retry-After are waited for and tried again, writes too', async () => {
+  test('429 and 503 with Retry-After are retried after that time, writes too', async () => {
     for (const status of [429, 503]) {
       server.faults.add({ status, headers: { 'retry-after': '0' }, times: 2 });
     }
@@ -73,7 +78,7 @@ describe('a server in trouble', () => {
     expect(reports.map(({ status }) => status)).toEqual([429, 429, 503, 503, 201]);
   });
 
-  test('503 without Retry-After, and 500, are passed on', async () => {
+  test('503 without Retry-After, and 500, are errors at once', async () => {
     server.faults.add({ status: 503 });
     expect(await codeOf(kube.get(configMaps, which))).toBe('KUBE_UNAVAILABLE');
     server.faults.add({ status: 500 });
@@ -81,7 +86,7 @@ describe('a server in trouble', () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  test('is not asked for ever', async () => {
+  test('gets a bounded number of retries', async () => {
     server.faults.add({ status: 429, headers: { 'retry-after': '0' }, times: 100 });
     expect(await codeOf(kube.get(configMaps, which))).toBe('KUBE_TOO_MANY_REQUESTS');
     expect(server.requests).toHaveLength(6);
@@ -101,7 +106,7 @@ describe('a server in trouble', () => {
     expect(of(429, 'soon')).toBe(1_000);
   });
 
-  test('a read is tried once more when its connection was cut; a write is not', async () => {
+  test('a read is retried once when its connection was cut; a write is not', async () => {
     await made();
     server.faults.add({ does: 'reset' });
     expect((await kube.get(configMaps, which))?.data).toEqual({ a: '1' });
@@ -112,7 +117,7 @@ describe('a server in trouble', () => {
     expect(server.writes).toHaveLength(before + 1);
   });
 
-  test('that does not answer is given up, by time or by signal, and its connection with it', async () => {
+  test('that does not answer: a timeout or a signal ends the request and its connection', async () => {
     server.faults.add({ does: 'hang', times: 3 });
     expect(await codeOf(kube.get(configMaps, which, { timeout: 50 }))).toBe('KUBE_TIMEOUT');
     const own = new AbortController();
@@ -122,11 +127,11 @@ describe('a server in trouble', () => {
     expect(await asked).toBe('KUBE_ABORTED');
     expect(await codeOf(kube.get(configMaps, which, { signal: AbortSignal.abort() }))).toBe('KUBE_ABORTED');
     expect(server.requests).toHaveLength(2);
-    // Both were cut; undici puts an idle one in the place of each.
+    // Both were cut; undici replaces each with an idle one.
     await eventually(() => server.connections.made - server.connections.open >= 2);
   });
 
-  test('that is not there is unavailable, and worth another try later', async () => {
+  test('that is missing is unavailable, with a retry later', async () => {
     await server.stop();
     await expect(kube.get(configMaps, which)).rejects.toMatchObject({
       code: 'KUBE_UNAVAILABLE',
@@ -134,7 +139,7 @@ describe('a server in trouble', () => {
     });
   });
 
-  test('that answers with something else than JSON is no API server', async () => {
+  test('that does not answer JSON is not an API server', async () => {
     const web = createServer((_, response) => response.end('<html>hello</html>'));
     await new Promise<void>((resolve) => web.listen(0, '127.0.0.1', resolve));
     const { port } = web.address() as AddressInfo;
@@ -145,19 +150,19 @@ describe('a server in trouble', () => {
     await new Promise((resolve) => web.close(resolve));
   });
 
-  test('is not asked for paths of other servers', async () => {
+  test('gets no paths of other servers', async () => {
     expect(await codeOf(kube.raw('GET', '//elsewhere/'))).toBe('OPTION_INVALID');
     expect(await codeOf(kube.raw('GET', 'http://elsewhere/'))).toBe('OPTION_INVALID');
   });
 
-  test('an answer over the bound is refused before it is all in memory', async () => {
+  test('an answer over the bound is refused before all of it is in memory', async () => {
     await kube.create(configMaps, { metadata: which, data: { a: 'x'.repeat(100_000) } });
     const path = '/api/v1/namespaces/default/configmaps/x';
     expect(await codeOf(kube.raw('GET', path, { maxBytes: 50_000 }))).toBe('KUBE_TOO_LARGE');
     expect((await kube.raw('GET', path, { maxBytes: 200_000 })).status).toBe(200);
   });
 
-  test('the end of the client ends what is under way, and leaves no connection', async () => {
+  test('the client’s signal ends all requests and connections', async () => {
     server.faults.add({ does: 'hang' });
     const asked = codeOf(kube.get(configMaps, which));
     await eventually(() => server.requests.length === 1);
@@ -168,8 +173,8 @@ describe('a server in trouble', () => {
   });
 });
 
-describe('the own rate', () => {
-  test('is kept, and a waiting request can be given up', async () => {
+describe('the client’s rate limit', () => {
+  test('holds, and a signal ends a waiting request', async () => {
     const slow = connect(server.config, { signal: stop.signal, rate: { perSecond: 0.001, burst: 2 } });
     await slow.get(configMaps, which);
     await slow.get(configMaps, which);
@@ -181,8 +186,8 @@ describe('the own rate', () => {
   });
 });
 
-describe('who we are', () => {
-  test('a refused token is an error that does not hold it', async () => {
+describe('credentials', () => {
+  test('the error for a refused token does not quote the token', async () => {
     await server.stop();
     await server.start({ token: 'right' });
     const wrong = { ...server.config, auth: { token: new Hidden('wrong-token-of-ours') } };
@@ -218,7 +223,7 @@ describe('names and values', () => {
     expect(server.requests).toHaveLength(0);
   });
 
-  test('what a Secret holds is not in an error about it', async () => {
+  test('an error about a Secret does not quote its values', async () => {
     server.faults.add({
       status: 422,
       reason: 'Invalid',
@@ -231,7 +236,7 @@ describe('names and values', () => {
 });
 
 describe('lists', () => {
-  test('start over when their pages expire underway', async () => {
+  test('start again when their pages expire in between', async () => {
     for (let i = 0; i < 5; i++)
       await kube.create(configMaps, { metadata: { name: `a${i}`, namespace: 'default' } });
     server.faults.add({ when: ({ query }) => query.has('continue'), status: 410, reason: 'Expired' });

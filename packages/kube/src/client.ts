@@ -18,7 +18,6 @@ import type {
   GetRequest,
   List,
   ListRequest,
-  Page,
   PatchOptions,
   PatchTarget,
   RawAnswer,
@@ -35,9 +34,11 @@ import { watchOnce } from './watch-once.ts';
 const MEDIA = {
   merge: 'application/merge-patch+json',
   json: 'application/json-patch+json',
-  // The body is JSON, which is YAML: the API names this patch by YAML only.
+  // The body is JSON, which is YAML too. The API knows this patch by its YAML name only.
   apply: 'application/apply-patch+yaml',
 } as const;
+
+const NO_KIND = { group: '', version: '', plural: '' };
 
 const writeQuery = ({ fieldManager, dryRun }: WriteOptions): Query => ({
   fieldManager,
@@ -102,12 +103,12 @@ class Client implements Kube {
     for (let tries = 0; ; tries++) {
       try {
         const items: T[] = [];
-        let first: Page<T> | undefined;
+        let first: List<T> | undefined;
         for await (const page of this.pages(kind, which, options)) {
           first ??= page;
           for (const item of page.items) items.push(item);
         }
-        return { items, resourceVersion: first?.resourceVersion ?? '', date: first?.date };
+        return { items, resourceVersion: first?.resourceVersion ?? '' };
       } catch (error) {
         if (tries > 0 || !isCode(error, 'KUBE_GONE')) throw error;
       }
@@ -118,7 +119,7 @@ class Client implements Kube {
     kind: Kind<T>,
     which: ListRequest = {},
     options: CallOptions = {},
-  ): AsyncGenerator<Page<T>, void, undefined> {
+  ): AsyncGenerator<List<T>, void, undefined> {
     return pagesOf<T>(this.#session, kind, which, options);
   }
 
@@ -144,7 +145,10 @@ class Client implements Kube {
         : { name: options.name ?? object.metadata.name, subresource: options.subresource }),
     };
     if (kind.namespaced && namespace === undefined) {
-      throw new HandoverError('KUBE_NAME_INVALID', `a new ${kind.kind} needs a namespace`);
+      throw new HandoverError(
+        'KUBE_NAME_INVALID',
+        `a new ${kind.kind} needs a namespace; set metadata.namespace`,
+      );
     }
     return this.#write<T>('create', kind, place, {
       method: 'POST',
@@ -176,7 +180,7 @@ class Client implements Kube {
     }
     return this.#write<T>(how === 'apply' ? 'apply' : 'patch', kind, which, {
       method: 'PATCH',
-      // The API takes `force` with apply only.
+      // The API accepts `force` only with apply.
       query: { ...writeQuery(options), force: how === 'apply' && force === true ? true : undefined },
       contentType: MEDIA[how],
       body,
@@ -211,19 +215,14 @@ class Client implements Kube {
 
   async raw(method: string, path: string, options: RawOptions = {}): Promise<RawAnswer> {
     if (!path.startsWith('/') || path.startsWith('//')) {
-      throw new HandoverError('OPTION_INVALID', `a path of the API server begins with one /, got "${path}"`);
+      throw new HandoverError(
+        'OPTION_INVALID',
+        `a path of the API server begins with one slash, not "${path}"`,
+      );
     }
     const writes = method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS';
-    const { status, body, date } = await this.#session.send({
-      subject: {
-        verb: method.toLowerCase(),
-        group: '',
-        version: '',
-        resource: '',
-        subresource: '',
-        namespace: '',
-        name: path.split('?', 1)[0] ?? path,
-      },
+    const { status, body } = await this.#session.send({
+      subject: subjectOf(method.toLowerCase(), NO_KIND, { name: path.split('?', 1)[0] }),
       method,
       path,
       accept: options.accept ?? 'application/json, */*',
@@ -233,14 +232,14 @@ class Client implements Kube {
       mayLeave: writes ? this.#guard() : undefined,
       ...callOptions(options),
     });
-    return { status, body: body.toString('utf8'), date };
+    return { status, body: body.toString('utf8') };
   }
 
   fenced(fence: Fence): Kube {
     return new Client(this.#session, this.#discovery, fence);
   }
 
-  /** The term in which the write was decided: it does not leave in another one. */
+  /** A write leaves only in the term in which it was decided. */
   #guard(): (() => void) | undefined {
     const fence = this.#fence;
     if (fence === undefined) return undefined;
@@ -261,7 +260,10 @@ class Client implements Kube {
     },
   ): Promise<T> {
     if (write.method !== 'POST' && (place.name ?? '') === '') {
-      throw new HandoverError('KUBE_NAME_INVALID', `which ${kind.kind}? Its metadata.name is missing`);
+      throw new HandoverError(
+        'KUBE_NAME_INVALID',
+        `a ${kind.kind} without a name cannot be written; set metadata.name`,
+      );
     }
     const writing = this.#object<T>({
       subject: subjectOf(verb, kind, place),
@@ -281,13 +283,13 @@ class Client implements Kube {
   }
 }
 
-/** Objects read from a list carry neither; the API wants both. A subresource may be of another kind altogether. */
+/** Adds apiVersion and kind, which objects from a list lack. A subresource may have a kind of its own. */
 function typed(kind: Kind, object: KubeObject, subresource?: string): KubeObject {
   if (subresource !== undefined && object.kind !== undefined) return object;
   return { ...object, apiVersion: apiVersionOf(kind), kind: kind.kind };
 }
 
-/** Opens nothing yet: files are read and connections made at the first request. */
+/** Reads no file and opens no connection before the first request. */
 export function connect(config: KubeConfig, options: ConnectOptions = {}): Kube {
   const session = new Session(config, options);
   return new Client(session, new Discovery(session));

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
 import { ServerClock } from './clock.ts';
 
-test('the server’s time goes on by the own monotonic clock, and follows each answer', () => {
+test('the server’s time counts on by the monotonic clock, and follows each answer', () => {
   let ms = 5_000;
   const clock = new ServerClock(() => ms);
-  expect([clock.now(), clock.last]).toEqual([undefined, undefined]);
+  expect(clock.now()).toBeUndefined();
   const noon = Date.parse('2026-01-01T12:00:00Z');
   clock.see('Thu, 01 Jan 2026 12:00:00 GMT', 100);
   ms += 700;
   expect(clock.now()).toBe(noon + 700);
-  // Whole seconds: the same one again is no step back.
+  // Whole seconds: the same second again is not a step back.
   clock.see('Thu, 01 Jan 2026 12:00:00 GMT', 100);
   expect(clock.now()).toBe(noon + 700);
   ms += 400;
@@ -21,7 +21,7 @@ test('the server’s time goes on by the own monotonic clock, and follows each a
   expect(clock.see(undefined, 0)).toBeUndefined();
 });
 
-test('an answer that was long under way, such as the end of a watch, does not put the clock back', () => {
+test('a slow answer, such as the end of a watch, does not turn the clock back', () => {
   let ms = 0;
   const clock = new ServerClock(() => ms);
   const noon = Date.parse('2026-01-01T12:00:00Z');
@@ -29,7 +29,7 @@ test('an answer that was long under way, such as the end of a watch, does not pu
   ms += 25_000;
   clock.see('Thu, 01 Jan 2026 12:00:00 GMT', 25_000);
   expect(clock.now()).toBe(noon + 25_000);
-  // It left 3 seconds ago, and names a time before that: the server's clock was put back.
+  // The request left 3 seconds ago, and the Date is older: the server's clock was set back.
   clock.see('Thu, 01 Jan 2026 12:00:20 GMT', 3_000);
   expect(clock.now()).toBe(noon + 20_000);
 });

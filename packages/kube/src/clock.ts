@@ -1,6 +1,6 @@
 import { type Instant, instant } from '@handover/material';
 
-/** The API server's own time, by the Date header of its answers. A second is all it tells. */
+/** The API server's time, from the Date header of its answers: whole seconds. */
 export class ServerClock {
   readonly #monotonic: () => number;
   #seen: Instant | undefined;
@@ -10,41 +10,24 @@ export class ServerClock {
     this.#monotonic = monotonic;
   }
 
-  /** The Date of the last answer; undefined before the first. */
-  get last(): Instant | undefined {
-    return this.#seen;
-  }
-
-  /** The last Date plus what has gone by here since; undefined before the first answer. Never goes back. */
+  /** The last Date plus the time since then; undefined before the first answer. Goes back only when the server's clock did. */
   now(): Instant | undefined {
     return this.#seen === undefined ? undefined : instant(this.#seen + this.#monotonic() - this.#seenAt);
   }
 
   /**
-   * The Date of an answer, and how long ago its question left: it was written somewhere between then and now, and a watch's at its
-   * beginning. Only a Date that does not fit in between tells of a clock that was put ahead or back.
+   * Takes the Date of an answer whose request left `took` milliseconds ago. The server wrote the Date between then and now (for a
+   * watch: at its beginning). Only a Date outside that span means that the server's clock was set.
    * @internal
    */
-  see(date: string | undefined, took: number): Instant | undefined {
+  see(date: string | undefined, took: number): void {
     const parsed = date === undefined ? Number.NaN : Date.parse(date);
-    if (Number.isNaN(parsed)) return undefined;
+    if (Number.isNaN(parsed)) return;
     const now = this.now();
-    // Whole seconds: within one the own reckoning is finer.
+    // A Date has whole seconds. Within a second, counting on is more exact.
     if (now === undefined || parsed > now || parsed + 1000 + took < now) {
       this.#seen = instant(parsed);
       this.#seenAt = this.#monotonic();
     }
-    return instant(parsed);
   }
 }
-
-const answered = new WeakMap<object, Instant>();
-
-/** @internal */
-export function rememberDate<Answer extends object>(answer: Answer, date: Instant | undefined): Answer {
-  if (date !== undefined) answered.set(answer, date);
-  return answer;
-}
-
-/** The API server's Date of the answer that this object (from get, create, update, patch) or list came in. */
-export const answeredAt = (answer: object): Instant | undefined => answered.get(answer);

@@ -23,7 +23,7 @@ export interface ConnectorOptions {
 const portOf = (url: URL, fallback: number): number => Number(url.port || fallback);
 const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
 
-/** Errors after the one that was told have nobody left to hear them, and must not end the process. */
+/** Errors after the first one have no listener, and must not end the process. */
 const deafen = (socket: Socket) => socket.on('error', () => undefined);
 
 function plain(host: string, port: number, signal: AbortSignal): Promise<Socket> {
@@ -67,12 +67,12 @@ function viaHttp(proxy: URL, target: string, signal: AbortSignal): Promise<Socke
       if (answer.statusCode === 200) return resolve(socket as Socket);
       socket.destroy();
       const { host } = proxy;
-      const words = `the proxy ${host} answers HTTP ${answer.statusCode}; check proxy-url`;
+      const words = `the proxy ${host} answered HTTP ${answer.statusCode}; check proxy-url`;
       reject(new HandoverError('KUBE_PROXY_REFUSED', words, { retry: 'later', path: host }));
     });
     asking.once('response', (answer) => {
       answer.destroy();
-      const words = `${proxy.host} is no proxy: HTTP ${answer.statusCode}; check proxy-url`;
+      const words = `${proxy.host} is not a proxy: it answered HTTP ${answer.statusCode} to CONNECT; check proxy-url`;
       reject(new HandoverError('KUBE_PROXY_REFUSED', words, { path: proxy.host }));
     });
     asking.end();
@@ -127,8 +127,8 @@ async function once(options: ConnectorOptions, signal: AbortSignal): Promise<Soc
 }
 
 /**
- * Connects with the newest material. When nobody known signed the server's certificate, the CA file is read again and
- * the handshake tried once more: the server may have been faster than the file's event.
+ * Connects with the newest material. When the CA of the server's certificate is unknown, reads the CA file again and retries the
+ * handshake once: the server may have rotated before the file's event arrived.
  */
 async function fresh(options: ConnectorOptions, signal: AbortSignal): Promise<Socket> {
   const { number } = options.tls.current;

@@ -11,7 +11,7 @@ const impersonationHeaders = (as: Impersonation | undefined): Record<string, str
   return headers;
 };
 
-/** Headers that may come more than once, as undici takes them: a flat list would be slower for everybody else. */
+/** Headers that may repeat. They are apart because undici is slower with a flat list, which they need. */
 export const repeatedHeaders = (as: Impersonation | undefined): readonly (readonly [string, string])[] => [
   ...(as?.groups ?? []).map((group) => ['impersonate-group', group] as const),
   ...Object.entries(as?.extra ?? {}).flatMap(([name, values]) =>
@@ -19,7 +19,7 @@ export const repeatedHeaders = (as: Impersonation | undefined): readonly (readon
   ),
 ];
 
-/** Who we are to the API server, at each request anew. */
+/** The credentials for the API server, read again for each request. */
 export class Credentials {
   readonly #auth: AuthConfig;
   readonly #token: Token | undefined;
@@ -52,7 +52,7 @@ export class Credentials {
     return new Credentials(auth, token, tls, impersonate);
   }
 
-  /** The headers to send; an exec plugin's certificate is put in place on the way. */
+  /** The headers to send. A certificate from an exec plugin goes into the TLS material. */
   async headers(signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
     const { token, basic } = this.#auth;
     if (this.#token !== undefined) return this.#bearer(this.#token.value());
@@ -67,7 +67,7 @@ export class Credentials {
     return credential.token === undefined ? this.#always : this.#bearer(credential.token.reveal());
   }
 
-  /** After a 401. True when another try may end better. */
+  /** After a 401. True when the credential may have changed, so that a retry makes sense. */
   async refresh(): Promise<boolean> {
     if (this.#plugin !== undefined) return this.#plugin.forget();
     if (this.#token === undefined) return false;

@@ -1,3 +1,4 @@
+import { subjectOf } from './answer.ts';
 import { isCode } from './error.ts';
 import type { CallOptions } from './requests.ts';
 import { type Session, statusIn } from './session.ts';
@@ -9,7 +10,7 @@ interface Known {
   readonly resources: Promise<ReadonlySet<string>>;
 }
 
-/** Which kinds the server has, asked by group and version. */
+/** The kinds that the server has, by group and version. */
 export class Discovery {
   readonly #session: Session;
   readonly #known = new Map<string, Known>();
@@ -38,7 +39,7 @@ export class Discovery {
   ): Promise<ReadonlySet<string>> {
     try {
       const { body } = await this.#session.send({
-        subject: { verb: 'discover', group, version, resource: '', subresource: '', namespace: '', name: '' },
+        subject: subjectOf('discover', { group, version, plural: '' }, {}),
         method: 'GET',
         path,
         signal,

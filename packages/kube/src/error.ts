@@ -1,6 +1,6 @@
 import { HandoverError, type Retry } from '@handover/material';
 
-/** The API's own words for a failure: `Status` of `meta/v1`, as far as it is used. */
+/** `Status` of `meta/v1`: the API's own description of a failure, as far as it is used here. */
 export interface ApiStatus {
   readonly status?: string;
   readonly message?: string;
@@ -30,20 +30,20 @@ const REASONS = {
   BadRequest: { code: 'KUBE_BAD_REQUEST', retry: 'never', advice: 'correct the request' },
   Conflict: { code: 'KUBE_CONFLICT', retry: 'now', advice: 'read it again and decide again' },
   Expired: { code: 'KUBE_GONE', retry: 'now', advice: 'list again' },
-  Forbidden: { code: 'KUBE_FORBIDDEN', retry: 'never', advice: 'grant the right (RBAC)' },
+  Forbidden: { code: 'KUBE_FORBIDDEN', retry: 'never', advice: 'grant the permission (RBAC)' },
   Gone: { code: 'KUBE_GONE', retry: 'now', advice: 'list again' },
-  InternalError: { code: 'KUBE_INTERNAL', retry: 'later', advice: 'see the API server’s log' },
+  InternalError: { code: 'KUBE_INTERNAL', retry: 'later', advice: 'see the log of the API server' },
   Invalid: { code: 'KUBE_INVALID', retry: 'never', advice: 'correct the object' },
-  MethodNotAllowed: { code: 'KUBE_METHOD_NOT_ALLOWED', retry: 'never', advice: 'this kind has no such verb' },
-  NotAcceptable: { code: 'KUBE_NOT_ACCEPTABLE', retry: 'never', advice: 'this server has no such format' },
+  MethodNotAllowed: { code: 'KUBE_METHOD_NOT_ALLOWED', retry: 'never', advice: 'use another verb' },
+  NotAcceptable: { code: 'KUBE_NOT_ACCEPTABLE', retry: 'never', advice: 'use another format' },
   NotFound: { code: 'KUBE_NOT_FOUND', retry: 'never', advice: 'create it first' },
-  RequestEntityTooLarge: { code: 'KUBE_TOO_LARGE', retry: 'never', advice: 'send less' },
+  RequestEntityTooLarge: { code: 'KUBE_TOO_LARGE', retry: 'never', advice: 'send a smaller object' },
   ServerTimeout: { code: 'KUBE_TIMEOUT', retry: 'later', advice: 'try again' },
   ServiceUnavailable: { code: 'KUBE_UNAVAILABLE', retry: 'later', advice: 'try again' },
   Timeout: { code: 'KUBE_TIMEOUT', retry: 'later', advice: 'try again' },
-  TooManyRequests: { code: 'KUBE_TOO_MANY_REQUESTS', retry: 'later', advice: 'ask less often' },
+  TooManyRequests: { code: 'KUBE_TOO_MANY_REQUESTS', retry: 'later', advice: 'send fewer requests' },
   Unauthorized: { code: 'KUBE_UNAUTHORIZED', retry: 'later', advice: 'check the credentials' },
-  UnsupportedMediaType: { code: 'KUBE_BAD_REQUEST', retry: 'never', advice: 'this server has no such patch' },
+  UnsupportedMediaType: { code: 'KUBE_BAD_REQUEST', retry: 'never', advice: 'use another patch type' },
 } as const satisfies Record<string, Meaning>;
 
 const REASON_OF_STATUS: Readonly<Record<number, keyof typeof REASONS>> = {
@@ -67,7 +67,7 @@ const REASON_OF_STATUS: Readonly<Record<number, keyof typeof REASONS>> = {
 
 const MAX_MESSAGE = 400;
 
-/** One line, short, with nothing in it that could be a key, a token or a Secret's value. */
+/** One short line without anything that could be a key, a token or a Secret's value. */
 export const harmless = (text: string): string =>
   text
     .replace(/-----BEGIN [\s\S]*?(?:-----END [^-]*-----|$)/g, '[pem]')
@@ -76,7 +76,7 @@ export const harmless = (text: string): string =>
     .trim()
     .slice(0, MAX_MESSAGE);
 
-/** A Secret's own values may be quoted in the API's message: of a Secret only the fields' names are told. */
+/** The API's message may quote values: for a Secret, only the names of the fields are used. */
 function wordsOf(status: ApiStatus, about: string): string {
   const causes = status.details?.causes ?? [];
   if (/(^|\/)secrets(\/|$)/.test(about) && status.reason === 'Invalid') {
@@ -85,7 +85,7 @@ function wordsOf(status: ApiStatus, about: string): string {
   return status.message ?? '';
 }
 
-/** What an HTTP status with, or without, a `Status` body means. */
+/** The error for an HTTP status, with or without a `Status` body. */
 export function apiError(http: number, body: ApiStatus, about: string): HandoverError {
   const known = REASONS[(body.reason ?? '') as keyof typeof REASONS] as Meaning | undefined;
   const fallback = REASON_OF_STATUS[http] ?? (http >= 500 ? 'InternalError' : 'BadRequest');
@@ -99,7 +99,7 @@ export function apiError(http: number, body: ApiStatus, about: string): Handover
   });
 }
 
-/** The HTTP status and the API's reason behind an error, when it came from the API. */
+/** The HTTP status and the API's reason of an error that the API sent. */
 export function apiCause(error: unknown): { readonly status: number; readonly reason: string } | undefined {
   const cause = (error as { cause?: { status?: unknown; reason?: unknown } } | undefined)?.cause;
   return typeof cause?.status === 'number' && typeof cause.reason === 'string'
@@ -110,14 +110,16 @@ export function apiCause(error: unknown): { readonly status: number; readonly re
 export const isCode = (error: unknown, code: string): boolean =>
   error instanceof HandoverError && error.code === code;
 
-/** The server was not there, or went away. */
-export function unreachable(about: string, cause: unknown): HandoverError {
+/** The server did not answer, or the connection broke. */
+export function unreachable(about: string, cause: unknown): Error {
   if (cause instanceof HandoverError) return cause;
   const { code, message } = cause as { code?: unknown; message?: unknown };
+  // Errors of sockets, TLS and undici have a code. A TypeError without one is a bug.
+  if (cause instanceof TypeError && code === undefined) return cause;
   const words = harmless([code, message].filter((part) => typeof part === 'string').join(' '));
   return new HandoverError(
     'KUBE_UNAVAILABLE',
-    `${about}: ${words || 'no answer'}; is the API server running, and is its CA the one in the config?`,
+    `${about}: ${words || 'no answer'}; check that the API server runs and that the config has its CA`,
     { retry: 'later', path: about, cause },
   );
 }
@@ -131,9 +133,13 @@ export const timedOut = (about: string, ms: number): HandoverError =>
 export const aborted = (about: string, cause: unknown): HandoverError =>
   cause instanceof HandoverError
     ? cause
-    : new HandoverError('KUBE_ABORTED', `${about}: given up, as asked`, { path: about, cause });
+    : new HandoverError('KUBE_ABORTED', `${about}: stopped by its caller`, { path: about, cause });
 
 export const tooLarge = (about: string, limit: number): HandoverError =>
-  new HandoverError('KUBE_TOO_LARGE', `${about}: the answer is over ${limit} bytes; ask for less at once`, {
-    path: about,
-  });
+  new HandoverError(
+    'KUBE_TOO_LARGE',
+    `${about}: the answer is larger than ${limit} bytes; ask for fewer objects at once`,
+    {
+      path: about,
+    },
+  );

@@ -6,7 +6,7 @@ export interface HttpRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Headers that may come more than once. */
+  /** Headers that may repeat. */
   readonly repeated?: readonly (readonly [string, string])[];
   readonly body?: string;
 }
@@ -18,15 +18,15 @@ export interface HttpAnswer {
 }
 
 export interface ExchangeOptions {
-  /** What the request is about, for messages. */
+  /** Names the request in messages. */
   readonly about: string;
   readonly signal: AbortSignal;
-  /** Milliseconds until the whole answer is there; of a stream: until its headers are. */
+  /** Milliseconds until the end of the answer; for a stream, until its headers. */
   readonly timeout: number;
   readonly maxBytes: number;
-  /** Asked when the request is about to be written to its socket, not when it is queued. Throws to stop it. */
+  /** Called when the request is about to be written to its socket, not when it is queued. Throws to stop it. */
   readonly mayLeave?: (() => void) | undefined;
-  /** Makes a stream of a 200: called with its headers; chunks then go to `chunk`, and the answer's body stays empty. */
+  /** Reads a 200 as a stream: `started` gets its headers, `chunk` its bytes, and the answer's body stays empty. */
   readonly stream?:
     | {
         started(headers: IncomingHttpHeaders): void;
@@ -44,8 +44,8 @@ interface Settle {
 }
 
 /**
- * One request over a pool. undici's own `request` would do, but not the three things that matter here: a last question
- * before a byte leaves, a bound on the answer's size, and a stream that is read without being buffered.
+ * One request over a pool. undici's own `request` lacks three things: a last check before a byte leaves, a bound on the size of
+ * the answer, and a stream that is read without a buffer.
  */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #options: ExchangeOptions;
@@ -62,10 +62,28 @@ class Exchange implements Dispatcher.DispatchHandler {
   constructor(options: ExchangeOptions, settle: Settle) {
     this.#options = options;
     this.#settle = settle;
-    const { about, signal, timeout } = options;
-    this.#timer = setTimeout(() => this.fail(timedOut(about, timeout)), timeout);
+  }
+
+  start(dispatcher: Dispatcher, request: HttpRequest): void {
+    const { about, signal, timeout } = this.#options;
+    if (signal.aborted) {
+      this.#aborted();
+      return;
+    }
     signal.addEventListener('abort', this.#aborted, { once: true });
-    if (signal.aborted) this.#aborted();
+    this.#timer = setTimeout(() => this.fail(timedOut(about, timeout)), timeout);
+    dispatcher.dispatch(
+      {
+        method: request.method,
+        path: request.path,
+        headers: headersOf(request),
+        body: request.body ?? null,
+        // undici's timeouts are coarse; the timer above is exact.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      },
+      this,
+    );
   }
 
   readonly #aborted = () => this.fail(aborted(this.#options.about, this.#options.signal.reason));
@@ -73,7 +91,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     if (this.#over) {
-      controller.abort(new Error('given up while it was queued'));
+      controller.abort(new Error('the request ended while it was queued'));
       return;
     }
     try {
@@ -156,24 +174,7 @@ export function exchange(
   request: HttpRequest,
   options: ExchangeOptions,
 ): Promise<HttpAnswer> {
-  return new Promise((resolve, reject) => {
-    const handler = new Exchange(options, { resolve, reject });
-    if (options.signal.aborted) return;
-    try {
-      dispatcher.dispatch(
-        {
-          method: request.method,
-          path: request.path,
-          headers: headersOf(request),
-          body: request.body ?? null,
-          // Ours are exact and end the exchange; undici's are coarse.
-          headersTimeout: 0,
-          bodyTimeout: 0,
-        },
-        handler,
-      );
-    } catch (error) {
-      handler.fail(unreachable(options.about, error));
-    }
-  });
+  return new Promise((resolve, reject) =>
+    new Exchange(options, { resolve, reject }).start(dispatcher, request),
+  );
 }

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 
-/** A text that does not print: tokens, passwords, keys. */
+/** A text that does not print: a token, password or key. */
 export class Hidden {
   readonly #text: string;
 

@@ -1,8 +1,9 @@
 export { connect } from './client.ts';
-export { answeredAt, type ServerClock } from './clock.ts';
+export type { ServerClock } from './clock.ts';
 export { type ApiStatus, apiCause } from './error.ts';
 export { Hidden } from './hidden.ts';
-export { Informer, type InformerOptions, type InformerState } from './informer.ts';
+export { Informer } from './informer.ts';
+export type { InformerOptions, InformerState } from './informer-options.ts';
 export {
   apiServices,
   apiVersionOf,
@@ -34,45 +35,13 @@ export {
   validatingWebhookConfigurations,
 } from './kinds.ts';
 export type { Fence, Kube, KubeReader, KubeWriter } from './kube.ts';
-export type {
-  AuthConfig,
-  ExecConfig,
-  Impersonation,
-  KubeConfig,
-  PemSource,
-  TlsConfig,
-} from './kubeconfig/config.ts';
-export { inClusterConfig, type LoadOptions, loadKubeConfig } from './kubeconfig/load.ts';
+export type { KubeConfig } from './kubeconfig/config.ts';
+export { type LoadOptions, loadKubeConfig } from './kubeconfig/load.ts';
 export { LeaderLease, type LeadOptions, lead } from './lease.ts';
-export {
-  type KubeObject,
-  keyOf,
-  type ManagedFields,
-  type ObjectMeta,
-  type OwnerReference,
-} from './object.ts';
+export { type KubeObject, keyOf, type ManagedFields } from './object.ts';
 export type { Rate } from './rate-limit.ts';
 export type { ReloadReport } from './reload-report.ts';
 export type { RequestReport } from './request-report.ts';
-export type {
-  CallOptions,
-  CreateOptions,
-  DeleteOptions,
-  GetRequest,
-  JsonPatchStep,
-  List,
-  ListRequest,
-  Page,
-  PatchBody,
-  PatchOptions,
-  PatchTarget,
-  RawAnswer,
-  RawOptions,
-  UpdateOptions,
-  WatchEvent,
-  WatchOptions,
-  WatchRequest,
-  WriteOptions,
-} from './requests.ts';
+export type { List, PatchOptions, WatchEvent } from './requests.ts';
 export type { ConnectOptions } from './session.ts';
 export type { Change, Indexes } from './store.ts';

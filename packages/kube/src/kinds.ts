@@ -1,6 +1,6 @@
 import type { KubeObject } from './object.ts';
 
-/** A kind of object, as a value. `T` is what its objects look like. */
+/** A kind of object, as a value. `T` is the type of its objects. */
 export interface Kind<T extends KubeObject = KubeObject> {
   /** Empty for the core group. */
   readonly group: string;
@@ -8,7 +8,7 @@ export interface Kind<T extends KubeObject = KubeObject> {
   readonly plural: string;
   readonly kind: string;
   readonly namespaced: boolean;
-  /** Never set: it carries the type. */
+  /** Never set. Carries the type. */
   readonly objects?: T;
 }
 
@@ -96,7 +96,7 @@ export const customResourceDefinitions = kindOf(
   false,
 );
 
-/** Its version differs between clusters: ask `kube.serves('certificates.k8s.io', version, 'clustertrustbundles')`. */
+/** Clusters serve different versions: ask `kube.serves('certificates.k8s.io', version, 'clustertrustbundles')`. */
 export const clusterTrustBundles = (version: string): Kind<ClusterTrustBundle> =>
   kindOf<ClusterTrustBundle>(
     `certificates.k8s.io/${version}`,

@@ -9,7 +9,6 @@ import type {
   GetRequest,
   List,
   ListRequest,
-  Page,
   PatchOptions,
   PatchTarget,
   RawAnswer,
@@ -20,32 +19,32 @@ import type {
   WatchRequest,
 } from './requests.ts';
 
-/** What a fenced client asks before each write. */
+/** Decides before each write of a fenced client whether it may leave. */
 export interface Fence {
-  /** Changes whenever it is gained anew; undefined while it is not held. */
+  /** The current term; undefined while the lease is not held. */
   readonly term: number | undefined;
-  /** Told of each write under way. */
+  /** Called with each write that has begun. */
   during?<Result>(write: Promise<Result>): Promise<Result>;
 }
 
 export interface KubeReader {
   readonly config: KubeConfig;
-  /** The API server's own time, by its answers. */
+  /** The API server's time, from its answers. */
   readonly clock: ServerClock;
   /** Connections open now. */
   readonly connections: number;
-  /** undefined when there is none. */
+  /** undefined when the object does not exist. */
   get<T extends KubeObject>(kind: Kind<T>, which: GetRequest, options?: CallOptions): Promise<T | undefined>;
-  /** All pages. Starts over, once, when the pages expire underway. */
+  /** All pages. Starts again, once, when the pages expire in between. */
   list<T extends KubeObject>(kind: Kind<T>, which?: ListRequest, options?: CallOptions): Promise<List<T>>;
   pages<T extends KubeObject>(
     kind: Kind<T>,
     which?: ListRequest,
     options?: CallOptions,
-  ): AsyncGenerator<Page<T>, void, undefined>;
+  ): AsyncGenerator<List<T>, void, undefined>;
   /**
-   * One watch request, from `resourceVersion` on: resolves when the server ends it, throws when it fails (KUBE_GONE: list
-   * again). For a watch that goes on for ever use an Informer.
+   * One watch request, from `resourceVersion` on. Resolves when the server ends it, throws when it fails (KUBE_GONE: list
+   * again). For a watch that continues after errors, use an Informer.
    */
   watch<T extends KubeObject>(
     kind: Kind<T>,
@@ -53,16 +52,16 @@ export interface KubeReader {
     seen: (event: WatchEvent<T>) => void,
     options?: WatchOptions,
   ): Promise<void>;
-  /** Whether the server has this kind. Remembered for a minute. */
+  /** Whether the server has this kind. The answer is cached for a minute. */
   serves(group: string, version: string, plural: string, options?: CallOptions): Promise<boolean>;
 }
 
 export interface KubeWriter {
   create<T extends KubeObject>(kind: Kind<T>, object: T, options?: CreateOptions): Promise<T>;
-  /** Replaces the object. Its `metadata.resourceVersion`, if there, is the fence. */
+  /** Replaces the object. With `metadata.resourceVersion`, only that version. */
   update<T extends KubeObject>(kind: Kind<T>, object: T, options?: UpdateOptions): Promise<T>;
   patch<T extends KubeObject>(kind: Kind<T>, which: PatchTarget, options: PatchOptions): Promise<T>;
-  /** False when there was none. */
+  /** False when the object did not exist. */
   delete<T extends KubeObject>(
     kind: Kind<T>,
     which: { readonly namespace?: string | undefined; readonly name: string },
@@ -71,8 +70,8 @@ export interface KubeWriter {
 }
 
 export interface Kube extends KubeReader, KubeWriter {
-  /** Any path of the API server: `/readyz`, `/version`. Throws on anything but success. */
+  /** Any path of the API server, such as `/readyz` or `/version`. Throws unless the answer is a success. */
   raw(method: string, path: string, options?: RawOptions): Promise<RawAnswer>;
-  /** The same client, whose writes throw LEASE_LOST, before a byte leaves, once the lease is not held any more. */
+  /** The same client, but its writes throw LEASE_LOST before a byte leaves while the lease is not held. */
   fenced(fence: Fence): Kube;
 }

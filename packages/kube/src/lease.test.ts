@@ -1,10 +1,9 @@
+import { codeOf, eventually, FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { codeOf, eventually } from '../test/eventually.ts';
 import { connect } from './client.ts';
 import { configMaps, leases } from './kinds.ts';
 import type { Kube } from './kube.ts';
-import { type LeaderLease, type LeadOptions, lead } from './lease.ts';
-import { FakeApiServer } from './testing/index.ts';
+import { LeaderLease, type LeadOptions, lead } from './lease.ts';
 
 let server: FakeApiServer;
 let stop: AbortController;
@@ -41,7 +40,14 @@ const otherWrites = () => server.writes.filter(({ path }) => path.includes('/con
 const thing = (name: string) => ({ metadata: { name, namespace: 'default' } });
 
 describe('leading', () => {
-  test('one leads, the other waits, and takes over when the first lets go', async () => {
+  test('a lease asks for nothing before it is started, and can be released all the same', async () => {
+    const lease = new LeaderLease(kube, { namespace: 'default', name: 'l', identity: 'a' });
+    await new Promise((resolve) => setImmediate(resolve));
+    await lease.release();
+    expect(server.requests).toEqual([]);
+  });
+
+  test('one leads, the other waits, and takes over when the first releases the lease', async () => {
     const a = campaign('a');
     await gained(a);
     const b = campaign('b');
@@ -55,7 +61,7 @@ describe('leading', () => {
     expect(found?.spec).toMatchObject({ holderIdentity: 'b', leaseTransitions: 1 });
   });
 
-  test('a holder that vanished is replaced once its time is up by the own clock', async () => {
+  test('a vanished holder is replaced after its duration, by the waiting process’s clock', async () => {
     const own = new AbortController();
     const a = campaign('a', { signal: own.signal });
     await gained(a);
@@ -78,7 +84,7 @@ describe('leading', () => {
     expect(a.held).toBe(true);
   });
 
-  test('a renewal whose answer was lost is not taken for another’s', async () => {
+  test('a renewal whose answer was lost is recognised as its own', async () => {
     const a = campaign('a');
     await gained(a);
     const events: string[] = [];
@@ -90,7 +96,7 @@ describe('leading', () => {
     expect(a.held).toBe(true);
   });
 
-  test('a released lease can be taken although a renewal was under way', async () => {
+  test('a released lease can be taken even when a renewal was still on its way', async () => {
     const a = campaign('a');
     await gained(a);
     server.faults.add({ when: ({ method }) => method === 'PUT', does: 'lose' });
@@ -114,7 +120,7 @@ describe('a fenced client', () => {
     expect((await fenced.get(configMaps, { namespace: 'default', name: 'x' }))?.metadata.name).toBe('x');
   });
 
-  test('sends nothing of any kind once the time is up, although no timer has fired', async () => {
+  test('sends no write of any kind once the time is up, although no timer has fired', async () => {
     const a = campaign('a');
     await gained(a);
     const fenced = kube.fenced(a);
@@ -150,7 +156,7 @@ describe('a fenced client', () => {
     await fenced.create(configMaps, thing('y'));
   });
 
-  test('stops a write that waits to be tried again', async () => {
+  test('stops a write that waits for its retry', async () => {
     const a = campaign('a');
     await gained(a);
     const fenced = kube.fenced(a);
@@ -177,7 +183,7 @@ describe('a fenced client', () => {
     );
     await eventually(() => server.requests.filter(({ path }) => path.endsWith('/busy')).length >= 32);
     const writing = codeOf(fenced.create(configMaps, thing('x')));
-    skew = 5_000; // the process was stopped for a while: nobody has told it yet
+    skew = 5_000; // the process was stopped for a while and does not know it yet
     expect(await writing).toBe('LEASE_LOST');
     await Promise.all(busy);
     await kube.get(configMaps, { namespace: 'default', name: 'x' });
@@ -205,7 +211,7 @@ describe('a fenced client', () => {
     await fenced.create(configMaps, thing('y'));
   });
 
-  test('tells that it was lost when another takes it away', async () => {
+  test('reports the loss when another process takes the lease', async () => {
     const a = campaign('a');
     await gained(a);
     const why = lost(a);

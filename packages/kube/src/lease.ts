@@ -1,38 +1,38 @@
-import { HandoverError } from '@handover/material';
+import { HandoverError, Listeners } from '@handover/material';
+import { pause } from '@handover/runtime/pause';
 import { isCode } from './error.ts';
 import { Informer } from './informer.ts';
 import { type Lease, leases } from './kinds.ts';
 import type { Fence, Kube } from './kube.ts';
-import { Listeners } from './listeners.ts';
-import { anyOf, wait } from './wait.ts';
+import { anyOf } from './wait.ts';
 
 export interface LeadOptions {
   readonly namespace: string;
   readonly name: string;
-  /** Who this process is; no other may have the same. */
+  /** The name of this process in the lease. No other process may use it. */
   readonly identity: string;
-  /** Milliseconds that others wait after the last renewal before they take over; whole seconds. Default 15,000. */
+  /** Milliseconds after the last renewal until another process may take over; whole seconds. Default 15,000. */
   readonly duration?: number;
   /** Milliseconds without a renewal after which this process stops writing. Default two thirds of `duration`. */
   readonly renewWithin?: number;
-  /** Milliseconds between renewals, and between looks while another holds it. Default 2,000. */
+  /** Milliseconds between renewals, and between looks while another process holds the lease. Default 2,000. */
   readonly renew?: number;
   readonly signal?: AbortSignal;
   /** Milliseconds, monotonic. For tests. */
   readonly now?: () => number;
-  /** Milliseconds of the day's clock. For tests. */
+  /** Milliseconds of the wall clock. For tests. */
   readonly wall?: () => number;
 }
 
 interface LeaseEvents {
-  /** Its number: 1, 2, 3… */
+  /** Terms count 1, 2, 3… */
   gained: { readonly term: number };
   lost: { readonly term: number; readonly why: string };
-  /** Nothing to do: it goes on by itself. */
+  /** For logs: the election continues without help. */
   trouble: Error;
 }
 
-/** The lease as last seen, and when, by our own clock: nobody else's clock is believed. */
+/** The lease as last seen, and when by this process's clock. No other clock is trusted. */
 interface Seen {
   readonly record: string;
   readonly at: number;
@@ -50,7 +50,7 @@ const resolved = (options: LeadOptions) => {
   ) {
     throw new HandoverError(
       'OPTION_INVALID',
-      'a lease needs renew < renewWithin < duration, and whole seconds of duration',
+      'a lease needs renew < renewWithin < duration, and a duration in whole seconds',
     );
   }
   if (options.identity === '') throw new HandoverError('OPTION_INVALID', 'a lease needs an identity');
@@ -58,9 +58,9 @@ const resolved = (options: LeadOptions) => {
 };
 
 /**
- * Leads, or waits to lead. The right to write ends by our own monotonic clock, `renewWithin` after the last renewal
- * *was sent*; others wait `duration` from when they *saw* it, which is later. So there is a gap in which nobody writes,
- * and no clocks are compared.
+ * Leads, or waits to lead. The right to write ends by this process's monotonic clock, `renewWithin` after it *sent* the last
+ * renewal. Other processes wait `duration` after they *saw* that renewal, which is later. In between no process writes, and no
+ * two clocks are compared.
  */
 export class LeaderLease implements Fence {
   readonly #kube: Kube;
@@ -70,24 +70,27 @@ export class LeaderLease implements Fence {
   readonly #listeners = new Listeners<LeaseEvents>();
   readonly #stop = new AbortController();
   readonly #underWay = new Set<Promise<unknown>>();
-  readonly #ended: Promise<void>;
+  #ended: Promise<void> | undefined;
   #current: Lease | undefined;
   #seen: Seen | undefined;
   #terms = 0;
   #leading = false;
-  /** Our right to write ends here. */
+  /** When the right to write ends. */
   #until = Number.NEGATIVE_INFINITY;
   #wallUntil = Number.NEGATIVE_INFINITY;
   #expiry: NodeJS.Timeout | undefined;
   #wake: () => void = () => undefined;
 
-  /** @internal use {@link lead} */
   constructor(kube: Kube, options: LeadOptions) {
     this.#kube = kube;
     this.#options = resolved(options);
     this.#now = options.now ?? (() => performance.now());
     this.#wall = options.wall ?? (() => Date.now());
-    this.#ended = this.#run();
+  }
+
+  start(): this {
+    this.#ended ??= this.#run();
+    return this;
   }
 
   /** True while writes may leave. */
@@ -96,12 +99,12 @@ export class LeaderLease implements Fence {
   }
 
   get term(): number | undefined {
-    // The monotonic clock stands still while a machine is suspended; the day's clock does not. Whichever is sooner.
+    // The monotonic clock stops while a machine is suspended; the wall clock does not. The sooner one counts.
     const inTime = this.#now() < this.#until && this.#wall() < this.#wallUntil;
     return this.#leading && inTime ? this.#terms : undefined;
   }
 
-  /** Who holds it, as far as we know. */
+  /** The last known holder. */
   get holder(): string | undefined {
     return this.#current?.spec?.holderIdentity || undefined;
   }
@@ -111,18 +114,13 @@ export class LeaderLease implements Fence {
     return this;
   }
 
-  off<Name extends keyof LeaseEvents>(name: Name, listener: (event: LeaseEvents[Name]) => void): this {
-    this.#listeners.off(name, listener);
-    return this;
-  }
-
-  /** Stops writing at once, then gives the lease up, so that another need not wait for its end. Never throws. */
+  /** Stops all writes, then gives the lease up, so that another process can take it at once. Never throws. */
   async release(): Promise<void> {
     const mine = this.#leading ? this.#current : undefined;
     this.#lose('it was released');
     this.#stop.abort(new HandoverError('KUBE_ABORTED', 'the lease was released'));
     await this.#ended;
-    // What has left already is waited for: it must not land on a lease that is another's by then.
+    // A write that has left must land before another process can hold the lease.
     await Promise.allSettled(this.#underWay);
     if (mine === undefined) return;
     await this.#giveUp(mine).catch((error: Error) => this.#listeners.emit('trouble', error));
@@ -147,7 +145,7 @@ export class LeaderLease implements Fence {
       await this.#kube.update(leases, freed(mine), call);
     } catch (error) {
       if (!isCode(error, 'KUBE_CONFLICT')) throw error;
-      // A renewal was under way and has landed.
+      // A renewal has landed in between.
       const found = await this.#kube.get(leases, { namespace, name }, call);
       if (found?.spec?.holderIdentity === identity) await this.#kube.update(leases, freed(found), call);
     }
@@ -155,9 +153,8 @@ export class LeaderLease implements Fence {
 
   async #run(): Promise<void> {
     const { namespace, name, renew } = this.#options;
-    await Promise.resolve(); // so that whoever made it can listen first
     const any = anyOf(this.#stop.signal, this.#options.signal);
-    // A look at each change, so that a released lease is taken over at once. Without the right to watch, looking is enough.
+    // A released lease is taken over at once. Without the right to watch, the looks below find it later.
     const informer = new Informer(this.#kube, leases, {
       namespace,
       fieldSelector: `metadata.name=${name}`,
@@ -171,8 +168,8 @@ export class LeaderLease implements Fence {
       await this.#tryOnce(any.signal);
       if (any.signal.aborted) break;
       const nap = anyOf(any.signal);
-      this.#wake = () => nap.abort(new Error('the lease changed'));
-      await wait(renew * (0.9 + Math.random() / 5), nap.signal, 'lease').catch(() => undefined);
+      this.#wake = () => nap.abort('the lease changed');
+      await pause(renew * (0.9 + Math.random() / 5), nap.signal);
       nap.done();
     }
     informer.stop();
@@ -184,14 +181,14 @@ export class LeaderLease implements Fence {
     try {
       const sent = this.#now();
       const renewed = await this.#takeOrRenew(signal);
-      if (renewed === undefined) this.#lose(`${this.holder ?? 'another'} holds it`);
+      if (renewed === undefined) this.#lose(`${this.holder ?? 'another process'} holds it`);
       else this.#hold(renewed, sent);
     } catch (error) {
       if (!signal.aborted) this.#listeners.emit('trouble', error as Error);
     }
   }
 
-  /** The lease as ours; undefined while another holds it. */
+  /** The lease as written by this process; undefined while another process holds it. */
   async #takeOrRenew(signal: AbortSignal): Promise<Lease | undefined> {
     const { namespace, name, renew, renewWithin } = this.#options;
     const call = { signal, timeout: Math.min(renewWithin / 2, Math.max(renew, 1_000)) };
@@ -206,7 +203,7 @@ export class LeaderLease implements Fence {
       }
       return this.#isFree(found) ? await this.#kube.update(leases, this.#asOurs(found), call) : undefined;
     } catch (error) {
-      // Somebody else was faster, or the answer to our own last write was lost: look, and decide again.
+      // Another process was faster, or the answer to our own last write was lost: read the lease and decide again.
       if (!['KUBE_CONFLICT', 'KUBE_ALREADY_EXISTS', 'KUBE_NOT_FOUND'].some((code) => isCode(error, code)))
         throw error;
       const found = await this.#kube.get(leases, { namespace, name }, call);
@@ -255,7 +252,7 @@ export class LeaderLease implements Fence {
       this.#lose('the renewal took too long');
       return;
     }
-    // Time that ran out in between was lost, whatever the timer did: a new term.
+    // The time ran out before this renewal, even if the timer has not fired: this is a new term.
     if (this.#leading && this.term === undefined) this.#lose('it was not renewed in time');
     this.#until = until;
     this.#wallUntil = this.#wall() + left;
@@ -276,5 +273,5 @@ export class LeaderLease implements Fence {
   }
 }
 
-/** Takes part in the election until `signal` or `release()`. Write through `kube.fenced(lease)`. */
-export const lead = (kube: Kube, options: LeadOptions): LeaderLease => new LeaderLease(kube, options);
+/** Takes part in the election until `signal` aborts or `release()`. Write through `kube.fenced(lease)`. */
+export const lead = (kube: Kube, options: LeadOptions): LeaderLease => new LeaderLease(kube, options).start();

@@ -32,10 +32,10 @@ test('lines are the same however the bytes arrive', () => {
   );
 });
 
-test('a line that never ends is refused, not kept', () => {
+test('an endless line is refused, not kept', () => {
   expect(() => cut([Buffer.alloc(600, 'a'), Buffer.alloc(600, 'a')])).toThrow('too long');
 });
 
-test('what follows the last newline is not told', () => {
+test('bytes after the last newline are not a line', () => {
   expect(cut([Buffer.from('a\nb')])).toEqual(['a']);
 });

@@ -1,6 +1,6 @@
 const NEWLINE = 10;
 
-/** Cuts a stream of bytes into lines. One that grows over the bound is an error, not memory. */
+/** Cuts a stream of bytes into lines. A line over the bound is an error, so that it cannot fill the memory. */
 export class Lines {
   readonly #maxBytes: number;
   readonly #line: (line: Buffer) => void;

@@ -1,31 +1,26 @@
 import { parseAnswer, subjectOf } from './answer.ts';
-import { rememberDate } from './clock.ts';
 import { isCode } from './error.ts';
 import type { Kind } from './kinds.ts';
 import { METADATA_LIST } from './media.ts';
 import type { KubeObject } from './object.ts';
 import { pathOf, withQuery } from './path.ts';
-import type { CallOptions, ListRequest, Page } from './requests.ts';
+import type { CallOptions, List, ListRequest } from './requests.ts';
 import type { Session } from './session.ts';
 
 const PAGE = 500;
 
 interface RawList<T> {
   readonly items?: readonly T[] | null;
-  readonly metadata?: {
-    readonly resourceVersion?: string;
-    readonly continue?: string;
-    readonly remainingItemCount?: number;
-  };
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
 }
 
-/** Page by page, of one moment. Pages that would be too large are asked for again at half the size. */
+/** Pages of one moment. A page that is too large is read again at half the size. */
 export async function* pagesOf<T extends KubeObject>(
   session: Session,
   kind: Kind<T>,
   which: ListRequest,
   { signal, timeout }: CallOptions,
-): AsyncGenerator<Page<T>, void, undefined> {
+): AsyncGenerator<List<T>, void, undefined> {
   const path = pathOf(kind, { namespace: which.namespace });
   let limit = which.limit ?? PAGE;
   let next: string | undefined;
@@ -35,11 +30,10 @@ export async function* pagesOf<T extends KubeObject>(
       fieldSelector: which.fieldSelector,
       limit: limit > 0 ? limit : undefined,
       continue: next,
-      // The moment is in the continue token from the second page on.
+      // From the second page on, the continue token holds the version.
       resourceVersion: next === undefined ? which.resourceVersion : undefined,
     };
     let list: RawList<T>;
-    let date: Page['date'];
     try {
       const reply = await session.send({
         subject: subjectOf('list', kind, { namespace: which.namespace }),
@@ -49,7 +43,6 @@ export async function* pagesOf<T extends KubeObject>(
         signal,
         timeout,
       });
-      date = reply.date;
       list = parseAnswer<RawList<T>>(reply, `GET ${path}`);
     } catch (error) {
       if (!isCode(error, 'KUBE_TOO_LARGE') || limit === 1) throw error;
@@ -58,15 +51,7 @@ export async function* pagesOf<T extends KubeObject>(
     }
     const { metadata = {} } = list;
     next = metadata.continue === '' ? undefined : metadata.continue;
-    yield rememberDate(
-      {
-        items: list.items ?? [],
-        resourceVersion: metadata.resourceVersion ?? '',
-        date,
-        remaining: metadata.remainingItemCount,
-      },
-      date,
-    );
+    yield { items: list.items ?? [], resourceVersion: metadata.resourceVersion ?? '' };
     if (next === undefined) return;
   }
 }

@@ -20,15 +20,14 @@ async function textOf(source: PemSource): Promise<string> {
   try {
     return await readFile(source.file, 'utf8');
   } catch (cause) {
-    throw new HandoverError('FILE_UNREADABLE', `${source.file} cannot be read; check the path and its mode`, {
-      path: source.file,
-      retry: 'later',
-      cause,
-    });
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === undefined) throw cause;
+    const message = `cannot read ${source.file} (${code}); check the path and its mode`;
+    throw new HandoverError('FILE_UNREADABLE', message, { path: source.file, retry: 'later', cause });
   }
 }
 
-/** Both halves in files: they are followed together. Otherwise they are read once. */
+/** When certificate and key are both files, they are followed together. Otherwise they are read once. */
 async function identityOf(
   { cert, key }: TlsConfig,
   signal: AbortSignal,
@@ -45,7 +44,7 @@ const shown = (identity: Identity | ClientCertificate | undefined): Partial<Clie
   return { ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }) };
 };
 
-/** CA, client certificate and key in use, from whatever mixture of files and data; a new generation at each change. */
+/** CA, client certificate and key in use, from files or data. Each change makes a new generation. */
 export class LiveTls {
   readonly #ca: Trust | string | undefined;
   readonly #identity: Identity | ClientCertificate | undefined;
@@ -89,14 +88,14 @@ export class LiveTls {
     return this.#current;
   }
 
-  /** A certificate from an exec plugin outranks the one in the config. */
+  /** A certificate from an exec plugin replaces the one in the config. */
   show(certificate: ClientCertificate | undefined): void {
     if (certificate?.cert === this.#fromPlugin?.cert) return;
     this.#fromPlugin = certificate;
     this.#swap();
   }
 
-  /** After an unknown authority: looks at the file again. True when there is something newer than `failed`. */
+  /** After an unknown authority: reads the CA file again. True when the material is newer than `failed`. */
   async refresh(failed: number): Promise<boolean> {
     if (this.#current.number === failed && this.#ca !== undefined && typeof this.#ca !== 'string') {
       await this.#ca.reload();
@@ -111,15 +110,18 @@ export class LiveTls {
 
   #make(): SecureContext {
     const ca = typeof this.#ca === 'string' ? this.#ca : this.#ca?.pem;
+    const material = {
+      ...(ca === undefined || ca === '' ? {} : { ca }),
+      ...(this.#fromPlugin ?? shown(this.#identity)),
+    };
     try {
-      return createSecureContext({
-        ...(ca === undefined || ca === '' ? {} : { ca }),
-        ...(this.#fromPlugin ?? shown(this.#identity)),
-      });
+      return createSecureContext(material);
     } catch (cause) {
+      // OpenSSL's errors are plain. A TypeError is a bug.
+      if (cause instanceof TypeError) throw cause;
       throw new HandoverError(
         'KUBE_CLIENT_CERTIFICATE_REFUSED',
-        'OpenSSL refuses the client certificate or its key; do they belong together?',
+        'OpenSSL refuses the client certificate or its key; check that they belong together',
         { cause },
       );
     }

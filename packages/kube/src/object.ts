@@ -41,7 +41,7 @@ export interface KubeObject {
   readonly [more: string]: unknown;
 }
 
-/** `namespace/name`, or `name` for what has no namespace. */
+/** `namespace/name`, or `name` for an object without a namespace. */
 export function keyOf({ metadata }: KubeObject): string {
   const name = metadata.name ?? '';
   return metadata.namespace === undefined ? name : `${metadata.namespace}/${name}`;

@@ -7,10 +7,10 @@ export interface Place {
   readonly subresource?: string | undefined;
 }
 
-/** What the API takes as a name at all; each kind is stricter by itself. */
+/** Refuses what is never a name. Each kind has stricter rules of its own. */
 function segment(text: string, what: string): string {
   if (text === '' || text === '.' || text === '..' || /[/%]/.test(text)) {
-    throw new HandoverError('KUBE_NAME_INVALID', `"${text.slice(0, 80)}" cannot be the ${what} of an object`);
+    throw new HandoverError('KUBE_NAME_INVALID', `"${text.slice(0, 80)}" is not a valid ${what}`);
   }
   return encodeURIComponent(text);
 }
@@ -21,11 +21,11 @@ export function pathOf(kind: Kind, { namespace, name, subresource }: Place): str
   if (!kind.namespaced && namespace !== undefined) {
     throw new HandoverError(
       'KUBE_NAME_INVALID',
-      `${kind.plural} have no namespace; leave "${namespace}" out`,
+      `${kind.plural} have no namespace; remove namespace "${namespace}"`,
     );
   }
   if (kind.namespaced && name !== undefined && namespace === undefined) {
-    throw new HandoverError('KUBE_NAME_INVALID', `${kind.plural} "${name}" needs a namespace`);
+    throw new HandoverError('KUBE_NAME_INVALID', `${kind.kind} "${name}" needs a namespace`);
   }
   const within = namespace === undefined ? '' : `/namespaces/${segment(namespace, 'namespace')}`;
   const object = name === undefined ? '' : `/${segment(name, 'name')}`;

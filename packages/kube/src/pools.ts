@@ -5,19 +5,19 @@ import type { KubeConfig } from './kubeconfig/config.ts';
 import { LiveTls } from './live-tls.ts';
 import type { OnReload } from './reload-report.ts';
 
-/** Requests that are not watches share this many connections. */
+/** All requests except watches share this many connections. */
 const CONNECTIONS = 32;
-/** Connections made with older certificates are closed when idle, and after this in any case. */
+/** Connections made with older certificates close when idle, and at the latest after this time. */
 const DRAIN_MS = 600_000;
 
 interface Generation {
   readonly requests: Dispatcher;
-  /** Apart, and without a bound: a watch keeps its connection for minutes. */
+  /** Without a bound: a watch keeps its connection for minutes. */
   readonly watches: Dispatcher;
   readonly sockets: ReadonlySet<Socket>;
 }
 
-/** The connections to one server: made anew for each generation of certificates, never shared between two. */
+/** The connections to one server. Each generation of certificates has its own. */
 export class Pools {
   readonly tls: LiveTls;
   readonly #make: () => Generation;
@@ -75,7 +75,7 @@ export class Pools {
     return [this.#current, ...this.#older].reduce((sum, { sockets }) => sum + sockets.size, 0);
   }
 
-  /** Ends everything, also what is under way. */
+  /** Ends all connections and the requests on them. */
   destroy(): void {
     this.#ended = true;
     for (const { requests, watches, sockets } of [this.#current, ...this.#older]) {
@@ -89,7 +89,7 @@ export class Pools {
     const old = this.#current;
     this.#older.add(old);
     this.#current = this.#make();
-    // Not Pool.destroy(): after close() an undici pool has forgotten its clients, and destroys none.
+    // Not Pool.destroy(): after close() an undici pool has forgotten its clients and destroys none.
     const deadline = setTimeout(() => {
       for (const socket of old.sockets) socket.destroy();
     }, DRAIN_MS).unref();

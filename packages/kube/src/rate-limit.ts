@@ -3,11 +3,11 @@ import { wait } from './wait.ts';
 
 export interface Rate {
   readonly perSecond: number;
-  /** That many may go at once after a pause. */
+  /** Requests that may leave at once after a pause. */
   readonly burst: number;
 }
 
-/** A token bucket in which everybody waits their turn. */
+/** A token bucket. Requests leave in the order in which they came. */
 export class RateLimit {
   readonly #rate: Rate;
   readonly #now: () => number;
@@ -16,7 +16,7 @@ export class RateLimit {
 
   constructor(rate: Rate, now: () => number = () => performance.now()) {
     if (!(rate.perSecond > 0 && rate.burst >= 1)) {
-      throw new HandoverError('OPTION_INVALID', 'rate needs perSecond above 0 and burst of at least 1');
+      throw new HandoverError('OPTION_INVALID', '`rate` needs `perSecond` above 0 and `burst` of at least 1');
     }
     this.#rate = rate;
     this.#now = now;
@@ -24,7 +24,7 @@ export class RateLimit {
     this.#at = now();
   }
 
-  /** Takes a turn, and says how many milliseconds to wait for it. */
+  /** Takes a token; answers how many milliseconds to wait before using it. */
   reserve(): number {
     const now = this.#now();
     this.#tokens = Math.min(
@@ -36,15 +36,14 @@ export class RateLimit {
     return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#rate.perSecond) * 1000;
   }
 
-  async take(signal: AbortSignal | undefined, about: string): Promise<void> {
+  async take(signal: AbortSignal, about: string): Promise<void> {
     const ms = this.reserve();
-    if (ms > 0) {
-      try {
-        await wait(ms, signal, about);
-      } catch (error) {
-        this.#tokens += 1;
-        throw error;
-      }
+    if (ms === 0) return;
+    try {
+      await wait(ms, signal, about);
+    } catch (error) {
+      this.#tokens += 1; // the request does not leave
+      throw error;
     }
   }
 }

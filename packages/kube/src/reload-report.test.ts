@@ -1,13 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { FakeApiServer } from '@handover/test-api-server';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { MockCa } from '../test/mock-ca.ts';
 import { connect } from './client.ts';
 import type { ReloadReport } from './reload-report.ts';
-import { FakeApiServer } from './testing/index.ts';
 
-test('a client tells of each file that it read anew, how that ended, and warns nobody else', async () => {
+test('a client reports each file that it read again, with the result, and prints no warning', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'handover-reload-'));
   const stop = new AbortController();
   const [one, two] = [new MockCa('one'), new MockCa('two')];

@@ -1,11 +1,11 @@
 import type { HandoverError } from '@handover/material';
 import type { KeptEvent, Reason, ReloadedEvent } from '@handover/runtime';
 
-/** A file that the client follows was read anew: for metrics and logs. */
+/** The client read a followed file again. For metrics and logs. */
 export interface ReloadReport {
   readonly what: 'ca' | 'identity' | 'token';
   readonly reason: Exclude<Reason, 'unchanged'>;
-  /** Why the last good material stays in use; undefined: it does not. */
+  /** Why the previous material stays in use; undefined: the new material is in use. */
   readonly error: HandoverError | undefined;
 }
 
@@ -16,7 +16,7 @@ interface Source {
   on(name: 'kept', listener: (event: KeptEvent) => void): unknown;
 }
 
-/** Whoever wants reports gets the warnings too, instead of the process. */
+/** With a listener, a failed reload is a report instead of a process warning. */
 export const reportReloads = (source: Source, what: ReloadReport['what'], onReload: OnReload): void => {
   if (onReload === undefined) return;
   source.on('reloaded', () => onReload({ what, reason: 'updated', error: undefined }));

@@ -1,4 +1,4 @@
-/** What a request was, once it has been answered or has failed: for metrics and logs. */
+/** A request that was answered or failed. For metrics and logs. */
 export interface RequestReport {
   readonly verb: string;
   readonly group: string;
@@ -9,7 +9,7 @@ export interface RequestReport {
   readonly name: string;
   /** 0: no answer. */
   readonly status: number;
-  /** Until the answer was there; of a watch: until it began. */
+  /** Milliseconds until the answer; for a watch, until its beginning. */
   readonly ms: number;
 }
 

@@ -1,4 +1,3 @@
-import type { Instant } from '@handover/material';
 import type { KubeObject } from './object.ts';
 
 export interface CallOptions {
@@ -16,29 +15,20 @@ export interface GetRequest {
 }
 
 export interface ListRequest {
-  /** Left out: all of them. */
+  /** Default: all namespaces. */
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
-  /** Objects to a page, not in all. Default 500; 0: everything in one answer. */
+  /** Objects per page. Default 500; 0: everything in one answer. */
   readonly limit?: number | undefined;
   readonly metadataOnly?: boolean | undefined;
   readonly resourceVersion?: string | undefined;
 }
 
-export interface Page<T extends KubeObject = KubeObject> {
-  readonly items: readonly T[];
-  readonly resourceVersion: string;
-  /** The API server's time of this answer. */
-  readonly date: Instant | undefined;
-  readonly remaining: number | undefined;
-}
-
+/** One page of a list, or all of them. */
 export interface List<T extends KubeObject = KubeObject> {
   readonly items: readonly T[];
   readonly resourceVersion: string;
-  /** The API server's time of the first page: the list is of that moment. */
-  readonly date: Instant | undefined;
 }
 
 export interface WriteOptions extends CallOptions {
@@ -48,7 +38,7 @@ export interface WriteOptions extends CallOptions {
 
 export interface CreateOptions extends WriteOptions {
   readonly namespace?: string | undefined;
-  /** Such as `token` of a ServiceAccount or `eviction` of a Pod; `name` says of which object. */
+  /** Such as `token` of a ServiceAccount or `eviction` of a Pod; `name` is the object. */
   readonly subresource?: string;
   readonly name?: string;
 }
@@ -71,8 +61,8 @@ export interface JsonPatchStep {
 }
 
 /**
- * Exactly one of three. `metadata.resourceVersion` in a merge or apply body is the fence: the write is refused with
- * KUBE_CONFLICT when the object has changed since. A JSON patch fences with a `test` step.
+ * Exactly one of three. With `metadata.resourceVersion` in a merge or apply body, the write fails with KUBE_CONFLICT when the
+ * object has changed since. In a JSON patch, a `test` step does the same.
  */
 export type PatchBody =
   | { readonly merge: object; readonly json?: never; readonly apply?: never }
@@ -82,9 +72,9 @@ export type PatchBody =
 export type PatchOptions = PatchBody & WriteOptions & { readonly force?: boolean };
 
 export interface DeleteOptions extends CallOptions {
-  /** Only this very object. */
+  /** Delete only the object with this uid. */
   readonly uid?: string | undefined;
-  /** Only while it is as it was then. */
+  /** Delete only this version. */
   readonly resourceVersion?: string | undefined;
   readonly gracePeriodSeconds?: number | undefined;
   readonly propagationPolicy?: 'Orphan' | 'Background' | 'Foreground' | undefined;
@@ -97,16 +87,16 @@ export type WatchEvent<T extends KubeObject = KubeObject> = {
 };
 
 export interface WatchRequest extends Omit<ListRequest, 'limit'> {
-  /** Begin with everything there is, then a bookmark annotated `k8s.io/initial-events-end`. Not every server can. */
+  /** Begin with all existing objects, then a bookmark annotated `k8s.io/initial-events-end`. Not every server supports it. */
   readonly sendInitialEvents?: boolean | undefined;
 }
 
 export interface WatchOptions extends CallOptions {
-  /** Milliseconds without a byte after which the connection counts as dead. Default 150,000: bookmarks come each minute. */
+  /** Milliseconds without a byte after which the connection counts as dead. Default 150,000: bookmarks come every minute. */
   readonly silence?: number | undefined;
-  /** Seconds after which the server ends the watch by itself. Default between 300 and 600. */
+  /** Seconds after which the server ends the watch. Default between 300 and 600. */
   readonly lifetime?: number | undefined;
-  /** The server has accepted. */
+  /** Called when the server has accepted the watch. */
   readonly opened?: (() => void) | undefined;
 }
 
@@ -120,5 +110,4 @@ export interface RawOptions extends CallOptions {
 export interface RawAnswer {
   readonly status: number;
   readonly body: string;
-  readonly date: Instant | undefined;
 }

@@ -1,8 +1,8 @@
-import type { Instant } from '@handover/material';
 import { ServerClock } from './clock.ts';
 import { Credentials, repeatedHeaders } from './credentials.ts';
 import { type ApiStatus, apiError, isCode, unreachable } from './error.ts';
 import { type ExchangeOptions, exchange, type HttpAnswer } from './exchange.ts';
+import { parseJson } from './json.ts';
 import type { KubeConfig } from './kubeconfig/config.ts';
 import { Pools } from './pools.ts';
 import { type Rate, RateLimit } from './rate-limit.ts';
@@ -20,35 +20,31 @@ export interface Call {
   readonly signal?: AbortSignal | undefined;
   readonly timeout?: number | undefined;
   readonly maxBytes?: number | undefined;
-  /** Asked before each try and again when it is about to leave; throws to stop it. */
+  /** Called before each try and again just before the request leaves. Throws to stop it. */
   readonly mayLeave?: (() => void) | undefined;
   readonly stream?: ExchangeOptions['stream'];
-}
-
-export interface Reply extends HttpAnswer {
-  readonly date: Instant | undefined;
 }
 
 export interface ConnectOptions {
   /** Ends everything: requests, watches, followed files and connections. */
   readonly signal?: AbortSignal;
   readonly userAgent?: string;
-  /** Default 50 a second, 100 at once. `false`: no limit of our own. */
+  /** Default 50 a second, 100 at once. `false`: no limit. */
   readonly rate?: Rate | false;
   /** Milliseconds for one try of one request. Default 30,000. */
   readonly timeout?: number;
   readonly onRequest?: (report: RequestReport) => void;
-  /** Told when the CA, the client certificate or the token was read anew from its file, and when that failed. */
+  /** Called when the CA, the client certificate or the token was read again from its file, and when that failed. */
   readonly onReload?: OnReload;
 }
 
 const DEFAULT_RATE: Rate = { perSecond: 50, burst: 100 };
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** etcd takes 1.5 MiB an object; a page of 500 is larger, and is asked for again in smaller pages when it is over this. */
+/** etcd takes 1.5 MiB an object. A page of 500 objects may exceed this bound; it is then read again in smaller pages. */
 const MAX_BYTES = 64 * 1024 * 1024;
-/** Tries after the first when the server says when to come again. */
+/** Retries when the server says when to retry. */
 const RETRIES = 5;
-/** A server that wants us back later than this gets the error passed on instead. */
+/** When the server asks for a longer wait than this, the caller gets the error. */
 const MAX_RETRY_AFTER_MS = 30_000;
 
 interface Opened {
@@ -56,7 +52,7 @@ interface Opened {
   readonly credentials: Credentials;
 }
 
-/** Milliseconds to wait, when the answer asks for it (429 and 503; RFC 9110 §10.2.3: seconds or a date). */
+/** Milliseconds to wait, when the answer asks for a retry (429 and 503; RFC 9110 §10.2.3: seconds or a date). */
 export function retryAfterOf(
   { status, headers }: Pick<HttpAnswer, 'status' | 'headers'>,
   now: number,
@@ -70,15 +66,11 @@ export function retryAfterOf(
 }
 
 export function statusIn(body: Buffer): ApiStatus {
-  try {
-    const parsed = JSON.parse(body.toString('utf8')) as ApiStatus | null;
-    return typeof parsed === 'object' && parsed !== null ? parsed : {};
-  } catch {
-    return {};
-  }
+  const parsed = parseJson(body);
+  return typeof parsed === 'object' && parsed !== null ? parsed : {};
 }
 
-/** One server as one user: opens what it needs at the first request, and sends. Shared by fenced and unfenced clients. */
+/** One server, one user. Opens files and connections at the first request. Fenced and unfenced clients share a session. */
 export class Session {
   readonly config: KubeConfig;
   readonly clock = new ServerClock();
@@ -105,8 +97,8 @@ export class Session {
     return this.#opened?.pools.open ?? 0;
   }
 
-  /** One request, tried again where that is safe. The answer is a success; anything else is thrown. */
-  async send(call: Call): Promise<Reply> {
+  /** Sends a request, and retries where that is safe. Returns a success; throws anything else. */
+  async send(call: Call): Promise<HttpAnswer> {
     const about = `${call.method} ${call.path.split('?', 1)[0]}`;
     const any = call.signal === undefined ? undefined : anyOf(this.signal, call.signal);
     const signal = any?.signal ?? this.signal;
@@ -117,7 +109,7 @@ export class Session {
     }
   }
 
-  async #persist(call: Call, about: string, signal: AbortSignal): Promise<Reply> {
+  async #persist(call: Call, about: string, signal: AbortSignal): Promise<HttpAnswer> {
     let mayReconnect = call.method === 'GET' && call.stream === undefined;
     let mayLogIn = true;
     for (let tries = 0; ; tries++) {
@@ -128,13 +120,13 @@ export class Session {
       try {
         answer = await this.#once(call, about, signal);
       } catch (error) {
-        // A kept connection may have been closed at the very moment it was used: reading again does no harm.
+        // The server may close an idle connection at the moment of its use: a read can be repeated.
         if (!mayReconnect || signal.aborted || !isClosed(error)) throw error;
         mayReconnect = false;
         continue;
       }
-      const date = this.clock.see(answer.headers.date, performance.now() - began);
-      if (answer.status < 300) return { ...answer, date };
+      this.clock.see(answer.headers.date, performance.now() - began);
+      if (answer.status < 300) return answer;
       if (answer.status === 401 && mayLogIn && (await this.#opened?.credentials.refresh())) {
         mayLogIn = false;
         continue;
@@ -143,7 +135,7 @@ export class Session {
       if (pause === undefined || pause > MAX_RETRY_AFTER_MS || tries >= RETRIES) {
         throw apiError(answer.status, statusIn(answer.body), about);
       }
-      // Up to a tenth on top, so that those who were sent away together do not come back together.
+      // Up to a tenth more, so that clients refused together do not return together.
       await wait(pause * (1 + Math.random() / 10), signal, about);
     }
   }
@@ -204,7 +196,7 @@ export class Session {
   #open(about: string): Promise<Opened> | Opened {
     if (this.#opened !== undefined) return this.#opened;
     this.#opening ??= this.#make().catch((error: unknown) => {
-      this.#opening = undefined; // the next request may find better files
+      this.#opening = undefined; // the next request reads the files again
       throw unreachable(about, error);
     });
     return this.#opening;
@@ -226,7 +218,7 @@ export class Session {
   }
 }
 
-/** Codes of a connection that ended under a request. */
+/** Codes of a connection that ended during a request. */
 const CLOSED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
 const isClosed = (error: unknown): boolean =>

@@ -13,7 +13,7 @@ const refused = (proxy: URL, why: string): HandoverError =>
     path: proxy.host,
   });
 
-/** Exactly `length` bytes, and not one more: what follows belongs to whoever reads next. */
+/** Reads exactly `length` bytes: the bytes after them belong to the next reader. */
 function take(socket: Socket, length: number, proxy: URL): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const settle = () => socket.off('readable', look).off('error', failed).off('close', closed);
@@ -21,7 +21,7 @@ function take(socket: Socket, length: number, proxy: URL): Promise<Buffer> {
       settle();
       reject(error);
     };
-    const closed = () => failed(refused(proxy, 'hung up'));
+    const closed = () => failed(refused(proxy, 'closed the connection'));
     const look = () => {
       const bytes = socket.read(length) as Buffer | null;
       if (bytes === null) return;
@@ -49,11 +49,12 @@ export async function connectSocks(
   try {
     const method = proxy.username === '' ? 0 : 2;
     socket.write(Buffer.from([5, 1, method]));
-    if ((await take(socket, 2, proxy))[1] !== method) throw refused(proxy, 'wants another kind of login');
+    if ((await take(socket, 2, proxy))[1] !== method)
+      throw refused(proxy, 'requires another authentication method');
     if (method === 2) {
       const login = [proxy.username, proxy.password].map((part) => sized(decodeURIComponent(part)));
       socket.write(Buffer.concat([Buffer.from([1]), ...login]));
-      if ((await take(socket, 2, proxy))[1] !== 0) throw refused(proxy, 'refuses the password');
+      if ((await take(socket, 2, proxy))[1] !== 0) throw refused(proxy, 'refuses the user name or password');
     }
     const address = isIPv4(host)
       ? Buffer.from([1, ...host.split('.').map(Number)])

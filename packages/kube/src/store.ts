@@ -11,7 +11,7 @@ interface Entry<T> {
   readonly value: T;
 }
 
-/** Projected objects by key, and by whatever else is asked for. */
+/** Projected objects by key, and by the given indexes. */
 export class Store<T> {
   readonly #indexers: readonly (readonly [string, (value: T) => readonly string[]])[];
   readonly #indexes = new Map<string, Map<string, Set<string>>>();
@@ -51,7 +51,7 @@ export class Store<T> {
     return found;
   }
 
-  /** undefined as value: it is gone, or not wanted any more. */
+  /** `value` undefined: removes the object. Returns the change, if there is one. */
   set(key: string, version: string, value: T | undefined): Change<T> | undefined {
     const old = this.#entries.get(key);
     if (old === undefined && value === undefined) return undefined;

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { connect as connectTo, createServer, type Server, type Socket } from 'node:net';
+import { codeOf, eventually, FakeApiServer, type FakeApiServerOptions } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { codeOf, eventually } from '../test/eventually.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { Place } from '../test/place.ts';
 import { connect } from './client.ts';
@@ -11,7 +11,6 @@ import { Informer } from './informer.ts';
 import { configMaps } from './kinds.ts';
 import type { KubeConfig, TlsConfig } from './kubeconfig/config.ts';
 import { LiveTls } from './live-tls.ts';
-import { FakeApiServer, type FakeApiServerOptions } from './testing/index.ts';
 
 const one = new MockCa('one');
 const two = new MockCa('two');
@@ -53,7 +52,7 @@ const client = (server: FakeApiServer, tls: TlsConfig, more: Partial<KubeConfig>
 const pem = (text: string) => ({ pem: new Hidden(text) });
 
 describe('the server’s certificate', () => {
-  test('is verified against a file or data, or against nothing when asked', async () => {
+  test('is verified against a file or data, or not at all when so configured', async () => {
     const server = await serve();
     const file = place.write('ca.crt', one.pem);
     const results = [{ ca: { file } }, { ca: pem(one.pem) }, { verify: false }, { ca: pem(two.pem) }, {}].map(
@@ -91,7 +90,7 @@ describe('the server’s certificate', () => {
     expect(informer.state.lists).toBe(1);
   });
 
-  test('from a CA that is not trusted any more ends no watch, but lets no new connection be made', async () => {
+  test('from a CA that is no longer trusted ends no watch, but allows no new connection', async () => {
     const server = await serve();
     const kube = client(server, { ca: { file: place.write('ca.crt', one.pem) } });
     await kube.get(configMaps, which);
@@ -122,11 +121,11 @@ describe('a token', () => {
     await server.stop();
     await server.start({ token: 'second' });
     place.write('token', 'second\n');
-    // At once, without waiting for the file's event: a 401 is reason enough to look.
+    // At once, without waiting for the file's event: a 401 makes the client read the file.
     expect(await codeOf(kube.get(configMaps, which))).toBe('no error');
   });
 
-  test('that is missing at first is looked for again', async () => {
+  test('that is missing at first is read at the next request', async () => {
     const server = await serve({ token: 'first' });
     const kube = client(server, {}, { auth: { tokenFile: place.path('token') } });
     const early = await codeOf(kube.get(configMaps, which));
@@ -169,7 +168,7 @@ describe('a proxy', () => {
       });
     });
 
-  test('is gone through, with its password, by CONNECT and by SOCKS 5', async () => {
+  test('works with its password, by CONNECT and by SOCKS 5', async () => {
     const server = await serve();
     const tls = { ca: pem(one.pem) };
     const via = (proxyUrl: string) =>
@@ -185,9 +184,14 @@ describe('a proxy', () => {
   });
 });
 
+test('a fault of this program is not called a refused certificate', async () => {
+  const cert = { pem: new Hidden(5 as unknown as string) };
+  await expect(LiveTls.open({ cert, key: cert }, stop.signal, () => undefined)).rejects.toThrow(TypeError);
+});
+
 describe('a connection', () => {
   test.each(['https:', 'http:'])(
-    'that never comes about over %s is given up, and breaks nothing else',
+    'that is never made over %s times out, and breaks nothing else',
     async (scheme) => {
       const silent = await listen(() => undefined);
       const tls = await LiveTls.open({}, stop.signal, () => undefined);
@@ -204,7 +208,7 @@ describe('a connection', () => {
         connector({} as never, (...result) => resolve(result[0])),
       );
       expect(failed).toMatchObject({ code: 'ETIMEDOUT' });
-      // Errors that follow the first would end the process: let them come.
+      // Later errors would end the process: wait for them.
       await new Promise((resolve) => setImmediate(resolve));
     },
   );

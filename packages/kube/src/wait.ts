@@ -1,23 +1,14 @@
 import { setMaxListeners } from 'node:events';
+import { pause } from '@handover/runtime/pause';
 import { aborted } from './error.ts';
 
-/** Waits, or throws KUBE_ABORTED when the signal says so first. Holds the process open no longer than asked. */
-export function wait(ms: number, signal: AbortSignal | undefined, about: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(aborted(about, signal.reason));
-    const stop = () => {
-      clearTimeout(timer);
-      reject(aborted(about, signal?.reason));
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', stop);
-      resolve();
-    }, ms);
-    signal?.addEventListener('abort', stop, { once: true });
-  });
+/** Waits; throws KUBE_ABORTED when the signal aborts first. */
+export async function wait(ms: number, signal: AbortSignal, about: string): Promise<void> {
+  await pause(ms, signal);
+  if (signal.aborted) throw aborted(about, signal.reason);
 }
 
-/** One signal out of several that leaves no listener behind once `done` is called. */
+/** One signal out of several. `done` removes its listeners from them. */
 export function anyOf(...signals: readonly (AbortSignal | undefined)[]): {
   readonly signal: AbortSignal;
   readonly abort: (reason: unknown) => void;
@@ -25,7 +16,7 @@ export function anyOf(...signals: readonly (AbortSignal | undefined)[]): {
 } {
   const controller = new AbortController();
   const given = signals.filter((signal) => signal !== undefined);
-  // One signal may end hundreds of things here: Node would take that for a leak.
+  // Hundreds of requests may listen to one signal: Node would warn of a leak.
   setMaxListeners(0, controller.signal, ...given);
   const listeners = given.map((signal) => {
     const listener = () => controller.abort(signal.reason);

@@ -1,6 +1,7 @@
 import { HandoverError } from '@handover/material';
 import { subjectOf } from './answer.ts';
 import { type ApiStatus, apiError, tooLarge } from './error.ts';
+import { parseJson } from './json.ts';
 import type { Kind } from './kinds.ts';
 import { Lines } from './lines.ts';
 import { METADATA } from './media.ts';
@@ -9,7 +10,7 @@ import { pathOf, withQuery } from './path.ts';
 import type { WatchEvent, WatchOptions, WatchRequest } from './requests.ts';
 import type { Session } from './session.ts';
 
-/** etcd takes 1.5 MiB an object; JSON of it may be some times as long. */
+/** etcd takes 1.5 MiB an object. Its JSON may be several times as long. */
 const MAX_LINE = 16 * 1024 * 1024;
 const SILENCE_MS = 150_000;
 const LIFETIME_S = 300;
@@ -30,17 +31,10 @@ export async function watchOnce<T extends KubeObject>(
   const about = `watch of ${path}`;
   const silence = options.silence ?? SILENCE_MS;
   const take = (line: Buffer) => {
-    let event: RawEvent | null;
-    try {
-      event = JSON.parse(line.toString('utf8')) as RawEvent | null;
-    } catch {
-      event = null;
-    }
+    const event = parseJson(line) as RawEvent | null | undefined;
     if (typeof event?.object !== 'object' || event.object === null) {
-      throw new HandoverError('KUBE_BAD_ANSWER', `${about}: an event is no JSON; begin again`, {
-        retry: 'later',
-        path: about,
-      });
+      const message = `${about}: the server sent an event that is not JSON; watch again`;
+      throw new HandoverError('KUBE_BAD_ANSWER', message, { retry: 'later', path: about });
     }
     if (event.type === 'ERROR') {
       const status = event.object as ApiStatus;
@@ -55,7 +49,7 @@ export async function watchOnce<T extends KubeObject>(
     path: withQuery(path, {
       watch: true,
       allowWatchBookmarks: true,
-      // Spread out, so that a restarted server is not asked by everybody at once again and again.
+      // Spread out: after a restart of the server, all watches begin together and must not end together.
       timeoutSeconds: options.lifetime ?? LIFETIME_S + Math.floor(Math.random() * LIFETIME_S),
       labelSelector: which.labelSelector,
       fieldSelector: which.fieldSelector,
@@ -72,10 +66,14 @@ export async function watchOnce<T extends KubeObject>(
       chunk: (bytes) => lines.push(bytes),
       silence,
       silent: () =>
-        new HandoverError('KUBE_WATCH_SILENT', `${about}: nothing heard for ${silence} ms; connect again`, {
-          retry: 'now',
-          path: about,
-        }),
+        new HandoverError(
+          'KUBE_WATCH_SILENT',
+          `${about}: the server sent nothing for ${silence} ms; connect again`,
+          {
+            retry: 'now',
+            path: about,
+          },
+        ),
     },
   });
 }

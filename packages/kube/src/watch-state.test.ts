@@ -16,7 +16,7 @@ describe('the states of a watch', () => {
     expect(run([{ is: 'progressed', version: '9' }], listed)).toMatchObject({ at: 'watching', from: '9' });
   });
 
-  test('an ended watch goes on from where it was', () => {
+  test('an ended watch continues where it stopped', () => {
     expect(run([{ is: 'ended', barren: false }], watching)).toEqual(watching);
     expect(run([{ is: 'ended', barren: true }], watching)).toMatchObject({
       at: 'waiting',
@@ -30,14 +30,14 @@ describe('the states of a watch', () => {
     expect(run([failed({ kind: 'gone' })], once)).toMatchObject({ at: 'waiting', next: { at: 'listing' } });
   });
 
-  test('pages that expire twice are asked for in one answer, once', () => {
+  test('pages that expire twice are read in one answer, once', () => {
     const paged: WatchState = { at: 'listing', mode: 'pages', failures: 0 };
     const twice = run([failed({ kind: 'gone' }), failed({ kind: 'gone' }), { is: 'waited' }], paged);
     expect(twice).toMatchObject({ at: 'listing', mode: 'whole' });
     expect(run([{ is: 'listed', version: '1' }], twice)).toMatchObject({ at: 'watching', mode: 'pages' });
   });
 
-  test('a server without streaming lists is asked for pages from then on', () => {
+  test('a server without streaming lists gets requests for pages from then on', () => {
     const pages = run([start, failed({ kind: 'unsupported' })]);
     expect(pages).toEqual({ at: 'listing', mode: 'pages', failures: 0 });
     expect(run([{ is: 'listed', version: '1' }, failed({ kind: 'gone' })], pages)).toMatchObject({
@@ -45,7 +45,7 @@ describe('the states of a watch', () => {
     });
   });
 
-  test('a broken connection resumes from the last version, and looks again within a second however long it takes', () => {
+  test('a broken connection resumes from the last version, and retries every second at least', () => {
     let state: WatchState = watching;
     for (let i = 0; i < 50; i++) {
       state = step(state, failed({ kind: 'unreachable' }), 1);
@@ -55,7 +55,7 @@ describe('the states of a watch', () => {
     }
   });
 
-  test('refusals are waited out longer and longer, to half a minute, or as long as the server says', () => {
+  test('waits after refusals grow to half a minute, or to what the server asks for', () => {
     const delays: number[] = [];
     let state: WatchState = watching;
     for (let i = 0; i < 12; i++) {
@@ -94,7 +94,7 @@ describe('the states of a watch', () => {
     trouble.map(failed),
   );
 
-  test('no error is final: from wherever it got to, a healthy server brings it back to watching', () => {
+  test('no error is final: from every state, a healthy server leads back to watching', () => {
     fc.assert(
       fc.property(
         fc.array(input, { maxLength: 40 }),
@@ -116,7 +116,7 @@ describe('the states of a watch', () => {
     );
   });
 
-  test('only stop stops, and nothing leads out of it', () => {
+  test('only stop stops, and no input leads out of stopped', () => {
     fc.assert(
       fc.property(fc.array(input, { maxLength: 20 }), fc.array(input, { maxLength: 20 }), (before, after) => {
         expect(run([start, ...before]).at).not.toBe('stopped');

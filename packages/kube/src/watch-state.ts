@@ -1,20 +1,20 @@
-/** How the whole is read: one stream, page by page, or in one answer. */
+/** How a list is read: as one stream, page by page, or in one answer. */
 export type ListMode = 'stream' | 'pages' | 'whole';
 
-/** Why a list or a watch ended badly. */
+/** Why a list or a watch failed. */
 export type Trouble =
-  /** 410: the version, or the page, is no longer known. */
+  /** 410: the server has forgotten the version, or the page. */
   | { readonly kind: 'gone' }
-  /** This server has no streaming lists. */
+  /** The server has no streaming lists. */
   | { readonly kind: 'unsupported' }
-  /** Nobody answered, or the connection broke: asking again costs the server nothing. */
+  /** No answer, or a broken connection: asking again costs the server nothing. */
   | { readonly kind: 'unreachable' }
-  /** Nothing heard for too long. */
+  /** The server sent nothing for too long. */
   | { readonly kind: 'silent' }
-  /** An answer that is no success. `after`: milliseconds that the server asked for. */
+  /** The server answered with an error. `after`: milliseconds that it asked to wait. */
   | { readonly kind: 'refused'; readonly after?: number };
 
-/** Where a watch is. `failures`: in a row, without anything useful in between. */
+/** The states of a watch. `failures`: consecutive, without progress in between. */
 export type WatchState =
   | { readonly at: 'idle' }
   | { readonly at: 'listing'; readonly mode: ListMode; readonly failures: number }
@@ -29,18 +29,18 @@ export type WatchInput =
   | { readonly is: 'listed'; readonly version: string }
   /** An event or a bookmark. */
   | { readonly is: 'progressed'; readonly version: string }
-  /** The server ended the watch as agreed. `barren`: at once, and without having said anything. */
+  /** The server ended the watch. `barren`: at once, and without an event. */
   | { readonly is: 'ended'; readonly barren: boolean }
   | { readonly is: 'failed'; readonly trouble: Trouble }
   | { readonly is: 'waited' }
   | { readonly is: 'stop' };
 
 const FIRST_MS = 250;
-/** A refused connection is cheap: look often, so that a server that is back is noticed within a second. */
+/** A refused connection is cheap: try often, to notice within a second that the server is back. */
 const MAX_UNREACHABLE_MS = 1_000;
 const MAX_REFUSED_MS = 30_000;
 
-/** Doubling, and between half and all of it, so that many do not come back together. */
+/** Doubles, then takes between half and all of it, so that many clients do not return together. */
 export function backoff(failures: number, max: number, random: number): number {
   const full = Math.min(max, FIRST_MS * 2 ** Math.min(failures, 20));
   return full / 2 + (full / 2) * random;
@@ -55,7 +55,7 @@ function afterTrouble(state: Resumable, trouble: Trouble, random: number): Watch
   const { failures } = state;
   switch (trouble.kind) {
     case 'gone': {
-      // Pages that expire twice in a row are asked for in one answer, as client-go does.
+      // When pages expire twice in a row, the list is read in one answer, as in client-go.
       const paged = state.at === 'listing' && state.mode === 'pages';
       const mode = paged && failures > 0 ? 'whole' : state.mode;
       const list: Resumable = { at: 'listing', mode, failures: failures + 1 };
@@ -74,7 +74,7 @@ function afterTrouble(state: Resumable, trouble: Trouble, random: number): Watch
   }
 }
 
-/** The next state. No error is final: only `stop` leads to `stopped`, and nothing leads out of it. */
+/** The next state. No error is final: only `stop` leads to `stopped`, and no input leads out of it. */
 export function step(state: WatchState, input: WatchInput, random: number): WatchState {
   if (input.is === 'stop' || state.at === 'stopped') return { at: 'stopped' };
   switch (state.at) {

@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { encodePem } from '@handover/material';
 
-/** Just enough DER for a CA and leaves that OpenSSL accepts. */
+/** Enough DER for a CA and leaves that OpenSSL accepts. */
 const der = (tag: number, ...parts: readonly Uint8Array[]): Buffer => {
   const content = Buffer.concat(parts);
   const size = content.length;
@@ -25,7 +25,7 @@ export interface Issued {
   readonly key: string;
 }
 
-/** A CA whose leaves serve 127.0.0.1, localhost and whatever name is asked for, and connect as well. */
+/** A CA whose leaves serve 127.0.0.1 and a given name, and are client certificates as well. */
 export class MockCa {
   readonly pem: string;
   readonly #name: Buffer;

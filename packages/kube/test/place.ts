@@ -2,7 +2,7 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A directory for a test; files in it are replaced whole. */
+/** A directory for a test. A file in it is replaced atomically. */
 export class Place {
   readonly directory = mkdtempSync(join(tmpdir(), 'handover-kube-'));
 

@@ -5,7 +5,7 @@ export interface Written {
   readonly name: string;
 }
 
-/** Changes, deletes and makes objects one after the other, for as long as it is let; a server that is away is waited for. */
+/** Creates, changes and deletes objects, one after another, until it is paused. Waits while the server is away. */
 export class Writer {
   readonly #kube: Kube;
   readonly #namespace: string;

@@ -3,7 +3,7 @@ import { type Instant, instant } from './time.ts';
 
 const DIGITS = /^(\d{2}|\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})Z$/;
 
-/** Reads a Time in the only forms RFC 5280 §4.1.2.5 allows: UTC, to the second. */
+/** Reads a Time in one of the two forms that RFC 5280 §4.1.2.5 allows: UTC, to the second. */
 export function readTime(from: DerReader): Instant {
   const tag = from.peek();
   if (tag !== TAG.utcTime && tag !== TAG.generalizedTime) from.fail('time expected');

@@ -4,7 +4,6 @@ import { authority, DAY, type Issued, leafOf, NOW } from '../test/mock-ca.ts';
 import {
   type Bundle,
   bundleOf,
-  carryOver,
   diffBundles,
   encodePem,
   HandoverError,
@@ -22,7 +21,6 @@ const pem = (...issued: readonly Issued[]): string =>
   issued.map(({ certificate }) => certificate.pem).join('');
 const names = (bundle: Bundle): string =>
   bundle.certificates.map(({ subject }) => subject.replace('CN=mesh ', '')).join(' ');
-const at = instant(NOW);
 const key = encodePem('EC PRIVATE KEY', Buffer.from('secretsecretsecret'));
 
 const errorOf = (action: () => unknown): HandoverError => {
@@ -139,89 +137,8 @@ describe('expiry', () => {
   });
 });
 
-describe('carrying the old CA over', () => {
-  it('goes [CA2, CA1], then [CA3, CA2]', () => {
-    const second = carryOver(pem(ca2), pem(ca1), at);
-    expect(second.pem).toBe(pem(ca2, ca1));
-    expect(carryOver(pem(ca3), second.pem, at).pem).toBe(pem(ca3, ca2));
-  });
-  it("keeps the rule's order, and the hash of any other order", () => {
-    for (const [next, old] of [
-      [ca1, ca2],
-      [ca2, ca1],
-      [ca3, ca1],
-      [ca1, ca3],
-    ] as const) {
-      const carried = carryOver(pem(next), pem(old), at);
-      expect(carried.pem).toBe(pem(next, old));
-      expect(carried.hash).toBe(parseBundle(carried.pem).hash);
-    }
-  });
-  it('leaves out an old CA that expired a second ago', () => {
-    const old = authority('old', { notAfter: NOW - 1000 });
-    expect(carryOver(pem(ca2), pem(old), at).pem).toBe(pem(ca2));
-    expect(carryOver(pem(ca3), pem(old, ca2), at).pem).toBe(pem(ca3, ca2));
-  });
-  it('makes no duplicates: CA2 over [CA2, CA1] gives both, once', () => {
-    expect(carryOver(pem(ca2), pem(ca2, ca1), at).pem).toBe(pem(ca2, ca1));
-    expect(carryOver(pem(ca2, ca2), pem(ca2), at).pem).toBe(pem(ca2));
-  });
-  it('leaves byte-equal texts as they are', () => {
-    expect(carryOver(pem(ca2, ca1), pem(ca2, ca1), at).pem).toBe(pem(ca2, ca1));
-    const old = authority('old', { notAfter: NOW - 1000 });
-    expect(carryOver(pem(old), pem(old), at).pem).toBe(pem(old));
-  });
-  it('skips junk in the old text: a bad block, a key, a cut block, prose', () => {
-    const bad = encodePem('CERTIFICATE', Buffer.from('no certificate at all'));
-    for (const junk of [
-      bad,
-      key,
-      'prose\n',
-      '-----BEGIN CERTIFICATE-----\n',
-      pem(ca3).slice(0, 200),
-      '\0\n',
-    ]) {
-      expect(carryOver(pem(ca2), `${junk}\n${pem(ca1)}`, at).pem).toBe(pem(ca2, ca1));
-    }
-    expect(carryOver(pem(ca2), '', at).pem).toBe(pem(ca2));
-    expect(carryOver(pem(ca2), pem(ca1).replaceAll('\n', '\r\n'), at).pem).toBe(pem(ca2, ca1));
-  });
-  it('is strict about the new text', () => {
-    expect(errorOf(() => carryOver('', pem(ca1), at)).code).toBe('BUNDLE_EMPTY');
-    expect(errorOf(() => carryOver(pem(ca2) + key, pem(ca1), at)).code).toBe('PEM_PRIVATE_KEY_IN_BUNDLE');
-  });
-  it('carries the last generation even when two were made in the same second', () => {
-    const same = Array.from({ length: 6 }, (_, i) => authority(`mesh ${i}`, { notBefore: NOW - DAY }));
-    let text = '';
-    for (const [i, next] of same.entries()) {
-      text = carryOver(pem(next), text, at).pem;
-      const last = same[i - 1];
-      expect(text).toBe(last === undefined ? pem(next) : pem(next, last));
-    }
-  });
-  it('stays within one more than the new bundle, however often one rotates', () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.subarray(cas, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 30 }),
-        (rotations) => {
-          let text = '';
-          for (const next of rotations) {
-            const before = text;
-            const bundle = carryOver(pem(...next), before, at);
-            expect(bundle.certificates.length).toBeLessThanOrEqual(
-              before === pem(...next) ? next.length : next.length + 1,
-            );
-            expect(bundle.pem.startsWith(pem(...next))).toBe(true);
-            text = bundle.pem;
-          }
-        },
-      ),
-    );
-  });
-});
-
 describe('the difference of two bundles', () => {
-  it('is who would be trusted anew, and who no longer', () => {
+  it('is the CAs that gain trust and the CAs that lose it', () => {
     const diff = diffBundles(parseBundle(pem(ca1, ca2)), parseBundle(pem(ca2, ca3)));
     expect(diff.gained.map(({ subject }) => subject)).toEqual(['CN=mesh 3']);
     expect(diff.lost.map(({ subject }) => subject)).toEqual(['CN=mesh 1']);

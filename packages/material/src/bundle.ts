@@ -1,43 +1,36 @@
 import { hash } from 'node:crypto';
-import { type Certificate, isExpired, parseCertificate, readCertificates } from './certificate.ts';
+import { type Certificate, isExpired, readCertificates } from './certificate.ts';
 import { HandoverError } from './error.ts';
-import { type Junk, lenientCertificates } from './pem.ts';
+import type { Junk } from './pem.ts';
 import type { Instant } from './time.ts';
 
-/** Trust anchors as a value. Never empty. */
+/** A CA bundle. Never empty. */
 export interface Bundle {
-  /** Newest first, no two alike. */
+  /** Newest first, without duplicates. */
   readonly certificates: readonly Certificate[];
-  /** Hex SHA-256 over the set of certificates: the same whatever the order, comments or line ends it came with. */
+  /** Hex SHA-256 of the set of certificates, independent of order, comments and line ends of the input. */
   readonly hash: string;
   /** The same bytes for the same certificates in the same order. */
   readonly pem: string;
 }
 
-const empty = (where: string): never => {
-  throw new HandoverError(
-    'BUNDLE_EMPTY',
-    `${where} holds no certificate; an empty bundle trusts nobody, or everybody`,
-    {
-      path: where,
-    },
-  );
-};
-
-const distinct = (certificates: readonly Certificate[]): Certificate[] => {
-  const byFingerprint = new Map<string, Certificate>();
-  for (const certificate of certificates) {
-    if (!byFingerprint.has(certificate.fingerprint)) byFingerprint.set(certificate.fingerprint, certificate);
-  }
-  return [...byFingerprint.values()];
-};
-
 const newestFirst = (a: Certificate, b: Certificate): number =>
   b.notBefore - a.notBefore || (a.fingerprint < b.fingerprint ? -1 : a.fingerprint > b.fingerprint ? 1 : 0);
 
+const canonical = (certificates: readonly Certificate[]): Certificate[] =>
+  [...new Map(certificates.map((certificate) => [certificate.fingerprint, certificate])).values()].sort(
+    newestFirst,
+  );
+
 /** Takes distinct certificates in their final order. */
 function assemble(certificates: readonly Certificate[], where = 'bundle'): Bundle {
-  if (certificates.length === 0) empty(where);
+  if (certificates.length === 0) {
+    throw new HandoverError(
+      'BUNDLE_EMPTY',
+      `${where} holds no certificate; write at least one CA certificate`,
+      { path: where },
+    );
+  }
   const fingerprints = certificates.map(({ fingerprint }) => fingerprint).sort();
   let pem: string | undefined;
   return {
@@ -50,33 +43,22 @@ function assemble(certificates: readonly Certificate[], where = 'bundle'): Bundl
   };
 }
 
-/** Canonical: newest generation first, then by fingerprint; duplicates by DER left out. Throws `BUNDLE_EMPTY`. */
-export function bundleOf(certificates: readonly Certificate[]): Bundle {
-  return assemble(distinct(certificates).sort(newestFirst));
-}
+/** Canonical: newest first, then by fingerprint; equal DER only once. Throws `BUNDLE_EMPTY`. */
+export const bundleOf = (certificates: readonly Certificate[]): Bundle => assemble(canonical(certificates));
 
 /**
- * Reads a bundle. Any label but CERTIFICATE is refused by name (a private key as `PEM_PRIVATE_KEY_IN_BUNDLE`), one bad
- * certificate refuses the whole, no certificate is `BUNDLE_EMPTY`; text between the blocks is reported as junk.
+ * Reads a bundle. Refuses any label but CERTIFICATE (a private key as `PEM_PRIVATE_KEY_IN_BUNDLE`), a bundle with one bad
+ * certificate, and a bundle without certificates (`BUNDLE_EMPTY`). Reports text between the blocks as junk.
  */
 export function parseBundle(
   pem: string | Uint8Array,
   name = 'bundle',
 ): Bundle & { readonly junk: readonly Junk[] } {
   const { certificates, junk } = readCertificates(pem, name);
-  if (certificates.length === 0) empty(name);
-  const bundle = bundleOf(certificates);
-  return {
-    certificates: bundle.certificates,
-    hash: bundle.hash,
-    get pem() {
-      return bundle.pem;
-    },
-    junk,
-  };
+  return Object.assign(assemble(canonical(certificates), name), { junk });
 }
 
-/** Leaves out what has expired at `at`. Never empty: when all have, the bundle stays as it is and is called degraded. */
+/** Leaves out expired certificates. When all have expired, the bundle stays as it is and is called degraded. */
 export function unexpired(
   bundle: Bundle,
   at: Instant,
@@ -88,34 +70,7 @@ export function unexpired(
   return { bundle: assemble(kept), dropped, degraded: false };
 }
 
-/**
- * Envoy Gateway's overlap rule (PR 8534): every certificate of `next`, then the first of `old` that can be read, has not
- * expired and is not there already; one at most, so that the bundle stays bounded however often one rotates. Equal texts
- * therefore stay as they are. What cannot be read in `old` is skipped. The order is the rule's own, not newest-first: two
- * generations made in the same second would else change places, and the wrong one be carried next time.
- */
-export function carryOver(next: string, old: string, at: Instant): Bundle {
-  const certificates = distinct(readCertificates(next, 'new bundle').certificates);
-  if (certificates.length === 0) empty('new bundle');
-  const present = new Set(certificates.map(({ fingerprint }) => fingerprint));
-  for (const der of lenientCertificates(old)) {
-    const candidate = parseOrSkip(der);
-    if (candidate === undefined || isExpired(candidate, at) || present.has(candidate.fingerprint)) continue;
-    return assemble([...certificates, candidate], 'new bundle');
-  }
-  return assemble(certificates, 'new bundle');
-}
-
-function parseOrSkip(der: Uint8Array): Certificate | undefined {
-  try {
-    return parseCertificate(der);
-  } catch (error) {
-    if (error instanceof HandoverError) return undefined;
-    throw error;
-  }
-}
-
-/** Who would be trusted by `to` and was not by `from`, and the other way round. */
+/** CAs that only `to` trusts, and CAs that only `from` trusts. */
 export function diffBundles(
   from: Bundle | undefined,
   to: Bundle,

@@ -2,15 +2,15 @@ import { hash } from 'node:crypto';
 import { readTime } from './asn1-time.ts';
 import { DerReader, readBitString, readIntegerHex, readSmallInteger, TAG } from './der.ts';
 import { HandoverError } from './error.ts';
-import { type Extensions, type NameConstraints, noExtensions, readExtensions } from './extensions.ts';
-import type { GeneralName } from './general-name.ts';
+import { type Extensions, NO_EXTENSIONS, readExtensions } from './extensions.ts';
 import { type Name, readName } from './name.ts';
+import { OpenSslCertificate } from './openssl-certificate.ts';
 import { encodePem, type Junk, scanPem } from './pem.ts';
 import { readKeyAlgorithm, readSignatureAlgorithm } from './public-key.ts';
 import type { Instant } from './time.ts';
 
-/** A certificate as a value: read once, strictly, and never changed. */
-export interface Certificate {
+/** A certificate, read strictly. It never changes. */
+export interface Certificate extends Extensions {
   readonly der: Uint8Array;
   readonly pem: string;
   /** SHA-256 of the DER, lower-case hex without colons. */
@@ -18,51 +18,30 @@ export interface Certificate {
   /** RFC 4514 text, e.g. `CN=mesh 1 ab12cd34`. */
   readonly subject: string;
   readonly issuer: string;
-  /** Equal when a verifier would take the names for equal. */
+  /** Equal for names that a verifier calls equal. */
   readonly subjectKey: string;
   readonly issuerKey: string;
-  /** Hex, `-` in front of a negative one. */
+  /** Hex, with `-` for a negative number. */
   readonly serial: string;
   readonly version: 1 | 2 | 3;
   readonly notBefore: Instant;
-  /** From this instant on it is expired: OpenSSL counts the end itself as too late. */
+  /** Expired from this instant on, as OpenSSL counts. */
   readonly notAfter: Instant;
-  readonly dnsNames: readonly string[];
-  readonly ipAddresses: readonly string[];
-  readonly uris: readonly string[];
-  readonly emails: readonly string[];
-  /** Hex. */
-  readonly subjectKeyId: string | undefined;
-  readonly authorityKeyId: string | undefined;
-  /** Issuer name and serial number of the issuing certificate, where the AKI gives them. */
-  readonly authorityIssuerKey: string | undefined;
-  readonly authoritySerial: string | undefined;
-  readonly isCa: boolean;
-  readonly pathLength: number | undefined;
-  readonly hasBasicConstraints: boolean;
-  readonly keyUsage: readonly string[] | undefined;
-  readonly extendedKeyUsage: readonly string[] | undefined;
-  readonly netscapeCertType: number | undefined;
-  readonly nameConstraints: NameConstraints | undefined;
-  readonly isProxy: boolean;
   /** `ECDSA-P256`, `RSA-2048`, `Ed25519`, or an OID. */
   readonly keyAlgorithm: string;
   /** `ECDSA-SHA256`, `RSA-SHA256`, `RSA-PSS-SHA256`, `Ed25519`, or an OID. */
   readonly signatureAlgorithm: string;
-  /** Subject and issuer are the same name. Says nothing about who signed it. */
+  /** Subject and issuer are the same name. Says nothing about the signature. */
   readonly selfIssued: boolean;
-  /** OIDs of critical extensions that a verifier does not understand. */
-  readonly unknownCritical: readonly string[];
-  /** Subject and alternative names in the form that name constraints are applied to. */
   readonly subjectName: Name;
-  readonly altNames: readonly GeneralName[];
+  readonly openssl: OpenSslCertificate;
 }
 
 const expectEqual = (tbs: DerReader, a: Uint8Array, b: Uint8Array): void => {
   if (Buffer.compare(a, b) !== 0) tbs.fail('two different signature algorithms');
 };
 
-/** Reads one certificate. Anything that is not exactly one DER certificate is `CERTIFICATE_MALFORMED`. */
+/** Reads exactly one DER certificate. Throws `CERTIFICATE_MALFORMED`. */
 export function parseCertificate(der: Uint8Array): Certificate {
   const outer = new DerReader(der);
   const certificate = outer.enter(TAG.sequence, 'certificate');
@@ -95,7 +74,7 @@ export function parseCertificate(der: Uint8Array): Certificate {
   const keyAlgorithm = readKeyAlgorithm(tbs);
   if (tbs.peek() === 0x81) readBitString(tbs, 0x81);
   if (tbs.peek() === 0x82) readBitString(tbs, 0x82);
-  let extensions: Extensions | undefined;
+  let extensions = NO_EXTENSIONS;
   if (tbs.peek() === 0xa3) {
     if (version !== 3) tbs.fail('extensions in a certificate that is not version 3');
     const explicit = tbs.element();
@@ -125,14 +104,15 @@ export function parseCertificate(der: Uint8Array): Certificate {
     signatureAlgorithm,
     selfIssued: subject.key === issuer.key,
     subjectName: subject,
-    ...(extensions ?? noExtensions()),
+    openssl: new OpenSslCertificate(der),
+    ...extensions,
   };
 }
 
-/** Whether a certificate has ended. Equal to its end counts as ended, as in OpenSSL's comparison of times. */
+/** True at the end instant itself too, as in OpenSSL. */
 export const isExpired = (certificate: Certificate, at: Instant): boolean => at >= certificate.notAfter;
 
-/** Refuses every label but CERTIFICATE, by name, and a private key with a code of its own. */
+/** Refuses every label but CERTIFICATE, a private key with a code of its own. */
 export const onlyCertificates =
   (where: string) =>
   (label: string, line: number): void => {
@@ -151,7 +131,7 @@ export const onlyCertificates =
     );
   };
 
-/** Reads CERTIFICATE blocks and nothing else, in the order given. Says which block is bad. */
+/** Reads CERTIFICATE blocks in the order given. An error says which block is bad. */
 export function readCertificates(
   pem: string | Uint8Array,
   where: string,
@@ -171,7 +151,7 @@ export function readCertificates(
   return { certificates, junk };
 }
 
-/** A chain or a list: at least one certificate, order kept; other labels are refused by name. */
+/** Reads a chain or list of at least one certificate and keeps its order. Refuses other labels. */
 export function parseCertificates(pem: string | Uint8Array): {
   certificates: readonly Certificate[];
   junk: readonly Junk[];

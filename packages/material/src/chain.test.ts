@@ -116,7 +116,7 @@ describe('what an issuer may do', () => {
     const below = authority('below', { issuer: one });
     expect(verdict([leafOf(below, 'a'), below], [one])).toBe('ok');
   });
-  it('makes leaf + X fail on an old CA with path length 0, which is why ours have none', () => {
+  it('makes a leaf with a cross-certificate fail on an old CA with path length 0, which is why ours have none', () => {
     const old = authority('mesh 1', { pathLength: 0 });
     const next = authority('mesh 2');
     expect(verdict([leafOf(next, 'a'), crossSign(next, old)], [old])).toBe('PATH_LENGTH_EXCEEDED at 2');

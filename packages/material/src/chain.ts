@@ -2,10 +2,9 @@ import { type Certificate, isExpired } from './certificate.ts';
 import { checkNames } from './name-constraints.ts';
 import { buildPath, isSelfSigned, type Path } from './path.ts';
 import { caStanding, issuesForPurpose, type Purpose, servesPurpose } from './purpose.ts';
-import { publicKeyOf, signedBy } from './signature.ts';
 import type { Instant } from './time.ts';
 
-/** `code` is the name that Node puts into `error.code` for the same failure, `depth` counts from the leaf. */
+/** `code` is Node's `error.code` for the same failure; `depth` counts from the leaf. */
 export type Verdict =
   | { readonly ok: true; readonly path: readonly Certificate[] }
   | { readonly ok: false; readonly code: string; readonly reason: string; readonly depth: number };
@@ -13,9 +12,9 @@ export type Verdict =
 const refuse = (code: string, depth: number, reason: string): Verdict => ({ ok: false, code, reason, depth });
 
 /**
- * The verdict that OpenSSL 3, and so Node with `ca: anchors`, gives on a peer that shows `chain` at the instant `at`.
- * `chain[0]` is the leaf; the rest may come in any order. Host names, revocation and policies are not looked at: Node's
- * defaults do not ask OpenSSL for the latter two.
+ * Gives the verdict of OpenSSL 3, and so of Node with `ca: anchors`, on a peer that shows `chain` at the instant `at`.
+ * `chain[0]` is the leaf; the rest may come in any order. Does not check host names, nor revocation and policies, which
+ * Node's defaults do not check either.
  */
 export function verifyChain(input: {
   readonly chain: readonly Certificate[];
@@ -73,7 +72,7 @@ function checkExtensions(path: readonly Certificate[], purpose: Purpose): Verdic
       }
     }
     if (path.length > 1 && certificate.keyAlgorithm === 'ECDSA-explicit') {
-      return refuse('EC_KEY_EXPLICIT_PARAMS', depth, `${subject} has a key on a curve without a name`);
+      return refuse('EC_KEY_EXPLICIT_PARAMS', depth, `${subject} has a key on an unnamed curve`);
     }
     const fits = depth === 0 ? servesPurpose(certificate, purpose) : issuesForPurpose(certificate, purpose);
     if (!fits) return refuse('INVALID_PURPOSE', depth, `${subject} is not for TLS ${purpose}s`);
@@ -81,7 +80,7 @@ function checkExtensions(path: readonly Certificate[], purpose: Purpose): Verdic
       return refuse(
         'PATH_LENGTH_EXCEEDED',
         depth,
-        `${subject} allows ${pathLength} CAs below it, not ${issuersBelow}`,
+        `the path length of ${subject} is ${pathLength}, and ${issuersBelow} CAs are below it`,
       );
     }
     if (depth > 0 && !certificate.selfIssued) issuersBelow++;
@@ -89,12 +88,12 @@ function checkExtensions(path: readonly Certificate[], purpose: Purpose): Verdic
   return undefined;
 }
 
-/** Security level 1, Node's default: keys of 80 bits (RSA-1024, 160-bit curves), no SHA-1 or MD5 but on the anchor. */
+/** Security level 1, Node's default: keys of 80 bits (RSA-1024, 160-bit curves); SHA-1 and MD5 only on the anchor. */
 function checkStrength(path: readonly Certificate[]): Verdict | undefined {
   for (const [depth, certificate] of path.entries()) {
     const { subject, keyAlgorithm, signatureAlgorithm } = certificate;
     const rsaBits = /^RSA-(?:PSS-)?(\d+)$/.exec(keyAlgorithm)?.[1];
-    if (publicKeyOf(certificate) === undefined || (rsaBits !== undefined && Number(rsaBits) < 1024)) {
+    if (certificate.openssl.publicKey === undefined || (rsaBits !== undefined && Number(rsaBits) < 1024)) {
       const code = depth === 0 ? 'EE_KEY_TOO_SMALL' : 'CA_KEY_TOO_SMALL';
       return refuse(code, depth, `the ${keyAlgorithm} key of ${subject} is too weak or cannot be used`);
     }
@@ -105,21 +104,16 @@ function checkStrength(path: readonly Certificate[]): Verdict | undefined {
   return undefined;
 }
 
-/** From the anchor down. The anchor's own signature says nothing and is not checked; its dates are. */
+/** From the anchor down. Checks the anchor's dates, but not its own signature, which proves nothing. */
 function checkSignaturesAndTimes(path: readonly Certificate[], at: Instant): Verdict | undefined {
   for (let depth = path.length - 1; depth >= 0; depth--) {
     const certificate = path[depth];
     const issuer = path[depth + 1];
     if (certificate === undefined) continue;
     const { subject } = certificate;
-    if (issuer !== undefined) {
-      if (!signedBy(certificate, issuer)) {
-        return refuse(
-          'CERT_SIGNATURE_FAILURE',
-          depth,
-          `${subject} was not signed by the ${issuer.subject} at hand`,
-        );
-      }
+    if (issuer !== undefined && !certificate.openssl.isSignedBy(issuer.openssl)) {
+      const reason = `the key of ${issuer.subject} did not sign ${subject}`;
+      return refuse('CERT_SIGNATURE_FAILURE', depth, reason);
     }
     if (certificate.notBefore > at) return refuse('CERT_NOT_YET_VALID', depth, `${subject} is not valid yet`);
     if (isExpired(certificate, at)) return refuse('CERT_HAS_EXPIRED', depth, `${subject} has expired`);
@@ -137,11 +131,7 @@ function checkConstraints(path: readonly Certificate[]): Verdict | undefined {
       if (issuer?.nameConstraints === undefined) continue;
       const verdict = checkNames(certificate, issuer.nameConstraints, depth === 0);
       if (verdict !== 'OK') {
-        return refuse(
-          verdict,
-          depth,
-          `a name of ${certificate.subject} is not one that ${issuer.subject} may certify`,
-        );
+        return refuse(verdict, depth, `${issuer.subject} may not certify a name of ${certificate.subject}`);
       }
     }
   }

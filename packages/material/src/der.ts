@@ -21,12 +21,12 @@ export const TAG = {
   set: 0x31,
 } as const;
 
-/** An OID longer than this is nobody's: the bound keeps the big-number arithmetic below cheap. */
+/** No real OID is longer. The limit keeps the big-number arithmetic below cheap. */
 const MAX_OID_OCTETS = 128;
 
 /**
- * A strict, bounded reader of DER: definite lengths in their shortest form, one-octet tags, nothing past the end.
- * It never copies, recurses only where its caller does, and throws only `CERTIFICATE_MALFORMED`.
+ * A strict reader of DER: definite lengths in shortest form, one-octet tags, nothing past the end. Never copies, recurses
+ * only where its caller does, throws only `CERTIFICATE_MALFORMED`.
  */
 export class DerReader {
   readonly bytes: Uint8Array;
@@ -68,7 +68,7 @@ export class DerReader {
     at += 2;
     if (length >= 0x80) {
       const octets = length & 0x7f;
-      // Four octets would be 16 MiB and more, past every limit we set on input.
+      // Four octets mean at least 16 MiB, more than any input limit.
       if (octets === 0 || octets > 3) this.fail('indefinite or oversized length');
       if (end - at < octets) this.fail('length is cut short');
       length = 0;
@@ -92,15 +92,16 @@ export class DerReader {
   }
 
   hex(): string {
-    return Buffer.from(this.bytes.buffer, this.bytes.byteOffset + this.at, this.end - this.at).toString(
-      'hex',
-    );
+    return this.#text('hex');
   }
 
   latin1(): string {
-    return Buffer.from(this.bytes.buffer, this.bytes.byteOffset + this.at, this.end - this.at).toString(
-      'latin1',
-    );
+    return this.#text('latin1');
+  }
+
+  #text(encoding: 'hex' | 'latin1'): string {
+    const { buffer, byteOffset } = this.bytes;
+    return Buffer.from(buffer, byteOffset + this.at, this.end - this.at).toString(encoding);
   }
 }
 
@@ -135,7 +136,7 @@ export function readOid(from: DerReader): string {
   return text;
 }
 
-/** Reads an INTEGER as signed lower-case hexadecimal text without leading zeros, `-` in front of a negative one. */
+/** Reads an INTEGER as lower-case hex without leading zeros, with `-` for a negative number. */
 export function readIntegerHex(from: DerReader, tag: number = TAG.integer): string {
   const content = from.enter(tag, 'integer');
   const { bytes, at, end } = content;
@@ -156,7 +157,7 @@ export function readIntegerHex(from: DerReader, tag: number = TAG.integer): stri
   return `-${magnitude.toString('hex').replace(/^0+(?=.)/, '')}`;
 }
 
-/** Reads a small non-negative INTEGER; anything larger than 2^31 - 1 comes back as that. */
+/** Reads a non-negative INTEGER, at most 2^31 - 1; larger ones are cut to that. */
 export function readSmallInteger(from: DerReader): number {
   const hex = readIntegerHex(from);
   if (hex.startsWith('-')) from.fail('negative number');

@@ -8,11 +8,27 @@ export interface HandoverErrorOptions {
   readonly cause?: unknown;
 }
 
-/** The one error class: a stable code for machines, one line for people. Never holds key material. */
+/**
+ * The one error class: a stable code for programs, one line for people. Never holds key material.
+ *
+ * @example
+ * ```ts
+ * import { HandoverError, openTrust } from '@handover/runtime';
+ *
+ * try {
+ *   await openTrust('/etc/mesh/missing.crt');
+ * } catch (error) {
+ *   if (error instanceof HandoverError) console.log(error.code, error.retry); // FILE_MISSING later
+ * }
+ * ```
+ */
 export class HandoverError<Code extends string = string> extends Error {
   override readonly name = 'HandoverError';
+  /** Stable: compare this, not the message. */
   readonly code: Code;
+  /** Whether trying again can help. */
   readonly retry: Retry;
+  /** The file, object or field the error is about. */
   readonly path: string | undefined;
 
   constructor(code: Code, message: string, options: HandoverErrorOptions = {}) {

@@ -1,5 +1,5 @@
 import {
-  DerReader,
+  type DerReader,
   readBitString,
   readBoolean,
   readIntegerHex,
@@ -10,7 +10,7 @@ import {
 import { type GeneralName, ipText, readGeneralName } from './general-name.ts';
 import { EXTENDED_KEY_USAGES, KEY_USAGES, OID } from './oid.ts';
 
-/** What OpenSSL's verifier understands (X509_supported_extension): critical ones outside this list make it refuse. */
+/** Extensions that OpenSSL's verifier understands (X509_supported_extension). It refuses other critical extensions. */
 const UNDERSTOOD: ReadonlySet<string> = new Set([
   OID.netscapeCertType,
   OID.keyUsage,
@@ -32,29 +32,33 @@ export interface NameConstraints {
   readonly excluded: readonly GeneralName[];
 }
 
-/** The extensions that matter to us, as read. */
+/** The extensions of a certificate that a rotation or a verifier asks about. */
 export interface Extensions {
-  dnsNames: string[];
-  ipAddresses: string[];
-  uris: string[];
-  emails: string[];
-  altNames: readonly GeneralName[];
-  subjectKeyId: string | undefined;
-  authorityKeyId: string | undefined;
-  authorityIssuerKey: string | undefined;
-  authoritySerial: string | undefined;
-  isCa: boolean;
-  pathLength: number | undefined;
-  hasBasicConstraints: boolean;
-  keyUsage: readonly string[] | undefined;
-  extendedKeyUsage: readonly string[] | undefined;
-  netscapeCertType: number | undefined;
-  nameConstraints: NameConstraints | undefined;
-  isProxy: boolean;
-  unknownCritical: string[];
+  readonly dnsNames: readonly string[];
+  readonly ipAddresses: readonly string[];
+  readonly uris: readonly string[];
+  readonly emails: readonly string[];
+  /** All alternative names, as name constraints compare them. */
+  readonly altNames: readonly GeneralName[];
+  /** Hex. */
+  readonly subjectKeyId: string | undefined;
+  readonly authorityKeyId: string | undefined;
+  /** Issuer name and serial number of the issuing certificate, when the AKI holds them. */
+  readonly authorityIssuerKey: string | undefined;
+  readonly authoritySerial: string | undefined;
+  readonly isCa: boolean;
+  readonly pathLength: number | undefined;
+  readonly hasBasicConstraints: boolean;
+  readonly keyUsage: readonly string[] | undefined;
+  readonly extendedKeyUsage: readonly string[] | undefined;
+  readonly netscapeCertType: number | undefined;
+  readonly nameConstraints: NameConstraints | undefined;
+  readonly isProxy: boolean;
+  /** OIDs of critical extensions that OpenSSL's verifier does not understand. */
+  readonly unknownCritical: readonly string[];
 }
 
-export const noExtensions = (): Extensions => ({
+export const NO_EXTENSIONS: Extensions = {
   dnsNames: [],
   ipAddresses: [],
   uris: [],
@@ -73,66 +77,67 @@ export const noExtensions = (): Extensions => ({
   nameConstraints: undefined,
   isProxy: false,
   unknownCritical: [],
-});
+};
 
-type Read = (value: DerReader, into: Extensions) => void;
+const generalNames = (list: DerReader): GeneralName[] => {
+  const names: GeneralName[] = [];
+  while (!list.done) names.push(readGeneralName(list));
+  return names;
+};
 
-const READERS: Readonly<Record<string, Read>> = {
-  [OID.basicConstraints]: (value, into) => {
+const READERS: Readonly<Record<string, (value: DerReader) => Partial<Extensions>>> = {
+  [OID.basicConstraints]: (value) => {
     const content = value.enter(TAG.sequence, 'basicConstraints');
-    into.hasBasicConstraints = true;
-    if (content.peek() === TAG.boolean) into.isCa = readBoolean(content);
-    if (content.peek() === TAG.integer) into.pathLength = readSmallInteger(content);
+    const isCa = content.peek() === TAG.boolean && readBoolean(content);
+    const pathLength = content.peek() === TAG.integer ? readSmallInteger(content) : undefined;
     content.finish('basicConstraints');
+    return { hasBasicConstraints: true, isCa, pathLength };
   },
-  [OID.keyUsage]: (value, into) => {
+  [OID.keyUsage]: (value) => {
     const { bits } = readBitString(value);
-    into.keyUsage = KEY_USAGES.filter((_, i) => ((bits[i >> 3] ?? 0) & (0x80 >> (i & 7))) !== 0);
+    const keyUsage = KEY_USAGES.filter((_, i) => ((bits[i >> 3] ?? 0) & (0x80 >> (i & 7))) !== 0);
     // RFC 5280 §4.2.1.3: at least one bit must be set; OpenSSL calls such a certificate invalid too
-    if (into.keyUsage.length === 0) value.fail('empty keyUsage');
+    if (keyUsage.length === 0) value.fail('empty keyUsage');
+    return { keyUsage };
   },
-  [OID.extendedKeyUsage]: (value, into) => {
-    const usages: string[] = [];
+  [OID.extendedKeyUsage]: (value) => {
+    const extendedKeyUsage: string[] = [];
     const content = value.enter(TAG.sequence, 'extendedKeyUsage');
     while (!content.done) {
       const oid = readOid(content);
-      usages.push(EXTENDED_KEY_USAGES[oid] ?? oid);
+      extendedKeyUsage.push(EXTENDED_KEY_USAGES[oid] ?? oid);
     }
-    if (usages.length === 0) value.fail('empty extendedKeyUsage');
-    into.extendedKeyUsage = usages;
+    if (extendedKeyUsage.length === 0) value.fail('empty extendedKeyUsage');
+    return { extendedKeyUsage };
   },
-  [OID.subjectKeyIdentifier]: (value, into) => {
-    into.subjectKeyId = value.enter(TAG.octetString, 'subjectKeyIdentifier').hex();
-  },
-  [OID.authorityKeyIdentifier]: (value, into) => {
+  [OID.subjectKeyIdentifier]: (value) => ({
+    subjectKeyId: value.enter(TAG.octetString, 'subjectKeyIdentifier').hex(),
+  }),
+  [OID.authorityKeyIdentifier]: (value) => {
     const content = value.enter(TAG.sequence, 'authorityKeyIdentifier');
-    if (content.peek() === 0x80) into.authorityKeyId = content.element().hex();
-    if (content.peek() === 0xa1) {
-      const names = content.element();
-      while (!names.done) {
-        const name = readGeneralName(names);
-        if (name.kind === 'directory') into.authorityIssuerKey ??= name.name.key;
-      }
-    }
-    if (content.peek() === 0x82) into.authoritySerial = readIntegerHex(content, 0x82);
+    const authorityKeyId = content.peek() === 0x80 ? content.element().hex() : undefined;
+    const issuers = content.peek() === 0xa1 ? generalNames(content.element()) : [];
+    const authoritySerial = content.peek() === 0x82 ? readIntegerHex(content, 0x82) : undefined;
     content.finish('authorityKeyIdentifier');
+    const issuer = issuers.find((name) => name.kind === 'directory');
+    return { authorityKeyId, authorityIssuerKey: issuer?.name.key, authoritySerial };
   },
-  [OID.subjectAltName]: (value, into) => {
-    const names: GeneralName[] = [];
+  [OID.subjectAltName]: (value) => {
     const content = value.enter(TAG.sequence, 'subjectAltName');
-    while (!content.done) {
-      const name = readGeneralName(content);
-      names.push(name);
-      if (name.kind === 'dns') into.dnsNames.push(name.value);
-      else if (name.kind === 'uri') into.uris.push(name.value);
-      else if (name.kind === 'email') into.emails.push(name.value);
-      else if (name.kind === 'ip') {
-        into.ipAddresses.push(ipText(name.octets) ?? content.fail('IP address of a bad length'));
-      }
-    }
-    into.altNames = names;
+    const altNames = generalNames(content);
+    const texts = (kind: 'dns' | 'uri' | 'email') =>
+      altNames.flatMap((name) => (name.kind === kind ? [name.value] : []));
+    return {
+      altNames,
+      dnsNames: texts('dns'),
+      uris: texts('uri'),
+      emails: texts('email'),
+      ipAddresses: altNames.flatMap((name) =>
+        name.kind === 'ip' ? [ipText(name.octets) ?? content.fail('IP address of a bad length')] : [],
+      ),
+    };
   },
-  [OID.nameConstraints]: (value, into) => {
+  [OID.nameConstraints]: (value) => {
     const content = value.enter(TAG.sequence, 'nameConstraints');
     const subtrees = (tag: number): GeneralName[] => {
       const names: GeneralName[] = [];
@@ -146,38 +151,37 @@ const READERS: Readonly<Record<string, Read>> = {
       }
       return names;
     };
-    into.nameConstraints = { permitted: subtrees(0xa0), excluded: subtrees(0xa1) };
+    const nameConstraints = { permitted: subtrees(0xa0), excluded: subtrees(0xa1) };
     content.finish('nameConstraints');
+    return { nameConstraints };
   },
-  [OID.netscapeCertType]: (value, into) => {
-    into.netscapeCertType = readBitString(value).bits[0] ?? 0;
-  },
-  [OID.proxyCertInfo]: (value, into) => {
+  [OID.netscapeCertType]: (value) => ({ netscapeCertType: readBitString(value).bits[0] ?? 0 }),
+  [OID.proxyCertInfo]: (value) => {
     value.element();
-    into.isProxy = true;
+    return { isProxy: true };
   },
 };
 
 /** Reads `Extensions`, each OID at most once: RFC 5280 §4.2. */
 export function readExtensions(from: DerReader): Extensions {
   const list = from.enter(TAG.sequence, 'extensions');
-  const into = noExtensions();
+  const found: Partial<Extensions>[] = [];
+  const unknownCritical: string[] = [];
   const seen = new Set<string>();
   while (!list.done) {
     const extension = list.enter(TAG.sequence, 'extension');
     const oid = readOid(extension);
     if (seen.has(oid)) extension.fail(`extension ${oid} given twice`);
     seen.add(oid);
-    const critical = extension.peek() === TAG.boolean ? readBoolean(extension) : false;
-    const content = extension.enter(TAG.octetString, 'extension value');
+    const critical = extension.peek() === TAG.boolean && readBoolean(extension);
+    const value = extension.enter(TAG.octetString, 'extension value');
     extension.finish('extension');
-    if (critical && !UNDERSTOOD.has(oid)) into.unknownCritical.push(oid);
+    if (critical && !UNDERSTOOD.has(oid)) unknownCritical.push(oid);
     const read = READERS[oid];
     if (read !== undefined) {
-      const value = new DerReader(content.bytes, content.at, content.end);
-      read(value, into);
+      found.push(read(value));
       value.finish('extension value');
     }
   }
-  return into;
+  return Object.assign({}, NO_EXTENSIONS, ...found, { unknownCritical });
 }

@@ -9,7 +9,7 @@ export type GeneralName =
 
 const ASCII = /^[\x20-\x7e]*$/;
 
-/** IA5String content. A NUL or a control character in a name has one use: to deceive whoever prints or compares it. */
+/** IA5String content. A control character in a name only serves to deceive programs that print or compare it. */
 const ascii = (content: DerReader): string => {
   const text = content.latin1();
   if (!ASCII.test(text)) content.fail('name that is not printable ASCII');

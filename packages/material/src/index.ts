@@ -1,4 +1,4 @@
-export { type Bundle, bundleOf, carryOver, diffBundles, parseBundle, unexpired } from './bundle.ts';
+export { type Bundle, bundleOf, diffBundles, parseBundle, unexpired } from './bundle.ts';
 export { type Certificate, isExpired, parseCertificate, parseCertificates } from './certificate.ts';
 export { type Verdict, verifyChain } from './chain.ts';
 export { HandoverError, type HandoverErrorOptions, type Retry } from './error.ts';
@@ -6,6 +6,7 @@ export type { NameConstraints } from './extensions.ts';
 export type { GeneralName } from './general-name.ts';
 export { isMap, type Json } from './json.ts';
 export { PrivateKey } from './keys.ts';
+export { Listeners } from './listeners.ts';
 export type { Name } from './name.ts';
 export { checkName, type NameVerdict } from './name-constraints.ts';
 export { encodePem, type Junk, MAX_PEM_BYTES, type PemBlock, parsePem } from './pem.ts';

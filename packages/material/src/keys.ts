@@ -3,7 +3,6 @@ import { inspect } from 'node:util';
 import type { Certificate } from './certificate.ts';
 import { HandoverError } from './error.ts';
 import { type PemBlock, parsePem } from './pem.ts';
-import { publicKeyOf } from './signature.ts';
 
 const ENCODINGS: Readonly<Record<string, 'pkcs8' | 'pkcs1' | 'sec1'>> = {
   'PRIVATE KEY': 'pkcs8',
@@ -52,7 +51,7 @@ export class PrivateKey {
       throw new HandoverError(code, `${path}: ${message}`, { path });
     };
     const found: PemBlock[] = [];
-    // `openssl ecparam -genkey` writes the curve in front of the key
+    // `openssl ecparam -genkey` writes the curve before the key
     for (const block of parsePem(pem).blocks) {
       if (block.label === 'EC PARAMETERS') continue;
       if (block.label === 'ENCRYPTED PRIVATE KEY')
@@ -69,13 +68,13 @@ export class PrivateKey {
       format: 'der',
       type: ENCODINGS[block.label] ?? 'pkcs8',
     } as const;
-    // On Node 20 a TLS context that could not be made leaves its error behind in OpenSSL's queue, and the next key is
-    // refused for it, once. Only a key that is refused twice is bad.
+    // On Node 20 a failed TLS context leaves its error in OpenSSL's queue, and the next key is refused for it once. Only a
+    // key that is refused twice is bad.
     for (let attempt = 0; attempt < 2; attempt++) {
       try {
         return new PrivateKey(createPrivateKey(input));
       } catch {
-        // The cause is left out: nothing that has seen the key goes into an error.
+        // The cause is left out: an error must not hold anything derived from the key.
       }
     }
     return fail('KEY_MALFORMED', `the ${block.label} cannot be read; write it again`);
@@ -93,9 +92,9 @@ export class PrivateKey {
 
   /** Whether the certificate is for this key. */
   matches(certificate: Certificate): boolean {
-    // In Node 20 `equals` on keys of two types leaves an error in OpenSSL's queue, and the next key to be read fails.
+    // On Node 20 `equals` on keys of two types leaves an error in OpenSSL's queue, and reading the next key fails.
     if (certificate.keyAlgorithm !== this.algorithm) return false;
-    return publicKeyOf(certificate)?.equals(createPublicKey(this.#key)) ?? false;
+    return certificate.openssl.publicKey?.equals(createPublicKey(this.#key)) ?? false;
   }
 
   toString(): '[private key]' {

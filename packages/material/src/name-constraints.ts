@@ -57,7 +57,7 @@ function matches(name: GeneralName, base: GeneralName): NameVerdict {
   return 'UNSUPPORTED_CONSTRAINT_TYPE';
 }
 
-/** One name against one set of constraints: it must match a permitted base of its kind, if there is one, and no excluded. */
+/** A name must match a permitted base of its kind, if there is one, and no excluded base. */
 export function checkName(name: GeneralName, { permitted, excluded }: NameConstraints): NameVerdict {
   let bound = false;
   let allowed = false;
@@ -85,7 +85,7 @@ function* namesOf(certificate: Certificate, isLeaf: boolean): Generator<GeneralN
   if (!subjectName.empty) yield { kind: 'directory', name: subjectName };
   for (const value of subjectName.emails) yield { kind: 'email', value };
   yield* altNames;
-  // A leaf without DNS names may be matched by its common name, so that is bound as well, as in OpenSSL.
+  // Clients may match a leaf without DNS names by its common name, so OpenSSL checks the common name too.
   if (isLeaf && certificate.dnsNames.length === 0) {
     for (const value of subjectName.commonNames) if (HOST.test(value)) yield { kind: 'dns', value };
   }

@@ -1,13 +1,13 @@
 import { type DerReader, readOid, TAG } from './der.ts';
 import { ATTRIBUTE_NAMES } from './oid.ts';
 
-/** A distinguished name: as text for people, and in a form that can be compared. */
+/** A distinguished name, as text and for comparison. */
 export interface Name {
   /** RFC 4514: last RDN first, `CN=mesh 1 ab12cd34,O=Example`. */
   readonly text: string;
   /**
-   * Equal for names that a verifier takes for equal. As in OpenSSL's X509_NAME_cmp: string types do not matter, nor do
-   * ASCII case and the amount of white space.
+   * Equal for names that a verifier calls equal. As in OpenSSL's X509_NAME_cmp, string type, ASCII case and amount of white
+   * space do not count.
    */
   readonly key: string;
   readonly empty: boolean;
@@ -44,7 +44,7 @@ function stringOf(tag: number, value: DerReader): string {
     case TAG.printableString:
     case TAG.numericString:
     case TAG.ia5String:
-    case TAG.t61String: // taken for Latin-1, as every implementation does
+    case TAG.t61String: // read as Latin-1, as in every implementation
       return value.latin1();
     case TAG.bmpString:
       return wide(value, 2);
@@ -65,7 +65,7 @@ const escaped = (value: string): string =>
     .replace(/^[ #]/, '\\$&')
     .replace(/ $/, '\\ ');
 
-/** Lower case in ASCII only, runs of ASCII white space as one space, none at the ends. */
+/** ASCII in lower case, runs of white space as one space, none at the ends. */
 const folded = (value: string): string =>
   value
     .replace(/[ \t\n\v\f\r]+/g, ' ')
@@ -98,7 +98,7 @@ function readRdns(rdns: DerReader): Name {
       if (label === 'CN') commonNames.push(text);
       else if (label === 'emailAddress') emails.push(text);
       parts.push(`${label}=${escaped(text)}`);
-      // OpenSSL compares NumericString by its bytes, and as a type of its own
+      // OpenSSL compares NumericString byte by byte, and never equal to another type
       const key = tag === TAG.numericString ? `#${text}` : folded(text);
       keys.push(`${type}=${key.length}:${key}`); // the length keeps two attributes from reading as one
     }
@@ -115,7 +115,7 @@ function readRdns(rdns: DerReader): Name {
   };
 }
 
-/** Key of a Name that stands in an implicit or explicit context tag. */
+/** Reads a Name that fills a context tag. */
 export const nameWithin = (from: DerReader): Name => {
   const name = readName(from);
   from.finish('name');

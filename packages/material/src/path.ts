@@ -1,11 +1,10 @@
 import { type Certificate, isExpired } from './certificate.ts';
-import { publicKeyOf } from './signature.ts';
 import type { Instant } from './time.ts';
 
-/** Longest path that is built: OpenSSL's default depth of 100 issuers, and the leaf. */
+/** OpenSSL's default depth of 100 issuers, and the leaf. */
 const MAX_PATH = 101;
 
-/** Whether a key of this kind can have made a signature of that: OpenSSL's check_sig_alg_match. */
+/** Whether a key of this algorithm can make such a signature: OpenSSL's check_sig_alg_match. */
 function keyFits(key: string, signature: string): boolean {
   if (key.startsWith('RSA-PSS-')) return signature.startsWith('RSA-PSS-');
   if (key.startsWith('RSA-')) return signature.startsWith('RSA-');
@@ -13,7 +12,7 @@ function keyFits(key: string, signature: string): boolean {
   return key === signature;
 }
 
-/** The AKI names this certificate, as far as it says anything: OpenSSL's X509_check_akid. */
+/** The AKI's fields, where present, name this issuer: OpenSSL's X509_check_akid. */
 const akiMatches = (subject: Certificate, issuer: Certificate): boolean =>
   (subject.authorityKeyId === undefined ||
     issuer.subjectKeyId === undefined ||
@@ -21,21 +20,21 @@ const akiMatches = (subject: Certificate, issuer: Certificate): boolean =>
   (subject.authoritySerial === undefined || subject.authoritySerial === issuer.serial) &&
   (subject.authorityIssuerKey === undefined || subject.authorityIssuerKey === issuer.issuerKey);
 
-/** May have issued it, by everything but the signature: OpenSSL's check_issued. */
+/** Fits as issuer in everything but the signature: OpenSSL's check_issued. */
 const mayHaveIssued = (subject: Certificate, issuer: Certificate): boolean =>
   issuer.subjectKey === subject.issuerKey &&
   akiMatches(subject, issuer) &&
   keyFits(issuer.keyAlgorithm, subject.signatureAlgorithm) &&
-  publicKeyOf(issuer) !== undefined;
+  issuer.openssl.publicKey !== undefined;
 
-/** What OpenSSL calls self-signed: by its names, not by its signature. */
+/** Self-signed as OpenSSL counts: by names, not by signature. */
 export const isSelfSigned = (certificate: Certificate): boolean =>
   certificate.selfIssued && mayHaveIssued(certificate, certificate);
 
 const isValidAt = (certificate: Certificate, at: Instant): boolean =>
   certificate.notBefore <= at && !isExpired(certificate, at);
 
-/** The first candidate that is valid now; else, of those that fit, the first with the latest end. */
+/** The first issuer that fits and is valid; otherwise the first of those with the latest end. */
 function bestIssuer(
   subject: Certificate,
   candidates: readonly Certificate[],
@@ -53,17 +52,17 @@ function bestIssuer(
 
 export interface Path {
   readonly certificates: readonly Certificate[];
-  /** How many of them came from the peer; the rest are anchors. */
+  /** Number of certificates from the peer; the rest are anchors. */
   readonly untrusted: number;
-  /** It ends at a self-signed certificate of the bundle. */
+  /** Ends at a self-signed certificate of the bundle. */
   readonly anchored: boolean;
 }
 
 /**
- * Builds the one path that OpenSSL 3 builds: at each step an issuer among the anchors first, then among what the peer sent;
- * once an anchor is on the path, anchors only. It never goes back on a choice. A path is trusted when it ends in a
- * self-signed anchor: Node does not set X509_V_FLAG_PARTIAL_CHAIN unless asked (`allowPartialTrustChain`), so that an
- * intermediate or a leaf alone in `ca` is not enough.
+ * Builds the path that OpenSSL 3 builds. Each step looks for an issuer among the anchors first, then among the peer's
+ * certificates; after the first anchor, among anchors only. No step is undone. A path is trusted when it ends in a
+ * self-signed anchor: without `allowPartialTrustChain` Node does not set X509_V_FLAG_PARTIAL_CHAIN, so an intermediate or
+ * leaf alone in `ca` is not enough.
  */
 export function buildPath(
   leaf: Certificate,
@@ -77,7 +76,7 @@ export function buildPath(
   for (let top = leaf; path.length <= MAX_PATH; ) {
     const anchor = bestIssuer(top, anchors, at, () => false);
     if (anchor !== undefined && isSelfSigned(top)) {
-      // Another certificate with the anchor's name is not the anchor: only the same bytes are.
+      // Only the same bytes are the anchor; another certificate with its name is not.
       if (anchor.fingerprint === top.fingerprint) {
         path[path.length - 1] = anchor;
         return { certificates: path, untrusted: Math.min(untrusted, path.length - 1), anchored: true };

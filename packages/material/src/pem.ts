@@ -3,22 +3,22 @@ import { HandoverError } from './error.ts';
 export interface PemBlock {
   readonly label: string;
   readonly der: Uint8Array;
-  /** Line of its BEGIN, counted from 1. */
+  /** Line of its BEGIN; the first line is 1. */
   readonly line: number;
 }
 
-/** Text outside the blocks: one entry for each run of lines, the first 1,000 of them. */
+/** A run of lines outside the blocks. At most 1,000 are reported. */
 export interface Junk {
   readonly line: number;
-  /** The beginning of the run's first line. Never what might be key bytes. */
+  /** Start of the run's first line. Never text that could be key bytes. */
   readonly text: string;
 }
 
-/** 16 MiB: some 10,000 certificates. Kubernetes keeps objects under 1.5 MiB; this only bounds the work. */
+/** 16 MiB, about 10,000 certificates. Only limits the work: Kubernetes objects are under 1.5 MiB. */
 export const MAX_PEM_BYTES = 16 * 1024 * 1024;
 
 const JUNK_CHARS = 60;
-/** More entries than this help nobody, and would cost more memory than the text. */
+/** More entries could take more memory than the text. */
 const MAX_JUNK = 1_000;
 const BOUNDARY = /^-----(BEGIN|END) ([A-Z0-9][A-Z0-9 ]*)-----$/;
 
@@ -49,15 +49,15 @@ function asText(input: string | Uint8Array): string {
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 }
 
-/** A stretch of base64 could be a key that lost its label: it is not repeated. */
+/** Base64 text could be a key without its label, so it is not shown. */
 const shown = (line: string): string => {
   if (/[A-Za-z0-9+/=]{24}/.test(line)) return '[base64 text]';
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not reach a terminal
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters must not reach a terminal
   const plain = line.trim().replace(/[\u0000-\u001f\u007f-\u009f]/g, '?');
   return plain.length > JUNK_CHARS ? `${plain.slice(0, JUNK_CHARS)}…` : plain;
 };
 
-/** Strict base64: decoding and encoding again must give the same text (alphabet, padding, zero tail bits). */
+/** Strict base64: encoding the result must give the same text (alphabet, padding, zero tail bits). */
 function decode(body: string, label: string, line: number): Uint8Array {
   const der = Buffer.from(body, 'base64');
   if (der.length === 0 || der.toString('base64') !== body) {
@@ -67,8 +67,8 @@ function decode(body: string, label: string, line: number): Uint8Array {
 }
 
 /**
- * Walks the text line by line. `label` is asked at each BEGIN, before the body is looked at, so that a refusal by name
- * comes first, whatever the body is like.
+ * Reads the text line by line. Calls `label` at each BEGIN, before it reads the body, so that a refused label is reported
+ * even when the body is bad.
  */
 export function scanPem(
   input: string | Uint8Array,
@@ -92,10 +92,7 @@ export function scanPem(
       const name = boundary?.[2];
       if (name !== undefined && kind === 'BEGIN') {
         if (open)
-          refuse(
-            'PEM_BAD_BOUNDARY',
-            `${open.label} begun at line ${open.line} has no END before line ${line}`,
-          );
+          refuse('PEM_BAD_BOUNDARY', `${open.label} of line ${open.line} has no END before line ${line}`);
         label(name, line);
         open = { label: name, line, body: '' };
         inJunk = false;
@@ -104,18 +101,15 @@ export function scanPem(
       if (name !== undefined && kind === 'END') {
         if (!open) return refuse('PEM_BAD_BOUNDARY', `END ${name} at line ${line} without a BEGIN`);
         if (open.label !== name) {
-          refuse(
-            'PEM_BAD_BOUNDARY',
-            `${open.label} begun at line ${open.line} is ended as ${name} at line ${line}`,
-          );
+          refuse('PEM_BAD_BOUNDARY', `${open.label} of line ${open.line} ends as ${name} at line ${line}`);
         }
         blocks.push({ label: name, der: decode(open.body, name, open.line), line: open.line });
         open = undefined;
         continue;
       }
     }
-    // A mangled boundary is not junk: skipping it would drop a certificate in silence. `cat` of files without a last
-    // newline makes `-----END …----------BEGIN …-----`.
+    // A damaged boundary is not junk: skipping it would silently drop a certificate. `cat` of files without a last newline
+    // makes `-----END …----------BEGIN …-----`.
     if (raw.includes('-----BEGIN') || raw.includes('-----END')) {
       refuse(
         'PEM_BAD_BOUNDARY',
@@ -133,14 +127,13 @@ export function scanPem(
       inJunk = true;
     }
   }
-  if (open)
-    refuse('PEM_TRUNCATED', `${open.label} begun at line ${open.line} has no END; the text was cut short`);
+  if (open) refuse('PEM_TRUNCATED', `${open.label} of line ${open.line} has no END; the text is cut short`);
   return { blocks, junk };
 }
 
 /**
- * Every block and what stands between them. A byte order mark, CRLF and blank space around lines are tolerated; a boundary
- * or a body that is not exactly right is an error. At most {@link MAX_PEM_BYTES}.
+ * Reads every block and the text between them. Accepts a byte order mark, CRLF and white space around lines; refuses a
+ * damaged boundary or body, and more than {@link MAX_PEM_BYTES}.
  */
 export function parsePem(text: string | Uint8Array): { blocks: readonly PemBlock[]; junk: readonly Junk[] } {
   return scanPem(text, () => {});
@@ -152,15 +145,4 @@ export function encodePem(label: string, der: Uint8Array): string {
   let text = `-----BEGIN ${label}-----\n`;
   for (let at = 0; at < body.length; at += 64) text += `${body.slice(at, at + 64)}\n`;
   return `${text}-----END ${label}-----\n`;
-}
-
-const CERTIFICATE_BLOCK = /^-----BEGIN CERTIFICATE-----[ \t]*\r?\n([^-]*)^-----END CERTIFICATE-----/gm;
-
-/** The bodies of whatever looks like a CERTIFICATE block, damaged surroundings passed over; for material of others. */
-export function* lenientCertificates(text: string): Generator<Uint8Array> {
-  for (const [, body = ''] of text.slice(0, MAX_PEM_BYTES).matchAll(CERTIFICATE_BLOCK)) {
-    const packed = body.replace(/\s+/g, '');
-    const der = Buffer.from(packed, 'base64');
-    if (der.length > 0 && der.toString('base64') === packed) yield der;
-  }
 }

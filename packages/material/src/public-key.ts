@@ -1,4 +1,4 @@
-import { type DerReader, DerReader as Reader, readBitString, readIntegerHex, readOid, TAG } from './der.ts';
+import { DerReader, readBitString, readIntegerHex, readOid, TAG } from './der.ts';
 import { CURVES, DIGESTS, OID, SIGNATURE_ALGORITHMS } from './oid.ts';
 
 const bitsOf = (hex: string): number => {
@@ -6,7 +6,7 @@ const bitsOf = (hex: string): number => {
   return (digits.length - 1) * 4 + Number.parseInt(digits[0] ?? '0', 16).toString(2).length;
 };
 
-/** At most one element may follow the OID of an AlgorithmIdentifier; these are the kinds that any algorithm has. */
+/** At most one element may follow the OID of an AlgorithmIdentifier, of one of these types. */
 const skipParameters = (algorithm: DerReader): void => {
   const tag = algorithm.peek();
   if (tag === TAG.null) {
@@ -24,14 +24,14 @@ export function readKeyAlgorithm(from: DerReader): string {
   const info = from.enter(TAG.sequence, 'public key');
   const algorithm = info.enter(TAG.sequence, 'key algorithm');
   const oid = readOid(algorithm);
-  skipParameters(new Reader(algorithm.bytes, algorithm.at, algorithm.end));
+  skipParameters(new DerReader(algorithm.bytes, algorithm.at, algorithm.end));
   const { bits, unused } = readBitString(info);
   info.finish('public key');
   switch (oid) {
     case OID.rsaEncryption:
     case OID.rsaPss: {
       if (unused !== 0) info.fail('RSA key of a bad form');
-      const outer = new Reader(bits);
+      const outer = new DerReader(bits);
       const key = outer.enter(TAG.sequence, 'RSA key');
       outer.finish('RSA key');
       const modulus = readIntegerHex(key);
@@ -53,7 +53,7 @@ export function readKeyAlgorithm(from: DerReader): string {
   }
 }
 
-/** Names the signature algorithm whose AlgorithmIdentifier has been entered. */
+/** Reads the content of an AlgorithmIdentifier and names the signature algorithm. */
 export function readSignatureAlgorithm(algorithm: DerReader): string {
   const oid = readOid(algorithm);
   if (oid !== OID.rsaPss) {

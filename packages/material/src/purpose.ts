@@ -12,7 +12,7 @@ const CLIENT_USAGES: readonly string[] = ['clientAuth'];
 const SERVER_KEY_USAGES: readonly string[] = ['digitalSignature', 'keyEncipherment', 'keyAgreement'];
 const CLIENT_KEY_USAGES: readonly string[] = ['digitalSignature', 'keyAgreement'];
 
-/** A list that is absent allows everything; anyExtendedKeyUsage alone allows nothing here, as in OpenSSL. */
+/** A missing list allows everything; anyExtendedKeyUsage alone allows nothing, as in OpenSSL. */
 const allows = (usages: readonly string[] | undefined, wanted: readonly string[]): boolean =>
   usages === undefined || usages.some((usage) => wanted.includes(usage));
 
@@ -20,8 +20,8 @@ const CERT_SIGN: readonly string[] = ['keyCertSign'];
 const maySign = (certificate: Certificate): boolean => allows(certificate.keyUsage, CERT_SIGN);
 
 /**
- * Whether it is a CA: `yes` by its basicConstraints; `legacy` by other signs, which OpenSSL accepts of a trust anchor only
- * (a self-signed version 1 certificate, keyCertSign without basicConstraints, a Netscape CA type).
+ * Whether it is a CA: `yes` by basicConstraints; `legacy` by signs that OpenSSL accepts only of a trust anchor (a
+ * self-signed version 1 certificate, keyCertSign without basicConstraints, a Netscape CA type).
  */
 export function caStanding(certificate: Certificate): 'yes' | 'legacy' | 'no' {
   if (!maySign(certificate)) return 'no';
@@ -31,7 +31,7 @@ export function caStanding(certificate: Certificate): 'yes' | 'legacy' | 'no' {
   return ((certificate.netscapeCertType ?? 0) & NETSCAPE.anyCa) !== 0 ? 'legacy' : 'no';
 }
 
-/** The leaf's usages. */
+/** Whether the leaf's usages allow the purpose. */
 export function servesPurpose(certificate: Certificate, purpose: Purpose): boolean {
   const { netscapeCertType: netscape } = certificate;
   return (
@@ -41,6 +41,6 @@ export function servesPurpose(certificate: Certificate, purpose: Purpose): boole
   );
 }
 
-/** A CA's extended usages, which bound those of what it issues; the trust anchor's too. */
+/** Whether a CA's extended usages allow the purpose for its certificates; a trust anchor's count too. */
 export const issuesForPurpose = (certificate: Certificate, purpose: Purpose): boolean =>
   allows(certificate.extendedKeyUsage, purpose === 'server' ? SERVER_USAGES : CLIENT_USAGES);

@@ -15,7 +15,7 @@ import {
   type TlsVersion,
 } from './tls-tables.ts';
 
-/** Files of a profile: the first is the profile, and what its hash is of; the others say the same to programs of others. */
+/** Files of a profile: the profile itself, which is hashed, and the same settings in the formats of other programs. */
 export const TLS_PROFILE_FILES = [
   'profile.json',
   'openssl.cnf',
@@ -31,8 +31,8 @@ const VERSIONS = Object.keys(TLS_VERSIONS) as readonly TlsVersion[];
 const hybrid = new Set(HYBRID_GROUPS.map((name) => name.toLowerCase()));
 
 /**
- * What goes into files for programs whose OpenSSL nobody knows: names that OpenSSL could take for a keyword (`ALL`) are not in a
- * resolved profile, and groups that an older one would refuse the whole list for are left out.
+ * Settings for programs with an unknown OpenSSL version. A resolved profile holds no name that OpenSSL reads as a keyword
+ * (`ALL`). Groups that make an older OpenSSL refuse the whole list are left out.
  */
 const portable = ({ profile }: ResolvedTlsProfile) => {
   const classic = profile.groups.filter((name) => !hybrid.has(name.toLowerCase()));
@@ -40,9 +40,9 @@ const portable = ({ profile }: ResolvedTlsProfile) => {
   const suites = profile.ciphers.filter(isTls13Suite);
   const below = profile.ciphers.filter((name) => !isTls13Suite(name));
   const from = VERSIONS.indexOf(profile.minTLSVersion);
-  // Without a suite of TLS 1.3 in the list programs would go on offering their default ones.
+  // Without a TLS 1.3 suite in the list, programs would still offer their default TLS 1.3 suites.
   const versions = VERSIONS.slice(from, suites.length === 0 ? VERSIONS.indexOf('VersionTLS13') : undefined);
-  // OpenSSL 3 has TLS 1.0 and 1.1 only at security level 0.
+  // OpenSSL 3 allows TLS 1.0 and 1.1 only at security level 0.
   const level = from < VERSIONS.indexOf('VersionTLS12') ? ['@SECLEVEL=0'] : [];
   const cipherString = profile.minTLSVersion === 'VersionTLS13' ? '' : [...below, ...level].join(':');
   return { profile: { ...profile, groups }, groups, suites, below, versions, cipherString };
@@ -53,7 +53,7 @@ const lines = (...all: readonly (string | undefined)[]): string =>
   `${all.filter((line) => line !== undefined).join('\n')}\n`;
 const nodeVersion = (version: TlsVersion | undefined): string => TLS_VERSIONS[version ?? 'VersionTLS13'];
 
-/** For OPENSSL_CONF, or to be included; its last section is the profile. */
+/** For OPENSSL_CONF or an include; the last section is the profile. */
 const opensslCnf = ({ versions, cipherString, suites, groups }: Portable): string =>
   lines(
     'openssl_conf = handover_init',
@@ -86,7 +86,7 @@ const ENVOY_VERSIONS = {
   VersionTLS13: 'TLSv1_3',
 } as const satisfies Record<TlsVersion, string>;
 
-/** Envoy cannot choose among the suites of TLS 1.3, and takes its own list of others when it is given none: then only 1.3 is left. */
+/** Envoy cannot choose TLS 1.3 suites, and takes its default list of older suites when it gets none: then only 1.3 is allowed. */
 const envoyYaml = ({ versions, below, groups }: Portable): string => {
   const known = below.filter((name) => BORING_CIPHERS.includes(name));
   const wanted = known.length === 0 ? (['VersionTLS13'] as const) : versions;
@@ -103,7 +103,7 @@ const envoyYaml = ({ versions, below, groups }: Portable): string => {
   );
 };
 
-/** Names of constants, in Go's own spelling; a program that has them not leaves them out. */
+/** Names of Go's constants. A program leaves out the names that its Go version lacks. */
 const goJson = ({ profile, json }: ResolvedTlsProfile): string => {
   const { groups } = JSON.parse(json) as { readonly groups: readonly string[] };
   return lines(
@@ -115,7 +115,7 @@ const goJson = ({ profile, json }: ResolvedTlsProfile): string => {
   );
 };
 
-/** A profile as every program wants it that has no reader of ours. */
+/** The profile in every format. */
 export const tlsProfileFiles = (resolved: ResolvedTlsProfile): Readonly<Record<ProfileFile, string>> => {
   const common = portable(resolved);
   return {

@@ -89,7 +89,7 @@ describe('the profiles', () => {
     );
   });
 
-  it('refuse Bogus, Custom without a body, and a version nobody knows', () => {
+  it('refuse Bogus, Custom without a body, and an unknown version', () => {
     expect(codeOf(() => resolve('Bogus'))).toBe('TLS_PROFILE_UNKNOWN_TYPE');
     expect(codeOf(() => resolve('intermediate'))).toBe('TLS_PROFILE_UNKNOWN_TYPE');
     expect(codeOf(() => resolve('Custom'))).toBe('TLS_PROFILE_CUSTOM_EMPTY');

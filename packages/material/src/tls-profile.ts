@@ -16,7 +16,7 @@ export type TlsProfileType = 'Old' | 'Intermediate' | 'Modern' | 'Custom';
 
 export interface TlsProfile {
   readonly type: TlsProfileType;
-  /** OpenSSL's names, those of TLS 1.3 included, in order of preference. */
+  /** OpenSSL's names, with those of TLS 1.3, in order of preference. */
   readonly ciphers: readonly string[];
   readonly minTLSVersion: TlsVersion;
   readonly groups: readonly string[];
@@ -28,23 +28,23 @@ export interface TlsProfileWarning {
 }
 
 export interface ResolvedTlsProfile {
-  /** What is honoured here: only what the local OpenSSL has. */
+  /** The part of the profile that the local OpenSSL supports. */
   readonly profile: TlsProfile;
   /** Hex SHA-256 of `json`. */
   readonly hash: string;
   /**
-   * The file for workloads: what was asked for, whatever the local OpenSSL has, so that its hash does not depend on who
-   * wrote it, and a workload with a newer OpenSSL gets all of it. Only a minimum that had to be raised is raised here too.
+   * The file for workloads: the whole profile, so that its hash does not depend on the local OpenSSL and a workload with a
+   * newer OpenSSL gets all of it. A minimum that had to be raised is raised here too.
    */
   readonly json: string;
   readonly warnings: readonly TlsProfileWarning[];
 }
 
-/** What the local OpenSSL knows: names in any case, groups under any of their names. */
+/** Ciphers and groups of the local OpenSSL: names in any case, groups under any of their names. */
 export interface TlsSupport {
   readonly ciphers: readonly string[];
   readonly groups: readonly string[];
-  /** Names that others have, for whoever only hands a profile on: that they are missing here is nothing to warn of. */
+  /** Names that give no warning when missing here, for programs that only hand a profile on. */
   readonly elsewhere?: readonly string[] | undefined;
 }
 
@@ -76,7 +76,7 @@ const list = (what: string, names: readonly string[] | undefined): readonly stri
     if (!NAME.test(name)) {
       refuse(
         'TLS_PROFILE_INVALID',
-        `TLS profile has ${JSON.stringify(name.slice(0, 64))} among its ${what}; give one name each`,
+        `TLS profile lists ${JSON.stringify(name.slice(0, 64))} under ${what}; write one name per entry`,
       );
     }
   }
@@ -95,8 +95,8 @@ const versionOf = (text: string | undefined): TlsVersion => {
 };
 
 /**
- * Decides what a profile means here. No type means Intermediate. What cannot be honoured in part is a warning; what cannot
- * be honoured at all is refused, so that it is never rolled out.
+ * Resolves a profile for the local OpenSSL. No type means Intermediate. Unsupported parts are warnings; a profile without
+ * any supported cipher or group is refused, so that it is never rolled out.
  */
 export function resolveTlsProfile(
   input: { readonly type?: string | undefined; readonly custom?: CustomProfile | undefined } | undefined,
@@ -115,7 +115,7 @@ export function resolveTlsProfile(
   if (input?.custom === undefined || input.custom === null) {
     return refuse(
       'TLS_PROFILE_CUSTOM_EMPTY',
-      'TLS profile is Custom and has no custom part; give ciphers and minTLSVersion',
+      'TLS profile of type Custom has no custom part; give ciphers and minTLSVersion',
     );
   }
   return resolve(asked(input.custom), support);
@@ -127,7 +127,7 @@ function asked(custom: CustomProfile): TlsProfile {
   const groups = list('groups', custom.groups);
   return {
     type: 'Custom',
-    // "TLS 1.3 and nothing more to say" is a whole profile; below 1.3 the ciphers are the point of it
+    // TLS 1.3 alone is a complete profile; a lower minimum needs ciphers
     ciphers: ciphers.length === 0 && minTLSVersion === 'VersionTLS13' ? TLS13_SUITES : ciphers,
     minTLSVersion,
     groups: groups.length === 0 ? DEFAULT_GROUPS : groups,
@@ -190,7 +190,7 @@ function resolve(wanted: TlsProfile, support: TlsSupport): ResolvedTlsProfile {
 const isNames = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string');
 
-/** Reads the file that a workload is given. Strict: what it does not know, it refuses. */
+/** Reads the profile file of a workload. Refuses unknown fields. */
 export function parseTlsProfileJson(json: string, support: TlsSupport): ResolvedTlsProfile {
   const invalid = (why: string): never => refuse('TLS_PROFILE_INVALID', `TLS profile file ${why}`);
   if (json.length > 65_536) return invalid('is over 64 KiB; it should be one small JSON object');
@@ -206,14 +206,14 @@ export function parseTlsProfileJson(json: string, support: TlsSupport): Resolved
   const [other] = Object.keys(others);
   if (other !== undefined) return invalid(`has an unknown field ${JSON.stringify(other.slice(0, 64))}`);
   if (!isNames(ciphers)) return invalid('needs "ciphers", a list of names');
-  if (groups !== undefined && !isNames(groups)) return invalid('has "groups" that are not a list of names');
+  if (groups !== undefined && !isNames(groups)) return invalid('has "groups" that is not a list of names');
   if (minTLSVersion !== undefined && typeof minTLSVersion !== 'string')
     return invalid('has a "minTLSVersion" that is not text');
   const wanted = asked({ ciphers, minTLSVersion, groups });
   return resolve({ ...wanted, type: typeOf(wanted) }, support);
 }
 
-/** The file does not say which profile it came from; its content does. */
+/** The file does not name its profile type, so it is found by content. */
 function typeOf({ ciphers, minTLSVersion, groups }: TlsProfile): TlsProfileType {
   const same = (a: readonly string[], b: readonly string[]): boolean => a.join() === b.join();
   for (const type of ['Old', 'Intermediate', 'Modern'] as const) {
@@ -232,11 +232,11 @@ export interface NodeTlsOptions {
   readonly honorCipherOrder: true;
 }
 
-/** Options for node:tls. Takes a resolved profile: one unknown group would make OpenSSL refuse the whole list. */
+/** Options for node:tls. Takes a resolved profile, because one unknown group makes OpenSSL refuse the whole list. */
 export function nodeTlsOptions(profile: TlsProfile): NodeTlsOptions {
   const { minTLSVersion } = profile;
   const ciphers = [...profile.ciphers];
-  // OpenSSL 3 has TLS 1.0 and 1.1, whose handshake signs with SHA-1, only at security level 0
+  // OpenSSL 3 allows TLS 1.0 and 1.1, whose handshakes use SHA-1, only at security level 0
   if (minTLSVersion === 'VersionTLS10' || minTLSVersion === 'VersionTLS11') ciphers.push('@SECLEVEL=0');
   const options: NodeTlsOptions = {
     minVersion: TLS_VERSIONS[minTLSVersion],
@@ -244,7 +244,7 @@ export function nodeTlsOptions(profile: TlsProfile): NodeTlsOptions {
     ecdhCurve: profile.groups.map(openSslGroup).join(':'),
     honorCipherOrder: true,
   };
-  // Without a TLS 1.3 suite in the list OpenSSL would go on offering its default ones
+  // Without a TLS 1.3 suite in the list, OpenSSL would still offer its default TLS 1.3 suites
   return profile.ciphers.some(isTls13Suite) ? options : { ...options, maxVersion: 'TLSv1.2' };
 }
 
@@ -253,6 +253,6 @@ export const openSslGroup = (name: string): string => {
   return GROUP_NAMES.find(([ours]) => ours === canonical)?.[1] ?? name;
 };
 
-/** The profile's ciphers as Go's crypto/tls names them; those that Go does not have are left out. */
+/** The profile's ciphers under the names of Go's crypto/tls; ciphers that Go lacks are left out. */
 export const goCipherNames = (profile: TlsProfile): readonly string[] =>
   profile.ciphers.flatMap((name) => GO_CIPHERS[name] ?? []);

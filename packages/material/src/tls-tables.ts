@@ -17,7 +17,7 @@ export const TLS13_SUITES = [
   'TLS_CHACHA20_POLY1305_SHA256',
 ] as const;
 
-/** Suites of TLS 1.3 that no profile lists and that still are not of TLS 1.2: RFC 8446 §B.4. */
+/** Further suites of TLS 1.3, which no profile lists: RFC 8446 §B.4. */
 const RARE_TLS13_SUITES = ['TLS_AES_128_CCM_SHA256', 'TLS_AES_128_CCM_8_SHA256'];
 
 export const isTls13Suite = (cipher: string): boolean =>
@@ -75,17 +75,17 @@ export const GO_CIPHERS: Readonly<Record<string, string>> = {
   'DES-CBC3-SHA': 'TLS_RSA_WITH_3DES_EDE_CBC_SHA',
 };
 
-/** One group has several names: IANA's, SECG's, NIST's and OpenSSL's. The first is ours, the second what OpenSSL 1 to 3 takes. */
+/** Names of one group by IANA, SECG, NIST and OpenSSL. The first is ours, the second works in OpenSSL 1 to 3. */
 export const GROUP_NAMES: readonly (readonly [string, string, ...string[]])[] = [
   ['secp256r1', 'P-256', 'prime256v1'],
   ['secp384r1', 'P-384'],
   ['secp521r1', 'P-521'],
 ];
 
-/** Groups with ML-KEM in them, unknown to OpenSSL before 3.5; where one is unknown, the whole list is refused. */
+/** Groups with ML-KEM. OpenSSL before 3.5 does not know them, and refuses a whole list for one unknown group. */
 export const HYBRID_GROUPS: readonly string[] = ['X25519MLKEM768', 'SecP256r1MLKEM768', 'SecP384r1MLKEM1024'];
 
-/** What profiles name and today's OpenSSL often lacks: single DES is out of most builds, ML-KEM not yet in all. */
+/** Names in profiles that today's OpenSSL often lacks: most builds leave out 3DES, and not all have ML-KEM yet. */
 export const OFTEN_MISSING: readonly string[] = [...HYBRID_GROUPS, 'DES-CBC3-SHA'];
 
 /** Our names → the constants of Go's crypto/tls. */
@@ -99,7 +99,7 @@ export const GO_GROUPS: Readonly<Record<string, string>> = {
   secp521r1: 'CurveP521',
 };
 
-/** Suites below TLS 1.3 that Envoy's BoringSSL has, under OpenSSL's names. It refuses a whole list for one that it has not. */
+/** Suites below TLS 1.3 of Envoy's BoringSSL, under OpenSSL's names. It refuses a whole list for one unknown suite. */
 export const BORING_CIPHERS: readonly string[] = [
   ...['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'CHACHA20-POLY1305', 'AES128-SHA', 'AES256-SHA'].flatMap(
     both,

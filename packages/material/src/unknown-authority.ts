@@ -1,4 +1,4 @@
-/** OpenSSL's ways to say that nobody known signed this, as Node has them in an error's `code`. */
+/** Values of Node's `error.code` for a certificate of an unknown CA. */
 const CODES = new Set([
   'CERT_SIGNATURE_FAILURE',
   'CERT_UNTRUSTED',
@@ -9,6 +9,6 @@ const CODES = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-/** Whether newer trust may heal it. */
+/** Whether a newer CA bundle may help. */
 export const isUnknownAuthority = (error: unknown): boolean =>
   CODES.has(String((error as { code?: unknown } | undefined)?.code));

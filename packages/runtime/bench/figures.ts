@@ -56,7 +56,7 @@ export async function interleaved(
     const baseRates: number[] = [];
     const ourRates: number[] = [];
     for (let turn = 0; turn < turns; turn++) {
-      // who goes first changes, lest one side always meets the other's garbage
+      // the order alternates, so that neither side always pays for the other's garbage
       if (turn % 2 === 0) baseRates.push(await base());
       ourRates.push(await ours());
       if (turn % 2 === 1) baseRates.push(await base());
@@ -78,7 +78,7 @@ export async function rate(count: number, width: number, call: () => Promise<unk
   return count / ((performance.now() - from) / 1000);
 }
 
-/** Runs per second of this process's own processor time: what a core to itself would give, whoever else is on it. */
+/** Runs per second of this process's own processor time: what a core of its own would give, on a busy machine too. */
 export async function cpuRate(count: number, width: number, call: () => Promise<unknown>): Promise<number> {
   const from = process.cpuUsage();
   await repeat(count, width, call);

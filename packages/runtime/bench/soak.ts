@@ -36,7 +36,7 @@ export async function soak(seconds: number): Promise<Figure[]> {
       ),
     ),
   );
-  // Limits as anybody has who means it: without, every request that waits at a swap makes a handshake of its own.
+  // Limits as in production: without them each request that waits at a swap makes a handshake of its own.
   const agent = clientSide.httpsAgent({ maxSockets: 8 });
   const dispatcher = clientSide.dispatcher({ connections: 8 });
   let sent = 0;
@@ -60,11 +60,11 @@ export async function soak(seconds: number): Promise<Figure[]> {
   const rotate = async () => {
     const next = new MockCa('soak');
     const both = async (write: (volume: Volume) => void) => {
-      const generations = [serverSide, clientSide].map((side) => side.status().generation);
+      const loads = [serverSide, clientSide].map((side) => side.status().loads);
       write(serverFiles);
       write(clientFiles);
       await eventually(() =>
-        [serverSide, clientSide].every((side, i) => side.status().generation > (generations[i] ?? 0)),
+        [serverSide, clientSide].every((side, i) => side.status().loads > (loads[i] ?? 0)),
       );
     };
     const old = ca;

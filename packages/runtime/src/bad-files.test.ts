@@ -78,7 +78,7 @@ test('a file that is not ours to read is FILE_FORBIDDEN, and the last good mater
   const trust = await openTrust(path, { signal: scope.signal });
   trust.on('kept', () => undefined);
   chmodSync(path, 0);
-  // Root may read everything, so it becomes nobody for as long as this takes.
+  // Root may read everything, so the test runs as another user.
   const isRoot = process.geteuid?.() === 0;
   if (isRoot) process.seteuid?.(65534);
   try {

@@ -1,24 +1,5 @@
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 
-/** Context options that are the caller's to choose; certificates and keys are not among them. */
-export type ContextOptions = Pick<
-  SecureContextOptions,
-  | 'allowPartialTrustChain'
-  | 'ciphers'
-  | 'crl'
-  | 'dhparam'
-  | 'ecdhCurve'
-  | 'honorCipherOrder'
-  | 'maxVersion'
-  | 'minVersion'
-  | 'secureOptions'
-  | 'secureProtocol'
-  | 'sessionIdContext'
-  | 'sessionTimeout'
-  | 'sigalgs'
-  | 'ticketKeys'
->;
-
 const CONTEXT_OPTIONS = [
   'allowPartialTrustChain',
   'ciphers',
@@ -34,9 +15,12 @@ const CONTEXT_OPTIONS = [
   'sessionTimeout',
   'sigalgs',
   'ticketKeys',
-] as const satisfies readonly (keyof ContextOptions)[];
+] as const satisfies readonly (keyof SecureContextOptions)[];
 
-/** The context options among others; undefined when there is none, so that the shared context can be used. */
+/** TLS options that the caller may choose. Certificates and keys come from the files. */
+export type ContextOptions = Pick<SecureContextOptions, (typeof CONTEXT_OPTIONS)[number]>;
+
+/** Picks the context options; undefined when there are none, so that the shared context can be used. */
 export function contextOptionsIn(options: object | undefined): ContextOptions | undefined {
   const picked: Record<string, unknown> = {};
   for (const name of CONTEXT_OPTIONS) {
@@ -53,15 +37,18 @@ export interface Pems {
   readonly key?: string | undefined;
 }
 
-/** One set of material, and the one TLS context made of it. */
-export class ClientGeneration {
-  readonly number: number;
+/** The material of one load, and its TLS contexts. */
+export class TlsMaterial {
+  /** 1 for the first load, +1 for each change since. */
+  readonly loads: number;
+  /** TLS sessions by target. They end with this material: a resumed session would skip the check against newer trust. */
+  readonly sessions = new Map<string, Buffer>();
   readonly #pems: Pems;
   readonly #contexts = new WeakMap<ContextOptions, SecureContext>();
   #context: SecureContext | undefined;
 
-  constructor(number: number, pems: Pems, context?: SecureContext) {
-    this.number = number;
+  constructor(loads: number, pems: Pems, context?: SecureContext) {
+    this.loads = loads;
     this.#pems = pems;
     this.#context = context;
   }
@@ -78,7 +65,7 @@ export class ClientGeneration {
     return this.#pems.key;
   }
 
-  /** Made once for each object of options: 29 ms for a bundle of 150 is too much for every connection. */
+  /** Made once for each options object: 29 ms for a bundle of 150 CAs is too much for each connection. */
   context(options?: ContextOptions): SecureContext {
     if (options === undefined) {
       this.#context ??= contextOf(this.#pems);
@@ -93,24 +80,42 @@ export class ClientGeneration {
 }
 
 export const contextOf = (pems: Pems, options: ContextOptions = {}): SecureContext =>
-  createSecureContext({
-    ...options,
-    ...(pems.ca === undefined ? {} : { ca: pems.ca }),
-    ...(pems.cert === undefined ? {} : { cert: pems.cert }),
-    ...(pems.key === undefined ? {} : { key: pems.key }),
-  });
+  createSecureContext({ ...options, ...pems });
 
-/** What an adapter needs of whoever follows the files. */
+/** Followed files, as an adapter needs them. */
 export interface ClientSource {
   /** False: servers are not verified at all. */
   readonly verify: boolean;
   readonly drainMs: number;
-  generation(): ClientGeneration;
-  /** After an unknown authority: true when there is material newer than `failed`. */
+  /** The newest material. */
+  current(): TlsMaterial;
+  /** After an unknown authority: reloads, and says whether there is material with more `loads` than `failed`. */
   refresh(failed: number): Promise<boolean>;
   onSwap(listener: () => void): () => void;
   onEnd(listener: () => void): () => void;
 }
 
-/** The way from a public object to its source, for the other entry points of this package. */
+/** Leads from a public object to its source, for the other entry points of this package. */
 export const SOURCE: unique symbol = Symbol.for('@handover/runtime/source') as never;
+
+/**
+ * Calls back for as long as the owner lives, and does not keep it alive: an agent that a program dropped must not live as
+ * long as its trust. Returns a function that ends it.
+ */
+export function subscribe<Owner extends object>(
+  source: ClientSource,
+  owner: Owner,
+  { swap, end }: { swap(owner: Owner): void; end(owner: Owner): void },
+): () => void {
+  const weak = new WeakRef(owner);
+  const call = (act: (owner: Owner) => void) => () => {
+    const alive = weak.deref();
+    if (alive === undefined) off();
+    else act(alive);
+  };
+  const offs = [source.onSwap(call(swap)), source.onEnd(call(end))];
+  const off = () => {
+    for (const unsubscribe of offs) unsubscribe();
+  };
+  return off;
+}

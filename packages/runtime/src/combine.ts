@@ -1,33 +1,33 @@
-import { ClientGeneration, type ClientSource, type Pems } from './client-source.ts';
-import { Listeners } from './events.ts';
+import { Listeners } from '@handover/material';
+import { type ClientSource, type Pems, TlsMaterial } from './client-source.ts';
 
 const nothing = () => undefined;
 
-/** Material that came as text and never changes. */
+/** Material that never changes. */
 export function fixedSource(pems: Pems, { verify = true, drainMs = 0 } = {}): ClientSource {
-  const generation = new ClientGeneration(1, pems);
+  const material = new TlsMaterial(1, pems);
   return {
     verify,
     drainMs,
-    generation: () => generation,
+    current: () => material,
     refresh: async () => false,
     onSwap: () => nothing,
     onEnd: () => nothing,
   };
 }
 
-/** Trust from one source, the certificate to show from another; a new generation whenever either changes. */
+/** Trust from one source, the client certificate from another; new material whenever either changes. */
 export function combine(trust: ClientSource, identity: ClientSource): ClientSource {
   const listeners = new Listeners<{ swap: undefined }>();
-  const make = (number: number) =>
-    new ClientGeneration(number, {
-      ca: trust.generation().ca,
-      cert: identity.generation().cert,
-      key: identity.generation().key,
+  const make = (loads: number) =>
+    new TlsMaterial(loads, {
+      ca: trust.current().ca,
+      cert: identity.current().cert,
+      key: identity.current().key,
     });
   let current = make(1);
   const swapped = () => {
-    current = make(current.number + 1);
+    current = make(current.loads + 1);
     listeners.emit('swap', undefined);
   };
   trust.onSwap(swapped);
@@ -35,11 +35,11 @@ export function combine(trust: ClientSource, identity: ClientSource): ClientSour
   return {
     verify: trust.verify,
     drainMs: trust.drainMs,
-    generation: () => current,
+    current: () => current,
     refresh: async (failed) => {
-      if (current.number > failed) return true;
-      await trust.refresh(trust.generation().number);
-      return current.number > failed;
+      if (current.loads > failed) return true;
+      await trust.refresh(trust.current().loads);
+      return current.loads > failed;
     },
     onSwap: (listener) => listeners.on('swap', listener),
     onEnd: (listener) => trust.onEnd(listener),

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
-import type { ClientGeneration, ContextOptions } from './client-source.ts';
+import type { ContextOptions, TlsMaterial } from './client-source.ts';
 
-/** The default of undici's own connector. */
+/** The default of undici's connector. */
 const CONNECT_MS = 10_000;
 const MAX_SESSIONS = 100;
 
@@ -20,49 +20,15 @@ export interface ConnectTlsOptions {
   readonly tls?: ConnectionOptions | undefined;
 }
 
-/** Sessions by target, for one generation only: resuming one would skip the check against newer trust. */
-const sessions = new WeakMap<ClientGeneration, Map<string, Buffer>>();
-
-function sessionsOf(generation: ClientGeneration): Map<string, Buffer> {
-  const known = sessions.get(generation) ?? new Map<string, Buffer>();
-  sessions.set(generation, known);
-  return known;
-}
-
-/** A finished handshake with a generation's context, or an error; never a socket that may still fail to connect. */
-export function connectTls(
-  generation: ClientGeneration,
-  { host, port, servername }: Target,
-  options: ConnectTlsOptions = {},
-): Promise<TLSSocket> {
-  return new Promise((resolve, reject) => {
-    const known = sessionsOf(generation);
-    const name = servername ?? (isIP(host) === 0 ? host : '');
-    const key = `${host} ${port} ${name}`;
-    const session = known.get(key);
-    const socket = connect({
-      ...options.tls,
-      host,
-      port,
-      servername: name,
-      secureContext: generation.context(options.contextOptions),
-      ...(session === undefined ? {} : { session }),
-      ...(options.rejectUnauthorized === false ? { rejectUnauthorized: false } : {}),
-    });
-    socket.on('session', (fresh) => {
-      if (known.size >= MAX_SESSIONS) known.clear();
-      known.set(key, fresh);
-    });
-    const timeoutMs = options.timeoutMs ?? CONNECT_MS;
-    const timer = setTimeout(() => {
-      socket.destroy(
-        Object.assign(new Error(`no connection to ${host}:${port} within ${timeoutMs} ms`), {
-          code: 'ETIMEDOUT',
-        }),
-      );
-    }, timeoutMs);
+/** Resolves when the handshake is done; never with a socket that may still fail to connect. */
+export const finished = (socket: TLSSocket): Promise<TLSSocket> =>
+  new Promise((resolve, reject) => {
+    const settle = () => socket.off('secureConnect', connected).off('error', failed).off('close', closed);
+    const connected = () => {
+      settle();
+      resolve(socket);
+    };
     const failed = (error: Error) => {
-      known.delete(key);
       settle();
       reject(error);
     };
@@ -70,14 +36,43 @@ export function connectTls(
       failed(
         Object.assign(new Error('connection closed before the handshake ended'), { code: 'ECONNRESET' }),
       );
-    const connected = () => {
-      settle();
-      resolve(socket);
-    };
-    const settle = () => {
-      clearTimeout(timer);
-      socket.off('secureConnect', connected).off('error', failed).off('close', closed);
-    };
     socket.on('secureConnect', connected).on('error', failed).on('close', closed);
   });
+
+/** Connects with the given material. */
+export async function connectTls(
+  material: TlsMaterial,
+  { host, port, servername }: Target,
+  options: ConnectTlsOptions = {},
+): Promise<TLSSocket> {
+  const { sessions } = material;
+  const name = servername ?? (isIP(host) === 0 ? host : '');
+  const key = `${host} ${port} ${name}`;
+  const session = sessions.get(key);
+  const socket = connect({
+    ...options.tls,
+    host,
+    port,
+    servername: name,
+    secureContext: material.context(options.contextOptions),
+    ...(session === undefined ? {} : { session }),
+    ...(options.rejectUnauthorized === false ? { rejectUnauthorized: false } : {}),
+  });
+  socket.on('session', (fresh) => {
+    if (sessions.size >= MAX_SESSIONS) sessions.clear();
+    sessions.set(key, fresh);
+  });
+  const timeoutMs = options.timeoutMs ?? CONNECT_MS;
+  const timer = setTimeout(() => {
+    const error = new Error(`no connection to ${host}:${port} within ${timeoutMs} ms`);
+    socket.destroy(Object.assign(error, { code: 'ETIMEDOUT' }));
+  }, timeoutMs);
+  try {
+    return await finished(socket);
+  } catch (error) {
+    sessions.delete(key);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
 }

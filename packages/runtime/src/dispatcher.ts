@@ -2,11 +2,11 @@ import { createRequire } from 'node:module';
 import { connect as connectPlain, type Socket } from 'node:net';
 import { HandoverError } from '@handover/material';
 import type { Agent, Dispatcher, fetch as undiciFetch } from 'undici';
-import { type ClientSource, type ContextOptions, contextOptionsIn } from './client-source.ts';
+import { type ClientSource, type ContextOptions, contextOptionsIn, subscribe } from './client-source.ts';
 import { connectTls } from './connect-tls.ts';
 import { withFreshTrust } from './fresh-trust.ts';
 
-/** Options of undici's agent. `connect` may carry options of `tls.connect`, but no function and no certificates. */
+/** Options of undici's agent. `connect` takes TLS options, but no function and no certificates. */
 export type HotDispatcherOptions = Omit<Agent.Options, 'connect' | 'factory'> & {
   readonly connect?: ContextOptions & {
     /** Milliseconds. Default 10,000. */
@@ -21,15 +21,12 @@ export interface Undici {
   readonly fetch: typeof undiciFetch;
 }
 
-let loaded: Undici | undefined;
-
-/** undici is an optional peer: it is looked for when it is first asked for. */
+/** undici is an optional peer dependency: it is loaded at first use. */
 export function loadUndici(): Undici {
-  if (loaded !== undefined) return loaded;
   try {
-    loaded = createRequire(import.meta.url)('undici') as Undici;
-    return loaded;
+    return createRequire(import.meta.url)('undici') as Undici;
   } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw cause;
     throw new HandoverError(
       'PEER_MISSING',
       'dispatcher() and fetch() need undici; run `npm install undici@7`',
@@ -43,7 +40,7 @@ export function loadUndici(): Undici {
 
 type ConnectFunction = Extract<Agent.Options['connect'], (...args: never[]) => void>;
 
-/** Connects with the newest material at every call, whichever pool asks. */
+/** Connects with the newest material at each call. */
 export function hotConnect(
   source: ClientSource,
   options: HotDispatcherOptions['connect'] & { readonly allowH2?: boolean | undefined } = {},
@@ -64,9 +61,9 @@ export function hotConnect(
       });
       return;
     }
-    withFreshTrust(source, (generation) =>
+    withFreshTrust(source, (material) =>
       connectTls(
-        generation,
+        material,
         {
           host,
           port: Number(target.port || 443),
@@ -99,7 +96,7 @@ interface Pool {
   readonly sockets: ReadonlySet<Socket>;
 }
 
-/** One dispatcher for ever; inside, one undici agent for each generation. */
+/** One dispatcher for as long as its owner wants; inside it one undici agent for each set of material. */
 export function hotDispatcher(
   undici: Pick<Undici, 'Agent' | 'Dispatcher'>,
   source: ClientSource,
@@ -116,7 +113,7 @@ export function hotDispatcher(
     return { agent: new undici.Agent({ ...agentOptions, connect: connectNow }), sockets };
   };
 
-  /** Graceful, then not: what is under way may finish until the deadline. */
+  /** Requests under way may finish until the deadline. */
   const retire = ({ agent, sockets }: Pool) => {
     // Not agent.destroy(): after close() an undici agent has forgotten its clients, and destroys none.
     const deadline = setTimeout(() => {
@@ -131,22 +128,10 @@ export function hotDispatcher(
   class HotDispatcher extends undici.Dispatcher {
     #pool = make();
     #ended = false;
-    readonly #unsubscribe: (() => void)[];
-
-    constructor() {
-      super();
-      const self = new WeakRef(this);
-      const off = source.onSwap(() => {
-        const dispatcher = self.deref();
-        if (dispatcher === undefined) off();
-        else dispatcher.#swap();
-      });
-      const offEnd = source.onEnd(() => {
-        const dispatcher = self.deref();
-        if (dispatcher !== undefined) retire(dispatcher.#pool);
-      });
-      this.#unsubscribe = [off, offEnd];
-    }
+    readonly #unsubscribe = subscribe<HotDispatcher>(source, this, {
+      swap: (self) => self.#swap(),
+      end: (self) => retire(self.#pool),
+    });
 
     override dispatch(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
       return this.#pool.agent.dispatch(request, handler);
@@ -168,7 +153,7 @@ export function hotDispatcher(
 
     #end(ending: Promise<void>, done: (() => void) | undefined): Promise<void> | undefined {
       this.#ended = true;
-      for (const off of this.#unsubscribe) off();
+      this.#unsubscribe();
       if (done === undefined) return ending;
       void ending.then(done, done);
       return undefined;
@@ -182,4 +167,16 @@ export function hotDispatcher(
     }
   }
   return new HotDispatcher();
+}
+
+/** undici's `fetch` over one hot dispatcher. */
+export function hotFetch(
+  source: ClientSource,
+): (input: string | URL, init: RequestInit) => Promise<Response> {
+  const undici = loadUndici();
+  const dispatcher = hotDispatcher(undici, source);
+  return (input, init) => {
+    const own = { ...init, dispatcher } as Parameters<typeof undici.fetch>[1];
+    return undici.fetch(input, own) as unknown as Promise<Response>;
+  };
 }

@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
-import { HandoverError, type Instant, instant } from '@handover/material';
-import { Listeners } from './events.ts';
+import { HandoverError, type Instant, instant, Listeners } from '@handover/material';
 import type { ResolvedFollowOptions } from './options.ts';
 import { type Failure, failureOf, type KeptEvent, type Outcome, type ReloadedEvent } from './outcome.ts';
 import { type Contents, readAll, resolveAll } from './read-files.ts';
 import { type KnownDirectories, PathResolver, type Watched } from './resolve-path.ts';
+import { warn } from './warn.ts';
 import { DirectoryWatches } from './watch-directories.ts';
 
-/** Files written in place come in several events; a swapped link is complete at once. */
+/** A file written in place causes several events; a swapped link is complete at once. */
 const SETTLE_MS = 40;
 const SETTLE_AT_MOST_MS = 400;
-/** A forced reload after an unknown authority: at most one per second. */
+/** After an unknown authority: at most one reload per second. */
 const REFRESH_MS = 1_000;
-/** Swaps that may land while one load follows its links. */
+/** Tries of one load, as swaps may happen while it follows links. */
 const ATTEMPTS = 4;
 
 export interface Material {
@@ -27,16 +27,17 @@ export interface FollowerEvents {
 export interface FollowerSpec<Label extends string, Value extends Material> {
   readonly files: Readonly<Record<Label, string>>;
   readonly maxBytes: number;
-  /** Instead of files: contents that somebody else follows, and calls `reload` for. `files` are then names for messages. */
+  /** Reads contents from memory instead of files; the caller calls `reload`. `files` are then names for messages. */
   readonly read?: (() => Contents<Label>) | undefined;
-  /** Builds the replacement whole, or throws. */
+  /** Builds the whole replacement, or throws. */
   readonly load: (contents: Contents<Label>, now: Instant) => Value;
   readonly options: ResolvedFollowOptions;
 }
 
 export interface Loaded<Value> {
   readonly value: Value;
-  readonly generation: number;
+  /** 1 for the first load, +1 for each change since. */
+  readonly loads: number;
   readonly loadedAt: Instant;
 }
 
@@ -51,7 +52,7 @@ const digestOf = (contents: Contents<string>): string => {
   return digest.digest('base64');
 };
 
-/** Follows files: read and check the new material whole, then swap; a failure keeps the last good one. */
+/** Follows files: reads and checks all new material, then swaps it in. After a failure the last good material stays. */
 export class Follower<Label extends string, Value extends Material> {
   readonly listeners = new Listeners<FollowerEvents>();
   readonly options: ResolvedFollowOptions;
@@ -68,7 +69,7 @@ export class Follower<Label extends string, Value extends Material> {
   #next: Promise<Outcome> | undefined;
   #refreshing: Promise<Outcome> | undefined;
   #refreshedAt = Number.NEGATIVE_INFINITY;
-  /** An event tells which names changed; a poll or a request looks at the whole path again. */
+  /** Directories that need no new look after an event; a poll or a `reload()` looks at the whole path again. */
   readonly #known: KnownDirectories = new Set();
   #settle: NodeJS.Timeout | undefined;
   #settleBy = 0;
@@ -81,7 +82,7 @@ export class Follower<Label extends string, Value extends Material> {
     this.path = Object.values<string>(spec.files)[0] ?? '';
   }
 
-  /** The first load. Throws what is wrong with the files, having left nothing behind. */
+  /** The first load. On failure it closes everything and throws. */
   async start(fallback?: (failure: Failure) => Promise<Value | undefined>): Promise<void> {
     const { signal } = this.options;
     signal?.throwIfAborted();
@@ -92,7 +93,7 @@ export class Follower<Label extends string, Value extends Material> {
         this.close();
         throw outcome.error;
       }
-      this.#loaded = { value, generation: 1, loadedAt: now() };
+      this.#loaded = { value, loads: 1, loadedAt: now() };
       this.#kept(outcome);
     }
     if (signal?.aborted) {
@@ -108,12 +109,12 @@ export class Follower<Label extends string, Value extends Material> {
     return this.#loaded;
   }
 
-  /** Why the last attempt kept what was there; undefined when it did not have to. */
+  /** Why the last reload failed; undefined when it did not. */
   get failure(): KeptEvent | undefined {
     return this.#failure;
   }
 
-  /** Called with the new material before anybody else hears of it. */
+  /** Called with the new material before any `reloaded` listener. */
   onSwap(listener: (loaded: Loaded<Value>) => void): () => void {
     return this.#swapped.on('swap', listener);
   }
@@ -122,7 +123,7 @@ export class Follower<Label extends string, Value extends Material> {
     return this.#ended.on('end', listener);
   }
 
-  /** Never throws. Calls that come before the read begins share it; later ones share the next. */
+  /** Never throws. Calls made before a read begins share that read; later calls share the next one. */
   reload(): Promise<Outcome> {
     this.#known.clear();
     return this.#queue();
@@ -141,9 +142,9 @@ export class Follower<Label extends string, Value extends Material> {
     return this.#next;
   }
 
-  /** A forced reload for a handshake that failed with generation `failed`. True if there is newer material to try. */
+  /** Reloads for a handshake that failed with the material of load number `failed`. True if there is newer material to try. */
   async refresh(failed: number): Promise<boolean> {
-    if (this.loaded.generation > failed) return true;
+    if (this.loaded.loads > failed) return true;
     if (this.#refreshing === undefined && performance.now() - this.#refreshedAt >= REFRESH_MS) {
       this.#refreshedAt = performance.now();
       this.#refreshing = this.reload().finally(() => {
@@ -151,10 +152,10 @@ export class Follower<Label extends string, Value extends Material> {
       });
     }
     await this.#refreshing;
-    return this.loaded.generation > failed;
+    return this.loaded.loads > failed;
   }
 
-  /** Something beyond the files went wrong with new material: said once, like any other failure. */
+  /** Reports that good files could not be put to use, like any other failure. */
   complain(thrown: unknown): void {
     this.#kept(failureOf(thrown, this.path));
   }
@@ -201,14 +202,14 @@ export class Follower<Label extends string, Value extends Material> {
     for (let attempt = 1; ; attempt++) {
       const resolver = new PathResolver(this.#known);
       const resolved = await resolveAll(files, resolver);
-      // A swap between following the links and a watch that was only just set would go unseen: follow them again.
+      // A swap before the new watch was set would go unseen: follow the links again.
       if (!this.#closed && this.#watches.arm(resolver.watch) && attempt < ATTEMPTS) continue;
       try {
         if ('failure' in resolved) throw resolved.failure;
         return await readAll(files, resolved.real, maxBytes);
       } catch (error) {
         this.#known.clear();
-        // The kubelet removes the old directory after a swap: what was there a moment ago is now under the new link.
+        // The kubelet removes the old directory after a swap: the file is now behind the new link.
         const gone = error instanceof HandoverError && error.code === 'FILE_MISSING';
         if (!gone || attempt >= ATTEMPTS) throw error;
       }
@@ -226,14 +227,14 @@ export class Follower<Label extends string, Value extends Material> {
       if (this.#closed) return { reason: 'unchanged' };
       this.#digest = digest;
       if (before !== undefined && value.hash === before.value.hash) return this.#good('unchanged');
-      const loaded = { value, generation: (before?.generation ?? 0) + 1, loadedAt: at };
+      const loaded = { value, loads: (before?.loads ?? 0) + 1, loadedAt: at };
       this.#loaded = loaded;
       this.#swapped.emit('swap', loaded);
       if (before !== undefined) {
         this.listeners.emit('reloaded', {
           hash: value.hash,
           previousHash: before.value.hash,
-          generation: loaded.generation,
+          loads: loaded.loads,
           at,
         });
       }
@@ -258,13 +259,19 @@ export class Follower<Label extends string, Value extends Material> {
     const last = this.#warned.get(key);
     if (last !== undefined && performance.now() - last < this.options.warnMs) return;
     this.#warned.set(key, performance.now());
-    // Nobody listening must not mean that nobody is told.
     if (this.listeners.count('kept') === 0) {
-      process.emitWarning(`${error.message}; the last good material stays in use (${reason})`, {
-        type: 'HandoverWarning',
-        code: error.code,
-      });
+      warn(error.code, `${error.message}; the last good material stays in use (${reason})`);
     }
     this.listeners.emit('kept', this.#failure);
   }
+}
+
+/** Opens files and follows them. A fallback may supply the first material when the files cannot be used. */
+export async function follow<Label extends string, Value extends Material>(
+  spec: FollowerSpec<Label, Value>,
+  fallback?: (failure: Failure) => Promise<Value | undefined>,
+): Promise<Follower<Label, Value>> {
+  const follower = new Follower(spec);
+  await follower.start(fallback);
+  return follower;
 }

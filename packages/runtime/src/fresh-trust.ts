@@ -1,16 +1,16 @@
 import { isUnknownAuthority } from '@handover/material';
-import type { ClientGeneration, ClientSource } from './client-source.ts';
+import type { ClientSource, TlsMaterial } from './client-source.ts';
 
-/** A handshake; when it meets an unknown authority, one forced reload, and one retry if that brought anything new. */
+/** Makes a handshake. After an unknown authority it reloads once, and tries once more if there is new material. */
 export async function withFreshTrust<Result>(
   source: ClientSource,
-  attempt: (generation: ClientGeneration) => Promise<Result>,
+  attempt: (material: TlsMaterial) => Promise<Result>,
 ): Promise<Result> {
-  const first = source.generation();
+  const first = source.current();
   try {
     return await attempt(first);
   } catch (error) {
-    if (!isUnknownAuthority(error) || !(await source.refresh(first.number))) throw error;
-    return attempt(source.generation());
+    if (!isUnknownAuthority(error) || !(await source.refresh(first.loads))) throw error;
+    return attempt(source.current());
   }
 }

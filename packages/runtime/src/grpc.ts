@@ -18,13 +18,13 @@ type ConnectorArguments = Parameters<ChannelCredentials['_createSecureConnector'
 const isSession = (value: unknown): value is ClientHttp2Session =>
   typeof value === 'object' && value !== null && 'goaway' in value && 'request' in value && 'close' in value;
 
-/** Node keeps a session as a property of its socket, under a name that is nobody's promise: it is known by its face. */
+/** Node keeps the session in an undocumented property of its socket, so it is found by its methods. */
 const sessionOn = (socket: Socket): ClientHttp2Session | undefined =>
   Reflect.ownKeys(socket)
     .map((key) => Reflect.get(socket, key) as unknown)
     .find(isSession);
 
-/** Connections of one set of credentials; those of older material are led out. */
+/** Live connections. A swap retires those made with older material. */
 class Connections {
   readonly #live = new Map<Socket, number>();
   readonly #source: ClientSource;
@@ -32,23 +32,23 @@ class Connections {
   constructor(source: ClientSource) {
     this.#source = source;
     source.onSwap(() => {
-      for (const [socket, generation] of this.#live) this.#retire(socket, generation);
+      for (const [socket, loads] of this.#live) this.#retire(socket, loads);
     });
   }
 
-  add(socket: Socket, generation: number): void {
-    this.#live.set(socket, generation);
+  add(socket: Socket, loads: number): void {
+    this.#live.set(socket, loads);
     socket.once('close', () => this.#live.delete(socket));
-    // grpc-js makes the HTTP/2 session after this; a swap in between must not be lost.
-    setImmediate(() => this.#retire(socket, generation));
+    // grpc-js makes the HTTP/2 session after this call; a swap in between must not be lost.
+    setImmediate(() => this.#retire(socket, loads));
   }
 
   /**
-   * Tells grpc-js what a server's GOAWAY would: calls under way finish, the next one connects anew. Without a session to
-   * tell (an unknown Node), the connection serves until the deadline.
+   * Acts on grpc-js like a server's GOAWAY: calls under way finish, the next call connects anew. When no session is found
+   * (a newer Node), the connection serves until the deadline.
    */
-  #retire(socket: Socket, generation: number): void {
-    if (generation === this.#source.generation().number || !this.#live.has(socket)) return;
+  #retire(socket: Socket, loads: number): void {
+    if (loads === this.#source.current().loads || !this.#live.has(socket)) return;
     this.#live.delete(socket);
     sessionOn(socket)?.emit('goaway', 0, 0, Buffer.alloc(0));
     const deadline = setTimeout(() => socket.destroy(), this.#source.drainMs).unref();
@@ -77,9 +77,9 @@ class HotChannelCredentials extends ChannelCredentials {
   override _createSecureConnector(...args: ConnectorArguments): Connector {
     const [target, options, callCredentials] = args;
     const verifyOptions = this.#source.verify ? {} : { rejectUnauthorized: false };
-    // grpc-js' own connector, made anew with the newest context for each connection.
-    const inner = (generation = this.#source.generation()): Connector =>
-      ChannelCredentials.createFromSecureContext(generation.context(), verifyOptions)._createSecureConnector(
+    // The connector of grpc-js itself, made with the newest context for each connection.
+    const inner = (material = this.#source.current()): Connector =>
+      ChannelCredentials.createFromSecureContext(material.context(), verifyOptions)._createSecureConnector(
         target,
         options,
         callCredentials,
@@ -90,14 +90,14 @@ class HotChannelCredentials extends ChannelCredentials {
       connect: (socket) => {
         const { remoteAddress: host, remotePort: port } = socket;
         let first = true;
-        return withFreshTrust(this.#source, async (generation) => {
+        return withFreshTrust(this.#source, async (material) => {
           if (!first && (proxied || host === undefined || port === undefined)) {
             throw new Error('unknown authority; the next attempt uses the trust just loaded');
           }
           const tcp = first ? socket : await reconnect(host ?? '', port ?? 0);
           first = false;
-          const result = await inner(generation).connect(tcp);
-          this.#connections.add(result.socket, generation.number);
+          const result = await inner(material).connect(tcp);
+          this.#connections.add(result.socket, material.loads);
           return result;
         });
       },
@@ -114,15 +114,28 @@ async function reconnect(host: string, port: number): Promise<Socket> {
   return socket;
 }
 
-/** Channel credentials: new connections of a channel, however old it is, use the newest material. */
+/**
+ * Channel credentials. New connections of a channel use the newest material, also after the channel was made.
+ *
+ * @example
+ * ```ts
+ * import { Client } from '@grpc/grpc-js';
+ * import { credentials } from '@handover/runtime/grpc';
+ *
+ * const client = new Client('billing.mesh.svc:443', credentials(trust));
+ * client.waitForReady(Date.now() + 10_000, (error) => console.log(error?.message ?? 'ready')); // ready
+ * ```
+ */
 export function credentials(trust: Trust | Identity, identity?: Identity): ChannelCredentials {
   const source = trust[SOURCE];
   return new HotChannelCredentials(identity === undefined ? source : combine(source, identity[SOURCE]));
 }
 
+/** Options of {@link serverCredentials}. */
 export interface ServerCredentialsOptions {
+  /** Versions, ciphers and groups follow this profile. */
   readonly profile?: TlsProfile;
-  /** Whether a client must show a certificate of the identity's `ca`. Default: when there is one. */
+  /** Whether a client must show a certificate of the identity's `ca`. Default: true when the identity has a `ca`. */
   readonly requireClientCertificate?: boolean;
 }
 
@@ -130,16 +143,16 @@ class HotServerCredentials extends ServerCredentials {
   constructor(source: ClientSource, { profile, requireClientCertificate }: ServerCredentialsOptions) {
     const secret = randomBytes(TICKET_KEY_BYTES);
     const contextOptions = (): SecureContextOptions => {
-      const { ca, cert, key } = source.generation();
+      const { ca, cert, key } = source.current();
       return {
         ...profile?.tlsOptions(),
-        ...(ca === undefined ? {} : { ca }),
-        ...(cert === undefined ? {} : { cert }),
-        ...(key === undefined ? {} : { key }),
+        ca,
+        cert,
+        key,
         ticketKeys: ticketKeysFor(secret, ca),
       };
     };
-    const required = requireClientCertificate ?? source.generation().ca !== undefined;
+    const required = requireClientCertificate ?? source.current().ca !== undefined;
     super({ requestCert: required, rejectUnauthorized: required }, contextOptions());
     const update = () => this.updateSecureContextOptions(contextOptions());
     source.onSwap(update);
@@ -151,7 +164,18 @@ class HotServerCredentials extends ServerCredentials {
   }
 }
 
-/** Server credentials: certificate, client CA and ticket keys follow the identity's files. */
+/**
+ * Server credentials. Certificate, client CA and ticket keys follow the identity's files.
+ *
+ * @example
+ * ```ts
+ * import { Server } from '@grpc/grpc-js';
+ * import { serverCredentials } from '@handover/runtime/grpc';
+ *
+ * const server = new Server();
+ * server.bindAsync('0.0.0.0:8443', serverCredentials(identity), (error) => console.log(error ?? 'bound')); // bound
+ * ```
+ */
 export function serverCredentials(
   identity: Identity,
   options: ServerCredentialsOptions = {},

@@ -1,9 +1,9 @@
-import { Follower } from './follower.ts';
+import { follow } from './follower.ts';
 import { Identity } from './identity.ts';
 import { type IdentityLabel, type IdentityMaterial, readIdentity } from './identity-material.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
 
-/** The three texts of a Secret of type kubernetes.io/tls. */
+/** PEM texts of a Secret of type kubernetes.io/tls. */
 export interface HeldPems {
   readonly cert: string;
   readonly key: string;
@@ -11,8 +11,8 @@ export interface HeldPems {
 }
 
 /**
- * An identity whose material somebody holds in memory, such as whoever watches a Secret: no key on a disk, and none is needed.
- * After a change call `reload()`: what does not fit together is not taken, and the last good material stays in use.
+ * An identity whose material the caller holds in memory, such as a watched Secret: no key touches a disk. After a change
+ * call `reload()`: material that does not fit together is refused, and the last good material stays in use.
  */
 export async function openHeldIdentity(
   name: string,
@@ -20,7 +20,7 @@ export async function openHeldIdentity(
   options: FollowOptions = {},
 ): Promise<Identity> {
   const files = { cert: `tls.crt of ${name}`, key: `tls.key of ${name}`, ca: `ca.crt of ${name}` };
-  const follower = new Follower<IdentityLabel, IdentityMaterial>({
+  const follower = await follow<IdentityLabel, IdentityMaterial>({
     files,
     maxBytes: Number.POSITIVE_INFINITY,
     read: () => {
@@ -30,6 +30,5 @@ export async function openHeldIdentity(
     load: (contents, now) => readIdentity(files, contents, now),
     options: resolveFollowOptions(options),
   });
-  await follower.start();
   return new Identity(follower);
 }

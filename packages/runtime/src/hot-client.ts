@@ -1,14 +1,14 @@
 import type { Agent } from 'node:https';
 import type { SecureContext } from 'node:tls';
 import type { Dispatcher } from 'undici';
-import { ClientGeneration, type ClientSource, type Pems, SOURCE } from './client-source.ts';
-import { type HotDispatcherOptions, hotDispatcher, loadUndici } from './dispatcher.ts';
+import { type ClientSource, type Pems, SOURCE, TlsMaterial } from './client-source.ts';
+import { type HotDispatcherOptions, hotDispatcher, hotFetch, loadUndici } from './dispatcher.ts';
 import { Followed } from './followed.ts';
 import type { Follower, Loaded, Material } from './follower.ts';
 import { HotAgent, type HotAgentOptions } from './https-agent.ts';
 import { type LiveTlsOptions, liveTlsOptions } from './tls-options.ts';
 
-/** Material that can verify a server, and perhaps show a certificate. The context was made, and so checked, on loading. */
+/** Material that verifies a server and may show a certificate. Loading made, and so checked, the context. */
 export interface ClientMaterial extends Material {
   readonly pems: Pems;
   readonly context: SecureContext;
@@ -18,60 +18,108 @@ export function followerSource<Value extends ClientMaterial>(
   follower: Follower<string, Value>,
   verify: boolean,
 ): ClientSource {
-  const generationOf = ({ generation, value }: Loaded<Value>) =>
-    new ClientGeneration(generation, value.pems, value.context);
-  let current = generationOf(follower.loaded);
-  // First in line: adapters that hear of the swap afterwards already see the new generation here.
+  const materialOf = ({ loads, value }: Loaded<Value>) => new TlsMaterial(loads, value.pems, value.context);
+  let current = materialOf(follower.loaded);
+  // Subscribed first: adapters that hear of the swap afterwards already find the new material here.
   follower.onSwap((loaded) => {
-    current = generationOf(loaded);
+    current = materialOf(loaded);
   });
   return {
     verify,
     drainMs: follower.options.drainMs,
-    generation: () => current,
+    current: () => current,
     refresh: (failed) => follower.refresh(failed),
     onSwap: (listener) => follower.onSwap(() => listener()),
     onEnd: (listener) => follower.onEnd(listener),
   };
 }
 
-/** The ways to connect that trust and identity have in common. */
+/** The ways to connect that `Trust` and `Identity` share. */
 export abstract class HotClient<Label extends string, Value extends ClientMaterial> extends Followed<
   Label,
   Value
 > {
+  /** @internal */
   readonly [SOURCE]: ClientSource;
-  #dispatcher: Dispatcher | undefined;
+  #fetch: ReturnType<typeof hotFetch> | undefined;
 
-  protected constructor(follower: Follower<Label, Value>, verify = true) {
+  /** @internal */
+  constructor(follower: Follower<Label, Value>, verify = true) {
     super(follower);
     this[SOURCE] = followerSource(follower as unknown as Follower<string, Value>, verify);
   }
 
-  /** The context of the newest material: the same object until that changes. */
+  /**
+   * The TLS context of the newest material: the same object until the material changes.
+   *
+   * @example
+   * ```ts
+   * import { connect } from 'node:tls';
+   *
+   * const socket = connect({ host: 'billing.mesh.svc', port: 443, secureContext: trust.secureContext() });
+   * socket.once('secureConnect', () => console.log(socket.authorized)); // true
+   * ```
+   */
   secureContext(): SecureContext {
-    return this[SOURCE].generation().context();
+    return this[SOURCE].current().context();
   }
 
-  /** For `node:https`. Pools connections; new ones use the newest material. */
+  /**
+   * An agent for `node:https`, axios, got and node-fetch. New connections use the newest material.
+   *
+   * @example
+   * ```ts
+   * import { get } from 'node:https';
+   *
+   * const agent = trust.httpsAgent({ maxSockets: 50 });
+   * get('https://billing.mesh.svc/', { agent }, (response) => console.log(response.statusCode)); // 200
+   * ```
+   */
   httpsAgent(options?: HotAgentOptions): Agent {
     return new HotAgent(this[SOURCE], options);
   }
 
-  /** For undici. Throws `PEER_MISSING` when undici is not installed. */
+  /**
+   * A dispatcher for undici. Throws `PEER_MISSING` when undici is not installed.
+   *
+   * @example
+   * ```ts
+   * import { request } from 'undici';
+   *
+   * const { statusCode } = await request('https://billing.mesh.svc/', { dispatcher: trust.dispatcher() });
+   * console.log(statusCode); // 200
+   * ```
+   */
   dispatcher(options?: HotDispatcherOptions): Dispatcher {
     return hotDispatcher(loadUndici(), this[SOURCE], options);
   }
 
-  /** undici's fetch over one dispatcher of ours, made at the first call. */
+  /**
+   * undici's `fetch`. All calls share one dispatcher, made at the first call. Throws `PEER_MISSING` when undici is not
+   * installed.
+   *
+   * @example
+   * ```ts
+   * const response = await trust.fetch('https://billing.mesh.svc/');
+   * console.log(response.status); // 200
+   * ```
+   */
   fetch(input: string | URL, init: RequestInit = {}): Promise<Response> {
-    const undici = loadUndici();
-    this.#dispatcher ??= hotDispatcher(undici, this[SOURCE]);
-    const own = { ...init, dispatcher: this.#dispatcher } as Parameters<typeof undici.fetch>[1];
-    return undici.fetch(input, own) as unknown as Promise<Response>;
+    this.#fetch ??= hotFetch(this[SOURCE]);
+    return this.#fetch(input, init);
   }
 
-  /** For drivers that copy TLS options at each connect (pg, ioredis, kafkajs, nodemailer). */
+  /**
+   * Options for `tls.connect` and for drivers (pg, ioredis, kafkajs, nodemailer, node-redis). They stay live in a copy.
+   *
+   * @example
+   * ```ts
+   * import { connect } from 'node:tls';
+   *
+   * const socket = connect({ host: 'billing.mesh.svc', port: 443, ...trust.tlsOptions() });
+   * socket.once('secureConnect', () => console.log(socket.authorized)); // true
+   * ```
+   */
   tlsOptions(): LiveTlsOptions {
     return liveTlsOptions(this[SOURCE]);
   }

@@ -86,7 +86,7 @@ describe('The https agent', () => {
     for (const words of refused) expect(words).toMatch(UNKNOWN_AUTHORITY);
   });
 
-  test('sessions are resumed within a generation, never across one', async () => {
+  test('sessions are resumed until the next load, never across one', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     const target = scope.add(await httpsServer(one));
     const trust = await scope.trust(volume);

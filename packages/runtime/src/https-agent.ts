@@ -3,11 +3,12 @@ import { Agent, type AgentOptions, type RequestOptions } from 'node:https';
 import { Socket } from 'node:net';
 import type { SecureContext, TLSSocket } from 'node:tls';
 import { HandoverError } from '@handover/material';
-import type { ClientGeneration, ClientSource, ContextOptions } from './client-source.ts';
-import { contextOptionsIn } from './client-source.ts';
+import type { ClientSource, ContextOptions, TlsMaterial } from './client-source.ts';
+import { contextOptionsIn, subscribe } from './client-source.ts';
+import { finished } from './connect-tls.ts';
 import { withFreshTrust } from './fresh-trust.ts';
 
-/** Options of `node:https`' agent; certificates, keys and verification come from the files. */
+/** Options of the agent of `node:https`. Certificates, keys and verification come from the files. */
 export type HotAgentOptions = Omit<
   AgentOptions,
   'ca' | 'cert' | 'key' | 'pfx' | 'passphrase' | 'secureContext'
@@ -15,10 +16,10 @@ export type HotAgentOptions = Omit<
 
 type Created = (error: Error | null, socket: Socket) => void;
 
-/** The generation a request was made under; part of the pool's name, so that generations never share a socket. */
-const GENERATION = Symbol('trust generation');
+/** `loads` of the material a request began with; part of the pool's name, so that old and new trust never share a socket. */
+const LOADS = Symbol('loads');
 
-/** What `node:https` calls on an agent but does not declare; unchanged from Node 20 to 24. */
+/** Members of an agent that `node:https` calls but does not declare; the same from Node 20 to 24. */
 interface AgentInternals {
   addRequest(this: AgentInternals, request: ClientRequest, options: RequestOptions): void;
   keepSocketAlive(this: AgentInternals, socket: Socket): boolean;
@@ -30,7 +31,7 @@ interface AgentInternals {
 
 interface OwnOptions extends RequestOptions {
   secureContext?: SecureContext;
-  [GENERATION]?: number;
+  [LOADS]?: number;
   _agentKey?: string;
 }
 
@@ -41,10 +42,10 @@ export class HotAgent extends Agent {
   readonly #inner = this as unknown as AgentInternals;
   readonly #source: ClientSource;
   readonly #contextOptions: ContextOptions | undefined;
-  readonly #generations = new WeakMap<Socket, number>();
+  readonly #loadsOf = new WeakMap<Socket, number>();
   readonly #waiting = new WeakMap<ClientRequest, RequestOptions>();
   readonly #live = new Set<Socket>();
-  readonly #unsubscribe: (() => void)[];
+  readonly #unsubscribe: () => void;
 
   constructor(source: ClientSource, options: HotAgentOptions = {}) {
     if ('proxyEnv' in options) {
@@ -56,35 +57,27 @@ export class HotAgent extends Agent {
     super({ keepAlive: true, ...options, ...(source.verify ? {} : { rejectUnauthorized: false }) });
     this.#source = source;
     this.#contextOptions = contextOptionsIn(options);
-    // Weakly: an agent that its owner dropped must not live as long as the trust it came from.
-    const self = new WeakRef(this);
-    const off = source.onSwap(() => {
-      const agent = self.deref();
-      if (agent === undefined) off();
-      else agent.#swap();
+    this.#unsubscribe = subscribe<HotAgent>(source, this, {
+      swap: (agent) => agent.#swap(),
+      end: (agent) => agent.#dropIdle(),
     });
-    const offEnd = source.onEnd(() => {
-      const agent = self.deref();
-      if (agent !== undefined) agent.#dropIdle();
-    });
-    this.#unsubscribe = [off, offEnd];
   }
 
   override getName(options: OwnOptions = {}): string {
-    const generation = options[GENERATION] ?? this.#source.generation().number;
-    return `${super.getName(options)}:handover-${generation}`;
+    const loads = options[LOADS] ?? this.#source.current().loads;
+    return `${super.getName(options)}:handover-${loads}`;
   }
 
   addRequest(request: ClientRequest, options: RequestOptions): void {
     if (this.#isLimited()) this.#waiting.set(request, options);
-    const stamped: OwnOptions = { ...options, [GENERATION]: this.#source.generation().number };
+    const stamped: OwnOptions = { ...options, [LOADS]: this.#source.current().loads };
     plain.addRequest.call(this.#inner, request, stamped);
   }
 
-  /** A socket that was busy at the swap ends here instead of going back into a pool. */
+  /** A socket that was busy at the swap ends here and does not return to a pool. */
   override keepSocketAlive(socket: Socket): boolean {
     return (
-      this.#generations.get(socket) === this.#source.generation().number &&
+      this.#loadsOf.get(socket) === this.#source.current().loads &&
       plain.keepSocketAlive.call(this.#inner, socket)
     );
   }
@@ -93,18 +86,18 @@ export class HotAgent extends Agent {
     const release = this.#isLimited() ? this.#reserve(this.getName(options)) : undefined;
     const deliver = (socket: Socket) => {
       release?.();
-      this.#generations.set(socket, options[GENERATION] ?? 0);
+      this.#loadsOf.set(socket, options[LOADS] ?? 0);
       created(null, socket);
     };
-    withFreshTrust(this.#source, (generation) => this.#handshake(options, generation)).then(
+    withFreshTrust(this.#source, (material) => this.#handshake(options, material)).then(
       (socket) => {
         this.#track(socket);
         deliver(socket);
       },
       (error: Error) => {
-        // Node expects a socket that fails, not an error: only then does it serve the requests that wait for a place.
+        // Only after a socket that fails does Node serve the requests that wait for a place; after an error it does not.
         const failed = new Socket();
-        Object.assign(failed, { connecting: true }); // holds back what the request writes
+        Object.assign(failed, { connecting: true }); // holds back the request's bytes
         deliver(failed);
         setImmediate(() => failed.destroy(error));
       },
@@ -113,47 +106,27 @@ export class HotAgent extends Agent {
   }
 
   override destroy(): void {
-    for (const off of this.#unsubscribe) off();
+    this.#unsubscribe();
     super.destroy();
   }
 
-  #handshake(options: OwnOptions, generation: ClientGeneration): Promise<TLSSocket> {
-    return new Promise((resolve, reject) => {
-      const own: OwnOptions = {
-        ...options,
-        secureContext: generation.context(this.#contextOptions),
-      };
-      // Sessions are kept under this name: one of an older generation would resume past the new trust.
-      if (options[GENERATION] !== generation.number || own._agentKey === undefined) {
-        own._agentKey = this.getName({ ...options, [GENERATION]: generation.number });
-      }
-      const socket = super.createConnection(own) as TLSSocket;
-      const settle = () => {
-        socket.off('secureConnect', connected).off('error', failed).off('timeout', late).off('close', closed);
-      };
-      const connected = () => {
-        settle();
-        resolve(socket);
-      };
-      const failed = (error: Error) => {
-        settle();
-        reject(error);
-      };
-      const closed = () =>
-        failed(
-          Object.assign(new Error('connection closed before the handshake ended'), { code: 'ECONNRESET' }),
-        );
-      const late = () =>
-        socket.destroy(Object.assign(new Error('connection timed out'), { code: 'ETIMEDOUT' }));
-      socket.on('secureConnect', connected).on('error', failed).on('timeout', late).on('close', closed);
-    });
+  #handshake(options: OwnOptions, material: TlsMaterial): Promise<TLSSocket> {
+    const own: OwnOptions = { ...options, secureContext: material.context(this.#contextOptions) };
+    // Sessions are kept under this name: a session made with older trust would resume past the new trust.
+    if (options[LOADS] !== material.loads || own._agentKey === undefined) {
+      own._agentKey = this.getName({ ...options, [LOADS]: material.loads });
+    }
+    const socket = super.createConnection(own) as TLSSocket;
+    const late = () =>
+      socket.destroy(Object.assign(new Error('connection timed out'), { code: 'ETIMEDOUT' }));
+    return finished(socket.on('timeout', late)).finally(() => socket.off('timeout', late));
   }
 
   #isLimited(): boolean {
     return this.maxSockets !== Number.POSITIVE_INFINITY || this.maxTotalSockets !== Number.POSITIVE_INFINITY;
   }
 
-  /** Holds a place while a handshake is under way, so that `maxSockets` holds for what is not connected yet, too. */
+  /** Holds a place during a handshake, so that `maxSockets` counts connections that are not finished yet. */
   #reserve(name: string): () => void {
     const place = new Socket();
     const sockets = this.#inner.sockets[name] ?? [];
@@ -172,7 +145,7 @@ export class HotAgent extends Agent {
     this.#live.add(socket);
     const forget = () => this.#live.delete(socket);
     socket.once('close', forget);
-    // An upgraded socket (WebSocket) is its new owner's from here on.
+    // An upgraded socket (WebSocket) belongs to its new owner.
     socket.once('agentRemove', forget);
   }
 
@@ -190,8 +163,8 @@ export class HotAgent extends Agent {
         for (const socket of old) socket.destroy();
       }, this.#source.drainMs).unref();
     }
-    // Requests that wait for a place were made under the old trust but have not begun: they wait under the new one.
-    const suffix = `:handover-${this.#source.generation().number}`;
+    // Requests that still wait for a place have sent nothing: they wait again, for a connection with the new trust.
+    const suffix = `:handover-${this.#source.current().loads}`;
     for (const [name, requests] of Object.entries(this.#inner.requests)) {
       if (name.endsWith(suffix)) continue;
       delete this.#inner.requests[name];

@@ -65,7 +65,7 @@ function contextFor(pems: Pems, path: string): SecureContext {
   }
 }
 
-/** Certificate, key and bundle of one generation, checked against each other and the clock. */
+/** Checks certificate, key and bundle against each other and the clock. */
 export function readIdentity(
   paths: Paths,
   contents: Contents<IdentityLabel>,
@@ -78,7 +78,7 @@ export function readIdentity(
   if (!key.matches(leaf)) {
     throw new HandoverError(
       'KEY_MISMATCH',
-      `the key in ${paths.key} does not belong to the certificate in ${paths.cert}; write both together`,
+      `the key in ${paths.key} does not match the certificate in ${paths.cert}; write both together`,
       { path: paths.key, retry: 'later' },
     );
   }

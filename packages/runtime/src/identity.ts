@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Server } from 'node:tls';
-import { Follower } from './follower.ts';
+import { follow } from './follower.ts';
 import { HotClient } from './hot-client.ts';
 import { type IdentityLabel, type IdentityMaterial, readIdentity } from './identity-material.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
@@ -9,46 +9,47 @@ import { leafStatus, type SourceStatus } from './status.ts';
 
 const MAX_IDENTITY_BYTES = 4 * 1024 * 1024;
 
-/** Paths. All three are read from one generation when they lie in one volume. */
+/** Paths of PEM files. Files of one Kubernetes volume are always read from the same version of that volume. */
 export interface IdentityFiles {
-  /** Leaf first, then whatever completes its chain. */
+  /** The leaf certificate first, then the rest of its chain. */
   readonly cert: string;
+  /** The leaf's private key, not encrypted. */
   readonly key: string;
-  /** Who is trusted: servers when this connects, clients when it serves. Default: the roots that Node carries. */
+  /** The CA bundle: verifies servers when this program connects, and clients when it serves. Default: Node's own roots. */
   readonly ca?: string;
 }
 
-/** A certificate with its key, and perhaps a bundle, that follow their files. */
+/** A certificate, its key and an optional CA bundle that follow their files. */
 export class Identity extends HotClient<IdentityLabel, IdentityMaterial> {
-  readonly #follower: Follower<IdentityLabel, IdentityMaterial>;
-
-  /** @internal use {@link openIdentity} */
-  constructor(follower: Follower<IdentityLabel, IdentityMaterial>) {
-    super(follower);
-    this.#follower = follower;
-  }
-
-  /** Fingerprint of the leaf in use, then the bundle's hash. */
+  /** Fingerprints of the certificate chain in use, then the hash of the CA bundle. */
   get hash(): string {
-    return this.#follower.loaded.value.hash;
+    return this.follower.loaded.value.hash;
   }
 
   /** The certificate chain in use. */
   get pem(): string {
-    return this.#follower.loaded.value.pems.cert ?? '';
+    return this.follower.loaded.value.pems.cert ?? '';
   }
 
   /**
-   * Certificate, client CA and ticket keys of a tls, https or http2 server follow the files from here on, until it
-   * closes. `requestCert` and `rejectUnauthorized` are the server's own and stay as they are.
+   * Makes the certificate, client CA and ticket keys of a tls, https or http2 server follow the files until the server
+   * closes. The server keeps its own `requestCert` and `rejectUnauthorized`.
+   *
+   * @example
+   * ```ts
+   * import { createServer } from 'node:https';
+   *
+   * const server = createServer({ requestCert: true }, (_, response) => response.end('hello'));
+   * identity.serve(server, { profile }).listen(8443);
+   * ```
    */
   serve<S extends Server>(server: S, options: ServeOptions = {}): S {
-    serve(this.#follower, server, options);
+    serve(this.follower, server, options);
     return server;
   }
 
   override status(): SourceStatus {
-    const { bundle, hash, leaf } = this.#follower.loaded.value;
+    const { bundle, hash, leaf } = this.follower.loaded.value;
     return {
       kind: 'identity',
       ...this.commonStatus(),
@@ -59,19 +60,34 @@ export class Identity extends HotClient<IdentityLabel, IdentityMaterial> {
   }
 }
 
-/** Reads a certificate and its key and follows them. Throws HandoverError, with the path, when the first load fails. */
+/**
+ * Reads a certificate and its key and follows their files. Throws `HandoverError` with the path when the first load fails.
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:https';
+ * import { openIdentity } from '@handover/runtime';
+ *
+ * const identity = await openIdentity({
+ *   cert: '/etc/mesh/tls.crt',
+ *   key: '/etc/mesh/tls.key',
+ *   ca: '/etc/mesh/ca.crt',
+ * });
+ * const server = createServer({ requestCert: true }, (_, response) => response.end('hello'));
+ * identity.serve(server).listen(8443);
+ * ```
+ */
 export async function openIdentity(files: IdentityFiles, options: FollowOptions = {}): Promise<Identity> {
   const paths = {
     cert: resolve(files.cert),
     key: resolve(files.key),
     ...(files.ca === undefined ? {} : { ca: resolve(files.ca) }),
   };
-  const follower = new Follower<IdentityLabel, IdentityMaterial>({
+  const follower = await follow<IdentityLabel, IdentityMaterial>({
     files: paths as Record<IdentityLabel, string>,
     maxBytes: MAX_IDENTITY_BYTES,
     load: (contents, now) => readIdentity(paths, contents, now),
     options: resolveFollowOptions(options),
   });
-  await follower.start();
   return new Identity(follower);
 }

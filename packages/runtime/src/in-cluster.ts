@@ -7,21 +7,28 @@ import { PathResolver } from './resolve-path.ts';
 import { openToken, type Token } from './token.ts';
 import { openTrust, type Trust } from './trust.ts';
 
-/** Where the kubelet mounts a service account. */
+/** The kubelet mounts a service account here. */
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 
+/** How {@link inCluster} finds the service account. */
 export interface InClusterOptions extends FollowOptions {
+  /** Directory with `ca.crt`, `token` and `namespace`. Default: the kubelet's mount of the service account. */
   readonly directory?: string;
+  /** Default `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
-/** What a pod knows of its API server. Nothing here has called it. */
+/** The API server of a pod. */
 export interface InCluster {
+  /** URL of the API server. */
   readonly server: string;
+  /** Namespace of the pod. */
   readonly namespace: string;
+  /** The cluster's CA bundle. */
   readonly trust: Trust;
+  /** The service account's token. */
   readonly token: Token;
-  /** A path, or a URL of this server; the token goes along. */
+  /** Requests a path, or a URL of this API server, with the token. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
 }
 
@@ -30,13 +37,24 @@ function serverFrom(env: Readonly<Record<string, string | undefined>>): string {
   if (!host || !port) {
     throw new HandoverError(
       'NOT_IN_CLUSTER',
-      'KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; this is not a pod',
+      'KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: not running in a pod',
     );
   }
   return `https://${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 
-/** The pod's service account: server, trust and token, each following its file. Reads files only. */
+/**
+ * Opens the pod's service account: CA bundle and token follow their files. Reads files only; does not call the API server.
+ *
+ * @example
+ * ```ts
+ * import { inCluster } from '@handover/runtime/kubernetes';
+ *
+ * const cluster = await inCluster();
+ * const response = await cluster.fetch(`/api/v1/namespaces/${cluster.namespace}/pods`);
+ * console.log(response.status); // 200
+ * ```
+ */
 export async function inCluster(options: InClusterOptions = {}): Promise<InCluster> {
   const { directory = SERVICE_ACCOUNT, env = process.env, ...follow } = options;
   const server = serverFrom(env);
@@ -56,7 +74,7 @@ export async function inCluster(options: InClusterOptions = {}): Promise<InClust
     fetch: (path, init = {}) => {
       const url = new URL(path, server);
       if (url.origin !== new URL(server).origin) {
-        // The token is for this server and no other.
+        // The token must not reach another server.
         throw new HandoverError('URL_REFUSED', `${url.origin} is not the API server ${server}`);
       }
       const headers = new Headers(init.headers);

@@ -1,6 +1,6 @@
 import { HandoverError } from '@handover/material';
 
-/** Runs a parser whose errors may not say which file they are about, and sees to it that they do. */
+/** Runs a parser and adds the file's path to its errors. */
 export function inFile<Result>(path: string, parse: () => Result): Result {
   try {
     return parse();
@@ -10,7 +10,7 @@ export function inFile<Result>(path: string, parse: () => Result): Result {
   }
 }
 
-/** Told apart from a file with the wrong thing in it: an empty one is often only not written yet. */
+/** An empty file has a code of its own, because it is often only not written yet. */
 export function mustNotBeBlank(bytes: Buffer, path: string, what: string): void {
   if (bytes.length < 1024 && bytes.toString('utf8').trim() === '') {
     throw new HandoverError('FILE_EMPTY', `${path} is empty; it should hold ${what}`, {

@@ -9,6 +9,7 @@ import { type FollowOptions, resolveFollowOptions } from './options.ts';
 import { openToken, type Token } from './token.ts';
 import { openTrust, readBundle } from './trust.ts';
 
+/** How {@link hotKubeConfig} follows the files of a kubeconfig. */
 export type HotKubeConfigOptions = FollowOptions;
 
 interface Cluster {
@@ -30,15 +31,19 @@ interface User {
   readonly authProvider?: { readonly config?: { readonly tokenFile?: string } };
 }
 
-/** What both lines of `@kubernetes/client-node` publish of their KubeConfig, as far as it is used here. */
+/** The part of a KubeConfig that {@link hotKubeConfig} uses; the same in `@kubernetes/client-node` 1.x and 2.x. */
 export interface KubeConfigLike {
+  /** Cluster of the current context. */
   getCurrentCluster(): Cluster | null;
+  /** User of the current context. */
   getCurrentUser(): User | null;
+  /** Replaced by {@link hotKubeConfig}. */
   applyToHTTPSOptions(options: object): Promise<void>;
+  /** Replaced by {@link hotKubeConfig}. */
   applySecurityAuthentication(context: never): Promise<void>;
 }
 
-/** Options that client-node fills in for `https.request` and `ws`. */
+/** Options that client-node sets for `https.request` and `ws`. */
 interface RequestOptions {
   agent?: HttpsAgent;
   auth?: string;
@@ -48,7 +53,7 @@ interface RequestOptions {
   key?: Buffer | string;
 }
 
-/** 1.x takes an agent, 2.x a dispatcher. */
+/** client-node 1.x takes an agent, 2.x a dispatcher. */
 interface RequestContext {
   setHeaderParam(name: string, value: string): void;
   setAgent?(agent: HttpsAgent): void;
@@ -57,11 +62,11 @@ interface RequestContext {
 
 type UndiciClasses = Pick<Undici, 'Agent' | 'Dispatcher'>;
 
-/** One cluster as one user: followed files, and the pools made of them. */
+/** Followed files of one cluster and user, and the connection pools that use them. */
 interface Access {
   readonly source: ClientSource;
   readonly token: Token | undefined;
-  /** The same KubeConfig with nothing left in it that client-node would read a file for. */
+  /** The same KubeConfig without the entries that make client-node read files. */
   readonly bare: KubeConfigLike;
   readonly undici: UndiciClasses | undefined;
   readonly pools: Map<string, Pools>;
@@ -75,7 +80,7 @@ interface Pools {
 const decoded = (base64: string | undefined): string | undefined =>
   base64 === undefined || base64 === '' ? undefined : Buffer.from(base64, 'base64').toString('utf8');
 
-/** A file outranks data beside it, as in client-node. */
+/** A file takes precedence over inline data, as in client-node. */
 async function trustOf(cluster: Cluster, options: FollowOptions): Promise<ClientSource> {
   const { drainMs } = resolveFollowOptions(options);
   if (cluster.skipTLSVerify) return fixedSource({}, { verify: false, drainMs });
@@ -96,13 +101,13 @@ async function identityOf(user: User, options: FollowOptions): Promise<ClientSou
   return pems.cert === undefined ? undefined : fixedSource(pems);
 }
 
-/** Left to client-node: proxies, plain HTTP, and a certificate half from a file and half inline. */
+/** client-node itself handles proxies, plain HTTP, and a certificate from a file with an inline key. */
 const isOurs = (cluster: Cluster, user: User): boolean =>
   cluster.server.startsWith('https:') &&
   !cluster.proxyUrl &&
   Boolean(user.certFile) === Boolean(user.keyFile);
 
-/** The root of an undici class, whichever undici client-node brought along. */
+/** The base class of an undici agent, from the undici version that client-node uses. */
 function dispatcherClassOf(agent: Undici['Agent']): Undici['Dispatcher'] {
   let found = agent as unknown as Undici['Dispatcher'];
   for (;;) {
@@ -112,10 +117,10 @@ function dispatcherClassOf(agent: Undici['Agent']): Undici['Dispatcher'] {
   }
 }
 
-/** Asks client-node for a connection of its own once, to learn which kind it uses, and from which undici. */
+/** Lets client-node make one connection pool, to learn whether it uses undici, and which version. */
 async function undiciOf(original: KubeConfigLike, bare: KubeConfigLike): Promise<UndiciClasses | undefined> {
   let made: Dispatcher | undefined;
-  // With nothing to say about TLS client-node 2 makes no dispatcher: a server name gives it something to say.
+  // client-node 2 makes a dispatcher only for TLS options that differ from the default, such as a server name.
   const cluster = { ...bare.getCurrentCluster(), tlsServerName: 'kubernetes' };
   const asking = Object.create(bare, { getCurrentCluster: { value: () => cluster } }) as KubeConfigLike;
   const context: RequestContext = {
@@ -145,7 +150,7 @@ function bareConfig(kc: KubeConfigLike, cluster: Cluster, user: User): KubeConfi
 }
 
 function poolsOf(access: Access, cluster: Cluster, { cert, key }: RequestOptions): Pools {
-  // An exec plugin may hand out a certificate of its own, a new one now and then.
+  // An exec plugin may supply a certificate, and replace it over time.
   const own = cert === undefined ? '' : String(cert);
   const known = access.pools.get(own);
   if (known !== undefined) return known;
@@ -167,8 +172,20 @@ function poolsOf(access: Access, cluster: Cluster, { cert, key }: RequestOptions
 }
 
 /**
- * Gives a KubeConfig of `@kubernetes/client-node` (1.x or 2.x) pooled connections and a CA, client certificate and token
- * that follow their files. The same object comes back: `makeApiClient`, `Watch`, `Exec` and the rest go on taking it.
+ * Gives a KubeConfig of `@kubernetes/client-node` (1.x or 2.x) pooled connections, and makes its CA, client certificate and
+ * token follow their files. Returns the same object, for `makeApiClient`, `Watch`, `Exec` and so on.
+ *
+ * @example
+ * ```ts
+ * import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
+ * import { hotKubeConfig } from '@handover/runtime/kubernetes';
+ *
+ * const kc = new KubeConfig();
+ * kc.loadFromFile('/etc/mesh/kubeconfig');
+ * await hotKubeConfig(kc);
+ * const { items } = await kc.makeApiClient(CoreV1Api).listNamespacedPod({ namespace: 'shop' });
+ * console.log(items.length); // 0
+ * ```
  */
 export async function hotKubeConfig<Config extends KubeConfigLike>(
   kc: Config,
@@ -207,7 +224,7 @@ export async function hotKubeConfig<Config extends KubeConfigLike>(
     return opening;
   };
 
-  /** Headers and pools for the current context; undefined where client-node is left alone. */
+  /** Headers and pools for the current context; undefined when client-node handles it itself. */
   const prepare = async (given: RequestOptions) => {
     const cluster = kc.getCurrentCluster();
     const user = kc.getCurrentUser();

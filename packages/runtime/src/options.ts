@@ -2,13 +2,13 @@ import { HandoverError, second } from '@handover/material';
 
 /** How a file is followed. All durations in milliseconds. */
 export interface FollowOptions {
-  /** Ends following: watches, timers and idle connections go; the last good material stays usable. */
+  /** Ends following: watches, timers and idle connections close; the last good material stays usable. */
   readonly signal?: AbortSignal;
   /** Backstop for missed events, jittered by ±20 %. Default 60,000. */
   readonly pollMs?: number;
-  /** The same complaint is repeated no sooner than this. Default 60,000. */
+  /** Shortest time between two reports of the same failure. Default 60,000. */
   readonly warnMs?: number;
-  /** Connections made with older material are destroyed after this, busy or not. Default 600,000. */
+  /** Connections made with older material are destroyed after this time, even busy ones. Default 600,000. */
   readonly drainMs?: number;
 }
 
@@ -19,7 +19,7 @@ export interface ResolvedFollowOptions {
   readonly drainMs: number;
 }
 
-/** setTimeout takes no longer wait than this: Node fires at once above it. */
+/** Longest wait of setTimeout: above it Node fires at once. */
 const MAX_WAIT = 2 ** 31 - 1;
 
 function wait(name: string, value: number | undefined, fallback: number): number {

@@ -1,6 +1,6 @@
 import { HandoverError, type Instant } from '@handover/material';
 
-/** How a reload ended. `updated` and `unchanged` are good; after every other one the last good material stays. */
+/** How a reload ended. `updated` and `unchanged` are good; after any other reason the last good material stays in use. */
 export type Reason =
   | 'updated'
   | 'unchanged'
@@ -12,24 +12,34 @@ export type Reason =
   /** A certificate that has expired or is not valid yet. */
   | 'not_valid_now';
 
+/** Result of a reload: a reason, with an error when the new files could not be used. */
 export type Outcome =
   | { readonly reason: 'updated' | 'unchanged' }
   | { readonly reason: Exclude<Reason, 'updated' | 'unchanged'>; readonly error: HandoverError };
 
 export type Failure = Extract<Outcome, { error: HandoverError }>;
 
+/** New material is in use. */
 export interface ReloadedEvent {
+  /** Hash of the new material. */
   readonly hash: string;
+  /** Hash of the material before. */
   readonly previousHash: string;
-  readonly generation: number;
+  /** 1 for the first load, +1 for each change since. */
+  readonly loads: number;
+  /** When it was loaded, in milliseconds since 1970. */
   readonly at: Instant;
 }
 
-/** The last good material stays in use. */
+/** New files could not be used; the last good material stays in use. */
 export interface KeptEvent {
+  /** Kind of failure. */
   readonly reason: Failure['reason'];
+  /** What is wrong, and what to do. */
   readonly error: HandoverError;
+  /** The file. */
   readonly path: string;
+  /** When the reload failed, in milliseconds since 1970. */
   readonly at: Instant;
 }
 
@@ -40,7 +50,7 @@ const REASONS: Readonly<Record<string, Failure['reason']>> = {
   CERTIFICATE_NOT_YET_VALID: 'not_valid_now',
 };
 
-/** Anything thrown while loading, labelled. */
+/** Sorts an error thrown while loading. */
 export function failureOf(thrown: unknown, path: string): Failure {
   const error =
     thrown instanceof HandoverError

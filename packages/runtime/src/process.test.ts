@@ -168,7 +168,7 @@ describe('A process', () => {
       writeFileSync(path, ${JSON.stringify(ca.pem)});
       const trust = await runtime.openTrust(path);
       trust.on('reloaded', () => { throw new Error('mine'); });
-      process.on('uncaughtException', ({ message }) => console.log(message, trust.status().generation));
+      process.on('uncaughtException', ({ message }) => console.log(message, trust.status().loads));
       writeFileSync(path, ${JSON.stringify(new MockCa('two').pem)});
       await trust.reload();`,
     );

@@ -4,7 +4,7 @@ import { HandoverError } from '@handover/material';
 import { fileError } from './file-error.ts';
 import type { PathResolver } from './resolve-path.ts';
 
-/** File contents by the label the caller knows them under. */
+/** File contents by label. */
 export type Contents<Label extends string> = Readonly<Record<Label, Buffer>>;
 
 function mustBeSmallFile(path: string, stats: Stats, maxBytes: number): void {
@@ -18,7 +18,7 @@ function mustBeSmallFile(path: string, stats: Stats, maxBytes: number): void {
 const tooLarge = (path: string, maxBytes: number): HandoverError =>
   new HandoverError('FILE_TOO_LARGE', `${path} is over ${maxBytes} bytes; is it the right file?`, { path });
 
-/** The size that stat reports may be a lie (a growing file, /proc), so the bound is on what is read. */
+/** The size from stat may be wrong (a growing file, /proc), so the limit applies to the bytes read. */
 async function readBounded(handle: FileHandle, path: string, size: number, maxBytes: number) {
   let buffer = Buffer.allocUnsafe(Math.min(size, maxBytes) + 1);
   let length = 0;
@@ -33,12 +33,12 @@ async function readBounded(handle: FileHandle, path: string, size: number, maxBy
   }
 }
 
-/** Reads one regular file. `real` has no links left in it; `path` is the name that people know. */
+/** Reads one regular file. `real` contains no links; `path` is the name for messages. */
 export async function readSmallFile(path: string, real: string, maxBytes: number): Promise<Buffer> {
   let handle: FileHandle | undefined;
   try {
-    // Looked at before it is opened: opening a device can have effects. O_NONBLOCK: a pipe put in its place between the
-    // two would otherwise hang a thread of the pool for ever.
+    // lstat comes first because opening a device can have effects. O_NONBLOCK: a pipe put in the file's place between the
+    // two calls would otherwise block a thread of the pool for ever.
     mustBeSmallFile(path, await lstat(real), maxBytes);
     handle = await open(real, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
     const stats = await handle.stat();
@@ -51,7 +51,7 @@ export async function readSmallFile(path: string, real: string, maxBytes: number
   }
 }
 
-/** Where each file really is. Every path is followed even after one failed, so that all directories get watched. */
+/** Follows the links of each path. Goes on after a failure, so that all directories get watched. */
 export async function resolveAll<Label extends string>(
   files: Readonly<Record<Label, string>>,
   resolver: PathResolver,
@@ -68,7 +68,7 @@ export async function resolveAll<Label extends string>(
   return failure === undefined ? { real: real as Record<Label, string> } : { failure };
 }
 
-/** Reads all files of one generation, from the places they were resolved to. */
+/** Reads all files from their resolved paths. */
 export async function readAll<Label extends string>(
   files: Readonly<Record<Label, string>>,
   real: Readonly<Record<Label, string>>,

@@ -7,8 +7,8 @@ import { PathResolver } from './resolve-path.ts';
 let scope: Scope;
 let dir: string;
 
-/** The kubelet's layout, with the old generation left in place. */
-const generation = (name: string) => {
+/** The kubelet's layout, with the old version left in place. */
+const version = (name: string) => {
   mkdirSync(join(dir, name));
   for (const file of ['tls.crt', 'tls.key']) writeFileSync(join(dir, name, file), name);
   symlinkSync(name, join(dir, '..data_tmp'));
@@ -19,15 +19,15 @@ beforeEach(() => {
   scope = new Scope();
   dir = join(scope.volume({}).dir, 'tls');
   mkdirSync(dir);
-  generation('..1');
+  version('..1');
   for (const file of ['tls.crt', 'tls.key']) symlinkSync(join('..data', file), join(dir, file));
 });
 afterEach(() => scope.end());
 
-test('a swap between two files of one load does not mix generations', async () => {
+test('a swap between two files of one load does not mix versions', async () => {
   const resolver = new PathResolver();
   expect(await resolver.resolve(join(dir, 'tls.crt'))).toBe(join(dir, '..1', 'tls.crt'));
-  generation('..2');
+  version('..2');
   expect(await resolver.resolve(join(dir, 'tls.key'))).toBe(join(dir, '..1', 'tls.key'));
   expect(await new PathResolver().resolve(join(dir, 'tls.key'))).toBe(join(dir, '..2', 'tls.key'));
 });

@@ -3,19 +3,19 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { HandoverError } from '@handover/material';
 import { fileError } from './file-error.ts';
 
-/** What a name in a watched directory is to us: a link changes in one step, a file may be caught half-written. */
+/** Kind of a watched name: a link changes in one step, a file may be read half-written. */
 export type Watched = 'link' | 'file';
 
-/** Directories that were no links when last looked at. Kept by the caller for as long as it trusts that. */
+/** Directories that were not links when last read. The caller decides how long to keep them. */
 export type KnownDirectories = Set<string>;
 
-/** Linux follows 40 links in one path and gives up: path_resolution(7). */
+/** Linux follows at most 40 links in one path: path_resolution(7). */
 const MAX_LINKS = 40;
 
 /**
- * Follows symbolic links by hand, reading each link once. All files resolved by one instance therefore go through the
- * same `..data`: a certificate and a key of two generations cannot be mixed. `watch` holds every directory whose names
- * decided the result, whether it succeeded or not.
+ * Follows symbolic links and reads each link once. All files resolved by one instance therefore go through the same
+ * `..data`: a certificate cannot come with the key of another version. `watch` holds every directory whose names decided
+ * the result, also after a failure.
  */
 export class PathResolver {
   readonly watch = new Map<string, Map<string, Watched>>();
@@ -30,7 +30,7 @@ export class PathResolver {
     const rest = resolve(path).split('/').filter(Boolean);
     let at = '/';
     let links = 0;
-    /** The kubelet never changes a directory that `..data` has pointed to: there is nothing to watch in it. */
+    /** The kubelet never changes a directory behind `..data`, so it needs no watch. */
     let sealed = false;
     for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
       if (name === '.' || name === '') continue;

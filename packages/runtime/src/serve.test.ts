@@ -44,7 +44,7 @@ describe.each(KINDS)('S2.12: a %s server', (_kind, create) => {
         readByte({ port: target.port, ca: one.pem, ...leaf, maxVersion, ...(session ? { session } : {}) });
       const first = await as(clientOne);
       expect(await ok(as(clientTwo))).toBe(false);
-      // a renewed leaf alone costs nobody a full handshake
+      // a renewed leaf alone forces no full handshake
       volume.write(files(one.leaf(), one));
       await identity.reload();
       expect((await as(clientOne, first.session)).resumed).toBe(true);
@@ -249,7 +249,7 @@ describe('Identity', () => {
     },
   );
 
-  test('certificate and key never come from two generations, however fast they change', async () => {
+  test('certificate and key never come from two versions, however fast they change', async () => {
     const volume = scope.volume(files(one.leaf(), one));
     const identity = await scope.identity(volume);
     const reasons = new Set<string>();
@@ -264,7 +264,7 @@ describe('Identity', () => {
     expect([...reasons]).toEqual([]);
   });
 
-  test('a good key is taken after somebody else’s TLS options were refused', async () => {
+  test('a good key is accepted after other TLS options were refused', async () => {
     const volume = scope.volume(files(one.leaf(), one));
     expect(() => createSecureContext({ ecdhCurve: 'no-such-curve' })).toThrow();
     await scope.identity(volume);

@@ -6,32 +6,31 @@ import type { IdentityLabel, IdentityMaterial } from './identity-material.ts';
 import { TICKET_KEY_BYTES, ticketKeysFor } from './ticket-keys.ts';
 import type { TlsProfile } from './tls-profile.ts';
 
+/** TLS options of a server. Certificate and key come from the identity. */
 export interface ServeOptions extends ContextOptions {
-  /** Versions, ciphers and groups come from here, and follow it. */
+  /** Versions, ciphers and groups follow this profile. */
   readonly profile?: TlsProfile;
-  /** Client CA for an identity that was opened without one. */
+  /** Client CA, when the identity was opened without a CA bundle. */
   readonly ca?: SecureContextOptions['ca'];
 }
 
-/** Puts material into a server now and at every change, until the server closes. */
+/** Sets a server's material now and at each change, until the server closes. */
 export function serve(
   follower: Follower<IdentityLabel, IdentityMaterial>,
   server: Server,
   { profile, ...given }: ServeOptions,
 ): void {
-  // setSecureContext forgets every option it is not given: what the server was created with is read back from it.
+  // setSecureContext forgets every option it is not given, so the server's own options are read back from it.
   const base = { ...contextOptionsIn(server), ...contextOptionsIn(given) };
   const secret = base.ticketKeys ?? randomBytes(TICKET_KEY_BYTES);
   const ownCa = given.ca ?? (server as Pick<SecureContextOptions, 'ca'>).ca;
   const apply = () => {
     const { pems } = follower.loaded.value;
-    const ca = pems.ca ?? ownCa;
     server.setSecureContext({
       ...base,
       ...profile?.tlsOptions(),
-      cert: pems.cert,
-      key: pems.key,
-      ...(ca === undefined ? {} : { ca }),
+      ...pems,
+      ca: pems.ca ?? ownCa,
       ticketKeys: ticketKeysFor(secret, pems.ca, profile?.hash),
     });
   };

@@ -52,7 +52,7 @@ async function world() {
 }
 
 describe('The status document', () => {
-  test('says what is loaded: hash, anchors, leaf, generation, age, pod, and nothing secret', async () => {
+  test('says what is loaded: hash, anchors, leaf, loads, age, pod, and nothing secret', async () => {
     const { volume, trust, sources } = await world();
     const { port } = scope.add(
       await serveStatus({ port: 0, host: '127.0.0.1', sources, podUid: 'uid-1', signal: scope.signal }),
@@ -62,7 +62,7 @@ describe('The status document', () => {
     await eventually(async () => {
       const { body } = await ask({ port });
       return (JSON.parse(body) as StatusDocument).sources.every(
-        ({ kind, generation }) => generation === (kind === 'token' ? 1 : 2),
+        ({ kind, loads }) => loads === (kind === 'token' ? 1 : 2),
       );
     });
     const { status, body } = await ask({ port });
@@ -74,7 +74,7 @@ describe('The status document', () => {
       kind: 'trust',
       path: volume.path('ca.crt'),
       hash: trust.hash,
-      generation: 2,
+      loads: 2,
     });
     expect(trusted?.anchors).toHaveLength(2);
     expect(identified?.leaf).toMatchObject({
@@ -94,7 +94,7 @@ describe('The status document', () => {
     await eventually(() => trust.status().lastFailure !== undefined);
     const document = JSON.parse((await ask({ port })).body) as StatusDocument;
     expect(document.sources[0]?.lastFailure).toMatchObject({ reason: 'empty', code: 'FILE_EMPTY' });
-    expect(document.sources[0]?.generation).toBe(1);
+    expect(document.sources[0]?.loads).toBe(1);
   });
 
   test('answers one path, to be read, and nothing else', async () => {
@@ -110,7 +110,7 @@ describe('The status document', () => {
     const anchors = Array.from({ length: 3000 }, (_, i) => i.toString(16).padStart(64, '0'));
     const many = {
       on: () => undefined,
-      status: () => ({ kind: 'trust', path: '/x', anchors, generation: 1, loadedAt: '', age: 0 }) as const,
+      status: () => ({ kind: 'trust', path: '/x', anchors, loads: 1, loadedAt: '', age: 0 }) as const,
     };
     const { port } = scope.add(await serveStatus({ port: 0, host: '127.0.0.1', sources: [many, many] }));
     const { body } = await ask({ port });
@@ -126,7 +126,7 @@ describe('The status document', () => {
     const socketPath = path;
     const dead = createServer().listen(path);
     await new Promise((listening) => dead.once('listening', listening));
-    // a socket file that nobody listens on: moved away, so that closing does not remove it
+    // a socket file without a listener: moved away, so that closing does not remove it
     const { renameSync } = await import('node:fs');
     renameSync(path, `${path}.x`);
     await new Promise((closed) => dead.close(closed));
@@ -145,13 +145,13 @@ describe('The status document', () => {
     const file = scope.volume({}).path('status.json');
     scope.add(await serveStatus({ file, sources }));
     const read = () => JSON.parse(readFileSync(file, 'utf8')) as StatusDocument;
-    expect(read().sources[0]?.generation).toBe(1);
+    expect(read().sources[0]?.loads).toBe(1);
     // Held open, so that the number of the old file cannot be given to a new one.
     const old = openSync(file, 'r');
     scope.after(() => closeSync(old));
     volume.write({ ...files(two.leaf(), two), token: 'x' });
     await next(trust, 'reloaded');
-    await eventually(() => read().sources[0]?.generation === 2);
+    await eventually(() => read().sources[0]?.loads === 2);
     expect(statSync(file).ino).not.toBe(fstatSync(old).ino);
   });
 
@@ -170,7 +170,7 @@ describe('The status document', () => {
   });
 });
 
-describe('What stands where the socket shall be', () => {
+describe('A path that is in the way of the socket', () => {
   const refused = async (path: string): Promise<string> => {
     const { sources } = await world();
     const failure = await serveStatus({ socket: path, sources, signal: scope.signal }).catch(
@@ -182,7 +182,7 @@ describe('What stands where the socket shall be', () => {
   test('stays, byte for byte, when it is a file, and is named', async () => {
     const path = scope.volume({ file: 'precious' }).path('..data/file');
     expect(await refused(path)).toBe(
-      `STATUS_LISTEN_FAILED: the status document cannot be served on ${path}: a file is there that is no socket; move it away, or choose another path`,
+      `STATUS_LISTEN_FAILED: the status document cannot be served on ${path}: the file there is not a socket; move it away, or choose another path`,
     );
     expect(readFileSync(path, 'utf8')).toBe('precious');
   });
@@ -192,7 +192,7 @@ describe('What stands where the socket shall be', () => {
     const left = volume.path('left.sock');
     await leaveSocket(left);
     symlinkSync(left, volume.path('link'));
-    expect(await refused(volume.path('link'))).toContain('that is no socket');
+    expect(await refused(volume.path('link'))).toContain('is not a socket');
     expect(lstatSync(volume.path('link')).isSymbolicLink()).toBe(true);
   });
 

@@ -5,42 +5,54 @@ import { resolve } from 'node:path';
 import { HandoverError, instant } from '@handover/material';
 import { writeAtomically } from './atomic-write.ts';
 import { isoTime, type SourceStatus, type StatusSource } from './status.ts';
+import { warn } from './warn.ts';
 
-/** Where a controller asks. */
+/** Path that a controller requests. */
 export const STATUS_PATH = '/handover/status';
-/** Readers stop there. */
+/** Controllers read no more than this. */
 const MAX_DOCUMENT_BYTES = 64 * 1024;
-/** A file says when it was written; older than a few of these, its process is gone. */
+/** The file says when it was written; a controller takes the process for dead after a few missed writes. */
 const HEARTBEAT_MS = 10_000;
 
-/** What this process has loaded: the acknowledgement that a rotation waits for. */
+/** The material that this process has loaded. A rotation waits for it. */
 export interface StatusDocument {
+  /** Readers refuse any other version. */
   readonly version: 1;
+  /** When the document was made: ISO 8601. */
   readonly at: string;
+  /** Process id. */
   readonly pid: number;
+  /** `metadata.uid` of the pod, when given. */
   readonly podUid?: string;
+  /** One entry for each source. */
   readonly sources: readonly SourceStatus[];
-  /** The oldest anchors were left out to stay under 64 KiB. */
+  /** True when the oldest CA fingerprints were left out to stay under 64 KiB. */
   readonly truncated?: true;
 }
 
+/** Give exactly one of `port`, `socket` and `file`. */
 export interface StatusOptions {
-  /** HTTP, not TLS: it has to answer when this process's own TLS is broken. */
+  /** TCP port for plain HTTP, so that it still answers when the TLS of this process is broken. 0: any free port. */
   readonly port?: number;
-  /** Default: every address, since a controller asks from outside the pod. */
+  /** Address to listen on. Default: every address, because a controller connects from outside the pod. */
   readonly host?: string;
-  /** HTTP over a unix socket. */
+  /** Path of a unix socket for HTTP. */
   readonly socket?: string;
-  /** A file, replaced at every change and every 10 s. */
+  /** Path of a file, replaced at each change and every 10 s. */
   readonly file?: string;
+  /** Sources to show. */
   readonly sources: readonly StatusSource[];
+  /** `metadata.uid` of the pod, from the downward API. */
   readonly podUid?: string;
+  /** Closes the server. */
   readonly signal?: AbortSignal;
 }
 
+/** A running status server. */
 export interface StatusServer {
-  /** The port that was given out, when one was asked for. */
+  /** The TCP port. Undefined for a socket or a file. */
   readonly port: number | undefined;
+  /** Stops serving; a file stays as it is. */
   close(): Promise<void>;
 }
 
@@ -89,7 +101,7 @@ const listen = (server: Server, where: ListenOptions): Promise<void> =>
   new Promise((resolved, reject) => {
     server.once('error', reject).listen(where, () => {
       server.off('error', reject);
-      server.on('error', () => undefined); // a client that goes away is no event
+      server.on('error', () => undefined); // a client went away
       resolved();
     });
   });
@@ -101,7 +113,7 @@ const isAlive = (socket: string): Promise<boolean> =>
       probe.destroy();
       resolved(true);
     });
-    // A full backlog or a missing permission says nothing about who listens.
+    // A full backlog or a missing permission does not say that no process listens.
     probe.once('error', (error: NodeJS.ErrnoException) => resolved(error.code !== 'ECONNREFUSED'));
   });
 
@@ -113,16 +125,16 @@ async function listenOnSocket(server: Server, path: string): Promise<void> {
     if (!(await lstat(path)).isSocket()) {
       throw new HandoverError(
         'STATUS_LISTEN_FAILED',
-        `the status document cannot be served on ${path}: a file is there that is no socket; move it away, or choose another path`,
+        `the status document cannot be served on ${path}: the file there is not a socket; move it away, or choose another path`,
         { path },
       );
     }
-    // Left behind by a process that was killed: no process listens there.
+    // A killed process leaves its socket behind.
     if (await isAlive(path)) throw error;
     await unlink(path);
     await listen(server, { path });
   }
-  await chmod(path, 0o666); // to read it is all that one can do with it
+  await chmod(path, 0o666); // the socket only answers reads
 }
 
 async function serveHttp(options: StatusOptions): Promise<StatusServer> {
@@ -165,11 +177,7 @@ async function serveFile(options: StatusOptions, path: string): Promise<StatusSe
   const write = () => writeAtomically(path, `${render(options)}\n`, 0o644);
   const failed = (cause: unknown) => {
     if (!complained) {
-      process.emitWarning(`the status document cannot be written to ${path}`, {
-        type: 'HandoverWarning',
-        code: 'STATUS_WRITE_FAILED',
-        detail: String(cause),
-      });
+      warn('STATUS_WRITE_FAILED', `the status document cannot be written to ${path}`, String(cause));
     }
     complained = true;
   };
@@ -192,7 +200,7 @@ async function serveFile(options: StatusOptions, path: string): Promise<StatusSe
       cause,
     });
   }
-  // Not on `kept`: listening there would silence the warning for nobody listening. The heartbeat carries failures.
+  // Not on `kept`: a listener there would silence the process warning. The heartbeat carries failures.
   for (const source of options.sources) source.on('reloaded', changed);
   const heartbeat = setInterval(changed, HEARTBEAT_MS).unref();
   return {
@@ -217,11 +225,23 @@ async function start(options: StatusOptions): Promise<StatusServer> {
   return server;
 }
 
-/** Shows what this process has loaded. Never holds the process open; a failure nobody awaits becomes a warning. */
+/**
+ * Serves the status document of this process at `GET /handover/status`. Never holds the process open. A failure also
+ * becomes a process warning.
+ *
+ * @example
+ * ```ts
+ * import { openTrust, type StatusDocument, serveStatus } from '@handover/runtime';
+ *
+ * const trust = await openTrust('/etc/mesh/ca.crt');
+ * const { port } = await serveStatus({ port: 8081, sources: [trust] });
+ * const response = await fetch(`http://127.0.0.1:${port}/handover/status`);
+ * const { sources } = (await response.json()) as StatusDocument;
+ * console.log(sources[0]?.loads); // 1
+ * ```
+ */
 export function serveStatus(options: StatusOptions): Promise<StatusServer> {
   const started = start(options);
-  started.catch((error: Error) => {
-    process.emitWarning(error.message, { type: 'HandoverWarning', code: 'STATUS_FAILED' });
-  });
+  started.catch((error: Error) => warn('STATUS_FAILED', error.message));
   return started;
 }

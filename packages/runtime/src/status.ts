@@ -1,45 +1,59 @@
 import type { Certificate, Instant } from '@handover/material';
 import type { KeptEvent } from './outcome.ts';
 
-/** One followed source as others may see it. Nothing in it is secret. */
+/** One followed source in the status document. Nothing in it is secret. */
 export interface SourceStatus {
+  /** What the files hold. */
   readonly kind: 'trust' | 'identity' | 'token' | 'tls-profile';
+  /** The first file of the source. */
   readonly path: string;
-  /** What is loaded now. A token has none: even its hash is nobody's business. */
+  /** Hash of the material in use. Left out for a token: even its hash could help to guess it. */
   readonly hash?: string;
-  /** SHA-256 fingerprints of the anchors that are trusted now, newest first. */
+  /** SHA-256 fingerprints of the CA certificates in use, newest first. */
   readonly anchors?: readonly string[];
+  /** The leaf certificate in use, for an identity. */
   readonly leaf?: LeafStatus;
   /** 1 for the first load, +1 for each change since. */
-  readonly generation: number;
+  readonly loads: number;
+  /** When the material in use was loaded: ISO 8601. */
   readonly loadedAt: string;
-  /** Seconds since then. */
+  /** Seconds since `loadedAt`. */
   readonly age: number;
-  /** Why the newest files are not in use; absent when they are. */
+  /** Why the newest files are not in use. Left out when they are in use. */
   readonly lastFailure?: FailureStatus;
-  /** Loaded from the last known good copy, since the file could not be used. */
+  /** True when the profile was loaded from its last known good copy because its file could not be used. */
   readonly lastKnownGood?: boolean;
-  /** False while the loaded profile is not the one the pod was stamped with. */
+  /** False until the loaded profile is the profile that the pod is stamped with. */
   readonly ready?: boolean;
 }
 
+/** A leaf certificate in the status document. */
 export interface LeafStatus {
+  /** Hex SHA-256 of the certificate. */
   readonly fingerprint: string;
-  /** Authority key id of the leaf, hex: which generation of an authority issued it. */
+  /** Authority key id of the leaf, hex: it tells which CA generation issued the leaf. */
   readonly issuerKeyId?: string;
+  /** End of validity: ISO 8601. */
   readonly notAfter: string;
 }
 
+/** The last failed reload in the status document. */
 export interface FailureStatus {
+  /** Kind of failure, as in a `kept` event. */
   readonly reason: string;
+  /** Code of the error. */
   readonly code: string;
+  /** The file. */
   readonly path: string;
+  /** When the reload failed: ISO 8601. */
   readonly at: string;
 }
 
-/** Whoever can be asked: trust, identity, token, TLS profile. */
+/** A source that {@link serveStatus} can show: trust, identity, token or TLS profile. */
 export interface StatusSource {
+  /** The material in use. */
   status(): SourceStatus;
+  /** Calls the listener after each change. */
   on(event: 'reloaded', listener: () => void): unknown;
 }
 

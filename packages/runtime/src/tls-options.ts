@@ -1,40 +1,43 @@
 import type { SecureContext } from 'node:tls';
 import type { ClientSource } from './client-source.ts';
 
-/** Options for `tls.connect` that answer with the newest material whenever they are read or copied. */
+/** Options for `tls.connect` that give the newest material at each read or copy. */
 export interface LiveTlsOptions {
+  /** Stays live in a copy: it looks up the newest material at each connect. */
   readonly secureContext: SecureContext;
+  /** The CA bundle. */
   readonly ca?: string;
-  /** Not enumerable: drivers that pick it by name get it, a copy or a log line does not. */
+  /** The certificate chain. Not enumerable: only a driver that reads it by name gets it. */
   readonly cert?: string;
+  /** The private key. Not enumerable, so that it stays out of copies and logs. */
   readonly key?: string;
+  /** False when servers are not verified. */
   readonly rejectUnauthorized?: false;
 }
 
 /**
- * Drivers copy options, some at each connect, some once and for all (node-redis, nodemailer). `node:tls` asks a context for
- * its native half at each connect, so a context whose native half is looked up then is live even in a copy. Tried on
- * Node 20, 22 and 24.
+ * Drivers copy options at each connect, or only once (node-redis, nodemailer). `node:tls` reads a context's native part at
+ * each connect, so a context that looks its native part up is live even in a copy. Tested on Node 20, 22 and 24.
  */
 function liveContext(source: ClientSource): SecureContext {
-  const context = { get: () => source.generation().context().context as unknown, enumerable: true };
-  return Object.create(source.generation().context(), { context }) as SecureContext;
+  const context = { get: () => source.current().context().context as unknown, enumerable: true };
+  return Object.create(source.current().context(), { context }) as SecureContext;
 }
 
 /** Properties are configurable because pg redefines `key` on the object it is given. */
 export function liveTlsOptions(source: ClientSource): LiveTlsOptions {
   const live = (get: () => unknown, enumerable: boolean) => ({ get, enumerable, configurable: true });
-  const { ca, cert } = source.generation();
+  const { ca, cert } = source.current();
   return Object.defineProperties(
     {},
     {
       secureContext: { value: liveContext(source), enumerable: true, configurable: true },
-      ...(ca === undefined ? {} : { ca: live(() => source.generation().ca, true) }),
+      ...(ca === undefined ? {} : { ca: live(() => source.current().ca, true) }),
       ...(cert === undefined
         ? {}
         : {
-            cert: live(() => source.generation().cert, false),
-            key: live(() => source.generation().key, false),
+            cert: live(() => source.current().cert, false),
+            key: live(() => source.current().key, false),
           }),
       ...(source.verify ? {} : { rejectUnauthorized: live(() => false, true) }),
     },

@@ -1,55 +1,59 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { resolve } from 'node:path';
 import {
+  HandoverError,
   nodeTlsOptions,
   parseTlsProfileJson,
   type ResolvedTlsProfile,
   type TlsProfileWarning,
+  type TlsSupport,
 } from '@handover/material';
 import { writeAtomically } from './atomic-write.ts';
 import type { ContextOptions } from './client-source.ts';
 import { Followed } from './followed.ts';
-import { Follower, type Material } from './follower.ts';
+import { type Follower, follow, type Material } from './follower.ts';
 import { inFile, mustNotBeBlank } from './in-file.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
+import type { Failure } from './outcome.ts';
 import { readSmallFile } from './read-files.ts';
 import { PathResolver } from './resolve-path.ts';
 import type { SourceStatus } from './status.ts';
 import { tlsSupport } from './tls-support.ts';
+import { warn } from './warn.ts';
 
 const MAX_PROFILE_BYTES = 64 * 1024;
-/** What the downward API may write: all annotations of a pod come to 256 KiB at most. */
+/** The annotations of a pod are at most 256 KiB together; the downward API escapes them. */
 const MAX_ANNOTATIONS_BYTES = 1024 * 1024;
 
+/** How {@link openTlsProfile} follows a TLS profile. */
 export interface TlsProfileOptions extends FollowOptions {
-  /** A copy of the last good profile is kept here (0600) and used when the file cannot be at the next start. */
+  /** Path for a copy (mode 0600) of the last good profile, used when the file cannot be used at the next start. */
   readonly lastKnownGood?: string;
   /**
-   * The pod's own annotations, a file of a downward API volume (`metadata.annotations`, or only the one of
-   * `handover.dev/tls-profile-hash`). The profile is not `ready` before it is the one that the pod was stamped with.
+   * Path of a downward API file with the pod's `metadata.annotations`, or with the value of
+   * `handover.dev/tls-profile-hash` alone. The profile is `ready` once it is the profile that the pod is stamped with.
    */
   readonly annotations?: string;
 }
 
 interface LoadedProfile extends ResolvedTlsProfile {
-  /** The file as it is: what is hashed, and what the copy holds. */
+  /** The file's text, as hashed and as copied. */
   readonly text: string;
 }
 
 type ProfileFollower = Follower<'profile', LoadedProfile>;
 type StampFollower = Follower<'annotations', Material>;
 
-function parse(bytes: Buffer, path: string): LoadedProfile {
+function parse(bytes: Buffer, path: string, support: TlsSupport): LoadedProfile {
   mustNotBeBlank(bytes, path, 'a TLS profile');
   const text = bytes.toString('utf8');
-  const resolved = inFile(path, () => parseTlsProfileJson(text, tlsSupport()));
-  // Not the canonical JSON's: a file in upstream's shape, without groups, is stamped with the hash of its own bytes.
-  return { ...resolved, hash: createHash('sha256').update(bytes).digest('hex'), text };
+  const resolved = inFile(path, () => parseTlsProfileJson(text, support));
+  // The hash of the file, not of the canonical JSON: a file without groups is stamped with the hash of its own bytes.
+  return { ...resolved, hash: hash('sha256', bytes, 'hex'), text };
 }
 
 /** A TLS profile that follows its file: versions, ciphers and groups. */
 export class TlsProfile extends Followed<'profile', LoadedProfile> {
-  readonly #follower: ProfileFollower;
   readonly #stamp: StampFollower | undefined;
   readonly #fromCopy: boolean;
   #ready = false;
@@ -57,7 +61,6 @@ export class TlsProfile extends Followed<'profile', LoadedProfile> {
   /** @internal use {@link openTlsProfile} */
   constructor(follower: ProfileFollower, stamp: StampFollower | undefined, fromCopy: boolean) {
     super(follower);
-    this.#follower = follower;
     this.#stamp = stamp;
     this.#fromCopy = fromCopy;
     const compare = (): void => {
@@ -69,32 +72,40 @@ export class TlsProfile extends Followed<'profile', LoadedProfile> {
     stamp?.onSwap(compare);
   }
 
-  /** Hex SHA-256 of the file's bytes: what pod templates are stamped with. */
+  /** Hex SHA-256 of the file's bytes. Pod templates are stamped with it. */
   get hash(): string {
-    return this.#follower.loaded.value.hash;
+    return this.follower.loaded.value.hash;
   }
 
-  /** What this OpenSSL cannot honour, by name. */
+  /** Ciphers and groups of the profile that this OpenSSL lacks. */
   get warnings(): readonly TlsProfileWarning[] {
-    return this.#follower.loaded.value.warnings;
+    return this.follower.loaded.value.warnings;
   }
 
   /**
-   * For a readiness probe: false until the loaded profile is the one that the pod was stamped with, or the pod has no stamp.
-   * Once true it stays so: when the file moves on, the pods that are to be replaced must serve until they are.
+   * For a readiness probe: true once the loaded profile is the profile that the pod is stamped with, or when the pod has
+   * no stamp. It stays true: when the file changes, old pods must serve until new pods replace them.
    */
   get ready(): boolean {
     return this.#ready;
   }
 
-  /** Options for `node:tls`: the newest at each call. */
+  /**
+   * Options for `node:tls`, from the newest profile.
+   *
+   * @example
+   * ```ts
+   * const { minVersion } = profile.tlsOptions();
+   * console.log(minVersion); // TLSv1.2
+   * ```
+   */
   tlsOptions(): ContextOptions {
-    return nodeTlsOptions(this.#follower.loaded.value.profile);
+    return nodeTlsOptions(this.follower.loaded.value.profile);
   }
 
-  /** @internal how a server hears of a change */
+  /** @internal tells servers about a change */
   onSwap(listener: () => void): () => void {
-    return this.#follower.onSwap(() => listener());
+    return this.follower.onSwap(() => listener());
   }
 
   override status(): SourceStatus {
@@ -109,10 +120,7 @@ export class TlsProfile extends Followed<'profile', LoadedProfile> {
   }
 }
 
-const warn = (code: string, message: string): void =>
-  process.emitWarning(message, { type: 'HandoverWarning', code });
-
-/** Keeps the copy up to date, one write at a time. That it cannot be written is no reason not to serve. */
+/** Keeps the copy up to date, one write at a time. A failed write is only a warning: the profile itself is good. */
 function keepCopy(path: string): (profile: LoadedProfile) => Promise<void> {
   let queue = Promise.resolve();
   return ({ text }) => {
@@ -120,7 +128,7 @@ function keepCopy(path: string): (profile: LoadedProfile) => Promise<void> {
       writeAtomically(path, text, 0o600).catch((cause: NodeJS.ErrnoException) =>
         warn(
           'PROFILE_COPY_FAILED',
-          `the last known good TLS profile cannot be kept at ${path} (${cause.code})`,
+          `the copy of the last good TLS profile cannot be written to ${path} (${cause.code})`,
         ),
       ),
     );
@@ -128,55 +136,68 @@ function keepCopy(path: string): (profile: LoadedProfile) => Promise<void> {
   };
 }
 
-async function readCopy(path: string): Promise<LoadedProfile | undefined> {
+async function readCopy(path: string, support: TlsSupport): Promise<LoadedProfile | undefined> {
   try {
     const real = await new PathResolver().resolve(path);
-    return parse(await readSmallFile(path, real, MAX_PROFILE_BYTES), path);
-  } catch {
-    return undefined; // the file's own error says what to do
+    return parse(await readSmallFile(path, real, MAX_PROFILE_BYTES), path, support);
+  } catch (error) {
+    if (error instanceof HandoverError) return undefined; // the error of the profile itself says what to do
+    throw error;
   }
 }
 
 const STAMP = 'handover.dev/tls-profile-hash';
 
-/** `key="value"` lines, or the one value alone; empty when the pod has no stamp. */
+/** Reads `key="value"` lines, or the value alone. Empty when the pod has no stamp. */
 function stampIn(text: string): string {
   const line = text.split('\n').find((candidate) => candidate.startsWith(`${STAMP}=`));
   if (line !== undefined) return line.slice(STAMP.length + 1).replace(/^"|"$/g, '');
   return /^[0-9a-f]{64}$/.test(text.trim()) ? text.trim() : '';
 }
 
-async function followStamp(path: string, options: FollowOptions): Promise<StampFollower> {
-  const follower: StampFollower = new Follower({
+const followStamp = (path: string, options: FollowOptions): Promise<StampFollower> =>
+  follow({
     files: { annotations: resolve(path) },
     maxBytes: MAX_ANNOTATIONS_BYTES,
     load: ({ annotations }) => ({ hash: stampIn(annotations.toString('utf8')) }),
     options: resolveFollowOptions(options),
   });
-  await follower.start();
-  return follower;
-}
 
-/** Reads a TLS profile and follows it. Throws HandoverError, with the path, when neither it nor its copy can be used. */
+/**
+ * Reads a TLS profile (versions, ciphers, groups) and follows its file. Throws `HandoverError` with the path when neither
+ * the file nor its copy can be used.
+ *
+ * @example
+ * ```ts
+ * import { openTlsProfile } from '@handover/runtime';
+ *
+ * const profile = await openTlsProfile('/etc/mesh/profile.json', { lastKnownGood: '/etc/mesh/last-profile.json' });
+ * console.log(profile.ready); // true
+ * ```
+ */
 export async function openTlsProfile(path: string, options: TlsProfileOptions = {}): Promise<TlsProfile> {
   const file = resolve(path);
   const copy = options.lastKnownGood === undefined ? undefined : resolve(options.lastKnownGood);
-  const follower: ProfileFollower = new Follower({
-    files: { profile: file },
-    maxBytes: MAX_PROFILE_BYTES,
-    load: ({ profile }) => parse(profile, file),
-    options: resolveFollowOptions(options),
-  });
+  const support = tlsSupport();
   let fromCopy = false;
-  await follower.start(async ({ error }) => {
-    const value = copy === undefined ? undefined : await readCopy(copy);
+  const fallBack = async ({ error }: Failure): Promise<LoadedProfile | undefined> => {
+    const value = copy === undefined ? undefined : await readCopy(copy, support);
     fromCopy = value !== undefined;
     if (fromCopy)
       warn('PROFILE_FROM_COPY', `${file} cannot be used (${error.code}); started with its copy ${copy}`);
     return value;
-  });
+  };
+  const follower: ProfileFollower = await follow(
+    {
+      files: { profile: file },
+      maxBytes: MAX_PROFILE_BYTES,
+      load: ({ profile }) => parse(profile, file, support),
+      options: resolveFollowOptions(options),
+    },
+    fallBack,
+  );
   const loaded = (value: LoadedProfile) => {
-    // Only of what somebody wrote by hand, and not of groups: that OpenSSL 3.0 lacks the newest is no news.
+    // Only for profiles written by hand, and not for groups: OpenSSL 3.0 is known to lack the newest groups.
     if (value.profile.type !== 'Custom') return;
     for (const { code, message } of value.warnings) {
       if (code !== 'TLS_PROFILE_GROUPS_UNSUPPORTED') warn(code, `${file}: ${message}`);

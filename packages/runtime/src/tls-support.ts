@@ -3,7 +3,7 @@ import { createSecureContext, getCiphers } from 'node:tls';
 import type { TlsSupport } from '@handover/material';
 import { clearOpenSslErrors } from './openssl-errors.ts';
 
-/** Groups that are not elliptic curves to OpenSSL, so that `getCurves` does not list them. */
+/** Groups that `getCurves` never lists, because OpenSSL does not count them as elliptic curves. */
 const OTHER_GROUPS = ['X25519', 'X448', 'X25519MLKEM768', 'SecP256r1MLKEM768', 'SecP384r1MLKEM1024'];
 
 const isGroup = (name: string): boolean => {
@@ -16,10 +16,8 @@ const isGroup = (name: string): boolean => {
   }
 };
 
-let support: TlsSupport | undefined;
-
-/** What this process's OpenSSL knows. There is no list of groups to ask for: the doubtful ones are tried. */
-export function tlsSupport(): TlsSupport {
-  support ??= { ciphers: getCiphers(), groups: [...getCurves(), ...OTHER_GROUPS.filter(isGroup)] };
-  return support;
-}
+/** Ciphers and groups of this process's OpenSSL. OpenSSL lists no groups, so the groups in doubt are tried. */
+export const tlsSupport = (): TlsSupport => ({
+  ciphers: getCiphers(),
+  groups: [...getCurves(), ...OTHER_GROUPS.filter(isGroup)],
+});

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { HandoverError } from '@handover/material';
 import { Followed } from './followed.ts';
-import { Follower, type Material } from './follower.ts';
+import { follow, type Material } from './follower.ts';
 import { mustNotBeBlank } from './in-file.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
 import type { SourceStatus } from './status.ts';
@@ -16,7 +16,7 @@ interface TokenMaterial extends Material {
 function readToken(bytes: Buffer, path: string): TokenMaterial {
   mustNotBeBlank(bytes, path, 'a token');
   const value = bytes.toString('utf8').trim();
-  // Visible ASCII only: anything else would break out of, or be refused in, an Authorization header (RFC 9110 §5.5).
+  // Visible ASCII only: other characters break an Authorization header (RFC 9110 §5.5).
   if (!/^[\x21-\x7e]+$/.test(value)) {
     throw new HandoverError(
       'TOKEN_MALFORMED',
@@ -26,42 +26,58 @@ function readToken(bytes: Buffer, path: string): TokenMaterial {
       },
     );
   }
-  return { value, hash: createHash('sha256').update(value).digest('hex') };
+  return { value, hash: hash('sha256', value, 'hex') };
 }
 
-/** A bearer token that follows its file. It does not print. */
+/** A bearer token that follows its file. It never prints. */
 export class Token extends Followed<'token', TokenMaterial> {
-  readonly #follower: Follower<'token', TokenMaterial>;
-
-  /** @internal use {@link openToken} */
-  constructor(follower: Follower<'token', TokenMaterial>) {
-    super(follower);
-    this.#follower = follower;
-  }
-
-  /** The newest token. Ask for it at every request. */
+  /**
+   * The newest token. Ask for it at each request.
+   *
+   * @example
+   * ```ts
+   * const headers = { authorization: `Bearer ${token.value()}` };
+   * ```
+   */
   value(): string {
-    return this.#follower.loaded.value.value;
+    return this.follower.loaded.value.value;
   }
 
   override status(): SourceStatus {
     return { kind: 'token', ...this.commonStatus() };
   }
 
+  /**
+   * Keeps the token out of logs.
+   *
+   * @example
+   * ```ts
+   * console.log(JSON.stringify({ token })); // {"token":"[token]"}
+   * ```
+   */
   toJSON(): string {
     return '[token]';
   }
 }
 
-/** Reads a token and follows it. Throws HandoverError, with the path, when the first load fails. */
+/**
+ * Reads a bearer token and follows its file. Throws `HandoverError` with the path when the first load fails.
+ *
+ * @example
+ * ```ts
+ * import { openToken } from '@handover/runtime';
+ *
+ * const token = await openToken('/etc/mesh/token');
+ * const headers = { authorization: `Bearer ${token.value()}` };
+ * ```
+ */
 export async function openToken(path: string, options: FollowOptions = {}): Promise<Token> {
   const file = resolve(path);
-  const follower = new Follower<'token', TokenMaterial>({
+  const follower = await follow<'token', TokenMaterial>({
     files: { token: file },
     maxBytes: MAX_TOKEN_BYTES,
     load: ({ token }) => readToken(token, file),
     options: resolveFollowOptions(options),
   });
-  await follower.start();
   return new Token(follower);
 }

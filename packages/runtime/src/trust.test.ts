@@ -90,7 +90,7 @@ describe('Trust', () => {
     });
   });
 
-  test('a failure that nobody listens for is a process warning', async () => {
+  test('a failure without a listener is a process warning', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     await scope.trust(volume);
     const warning = new Promise<Error & { code?: string }>((resolve) => process.once('warning', resolve));
@@ -127,7 +127,7 @@ describe('Trust', () => {
     volume.write({ 'ca.crt': `comment\n${two.pem}\n${one.pem}${one.pem}` });
     expect(await trust.reload()).toEqual({ reason: 'unchanged' });
     expect(trust.secureContext()).toBe(context);
-    expect(trust.status().generation).toBe(1);
+    expect(trust.status().loads).toBe(1);
     volume.write({ 'ca.crt': two.pem });
     expect(await trust.reload()).toEqual({ reason: 'updated' });
     expect(trust.secureContext()).not.toBe(context);

@@ -8,7 +8,7 @@ interface Armed {
   names: ReadonlyMap<string, Watched>;
 }
 
-/** Birth time too: a directory that is removed and made again often gets the same inode number. */
+/** Includes the birth time: a directory that is removed and made again often gets the same inode number. */
 function identityOf(directory: string): string | undefined {
   try {
     const stats = statSync(directory, { bigint: true });
@@ -19,8 +19,8 @@ function identityOf(directory: string): string | undefined {
 }
 
 /**
- * Watches directories, never files: a watch on a file follows the inode and goes silent at the first `..data` swap. Holds
- * nothing open but the watches, and never the process.
+ * Watches directories, never files: a watch on a file follows its inode and goes silent at the first `..data` swap. Never
+ * holds the process open.
  */
 export class DirectoryWatches {
   readonly #armed = new Map<string, Armed>();
@@ -30,7 +30,7 @@ export class DirectoryWatches {
     this.#changed = changed;
   }
 
-  /** Watches exactly these names. True if a watch was added, so that what was read before it may be stale. */
+  /** Watches exactly these names. True if a watch was added: earlier reads may then be stale. */
   arm(wanted: ReadonlyMap<string, ReadonlyMap<string, Watched>>): boolean {
     let added = false;
     for (const [directory, armed] of this.#armed) {
@@ -47,7 +47,7 @@ export class DirectoryWatches {
     return added;
   }
 
-  /** Directories under watch; fewer than asked for when the system is out of watches: the poll goes on alone. */
+  /** Watched directories. When the system is out of watches, some are missing and only the poll covers them. */
   get size(): number {
     return this.#armed.size;
   }
@@ -78,7 +78,7 @@ export class DirectoryWatches {
       const name = raw?.toString();
       const kind = name === undefined ? 'link' : armed.names.get(name);
       if (kind !== undefined) this.#changed(kind);
-      // The directory itself was moved or removed: inotify names it by its own last part.
+      // The directory itself was moved or removed: inotify reports its own last name.
       else if (name === self) lost();
     });
     watcher.on('error', lost);

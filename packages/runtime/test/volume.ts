@@ -10,7 +10,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A directory as the kubelet's atomic writer keeps it: visible links → `..data` → one directory per generation. */
+/** A directory as the kubelet's atomic writer keeps it: visible links → `..data` → one directory per version. */
 export class Volume {
   readonly dir: string;
   #count = 0;

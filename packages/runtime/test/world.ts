@@ -15,7 +15,7 @@ export interface Target {
   /** Handshakes that ended well. */
   handshakes(): number;
   use(leaf: Leaf): void;
-  /** Connections are cut; whoever comes next has to connect anew. */
+  /** Cuts all connections; the next request has to connect anew. */
   cut(): void;
   /** Streams under way get their last line. */
   endStreams(): void;
@@ -161,5 +161,5 @@ export const wordsOf = (promise: Promise<unknown>): Promise<string> =>
     },
   );
 
-/** What a client says that does not know who signed. */
+/** The error of a client that does not know the CA. */
 export const UNKNOWN_AUTHORITY = /unable to verify|issuer|self.signed/i;

@@ -13,6 +13,7 @@ import {
 } from '@handover/engine';
 import { duration, HandoverError, minute, second } from '@handover/material';
 import { SimError } from './error.ts';
+import { openKey } from './keys.ts';
 import type { Stage } from './stage.ts';
 
 const away = (): HandoverError =>
@@ -231,8 +232,14 @@ export class Wire {
         done: (_, state) => this.#ask(() => store.done(state)),
       },
       clock,
-      keys: () => {
-        throw new TypeError('the issuer makes the keys');
+      // In memory, and never at fault: a crash before or after it is one of the ports around it.
+      keyring: {
+        create: async () => certificates.create(),
+        import: async () => {
+          throw new TypeError('no simulated CA is adopted with its key');
+        },
+        open: async (ref) => openKey(ref),
+        destroy: async () => {},
       },
       // Only for the key of seals: the issuer makes the serials.
       random: (bytes) => new Uint8Array(bytes).fill(7),
@@ -241,8 +248,8 @@ export class Wire {
         ? { stamp: (consumer, expect, stamp) => this.#send(() => this.#stage.stamp(consumer, expect, stamp)) }
         : undefined,
       issuer: {
-        ca: ({ generation, notBefore, notAfter }) =>
-          this.#ask(() => certificates.ca(generation, notBefore, notAfter)),
+        ca: ({ generation, signer, notBefore, notAfter }) =>
+          this.#ask(() => certificates.ca(generation, signer, notBefore, notAfter)),
         cross: ({ subject, by, notBefore, notAfter }) =>
           this.#ask(() => certificates.cross(subject, by, notBefore, notAfter)),
         leaf: ({ leaf, by, notBefore, notAfter }) =>

@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { plain, stepsOf } from './commands.ts';
-import { blocksIn, DOCUMENTS, isStepOfCi, ROOT, stepsIn, textOf } from './documents.ts';
+import { blocksIn, DOCUMENTS, isStepOfCi, ROOT, stepsIn } from './documents.ts';
 import { difference } from './expected.ts';
-import { linksOf } from './markdown.ts';
 import { STAGES } from './stages.ts';
 import { NOT_RUN, RUN_ELSEWHERE } from './tables.ts';
 
@@ -21,13 +20,6 @@ describe.each(DOCUMENTS)('%s', (document) => {
 
   test('has commands that can be told apart', () => {
     expect(() => stepsIn(document)).not.toThrow();
-  });
-
-  test('links to files that are there', () => {
-    const missing = linksOf(textOf(document)).filter(
-      (target) => !existsSync(join(ROOT, dirname(document), target)),
-    );
-    expect(missing).toEqual([]);
   });
 });
 

@@ -5,7 +5,7 @@ import { type Block, blocksOf } from './markdown.ts';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** Documents for readers. Decisions are about what was decided then, and stay as they were. */
+/** Documents whose commands are run. Decisions have none to run. */
 export const DOCUMENTS: readonly string[] = [
   'README.md',
   'CONTRIBUTING.md',

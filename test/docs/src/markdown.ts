@@ -47,8 +47,19 @@ export const blocksOf = (markdown: string): readonly Block[] => {
 /** `` `ca/handover.yaml`: `` before a block says where its text belongs. */
 export const fileNameIn = ({ before }: Block): string | undefined => /(?:^| )`([^` ]+)`:$/.exec(before)?.[1];
 
-/** Targets of links to other files, without what is behind `#`. */
+const prose = (markdown: string): string => markdown.replace(/```[\s\S]*?```/g, '');
+
+/** Targets of relative links: `other.md`, `other.md#heading`, `#heading`. */
 export const linksOf = (markdown: string): readonly string[] =>
-  [...markdown.replace(/```[\s\S]*?```/g, '').matchAll(/\]\(([^)\s#]+)[^)]*\)/g)]
+  [...prose(markdown).matchAll(/\]\(([^)\s]+)[^)]*\)/g)]
     .map(([, target = '']) => target)
     .filter((target) => !/^[a-z]+:/.test(target));
+
+/** Anchors of all headings, as GitHub makes them. */
+export const anchorsOf = (markdown: string): readonly string[] =>
+  [...prose(markdown).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );

@@ -83,7 +83,7 @@ export async function follow(signal: AbortSignal, options: FollowOptions): Promi
   const { reason }: Outcome = await trust.reload();
   const known: Reason | 'updated' | 'unchanged' = reason;
   trust.httpsAgent({ maxSockets: 50 }).destroy();
-  trust.on('reloaded', ({ hash, generation }: ReloadedEvent) => `${hash} ${generation}`);
+  trust.on('reloaded', ({ hash, loads }: ReloadedEvent) => `${hash} ${loads}`);
   trust.on('kept', ({ reason, error }: KeptEvent) => `${reason} ${error.message}`);
   // @ts-expect-error there is no such event
   trust.on('lost', () => undefined);

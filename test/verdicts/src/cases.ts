@@ -22,11 +22,11 @@ const refused = (chain: Members, ...bundles: readonly Members[]): Case[] =>
   bundles.map((bundle) => ({ chain, bundle, accepted: false }));
 
 const NO_DATES =
-  'An anchor is a name and a key to it; the dates of the anchor itself are not looked at, as RFC 5280 §6.1.1 (d) allows. With Handover nothing hangs on it: a leaf and an X end no later than the CA that signed them.';
+  'It takes an anchor as a name and a key and ignores the dates of the anchor, as RFC 5280 §6.1.1 (d) allows. Nothing in Handover depends on it: a leaf and a cross-certificate end no later than the CA that signed them.';
 const LOOKS_ON =
-  'It does not stop at the expired anchor: it looks on, and finds the other path, through X. OpenSSL, and so Node and Handover, takes the anchor that fits first and keeps to it. That is why an expired CA is left out of a bundle.';
+  'It does not stop at the expired anchor: it searches on and finds the other path, through the cross-certificate. OpenSSL, and so Node and Handover, takes the first anchor that fits and does not go back. Therefore Handover leaves an expired CA out of a bundle.';
 const LAST_ONLY =
-  'It puts the chain in order and then looks for an anchor at its far end only: one that issued the last certificate, or has the name and key of it. An anchor in the middle is found only if the very certificate is in the chain, and X32 is not CA 3. So one X is always safe, and a second one only while the bundle holds a CA at the far end. The same in a handshake with `gnutls-cli`. Now and then it accepts all the same, with other keys and names. That is why Handover sends one.';
+  'It sorts the chain and then looks for an anchor at the far end only: an anchor that issued the last certificate, or has its name and key. It finds an anchor in the middle only if that certificate itself is in the chain, and X32 is not CA 3. So one cross-certificate is always safe, and a second one only while the bundle holds a CA at the far end. A handshake with `gnutls-cli` gives the same result. Occasionally, with other keys and names, it accepts. Therefore Handover sends one.';
 
 const but = (
   [chain, bundle]: readonly [Members, Members],
@@ -34,25 +34,25 @@ const but = (
   except: NonNullable<Case['except']>,
 ): Case => ({ chain, bundle, accepted: verdict === 'accepted', except });
 
-/** What a rotation leads through, and what goes wrong around it. */
+/** The steps of a rotation, and faults around them. */
 export const GROUPS: readonly Group[] = [
   {
     title: 'Before the switch: leaves of the old CA',
     cases: [...accepted(['leaf 1'], ['1'], ['2', '1']), ...refused(['leaf 1'], ['2'])],
   },
   {
-    title: 'After the switch: leaves of the new CA carry X',
+    title: 'After the switch: leaves of the new CA carry a cross-certificate',
     cases: [
       ...accepted(['leaf 2', 'X21'], ['1'], ['2'], ['2', '1'], ['1', '2']),
       ...refused(['leaf 2', 'X21'], ['3'], ['stranger']),
     ],
   },
   {
-    title: 'X is absent',
+    title: 'No cross-certificate',
     cases: [...refused(['leaf 2'], ['1']), ...accepted(['leaf 2'], ['2'], ['2', '1'])],
   },
   {
-    title: 'X has expired',
+    title: 'The cross-certificate has expired',
     cases: [
       ...refused(['leaf 2', 'X21†'], ['1']),
       ...accepted(['leaf 2', 'X21†'], ['2'], ['2', '1'], ['1', '2']),
@@ -85,7 +85,7 @@ export const GROUPS: readonly Group[] = [
     ],
   },
   {
-    title: 'The old CA has expired, and what it signed with it',
+    title: 'The old CA has expired, and everything it signed',
     cases: [
       ...accepted(['leaf 2', 'X2(1†)'], ['2', '1†'], ['1†', '2'], ['2']),
       ...refused(['leaf 2', 'X2(1†)'], ['1†']),
@@ -95,7 +95,7 @@ export const GROUPS: readonly Group[] = [
     ],
   },
   {
-    title: 'An anchor whose own dates have ended while what it signed has not',
+    title: 'An anchor that has ended before the certificates it signed',
     cases: [
       but([['leaf 1'], ['1‡']], 'refused', { java: NO_DATES, webpki: NO_DATES }),
       but([['leaf 2', 'X21'], ['1‡']], 'refused', { java: NO_DATES, webpki: NO_DATES }),
@@ -117,7 +117,7 @@ export const GROUPS: readonly Group[] = [
     ],
   },
   {
-    title: 'Leaves that are wrong themselves',
+    title: 'Faulty leaves',
     cases: [
       ...refused(['leaf 2†', 'X21'], ['2'], ['2', '1']),
       ...refused(['early leaf 2', 'X21'], ['2'], ['2', '1']),

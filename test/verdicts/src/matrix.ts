@@ -43,20 +43,20 @@ export function matrix(verdicts: Verdicts, versions: string): string {
     return `## ${title}\n\n${table([['shown', 'bundle', ...NAMES.map((name) => JUDGES[name])], ...rows])}\n`;
   });
   const notes = reasons.map((why, index) => `${index + 1}. ${why}`).join('\n');
-  return `# Verdicts of others
+  return `# Verdicts of other verifiers
 
-<!-- Written by \`npm run test:verdicts -- --update\`; the same test fails when this file no longer says what the judges say. -->
+<!-- Written by \`npm run test:verdicts -- --update\`; the same test fails when this file differs from what the verifiers say. -->
 
-Does a rotation hold before verifiers that are not ours? Chains issued by Handover's own code, shown to each of these, which hold
-the bundle: ✓ accepts, ✗ refuses.
+Do other verifiers accept every chain of a rotation? Handover's own code issued these chains. Each verifier holds
+the bundle: ✓ accepts, ✗ refuses. How they are asked, and what that found: [the test](../test/verdicts/README.md).
 
-- **1, 2, 3** are the CAs of three generations, **leaf n** is a leaf of generation n, **X21** is CA 2 signed by CA 1 (the
-  cross-certificate that rides in a leaf's chain), **X32** is CA 3 signed by CA 2.
-- **†** expired, and with it whatever it signed, which is how Handover issues; **X2(1†)** is CA 2 signed by 1†.
-- **‡** the same CA, name and key, issued anew with an end that has passed. Handover makes no such thing; it is here because it
-  tells the judges apart.
+- **1, 2, 3** are the CAs of three generations, **leaf n** is a leaf of generation n, **X21** is the
+  cross-certificate of CA 2 signed by CA 1, **X32** that of CA 3 signed by CA 2.
+- **†** expired, and with it everything it signed, which is how Handover issues; **X2(1†)** is CA 2 signed by 1†.
+- **‡** the same CA, name and key, issued again with an end that has passed. Handover never issues this; it is here because the
+  verifiers differ on it.
 - Every case is judged with ${Object.keys(KEYS).length} sets of keys (${Object.keys(KEYS).join('; ')}), as the chain of a server and as that of a
-  client. Each cell stands for all of them: the test fails if they differ.
+  client. Each cell covers all of them: the test fails if they differ.
 
 Handover is \`verifyChain\` of \`packages/material\`, Node a real handshake, OpenSSL \`openssl verify\`, Go \`crypto/x509\`, Java the PKIX
 trust manager of its TLS, GnuTLS \`certtool --verify\`, rustls-webpki what rustls verifies with.
@@ -64,7 +64,7 @@ trust manager of its TLS, GnuTLS \`certtool --verify\`, rustls-webpki what rustl
 Last written with ${versions}.
 
 ${sections.join('\n')}
-## Where a judge differs, and why
+## Where a verifier differs, and why
 
 ${notes}
 `;

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, endpointSlices, type KubeObject, namespaces, services } from '@handover/kube';
-import { FakeApiServer } from '@handover/kube/testing';
+import { FakeApiServer } from '@handover/test-api-server';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ERROR_LINE, handover } from '../../test/capture.ts';
 import { tlsServer } from '../../test/tls-server.ts';

@@ -1,8 +1,8 @@
 import { Board } from '@handover/dashboard';
 import { connect, namespaces } from '@handover/kube';
-import { FakeApiServer } from '@handover/kube/testing';
 import { HandoverError } from '@handover/material';
 import { Operator, RESOURCE_KINDS } from '@handover/operator';
+import { FakeApiServer } from '@handover/test-api-server';
 import { expect, onTestFinished, test } from 'vitest';
 import { tellBoard } from '../tell-board.ts';
 import { followLeader, noteOf } from './board.ts';

@@ -1,3 +1,4 @@
+import { INJECTABLE_PLURALS } from '@handover/core';
 import type { ControllerEvent, Meters } from '@handover/engine';
 import type { ReloadReport, RequestReport } from '@handover/kube';
 import { HandoverError } from '@handover/material';
@@ -11,15 +12,7 @@ export interface MetricsOptions {
 }
 
 /** Kinds that appear in an object's id. */
-const KINDS = [
-  'secrets',
-  'configmaps',
-  'clustertrustbundles',
-  'apiservices',
-  'customresourcedefinitions',
-  'mutatingwebhookconfigurations',
-  'validatingwebhookconfigurations',
-] as const;
+const KINDS = ['secrets', 'configmaps', 'clustertrustbundles', ...INJECTABLE_PLURALS];
 const kindOf = (object: string): string => {
   const parts = object.toLowerCase().split('/');
   return KINDS.find((kind) => parts.includes(kind)) ?? 'other';

@@ -76,7 +76,7 @@ export const crossPath = (crosses: readonly Cross[], issuer: number): readonly C
  * Cross-certificates behind a leaf of `issuer`, nearest first: one, and a further one only while the CA that signed it is still in
  * the authority, as after two distrusts in a row. A longer chain would help a verifier that missed two rotations, but GnuTLS looks
  * for an anchor at the chain's far end only: with X(n by m) for a cross-certificate, a verifier that holds [3] refuses
- * leaf3 + X(3 by 2) + X(2 by 1) (docs/decisions/0701).
+ * leaf3 + X(3 by 2) + X(2 by 1) (docs/decisions/0004, point 11).
  */
 export const chainOf = ({ crosses, generations }: AuthorityState, issuer: number): readonly Cross[] =>
   crossPath(crosses, issuer).filter(

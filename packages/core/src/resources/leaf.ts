@@ -66,11 +66,11 @@ const reload = exactlyOne(
       .optional()
       .describe('Program and arguments, run without a shell in the directory of the resources.'),
     signal: fields({
-      pidFile: filePath().describe('File that holds the process id.'),
+      pidFile: filePath().describe('File that holds the program id.'),
       signal: z.enum(SIGNALS).default('SIGHUP').describe('Signal to send.'),
     })
       .optional()
-      .describe('Send a signal to the process whose id is in a file.'),
+      .describe('Send a signal to the program whose id is in a file.'),
     http: fields({ url: httpUrl().describe('URL to POST to.') })
       .optional()
       .describe('Send an HTTP POST.'),

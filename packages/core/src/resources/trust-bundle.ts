@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { INJECTABLE_KINDS } from '../contract/injectable.ts';
 import { dataKey, exactlyOne, fields, labelSelector, objectName, reference, text } from './fields.ts';
 import { clusterMetadata, frame } from './metadata.ts';
 
@@ -55,15 +56,8 @@ const dataTarget = (what: string) =>
     .optional()
     .describe(`Write a ${what} in every selected namespace.`);
 
-const INJECTABLE = [
-  'APIService',
-  'ValidatingWebhookConfiguration',
-  'MutatingWebhookConfiguration',
-  'CustomResourceDefinition',
-] as const;
-
 const inject = fields({
-  kind: z.enum(INJECTABLE).describe('Kind of the object whose caBundle is set.'),
+  kind: z.enum(INJECTABLE_KINDS).describe('Kind of the object whose caBundle is set.'),
   name: objectName().describe('Name of the object.'),
   webhooks: z
     .array(objectName())

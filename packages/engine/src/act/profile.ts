@@ -17,7 +17,7 @@ import { digestOf } from '../look/stored-object.ts';
 import { holds, obstacleError } from './keep-files.ts';
 
 /**
- * What this process's OpenSSL has. node:crypto lists only the curves of ECDSA; X25519 and X448 are in every build. Whoever only
+ * What this process's OpenSSL has. node:crypto lists only the curves of ECDSA; X25519 and X448 are in every build. A home that only
  * hands a profile on says nothing of what workloads may well have.
  */
 export const localTlsSupport = (): TlsSupport => ({
@@ -76,7 +76,7 @@ const heldIn = (stored: StoredObject | undefined): ProfileHeld | undefined => {
   return { ...held, changedAt: record.changedAt, intact: hashOf(data) === held.hash };
 };
 
-/** Reads, plans, acts: writes the files of a profile, or stamps who has to read them anew. */
+/** Reads, plans, acts: writes the files of a profile, or stamps workloads that have to read them anew. */
 export async function reconcileProfile(home: Home, look: Look, profile: TlsProfile): Promise<ProfileOutcome> {
   const id = profileObjectOf(profile);
   const resolved = await resolvedOr(look, profile);
@@ -115,7 +115,7 @@ export async function reconcileProfile(home: Home, look: Look, profile: TlsProfi
   return { resolved, plan, hash: written, obstacle: stored?.obstacle };
 }
 
-/** An object that somebody deleted held what the profile's status says. */
+/** An object that was deleted held what the profile's status says. */
 const heldBefore = (remembered: string | undefined): Pick<ProfileHeld, 'hash' | 'replacedOne'> | undefined =>
   remembered === undefined ? undefined : { hash: remembered, replacedOne: false };
 
@@ -131,7 +131,7 @@ const recordOf = (
     digest: digestOf(data),
     revisions: {},
     anchors: [],
-    // Since when it holds this profile: that it was put right in between restarts nobody.
+    // Since when it holds this profile: that it was put right in between restarts no workload.
     changedAt: same ? (record?.changedAt ?? at) : at,
     profile: { hash: wanted, replacedOne: before !== undefined && (!same || before.replacedOne) },
   };

@@ -19,7 +19,7 @@ const LIMITS: TellLimits = { budgetMs: 30_000, atOnce: 16, slowMs: 1_000 };
 /** A program that could not be told after a long wait is left alone for this many times as long. */
 const REST = 9;
 
-/** Programs that could not be told, with why, and until when they are left alone, by a clock that nobody sets. */
+/** Programs that could not be told, with why, and until when they are left alone, by a clock that cannot be set. */
 const failures = new WeakMap<ReloadHooks, Map<ObjectId, { readonly why: string; readonly until: number }>>();
 
 const failuresOf = (hooks: ReloadHooks): NonNullable<ReturnType<typeof failures.get>> => {

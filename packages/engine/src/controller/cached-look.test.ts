@@ -2,15 +2,7 @@ import type { ConsumerSeen, Stamp } from '@handover/core';
 import { duration, instant, second } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { catalogue, MESH, on, type Parts, World } from '../../test/world.ts';
-import {
-  type ConsumerFound,
-  converge,
-  FirstSight,
-  localIssuer,
-  observeAnew,
-  reconcile,
-  sealed,
-} from '../index.ts';
+import { type ConsumerFound, converge, FirstSight, observeAnew, reconcile, sealed } from '../index.ts';
 
 const ID = 'default/mesh';
 const RESOURCES = catalogue(MESH);
@@ -241,7 +233,7 @@ describe('First sight', () => {
 
 describe('An issuer of the home', () => {
   test('makes every certificate, and what it made is what counts', async () => {
-    const local = localIssuer(world.home.keys, world.home.random);
+    const local = world.home.issuer;
     const made: string[] = [];
     const home: Parts = {
       ...world.home,

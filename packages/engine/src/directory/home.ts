@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { KeySource, Leaf, Resource } from '@handover/core';
 import { duration, type Instant } from '@handover/material';
+import { issuerWith } from '../act/issuer.ts';
 import { keyMaker } from '../act/key-maker.ts';
 import { takingOver } from '../certgen/certgen.ts';
 import { EngineError } from '../error.ts';
@@ -11,6 +12,8 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { type Catalogue, catalogueOf, secretOf } from '../look/catalogue.ts';
 import { consentIn } from '../look/consent.ts';
 import type { Home, ObjectId, ReloadHooks } from '../look/home.ts';
+import type { Issuer, Keyring } from '../look/keyring.ts';
+import { localKeyring } from '../look/local-key.ts';
 import { type Clock, type EvidenceSource, type Look, type Readers, takeLook } from '../look/look.ts';
 import { type Meters, NO_METERS } from '../look/meters.ts';
 import { accountNumber } from './accounts.ts';
@@ -50,7 +53,8 @@ export class DirectoryHome implements Home {
   readonly requests: DirectoryRequests;
   readonly reloads: ReloadHooks;
   readonly clock: Clock;
-  readonly keys: KeySource;
+  readonly keyring: Keyring;
+  readonly issuer: Issuer;
   readonly random = (bytes: number): Uint8Array => randomBytes(bytes);
   readonly meters: Meters;
   readonly ledger: Ledger;
@@ -66,11 +70,12 @@ export class DirectoryHome implements Home {
     this.path = resolve(path);
     this.files = options.files ?? diskFiles;
     this.clock = options.clock ?? new SteadyClock(this.files, this.state);
-    this.keys = options.keys ?? keyMaker();
-    const { meters = NO_METERS } = options;
+    const { keys = keyMaker(), meters = NO_METERS } = options;
+    this.keyring = localKeyring(keys);
+    this.issuer = issuerWith(keys, this.random);
     this.meters = meters;
     const log = new DirectoryIssuanceLog(this.files, `${this.state}/log`);
-    const tools = { keys: this.keys, random: this.random, log };
+    const canaries = new Canaries({ keyring: this.keyring, keys, random: this.random, log });
     this.#uid = 'uid' in options ? options.uid : process.getuid?.();
     this.#times = options.lock;
     const files = fenced(this.files, () => this.checkLock());
@@ -104,8 +109,7 @@ export class DirectoryHome implements Home {
       objects: this.objects,
       authorities: this.authorities,
       requests: this.requests,
-      evidence:
-        options.evidence ?? new DeclaredConsumers({ ...tools, meters, canaries: new Canaries(tools) }),
+      evidence: options.evidence ?? new DeclaredConsumers({ meters, canaries }),
       told: (id) => reloads.told(id),
       facts: {
         consumersFound: false,

@@ -76,7 +76,7 @@ export class DirectoryRequests implements RequestReader, RequestWriter {
     };
   }
 
-  /** Who asked for a rotation or a distrust; what no command asked for, an annotation in the YAML did. */
+  /** The user that asked for a rotation or a distrust; what no command asked for, an annotation in the YAML did. */
   known(asked: Asked): Known {
     if (asked.kind === 'Leaf' || asked.kind === 'Authority') return {};
     const found = this.#list().find(

@@ -13,7 +13,7 @@ import { asDeclared, type Declared, type Endpoint, type Locator } from './wherea
  * Evidence that answers every question with no: for a consumer that declares a status document or a probe and does not answer. It
  * blocks the next step, and time does not count as evidence for it.
  */
-const silence = (at: Instant): Proof => ({
+export const silence = (at: Instant): Proof => ({
   by: 'acknowledged',
   anchors: [],
   complete: true,

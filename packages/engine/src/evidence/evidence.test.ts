@@ -10,7 +10,15 @@ import { type Instant, instant, parseCertificates } from '@handover/material';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Directories, loaded } from '../../test/directories.ts';
 import { dealKey, MESH } from '../../test/world.ts';
-import { type AuthorityRecord, converge, DirectoryHome, probe, readDocument } from '../index.ts';
+import {
+  type AuthorityRecord,
+  Canaries,
+  converge,
+  DirectoryHome,
+  localKeyring,
+  probe,
+  readDocument,
+} from '../index.ts';
 
 const directories = new Directories();
 const scratch = mkdtempSync(join(tmpdir(), 'handover-evidence-'));
@@ -23,7 +31,9 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 const MESH_ID = 'default/mesh';
-const tools = { keys: dealKey, random: (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes)) };
+const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
+const log = { issued: async () => {} };
+const tools = { canaries: new Canaries({ keyring: localKeyring(dealKey), keys: dealKey, random, log }) };
 
 let path: string;
 let now: Instant;
@@ -55,7 +65,7 @@ const document = (bundle: string, chain: string, at: Instant = now): string => {
     at: new Date(at).toISOString(),
     pid: 1,
     sources: [
-      { kind: 'trust', path: '/x', anchors, generation: 1, loadedAt: '', age: 0 },
+      { kind: 'trust', path: '/x', anchors, loads: 1, loadedAt: '', age: 0 },
       {
         kind: 'identity',
         path: '/y',

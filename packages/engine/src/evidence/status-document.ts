@@ -6,27 +6,27 @@ import { type Instant, instant } from '@handover/material';
 import type { AuthorityRecord } from '../look/home.ts';
 import { readBounded } from '../look/read-bounded.ts';
 
-/** Where a process reports what it has loaded. */
+/** Where a process serves its status document. */
 export interface StatusPlace {
   readonly file?: string | undefined;
   readonly socket?: string | undefined;
   readonly url?: string | undefined;
-  /** Where to connect instead of the URL's host and port, without resolving a name. */
+  /** Connects here instead of the URL's host and port; no name is resolved. */
   readonly at?: { readonly ip: string; readonly port: number } | undefined;
 }
 
-/** Fixed, so that a resource cannot choose the path. */
+/** Fixed, so that an object of the cluster cannot choose what is requested. */
 export const STATUS_PATH = '/handover/status';
 const MAX_BYTES = 64 * 1024;
 const MAX_HEADER_BYTES = 8 * 1024;
 const TIMEOUT_MS = 2_000;
-/** The runtime writes its file every 10 s: after three missed writes its process is gone. */
+/** The runtime writes its file every 10 s; after three missed writes its process is gone. */
 const STALE_MS = 35_000;
 
 const fetchText = (options: RequestOptions, secure: boolean): Promise<string> =>
   new Promise((resolve, reject) => {
     const ask = (secure ? httpsRequest : httpRequest)(
-      // The signal also ends an answer that comes byte by byte.
+      // The signal also ends an answer that comes byte by byte, or never.
       {
         ...options,
         agent: false,
@@ -34,7 +34,7 @@ const fetchText = (options: RequestOptions, secure: boolean): Promise<string> =>
         signal: AbortSignal.timeout(TIMEOUT_MS),
       },
       (response) => {
-        // A redirect is not followed: it would be another server's answer.
+        // A redirect is not followed: another server would answer.
         if (response.statusCode !== 200) {
           ask.destroy(new Error(`the answer is HTTP ${response.statusCode}`));
           return;
@@ -79,7 +79,7 @@ interface Source {
 const strings = (value: unknown): readonly string[] | undefined =>
   Array.isArray(value) && value.every((item) => typeof item === 'string') ? value : undefined;
 
-/** Newest first: fingerprints of CAs by their key id, for the generations an authority has. */
+/** CA certificates of all generations of an authority, newest first. */
 const issuersOf = (record: AuthorityRecord): readonly { keyId: string | undefined; fingerprint: string }[] =>
   record.state.generations.flatMap(({ anchors }) =>
     anchors.map(({ fingerprint }) => ({
@@ -89,8 +89,8 @@ const issuersOf = (record: AuthorityRecord): readonly { keyId: string | undefine
   );
 
 /**
- * What a status document shows about one authority. Sources without its CAs are skipped; of several with its CAs only what all of
- * them hold counts. Undefined: it is not a status document.
+ * Proof that a status document gives for one authority. Skips sources without a CA of this authority; of the others, only
+ * the CAs that all of them hold count. Undefined when the text is not a status document.
  */
 export const readDocument = (
   text: string,
@@ -124,7 +124,7 @@ export const readDocument = (
     const index = issuers.findIndex(({ keyId }) => keyId !== undefined && keyId === leaf?.issuerKeyId);
     return index < 0 ? [] : [{ index, leaf: leaf?.fingerprint }];
   });
-  // The oldest issuer of those it shows.
+  // Of several leaves the one with the oldest issuer counts.
   const oldest = shown.sort((a, b) => b.index - a.index)[0];
   const issuer = oldest === undefined ? undefined : issuers[oldest.index]?.fingerprint;
   return {
@@ -148,6 +148,6 @@ export const askStatus = async (
   try {
     return readDocument(await textOf(place), record, now);
   } catch {
-    return undefined; // missing, damaged or too slow: no evidence
+    return undefined; // unreachable, incomplete or too slow: no proof
   }
 };

@@ -1,16 +1,8 @@
-import type {
-  AuthorityState,
-  KeyAlgorithm,
-  KeySource,
-  Leaf,
-  LeafSeen,
-  ObjectSeen,
-  PermittedNames,
-  Stamp,
-} from '@handover/core';
-import type { Certificate, Instant, PrivateKey } from '@handover/material';
+import type { AuthorityState, Leaf, LeafSeen, ObjectSeen, Stamp } from '@handover/core';
+import type { Certificate, Instant } from '@handover/material';
 import type { HistoryStep } from '../ledger/history.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { Issuer, KeyRef, Keyring } from './keyring.ts';
 import type { Clock, TakeLook } from './look.ts';
 import type { Seal, SealKey } from './seal.ts';
 
@@ -25,7 +17,7 @@ export interface AuthorityRecord {
   /** Every CA and cross-certificate that the state lists, by fingerprint. */
   readonly certificates: ReadonlyMap<string, Certificate>;
   /** Keys of the generations that the state lists and has a key for. */
-  readonly keys: ReadonlyMap<number, PrivateKey>;
+  readonly keys: ReadonlyMap<number, KeyRef>;
   /** Authenticates what is remembered about the objects made from this state. */
   readonly sealKey: SealKey;
   /** The steps that led here, oldest first. Nothing is decided on it. */
@@ -34,7 +26,7 @@ export interface AuthorityRecord {
 
 /** What is remembered about an object beside its data, in the same write. */
 export interface ObjectRecord {
-  /** SHA-256 over the data: shows whether somebody else changed it since. */
+  /** SHA-256 over the data: shows whether another program changed it since. */
   readonly digest: string;
   /** Revision of each authority it was made from. */
   readonly revisions: Readonly<Record<AuthorityId, number>>;
@@ -45,7 +37,7 @@ export interface ObjectRecord {
   readonly leaf?: LeafSeen | undefined;
   /** Authority whose leaf it holds. */
   readonly issuedBy?: AuthorityId | undefined;
-  /** Kubernetes' type of a Secret, where somebody cares. */
+  /** Kubernetes' type of a Secret. */
   readonly type?: string | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
   /** For a TLS profile: hash of its first file, and whether there ever was another in its place. */
@@ -118,34 +110,6 @@ export interface ReloadHooks {
   tell(id: ObjectId, leaf: Leaf, seen: ObjectSeen): Promise<void>;
 }
 
-/** A certificate and its private key. */
-export interface Credential {
-  readonly certificate: Certificate;
-  readonly key: PrivateKey;
-}
-
-interface Validity {
-  readonly notBefore: Instant;
-  readonly notAfter: Instant;
-}
-
-/** Whoever makes keys and signs. Dates may come out earlier than asked, never later: what was made is what counts. */
-export interface Issuer {
-  ca(
-    asked: {
-      readonly name: string;
-      readonly namespace: string;
-      readonly generation: number;
-      readonly key: KeyAlgorithm;
-      /** Names that it may sign; undefined: any. */
-      readonly nameConstraints?: PermittedNames | undefined;
-    } & Validity,
-  ): Promise<Credential>;
-  /** X(subject by by). */
-  cross(asked: { readonly subject: Certificate; readonly by: Credential } & Validity): Promise<Certificate>;
-  leaf(asked: { readonly leaf: Leaf; readonly by: Credential } & Validity): Promise<Credential>;
-}
-
 /** All that reconcilers need of the world: looks to read from, and writers. */
 export interface Home {
   /** A look at what is there now, past every cache. */
@@ -159,15 +123,15 @@ export interface Home {
   readonly authorities: AuthorityWriter;
   readonly requests: RequestWriter;
   readonly clock: Clock;
-  readonly keys: KeySource;
+  /** Holds the CA keys. */
+  readonly keyring: Keyring;
+  readonly issuer: Issuer;
   readonly random: (bytes: number) => Uint8Array;
   /** Undefined: no program here has to be told. */
   readonly reloads?: ReloadHooks | undefined;
   /** Undefined: this home restarts nothing. */
   readonly rollouts?: Rollouts | undefined;
   readonly profiles?: ProfileWriter | undefined;
-  /** Undefined: `localIssuer` with `keys` and `random`. */
-  readonly issuer?: Issuer | undefined;
   /** Stated by every home. Undefined: nothing that is issued here outlives the process. */
   readonly ledger: Ledger | undefined;
   /** Whether several namespaces share the home, so that one pass carries out no more than a fair share of its plan. */

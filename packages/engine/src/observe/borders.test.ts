@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { issueCa } from '@handover/core';
+import { issueCa, localSigner } from '@handover/core';
 import {
   after,
   day,
@@ -38,18 +38,18 @@ beforeEach(() => {
   world = new World();
 });
 
-const authorityOf = (name: string) => {
+const authorityOf = async (name: string) => {
   const key = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const notAfter = after(world.now, 365 * day);
   const asked = {
     name,
     generation: 1,
-    key,
+    signer: localSigner(key.privateKey),
     serial: randomBytes(16),
     notBefore: after(world.now, -hour),
     notAfter,
   };
-  const ca = parseCertificate(issueCa(asked));
+  const ca = parseCertificate(await issueCa(asked));
   return { ca, pem: PrivateKey.of(key.privateKey).exportPem() };
 };
 const bundle = async (id: string): Promise<readonly string[]> =>
@@ -65,7 +65,7 @@ const forged = (data: Readonly<Record<string, string>>): ObjectRecord => ({
 
 describe('An object of another namespace', () => {
   test('that was there before the authority adds nothing to what it trusts', async () => {
-    const { ca } = authorityOf('evil');
+    const { ca } = await authorityOf('evil');
     const data = { 'ca.crt': ca.pem, 'tls.crt': ca.pem, 'tls.key': '' };
     world.objects.put('evil/secrets/x', { data, record: forged(data) });
     await converge(on(world.home, catalogue(THEIRS)), ID);
@@ -166,7 +166,7 @@ describe('An authority whose state is gone', () => {
 
 describe('Adoption', () => {
   test('of a Secret with the key of a CA goes on with that CA, which signs its successor', async () => {
-    const { ca, pem } = authorityOf('company');
+    const { ca, pem } = await authorityOf('company');
     world.objects.put('default/secrets/company-ca', { data: { 'tls.crt': ca.pem, 'tls.key': pem } });
     const resources = adopting('{secret: company-ca}');
     await converge(on(world.home, resources), ID);
@@ -184,7 +184,7 @@ describe('Adoption', () => {
   });
 
   test('of certificates covers those that are named, and no others', async () => {
-    const [named, other] = [authorityOf('named'), authorityOf('other')];
+    const [named, other] = [await authorityOf('named'), await authorityOf('other')];
     world.objects.put('default/secrets/a', { data: { 'ca.crt': named.ca.pem + other.ca.pem } });
     const { plan } = await reconcile(
       on(world.home, adopting(`{fingerprints: [${named.ca.fingerprint}]}`)),
@@ -209,7 +209,7 @@ describe('Adoption', () => {
   });
 
   test('of a key that is not the key of the certificate is refused', async () => {
-    const [one, other] = [authorityOf('one'), authorityOf('other')];
+    const [one, other] = [await authorityOf('one'), await authorityOf('other')];
     world.objects.put('default/secrets/pair', { data: { 'tls.crt': one.ca.pem, 'tls.key': other.pem } });
     await expect(converge(on(world.home, adopting('{secret: pair}')), ID)).rejects.toMatchObject({
       code: 'ADOPT_REFUSED',
@@ -231,7 +231,8 @@ describe('Consent to a Secret', () => {
   });
 
   test('that holds more CAs than can be in use is refused', async () => {
-    const cas = Array.from({ length: 17 }, (_, index) => authorityOf(`ca${index}`).ca.pem).join('');
+    const many = await Promise.all(Array.from({ length: 17 }, (_, index) => authorityOf(`ca${index}`)));
+    const cas = many.map(({ ca }) => ca.pem).join('');
     world.objects.put('default/secrets/company-ca', { data: { 'ca.crt': cas } });
     await expect(converge(on(world.home, adopting('{secret: company-ca}')), ID)).rejects.toMatchObject({
       code: 'ADOPT_REFUSED',

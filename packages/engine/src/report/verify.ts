@@ -1,6 +1,7 @@
 import { type Certificate, type Instant, verifyChain } from '@handover/material';
 import { reconcile } from '../controller/reconcile.ts';
 import type { AuthorityId, Home, ObjectId } from '../look/home.ts';
+import { trialKeyring } from '../look/local-key.ts';
 import { type Look, type Requests, takeLook } from '../look/look.ts';
 import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
 import { type Observation, observeAnew } from '../observe/observe.ts';
@@ -41,6 +42,7 @@ export const dryRun = (home: Home, look: Look, asked: Partial<Requests> = {}): H
     fresh: () => takeLook(readers, () => look.catalogue),
     cached: undefined,
     fairly: false,
+    keyring: trialKeyring(home.keyring),
     objects,
     authorities,
     requests: { ask: async () => {}, done: async () => {} },

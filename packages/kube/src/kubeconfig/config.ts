@@ -1,16 +1,16 @@
 import type { Hidden } from '../hidden.ts';
 
-/** PEM that is followed in its file, or that came as text and stays. */
+/** PEM in a file, which the client follows, or as text, which stays. */
 export type PemSource = { readonly file: string } | { readonly pem: Hidden };
 
 export interface TlsConfig {
-  /** Default: the roots that Node carries. */
+  /** Default: the root certificates of Node. */
   readonly ca?: PemSource;
   readonly cert?: PemSource;
   readonly key?: PemSource;
-  /** False: any server is believed. Default true. */
+  /** False: any server certificate is accepted. Default true. */
   readonly verify?: boolean;
-  /** The name to expect in the server's certificate, when it is not the host of the URL. */
+  /** The expected name in the server's certificate, when it is not the host of the URL. */
   readonly serverName?: string;
 }
 
@@ -21,15 +21,15 @@ export interface ExecConfig {
   /** A function, so that the environment is not printed with the config. */
   readonly env: () => Readonly<Record<string, string>>;
   readonly installHint?: string;
-  /** What goes into `spec.cluster` of the plugin's input, when it asked for it. */
+  /** `spec.cluster` of the plugin's input, when the plugin asks for it. */
   readonly cluster?: Readonly<Record<string, unknown>>;
-  /** Milliseconds a plugin may take. */
+  /** Milliseconds that a plugin may take. Default 60,000. */
   readonly timeout?: number;
 }
 
 export interface AuthConfig {
   readonly token?: Hidden;
-  /** Followed. Outranks `token`. */
+  /** The client follows this file. Wins over `token`. */
   readonly tokenFile?: string;
   readonly basic?: { readonly username: string; readonly password: Hidden };
   readonly exec?: ExecConfig;
@@ -42,11 +42,11 @@ export interface Impersonation {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** One API server as one user. Nothing has been opened, and nothing in it prints a secret. */
+/** One API server and one user. Holds no open file or connection, and prints no secret. */
 export interface KubeConfig {
-  /** Absolute URL, perhaps with a path in front of `/api`. */
+  /** Absolute URL, perhaps with a path before `/api`. */
   readonly server: string;
-  /** The context's, or `default`. */
+  /** The namespace of the context, or `default`. */
   readonly namespace: string;
   readonly context?: string;
   readonly tls: TlsConfig;

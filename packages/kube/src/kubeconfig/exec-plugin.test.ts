@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { codeOf } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { codeOf } from '../../test/eventually.ts';
 import { Place } from '../../test/place.ts';
 import type { ExecConfig } from './config.ts';
 import { ExecPlugin } from './exec-plugin.ts';
@@ -38,7 +38,7 @@ ${script}`,
 const runs = () => readFileSync(place.path('runs'), 'utf8').length;
 
 describe('a credential plugin', () => {
-  test('is asked once for all who wait, and again when its answer has expired', async () => {
+  test('runs once for all waiting requests, and again when the credential has expired', async () => {
     const it = plugin(`say({ token: 'token-' + runs, expirationTimestamp: '2026-01-01T00:01:00Z' });`);
     const all = await Promise.all(Array.from({ length: 10 }, () => it.credential()));
     expect(new Set(all.map(({ token }) => token?.reveal()))).toEqual(new Set(['token-1']));
@@ -49,7 +49,7 @@ describe('a credential plugin', () => {
     expect((await it.credential()).token?.reveal()).toBe('token-2');
   });
 
-  test('is asked again after its answer was refused, but not at once again and again', async () => {
+  test('runs again after a refused credential, but not again at once', async () => {
     const it = plugin(`say({ token: 'token-' + runs });`);
     await it.credential();
     expect(it.forget()).toBe(false);
@@ -58,7 +58,7 @@ describe('a credential plugin', () => {
     expect((await it.credential()).token?.reveal()).toBe('token-2');
   });
 
-  test('is told the cluster when it wants to know, and may give a certificate', async () => {
+  test('learns about the cluster when it asks, and may return a certificate', async () => {
     const it = plugin(`say({ clientCertificateData: info.spec.cluster.server, clientKeyData: 'key' });`, {
       cluster: { server: 'https://api.test' },
     });
@@ -83,14 +83,14 @@ describe('a credential plugin', () => {
     await failed.catch((error: Error) => expect(error.message).not.toContain('very-secret'));
   });
 
-  test('that is not installed says how to get it', async () => {
+  test('that is not installed: the error has its install hint', async () => {
     const it = plugin('', { command: place.path('none'), installHint: 'get it\n from here' });
     await expect(it.credential()).rejects.toMatchObject({
       message: expect.stringContaining('get it from here'),
     });
   });
 
-  test('is not waited for when told not to', async () => {
+  test('does not hold up a request whose signal aborts', async () => {
     const it = plugin('setTimeout(() => {}, 60000);', { timeout: 1_000 });
     expect(await codeOf(it.credential(AbortSignal.timeout(50)))).toBe('KUBE_ABORTED');
   });

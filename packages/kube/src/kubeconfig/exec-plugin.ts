@@ -2,20 +2,21 @@ import { spawn } from 'node:child_process';
 import { HandoverError } from '@handover/material';
 import { aborted } from '../error.ts';
 import { Hidden } from '../hidden.ts';
+import { parseJson } from '../json.ts';
 import type { ExecConfig } from './config.ts';
 
 export interface ExecCredential {
   readonly token?: Hidden;
   readonly certificate?: { readonly cert: string; readonly key: string };
-  /** Milliseconds since the epoch, by this machine's clock, which is also the plugin's. */
+  /** Milliseconds since the epoch, by this machine's clock: the plugin uses the same. */
   readonly expires?: number;
 }
 
 const MAX_OUTPUT = 1024 * 1024;
 const TIMEOUT_MS = 60_000;
-/** A credential is renewed this long before it expires, so that none expires on its way. */
+/** A credential is renewed this long before it expires, so that it does not expire during a request. */
 const MARGIN_MS = 10_000;
-/** After a 401 the plugin is not asked again sooner than this. */
+/** After a 401 the plugin runs again at the earliest after this time. */
 const PAUSE_MS = 1_000;
 
 const failure = (config: ExecConfig, why: string, retry: 'later' | 'never' = 'later', cause?: unknown) => {
@@ -31,7 +32,7 @@ const failure = (config: ExecConfig, why: string, retry: 'later' | 'never' = 'la
   );
 };
 
-/** Runs the plugin once; its stdout is a credential, and so never part of a message. */
+/** Runs the plugin once. Its output is a credential, so no message quotes it. */
 function run(config: ExecConfig): Promise<string> {
   return new Promise((resolve, reject) => {
     const input = {
@@ -58,8 +59,8 @@ function run(config: ExecConfig): Promise<string> {
     });
     child.once('close', (code, signal) => {
       if (size > MAX_OUTPUT) reject(failure(config, `wrote more than ${MAX_OUTPUT} bytes`));
-      else if (signal !== null) reject(failure(config, 'took too long and was ended'));
-      else if (code !== 0) reject(failure(config, `ended with ${code}; run it by hand to see why`));
+      else if (signal !== null) reject(failure(config, 'took too long and was killed'));
+      else if (code !== 0) reject(failure(config, `exited with code ${code}; run it by hand to see why`));
       else resolve(Buffer.concat(chunks).toString('utf8'));
     });
   });
@@ -77,23 +78,18 @@ interface Output {
 }
 
 function parse(config: ExecConfig, text: string): ExecCredential {
-  let output: Output;
-  try {
-    output = JSON.parse(text) as Output;
-  } catch {
-    throw failure(config, 'did not write JSON');
-  }
+  const output = parseJson(text) as Output | null | undefined;
   const status = output?.status;
   if (output?.kind !== 'ExecCredential' || typeof status !== 'object' || status === null) {
     throw failure(config, 'did not write an ExecCredential with a status');
   }
   if (output.apiVersion !== config.apiVersion) {
-    throw failure(config, `answers in another apiVersion than ${config.apiVersion}`, 'never');
+    throw failure(config, `did not answer in apiVersion ${config.apiVersion}`, 'never');
   }
   const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = status;
   const hasPair = typeof cert === 'string' && typeof key === 'string' && cert !== '' && key !== '';
   if ((typeof token !== 'string' || token === '') && !hasPair) {
-    throw failure(config, 'gave neither a token nor a certificate with its key');
+    throw failure(config, 'returned neither a token nor a certificate with its key');
   }
   const expires = typeof expirationTimestamp === 'string' ? Date.parse(expirationTimestamp) : Number.NaN;
   return {
@@ -103,7 +99,7 @@ function parse(config: ExecConfig, text: string): ExecCredential {
   };
 }
 
-/** A credential plugin: asked once for all who wait, and again when its answer has expired or was refused. */
+/** A credential plugin: one run serves all waiting requests. It runs again when the credential expired or was refused. */
 export class ExecPlugin {
   readonly #config: ExecConfig;
   readonly #now: () => number;
@@ -133,7 +129,7 @@ export class ExecPlugin {
     });
   }
 
-  /** The server refused it. True when the plugin will be asked again. */
+  /** The server refused the credential. True when the next request runs the plugin again. */
   forget(): boolean {
     if (this.#now() - this.#ranAt < PAUSE_MS) return false;
     this.#current = undefined;

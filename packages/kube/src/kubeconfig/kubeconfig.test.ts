@@ -1,9 +1,10 @@
+import { codeOf } from '@handover/test-api-server';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { codeOf } from '../../test/eventually.ts';
 import { Place } from '../../test/place.ts';
 import { Hidden } from '../hidden.ts';
 import { loadKubeConfig } from './load.ts';
+import { parseKubeConfig } from './parse.ts';
 import { proxyFor } from './proxy.ts';
 
 let place: Place;
@@ -26,7 +27,7 @@ const load = (text: string, more: { context?: string; env?: Record<string, strin
   loadKubeConfig({ kubeconfig: place.write('config', text), env: {}, ...more });
 
 describe('one file', () => {
-  test('gives server, namespace, trust and login', async () => {
+  test('gives server, namespace, trust and credentials', async () => {
     const found = await load(
       config(
         {
@@ -52,7 +53,7 @@ describe('one file', () => {
     expect(JSON.stringify(found)).not.toContain('secret-token');
   });
 
-  test('names its files from where it lies, and data outranks a file', async () => {
+  test('has file names relative to its folder, and data wins over a file', async () => {
     const found = await load(
       config(
         { 'certificate-authority': 'pki/ca.crt' },
@@ -70,7 +71,7 @@ describe('one file', () => {
     expect(found.auth.tokenFile).toBe(place.path('t'));
   });
 
-  test('in YAML as in JSON', async () => {
+  test('may be YAML or JSON', async () => {
     const text = `
 apiVersion: v1
 kind: Config
@@ -87,7 +88,7 @@ contexts: [{name: a, context: {cluster: c}}]
   });
 
   test.each([
-    ['a context that is not there', config({}), 'nobody', 'KUBECONFIG_NO_CONTEXT'],
+    ['a missing context', config({}), 'missing', 'KUBECONFIG_NO_CONTEXT'],
     ['no current context', '{}', undefined, 'KUBECONFIG_NO_CONTEXT'],
     ['a context without its cluster', config({}, {}, { cluster: 'z' }), undefined, 'KUBECONFIG_INCOMPLETE'],
     ['a context without its user', config({}, {}, { user: 'z' }), undefined, 'KUBECONFIG_INCOMPLETE'],
@@ -121,17 +122,55 @@ contexts: [{name: a, context: {cluster: c}}]
     ['no YAML', 'a: [', undefined, 'KUBECONFIG_MALFORMED'],
     ['another kind', '{"kind":"Pod"}', undefined, 'KUBECONFIG_MALFORMED'],
     ['lists that are none', '{"clusters": 3}', undefined, 'KUBECONFIG_MALFORMED'],
+    ['data that is a number', config({ 'certificate-authority-data': 5 }), undefined, 'KUBECONFIG_MALFORMED'],
+    ['a token that is a list', config({}, { token: ['t'] }), undefined, 'KUBECONFIG_MALFORMED'],
+    [
+      'groups that are one text',
+      config({}, { as: 'a', 'as-groups': 'g' }),
+      undefined,
+      'KUBECONFIG_MALFORMED',
+    ],
+    [
+      'extras that hold no lists',
+      config({}, { as: 'a', 'as-user-extra': { a: 1 } }),
+      undefined,
+      'KUBECONFIG_MALFORMED',
+    ],
+    [
+      'arguments that are one text',
+      config({}, { exec: { command: 'a', args: 'b' } }),
+      undefined,
+      'KUBECONFIG_MALFORMED',
+    ],
+    [
+      'an environment that is a map',
+      config({}, { exec: { command: 'a', env: { A: 'b' } } }),
+      undefined,
+      'KUBECONFIG_MALFORMED',
+    ],
+    ['a namespace that is a number', config({}, {}, { namespace: 5 }), undefined, 'KUBECONFIG_MALFORMED'],
   ])('says what is wrong with %s', async (_, text, context, code) => {
     expect(await codeOf(load(text, context === undefined ? {} : { context }))).toBe(code);
   });
 
-  test('never quotes what it could not read', async () => {
+  test('takes null for a field that is left out, as kubectl does', async () => {
+    const found = await load(
+      config({ 'proxy-url': null }, { token: 't', exec: null, 'auth-provider': null }),
+    );
+    expect(found.auth.token?.reveal()).toBe('t');
+  });
+
+  test('a fault of this program is not called a malformed file', async () => {
+    await expect(parseKubeConfig(5 as unknown as string, 'config')).rejects.toThrow(TypeError);
+  });
+
+  test('is not quoted when it cannot be parsed', async () => {
     const broken = load('users:\n- name: u\n  user: {token: very-secret-token\n clusters: [');
     await expect(broken).rejects.toMatchObject({ code: 'KUBECONFIG_MALFORMED' });
     await broken.catch((error: Error) => expect(error.message).not.toContain('very-secret'));
   });
 
-  test('warns of nothing, since a warning would quote it', async () => {
+  test('causes no warning, which would quote it', async () => {
     const warnings: Error[] = [];
     const listener = (warning: Error) => warnings.push(warning);
     process.on('warning', listener);
@@ -141,7 +180,7 @@ contexts: [{name: a, context: {cluster: c}}]
     expect(warnings).toEqual([]);
   });
 
-  test('whatever it holds, the answer is a config or a code', async () => {
+  test('with any content gives a config or an error code', async () => {
     const text = fc.oneof(
       fc.string(),
       fc.json(),
@@ -164,7 +203,7 @@ describe('a list of files', () => {
       contexts: [{ name, context: { cluster: name } }],
     });
 
-  test('is one: by name the first wins, a missing file is passed over', async () => {
+  test('is merged: for each name the first file wins, and a missing file is skipped', async () => {
     const a = place.write('a', named('x', 'https://first'));
     const b = place.write('b', named('x', 'https://second', 'y'));
     const c = place.write('c', named('y', 'https://third', 'x'));

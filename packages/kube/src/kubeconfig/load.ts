@@ -8,48 +8,40 @@ import { type MergedConfig, mergeConfigs, parseKubeConfig } from './parse.ts';
 import { resolveConfig } from './resolve.ts';
 
 export interface LoadOptions {
-  /** One file, as with `kubectl --kubeconfig`: it must be there. */
+  /** One file, as with `kubectl --kubeconfig`. It must exist. */
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
-  /** Default: this process's. */
+  /** Default: the environment of this process. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Where the kubelet mounts the service account. */
+  /** The folder in which the kubelet mounts the service account. */
   readonly serviceAccount?: string | undefined;
 }
 
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 const MAX_BYTES = 8 * 1024 * 1024;
 
-/** undefined when there is no such file. */
+/** undefined when the file does not exist. */
 async function read(path: string): Promise<string | undefined> {
   try {
-    if ((await stat(path)).size > MAX_BYTES) {
-      throw new HandoverError(
-        'KUBECONFIG_MALFORMED',
-        `${path} is over ${MAX_BYTES} bytes; is it a kubeconfig?`,
-        {
-          path,
-        },
-      );
-    }
-    return await readFile(path, 'utf8');
+    if ((await stat(path)).size <= MAX_BYTES) return await readFile(path, 'utf8');
   } catch (cause) {
-    if ((cause as { code?: unknown }).code === 'ENOENT') return undefined;
-    if (cause instanceof HandoverError) throw cause;
-    throw new HandoverError('KUBECONFIG_UNREADABLE', `${path} cannot be read; check its mode`, {
-      path,
-      cause,
-    });
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === undefined) throw cause;
+    if (code === 'ENOENT') return undefined;
+    const message = `cannot read ${path} (${code}); check its mode`;
+    throw new HandoverError('KUBECONFIG_UNREADABLE', message, { path, cause });
   }
+  const message = `${path} is larger than ${MAX_BYTES} bytes; is it a kubeconfig?`;
+  throw new HandoverError('KUBECONFIG_MALFORMED', message, { path });
 }
 
-/** The files kubectl would read: the flag, or the KUBECONFIG list, or `~/.kube/config`. */
+/** The files that kubectl reads: the flag, or the KUBECONFIG list, or `~/.kube/config`. */
 async function filesOf({ kubeconfig, env = process.env }: LoadOptions): Promise<readonly MergedConfig[]> {
   if (kubeconfig !== undefined) {
     const path = resolve(kubeconfig);
     const text = await read(path);
     if (text === undefined) {
-      throw new HandoverError('KUBECONFIG_NOT_FOUND', `there is no ${path}; check --kubeconfig`, { path });
+      throw new HandoverError('KUBECONFIG_NOT_FOUND', `${path} not found; check --kubeconfig`, { path });
     }
     return [await parseKubeConfig(text, path)];
   }
@@ -64,7 +56,7 @@ async function filesOf({ kubeconfig, env = process.env }: LoadOptions): Promise<
   return found;
 }
 
-/** A pod's own service account; its token and CA are followed. */
+/** A pod's own service account. The client follows its token and CA files. */
 export async function inClusterConfig(options: LoadOptions = {}): Promise<KubeConfig | undefined> {
   const { env = process.env, serviceAccount: directory = SERVICE_ACCOUNT } = options;
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
@@ -83,7 +75,7 @@ export async function inClusterConfig(options: LoadOptions = {}): Promise<KubeCo
 const isEmpty = ({ clusters, contexts, currentContext }: MergedConfig): boolean =>
   clusters.size === 0 && contexts.size === 0 && currentContext === '';
 
-/** kubectl's rules; where there is no kubeconfig at all, the pod's service account. */
+/** By kubectl's rules; without any kubeconfig, the pod's service account. */
 export async function loadKubeConfig(options: LoadOptions = {}): Promise<KubeConfig> {
   const merged = mergeConfigs(await filesOf(options));
   if (!isEmpty(merged) || options.kubeconfig !== undefined) {
@@ -93,6 +85,6 @@ export async function loadKubeConfig(options: LoadOptions = {}): Promise<KubeCon
   if (inCluster !== undefined) return inCluster;
   throw new HandoverError(
     'KUBECONFIG_NOT_FOUND',
-    'there is no kubeconfig and this is not a pod; set KUBECONFIG or give --kubeconfig',
+    'no kubeconfig found, and not running in a pod; set KUBECONFIG or pass --kubeconfig',
   );
 }

@@ -1,48 +1,8 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { HandoverError } from '@handover/material';
+import { type NamedCluster, type NamedContext, type NamedUser, wrongField } from './fields.ts';
 
-export interface NamedCluster {
-  readonly server?: string;
-  readonly 'certificate-authority'?: string;
-  readonly 'certificate-authority-data'?: string;
-  readonly 'insecure-skip-tls-verify'?: boolean;
-  readonly 'tls-server-name'?: string;
-  readonly 'proxy-url'?: string;
-  readonly extensions?: readonly { readonly name?: string; readonly extension?: unknown }[];
-}
-
-export interface NamedUser {
-  readonly 'client-certificate'?: string;
-  readonly 'client-certificate-data'?: string;
-  readonly 'client-key'?: string;
-  readonly 'client-key-data'?: string;
-  readonly token?: string;
-  readonly tokenFile?: string;
-  readonly username?: string;
-  readonly password?: string;
-  readonly as?: string;
-  readonly 'as-uid'?: string;
-  readonly 'as-groups'?: readonly string[];
-  readonly 'as-user-extra'?: Readonly<Record<string, readonly string[]>>;
-  readonly 'auth-provider'?: { readonly name?: string };
-  readonly exec?: {
-    readonly apiVersion?: string;
-    readonly command?: string;
-    readonly args?: readonly string[] | null;
-    readonly env?: readonly { readonly name?: string; readonly value?: string }[] | null;
-    readonly installHint?: string;
-    readonly provideClusterInfo?: boolean;
-    readonly interactiveMode?: string;
-  };
-}
-
-export interface NamedContext {
-  readonly cluster?: string;
-  readonly user?: string;
-  readonly namespace?: string;
-}
-
-/** One or several kubeconfig files as one: by name, the first file that has it wins. */
+/** One or several kubeconfig files, merged: for each name the first file wins. */
 export interface MergedConfig {
   readonly currentContext: string;
   readonly clusters: ReadonlyMap<string, NamedCluster>;
@@ -57,15 +17,20 @@ const malformed = (path: string, why: string): HandoverError =>
     path,
   });
 
-/** Names of files in a kubeconfig are relative to it. */
+/** File names in a kubeconfig are relative to its folder. */
 const located = (directory: string, file: unknown): unknown =>
   typeof file !== 'string' || file === '' || isAbsolute(file) ? file : resolve(directory, file);
 
 const FILES = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile'] as const;
 
-function entriesOf(document: Readonly<Record<string, unknown>>, list: string, inner: string, path: string) {
+function entriesOf(
+  document: Readonly<Record<string, unknown>>,
+  inner: 'cluster' | 'user' | 'context',
+  path: string,
+) {
+  const list = `${inner}s`;
   const given = document[list] ?? [];
-  if (!Array.isArray(given)) throw malformed(path, `has no list under "${list}"`);
+  if (!Array.isArray(given)) throw malformed(path, `needs a list under "${list}"`);
   const found = new Map<string, Record<string, unknown>>();
   for (const entry of given as Entries) {
     const name = entry?.name;
@@ -74,9 +39,13 @@ function entriesOf(document: Readonly<Record<string, unknown>>, list: string, in
       throw malformed(path, `has an entry under "${list}" without a name or a ${inner}`);
     }
     if (found.has(name)) continue;
-    const own: Record<string, unknown> = { ...(value as Record<string, unknown>) };
+    // null counts as left out, as in kubectl.
+    const own = Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null));
+    const wrong = wrongField(inner, own);
+    if (wrong !== undefined)
+      throw malformed(path, `has a "${wrong}" of the wrong type in ${inner} "${name}"`);
     for (const file of FILES) if (file in own) own[file] = located(dirname(path), own[file]);
-    // As a shell would: a command with a slash in it is relative to the file, a bare one is looked up in PATH.
+    // As in a shell: a command with a slash is relative to the file, a bare one is looked up in PATH.
     const exec = own.exec as { command?: unknown } | undefined;
     if (typeof exec?.command === 'string' && exec.command.includes('/')) {
       own.exec = { ...exec, command: located(dirname(path), exec.command) };
@@ -86,30 +55,31 @@ function entriesOf(document: Readonly<Record<string, unknown>>, list: string, in
   return found;
 }
 
-/** Reads one file's text. YAML or JSON. */
+/** Parses the text of one file, YAML or JSON. */
 export async function parseKubeConfig(text: string, path: string): Promise<MergedConfig> {
-  // Loaded only here: in a pod nobody needs it, and it takes 7 MB.
-  const { parse } = await import('yaml');
+  // Loaded only here: it takes 7 MB, and a pod with a service account does not need it.
+  const { parse } = await import('./yaml.ts');
   let document: unknown;
   try {
-    // Its warnings would go to standard error with the line they are about, which may be a token.
+    // A warning would print the line to standard error, and the line may hold a token.
     document = parse(text, { maxAliasCount: 100, logLevel: 'error' });
   } catch (cause) {
+    // The parser throws its own errors, and plain ones for aliases, merges and deep nesting. A TypeError is a bug.
+    if (cause instanceof TypeError) throw cause;
     const at = (cause as { linePos?: readonly { line: number }[] }).linePos?.[0]?.line;
-    // The parser's own message quotes the line, which may be a token.
-    throw malformed(path, at === undefined ? 'is no YAML' : `is no YAML at line ${at}`);
+    // The parser's own message quotes the line, and the line may hold a token.
+    throw malformed(path, at === undefined ? 'is not valid YAML' : `is not valid YAML at line ${at}`);
   }
   if (document === null || document === undefined) document = {};
-  if (typeof document !== 'object' || Array.isArray(document)) throw malformed(path, 'holds no kubeconfig');
+  if (typeof document !== 'object' || Array.isArray(document)) throw malformed(path, 'is not a kubeconfig');
   const fields = document as Readonly<Record<string, unknown>>;
-  if (fields.kind !== undefined && fields.kind !== 'Config')
-    throw malformed(path, 'is of another kind than Config');
+  if (fields.kind !== undefined && fields.kind !== 'Config') throw malformed(path, 'must be of kind Config');
   const current = fields['current-context'];
   return {
     currentContext: typeof current === 'string' ? current : '',
-    clusters: entriesOf(fields, 'clusters', 'cluster', path),
-    users: entriesOf(fields, 'users', 'user', path),
-    contexts: entriesOf(fields, 'contexts', 'context', path),
+    clusters: entriesOf(fields, 'cluster', path),
+    users: entriesOf(fields, 'user', path),
+    contexts: entriesOf(fields, 'context', path),
   };
 }
 

@@ -3,24 +3,16 @@ import { HandoverError } from '@handover/material';
 type Env = Readonly<Record<string, string | undefined>>;
 
 function parsed(text: string, from: string): string {
-  let url: URL | undefined;
-  try {
-    url = new URL(/^[a-z0-9]+:\/\//i.test(text) ? text : `http://${text}`);
-  } catch {
-    url = undefined;
+  const given = /^[a-z0-9]+:\/\//i.test(text) ? text : `http://${text}`;
+  if (!/^(https?|socks5h?):/i.test(given) || !URL.canParse(given)) {
+    // Without the text: it may hold a password.
+    const message = `the proxy of ${from} is not an http, https or socks5 URL`;
+    throw new HandoverError('KUBECONFIG_MALFORMED', message, { path: from });
   }
-  // The text itself may hold a password.
-  if (url === undefined || !/^(https?|socks5h?):$/.test(url.protocol)) {
-    throw new HandoverError(
-      'KUBECONFIG_MALFORMED',
-      `the proxy of ${from} is no http, https or socks5 URL; correct it`,
-      { path: from },
-    );
-  }
-  return url.href;
+  return new URL(given).href;
 }
 
-/** Go's rules for NO_PROXY: names and their subdomains, addresses, `*`; never for this machine. */
+/** Go's rules for NO_PROXY: names and their subdomains, addresses, `*`. Loopback never goes through a proxy. */
 function isExempt({ hostname, port }: URL, noProxy: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '');
   if (host === 'localhost' || /^127\./.test(host) || host === '::1') return true;
@@ -54,7 +46,7 @@ function inRange(host: string, range: string): boolean {
   return a !== undefined && b !== undefined && Math.floor(a / size) === Math.floor(b / size);
 }
 
-/** The cluster's own proxy, else the environment's, as kubectl has it. */
+/** The cluster's own proxy, else the environment's, as in kubectl. */
 export function proxyFor(
   server: URL,
   own: string | undefined,

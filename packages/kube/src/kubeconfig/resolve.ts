@@ -1,7 +1,8 @@
 import { HandoverError } from '@handover/material';
 import { Hidden } from '../hidden.ts';
 import type { AuthConfig, ExecConfig, Impersonation, KubeConfig, PemSource, TlsConfig } from './config.ts';
-import type { MergedConfig, NamedCluster, NamedUser } from './parse.ts';
+import type { NamedCluster, NamedUser } from './fields.ts';
+import type { MergedConfig } from './parse.ts';
 import { proxyFor } from './proxy.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -11,7 +12,7 @@ const EXEC_VERSIONS = new Set(['client.authentication.k8s.io/v1', 'client.authen
 const bad = (code: string, message: string, path: string): HandoverError =>
   new HandoverError(code, message, { path });
 
-/** Data outranks a file, as in kubectl. */
+/** Data wins over a file, as in kubectl. */
 function pemOf(data: string | undefined, file: string | undefined): PemSource | undefined {
   if (data) return { pem: new Hidden(Buffer.from(data, 'base64').toString('utf8')) };
   return file ? { file } : undefined;
@@ -30,7 +31,11 @@ function tlsOf(cluster: NamedCluster, user: NamedUser, name: string): TlsConfig 
   const cert = pemOf(user['client-certificate-data'], user['client-certificate']);
   const key = pemOf(user['client-key-data'], user['client-key']);
   if ((cert === undefined) !== (key === undefined)) {
-    throw bad('KUBECONFIG_INCOMPLETE', 'a client certificate needs its key, and a key its certificate', name);
+    throw bad(
+      'KUBECONFIG_INCOMPLETE',
+      `the user of cluster "${name}" has a client certificate without its key, or a key without its certificate`,
+      name,
+    );
   }
   const serverName = cluster['tls-server-name'];
   return {
@@ -41,7 +46,7 @@ function tlsOf(cluster: NamedCluster, user: NamedUser, name: string): TlsConfig 
   };
 }
 
-/** What a plugin is told of the cluster when it asks (`provideClusterInfo`). */
+/** What a plugin learns about the cluster when it asks (`provideClusterInfo`). */
 function clusterInfo(cluster: NamedCluster): Readonly<Record<string, unknown>> {
   const config = cluster.extensions?.find(
     ({ name }) => name === 'client.authentication.k8s.io/exec',
@@ -64,18 +69,22 @@ function execOf(
 ): ExecConfig {
   const { apiVersion = '', command = '' } = exec;
   if (command === '')
-    throw bad('KUBECONFIG_INCOMPLETE', `user "${user}" has an exec plugin without a command`, user);
+    throw bad(
+      'KUBECONFIG_INCOMPLETE',
+      `user "${user}" has an exec plugin without a command; set exec.command`,
+      user,
+    );
   if (!EXEC_VERSIONS.has(apiVersion)) {
     throw bad(
       'KUBECONFIG_UNSUPPORTED',
-      `the exec plugin of user "${user}" has apiVersion "${apiVersion}"; v1 and v1beta1 are known`,
+      `the exec plugin of user "${user}" has apiVersion "${apiVersion}"; supported: v1, v1beta1`,
       user,
     );
   }
   if (exec.interactiveMode === 'Always') {
     throw bad(
       'KUBECONFIG_UNSUPPORTED',
-      `the exec plugin of user "${user}" needs a terminal; use another login`,
+      `the exec plugin of user "${user}" needs a terminal, which this program has not; use another credential`,
       user,
     );
   }
@@ -85,7 +94,7 @@ function execOf(
   return {
     apiVersion,
     command,
-    args: (exec.args ?? []).map(String),
+    args: exec.args ?? [],
     env: () => own,
     ...(exec.installHint ? { installHint: exec.installHint } : {}),
     ...(exec.provideClusterInfo === true ? { cluster: clusterInfo(cluster) } : {}),
@@ -100,11 +109,11 @@ function authOf(user: NamedUser, cluster: NamedCluster, name: string, env: Env):
       name,
     );
   }
-  if (user.exec !== undefined && user.exec !== null) {
+  if (user.exec !== undefined) {
     if (user.token || user.tokenFile || user.username) {
       throw bad(
         'KUBECONFIG_CONTRADICTION',
-        `user "${name}" has an exec plugin and another login; keep one`,
+        `user "${name}" has an exec plugin and another credential; keep one`,
         name,
       );
     }
@@ -126,7 +135,11 @@ function impersonationOf(user: NamedUser, name: string): Impersonation | undefin
   const more = user['as-uid'] || user['as-groups'] || user['as-user-extra'];
   if (!as) {
     if (more)
-      throw bad('KUBECONFIG_INCOMPLETE', `user "${name}" impersonates a group or uid without "as"`, name);
+      throw bad(
+        'KUBECONFIG_INCOMPLETE',
+        `user "${name}" impersonates a group or uid without a user; set "as"`,
+        name,
+      );
     return undefined;
   }
   return {
@@ -139,18 +152,13 @@ function impersonationOf(user: NamedUser, name: string): Impersonation | undefin
 
 function serverOf(cluster: NamedCluster, name: string): URL {
   const text = cluster.server ?? '';
-  if (text === '') throw bad('KUBECONFIG_INCOMPLETE', `cluster "${name}" has no server`, name);
-  let url: URL | undefined;
-  try {
-    // kubectl takes "host:port" too, and means plain HTTP by it.
-    url = new URL(/^[a-z]+:\/\//i.test(text) ? text : `http://${text}`);
-  } catch {
-    url = undefined;
+  if (text === '') throw bad('KUBECONFIG_INCOMPLETE', `cluster "${name}" has no server; set its URL`, name);
+  // kubectl takes "host:port" too, as plain HTTP.
+  const given = /^[a-z]+:\/\//i.test(text) ? text : `http://${text}`;
+  if (!/^https?:/i.test(given) || !URL.canParse(given)) {
+    throw bad('KUBECONFIG_MALFORMED', `the server of cluster "${name}" is not an http or https URL`, name);
   }
-  if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw bad('KUBECONFIG_MALFORMED', `the server of cluster "${name}" is no http or https URL`, name);
-  }
-  return url;
+  return new URL(given);
 }
 
 function named<Value>(map: ReadonlyMap<string, Value>, what: string, name: string, context: string): Value {
@@ -160,19 +168,19 @@ function named<Value>(map: ReadonlyMap<string, Value>, what: string, name: strin
   throw bad(
     what === 'context' ? 'KUBECONFIG_NO_CONTEXT' : 'KUBECONFIG_INCOMPLETE',
     what === 'context'
-      ? `there is no context "${name}"; there are: ${there}`
-      : `context "${context}" names the ${what} "${name}", which is not there`,
+      ? `context "${name}" not found; known contexts: ${there}`
+      : `context "${context}" names ${what} "${name}", which the kubeconfig does not define`,
     name,
   );
 }
 
-/** One context of the merged files. */
+/** The configuration of one context. */
 export function resolveConfig(merged: MergedConfig, wanted: string | undefined, env: Env): KubeConfig {
   const contextName = wanted ?? merged.currentContext;
   if (contextName === '') {
     throw new HandoverError(
       'KUBECONFIG_NO_CONTEXT',
-      'no current-context is set; give one, or run `kubectl config use-context`',
+      'no current-context is set; pass --context, or run `kubectl config use-context`',
     );
   }
   const context = named(merged.contexts, 'context', contextName, contextName);

@@ -1,12 +1,12 @@
+import { contract } from '@handover/test-api-server/contract';
 import { startCluster } from '@handover/test-cluster';
 import { loadKubeConfig } from '../../src/index.ts';
-import { contract } from '../contract.ts';
 
 contract('kube-apiserver', async () => {
   const cluster = await startCluster();
   return {
     config: await loadKubeConfig({ kubeconfig: cluster.kubeconfig }),
-    // Its memory of changes is its own, and not etcd's.
+    // The API server keeps recent changes in memory, apart from etcd: a restart empties that memory.
     forget: async () => {
       await cluster.apiServer.stop();
       await cluster.apiServer.start();

@@ -1,7 +1,7 @@
+import { eventually } from '@handover/test-api-server';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ConfigMap, configMaps, connect, Informer, type Kube, loadKubeConfig } from '../../src/index.ts';
-import { eventually } from '../eventually.ts';
 
 let cluster: Cluster;
 let kube: Kube;
@@ -49,7 +49,7 @@ test('we see what kubectl writes, deletes and labels, as it happens', async () =
   ]);
 });
 
-test('kubectl is told of a conflict with what we own, and so are we', async () => {
+test('kubectl gets a conflict over our fields, and we over kubectl’s', async () => {
   const manifest = { apiVersion: 'v1', kind: 'ConfigMap', metadata: ours, data: { x: '2' } };
   await expect(cluster.apply(manifest)).rejects.toThrow(/conflict/);
   await cluster.kubectl('patch', 'configmap', 'ours', '--type=merge', '-p', '{"data":{"x":"3"}}');

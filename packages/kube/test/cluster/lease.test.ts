@@ -1,7 +1,7 @@
+import { codeOf, eventually } from '@handover/test-api-server';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { configMaps, connect, type LeaderLease, lead, leases, loadKubeConfig } from '../../src/index.ts';
-import { codeOf, eventually } from '../eventually.ts';
 
 let cluster: Cluster;
 const stop = new AbortController();
@@ -70,7 +70,7 @@ test('a leader that lost its server writes nothing when the server is back, unti
   await cluster.apiServer.start();
   await again;
   expect(writesOf('c')).toHaveLength(0);
-  // On a slow machine it may be lost and gained once more in between.
+  // On a slow machine the lease may be lost and gained once more in between.
   await eventually(async () => (await codeOf(c.fenced.create(configMaps, thing('by-c')))) === 'no error');
   expect(c.lease.term).toBeGreaterThanOrEqual(2);
 });

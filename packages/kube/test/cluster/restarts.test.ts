@@ -1,4 +1,5 @@
 import { readdirSync, readlinkSync } from 'node:fs';
+import { eventually } from '@handover/test-api-server';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
@@ -13,7 +14,6 @@ import {
   namespaces,
   secrets,
 } from '../../src/index.ts';
-import { eventually } from '../eventually.ts';
 import { Writer } from '../writer.ts';
 
 const OBJECTS = 1_000;

@@ -1,3 +1,4 @@
+import { eventually } from '@handover/test-api-server';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
@@ -9,7 +10,6 @@ import {
   loadKubeConfig,
   namespaces,
 } from '../../src/index.ts';
-import { eventually } from '../eventually.ts';
 
 const namespace = 'rotated';
 let cluster: Cluster;
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => cluster?.stop());
 
 test.each([false, true])(
-  'an informer goes on through a new CA of the API server, the old one kept: %s',
+  'an informer continues through a new CA of the API server, the old one kept: %s',
   { timeout: 300_000 },
   async (keepOld) => {
     const config = await loadKubeConfig({ kubeconfig: cluster.kubeconfig });
@@ -47,7 +47,7 @@ test.each([false, true])(
     await informer.start().ready;
     const { pid } = process;
 
-    // Written up to the last moment, so that some changes are still on their way when the server goes.
+    // Writes until the last moment, so that some changes are still on their way when the server stops.
     const early = Promise.allSettled(Array.from({ length: 20 }, (_, n) => put(`a${n}`, `during-${keepOld}`)));
     const rotating = cluster.apiServer.rotateServingCa({ keepOld });
     await early;

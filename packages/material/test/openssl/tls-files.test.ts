@@ -51,7 +51,7 @@ const protocolAt = (port: number, version: SecureVersion): Promise<string> =>
       resolve(result);
     };
     socket.on('secureConnect', () => end(`${socket.getProtocol()} ${socket.getCipher().standardName}`));
-    // Nobody there is no refusal.
+    // A refused connection is not a refused version.
     socket.on('error', (error: NodeJS.ErrnoException) =>
       error.code === 'ECONNREFUSED' ? reject(error) : end('refused'),
     );

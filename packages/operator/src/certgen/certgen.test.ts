@@ -9,8 +9,8 @@ import {
   pods,
   secrets,
 } from '@handover/kube';
-import { FakeApiServer } from '@handover/kube/testing';
 import { parseCertificates } from '@handover/material';
+import { FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openCertgen } from './certgen.ts';
 

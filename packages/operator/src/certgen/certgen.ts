@@ -89,7 +89,7 @@ export async function openCertgen(options: CertgenHomeOptions): Promise<CertgenH
   };
 }
 
-/** The word of a Leaf's owner about whoever reads its Secret, where their pods say nothing themselves. */
+/** The word of a Leaf's owner about the readers of its Secret, where their pods say nothing themselves. */
 const wordsIn = (resources: readonly Resource[]): ReadonlyMap<ObjectId, string> =>
   new Map(
     resources.flatMap((resource) => {
@@ -100,7 +100,7 @@ const wordsIn = (resources: readonly Resource[]): ReadonlyMap<ObjectId, string> 
   );
 
 /**
- * Two states of one authority, each in a namespace of its own, would issue against each other. Whoever keeps an object has said so
+ * Two states of one authority, each in a namespace of its own, would issue against each other. The keeper of an object has said so
  * on it, in the same write.
  */
 const refuseWhatOthersKeep = async (home: KubeHome, places: readonly Place[], own: string): Promise<void> => {

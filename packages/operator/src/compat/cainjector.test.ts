@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { generateKey, issueCa, type Leaf } from '@handover/core';
+import { generateKey, issueCa, type Leaf, localSigner } from '@handover/core';
 import { encodePem, instant } from '@handover/material';
 import { describe, expect, test } from 'vitest';
 import { type Held, heldOf } from '../objects/held.ts';
@@ -9,10 +9,10 @@ import { type CainjectorInputs, cainjectorWish } from './cainjector.ts';
 
 const CA = encodePem(
   'CERTIFICATE',
-  issueCa({
+  await issueCa({
     name: 'theirs',
     generation: 1,
-    key: generateKey('ECDSA-P256'),
+    signer: localSigner(generateKey('ECDSA-P256').privateKey),
     serial: randomBytes(16),
     notBefore: instant(0),
     notAfter: instant(4_000_000_000_000),
@@ -81,7 +81,7 @@ describe('by Secret', () => {
       'no CA in ca.crt',
     );
     expect((await wish(FROM_SECRET, { secrets: [secret('plain', ALLOWED, 'x')] }))?.refused).toContain(
-      'no bundle',
+      'not a bundle',
     );
     expect((await wish(FROM_SECRET, { secrets: [secret('plain', ALLOWED)] }))?.source).toEqual({
       secret: { name: 'ns/plain', key: 'ca.crt' },
@@ -139,7 +139,7 @@ test('a Secret comes before a Certificate, and that before the API server; a wro
 
 test('without a CA of its own our connection has none to give', async () => {
   expect((await wish(API_SERVER, { world: { apiServerCa: () => undefined } }))?.refused).toContain(
-    'no CA of its own',
+    'does not use a CA of its own',
   );
 });
 

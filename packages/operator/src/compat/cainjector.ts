@@ -118,6 +118,6 @@ const taken = (secret: Held, name: string, place: Place): InjectionRequest => {
 const fromApiServer = async (world: CainjectorInputs): Promise<InjectionRequest> => {
   const inline = world.apiServerCa();
   return inline === undefined
-    ? { refused: `${API_SERVER}: our connection to the API server rests on no CA of its own` }
+    ? { refused: `${API_SERVER}: our connection to the API server does not use a CA of its own` }
     : { source: { inline } };
 };

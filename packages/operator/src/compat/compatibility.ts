@@ -13,7 +13,7 @@ import { FollowedServices } from './services.ts';
 
 export interface CompatibilityOptions {
   readonly kube: Kube;
-  /** Whose annotations are honoured beside our own. */
+  /** Programs whose annotations are honoured beside our own. */
   readonly compat: readonly Compat[];
   readonly serviceCaAuthority: string | undefined;
   readonly takeOver: boolean;
@@ -21,7 +21,7 @@ export interface CompatibilityOptions {
   readonly onChange: () => void;
 }
 
-/** Injection by annotation: ours, and those of others as far as somebody asked for them. */
+/** Injection by annotation: our own, and those of the programs that --compat names. */
 export class Compatibility {
   readonly injectionOf: WishOf;
   readonly ready: Promise<unknown>;
@@ -51,7 +51,7 @@ export class Compatibility {
     }
     this.injectionOf = firstOf(wishes);
     this.ready = Promise.all(ready);
-    this.ready.catch(() => {}); // whoever awaits it hears of it
+    this.ready.catch(() => {}); // a caller that awaits it still gets the error
   }
 
   /** What service-ca writes beside a certificate. */
@@ -77,7 +77,7 @@ export class Compatibility {
   }
 }
 
-/** Ours first: whoever writes it knows of us. */
+/** Our own annotation comes first: it was written for Handover. */
 const firstOf =
   (wishes: readonly WishOf[]): WishOf =>
   async (held, around) => {

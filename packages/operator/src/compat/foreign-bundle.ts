@@ -30,8 +30,8 @@ export interface ForeignOptions {
 }
 
 /**
- * Keeps fields whose source is in other hands. Certificates that were put into a field are remembered by their fingerprints in
- * its record; the certificates themselves are in it, or, where somebody overwrote it, in memory.
+ * Keeps caBundles whose source another program owns. Certificates that were put into a field are remembered by their fingerprints in
+ * its record; the certificates themselves are in the field, or in memory after the field was overwritten.
  */
 export class ForeignBundles {
   readonly #known = new Map<string, Certificate>();
@@ -121,7 +121,7 @@ const sourceOf = async (
   { look, held }: ForeignOptions,
 ): Promise<readonly Certificate[]> => {
   const missing = (why: string): never => {
-    throw new OperatorError('SOURCE_MISSING', `${why}; what was injected from it stays`, {
+    throw new OperatorError('SOURCE_MISSING', `${why}; what was injected from it is kept`, {
       path: bundle.metadata.name,
       retry: 'later',
     });

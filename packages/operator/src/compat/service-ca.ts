@@ -14,7 +14,7 @@ const EXPIRY = `${PREFIX}expiry`;
 export const { error: ERROR, errorNum: ERROR_NUM } = SERVICE_CA;
 /** Key under which a ConfigMap gets the bundle. */
 export const BUNDLE_KEY = 'service-ca.crt';
-/** So many failures, and a Service is left alone until somebody takes its error annotations away. */
+/** After this many failures a Service is left alone until its error annotations are removed. */
 export const MOST_ERRORS = 10;
 
 /** All that is kept of a Service. */
@@ -85,7 +85,7 @@ export const leafOf = (service: ServiceSeen, authority: string): Leaf => {
 
 const rfc3339 = (at: Instant): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
 
-/** What service-ca writes beside the certificate, for whoever reads it. */
+/** What service-ca writes beside the certificate. */
 export const secretAnnotations = (
   { name, uid }: ServiceSeen,
   { leaf }: ObjectRecord,

@@ -14,28 +14,31 @@ import { sayToStranger } from './say.ts';
 import type { EmbedSpec } from './spec.ts';
 import { warnOfFailures } from './warn.ts';
 
+/** How {@link embed} runs. */
 export interface EmbedOptions {
-  /** Ends it: from then on nothing is written any more. Abort it on SIGTERM. */
+  /** Stops all writes. Abort it on SIGTERM. */
   readonly signal: AbortSignal;
-  /** Path of a kubeconfig; default: kubectl's rules, and in a pod its service account. */
+  /** Path of a kubeconfig. Default: as kubectl finds it; in a pod the service account. */
   readonly kubeconfig?: string | undefined;
+  /** Context of the kubeconfig. Default: its current context. */
   readonly context?: string | undefined;
-  /** Who this replica is in the Lease; default: the pod's name and something random. */
+  /** Name of this replica in the Lease. Default: the pod's name and a random suffix. */
   readonly identity?: string | undefined;
-  /** What it does and what goes wrong. Default: failures become process warnings, the same at most once a minute. */
+  /** Receives actions and failures. Default: failures become process warnings, the same failure at most once a minute. */
   readonly on?: ((event: EmbedEvent) => void) | undefined;
+  /** Called after each request to the API server. */
   readonly onRequest?: ((report: RequestReport) => void) | undefined;
 }
 
-/** A server's own authority, kept by the server itself. */
+/** A server's own CA and certificate, kept by the server itself. */
 export interface Own {
-  /** Serve with it: `own.identity.serve(server)`. It follows every change. */
+  /** The server's certificate. `own.identity.serve(server)` follows every change. */
   readonly identity: Identity;
-  /** Resolves once every caBundle holds the CA of the leaf that is served, never before. Rejects when stopped first. */
+  /** Resolves once every `caBundle` holds the CA of the served certificate. Rejects when stopped before that. */
   readonly ready: Promise<void>;
-  /** What stands between now and ready, in words; empty from then on. */
+  /** What `ready` still waits for, in words. Empty once ready. */
   waitingFor(): readonly string[];
-  /** Resolves after `signal`, at most a second later: the lease is given up, connections are closed. */
+  /** Resolves at most a second after `signal` aborts: the Lease is released, connections are closed. */
   readonly ended: Promise<void>;
 }
 
@@ -49,8 +52,29 @@ const REQUEST_MS = 10_000;
 const LOOK_MS = 30_000;
 
 /**
- * S0 inside one's own server: its CA lies in a Secret that its replicas share, one of them writes, each serves the leaf from
- * memory. Resolves once there is a leaf to serve, and goes on trying while the API server does not answer.
+ * Runs a CA inside your own server, without an operator and without custom resources. Replicas share the CA in a Secret; one
+ * of them writes, each serves the certificate from memory. Resolves once there is a certificate to serve, and keeps trying
+ * while the API server does not answer.
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:https';
+ * import { embed } from 'handover';
+ *
+ * const stop = new AbortController();
+ * process.once('SIGTERM', () => stop.abort());
+ * const own = await embed(
+ *   {
+ *     authority: { name: 'my-webhook' },
+ *     leaf: { name: 'my-webhook', dnsNames: ['my-webhook.default.svc'] },
+ *     inject: [{ kind: 'ValidatingWebhookConfiguration', name: 'my-webhook' }],
+ *   },
+ *   { signal: stop.signal },
+ * );
+ * own.identity.serve(createServer((_, response) => response.end('{}'))).listen(8443);
+ * await own.ready;
+ * console.log(own.waitingFor().length); // 0
+ * ```
  */
 export async function embed(spec: EmbedSpec, options: EmbedOptions): Promise<Own> {
   const { signal, on = warnOfFailures() } = options;
@@ -70,7 +94,7 @@ export async function embed(spec: EmbedSpec, options: EmbedOptions): Promise<Own
     identity: options.identity ?? `${process.env.POD_NAME ?? hostname()}-${randomBytes(4).toString('hex')}`,
     leaseName: `handover-${authority.metadata.name}`,
     scope: { declarations: new GivenResources([authority, leaf, bundle]) },
-    // Nobody has to be found: whoever serves this leaf runs this code, and reloads within `reloadWithin` (LOOK_MS).
+    // No consumer has to be found: the server of this leaf runs this code, and reloads within `reloadWithin` (LOOK_MS).
     pods: { found: false },
     onSeen: () => server.look(),
     on: (event) => {

@@ -1,6 +1,6 @@
 import type { IssuedEntry } from '@handover/engine';
 
-/** What an authority of one's own has to say: words for any log, without plans and without keys. */
+/** Actions and failures of an embedded CA, in words for any log. Holds no keys. */
 export type EmbedEvent =
   | { readonly kind: 'started'; readonly identity: string }
   | { readonly kind: 'leading'; readonly held: boolean }

@@ -26,7 +26,7 @@ const promised = <T>(): Promised<T> => {
   const promise = new Promise<T>((resolve, reject) => {
     settle = { resolve, reject };
   });
-  promise.catch(() => undefined); // whoever awaits it hears of it
+  promise.catch(() => undefined); // a caller that awaits it still gets the error
   return { promise, ...settle };
 };
 

@@ -10,7 +10,7 @@ export interface OwnResources {
 
 const API_VERSION = 'handover.dev/v1alpha1';
 
-/** What somebody asked for as resources, checked by the very same rules as YAML. */
+/** The caller's options as resources, checked by the same rules as YAML. */
 export const ownResources = ({ authority, leaf, inject }: EmbedSpec, own: string): OwnResources => {
   if (inject.length === 0)
     throw new OperatorError(

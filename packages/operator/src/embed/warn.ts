@@ -3,7 +3,7 @@ import type { EmbedEvent } from './events.ts';
 
 const AGAIN_MS = 60_000;
 
-/** Nobody listening must not mean that nobody is told: failures as warnings of the process, the same one once a minute. */
+/** Without a listener, failures become warnings of the process; the same one at most once a minute. */
 export const warnOfFailures = (
   warn: (message: string, code: string) => void = (message, code) =>
     process.emitWarning(message, { type: 'HandoverWarning', code }),

@@ -1,6 +1,6 @@
 import { connect, events } from '@handover/kube';
-import { FakeApiServer } from '@handover/kube/testing';
 import { instant, minute } from '@handover/material';
+import { FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { cut, type Happening } from './event.ts';
 import { EventRecorder } from './recorder.ts';

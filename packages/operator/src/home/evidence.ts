@@ -12,8 +12,8 @@ import { Addresses } from '../workloads/addresses.ts';
 import { fieldConsumers, together, wordOfOwners } from '../workloads/api-fields.ts';
 import { PodConsumers } from '../workloads/consumers.ts';
 import { podsOnly } from '../workloads/endpoints.ts';
+import { PodEvidence } from '../workloads/pod-evidence.ts';
 import type { KubeRollouts } from '../workloads/rollouts.ts';
-import { Showing } from '../workloads/showing.ts';
 import type { KubeHomeOptions } from './options.ts';
 
 /** Pods and servers asked at once, in all and of one namespace: docs/decisions/0403. */
@@ -42,7 +42,7 @@ export const evidenceWith = ({
   const { kube, signal } = connection;
   const turns = new Turns(ASKED_AT_ONCE);
   const tools = { ...making, meters, canaries: new Canaries(making), turns };
-  const showing = new Showing({ ...tools, addresses });
+  const showing = new PodEvidence({ ...tools, addresses });
   const declared = new DeclaredConsumers(tools, podsOnly({ kube, addresses, signal }));
   const fields: EvidenceSource = {
     consumers: async (responsibilities) => [

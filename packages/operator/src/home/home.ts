@@ -1,14 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import type { KeySource } from '@handover/core';
 import {
   type Clock,
   type EvidenceSource,
   FirstSight,
   type Home,
   type IssuedEntry,
+  type Issuer,
+  issuerWith,
+  type Keyring,
   keyMaker,
   type Ledger,
   type Look,
+  localKeyring,
   type ObjectId,
   type ObjectReader,
   type ObjectWriter,
@@ -66,7 +69,8 @@ export class KubeHome implements Home {
   readonly rollouts: KubeRollouts | undefined;
   readonly profiles: ProfileWriter;
   readonly clock: Clock;
-  readonly keys: KeySource;
+  readonly keyring: Keyring;
+  readonly issuer: Issuer;
   readonly random = (bytes: number): Uint8Array => randomBytes(bytes);
   readonly ledger: Ledger;
   readonly fairly: boolean;
@@ -77,7 +81,9 @@ export class KubeHome implements Home {
     const { kube, signal, writeSignal = signal } = connection;
     const { kinds, namespace, once = false } = scope;
     const now = (): Instant => this.clock.now();
-    this.keys = options.keys ?? keyMaker();
+    const { keys = keyMaker() } = options;
+    this.keyring = localKeyring(keys);
+    this.issuer = issuerWith(keys, this.random);
     this.fairly = !once;
     this.clock = new WatchedClock(
       () => this.#serverTime(),
@@ -144,7 +150,7 @@ export class KubeHome implements Home {
     };
     this.#evidence = evidenceWith({
       options,
-      making: { keys: this.keys, random: this.random, log: { issued } },
+      making: { keyring: this.keyring, keys, random: this.random, log: { issued } },
       // The API server's time is known to the second: what it has just dated may lie a little ahead of what we take for now.
       firstSight: new FirstSight({
         now: () => after(now(), 2 * second),

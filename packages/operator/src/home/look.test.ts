@@ -1,6 +1,6 @@
 import { MANAGED_LABEL, parseResources } from '@handover/core';
 import { connect, type Kube, type KubeObject, namespaces, secrets } from '@handover/kube';
-import { FakeApiServer } from '@handover/kube/testing';
+import { FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { kindsWith } from '../objects/kinds.ts';
 import { GivenResources } from '../resources/declarations.ts';

@@ -1,6 +1,6 @@
 import { MANAGED_LABEL } from '@handover/core';
 import { configMaps, connect, type Kube, namespaces } from '@handover/kube';
-import { FakeApiServer } from '@handover/kube/testing';
+import { FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { FreshSource, type Source } from './fresh.ts';
 import { kindsWith } from './kinds.ts';

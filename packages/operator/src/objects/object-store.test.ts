@@ -1,7 +1,7 @@
 import type { ObjectRecord } from '@handover/engine';
 import { configMaps, connect, type KubeObject, namespaces } from '@handover/kube';
-import { FakeApiServer } from '@handover/kube/testing';
 import { instant } from '@handover/material';
+import { FakeApiServer } from '@handover/test-api-server';
 import { expect, onTestFinished, test } from 'vitest';
 import { heldOf } from './held.ts';
 import { kindsWith } from './kinds.ts';

@@ -1,18 +1,20 @@
-import type { Resource } from '@handover/core';
+import {
+  INJECTABLE,
+  INJECTABLE_PLURALS,
+  type InjectableKind,
+  type InjectablePlural,
+  type Resource,
+} from '@handover/core';
 import { type ObjectId, ownBundleOf, profileObjectOf, secretOf } from '@handover/engine';
-import type { FieldKind } from './field-kind.ts';
 
 /** Kinds of API objects that can hold something of ours. */
-export const PLURALS = [
+export type Plural = 'secrets' | 'configmaps' | 'clustertrustbundles' | InjectablePlural;
+export const PLURALS: readonly Plural[] = [
   'secrets',
   'configmaps',
   'clustertrustbundles',
-  'apiservices',
-  'validatingwebhookconfigurations',
-  'mutatingwebhookconfigurations',
-  'customresourcedefinitions',
-] as const;
-export type Plural = (typeof PLURALS)[number];
+  ...INJECTABLE_PLURALS,
+];
 
 /**
  * Where an object of the engine lies on an API server: `namespace/plural/name`, with `-` for the namespace of what has none, and
@@ -25,20 +27,7 @@ export interface Place {
   readonly part: string;
 }
 
-const places = new Map<ObjectId, Place>();
-const MOST_PLACES = 50_000;
-
-/** Asked for several times per object and look: kept, so that a look at thousands of objects does not take them apart again. */
 export const placeOf = (id: ObjectId): Place => {
-  const known = places.get(id);
-  if (known !== undefined) return known;
-  if (places.size >= MOST_PLACES) places.clear();
-  const place = placeIn(id);
-  places.set(id, place);
-  return place;
-};
-
-const placeIn = (id: ObjectId): Place => {
   const [namespace = '', plural = '', name = '', part = ''] = id.split('/');
   const known = PLURALS.find((candidate) => candidate === plural);
   if (known === undefined) throw new TypeError(`no place for ${id}`);
@@ -56,15 +45,8 @@ export const keyOf = ({ namespace, name }: Pick<Place, 'namespace' | 'name'>): s
 export const isField = ({ plural }: Place): boolean =>
   plural !== 'secrets' && plural !== 'configmaps' && plural !== 'clustertrustbundles';
 
-const PLURAL_OF_FIELD = {
-  APIService: 'apiservices',
-  ValidatingWebhookConfiguration: 'validatingwebhookconfigurations',
-  MutatingWebhookConfiguration: 'mutatingwebhookconfigurations',
-  CustomResourceDefinition: 'customresourcedefinitions',
-} as const satisfies Record<FieldKind, Plural>;
-
-export const fieldPlace = (kind: FieldKind, name: string, webhooks?: readonly string[]): Place => ({
-  plural: PLURAL_OF_FIELD[kind],
+export const fieldPlace = (kind: InjectableKind, name: string, webhooks?: readonly string[]): Place => ({
+  plural: INJECTABLE[kind].plural,
   namespace: undefined,
   name,
   part: webhooks === undefined ? '' : [...webhooks].sort().join(','),

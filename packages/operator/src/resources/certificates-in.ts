@@ -16,7 +16,7 @@ export const readBundle = (pem: string | undefined, key: string): Found => {
     return { certificates: parseBundle(pem, key).certificates };
   } catch (error) {
     if (!(error instanceof HandoverError)) throw error;
-    return { certificates: [], why: `what it has in ${key} is no bundle: ${error.message}` };
+    return { certificates: [], why: `what it has in ${key} is not a bundle: ${error.message}` };
   }
 };
 

@@ -136,7 +136,7 @@ const pick = ({ name, labels, deletionTimestamp }: KubeObject['metadata']): Kube
 const sameAnnotations = (before: Declared | undefined, after: Declared | undefined): boolean =>
   JSON.stringify(before?.resource?.metadata) === JSON.stringify(after?.resource?.metadata);
 
-/** Resources that somebody hands over, from a file or a program: no custom resources, no rights to list anything. */
+/** Resources from a file or from a program: no custom resources, no right to list anything. */
 export class GivenResources implements Declarations {
   readonly #declared: readonly Declared[];
   readonly ready = Promise.resolve();

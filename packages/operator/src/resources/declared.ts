@@ -4,7 +4,7 @@ import { HandoverError, type Instant, instant } from '@handover/material';
 import { cut, labelsOf, saidOn } from '../objects/bounds.ts';
 import { type Managers, managersIn } from './askers.ts';
 
-/** A resource as somebody wrote it, read as far as it can be. */
+/** A resource as it was written, parsed as far as possible. */
 export interface Declared {
   readonly kind: string;
   readonly namespace: string | undefined;
@@ -48,6 +48,6 @@ export const declaredOf = (kind: string, object: KubeObject): Declared => {
   }
 };
 
-/** Whoever was there first keeps what two want. */
+/** The older resource keeps what two ask for. */
 export const oldestFirst = (a: Declared, b: Declared): number =>
   a.createdAt - b.createdAt || (a.uid < b.uid ? -1 : 1);

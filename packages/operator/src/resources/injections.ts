@@ -1,9 +1,8 @@
-import type { Leaf, TrustBundle } from '@handover/core';
-import type { FieldKind } from '../objects/field-kind.ts';
+import { injectableOf, type Leaf, type TrustBundle } from '@handover/core';
 import type { Held } from '../objects/held.ts';
 import type { Place } from '../objects/place.ts';
 
-/** Where somebody's annotation says that a caBundle comes from. */
+/** Where an annotation says that a caBundle comes from. */
 export type InjectSource = TrustBundle['spec']['sources'][number];
 
 /** What an annotation comes to: a source, or a reason why there is none now. */
@@ -24,7 +23,7 @@ export interface Around {
 
 export type WishOf = (held: Held, around: Around) => Promise<InjectionRequest | undefined>;
 
-/** Somebody asks for a bundle and does not get it. */
+/** An object that asks for a bundle and does not get it. */
 export interface Refusal {
   readonly held: Held;
   readonly why: string;
@@ -32,13 +31,6 @@ export interface Refusal {
 
 export const INJECT_FROM = 'handover.dev/inject-ca-from';
 export const TAKE_OVER = 'handover.dev/take-over';
-
-export const KIND_OF: Readonly<Record<string, FieldKind>> = {
-  apiservices: 'APIService',
-  validatingwebhookconfigurations: 'ValidatingWebhookConfiguration',
-  mutatingwebhookconfigurations: 'MutatingWebhookConfiguration',
-  customresourcedefinitions: 'CustomResourceDefinition',
-};
 
 /** Both parts of `namespace/name`; undefined: it is no such reference. */
 export const namespacedName = (
@@ -53,7 +45,9 @@ export const ownWish: WishOf = async ({ annotations }, { hasAuthority }) => {
   const value = annotations[INJECT_FROM];
   if (value === undefined) return undefined;
   if (namespacedName(value) === undefined)
-    return { refused: `${INJECT_FROM}: ${quoted(value)} is no authority; write namespace/name` };
+    return {
+      refused: `${INJECT_FROM}: ${quoted(value)} is not the name of an Authority; write namespace/name`,
+    };
   if (!hasAuthority(value))
     return { refused: `${INJECT_FROM}: there is no Authority ${quoted(value)} (yet)` };
   return { source: { authority: value } };
@@ -63,13 +57,13 @@ export const ownWish: WishOf = async ({ annotations }, { hasAuthority }) => {
 export const quoted = (value: string): string => JSON.stringify(value.slice(0, 200));
 
 /**
- * Whose field it is already; then it is left alone. What we have written ourselves is ours: whoever writes there later is
- * drift, and a fight is named by Contention.
+ * The program that owns the field already; then it is left alone. A field that we have written is ours: a later write by another
+ * program is drift, and repeated ones are reported as Contended.
  */
 export const conflictOf = (held: Held, takeOver: boolean): string | undefined => {
   if (takeOver || held.annotations[TAKE_OVER] === 'true') return undefined;
   if (held.keeper === undefined || Object.keys(held.entries).length > 0) return undefined;
-  return `its caBundle is kept by ${held.keeper}; let go of it there, or set ${TAKE_OVER}: "true" on it`;
+  return `its caBundle is kept by ${held.keeper}; remove it there, or set ${TAKE_OVER}: "true" on it`;
 };
 
 export interface Injections {
@@ -94,7 +88,7 @@ export const bundlesByAnnotation = async (
   const refusals: Refusal[] = [];
   const follow = new Set<Place>();
   for (const object of held) {
-    const kind = KIND_OF[object.plural];
+    const kind = injectableOf(object.plural);
     if (kind === undefined || !object.injectable || taken(object)) continue;
     const wish = await injectionOf(object);
     if (wish === undefined) continue;

@@ -1,4 +1,5 @@
 import type { Leaf, Resource, TrustBundle } from '@handover/core';
+import { INJECTABLE_PLURALS } from '@handover/core';
 import {
   type Catalogue,
   catalogueOf,
@@ -10,7 +11,7 @@ import {
 } from '@handover/engine';
 import type { Source } from '../objects/fresh.ts';
 import type { Held } from '../objects/held.ts';
-import { fieldPlace, idOfPlace, type Place, type Plural } from '../objects/place.ts';
+import { fieldPlace, idOfPlace, type Place } from '../objects/place.ts';
 import { certificatesIn } from './certificates-in.ts';
 import { type Declared, oldestFirst } from './declared.ts';
 import {
@@ -47,7 +48,7 @@ export interface ResolvedResources {
   readonly adoptable: ReadonlySet<ObjectId>;
   /** Objects that hold nothing but what we put there, and are never made by us. */
   readonly whole: ReadonlySet<ObjectId>;
-  /** Why a Leaf that nobody declared is left out, by `namespace/name`. */
+  /** Why a Leaf that an annotation asks for is left out, by `namespace/name`. */
   readonly leafProblems: ReadonlyMap<string, string>;
 }
 
@@ -60,20 +61,13 @@ export interface More {
   readonly authority: string;
 }
 
-export const FIELD_PLURALS: readonly Plural[] = [
-  'apiservices',
-  'validatingwebhookconfigurations',
-  'mutatingwebhookconfigurations',
-  'customresourcedefinitions',
-];
-
 export interface ResolveOptions {
   readonly source: Source;
   readonly namespaces: ReadonlyMap<string, Labels> | undefined;
   readonly trustNamespace: string;
   /** Whether this API server has ClusterTrustBundles. */
   readonly clusterTrustBundles: boolean;
-  /** Where annotations say that an object's caBundle comes from; undefined: nobody asked for annotations. */
+  /** Where annotations say that an object's caBundle comes from; undefined: annotations are not honoured. */
   readonly injectionOf: WishOf | undefined;
   /** Whether fields that another controller keeps become ours. */
   readonly takeOver: boolean;
@@ -177,7 +171,7 @@ const injectionsOf = async (
     held: (place) => source.held(place),
   };
   return bundlesByAnnotation(
-    (await Promise.all(FIELD_PLURALS.map((plural) => source.all(plural)))).flat(),
+    (await Promise.all(INJECTABLE_PLURALS.map((plural) => source.all(plural)))).flat(),
     async (held) => {
       const wish = await injectionOf(held, around);
       const conflict = wish?.source === undefined ? undefined : conflictOf(held, takeOver);

@@ -15,7 +15,7 @@ import {
   secrets,
   services,
 } from '@handover/kube';
-import { FakeApiServer } from '@handover/kube/testing';
+import { FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
 import { Addresses } from '../workloads/addresses.ts';

@@ -1,8 +1,9 @@
+import { injectableOf } from '@handover/core';
 import { idOf, type Key, RESOURCES, textOf } from '@handover/engine';
 import type { KubeHome } from '../home/home.ts';
 import type { Held } from '../objects/held.ts';
 import { keyOf, type Plural, placeOf } from '../objects/place.ts';
-import { decisive, FIELD_PLURALS, gateOf, type ResolvedResources } from '../resources/resolved-resources.ts';
+import { decisive, gateOf, type ResolvedResources } from '../resources/resolved-resources.ts';
 import type { Pod } from '../workloads/pods.ts';
 import type { OperatorOptions } from './operator-options.ts';
 import type { Term } from './term.ts';
@@ -71,9 +72,10 @@ export class Changes {
       term?.controller.add(keys.map((each) => term.drifts.note(each, plural, key)));
     });
     const gate = this.#index?.gate(plural, key);
-    const asksOtherwise = FIELD_PLURALS.includes(plural)
-      ? decisive(before) !== decisive(now)
-      : gate !== undefined && gateOf(before, gate) !== gateOf(now, gate);
+    const asksOtherwise =
+      injectableOf(plural) !== undefined
+        ? decisive(before) !== decisive(now)
+        : gate !== undefined && gateOf(before, gate) !== gateOf(now, gate);
     if (asksOtherwise) this.resourcesChanged();
   };
 

@@ -1,7 +1,7 @@
 import type { ConsumerFound } from '@handover/engine';
 import { configMaps, connect } from '@handover/kube';
-import { FakeApiServer } from '@handover/kube/testing';
 import { instant } from '@handover/material';
+import { FakeApiServer } from '@handover/test-api-server';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { readSeen, SeenWriter, seenName } from './seen.ts';
 

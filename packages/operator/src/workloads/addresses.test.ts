@@ -38,6 +38,6 @@ test('an address of a pod network is asked, and named only by the flag', () => {
 test.each(['10.1.0.0', '10.1.0.0/33', 'web/8', '10.1/16', 'fd12::/129', '/8'])(
   '%s is no network, and says so',
   (network) => {
-    expect(() => new Addresses([network])).toThrow(/is no network; write address\/bits/);
+    expect(() => new Addresses([network])).toThrow(/is not a network; write address\/bits/);
   },
 );

@@ -24,7 +24,7 @@ const listOf = (networks: readonly string[]): BlockList => {
     if (family === 0 || Number(bits) > (family === 4 ? 32 : 128))
       throw new OperatorError(
         'OPTION_INVALID',
-        `${JSON.stringify(network.slice(0, 80))} is no network; write address/bits, such as 10.1.0.0/16`,
+        `${JSON.stringify(network.slice(0, 80))} is not a network; write address/bits, such as 10.1.0.0/16`,
       );
     list.addSubnet(base, Number(bits), family === 4 ? 'ipv4' : 'ipv6');
   }

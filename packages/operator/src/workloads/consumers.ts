@@ -11,9 +11,9 @@ import type {
 import type { Instant } from '@handover/material';
 import { placeOf } from '../objects/place.ts';
 import { TAKE_OVER } from '../resources/injections.ts';
+import type { PodEvidence } from './pod-evidence.ts';
 import type { Pod } from './pods.ts';
 import { type ReloaderObject, reloaderRestarts } from './reloader.ts';
-import type { Showing } from './showing.ts';
 import { stampIn } from './stamps.ts';
 import { ROLLABLE, type Rollable, type Workload } from './workload.ts';
 import type { ControllerOwner, Workloads } from './workload-cache.ts';
@@ -43,7 +43,7 @@ const managedBy = (responsibilities: Responsibilities, issued: readonly ObjectId
   return found;
 };
 
-/** How long a look waits for the pods of the authority's own namespace, and of others: these delay nobody but themselves. */
+/** How long a look waits for the pods of the authority's own namespace, and for pods of other namespaces, which delay only themselves. */
 const OWN_MS = 15_000;
 const FOREIGN_MS = 250;
 
@@ -86,7 +86,7 @@ const reloadOf = (
   return byReloader ? 'restart' : 'unknown';
 };
 
-/** Reloader's annotations, where somebody wants them honoured. */
+/** Reloader's annotations, where --compat asks for them. */
 export interface ReloaderCompat {
   /** Annotations of a Secret or ConfigMap. */
   readonly annotationsOf: (
@@ -102,10 +102,10 @@ export interface ReloaderCompat {
 
 export interface PodConsumerOptions {
   readonly workloadCache: Workloads;
-  readonly showing: Showing;
+  readonly showing: PodEvidence;
   /** Pods past the cache; undefined: those that the cache has. */
   readonly fresh: boolean;
-  /** What the owner of an object says of readers whose pods say nothing. */
+  /** What the owner of an object says about its readers, for pods without annotations. */
   readonly wordOf: (id: ObjectId) => string | undefined;
   /** Why a workload could not be rolled. */
   readonly obstacle: (consumer: string) => string | undefined;
@@ -114,7 +114,7 @@ export interface PodConsumerOptions {
   readonly reloader?: ReloaderCompat | undefined;
 }
 
-/** Consumers found, not declared: whoever's live pods read an object of the authority, in whatever way. */
+/** Consumers found, not declared: workloads whose live pods read an object of the authority in any way. */
 export class PodConsumers implements EvidenceSource {
   readonly #options: PodConsumerOptions;
 
@@ -182,7 +182,7 @@ export class PodConsumers implements EvidenceSource {
         shown:
           record === undefined
             ? undefined
-            : await showing.of(pod, responsibilities.id, record, now, patience),
+            : await showing.of(pod, { authority: responsibilities.id, record, now }, patience),
       })),
     );
     const refused = seen.find(({ shown }) => shown?.refused !== undefined);

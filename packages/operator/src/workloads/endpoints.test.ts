@@ -1,7 +1,7 @@
 import { parseResources } from '@handover/core';
 import { catalogueOf, type Responsibilities, type Whereabouts } from '@handover/engine';
 import { connect, type Kube, type KubeObject, namespaces, pods, services } from '@handover/kube';
-import { FakeApiServer } from '@handover/kube/testing';
+import { FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Addresses } from './addresses.ts';
 import { podsOnly } from './endpoints.ts';
@@ -159,16 +159,16 @@ describe('Refused, with a reason', () => {
   test.each([
     ['a file', { status: { file: '/dev/zero' } }, /opens no status\.file/],
     ['a socket', { status: { socket: '/run/docker.sock' } }, /no status\.socket/],
-    ['a Service of another namespace', probe('web.evil.svc:443'), /no Service of namespace prod/],
+    ['a Service of another namespace', probe('web.evil.svc:443'), /not a Service of namespace prod/],
     ['a Service that is not there', probe('gone:443'), /there is no Service prod\/gone/],
-    ['a name of the world', probe('metadata.google.internal:80'), /no Service of namespace prod/],
+    ['a name of the world', probe('metadata.google.internal:80'), /not a Service of namespace prod/],
     ['loopback', probe('127.0.0.1:8081'), /loopback/],
     ['loopback in one number', status('http://2130706433:8081/'), /loopback/],
     ['localhost', probe('localhost:8081'), /there is no Service prod\/localhost/],
     ['a link-local address', status('http://169.254.169.254/'), /link-local/],
     ['an IPv4 address in disguise', probe('[::ffff:169.254.169.254]:80'), /written as IPv6/],
-    ['an address that is no pod', probe('10.3.0.9:443'), /no pod of namespace prod/],
-    ['a pod of another namespace', probe('10.1.0.3:443'), /no pod of namespace prod/],
+    ['an address that is no pod', probe('10.3.0.9:443'), /not a pod of namespace prod/],
+    ['a pod of another namespace', probe('10.1.0.3:443'), /not a pod of namespace prod/],
     ['a path of its own', status('http://web/admin'), /\/handover\/status only/],
     ['a query of its own', status('http://web/handover/status?x=1'), /\/handover\/status only/],
   ])('%s', async (_, consumer, why) => {

@@ -97,7 +97,7 @@ class Look {
     if (pod !== undefined) return { uid: pod.uid, at: { ip: this.#asked(pod, ip), port } };
     if (addresses.isNamed(ip)) return { at: { ip, port } };
     return refuse(
-      `${ip} is no pod of namespace ${this.#namespace}; name a Service of it, or let the operator's --probe-networks hold the address`,
+      `${ip} is not a pod of namespace ${this.#namespace}; name a Service of it, or let the operator's --probe-networks hold the address`,
     );
   }
 
@@ -105,7 +105,7 @@ class Look {
     const own = this.#namespace;
     const [, name, , , namespace = own] = SERVICE.exec(host) ?? [];
     if (name === undefined || namespace !== own)
-      return refuse(`${host} is no Service of namespace ${own}; name one, such as web.${own}.svc`);
+      return refuse(`${host} is not a Service of namespace ${own}; name one, such as web.${own}.svc`);
     const service = await this.#service(name);
     return podsBehind(service, await this.#listed()).map((pod) => {
       const [ip] = pod.ips;
@@ -118,8 +118,7 @@ class Look {
 
   #asked({ name, onNode }: ReachedPod, ip: string): string {
     const pod = `pod ${this.#namespace}/${name}`;
-    if (onNode)
-      return refuse(`${pod} has the address of its node (hostNetwork); give it a network of its own`);
+    if (onNode) return refuse(`${pod} has the address of its node (hostNetwork); give it its own network`);
     const why = this.#options.addresses.why(ip);
     return why === undefined ? ip : refuse(`${pod}: ${why}`);
   }
@@ -145,10 +144,10 @@ class Look {
 }
 
 const splitUrl = (url: string): readonly [string, number] => {
-  if (!URL.canParse(url)) refuse(`${url} is no URL; write it like http://web:9901/`);
+  if (!URL.canParse(url)) refuse(`${url} is not a URL; write it like http://web:9901/`);
   const { protocol, hostname, port, pathname, search } = new URL(url);
   if ((pathname !== '/' && pathname !== STATUS_PATH) || search !== '')
-    refuse(`status.url has a path of its own; the operator asks for ${STATUS_PATH} only`);
+    refuse(`status.url has a path; the operator asks for ${STATUS_PATH} only`);
   const usual = protocol === 'https:' ? 443 : 80;
   return [hostname.replace(/^\[|\]$|\.$/g, ''), port === '' ? usual : Number(port)];
 };

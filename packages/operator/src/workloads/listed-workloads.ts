@@ -9,14 +9,14 @@ import { type ControllerOwner, WORKLOAD_KINDS, type Workloads } from './workload
 export interface ListedOptions {
   readonly kube: Kube;
   readonly namespaces: readonly string[];
-  /** Objects whose readers are of interest; of other pods nothing is asked. */
+  /** Only pods that read these objects are asked about. */
   readonly read: readonly Pick<Place, 'plural' | 'namespace' | 'name'>[];
   readonly signal: AbortSignal;
 }
 
 /**
- * Live pods and what makes them, asked for at each look and not followed: for whoever is gone in a moment, with the right to list
- * pods and to get what makes those of interest.
+ * Live pods and their controllers, listed at each look and not watched: for a process that ends soon, with the right to list pods
+ * and to get their controllers.
  */
 export class ListedWorkloads implements Workloads {
   readonly #options: ListedOptions;
@@ -105,7 +105,7 @@ export class ListedWorkloads implements Workloads {
     return this.#workloads.get(`${kind} ${keyOf({ namespace, name })}`);
   }
 
-  /** Nobody's annotations but ours count for whoever runs once. */
+  /** A process that runs once honours only our own annotations. */
   reloader(): undefined {
     return undefined;
   }

@@ -1,6 +1,6 @@
 import { connect, type Kube, pods } from '@handover/kube';
-import { FakeApiServer } from '@handover/kube/testing';
 import { HandoverError } from '@handover/material';
+import { FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Nudges } from './nudge.ts';
 import { type Pod, podOf } from './pods.ts';

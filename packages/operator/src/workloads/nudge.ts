@@ -109,7 +109,7 @@ export class Nudges {
       this.#paused.delete(pod.namespace);
     } catch (error) {
       const code = error instanceof HandoverError ? error.code : '';
-      // Whoever leads now nudges when it takes over.
+      // The next leader nudges when it takes over.
       if (code === 'LEASE_LOST') this.#due.clear();
       if (SILENT.has(code) || this.#signal.aborted) return;
       this.#onError(error);

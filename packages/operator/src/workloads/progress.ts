@@ -4,7 +4,7 @@ import type { Workload } from './workload.ts';
 /** As long as a Deployment is given by default (progressDeadlineSeconds); StatefulSets and DaemonSets have no such field. */
 const STALLED_MS = 10 * minute;
 
-/** Since when rollouts have stood still, for those whose controllers do not say so. */
+/** Since when rollouts have stood still, where the controller does not say so. */
 export class Progress {
   readonly #now: () => number;
   readonly #known = new Map<string, { readonly progress: string; readonly since: number }>();

@@ -26,7 +26,7 @@ interface Source {
   readonly keys: readonly string[] | undefined;
 }
 
-/** Whoever takes more keys of one object than this counts as taking them all. */
+/** A pod that takes more keys of one object than this counts as taking all of them. */
 const MOST_KEYS = 32;
 /** Characters in all names that one pod reads by: an honest one has far fewer. */
 const MOST_REFERENCES = 16_384;

@@ -1,6 +1,6 @@
 import { connect, deployments } from '@handover/kube';
-import { FakeApiServer } from '@handover/kube/testing';
 import { instant } from '@handover/material';
+import { FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { KubeRollouts } from './rollouts.ts';
 import { workloadOf } from './workload.ts';
@@ -67,7 +67,7 @@ test.each([
   server.faults.add({ status, reason, message: 'no' });
   await expect(rollouts.stamp(CONSUMER, version, stamp, 'default/mesh')).rejects.toThrow();
   const now = instant(Date.UTC(2030, 0, 1));
-  expect(rollouts.obstacles.why(CONSUMER, now)).toContain('the API server refuses to restart it');
+  expect(rollouts.obstacles.why(CONSUMER, now)).toContain('the API server refused to restart it');
   expect(rollouts.obstacles.why(CONSUMER, instant(now + 5_000))).toBeUndefined();
   expect(rollouts.isUnderWay(CONSUMER, version)).toBe(false);
 });

@@ -78,7 +78,7 @@ export class KubeRollouts implements Rollouts {
       if (LOST.has(error.code)) throw changed(consumer, error);
       // Forbidden, or refused by an admission policy: the same answer every time, and no reason to stop everything else.
       if (error.retry === 'never')
-        this.obstacles.met(consumer, `the API server refuses to restart it: ${error.message}`, this.#now());
+        this.obstacles.met(consumer, `the API server refused to restart it: ${error.message}`, this.#now());
       throw error;
     }
   }

@@ -28,7 +28,7 @@ export interface Workload {
   readonly obstacle: string | undefined;
   /** Why its rollout does not come to an end, in its controller's words. */
   readonly failing: string | undefined;
-  /** What somebody should know before it is rolled. */
+  /** What to know before it is rolled. */
   readonly warning: string | undefined;
   /** Whether it is Stakater's Reloader, and at work. */
   readonly reloader: boolean;
@@ -56,11 +56,11 @@ const obstacleOf = (kind: Rollable, spec: unknown): string | undefined => {
 
 const warningOf = (kind: Rollable, spec: unknown): string | undefined => {
   if (kind === 'Deployment' && at(spec, 'strategy', 'type') === 'Recreate')
-    return 'its strategy is Recreate: it is away while it restarts';
+    return 'its strategy is Recreate: it is down while it restarts';
   if (kind === 'DaemonSet' || replicasOf(spec) !== 1) return undefined;
   const surge = at(spec, 'strategy', 'rollingUpdate', 'maxSurge');
   return kind === 'StatefulSet' || surge === 0 || surge === '0%'
-    ? 'it has one replica: it is away while it restarts'
+    ? 'it has one replica: it is down while it restarts'
     : 'it has one replica: nothing else serves while its pod is replaced';
 };
 

@@ -104,8 +104,8 @@ test('no file, socket or address of a tenant’s choice is asked; each blocks it
     bare: [{ probe: { address: 'bare:80' } }, /Service default\/bare has no selector/],
     inside: [{ probe: { address: 'inside:80' } }, /pod default\/inside: 127\.0\.0\.1 is a loopback/],
     host: [{ probe: { address: 'host:80' } }, /hostNetwork/],
-    foreign: [{ probe: { address: 'dns.kube-system.svc:53' } }, /no Service of namespace default/],
-    world: [{ probe: { address: '192.0.2.7:443' } }, /no pod of namespace default/],
+    foreign: [{ probe: { address: 'dns.kube-system.svc:53' } }, /not a Service of namespace default/],
+    world: [{ probe: { address: '192.0.2.7:443' } }, /not a pod of namespace default/],
   };
   await begin(
     'strict',

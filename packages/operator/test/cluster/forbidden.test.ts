@@ -46,7 +46,7 @@ test('a restart that is forbidden is said in status and in an Event; tried again
     120_000,
   );
   expect(degraded.message).toMatch(
-    /^Deployment default\/env: the API server refuses to restart it: .*forbidden/i,
+    /^Deployment default\/env: the API server refused to restart it: .*forbidden/i,
   );
   const refused = () =>
     stage.requests.filter(({ status, resource: plural }) => status === 403 && plural === 'deployments')

@@ -2,8 +2,8 @@
 import { plan } from '@handover/core';
 import { observeAnew } from '@handover/engine';
 import { configMaps, connect, type Kube, type KubeObject, namespaces, secrets } from '@handover/kube';
-import { FakeApiServer } from '@handover/kube/testing';
 import { Operator, openView, RESOURCE_KINDS } from '@handover/operator';
+import { FakeApiServer } from '@handover/test-api-server';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { resource, until } from './stage.ts';

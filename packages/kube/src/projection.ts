@@ -1,0 +1,68 @@
+import { HandoverError } from '@handover/material';
+import type { Kind } from './kinds.ts';
+import { type KubeObject, keyOf } from './object.ts';
+import type { WatchEvent } from './requests.ts';
+import { type Change, type Indexes, Store } from './store.ts';
+
+/** A list while it is being read: version and projected value by key. */
+export type Draft<T> = Map<string, readonly [string, T]>;
+
+export interface ProjectionOptions<O extends KubeObject, T> {
+  readonly kind: Kind<O>;
+  readonly project: ((object: O) => T | undefined) | undefined;
+  readonly indexes: Indexes<T> | undefined;
+  readonly changed: (change: Change<T>) => void;
+  readonly unreadable: (error: HandoverError) => void;
+}
+
+function withoutManagedFields<O extends KubeObject>(object: O): O {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+/** The projected objects of one kind. Reports every difference that a list or an event makes. */
+export class Projection<O extends KubeObject, T> {
+  readonly store: Store<T>;
+  readonly #options: ProjectionOptions<O, T>;
+
+  constructor(options: ProjectionOptions<O, T>) {
+    this.#options = options;
+    this.store = new Store(options.indexes);
+  }
+
+  /** Adds to a list that is still incomplete. */
+  collect(draft: Draft<T>, object: O): void {
+    const value = this.#project(object);
+    if (value !== undefined) draft.set(keyOf(object), [object.metadata.resourceVersion ?? '', value]);
+  }
+
+  /** The list is complete: the store becomes the list. Objects that disappeared without an event are reported too. */
+  replace(draft: Draft<T>): void {
+    for (const key of this.store.keys()) if (!draft.has(key)) this.#set(key, '', undefined);
+    for (const [key, [version, value]] of draft) this.#set(key, version, value);
+  }
+
+  take({ type, object }: WatchEvent<O>): void {
+    if (type === 'BOOKMARK') return;
+    const value = type === 'DELETED' ? undefined : this.#project(object);
+    this.#set(keyOf(object), object.metadata.resourceVersion ?? '', value);
+  }
+
+  #set(key: string, version: string, value: T | undefined): void {
+    const change = this.store.set(key, version, value);
+    if (change !== undefined) this.#options.changed(change);
+  }
+
+  /** One object must not stop the watch of all others: when `project` throws, the object is left out and reported. */
+  #project(object: O): T | undefined {
+    const { project, kind, unreadable } = this.#options;
+    if (project === undefined) return withoutManagedFields(object) as unknown as T;
+    try {
+      return project(object);
+    } catch (cause) {
+      const message = `${kind.kind} ${keyOf(object)} cannot be read; the informer leaves it out`;
+      unreadable(new HandoverError('KUBE_OBJECT_UNREADABLE', message, { cause }));
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,156 @@
+import { createServer } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
+import { type Generation, generateKey } from '@handover/core';
+import { type AuthorityRecord, Canaries, localKeyring, SealKey, Turns } from '@handover/engine';
+import { after, type Instant, instant } from '@handover/material';
+import { expect, onTestFinished, test } from 'vitest';
+import { Addresses } from './addresses.ts';
+import { PodEvidence } from './pod-evidence.ts';
+import type { Pod } from './pods.ts';
+
+const T0: Instant = instant(Date.UTC(2030, 0, 1));
+
+const recordOf = (revision: number, ...names: readonly string[]): AuthorityRecord => ({
+  state: {
+    revision,
+    ids: [],
+    distrusts: 0,
+    crosses: [],
+    lastGeneration: 2,
+    generations: names.map(
+      (fingerprint, index): Generation => ({
+        number: 2 - index,
+        role: index === 0 ? 'current' : 'previous',
+        anchors: [{ fingerprint, notBefore: T0, notAfter: after(T0, 1e10) }],
+        hasKey: true,
+        since: T0,
+      }),
+    ),
+  },
+  certificates: new Map(),
+  keys: new Map(),
+  sealKey: SealKey.derivedFrom('test'),
+});
+
+/** A pod whose status document says that it trusts `anchors`, and how often it was asked. */
+const asked = async (podUid: string) => {
+  const pod = { anchors: ['ca2', 'ca1', 'company'], times: 0 };
+  const server = createServer((_, response) => {
+    pod.times++;
+    const at = new Date(T0).toISOString();
+    response.end(JSON.stringify({ version: 1, at, pid: 1, podUid, sources: [{ anchors: pod.anchors }] }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const seen: Pod = {
+    namespace: 'default',
+    name: 'web',
+    uid: 'web-1',
+    version: '1',
+    createdAt: T0,
+    ended: false,
+    ready: true,
+    running: true,
+    ip: '127.0.0.1',
+    onNode: false,
+    mirror: false,
+    owner: undefined,
+    references: [],
+    annotations: { 'handover.dev/ack-port': String((server.address() as AddressInfo).port) },
+  };
+  return { pod, seen };
+};
+
+const by = (record: AuthorityRecord, now: Instant) => ({ authority: 'default/mesh', record, now });
+const showing = (addresses = new Addresses([], [])): PodEvidence =>
+  new PodEvidence({
+    canaries: new Canaries({
+      keyring: localKeyring(generateKey),
+      keys: generateKey,
+      random: (bytes) => new Uint8Array(bytes).fill(7),
+      log: { issued: async () => {} },
+    }),
+    addresses,
+    turns: new Turns({ inAll: 8, each: 4 }),
+  });
+const PATIENCE = 10_000;
+
+test('a pod that showed a CA which is retired meanwhile is asked until it shows it no more, then left alone', async () => {
+  const { pod, seen } = await asked('web-1');
+  const shows = showing();
+  await shows.of(seen, by(recordOf(1, 'ca2', 'ca1'), T0), PATIENCE);
+  await shows.of(seen, by(recordOf(2, 'ca2'), after(T0, 5_000)), PATIENCE);
+  await shows.of(seen, by(recordOf(2, 'ca2'), after(T0, 10_000)), PATIENCE);
+  expect(pod.times).toBe(3);
+  pod.anchors = ['ca2', 'company'];
+  const last = await shows.of(seen, by(recordOf(2, 'ca2'), after(T0, 15_000)), PATIENCE);
+  expect(last?.proofs[0]?.anchors).toEqual(['ca2', 'company']);
+  await shows.of(seen, by(recordOf(2, 'ca2'), after(T0, 60_000)), PATIENCE);
+  expect(pod.times).toBe(4);
+});
+
+test('a document of another pod says nothing about the one that was asked', async () => {
+  const { seen } = await asked('web-2');
+  const shown = await showing().of(seen, by(recordOf(1, 'ca2', 'ca1'), T0), PATIENCE);
+  expect(shown?.proofs).toMatchObject([{ anchors: [], issuer: 'unknown' }]);
+});
+
+test('a pod on its node’s own network, or at a loopback address, is not asked, and the reason is told', async () => {
+  const { pod, seen } = await asked('web-1');
+  const onNode = await showing().of({ ...seen, onNode: true }, by(recordOf(1, 'ca2'), T0), PATIENCE);
+  expect(onNode?.refused).toMatch(/hostNetwork/);
+  const loopback = await showing(new Addresses()).of(seen, by(recordOf(1, 'ca2'), T0), PATIENCE);
+  expect(loopback?.refused).toMatch(/127\.0\.0\.1 is a loopback/);
+  for (const shown of [onNode, loopback]) expect(shown?.proofs).toMatchObject([{ anchors: [] }]);
+  expect(pod.times).toBe(0);
+});
+
+/** A port that takes connections and never says a word. */
+const tarpit = async (): Promise<number> => {
+  const sockets = new Set<Socket>();
+  const server = createTcpServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+};
+
+test('forty silent pods of one namespace do not hold up the pod of another', async () => {
+  const { seen } = await asked('web-1');
+  const port = String(await tarpit());
+  const shows = showing();
+  const silent = Array.from({ length: 40 }, (_, index) =>
+    shows.of(
+      {
+        ...seen,
+        namespace: 'evil',
+        uid: `evil-${index}`,
+        annotations: { 'handover.dev/ack-port': port },
+      },
+      by(recordOf(1, 'ca2', 'ca1'), T0),
+      0,
+    ),
+  );
+  // Nobody waits for those of another namespace.
+  for (const shown of await Promise.all(silent)) expect(shown?.proofs).toMatchObject([{ anchors: [] }]);
+  const began = performance.now();
+  const shown = await shows.of(seen, by(recordOf(1, 'ca2', 'ca1'), T0), PATIENCE);
+  expect(shown?.proofs[0]?.anchors).toEqual(['ca2', 'ca1', 'company']);
+  // Behind them it would have waited for 40 times 2 s, four at a time.
+  expect(performance.now() - began).toBeLessThan(1_500);
+});
+
+test('an answer that comes after the look is there for the next one', async () => {
+  const { pod, seen } = await asked('web-1');
+  const shows = showing();
+  const first = await shows.of(seen, by(recordOf(1, 'ca2', 'ca1'), T0), 0);
+  expect(first?.proofs).toMatchObject([{ anchors: [] }]);
+  while ((await shows.of(seen, by(recordOf(1, 'ca2', 'ca1'), T0), 0))?.proofs[0]?.anchors?.length === 0)
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(pod.times).toBe(1);
+});

@@ -1,0 +1,169 @@
+import type { Proof } from '@handover/core';
+import {
+  type AuthorityId,
+  type AuthorityRecord,
+  answerOf,
+  askStatus,
+  type ProbeTools,
+  probe,
+  silence,
+  type Turns,
+} from '@handover/engine';
+import { after, type Instant } from '@handover/material';
+import type { Addresses } from './addresses.ts';
+import type { Pod } from './pods.ts';
+
+export interface Shown {
+  readonly proofs: readonly Proof[];
+  readonly stripsCross: boolean;
+  /** Why it is not asked. */
+  readonly refused?: string;
+}
+
+interface Remembered {
+  readonly shown: Shown;
+  readonly revision: number;
+  /** CAs of the authority, those that it has retired meanwhile too. */
+  readonly ours: readonly string[];
+  readonly at: Instant;
+}
+
+/** While nothing is under way, what a pod showed is good for this long. */
+const REST_MS = 10 * 60_000;
+/** How often one pod is asked while a step waits for it. */
+const ASK_AGAIN_MS = 1_000;
+
+const portIn = (text: string | undefined): number | undefined => {
+  const port = Number(text);
+  return /^\d{1,5}$/.test(text ?? '') && port > 0 && port < 65_536 ? port : undefined;
+};
+
+const anchorsOf = ({ state }: AuthorityRecord): readonly string[] =>
+  state.generations.flatMap(({ anchors }) => anchors.map(({ fingerprint }) => fingerprint));
+
+/** It showed a CA that has been retired since: it has not loaded the newest bundle yet. */
+const isBehind = ({ shown, ours }: Remembered, now: readonly string[]): boolean =>
+  shown.proofs.some(({ anchors = [] }) =>
+    anchors.some((anchor) => ours.includes(anchor) && !now.includes(anchor)),
+  );
+
+export interface PodEvidenceOptions extends ProbeTools {
+  readonly addresses: Addresses;
+  readonly turns: Turns;
+}
+
+/** What a pod declares about itself: where it can be asked. */
+interface Declared {
+  readonly pod: Pod;
+  readonly ip: string;
+  readonly ack: number | undefined;
+  readonly probed: { readonly port: number; readonly mtls: boolean } | undefined;
+}
+
+/** On behalf of which authority a pod is asked, and when. */
+interface Asking {
+  readonly authority: AuthorityId;
+  readonly record: AuthorityRecord;
+  readonly now: Instant;
+}
+
+const declaredBy = (pod: Pod): Declared | undefined => {
+  const ack = portIn(pod.annotations['handover.dev/ack-port']);
+  const probed = probeIn(pod.annotations['handover.dev/probe']);
+  const { ip, running } = pod;
+  const silent = ack === undefined && probed === undefined;
+  return silent || ip === undefined || !running ? undefined : { pod, ip, ack, probed };
+};
+
+/** What pods show about themselves: the runtime's status document, a real handshake. Bound to the pod's uid. */
+export class PodEvidence {
+  readonly #tools: PodEvidenceOptions;
+  readonly #known = new Map<string, Remembered>();
+  readonly #asking = new Map<string, Promise<Shown>>();
+
+  constructor(options: PodEvidenceOptions) {
+    this.#tools = options;
+  }
+
+  /** Waits `patience` milliseconds for an answer; a later answer is remembered for the next look. */
+  async of(pod: Pod, asking: Asking, patience: number): Promise<Shown | undefined> {
+    const declared = declaredBy(pod);
+    if (declared === undefined) return undefined;
+    const { record, now } = asking;
+    const silent: Shown = { proofs: [silence(now)], stripsCross: false };
+    const refused = this.#refusal(declared);
+    if (refused !== undefined) return { ...silent, refused };
+    const key = `${pod.uid} ${record.state.generations[0]?.anchors[0].fingerprint ?? ''}`;
+    const before = this.#known.get(key);
+    const moving =
+      record.state.generations.length > 1 || (before !== undefined && isBehind(before, anchorsOf(record)));
+    const wait = moving ? ASK_AGAIN_MS : REST_MS;
+    const current = before?.revision === record.state.revision ? before : undefined;
+    if (current !== undefined && now < after(current.at, wait)) return current.shown;
+    const answer = this.#asking.get(key) ?? this.#begin(key, declared, asking);
+    return within(patience, answer, current?.shown ?? silent);
+  }
+
+  #refusal({ pod, ip }: Declared): string | undefined {
+    return pod.onNode
+      ? 'its address is that of its node (hostNetwork); remove its handover.dev/ack-port and handover.dev/probe annotations'
+      : this.#tools.addresses.why(ip);
+  }
+
+  async #begin(key: string, declared: Declared, asking: Asking): Promise<Shown> {
+    const answer = this.#tools.turns.take(declared.pod.namespace, () => this.#ask(declared, asking));
+    this.#asking.set(key, answer);
+    try {
+      const shown = await answer;
+      const { record, now } = asking;
+      const all = [...new Set([...anchorsOf(record), ...(this.#known.get(key)?.ours ?? [])])];
+      if (this.#known.size > 20_000) this.#known.clear();
+      this.#known.set(key, { shown, revision: record.state.revision, ours: all, at: now });
+      return shown;
+    } finally {
+      this.#asking.delete(key);
+    }
+  }
+
+  async #ask({ pod, ip, ack, probed }: Declared, { authority, record, now }: Asking): Promise<Shown> {
+    const host = ip.includes(':') ? `[${ip}]` : ip;
+    const proofs: Proof[] = [];
+    let stripsCross = false;
+    if (ack !== undefined) {
+      const said = await askStatus({ url: `http://${host}:${ack}/` }, record, now);
+      this.#tools.meters?.asked('status', said?.podUid === pod.uid ? 'shown' : 'silent');
+      // An address passes to another pod when one ends: only the uid says which pod answered.
+      if (said?.podUid === pod.uid) proofs.push(said.proof);
+    }
+    if (probed !== undefined) {
+      const target = { authority, address: `${host}:${probed.port}`, mtls: probed.mtls };
+      const result = await probe(target, record, this.#tools, now);
+      this.#tools.meters?.asked('probe', answerOf(result));
+      proofs.push(...(result?.proofs ?? []));
+      stripsCross = result?.stripsCross ?? false;
+      if (result !== undefined && proofs.length === 0) proofs.push({ by: 'probed', at: now });
+    }
+    return { proofs: proofs.length === 0 ? [silence(now)] : proofs, stripsCross };
+  }
+}
+
+const within = async <T>(ms: number, answer: Promise<T>, otherwise: T): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<T>((resolve) => {
+    timer = setTimeout(() => resolve(otherwise), ms);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+/** `8443` or `8443/mtls`. */
+const probeIn = (text: string | undefined): { readonly port: number; readonly mtls: boolean } | undefined => {
+  const [port, how, ...rest] = (text ?? '').split('/');
+  const number = portIn(port);
+  return number === undefined || rest.length > 0 || (how !== undefined && how !== 'mtls')
+    ? undefined
+    : { port: number, mtls: how === 'mtls' };
+};
