@@ -252,7 +252,7 @@ spec:
       '--home',
       `dir:${dir}`,
     ]);
-    expect(done.stdout).toContain('generation 1 of default/internal is distrusted');
+    expect(done.stdout).toContain('CA generation 1 of default/internal is distrusted');
     expect((await statusAt(1)).generations).toMatchObject([
       { generation: 2, role: 'current' },
       { role: 'distrusted' },
@@ -267,7 +267,7 @@ spec:
     expect((await handover(asked)).code).toBe(1);
     const done = await handover([...asked, '--yes']);
     expect(done.stderr).toContain('the dry run failed, so the peers that would fail are not known: ');
-    expect(done.stdout).toBe('generation 1 of default/internal is distrusted\n');
+    expect(done.stdout).toBe('CA generation 1 of default/internal is distrusted\n');
     expect((await statusAt(1)).generations).toMatchObject([{ generation: 2 }, { role: 'distrusted' }]);
   });
 });

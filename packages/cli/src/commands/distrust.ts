@@ -18,20 +18,22 @@ interface Flags extends HomeFlags {
 }
 
 const SHOWN = 20;
-/** How a consumer comes by its new files. */
+/** How a consumer loads its new files. */
 const COMES_BY: Readonly<Record<string, string>> = {
   hot: 'which loads them by itself',
   restart: 'which loads them when it is restarted',
-  unknown: 'of which nobody knows when it loads them',
+  unknown: 'which loads them at an unknown time',
   field: 'which the API server reads',
 };
-const whoFails = (
+const failingConsumers = (
   consumers: readonly { readonly name: string; readonly kind: string }[],
 ): readonly string[] => [
   ...consumers
     .slice(0, SHOWN)
-    .map(({ name, kind }) => printable(`until it has the new files: ${name}, ${COMES_BY[kind] ?? kind}`)),
-  ...(consumers.length > SHOWN ? [`and ${consumers.length - SHOWN} more consumers`] : []),
+    .map(({ name, kind }) =>
+      printable(`fails until it has the new files: ${name}, ${COMES_BY[kind] ?? kind}`),
+    ),
+  ...(consumers.length > SHOWN ? [`and ${amount(consumers.length - SHOWN, 'more consumer')}`] : []),
 ];
 const wholeNumber = (text: string): number => {
   if (!/^\d{1,9}$/.test(text))
@@ -123,12 +125,12 @@ Examples:
         const rest = (matrix?.failingCount ?? 0) - told.length;
         const isUnknown = matrix === undefined && !already;
         const lines = [
-          ...(told.length === 0 && !isUnknown ? ['nobody would fail'] : told),
+          ...(told.length === 0 && !isUnknown ? ['no peer would fail'] : told),
           ...(rest > 0 ? [`and ${amount(rest, 'more pair')}`] : []),
-          ...(told.length === 0 ? [] : whoFails(consumers)),
+          ...(told.length === 0 ? [] : failingConsumers(consumers)),
           done
-            ? `generation ${generation} of ${authority} is distrusted`
-            : 'nothing was done; say --yes to distrust it',
+            ? `CA generation ${generation} of ${authority} is distrusted`
+            : 'nothing was done; add --yes to distrust the CA generation',
         ];
         context.stdout.write(`${lines.join('\n')}\n`);
       }),

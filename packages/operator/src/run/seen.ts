@@ -7,7 +7,7 @@ import { cut, MOST_SAID } from '../objects/bounds.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import { fieldConsumers } from '../workloads/api-fields.ts';
 
-/** The operator alone can ask pods; everybody else reads what it saw here, in its own namespace. No key is in it. */
+/** Only the operator can ask pods. It records what it saw in its own namespace, where other programs read it. No key is in it. */
 export const seenName = (authority: AuthorityId): string => stateName(authority).replace('authority', 'seen');
 const KEY = 'consumers.json';
 const INTERVAL_MS = 2_000;
@@ -168,7 +168,7 @@ export async function readSeen(
   }
 }
 
-/** Consumers as the operator last saw them, for whoever only looks. API fields are there for everybody to see. */
+/** Consumers as the operator last saw them. API fields are read directly: every reader may. */
 export const seenEvidence = (kube: Kube, namespace: string, signal: AbortSignal): EvidenceSource => ({
   consumers: async (responsibilities) => [
     ...fieldConsumers(responsibilities),
