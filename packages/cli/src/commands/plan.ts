@@ -1,5 +1,5 @@
 import { explain, plan } from '@handover/core';
-import { authorityIn, observeAnew, remarksOn } from '@handover/engine';
+import { observeAnew, remarksOn } from '@handover/engine';
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
@@ -26,7 +26,6 @@ Examples:
         const ids = auth === undefined ? [...catalogue.authorities.keys()] : [authorityArgument(auth)];
         const plans = [];
         for (const id of ids) {
-          authorityIn(catalogue, id);
           const { seen, responsibilities, now } = await observeAnew(look, id);
           plans.push({ authority: id, plan: plan(seen, responsibilities.policy, now) });
         }

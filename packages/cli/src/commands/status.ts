@@ -1,4 +1,4 @@
-import { authorityIn, type Status, statusOf } from '@handover/engine';
+import { type Status, statusOf } from '@handover/engine';
 import { pause } from '@handover/runtime/pause';
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
@@ -40,7 +40,6 @@ Examples:
         const live = flags.watch === true && flags.json !== true && context.stdout.isTTY === true;
         const look = async (): Promise<{ text: string; same: string }> => {
           open.reload();
-          if (only !== undefined) authorityIn((await open.look()).catalogue, only);
           const status = await statusOf(open.look, only);
           const text =
             flags.json === true

@@ -112,7 +112,7 @@ export interface Look extends Readers {
   readonly catalogue: Catalogue;
 }
 
-/** Takes a look: after the first one showed that something changed meanwhile, another. */
+/** Takes a new look each time it is called. */
 export type TakeLook = () => Promise<Look>;
 
 /** A look begins with the clock; the resources come next, everything else after them: docs/decisions/0006. */

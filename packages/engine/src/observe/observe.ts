@@ -4,7 +4,7 @@ import { EngineError } from '../error.ts';
 import { type Catalogue, liesElsewhere } from '../look/catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from '../look/home.ts';
 import type { ConsumerFound, Look, TakeLook, Told } from '../look/look.ts';
-import { policyFor, type Responsibilities } from '../look/responsibilities.ts';
+import { authorityIn, policyFor, type Responsibilities } from '../look/responsibilities.ts';
 import { believed } from '../look/seal.ts';
 import { extrasFor, keepingUnknown } from '../look/shared-bundles.ts';
 import { seenAs } from '../look/stored-object.ts';
@@ -140,6 +140,7 @@ const datesOf = (record: AuthorityRecord | undefined, objects: readonly ObjectSe
  */
 export async function observe(look: Look, id: AuthorityId): Promise<Observation> {
   const { now, steadySince, clockDoubt, catalogue, clock, facts } = look;
+  authorityIn(catalogue, id); // a name that no resource has is no file name
   const extras = await extrasFor(look, id);
   const before = await look.authorities.load(id);
   const wanted = policyFor(catalogue, id, facts, extras, before);

@@ -1,0 +1,60 @@
+import { connect, type Kube, type KubeObject, namespaces } from '@handover/kube';
+import { FakeApiServer } from '@handover/kube/testing';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { RESOURCE_KINDS } from '../resources/kinds.ts';
+import { KubeRequests } from './requests.ts';
+
+const ID = 'shop/mesh';
+const AT = { namespace: 'shop', name: 'mesh' };
+let server: FakeApiServer;
+let kube: Kube;
+let end: AbortController;
+beforeEach(async () => {
+  server = await FakeApiServer.start();
+  end = new AbortController();
+  kube = connect(server.config, { signal: end.signal, rate: false });
+  server.serve(RESOURCE_KINDS.Authority);
+  await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
+  await kube.create(RESOURCE_KINDS.Authority, {
+    apiVersion: 'handover.dev/v1alpha1',
+    kind: 'Authority',
+    metadata: AT,
+  } as KubeObject);
+});
+afterEach(async () => {
+  end.abort();
+  await server.stop();
+});
+
+const requests = (isStored: boolean): KubeRequests =>
+  new KubeRequests({
+    kube,
+    namespace: 'handover-system',
+    authorities: { load: async () => undefined },
+    isStored: () => isStored,
+    signal: end.signal,
+  });
+const annotations = async () => (await kube.get(RESOURCE_KINDS.Authority, AT))?.metadata.annotations;
+
+test('a request is an annotation of the Authority, which names each once', async () => {
+  const asked = requests(true);
+  for (const rotate of ['r1', 'r2', 'r1']) await asked.ask({ authority: ID, rotate });
+  await asked.ask({ authority: ID, distrust: 3 });
+  expect(await annotations()).toEqual({ 'handover.dev/rotate': 'r1,r2', 'handover.dev/distrust': '3' });
+  expect(await asked.pending(ID)).toEqual({ rotate: [], distrust: [] });
+});
+
+test('of an Authority that no API server has it lasts as long as the process, and nothing is written', async () => {
+  const asked = requests(false);
+  await asked.ask({ authority: ID, rotate: 'r1' });
+  await asked.ask({ authority: ID, distrust: 3 });
+  expect(await asked.pending(ID)).toEqual({ rotate: ['r1'], distrust: [3] });
+  expect(await annotations()).toBeUndefined();
+});
+
+test('what cannot be the id of a rotation is refused before anything is written', async () => {
+  await expect(requests(true).ask({ authority: ID, rotate: 'a,b' })).rejects.toMatchObject({
+    code: 'ROTATION_ID_INVALID',
+  });
+  expect(await annotations()).toBeUndefined();
+});
