@@ -18,10 +18,12 @@ const root = mkdtempSync(join(tmpdir(), 'handover-verdicts-'));
 const pems = (certificates: readonly Certificate[]): string => certificates.map(({ pem }) => pem).join('');
 
 /** Every case with every kind of key, written where the judges will look for it. */
-function exhibit(): readonly { readonly one: Case; readonly keys: string; readonly exhibit: Exhibit }[] {
+async function exhibit(): Promise<
+  readonly { readonly one: Case; readonly keys: string; readonly exhibit: Exhibit }[]
+> {
   const now = instant(Math.floor(Date.now() / 1000) * 1000);
-  return Object.entries(KEYS).flatMap(([keys, algorithms], family) => {
-    const { certificates, leafKeys } = makeWorld(algorithms, now);
+  const exhibited = Object.entries(KEYS).map(async ([keys, algorithms], family) => {
+    const { certificates, leafKeys } = await makeWorld(algorithms, now);
     return CASES.map((one, index) => {
       const folder = `${family}-${String(index).padStart(2, '0')}`;
       const chain = one.chain.map((token) => certificates[token]);
@@ -34,15 +36,16 @@ function exhibit(): readonly { readonly one: Case; readonly keys: string; readon
       return { one, keys, exhibit: { folder, chain, bundle, leafKey } };
     });
   });
+  return (await Promise.all(exhibited)).flat();
 }
 
 const opinions = new Map<JudgeName, readonly Opinion[]>();
-let exhibits: ReturnType<typeof exhibit> = [];
+let exhibits: Awaited<ReturnType<typeof exhibit>> = [];
 
 beforeAll(async () => {
   requireTools();
   const judges = judgesOf(buildJudges());
-  exhibits = exhibit();
+  exhibits = await exhibit();
   for (const name of NAMES)
     opinions.set(
       name,

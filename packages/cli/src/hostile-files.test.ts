@@ -13,7 +13,6 @@ import {
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { DirectoryHome } from '@handover/engine';
-import { instant } from '@handover/material';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { build, eventually, folder, isRoot, NOBODY, type Running, start } from '../test/real-process.ts';
 
@@ -67,7 +66,7 @@ const goesOn = async (home: string): Promise<Running> => {
   await eventually('the first certificate', () => existsSync(join(home, 'out/default/secrets/good/tls.crt')));
   const { requests } = new DirectoryHome(home);
   for (const id of ['first-rotation', 'second-rotation']) {
-    await requests.ask({ authority: 'default/good', rotate: id }, instant(Date.now()));
+    await requests.ask({ authority: 'default/good', rotate: id });
     await eventually(id, () => rotated(id));
   }
   expect(peakMemory(running)).toBeLessThan(512 * 1024 ** 2);

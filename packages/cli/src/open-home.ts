@@ -1,17 +1,65 @@
-import type { Catalogue, Home } from '@handover/engine';
-import type { Instant } from '@handover/material';
-import type { CertgenHome, View } from '@handover/operator';
+import type { Resource } from '@handover/core';
+import type { CertgenResult, Home, RandomSecret, TakeLook } from '@handover/engine';
+import type { Duration } from '@handover/material';
 import type { Command } from 'commander';
-import { type AskedFlags, askedResources } from './asked-resources.ts';
+import type { AskedFlags } from './asked-resources.ts';
+import type { Worker } from './carry-out.ts';
 import type { Context } from './context.ts';
-import { homePath, openHome } from './directory/open-home.ts';
-import { usageError } from './error-line.ts';
+import { directory, noSuchHome } from './directory/open-home.ts';
 import { type KubeFlags, kubeOptions } from './kubernetes/flags.ts';
 
 export interface HomeFlags extends KubeFlags, AskedFlags {
   readonly home: string;
   readonly operatorNamespace?: string;
 }
+
+/** A home for a command that looks and asks. */
+export interface OpenHome {
+  readonly home: Home;
+  readonly look: TakeLook;
+  /** Reads the resources anew, where no watch does. */
+  reload(): void;
+  /** Opens what carries requests out, here or in another process. */
+  worker(): Promise<Worker>;
+  close(): void;
+}
+
+/** A home for `handover certgen`, which makes things itself. */
+export interface Workplace {
+  run(options: {
+    readonly overwrite: boolean;
+    readonly rotationId?: string | undefined;
+  }): Promise<readonly CertgenResult[]>;
+  makeRandomSecret(secret: RandomSecret): Promise<boolean>;
+  /** Between two runs while it waits. */
+  readonly lookEvery: Duration;
+  close(): void | Promise<void>;
+}
+
+/** How commands come by a home. */
+export interface HomeOpener {
+  open(flags: HomeFlags, context: Context): Promise<OpenHome>;
+  workplace(
+    flags: HomeFlags & { readonly overwrite?: true; readonly rotationId?: string },
+    resources: readonly Resource[] | undefined,
+    context: Context,
+  ): Promise<Workplace>;
+}
+
+/** Homes by what `--home` says, or begins with. A new home is a folder, and a line here. */
+const HOMES: Readonly<Record<string, () => Promise<HomeOpener>>> = {
+  'dir:': async () => directory,
+  // Loaded only when needed: most commands never connect to a cluster.
+  kube: async () => (await import('./kubernetes/open-home.ts')).kubernetes,
+};
+
+export const openerOf = (home: string): Promise<HomeOpener> => {
+  const found = Object.entries(HOMES).find(([form]) =>
+    form.endsWith(':') ? home.startsWith(form) && home.length > form.length : home === form,
+  );
+  if (found === undefined) throw noSuchHome(home);
+  return found[1]();
+};
 
 /** `--home`, and the options of `--home kube`. */
 export const homeOptions = (command: Command): Command =>
@@ -20,51 +68,13 @@ export const homeOptions = (command: Command): Command =>
     'with --home kube: namespace of the operator (default: handover-system; for certgen the Job’s own)',
   );
 
-/** A home opened by a command. */
-export interface OpenHome {
-  readonly home: Home;
-  catalogue(): Promise<Catalogue>;
-  now(): Instant;
-  /** The cluster, where an operator manages it. */
-  readonly view: View | undefined;
-  /** The cluster, where certgen manages the given resources and no operator does. */
-  readonly certgen?: CertgenHome | undefined;
-  close(): void;
-}
-
-async function openAnyHome(flags: HomeFlags, context: Context): Promise<OpenHome> {
-  const { resources } = askedResources(flags);
-  if (flags.home !== 'kube') {
-    if (resources !== undefined)
-      throw usageError('--preset and -f need --home kube here; a directory has its own resources');
-    const home = openHome(homePath(flags.home), context);
-    return { home, catalogue: async () => home.load(), now: context.now, view: undefined, close: () => {} };
-  }
-  if (resources !== undefined) {
-    const { openCertgenHome } = await import('./kubernetes/certgen.ts');
-    const certgen = await openCertgenHome(flags, resources, false, context);
-    const { home, catalogue, close } = certgen;
-    return { home, catalogue, now: () => home.clock.now(), view: undefined, certgen, close };
-  }
-  // Loaded only when needed: most commands never connect to a cluster.
-  const { openCluster } = await import('./kubernetes/open-cluster.ts');
-  const { view, close } = await openCluster(flags);
-  return {
-    home: view.home,
-    catalogue: async () => (await view.resolved()).catalogue,
-    now: view.now,
-    view,
-    close,
-  };
-}
-
 /** Opens a home for `use`, and closes it: the watches of a cluster would keep the process alive. */
 export async function withHome<T>(
   flags: HomeFlags,
   context: Context,
   use: (open: OpenHome) => Promise<T>,
 ): Promise<T> {
-  const open = await openAnyHome(flags, context);
+  const open = await (await openerOf(flags.home)).open(flags, context);
   try {
     return await use(open);
   } finally {

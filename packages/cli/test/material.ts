@@ -1,4 +1,4 @@
-import { generateKey, issueCa, issueCross, issueLeaf, type KeyPair } from '@handover/core';
+import { generateKey, issueCa, issueCross, issueLeaf, type KeyPair, localSigner } from '@handover/core';
 import { type Certificate, day, encodePem, instant, parseCertificate } from '@handover/material';
 import { NOW } from './capture.ts';
 
@@ -9,29 +9,35 @@ export interface Ca {
   readonly key: KeyPair;
 }
 
-export const caOf = (generation: number, from = NOW - 100 * day, to = NOW + 1000 * day): Ca => {
+export const caOf = async (
+  generation: number,
+  from = NOW - 100 * day,
+  to = NOW + 1000 * day,
+): Promise<Ca> => {
   const key = generateKey('ECDSA-P256');
   const dates = { notBefore: instant(from), notAfter: instant(to) };
-  return { key, certificate: parseCertificate(issueCa({ name: 'mesh', generation, key, serial, ...dates })) };
+  const signer = localSigner(key.privateKey);
+  const der = await issueCa({ name: 'mesh', generation, signer, serial, ...dates });
+  return { key, certificate: parseCertificate(der) };
 };
 
-export const crossOf = (subject: Ca, issuer: Ca): Certificate =>
+export const crossOf = async (subject: Ca, issuer: Ca): Promise<Certificate> =>
   parseCertificate(
-    issueCross({
+    await issueCross({
       subject: subject.certificate,
       issuer: issuer.certificate,
-      issuerKey: issuer.key.privateKey,
+      signer: localSigner(issuer.key.privateKey),
       serial,
       notBefore: instant(NOW - day),
       notAfter: instant(NOW + 100 * day),
     }),
   );
 
-export const leafOf = (issuer: Ca, commonName = 'envoy'): Certificate =>
+export const leafOf = async (issuer: Ca, commonName = 'envoy'): Promise<Certificate> =>
   parseCertificate(
-    issueLeaf({
+    await issueLeaf({
       issuer: issuer.certificate,
-      issuerKey: issuer.key.privateKey,
+      signer: localSigner(issuer.key.privateKey),
       publicKey: generateKey('ECDSA-P256').publicKey,
       serial,
       subject: { commonName },

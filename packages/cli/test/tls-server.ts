@@ -1,21 +1,21 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type TlsOptions } from 'node:tls';
-import { generateKey, issueLeaf } from '@handover/core';
+import { generateKey, issueLeaf, localSigner } from '@handover/core';
 import { encodePem, instant } from '@handover/material';
 import { caOf } from './material.ts';
 
 /** Good in the tests' present, and in the real one, in which pods live. */
 const [FROM, TO] = [Date.UTC(2021, 0, 1), Date.UTC(2045, 0, 1)];
-const ca = caOf(1, FROM, TO);
+const ca = await caOf(1, FROM, TO);
 const key = generateKey('ECDSA-P256');
 export const identity = {
   key: key.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
   cert: encodePem(
     'CERTIFICATE',
-    issueLeaf({
+    await issueLeaf({
       issuer: ca.certificate,
-      issuerKey: ca.key.privateKey,
+      signer: localSigner(ca.key.privateKey),
       publicKey: key.publicKey,
       serial: Uint8Array.from({ length: 16 }, (_, n) => n + 1),
       subject: { commonName: 'web' },

@@ -1,20 +1,22 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { createServer, type TlsOptions } from 'node:tls';
-import { generateKey, issueCa, issueLeaf, type KeyAlgorithm } from '@handover/core';
+import { generateKey, issueCa, issueLeaf, type KeyAlgorithm, localSigner } from '@handover/core';
 import { encodePem, instant, parseCertificate } from '@handover/material';
 
 const serial = Uint8Array.from({ length: 16 }, (_, n) => n + 1);
 const dates = { notBefore: instant(Date.now() - 3_600_000), notAfter: instant(Date.now() + 86_400_000) };
 
 /** A certificate for localhost, and its key, as PEM. */
-export const leafFor = (algorithm: KeyAlgorithm): { readonly cert: string; readonly key: string } => {
-  const caKey = generateKey('ECDSA-P256');
-  const issuer = parseCertificate(issueCa({ name: 'check', generation: 1, key: caKey, serial, ...dates }));
+export const leafFor = async (
+  algorithm: KeyAlgorithm,
+): Promise<{ readonly cert: string; readonly key: string }> => {
+  const signer = localSigner(generateKey('ECDSA-P256').privateKey);
+  const issuer = parseCertificate(await issueCa({ name: 'check', generation: 1, signer, serial, ...dates }));
   const key = generateKey(algorithm);
-  const der = issueLeaf({
+  const der = await issueLeaf({
     issuer,
-    issuerKey: caKey.privateKey,
+    signer,
     publicKey: key.publicKey,
     serial,
     subject: { commonName: 'localhost' },

@@ -4,15 +4,16 @@ import { randomBytes, sign, webcrypto } from 'node:crypto';
 import { cpus } from 'node:os';
 import { parseCertificate } from '@handover/material';
 import * as peculiar from '@peculiar/x509';
-import { generateKey, issueCa, issueLeaf } from '../dist/issue/index.js';
+import { generateKey, issueCa, issueLeaf, localSigner } from '../dist/issue/index.js';
 
 const SECONDS = 3;
 const now = Date.now();
 const hour = 3_600_000;
 const key = generateKey('ECDSA-P256');
 const dates = { notBefore: now - hour, notAfter: now + 24 * hour };
+const signer = localSigner(key.privateKey);
 const issuer = parseCertificate(
-  issueCa({ name: 'mesh', generation: 1, key, serial: randomBytes(16), ...dates }),
+  await issueCa({ name: 'mesh', generation: 1, signer, serial: randomBytes(16), ...dates }),
 );
 const { publicKey } = generateKey('ECDSA-P256');
 const dnsNames = ['envoy', 'envoy.mesh', 'envoy.mesh.svc', 'envoy.mesh.svc.cluster.local'];
@@ -32,7 +33,7 @@ const measure = async (name, once) => {
 const ours = (publicKey) =>
   issueLeaf({
     issuer,
-    issuerKey: key.privateKey,
+    signer,
     publicKey,
     serial: randomBytes(16),
     subject: { commonName: 'envoy' },

@@ -1,3 +1,4 @@
+import { formatAuthority } from '@handover/engine';
 import { HandoverError } from '@handover/material';
 import { describe, expect, test } from 'vitest';
 import { AUTHORITY, Fleet } from '../test/fleet.ts';
@@ -212,7 +213,7 @@ test('no private key, and nothing of one, is in any document, though every look 
   await fleet.settle();
   const record = await fleet.authorities.load(AUTHORITY);
   const secrets = [
-    ...[...(record?.keys.values() ?? [])].map((key) => key.exportPem()),
+    ...Object.values<string>(record === undefined ? {} : JSON.parse(formatAuthority(AUTHORITY, record)).keys),
     ...(await Promise.all(
       fleet.names.map(
         async (name) => (await fleet.objects.read(`shop/secrets/${name}`))?.data['tls.key'] ?? '',

@@ -4,10 +4,14 @@ import {
   type ConsumerFound,
   catalogueOf,
   type Home,
+  issuerWith,
+  localKeyring,
   MemoryAuthorities,
   MemoryObjects,
   type Outcome,
+  type Readers,
   reconcile,
+  takeLook,
 } from '@handover/engine';
 import { duration, type Instant, instant } from '@handover/material';
 import { Board } from '../src/index.ts';
@@ -20,6 +24,7 @@ const deck: KeyPair[] = Array.from({ length: 16 }, () =>
 );
 
 let dealt = 0;
+const dealKey = (): KeyPair => deck[dealt++ % deck.length] as KeyPair;
 
 /** An authority in memory with so many services, each of which shows what it has loaded when the test says so. */
 export class Fleet {
@@ -63,17 +68,25 @@ export class Fleet {
     this.board = new Board({ title: 'a fleet', now: () => this.now });
   }
 
-  readonly home: Home = {
+  readonly #readers: Readers = {
     objects: this.objects,
     authorities: this.authorities,
-    requests: { pending: async () => ({ rotate: this.rotate, distrust: [] }), done: async () => {} },
+    requests: { pending: async () => ({ rotate: this.rotate, distrust: [] }) },
     evidence: { consumers: async () => this.names.map((name) => this.#consumer(name)) },
-    reloads: undefined,
-    clock: { now: () => this.now, steadySince: () => undefined },
-    keys: () => deck[dealt++ % deck.length] as KeyPair,
-    random: (bytes) => randomBytes(bytes),
     // As in a cluster: consumers are found, so that no step waits for unknown ones.
     facts: { consumersFound: true, cacheLag: duration(0), trustNamespace: 'default' },
+    clock: { now: () => this.now, steadySince: () => undefined },
+  };
+
+  readonly home: Home = {
+    fresh: () => takeLook(this.#readers, () => this.catalogue),
+    objects: this.objects,
+    authorities: this.authorities,
+    requests: { ask: async () => {}, done: async () => {} },
+    clock: this.#readers.clock,
+    keyring: localKeyring(dealKey),
+    issuer: issuerWith(dealKey, randomBytes),
+    random: (bytes) => randomBytes(bytes),
     ledger: undefined,
   };
 
@@ -117,7 +130,7 @@ export class Fleet {
 
   /** One pass, told to the board as a loop tells it. */
   async once(): Promise<Outcome> {
-    const outcome = await reconcile(this.home, this.catalogue, AUTHORITY);
+    const outcome = await reconcile(this.home, AUTHORITY);
     const { plan, observation } = outcome;
     this.board.saw({ authority: AUTHORITY, plan, observation, acted: plan.actions.length > 0 });
     this.pass(1_000);

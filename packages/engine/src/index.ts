@@ -1,5 +1,5 @@
 export { act } from './act/act.ts';
-export { localIssuer } from './act/issuer.ts';
+export { issuerWith } from './act/issuer.ts';
 export { keyMaker } from './act/key-maker.ts';
 export { filesUnder, PLATFORM_KEYS } from './act/part-files.ts';
 export {
@@ -20,16 +20,23 @@ export {
 export { isStatic, reconcileStaticBundle } from './act/static-bundle.ts';
 export { advance, type CertgenOptions, type CertgenResult, certgen, takingOver } from './certgen/certgen.ts';
 export { type EnvoyGatewayOptions, envoyGateway, type Preset, type RandomSecret } from './certgen/preset.ts';
+export {
+  Controller,
+  type ControllerOptions,
+  type Passed,
+  type Reconcilers,
+} from './controller/controller.ts';
+export { type ControllerEvent, eventsOf, type Listener } from './controller/event.ts';
+export { type Key, keysOf, PLATFORM, RESOURCES, type ResourceKey, textOf } from './controller/key.ts';
 export { converge, isConflict, type Outcome, type Planner, reconcile } from './controller/reconcile.ts';
 export { repair } from './controller/repair.ts';
-export { isAtRest, throughCache } from './controller/through-cache.ts';
+export { isAtRest } from './controller/stands.ts';
 export { processHere } from './directory/asker.ts';
 export { type ClockReport, clockReport, confirmClock } from './directory/confirm-clock.ts';
 export { diskFiles, type FileFacts, type Files, type Ownership } from './directory/files.ts';
 export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';
-export { ROTATION_ID } from './directory/requests.ts';
 export { readResources, readYaml } from './directory/resources.ts';
-export { type Listener, passOnce, type RunEvent, runDirectory, work, workOf } from './directory/run.ts';
+export { passOnce, runDirectory } from './directory/run.ts';
 export { SteadyClock } from './directory/steady-clock.ts';
 export { Canaries, type CanaryTools } from './evidence/canary.ts';
 export { DeclaredConsumers, silence } from './evidence/consumers.ts';
@@ -62,31 +69,39 @@ export { consentIn } from './look/consent.ts';
 export { FirstSight } from './look/first-seen.ts';
 export type {
   AuthorityId,
-  AuthorityReader,
   AuthorityRecord,
-  AuthorityStore,
-  CachedView,
-  Clock,
-  ClusterProfile,
-  ConsumerFound,
+  AuthorityWriter,
   Contents,
-  Credential,
-  EvidenceSource,
   Home,
-  HomeFacts,
-  Issuer,
   ObjectId,
-  ObjectReader,
   ObjectRecord,
   ObjectWriter,
-  ProfilePlatform,
+  ProfileWriter,
   ReloadHooks,
-  RequestSource,
-  ResourceReader,
+  Request,
+  RequestWriter,
   Rollouts,
   StoredObject,
-  Told,
 } from './look/home.ts';
+export type { IssuedLeaf, Issuer, KeyRef, Keyring, SigningCa } from './look/keyring.ts';
+export { LocalKey, localKeyring } from './look/local-key.ts';
+export {
+  type AuthorityReader,
+  type Clock,
+  type ClusterProfile,
+  type ConsumerFound,
+  type EvidenceSource,
+  type HomeFacts,
+  type Look,
+  type ObjectReader,
+  type ProfileReader,
+  type Readers,
+  type RequestReader,
+  type Requests,
+  type TakeLook,
+  type Told,
+  takeLook,
+} from './look/look.ts';
 export {
   type Answered,
   type Meters,
@@ -104,10 +119,12 @@ export {
   type Responsibilities,
   specOf,
 } from './look/responsibilities.ts';
+export { checkRotationId } from './look/rotation-id.ts';
 export { claimOf, type Seal, SealKey, sealed, sealIn } from './look/seal.ts';
 export { bundleKeyOf, digestOf, readableCertificates, readableLeaf } from './look/stored-object.ts';
 export { WatchedClock } from './look/watched-clock.ts';
-export { inParallel, type Observation, observe } from './observe/observe.ts';
+export { inParallel, type Observation, observe, observeAnew } from './observe/observe.ts';
+export type { Validity, Vitals } from './observe/vitals.ts';
 export { MemoryAuthorities, MemoryObjects } from './report/memory-home.ts';
 export { notReadyIn } from './report/readiness.ts';
 export { remarksOn } from './report/remarks.ts';
@@ -117,7 +134,9 @@ export {
   type ConsumerStatus,
   type LeafStatus,
   restOfStatus,
+  type Standing,
   type Status,
+  standingOf,
   statusOf,
 } from './report/status.ts';
 export { FAILS_NEXT, FAILS_NOW, type Pair, type TrustColumn } from './report/trust-matrix.ts';
@@ -128,12 +147,10 @@ export {
   dryRun,
   type Material,
   materialIn,
-  materialOf,
   type TrustMatrix,
   type Verdicts,
   verifyAuthority,
 } from './report/verify.ts';
-export { type Validity, type Vitals, vitalsOf } from './report/vitals.ts';
 export { Contention } from './scheduling/contention.ts';
 export { type Places, Turns } from './scheduling/turns.ts';
 export { type QueueOptions, WorkQueue } from './scheduling/work-queue.ts';

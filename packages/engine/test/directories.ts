@@ -17,6 +17,12 @@ import { dealKey, MESH } from './world.ts';
 // In memory where there is such a place: these tests sync thousands of times, and no test pulls the plug.
 const SCRATCH = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
+/** The same home, with its resources read anew. */
+export const loaded = (home: DirectoryHome, ...given: Parameters<DirectoryHome['load']>): DirectoryHome => {
+  home.load(...given);
+  return home;
+};
+
 /** Directories of one test file, removed at its end. */
 export class Directories {
   now: Instant = instant(Date.UTC(2030, 0, 1));

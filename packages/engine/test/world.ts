@@ -2,7 +2,22 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { type KeyPair, type KeySource, parseResources } from '@handover/core';
 import { duration, type Instant, instant, parseCertificates, verifyChain } from '@handover/material';
 import { parseAllDocuments } from 'yaml';
-import { catalogueOf, type Home, MemoryAuthorities, MemoryObjects, type StoredObject } from '../src/index.ts';
+import {
+  type AuthorityReader,
+  type Catalogue,
+  catalogueOf,
+  type Home,
+  issuerWith,
+  localKeyring,
+  MemoryAuthorities,
+  MemoryObjects,
+  type ObjectReader,
+  type ProfileReader,
+  type ProfileWriter,
+  type Readers,
+  type StoredObject,
+  takeLook,
+} from '../src/index.ts';
 
 /** A deck of keys dealt round, so that tests spend no time on making them; nothing depends on keys being distinct. */
 const deck: KeyPair[] = Array.from({ length: 64 }, () =>
@@ -34,6 +49,31 @@ metadata: {name: b}
 spec: {authority: mesh, dnsNames: [b.local]}
 `;
 
+/** What a home in a test is made of: what reads and what writes in one, so that a test replaces a part of it. */
+export interface Parts
+  extends Omit<Home, 'fresh' | 'cached' | 'requests'>,
+    Pick<Readers, 'evidence' | 'facts'> {
+  readonly objects: ObjectReader & Home['objects'];
+  readonly authorities: AuthorityReader & Home['authorities'];
+  readonly requests: Readers['requests'] & Partial<Home['requests']>;
+  readonly profiles?: (ProfileReader & ProfileWriter) | undefined;
+  /** What its cache shows; undefined: it has none. */
+  readonly cached?: Pick<Readers, 'objects' | 'authorities' | 'requests' | 'evidence'>;
+}
+
+/** The home that these parts make, with these resources. */
+export const on = ({ cached, ...parts }: Parts, resources: Catalogue): Home => ({
+  ...parts,
+  requests: { ask: async () => {}, done: async () => {}, ...parts.requests },
+  fresh: () => takeLook(parts, () => resources),
+  cached:
+    cached &&
+    (() => {
+      const { objects, authorities, requests, evidence } = cached;
+      return takeLook({ ...parts, objects, authorities, requests, evidence }, () => resources);
+    }),
+});
+
 /** A home in memory with a clock that tests set. */
 export class World {
   now: Instant = instant(Date.UTC(2030, 0, 1));
@@ -41,17 +81,21 @@ export class World {
   readonly distrust: number[] = [];
   readonly objects = new MemoryObjects(() => this.now);
   readonly authorities = new MemoryAuthorities();
-  home: Home = {
+  home: Parts = {
     objects: this.objects,
     authorities: this.authorities,
     requests: {
       pending: async () => ({ rotate: this.rotate, distrust: this.distrust }),
+      ask: async (request) => {
+        if ('rotate' in request) this.rotate.push(request.rotate);
+        else this.distrust.push(request.distrust);
+      },
       done: async () => {},
     },
     evidence: { consumers: async () => [] },
-    reloads: undefined,
     clock: { now: () => this.now, steadySince: () => undefined },
-    keys: dealKey,
+    keyring: localKeyring(dealKey),
+    issuer: issuerWith(dealKey, randomBytes),
     random: (bytes) => randomBytes(bytes),
     facts: { consumersFound: false, cacheLag: duration(0), trustNamespace: 'default' },
     ledger: undefined,

@@ -2,7 +2,8 @@ export { type CertgenHome, type CertgenHomeOptions, openCertgen } from './certge
 export { type EmbedOptions, embed, type Own } from './embed/embed.ts';
 export type { EmbedEvent } from './embed/events.ts';
 export type { EmbedAuthority, EmbedInjection, EmbedLeaf, EmbedSpec } from './embed/spec.ts';
-export { KubeHome, type KubeHomeOptions } from './home/home.ts';
+export { KubeHome } from './home/home.ts';
+export type { KubeHomeOptions } from './home/options.ts';
 export { type Held, heldOf } from './objects/held.ts';
 export { kindsWith } from './objects/kinds.ts';
 export {
@@ -14,6 +15,6 @@ export {
 export { RESOURCE_KINDS } from './resources/kinds.ts';
 export { type HealthOptions, type MetricsPage, serveHealth } from './run/health.ts';
 export { Operator } from './run/operator.ts';
-export type { OperatorEvent, OperatorOptions } from './run/operator-options.ts';
+export type { OperatorOptions } from './run/operator-options.ts';
 export { openView, type View, type ViewOptions } from './run/view.ts';
 export { Addresses } from './workloads/addresses.ts';

@@ -8,8 +8,8 @@ const END = instant(START + 365 * day);
 
 const twoGenerations = () => {
   const certificates = new Certificates();
-  const first = certificates.ca(1, BEGUN, END);
-  const second = certificates.ca(2, BEGUN, END);
+  const first = certificates.newCa(1, BEGUN, END);
+  const second = certificates.newCa(2, BEGUN, END);
   const leafFor = (leafId: string): string =>
     certificates.leaf(leafId, second, BEGUN, instant(START + day)).certificate.fingerprint;
   return {
@@ -59,7 +59,7 @@ describe('certificates of a world', () => {
 
   it('signs with no key but that of the certificate', () => {
     const { certificates, first, second } = twoGenerations();
-    const mixed = { certificate: second.certificate, key: first.key };
+    const mixed = { certificate: second.certificate, signer: first.signer };
     expect(() => certificates.leaf('a', mixed, BEGUN, END)).toThrow(TypeError);
     expect(() => certificates.cross(second.certificate, mixed, BEGUN, END)).toThrow(TypeError);
   });

@@ -1,14 +1,7 @@
-import { generateKey, issueCa, issueCross, issueLeaf, type KeyPair } from '@handover/core';
-import type { Credential, StoredObject } from '@handover/engine';
-import {
-  type Certificate,
-  encodePem,
-  type Instant,
-  instant,
-  PrivateKey,
-  parseCertificate,
-  verifyChain,
-} from '@handover/material';
+import { type Signer, type Unsigned, unsignedCa, unsignedCross, unsignedLeaf } from '@handover/core';
+import type { IssuedLeaf, KeyRef, SigningCa, StoredObject } from '@handover/engine';
+import { type Certificate, type Instant, instant, parseCertificate, verifyChain } from '@handover/material';
+import { indexOf, keyAt, newLeafKey, openKey, signNow } from './keys.ts';
 
 export type Verdict = { readonly ok: true } | { readonly ok: false; readonly reason: string };
 
@@ -18,21 +11,13 @@ interface Cached {
   readonly verdict: Verdict;
 }
 
-interface Dealt extends KeyPair {
-  readonly held: PrivateKey;
-  readonly pem: string;
+/** A CA, and how the state names its key. */
+export interface SimulatedCa extends SigningCa {
+  readonly key: KeyRef;
 }
 
-const dealt = (): Dealt => {
-  const pair = generateKey('ECDSA-P256');
-  const der = pair.privateKey.export({ type: 'pkcs8', format: 'der' });
-  return { ...pair, held: PrivateKey.of(pair.privateKey), pem: encodePem('PRIVATE KEY', der) };
-};
-
-/** Keys to choose from: the choice changes no verdict. */
-const deck: Dealt[] = [];
 /** All leaves share one key: the chain check does not use it. */
-let leafKey: Dealt | undefined;
+let leafKey: ReturnType<typeof newLeafKey> | undefined;
 
 /** Certificates of other worlds in this thread: all of them can use the same ones. */
 const issued = new Map<string, Certificate>();
@@ -53,7 +38,7 @@ const nextSerial = (): Uint8Array => {
  */
 export class Certificates {
   readonly #certificates = new Map<string, Certificate>();
-  readonly #keys = new Map<string, Dealt>();
+  readonly #signers = new Map<string, Signer>();
   /** CA that signed each leaf. */
   readonly #issuers = new Map<string, string>();
   /** Which of two equal certificates each Leaf got last. */
@@ -76,31 +61,44 @@ export class Certificates {
     this.#grain = grain;
   }
 
-  ca(generation: number, notBefore: Instant, notAfter: Instant): Credential {
-    const [index, key] = this.#deal();
-    const dates = { notBefore: this.#rounded(notBefore), notAfter: this.#rounded(notAfter) };
-    const certificate = this.#once(`ca ${index} ${generation} ${dates.notBefore} ${dates.notAfter}`, () =>
-      issueCa({
-        name: 'sim',
-        // Generation 0 is the CA of another program; its name only has to differ.
-        generation: Math.max(1, generation),
-        key,
-        serial: nextSerial(),
-        ...dates,
-      }),
-    );
-    this.#keys.set(certificate.fingerprint, key);
-    this.#labels.set(certificate.fingerprint, `${generation}`);
-    return { certificate, key: key.held };
+  /** The next key of the deck. */
+  create(): KeyRef {
+    return keyAt(this.#dealt++);
   }
 
-  cross(subject: Certificate, by: Credential, notBefore: Instant, notAfter: Instant): Certificate {
+  /** A CA with the next key of the deck. */
+  newCa(generation: number, notBefore: Instant, notAfter: Instant): SimulatedCa {
+    const key = this.create();
+    const signer = openKey(key);
+    return { certificate: this.ca(generation, signer, notBefore, notAfter), signer, key };
+  }
+
+  ca(generation: number, signer: Signer, notBefore: Instant, notAfter: Instant): Certificate {
+    const dates = { notBefore: this.#rounded(notBefore), notAfter: this.#rounded(notAfter) };
+    const certificate = this.#once(
+      `ca ${indexOf(signer)} ${generation} ${dates.notBefore} ${dates.notAfter}`,
+      () =>
+        unsignedCa({
+          name: 'sim',
+          // Generation 0 is a CA of another program; its name only has to differ.
+          generation: Math.max(1, generation),
+          signer,
+          serial: nextSerial(),
+          ...dates,
+        }),
+    );
+    this.#signers.set(certificate.fingerprint, signer);
+    this.#labels.set(certificate.fingerprint, `${generation}`);
+    return certificate;
+  }
+
+  cross(subject: Certificate, by: SigningCa, notBefore: Instant, notAfter: Instant): Certificate {
     const issuer = by.certificate;
     const dates = { notBefore: this.#rounded(notBefore), notAfter: this.#rounded(notAfter) };
-    const signer = this.#signer(by);
+    const signer = this.#signerOf(by);
     const id = `x ${subject.fingerprint} ${issuer.fingerprint} ${dates.notBefore} ${dates.notAfter}`;
     const made = this.#once(id, () =>
-      issueCross({ subject, issuer, issuerKey: signer.privateKey, serial: nextSerial(), ...dates }),
+      unsignedCross({ subject, issuer, signer, serial: nextSerial(), ...dates }),
     );
     this.#labels.set(
       made.fingerprint,
@@ -113,17 +111,17 @@ export class Certificates {
    * One certificate for all presenters of one issue: the verdict does not depend on the name. `leafId` gets another one each time, since
    * two leaves of one second are two leaves.
    */
-  leaf(leafId: string, by: Credential, notBefore: Instant, notAfter: Instant): Credential {
+  leaf(leafId: string, by: SigningCa, notBefore: Instant, notAfter: Instant): IssuedLeaf {
     const dates = { notBefore: this.#rounded(notBefore), notAfter: this.#rounded(notAfter) };
     const ca = by.certificate.fingerprint;
-    const signer = this.#signer(by);
-    leafKey ??= dealt();
+    const signer = this.#signerOf(by);
+    leafKey ??= newLeafKey();
     const { publicKey, held } = leafKey;
     const issue = (copy: number): Certificate =>
       this.#once(`leaf ${ca} ${dates.notBefore} ${dates.notAfter} ${copy}`, () =>
-        issueLeaf({
+        unsignedLeaf({
           issuer: by.certificate,
-          issuerKey: signer.privateKey,
+          signer,
           publicKey,
           serial: nextSerial(),
           subject: { commonName: 'presenter' },
@@ -145,15 +143,15 @@ export class Certificates {
   /** A leaf that a thief of the CA's key could issue. */
   forged(ca: string): string {
     const certificate = this.of(ca);
-    const key = this.#keys.get(ca);
-    if (key === undefined) throw new TypeError(`no key for ${ca}`);
+    const signer = this.#signers.get(ca);
+    if (signer === undefined) throw new TypeError(`no key for ${ca}`);
     const { notBefore, notAfter } = certificate;
-    return this.leaf('thief', { certificate, key: key.held }, notBefore, notAfter).certificate.fingerprint;
+    return this.leaf('thief', { certificate, signer }, notBefore, notAfter).certificate.fingerprint;
   }
 
   /** The data of an object with this leaf and this bundle; equal content is the same object, in every world. */
   files(leaf: Certificate | undefined, bundle: string): StoredObject['data'] {
-    leafKey ??= dealt();
+    leafKey ??= newLeafKey();
     const id = `${leaf?.fingerprint} ${bundle}`;
     let data = contents.get(id);
     if (data === undefined) {
@@ -251,10 +249,10 @@ export class Certificates {
     return { from, until, verdict: answer.ok ? { ok: true } : { ok: false, reason: answer.reason } };
   }
 
-  #once(id: string, issue: () => Uint8Array): Certificate {
+  #once(id: string, issue: () => Unsigned): Certificate {
     let certificate = issued.get(id);
     if (certificate === undefined) {
-      certificate = parseCertificate(issue());
+      certificate = parseCertificate(signNow(issue()));
       if (issued.size >= MOST_KEPT) issued.clear();
       issued.set(id, certificate);
     }
@@ -268,17 +266,10 @@ export class Certificates {
     return instant(Math.floor(at / this.#grain) * this.#grain);
   }
 
-  #deal(): [number, Dealt] {
-    const index = this.#dealt++;
-    const key = deck[index] ?? dealt();
-    deck[index] = key;
-    return [index, key];
-  }
-
   /** Refuses, as a real signer would, a key that is not that of the certificate. */
-  #signer({ certificate, key }: Credential): Dealt {
-    const own = this.#keys.get(certificate.fingerprint);
-    if (own?.held !== key) throw new TypeError(`not the key of ${this.label(certificate.fingerprint)}`);
-    return own;
+  #signerOf({ certificate, signer }: SigningCa): Signer {
+    if (this.#signers.get(certificate.fingerprint) !== signer)
+      throw new TypeError(`not the key of ${this.label(certificate.fingerprint)}`);
+    return signer;
   }
 }

@@ -1,5 +1,5 @@
 import type { Plan } from '@handover/core';
-import { type Outcome, observe, type Planner, reconcile, WatchedClock } from '@handover/engine';
+import { type Outcome, observeAnew, type Planner, reconcile, WatchedClock } from '@handover/engine';
 import { HandoverError, minute, second } from '@handover/material';
 import { describe, sameTarget } from './describe.ts';
 import { readyButRefused } from './ready-check.ts';
@@ -90,7 +90,7 @@ export class Controller {
   }
 
   #pass(wire: Wire): void {
-    const { store, faults, found, random, strategy } = this.#stage;
+    const { faults, found, random, strategy } = this.#stage;
     const life = this.#life;
     const changes = this.#stage.changes();
     const planner: Planner = (seen, policy, now) => {
@@ -101,9 +101,9 @@ export class Controller {
     };
     this.#busy = true;
     wire.immediate = faults.atomicActs && random.chance(0.2);
-    const catalogue = found ? wire.refresh() : store.catalogue;
+    if (found) wire.refresh();
     this.#stage.resumed();
-    reconcile(wire.home, catalogue, AUTHORITY, planner)
+    reconcile(wire.home, AUTHORITY, planner)
       .then(async (outcome) => {
         if (wire.immediate) await this.#repeats(wire, outcome);
         this.#checkReady(outcome);
@@ -127,7 +127,7 @@ export class Controller {
     // Refused writes in another namespace are tried again.
     if (plan.actions.length === 0 || refused.length > 0) return;
     wire.refresh();
-    const { seen, responsibilities, now } = await observe(wire.home, this.#stage.store.catalogue, AUTHORITY);
+    const { seen, responsibilities, now } = await observeAnew(wire.home.fresh, AUTHORITY);
     const again = this.#stage.strategy.plan(seen, responsibilities.policy, now);
     const repeated = again.actions.find((action) => plan.actions.some((done) => sameTarget(done, action)));
     if (repeated === undefined) return;

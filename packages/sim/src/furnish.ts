@@ -1,14 +1,7 @@
 import type { Anchor } from '@handover/core';
-import {
-  type Credential,
-  digestOf,
-  type ObjectId,
-  type ObjectRecord,
-  SealKey,
-  sealed,
-  specOf,
-} from '@handover/engine';
+import { digestOf, type ObjectId, type ObjectRecord, SealKey, sealed, specOf } from '@handover/engine';
 import { day, hour, instant } from '@handover/material';
+import type { SimulatedCa } from './certificates.ts';
 import {
   AUTHORITY,
   authorityResource,
@@ -33,9 +26,9 @@ export const furnish = (world: World): void => {
   // Or it expires soon after the window.
   const left = setup.faults.has('expiry') ? setup.window + random.between(hour, 3 * hour) : undefined;
   const born = instant(BEGINNING - Math.round(left === undefined ? age : lifetime - left));
-  const mint = (): Credential =>
-    certificates.ca(adopted ? 0 : 1, instant(born - hour), instant(born + lifetime));
-  const cas: [Credential, ...Credential[]] = [mint()];
+  const mint = (): SimulatedCa =>
+    certificates.newCa(adopted ? 0 : 1, instant(born - hour), instant(born + lifetime));
+  const cas: [SimulatedCa, ...SimulatedCa[]] = [mint()];
   if (adopted && random.chance(0.3)) cas.push(mint());
   const [{ certificate: ca, key }] = cas;
   if (!adopted) {
@@ -81,8 +74,8 @@ export const furnish = (world: World): void => {
 const placeFirst = (
   world: World,
   object: ObjectId,
-  cas: readonly Credential[],
-  signer: Credential | undefined,
+  cas: readonly SimulatedCa[],
+  signer: SimulatedCa | undefined,
 ): void => {
   const { store, setup, certificates } = world;
   const at = store.now;

@@ -9,7 +9,7 @@ const known: Standing = { known: true, stuck: false, strips: false };
 
 it('counts by classes what checking every pair one by one would count', () => {
   const certificates = new Certificates();
-  const made = [1, 2, 3].map((n) => certificates.ca(n, instant(START - hour), instant(START + 365 * day)));
+  const made = [1, 2, 3].map((n) => certificates.newCa(n, instant(START - hour), instant(START + 365 * day)));
   const cas = made.map(({ certificate }) => certificate.fingerprint);
   const leaves = made.map(
     (ca, n) =>

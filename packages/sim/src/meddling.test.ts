@@ -31,23 +31,11 @@ const insist = async (act: () => Promise<void>): Promise<void> => {
   }
 };
 
-const withObjects = (home: Home, other: Partial<Home['objects']>): Home => ({
-  ...home,
-  objects: {
-    read: (id) => home.objects.read(id),
-    issuedBy: (authority, known) => home.objects.issuedBy(authority, known),
-    write: (id, expected, make) => home.objects.write(id, expected, make),
-    ...other,
-  },
-});
+const withObjects = (home: Home, write: Home['objects']['write']): Home => ({ ...home, objects: { write } });
 
-const withAuthorities = (home: Home, other: Partial<Home['authorities']>): Home => ({
+const withAuthorities = (home: Home, swap: Home['authorities']['swap']): Home => ({
   ...home,
-  authorities: {
-    load: (id) => home.authorities.load(id),
-    swap: (id, expected, record) => home.authorities.swap(id, expected, record),
-    ...other,
-  },
+  authorities: { swap },
 });
 
 const LATE = ['two-controllers', 'late-writes', 'second-rotation', 'crash'] as const;
@@ -60,10 +48,12 @@ describe('the simulator sees through a home or an engine that', () => {
     'lets a write land on another version than it was decided on',
     async () => {
       const meddle = (home: Home): Home =>
-        withObjects(home, {
-          write: (id, _, make) =>
-            insist(async () => home.objects.write(id, (await home.objects.read(id))?.version, make)),
-        });
+        withObjects(home, (id, _, make) =>
+          insist(async () => {
+            const { objects } = await home.fresh();
+            await home.objects.write(id, (await objects.read(id))?.version, make);
+          }),
+        );
       expect(await failure(meddle, LATE)).toBeDefined();
     },
     PATIENCE,
@@ -73,12 +63,12 @@ describe('the simulator sees through a home or an engine that', () => {
     'lets a swap land on another revision than it was decided on',
     async () => {
       const meddle = (home: Home): Home =>
-        withAuthorities(home, {
-          swap: (id, _, record) =>
-            insist(async () =>
-              home.authorities.swap(id, (await home.authorities.load(id))?.state.revision, record),
-            ),
-        });
+        withAuthorities(home, (id, _, record) =>
+          insist(async () => {
+            const { authorities } = await home.fresh();
+            await home.authorities.swap(id, (await authorities.load(id))?.state.revision, record);
+          }),
+        );
       expect(await failure(meddle, LATE)).toBeDefined();
     },
     PATIENCE,
@@ -92,13 +82,10 @@ describe('the simulator sees through a home or an engine that', () => {
         return { ...made, actions: made.actions.filter((action) => 'object' in action) };
       };
       const meddle = (home: Home): Home =>
-        withAuthorities(home, {
-          swap: async (id, expected, record) => {
-            const ahead = withAuthorities({ ...home, cached: undefined }, { load: async () => record });
-            const catalogue = await home.resources?.catalogue();
-            if (catalogue !== undefined) await reconcile(ahead, catalogue, id, writesOnly);
-            await home.authorities.swap(id, expected, record);
-          },
+        withAuthorities(home, async (id, expected, record) => {
+          const fresh = async () => ({ ...(await home.fresh()), authorities: { load: async () => record } });
+          await reconcile({ ...home, fresh, cached: undefined }, id, writesOnly);
+          await home.authorities.swap(id, expected, record);
         });
       expect(await failure(meddle)).toBeDefined();
     },
@@ -110,11 +97,9 @@ describe('the simulator sees through a home or an engine that', () => {
     async () => {
       const meddle = (home: Home): Home => {
         const keys = new Map();
-        return withAuthorities(home, {
-          swap: (id, expected, record) => {
-            for (const [number, key] of record.keys) keys.set(number, key);
-            return home.authorities.swap(id, expected, { ...record, keys: new Map(keys) });
-          },
+        return withAuthorities(home, (id, expected, record) => {
+          for (const [number, key] of record.keys) keys.set(number, key);
+          return home.authorities.swap(id, expected, { ...record, keys: new Map(keys) });
         });
       };
       expect(await failure(meddle)).toBe('key');
@@ -126,10 +111,9 @@ describe('the simulator sees through a home or an engine that', () => {
     'loses the key of a generation that is there',
     async () => {
       const meddle = (home: Home): Home =>
-        withAuthorities(home, {
-          swap: (id, expected, record) =>
-            home.authorities.swap(id, expected, { ...record, keys: new Map([...record.keys].slice(0, 1)) }),
-        });
+        withAuthorities(home, (id, expected, record) =>
+          home.authorities.swap(id, expected, { ...record, keys: new Map([...record.keys].slice(0, 1)) }),
+        );
       expect(await failure(meddle)).toBe('key');
     },
     PATIENCE,
@@ -139,20 +123,19 @@ describe('the simulator sees through a home or an engine that', () => {
     'counts how long a bundle has held a CA past its removal in between',
     async () => {
       const meddle = (home: Home): Home =>
-        withObjects(home, {
-          write: async (id, expected, make) => {
-            const before = (await home.objects.read(id))?.record?.anchors ?? [];
-            const { sealKey } = (await home.authorities.load(AUTHORITY)) ?? {};
-            return home.objects.write(id, expected, (at) => {
-              const { data, record } = make(at);
-              const anchors = record.anchors.map(
-                (anchor) => before.find(({ fingerprint }) => fingerprint === anchor.fingerprint) ?? anchor,
-              );
-              const counted = { ...record, anchors };
-              const seal = sealKey === undefined ? undefined : sealed(id, counted, AUTHORITY, sealKey);
-              return { data, record: counted, seal };
-            });
-          },
+        withObjects(home, async (id, expected, make) => {
+          const { objects, authorities } = await home.fresh();
+          const before = (await objects.read(id))?.record?.anchors ?? [];
+          const { sealKey } = (await authorities.load(AUTHORITY)) ?? {};
+          return home.objects.write(id, expected, (at) => {
+            const { data, record } = make(at);
+            const anchors = record.anchors.map(
+              (anchor) => before.find(({ fingerprint }) => fingerprint === anchor.fingerprint) ?? anchor,
+            );
+            const counted = { ...record, anchors };
+            const seal = sealKey === undefined ? undefined : sealed(id, counted, AUTHORITY, sealKey);
+            return { data, record: counted, seal };
+          });
         });
       expect(await failure(meddle, ['edits'])).toBe('bundle');
     },

@@ -1,12 +1,5 @@
 import { type Observed, type Plan, plan, type Transition, withRole } from '@handover/core';
-import {
-  type CachedView,
-  claimOf,
-  type Home,
-  type ObjectId,
-  type StoredObject,
-  sealed,
-} from '@handover/engine';
+import { claimOf, type Home, type Look, type StoredObject, sealed, type TakeLook } from '@handover/engine';
 import { duration } from '@handover/material';
 import { describe, expect, it } from 'vitest';
 import type { FaultName } from './faults.ts';
@@ -44,20 +37,17 @@ const shows = async (
 
 /** A home that takes every record for its own, sealed or not. */
 const credulous = (home: Home): Home => {
-  const believing = ({ objects, authorities }: Pick<Home, 'objects' | 'authorities'> | CachedView) => ({
-    read: async (id: ObjectId): Promise<StoredObject | undefined> => {
+  const believing = (take: TakeLook) => async (): Promise<Look> => {
+    const look = await take();
+    const { objects, authorities } = look;
+    const read = async (id: string): Promise<StoredObject | undefined> => {
       const [stored, record] = [await objects.read(id), await authorities.load(AUTHORITY)];
       if (stored?.record === undefined || record === undefined) return stored;
       return { ...stored, ...claimOf(stored.record, sealed(id, stored.record, AUTHORITY, record.sealKey)) };
-    },
-    issuedBy: objects.issuedBy.bind(objects),
-  });
-  const { cached } = home;
-  return {
-    ...home,
-    objects: { ...believing(home), write: home.objects.write.bind(home.objects) },
-    cached: cached === undefined ? undefined : { ...cached, objects: believing(cached) },
+    };
+    return { ...look, objects: { ...objects, read } };
   };
+  return { ...home, fresh: believing(home.fresh), cached: home.cached && believing(home.cached) };
 };
 
 describe('the checker sees through a planner that', () => {

@@ -12,7 +12,7 @@ const setting = () => {
   const certificates = new Certificates();
   const store = new Store(certificates, () => time);
   const ca = (generation: number) =>
-    certificates.ca(generation, instant(START), instant(START + 86_400_000)).certificate;
+    certificates.newCa(generation, instant(START), instant(START + 86_400_000)).certificate;
   const write = (expect: string | undefined, ...cas: ReturnType<typeof ca>[]) => {
     const data = { 'ca.crt': cas.map(({ pem }) => pem).join('') };
     store.write(SHARED, expect, (at) => ({

@@ -1,18 +1,19 @@
 import {
   type AuthorityRecord,
-  type CachedView,
   type Catalogue,
   type Clock,
   type ConsumerFound,
-  type EvidenceSource,
   FirstSight,
   type Home,
   idOf,
   type ObjectId,
+  type Readers,
   type StoredObject,
+  takeLook,
 } from '@handover/engine';
 import { duration, HandoverError, minute, second } from '@handover/material';
 import { SimError } from './error.ts';
+import { openKey } from './keys.ts';
 import type { Stage } from './stage.ts';
 
 const away = (): HandoverError =>
@@ -64,7 +65,7 @@ export class Wire {
   }
 
   /** What informers have by now. Watches that hang, one or several, leave their parts as they were. */
-  refresh(): Catalogue {
+  refresh(): void {
     const { store } = this.#stage;
     const before = this.#memory;
     this.#hang();
@@ -76,7 +77,6 @@ export class Wire {
       authority: part('authority', store.authority),
       catalogue: part('catalogue', store.catalogue),
     };
-    return this.#memory.catalogue;
   }
 
   #hang(): void {
@@ -192,13 +192,26 @@ export class Wire {
 
   #homeWith(clock: Clock): Home {
     const { store, certificates, found } = this.#stage;
-    const consumers: EvidenceSource = {
-      consumers: () => this.#ask(() => this.#stage.consumersFound()),
+    const fresh = this.#readers(clock, {
+      objects: () => store.objects,
+      authority: () => store.authority,
+      consumers: () => this.#stage.consumersFound(),
+      ask: (read) => this.#ask(read),
+    });
+    const has = (): Memory => {
+      if (this.#memory === undefined) throw new TypeError('nothing is in memory yet');
+      return this.#memory;
     };
+    const cached = this.#readers(clock, {
+      objects: () => has().objects,
+      authority: () => has().authority,
+      consumers: () => has().consumers,
+      ask: async (read) => read(),
+    });
     return {
+      fresh: () => takeLook(fresh, () => this.#ask(() => store.catalogue)),
+      cached: found ? () => takeLook(cached, () => has().catalogue) : undefined,
       objects: {
-        read: (id) => this.#ask(() => store.object(id)),
-        issuedBy: (authority, known) => this.#ask(() => orphansIn(store.objects, authority, known)),
         write: (id, expect, make) =>
           this.#send(() => {
             const before = store.latest(id);
@@ -207,7 +220,6 @@ export class Wire {
           }),
       },
       authorities: {
-        load: () => this.#ask(() => store.authority),
         swap: (_, expect, record) =>
           this.#send(() => {
             const before = store.state;
@@ -216,32 +228,28 @@ export class Wire {
           }),
       },
       requests: {
-        pending: () => this.#ask(() => ({ rotate: store.rotate, distrust: store.distrust })),
+        ask: (request) => this.#send(() => store.ask(request)),
         done: (_, state) => this.#ask(() => store.done(state)),
       },
-      evidence: this.#firstSight.of(consumers),
-      reloads: undefined,
       clock,
-      keys: () => {
-        throw new TypeError('the issuer makes the keys');
+      // In memory, and never at fault: a crash before or after it is one of the ports around it.
+      keyring: {
+        create: async () => certificates.create(),
+        import: async () => {
+          throw new TypeError('no simulated CA is adopted with its key');
+        },
+        open: async (ref) => openKey(ref),
+        destroy: async () => {},
       },
       // Only for the key of seals: the issuer makes the serials.
       random: (bytes) => new Uint8Array(bytes).fill(7),
-      facts: {
-        consumersFound: found,
-        cacheLag: duration(this.#stage.cacheLag),
-        trustNamespace: 'sim',
-        askedAt: (leaf) => store.askedAt.get(leaf),
-      },
       ledger: undefined,
       rollouts: found
         ? { stamp: (consumer, expect, stamp) => this.#send(() => this.#stage.stamp(consumer, expect, stamp)) }
         : undefined,
-      cached: found ? this.#cached() : undefined,
-      resources: { catalogue: () => this.#ask(() => store.catalogue) },
       issuer: {
-        ca: ({ generation, notBefore, notAfter }) =>
-          this.#ask(() => certificates.ca(generation, notBefore, notAfter)),
+        ca: ({ generation, signer, notBefore, notAfter }) =>
+          this.#ask(() => certificates.ca(generation, signer, notBefore, notAfter)),
         cross: ({ subject, by, notBefore, notAfter }) =>
           this.#ask(() => certificates.cross(subject, by, notBefore, notAfter)),
         leaf: ({ leaf, by, notBefore, notAfter }) =>
@@ -250,22 +258,33 @@ export class Wire {
     };
   }
 
-  #cached(): CachedView {
-    const { store } = this.#stage;
-    const has = (): Memory => {
-      if (this.#memory === undefined) throw new TypeError('nothing is in memory yet');
-      return this.#memory;
-    };
+  #readers(clock: Clock, { objects, authority, consumers, ask }: Reads): Readers {
+    const { store, found, cacheLag } = this.#stage;
     return {
       objects: {
-        read: async (id) => has().objects.get(id),
-        issuedBy: async (authority, known) => orphansIn(has().objects, authority, known),
+        read: (id) => ask(() => objects().get(id)),
+        issuedBy: (id, known) => ask(() => orphansIn(objects(), id, known)),
       },
-      authorities: { load: async () => has().authority },
-      requests: { pending: async () => ({ rotate: store.rotate, distrust: store.distrust }) },
-      evidence: this.#firstSight.of({ consumers: async () => has().consumers }),
+      authorities: { load: () => ask(authority) },
+      requests: { pending: () => ask(() => ({ rotate: store.rotate, distrust: store.distrust })) },
+      evidence: this.#firstSight.of({ consumers: () => ask(consumers) }),
+      facts: {
+        consumersFound: found,
+        cacheLag: duration(cacheLag),
+        trustNamespace: 'sim',
+        askedAt: (leaf) => store.askedAt.get(leaf),
+      },
+      clock,
     };
   }
+}
+
+/** Where a look reads from, and how long an answer takes. */
+interface Reads {
+  readonly objects: () => ReadonlyMap<ObjectId, StoredObject>;
+  readonly authority: () => AuthorityRecord | undefined;
+  readonly consumers: () => readonly ConsumerFound[];
+  readonly ask: <T>(read: () => T) => Promise<T>;
 }
 
 const orphansIn = (

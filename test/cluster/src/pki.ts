@@ -1,7 +1,15 @@
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { generateKey, issueCa, issueLeaf, type KeyPair } from '@handover/core';
+import {
+  generateKey,
+  type KeyPair,
+  localSigner,
+  signedWith,
+  type Unsigned,
+  unsignedCa,
+  unsignedLeaf,
+} from '@handover/core';
 import { after, type Certificate, day, encodePem, hour, instant, parseCertificate } from '@handover/material';
 
 export interface CertificateFiles {
@@ -43,7 +51,10 @@ export function makeCa(directory: string, file: string, name: string, generation
   const key = generateKey('ECDSA-P256');
   const now = instant(Date.now());
   const dates = { notBefore: after(now, -hour), notAfter: after(now, 365 * day) };
-  const der = issueCa({ name, generation, key, serial: randomBytes(16), ...dates });
+  const signer = localSigner(key.privateKey);
+  const signed = (unsigned: Unsigned): Uint8Array =>
+    signedWith(unsigned, sign('sha256', unsigned.tbs, key.privateKey));
+  const der = signed(unsignedCa({ name, generation, signer, serial: randomBytes(16), ...dates }));
   const certificate: Certificate = parseCertificate(der);
   const pem = encodePem('CERTIFICATE', der);
   return {
@@ -51,9 +62,9 @@ export function makeCa(directory: string, file: string, name: string, generation
     pem,
     issue: (leafFile, { usage, commonName, organizations, ...names }) => {
       const leafKey = generateKey('ECDSA-P256');
-      const leaf = issueLeaf({
+      const leaf = unsignedLeaf({
         issuer: certificate,
-        issuerKey: key.privateKey,
+        signer,
         publicKey: leafKey.publicKey,
         serial: randomBytes(16),
         subject: { commonName, organizations },
@@ -63,7 +74,7 @@ export function makeCa(directory: string, file: string, name: string, generation
         ipAddresses: names.ipAddresses ?? [],
         ...dates,
       });
-      return writePair(directory, leafFile, encodePem('CERTIFICATE', leaf), pemOf(leafKey));
+      return writePair(directory, leafFile, encodePem('CERTIFICATE', signed(leaf)), pemOf(leafKey));
     },
   };
 }

@@ -1,5 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { generateKey, issueCa, issueCross, issueLeaf, type KeyAlgorithm, type KeyPair } from '@handover/core';
+import {
+  generateKey,
+  issueCa,
+  issueCross,
+  issueLeaf,
+  type KeyAlgorithm,
+  type KeyPair,
+  localSigner,
+  type Signer,
+} from '@handover/core';
 import { type Certificate, day, hour, type Instant, instant, parseCertificate } from '@handover/material';
 
 /** Which keys generations 1, 2 and 3 and their leaves have. */
@@ -42,41 +51,52 @@ export interface World {
 
 interface Ca {
   readonly certificate: Certificate;
-  readonly key: KeyPair;
+  readonly signer: Signer;
 }
 
 /** One authority of three generations and all that is left of it, issued by the code that `handover run` issues with. */
-export function makeWorld(algorithms: (typeof KEYS)[keyof typeof KEYS], now: Instant): World {
+export async function makeWorld(algorithms: (typeof KEYS)[keyof typeof KEYS], now: Instant): Promise<World> {
   const [first, second, third] = algorithms;
   const start = instant(now - 30 * day);
   const end = instant(now + 365 * day);
   const yesterday = instant(now - day);
   const serial = (): Uint8Array => randomBytes(16);
-  const ca = (name: string, generation: number, key: KeyPair, notAfter: Instant = end): Ca => ({
-    key,
+  const newSigner = (algorithm: KeyAlgorithm): Signer => localSigner(generateKey(algorithm).privateKey);
+  const ca = async (
+    name: string,
+    generation: number,
+    signer: Signer,
+    notAfter: Instant = end,
+  ): Promise<Ca> => ({
+    signer,
     certificate: parseCertificate(
-      issueCa({ name, generation, key, serial: serial(), notBefore: start, notAfter }),
+      await issueCa({ name, generation, signer, serial: serial(), notBefore: start, notAfter }),
     ),
   });
-  const cross = (subject: Ca, issuer: Ca, notAfter: Instant = end): Certificate =>
+  const cross = async (subject: Ca, issuer: Ca, notAfter: Instant = end): Promise<Certificate> =>
     parseCertificate(
-      issueCross({
+      await issueCross({
         subject: subject.certificate,
         issuer: issuer.certificate,
-        issuerKey: issuer.key.privateKey,
+        signer: issuer.signer,
         serial: serial(),
         notBefore: start,
         notAfter,
       }),
     );
   const leafKeys = new Map<Token, KeyPair>();
-  const leaf = (token: Token, issuer: Ca, algorithm: KeyAlgorithm, dates: Dates = {}): Certificate => {
+  const leaf = async (
+    token: Token,
+    issuer: Ca,
+    algorithm: KeyAlgorithm,
+    dates: Dates = {},
+  ): Promise<Certificate> => {
     const key = generateKey(algorithm);
     leafKeys.set(token, key);
     return parseCertificate(
-      issueLeaf({
+      await issueLeaf({
         issuer: issuer.certificate,
-        issuerKey: issuer.key.privateKey,
+        signer: issuer.signer,
         publicKey: key.publicKey,
         serial: serial(),
         subject: { commonName: 'peer' },
@@ -89,31 +109,31 @@ export function makeWorld(algorithms: (typeof KEYS)[keyof typeof KEYS], now: Ins
       }),
     );
   };
-  const one = ca('mesh', 1, generateKey(first));
-  const two = ca('mesh', 2, generateKey(second));
-  const three = ca('mesh', 3, generateKey(third));
-  const spent = ca('mesh', 1, generateKey(first), yesterday);
-  const stranger = ca('mesh', 2, generateKey(second));
+  const one = await ca('mesh', 1, newSigner(first));
+  const two = await ca('mesh', 2, newSigner(second));
+  const three = await ca('mesh', 3, newSigner(third));
+  const spent = await ca('mesh', 1, newSigner(first), yesterday);
+  const stranger = await ca('mesh', 2, newSigner(second));
   const certificates = {
     '1': one.certificate,
     '2': two.certificate,
     '3': three.certificate,
     '1†': spent.certificate,
-    '1‡': ca('mesh', 1, one.key, yesterday).certificate,
-    '2‡': ca('mesh', 2, two.key, yesterday).certificate,
-    'leaf 1': leaf('leaf 1', one, first),
-    'leaf 2': leaf('leaf 2', two, second),
-    'leaf 3': leaf('leaf 3', three, third),
-    'leaf 1†': leaf('leaf 1†', spent, first),
-    'leaf 2†': leaf('leaf 2†', two, second, { notAfter: instant(now - hour) }),
-    'early leaf 2': leaf('early leaf 2', two, second, { notBefore: instant(now + day) }),
-    X21: cross(two, one),
-    X32: cross(three, two),
-    'X21†': cross(two, one, yesterday),
-    'X32†': cross(three, two, yesterday),
-    'X2(1†)': cross(two, spent),
+    '1‡': (await ca('mesh', 1, one.signer, yesterday)).certificate,
+    '2‡': (await ca('mesh', 2, two.signer, yesterday)).certificate,
+    'leaf 1': await leaf('leaf 1', one, first),
+    'leaf 2': await leaf('leaf 2', two, second),
+    'leaf 3': await leaf('leaf 3', three, third),
+    'leaf 1†': await leaf('leaf 1†', spent, first),
+    'leaf 2†': await leaf('leaf 2†', two, second, { notAfter: instant(now - hour) }),
+    'early leaf 2': await leaf('early leaf 2', two, second, { notBefore: instant(now + day) }),
+    X21: await cross(two, one),
+    X32: await cross(three, two),
+    'X21†': await cross(two, one, yesterday),
+    'X32†': await cross(three, two, yesterday),
+    'X2(1†)': await cross(two, spent),
     stranger: stranger.certificate,
-    'leaf of a stranger': leaf('leaf of a stranger', stranger, second),
+    'leaf of a stranger': await leaf('leaf of a stranger', stranger, second),
   } as const satisfies Record<Token, Certificate>;
   return { certificates, leafKeys };
 }

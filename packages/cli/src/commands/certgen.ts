@@ -1,16 +1,12 @@
-import { parseDuration, waitingText } from '@handover/core';
+import { waitingText } from '@handover/core';
 import type { CertgenResult } from '@handover/engine';
-import { type Duration, type HandoverError, instant } from '@handover/material';
-import { pause } from '@handover/runtime/pause';
-import { Option } from 'commander';
+import type { Duration } from '@handover/material';
 import { amount } from '../amount.ts';
 import { askedOptions, askedResources } from '../asked-resources.ts';
+import { waitUntilDone } from '../carry-out.ts';
 import type { Context, Define } from '../context.ts';
-import { certgenIn, type Workplace } from '../directory/certgen.ts';
-import { LiveLine } from '../directory/waiting.ts';
-import { CliError } from '../error.ts';
-import { usageError } from '../error-line.ts';
-import { type HomeFlags, homeOptions } from '../open-home.ts';
+import { type HomeFlags, homeOptions, openerOf, type Workplace } from '../open-home.ts';
+import { timeoutOption } from '../timeout-option.ts';
 
 interface Flags extends HomeFlags {
   readonly overwrite?: true;
@@ -20,25 +16,12 @@ interface Flags extends HomeFlags {
   readonly json?: true;
 }
 
-const LOOK_EVERY_MS = { directory: 250, kube: 1_000 } as const;
-
-const durationArgument = (text: string): Duration => {
-  const length = parseDuration(text);
-  if (length === undefined)
-    throw usageError(`--timeout: "${text}" is not a duration; write it like 90s, 10m or 2h`);
-  return length;
-};
-
 export const define: Define = (command, context) => {
   askedOptions(homeOptions(command))
     .option('--overwrite', 'replace existing certificates: start or continue a rotation')
     .option('--rotation-id <id>', 'id of the rotation: a repeated run continues it; implies --overwrite')
     .option('--wait', 'wait until the rotation is complete')
-    .addOption(
-      new Option('--timeout <duration>', 'how long to wait')
-        .argParser(durationArgument)
-        .default(600_000 as Duration, '10m'),
-    )
+    .addOption(timeoutOption())
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
@@ -58,7 +41,7 @@ Examples:
     )
     .action(async (flags: Flags) => {
       const { resources, randomSecrets } = askedResources(flags);
-      const workplace = await open(flags, resources, context);
+      const workplace = await (await openerOf(flags.home)).workplace(flags, resources, context);
       try {
         const first = await workplace.run({
           overwrite: flags.overwrite === true,
@@ -79,19 +62,6 @@ Examples:
     });
 };
 
-const open = async (
-  flags: Flags,
-  resources: ReturnType<typeof askedResources>['resources'],
-  context: Context,
-): Promise<Workplace> => {
-  if (flags.home !== 'kube') return certgenIn(flags.home, resources, context);
-  if (resources === undefined)
-    throw usageError('--home kube needs resources here; add --preset envoy-gateway or -f FILE');
-  const { openCertgenHome } = await import('../kubernetes/certgen.ts');
-  const takesOver = flags.overwrite === true || flags.rotationId !== undefined;
-  return openCertgenHome(flags, resources, takesOver, context);
-};
-
 const inTotal = (results: readonly CertgenResult[]): number =>
   results.reduce((sum, { written }) => sum + written, 0);
 
@@ -104,37 +74,33 @@ const goOn = async (
 ): Promise<{ readonly results: readonly CertgenResult[]; readonly written: number }> => {
   const isLate = ({ phase, restartsDue }: CertgenResult): boolean =>
     restartsDue || (flags.wait === true && phase !== 'Stable');
-  let results = first;
-  let written = inTotal(results);
-  if (!results.some(isLate)) return { results, written };
-  const line = new LiveLine(context.stderr);
-  const signal = context.untilStopped();
-  const end = performance.now() + flags.timeout;
-  try {
-    for (let late = results.find(isLate); late !== undefined; late = results.find(isLate)) {
-      const endsAt = instant(context.now() + end - performance.now());
-      line.show({ ...late, dueAt: late.wakeAt, endsAt }, context.now(), `${late.authority}: `);
-      if (signal.aborted || performance.now() >= end) throw unfinished(late);
-      await pause(LOOK_EVERY_MS[flags.home === 'kube' ? 'kube' : 'directory'], signal);
+  let written = inTotal(first);
+  let rotationId = rotationIn(first);
+  const results = await waitUntilDone(first, {
+    context,
+    look: async () => {
       // The rotation that this run started or found: waiting starts none.
-      const rotationId = results.find(({ rotation }) => rotation !== undefined)?.rotation;
-      results = await workplace.run({ overwrite: false, rotationId });
-      written += inTotal(results);
-    }
-  } finally {
-    line.clear();
-  }
+      const looked = await workplace.run({ overwrite: false, rotationId });
+      rotationId = rotationIn(looked);
+      written += inTotal(looked);
+      return looked;
+    },
+    waiting: (looked) => {
+      const late = looked.find(isLate);
+      return late === undefined ? undefined : { ...late, dueAt: late.wakeAt, about: `${late.authority}: ` };
+    },
+    lookEvery: workplace.lookEvery,
+    timeout: flags.timeout,
+    now: context.now,
+    advice: 'run again with the same id',
+  });
   return { results, written };
 };
+
+const rotationIn = (results: readonly CertgenResult[]): string | undefined =>
+  results.find(({ rotation }) => rotation !== undefined)?.rotation;
 
 const sentence = ({ authority, phase, rotation, blockedBy }: CertgenResult): string => {
   const waits = blockedBy.length === 0 ? '' : `; ${waitingText(blockedBy)}`;
   return `${authority}: ${phase}${rotation === undefined ? '' : `, rotation ${rotation}`}${waits}\n`;
 };
-
-const unfinished = ({ authority, phase, blockedBy }: CertgenResult): HandoverError =>
-  new CliError(
-    'ROTATION_UNFINISHED',
-    `${authority} is still ${phase}${blockedBy.length === 0 ? '' : `: ${waitingText(blockedBy)}`}; run again with the same id`,
-    { path: authority, retry: 'later' },
-  );

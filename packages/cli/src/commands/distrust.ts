@@ -1,21 +1,14 @@
-import {
-  type AuthorityId,
-  advance,
-  authorityIn,
-  materialOf,
-  statusOf,
-  verifyAuthority,
-} from '@handover/engine';
-import { pause } from '@handover/runtime/pause';
+import { authorityIn, materialIn, type Standing, standingOf, verifyAuthority } from '@handover/engine';
+import { duration } from '@handover/material';
 import { amount } from '../amount.ts';
 import { askedOptions } from '../asked-resources.ts';
-import type { Context, Define } from '../context.ts';
-import { carryOut, type Progress } from '../directory/carry-out.ts';
-import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
+import { carryOut } from '../carry-out.ts';
+import type { Define } from '../context.ts';
+import { authorityArgument } from '../directory/open-home.ts';
 import { failingPairs } from '../directory/trust-table.ts';
 import { CliError } from '../error.ts';
 import { endingOf, usageError } from '../error-line.ts';
-import { type HomeFlags, homeOptions, type OpenHome, withHome } from '../open-home.ts';
+import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 import { printable } from '../printable.ts';
 
 interface Flags extends HomeFlags {
@@ -46,43 +39,15 @@ const wholeNumber = (text: string): number => {
   return Number(text);
 };
 
-const LOOK_EVERY_MS = 1_000;
+/** How long a request may take to be taken up, and the restarts that follow where this process does them. */
+const TIMEOUT = { request: duration(30_000), restarts: duration(600_000) };
 
-/** Carries it out, and stays until whoever has to be restarted for it is being restarted. */
-const here = async ({ home, catalogue }: OpenHome, id: AuthorityId, context: Context): Promise<void> => {
-  const signal = context.untilStopped();
-  while ((await advance(home, await catalogue(), id)).restartsDue && !signal.aborted)
-    await pause(LOOK_EVERY_MS, signal);
-};
-
-/** Files the request; the answer waits until it is carried out. */
-const ask = async (
-  open: OpenHome,
-  authority: AuthorityId,
-  { home, generation }: Flags,
-  context: Context,
-): Promise<() => Promise<unknown>> => {
-  const { view, certgen } = open;
-  const wait = {
-    ms: 30_000,
-    until: ({ record }: Progress) => {
-      const now = record?.state.generations.find(({ number }) => number === generation);
-      return now === undefined || now.role === 'distrusted';
-    },
+const isDistrusted =
+  (generation: number) =>
+  ({ observation }: Standing): boolean => {
+    const now = observation.record?.state.generations.find(({ number }) => number === generation);
+    return now === undefined || now.role === 'distrusted';
   };
-  if (certgen !== undefined) {
-    certgen.distrust(authority, generation);
-    return () => here(open, authority, context);
-  }
-  if (view === undefined) {
-    const directory = openHome(homePath(home), context);
-    await directory.requests.ask({ authority, distrust: generation }, context.now());
-    return () => carryOut(directory, authority, context, wait);
-  }
-  const { watchOperator } = await import('../kubernetes/carry-out.ts');
-  await view.ask(authority, { distrust: generation });
-  return () => watchOperator(view, authority, context, wait);
-};
 
 export const define: Define = (command, context) => {
   askedOptions(homeOptions(command))
@@ -104,12 +69,12 @@ Examples:
     )
     .action((auth: string, flags: Flags) =>
       withHome(flags, context, async (open) => {
-        const { home, catalogue: load } = open;
+        const { home } = open;
         const authority = authorityArgument(auth);
-        const catalogue = await load();
-        authorityIn(catalogue, authority);
+        const look = await open.look();
+        authorityIn(look.catalogue, authority);
         const { generation } = flags;
-        const state = (await home.authorities.load(authority))?.state;
+        const state = (await look.authorities.load(authority))?.state;
         const found = state?.generations.find(({ number }) => number === generation);
         if (found === undefined) {
           const there =
@@ -128,19 +93,17 @@ Examples:
             `the dry run failed, so the peers that would fail are not known: ${endingOf(error, 'distrust').line}\n`,
           );
         };
-        const was = await materialOf(home, catalogue, authority).catch(orUnknown);
+        const before = await standingOf(open.look, authority).catch(orUnknown);
         // Asked for first: a dry run that fails or takes long must not keep a stolen key in trust.
-        const carriedOut = isAsked ? await ask(open, authority, flags, context) : async () => {};
+        if (isAsked) await home.requests.ask({ authority, distrust: generation });
+        const asked = { distrust: [generation] };
+        const was = before && materialIn(before.observation);
         const matrix = already
           ? undefined
-          : await verifyAuthority(home, catalogue, authority, { distrust: [generation] }, was).catch(
-              orUnknown,
-            );
-        const consumers = await statusOf(home, catalogue, authority).then(
-          ({ status }) => (status.authorities[0]?.consumers ?? []).map(({ name, kind }) => ({ name, kind })),
-          orUnknown,
-        );
-        await carriedOut();
+          : await verifyAuthority(home, look, authority, asked, was).catch(orUnknown);
+        const consumers = (before?.status.consumers ?? []).map(({ name, kind }) => ({ name, kind }));
+        const timeout = (flags.preset ?? flags.file) === undefined ? TIMEOUT.request : TIMEOUT.restarts;
+        if (isAsked) await carryOut(open, authority, context, { timeout, until: isDistrusted(generation) });
         const done = flags.yes === true || already;
         if (flags.json === true) {
           const wouldFail = matrix?.pairs.filter(({ now, next }) => !now.ok || !next.ok) ?? [];
@@ -151,7 +114,7 @@ Examples:
             done,
             wouldFail,
             wouldFailCount,
-            consumers: consumers ?? [],
+            consumers,
           };
           context.stdout.write(`${JSON.stringify(document)}\n`);
           return;
@@ -162,7 +125,7 @@ Examples:
         const lines = [
           ...(told.length === 0 && !isUnknown ? ['nobody would fail'] : told),
           ...(rest > 0 ? [`and ${amount(rest, 'more pair')}`] : []),
-          ...(told.length === 0 ? [] : whoFails(consumers ?? [])),
+          ...(told.length === 0 ? [] : whoFails(consumers)),
           done
             ? `generation ${generation} of ${authority} is distrusted`
             : 'nothing was done; say --yes to distrust it',

@@ -17,10 +17,10 @@ const file = (name: string, content: string | Uint8Array): string => {
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../test/fixtures/${name}.pem`, import.meta.url), 'utf8');
 
-const ca1 = caOf(1);
-const ca2 = caOf(2);
-const x21 = crossOf(ca2, ca1);
-const leaf = leafOf(ca2);
+const ca1 = await caOf(1);
+const ca2 = await caOf(2);
+const x21 = await crossOf(ca2, ca1);
+const leaf = await leafOf(ca2);
 
 /** Codes of the warnings about one file, and nothing else wrong. */
 const warned = async (path: string, at = NOW): Promise<readonly string[]> => {
@@ -83,7 +83,7 @@ describe('what is in a file', () => {
   });
 
   test('two CAs that cross-signed each other are both shown', async () => {
-    const path = file('circle.pem', pems(x21, crossOf(ca1, ca2)));
+    const path = file('circle.pem', pems(x21, await crossOf(ca1, ca2)));
     const { stdout, code } = await handover(['inspect', path], { terminal: true });
     expect(code).toBe(0);
     expect(stdout).toContain('#1');
@@ -143,7 +143,7 @@ describe('warnings', () => {
   });
 
   test('a certificate from the future is named', async () => {
-    const path = file('ca.crt', pems(caOf(3, NOW + 5 * day).certificate));
+    const path = file('ca.crt', pems((await caOf(3, NOW + 5 * day)).certificate));
     expect(await warned(path)).toEqual(['NOT_YET_VALID']);
   });
 

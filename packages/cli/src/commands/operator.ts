@@ -8,14 +8,15 @@ import { Operator, resourcesOfFile, serveHealth } from '@handover/operator';
 import type { Logger } from 'pino';
 import type { Define } from '../context.ts';
 import { CliError } from '../error.ts';
-import { followLeader, noteOf, restOf, tellBoardOf } from '../kubernetes/board.ts';
+import { EventLog } from '../event-log.ts';
+import { followLeader, noteOf, restOf } from '../kubernetes/board.ts';
 import { connectKube, ownNamespace } from '../kubernetes/connect.ts';
-import { OperatorLog } from '../kubernetes/say-operator.ts';
 import { createLog } from '../log.ts';
 import { logMeters, logReload, logRequest, together } from '../log-meters.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import { serveProtectedMetrics } from '../metrics/protected.ts';
 import { readResources } from '../named-file.ts';
+import { tellBoard } from '../tell-board.ts';
 import { version } from '../version.ts';
 import { checkFlags, DASHBOARD, type OperatorFlags, operatorFlags, PROTECTED } from './operator-flags.ts';
 
@@ -41,7 +42,7 @@ export const define: Define = (command, context) => {
       write: (line) => context.stdout.write(line),
       now: context.now,
     });
-    const said = new OperatorLog(log);
+    const said = new EventLog(log);
     const metrics = new Metrics({ version: version(), now: context.now });
     const [traceRequest, sayReload] = [logRequest(log), logReload(log)];
     const reports = {
@@ -70,21 +71,23 @@ export const define: Define = (command, context) => {
       swift,
       namespace,
       identity: `${process.env.POD_NAME ?? hostname()}-${randomBytes(4).toString('hex')}`,
-      trustNamespace: flags.trustNamespace,
-      declarations,
-      compat: flags.compat,
-      serviceCaAuthority: flags.serviceCaAuthority ?? `${namespace}/service-ca`,
-      takeOver: flags.takeOver,
-      nudge: flags.nudge,
-      addresses: flags.probeNetworks,
-      namespaces: flags.namespaced?.split(',').filter((name) => name !== ''),
+      scope: {
+        trustNamespace: flags.trustNamespace,
+        namespaces: flags.namespaced?.split(',').filter((name) => name !== ''),
+        declarations,
+      },
+      injection: {
+        compat: flags.compat,
+        serviceCaAuthority: flags.serviceCaAuthority ?? `${namespace}/service-ca`,
+        takeOver: flags.takeOver,
+      },
+      pods: { nudge: flags.nudge, addresses: flags.probeNetworks },
       meters: together(metrics.meters, logMeters(log)),
       on: (event) => {
         metrics.on(event);
         said.on(event);
-        tellBoardOf(board, event);
+        tellBoard(board, event);
       },
-      signal,
     });
     const health = await serveHealth({
       host,
@@ -108,7 +111,7 @@ export const define: Define = (command, context) => {
       }
       dashboard = await openDashboard(board, flags.dashboardAddress, log);
       void followLeader(operator, board, AbortSignal.any([signal, end.signal]));
-      await operator.run();
+      await operator.run(signal);
     } finally {
       await dashboard?.close();
       await guarded?.close();

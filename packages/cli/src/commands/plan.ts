@@ -1,5 +1,5 @@
 import { explain, plan } from '@handover/core';
-import { authorityIn, observe, remarksOn } from '@handover/engine';
+import { authorityIn, observeAnew, remarksOn } from '@handover/engine';
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
@@ -21,16 +21,16 @@ Examples:
   $ handover plan --home kube`,
     )
     .action((auth: string | undefined, flags: HomeFlags & { json?: true }) =>
-      withHome(flags, context, async ({ home, catalogue: load }) => {
-        const catalogue = await load();
+      withHome(flags, context, async ({ look }) => {
+        const { catalogue, facts } = await look();
         const ids = auth === undefined ? [...catalogue.authorities.keys()] : [authorityArgument(auth)];
         const plans = [];
         for (const id of ids) {
           authorityIn(catalogue, id);
-          const { seen, responsibilities, now } = await observe(home, catalogue, id);
+          const { seen, responsibilities, now } = await observeAnew(look, id);
           plans.push({ authority: id, plan: plan(seen, responsibilities.policy, now) });
         }
-        const remarks = remarksOn(catalogue, flags.home === 'kube');
+        const remarks = remarksOn(catalogue, facts.consumersFound);
         if (flags.json === true) {
           const documents = plans.map(
             ({ authority, plan: { phase, actions, blockedBy, notes, wakeAt } }) => ({

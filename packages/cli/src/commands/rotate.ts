@@ -1,12 +1,10 @@
-import { parseDuration } from '@handover/core';
-import { authorityIn } from '@handover/engine';
+import { authorityIn, type Standing } from '@handover/engine';
 import type { Duration } from '@handover/material';
-import { Option } from 'commander';
-import type { Context, Define } from '../context.ts';
-import { carryOut, type Progress } from '../directory/carry-out.ts';
-import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
-import { usageError } from '../error-line.ts';
-import { type HomeFlags, homeOptions } from '../open-home.ts';
+import { carryOut } from '../carry-out.ts';
+import type { Define } from '../context.ts';
+import { authorityArgument } from '../directory/open-home.ts';
+import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
+import { timeoutOption } from '../timeout-option.ts';
 
 interface Flags extends HomeFlags {
   readonly id?: string;
@@ -15,23 +13,12 @@ interface Flags extends HomeFlags {
   readonly json?: true;
 }
 
-const durationArgument = (text: string): Duration => {
-  const length = parseDuration(text);
-  if (length === undefined)
-    throw usageError(`--timeout ${text} is not a duration; write it like 90s, 10m or 2h`);
-  return length;
-};
-
 export const define: Define = (command, context) => {
   homeOptions(command)
     .argument('<auth>', 'the authority: namespace/name')
     .option('--id <id>', 'id of the rotation: the same id never rotates twice')
     .option('--wait', 'wait until the rotation is complete')
-    .addOption(
-      new Option('--timeout <duration>', 'how long to wait')
-        .argParser(durationArgument)
-        .default(600_000 as Duration, '10m'),
-    )
+    .addOption(timeoutOption())
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
@@ -47,21 +34,19 @@ Examples:
     .action(async (auth: string, flags: Flags) => {
       const authority = authorityArgument(auth);
       const id = flags.id ?? `asked-${new Date(context.now()).toISOString().replace(/[-:.]/g, '')}`;
-      const wait =
-        flags.wait === undefined
-          ? undefined
-          : {
-              ms: flags.timeout,
-              until: ({ status, record }: Progress) =>
-                record?.state.ids.includes(id) === true &&
-                status.phase === 'Stable' &&
-                status.blockedBy.length === 0,
-            };
-      const { status, record, by } =
-        flags.home === 'kube'
-          ? await onCluster(flags, context, authority, id, wait)
-          : await inDirectory(flags, context, authority, id, wait);
-      const begun = record?.state.ids.includes(id) === true;
+      const until = ({ status, observation }: Standing): boolean =>
+        observation.record?.state.ids.includes(id) === true &&
+        status.phase === 'Stable' &&
+        status.blockedBy.length === 0;
+      const wait = flags.wait === undefined ? undefined : { until, timeout: flags.timeout };
+      const { status, observation, by } = await withHome(flags, context, async (open) => {
+        const { catalogue, authorities } = await open.look();
+        authorityIn(catalogue, authority);
+        const known = (await authorities.load(authority))?.state.ids.includes(id) === true;
+        if (!known) await open.home.requests.ask({ authority, rotate: id });
+        return carryOut(open, authority, context, wait);
+      });
+      const begun = observation.record?.state.ids.includes(id) === true;
       const done = begun && status.phase === 'Stable';
       if (flags.json === true) {
         const { phase, blockedBy, generations } = status;
@@ -76,48 +61,4 @@ Examples:
           : `rotation ${id} of ${authority} is ${begun ? status.phase : 'asked for'}; ${by}\n`,
       );
     });
-};
-
-type Wait = Parameters<typeof carryOut>[3];
-type Carried = Progress & { readonly by: string };
-
-const inDirectory = async (
-  flags: Flags,
-  context: Context,
-  authority: string,
-  id: string,
-  wait: Wait,
-): Promise<Carried> => {
-  const home = openHome(homePath(flags.home), context);
-  authorityIn(home.load(), authority);
-  const known = (await home.authorities.load(authority))?.state.ids.includes(id) === true;
-  await home.files.makeDirectory(home.state, 0o700);
-  if (!known) await home.requests.ask({ authority, rotate: id }, context.now());
-  const { by, ...progress } = await carryOut(home, authority, context, wait);
-  const who =
-    by === undefined
-      ? 'run `handover run`, or this command again with its id'
-      : `process ${by} carries it out`;
-  return { ...progress, by: who };
-};
-
-const onCluster = async (
-  flags: Flags,
-  context: Context,
-  authority: string,
-  id: string,
-  wait: Wait,
-): Promise<Carried> => {
-  const [{ openCluster }, { watchOperator }] = await Promise.all([
-    import('../kubernetes/open-cluster.ts'),
-    import('../kubernetes/carry-out.ts'),
-  ]);
-  const { view, close } = await openCluster(flags);
-  try {
-    const known = (await view.home.authorities.load(authority))?.state.ids.includes(id) === true;
-    if (!known) await view.ask(authority, { rotate: id });
-    return { ...(await watchOperator(view, authority, context, wait)), by: 'the operator carries it out' };
-  } finally {
-    close();
-  }
 };

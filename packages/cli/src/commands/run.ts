@@ -1,22 +1,23 @@
 import type { Board, Dashboard } from '@handover/dashboard';
 import {
   type BoundedServer,
+  type ControllerEvent,
   type DirectoryHome,
   type Meters,
   passOnce,
-  type RunEvent,
   restOfStatus,
   runDirectory,
 } from '@handover/engine';
 import { listenAddress } from '../address.ts';
 import type { Context, Define } from '../context.ts';
-import { tellBoard } from '../directory/board.ts';
 import { openHome } from '../directory/open-home.ts';
-import { eventDocument, levelOf, Speaker } from '../directory/say-event.ts';
+import { Speaker } from '../directory/say-event.ts';
 import { WaitsBelow } from '../directory/waits-below.ts';
+import { EventLog } from '../event-log.ts';
 import { createLog, type Level, levelIn, withoutKeys } from '../log.ts';
 import { logMeters, together } from '../log-meters.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import { tellBoard } from '../tell-board.ts';
 import { version } from '../version.ts';
 
 const EVERY_MS = 1_000;
@@ -40,7 +41,7 @@ const openDashboard = async (
   const board = new Board({
     title: home.path,
     now: context.now,
-    rest: () => restOfStatus(home, home.load()),
+    rest: async () => restOfStatus(await home.fresh()),
   });
   return { board, dashboard: await serveDashboard({ board, host, port }) };
 };
@@ -91,29 +92,22 @@ Examples:
       const home = openHome(dir, context, together(...counted, ...(flags.json ? [logMeters(log)] : [])));
       home.check();
       const speaker = new Speaker();
+      const json = new EventLog(log);
       const live = flags.once !== true && flags.json !== true && context.stdout.isTTY === true;
       const waits = new WaitsBelow(context);
       let shown: Awaited<ReturnType<typeof openDashboard>> | undefined;
-      const say = (event: RunEvent): void => {
+      const say = (event: ControllerEvent): void => {
         if (flags.json === true) {
-          log[levelOf(event)](eventDocument(event));
-          if (event.kind === 'acted')
-            for (const { kind, why, ...rest } of event.actions)
-              log.debug({
-                event: 'decided',
-                authority: event.authority,
-                action: kind,
-                ...('object' in rest ? { object: rest.object } : {}),
-                why,
-              });
+          json.on(event);
           return;
         }
-        const lines = log.isLevelEnabled(levelOf(event)) ? speaker.lines(event) : [];
+        const level = event.kind === 'failed' ? 'error' : event.kind === 'untold' ? 'warn' : 'info';
+        const lines = log.isLevelEnabled(level) ? speaker.lines(event) : [];
         if (lines.length > 0) waits.clear();
         for (const line of lines) context.stdout.write(`${withoutKeys(line)}\n`);
         if (live) waits.heard(event);
       };
-      const on = (event: RunEvent): void => {
+      const on = (event: ControllerEvent): void => {
         metrics?.on(event);
         if (shown !== undefined) tellBoard(shown.board, event);
         say(event);
@@ -153,7 +147,7 @@ Examples:
     });
 };
 
-/** prom-client is loaded only by whoever wants metrics. */
+/** prom-client is loaded only where metrics are asked for. */
 const openMetrics = async ({ metricsAddress }: Flags, { now }: Context): Promise<Metrics | undefined> => {
   if (metricsAddress === undefined) return undefined;
   const { Metrics } = await import('../metrics/metrics.ts');

@@ -39,13 +39,13 @@ Examples:
         const only = auth === undefined ? undefined : authorityArgument(auth);
         const live = flags.watch === true && flags.json !== true && context.stdout.isTTY === true;
         const look = async (): Promise<{ text: string; same: string }> => {
-          const catalogue = await open.catalogue();
-          if (only !== undefined) authorityIn(catalogue, only);
-          const { status } = await statusOf(open.home, catalogue, only);
+          open.reload();
+          if (only !== undefined) authorityIn((await open.look()).catalogue, only);
+          const status = await statusOf(open.look, only);
           const text =
             flags.json === true
               ? `${JSON.stringify(status)}\n`
-              : showStatus(status, context.colours, live ? open.now() : undefined);
+              : showStatus(status, context.colours, live ? open.home.clock.now() : undefined);
           // A due time that moves with the clock is no change, unless it is counted down.
           return { text, same: live ? text : JSON.stringify(withoutDue(status)) };
         };

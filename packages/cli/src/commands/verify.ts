@@ -24,13 +24,14 @@ Examples:
   $ handover verify --home kube`,
     )
     .action((auth: string | undefined, flags: HomeFlags & { json?: true }) =>
-      withHome(flags, context, async ({ home, catalogue: load }) => {
-        const catalogue = await load();
+      withHome(flags, context, async ({ home, look: take }) => {
+        const look = await take();
+        const { catalogue } = look;
         const ids = auth === undefined ? [...catalogue.authorities.keys()] : [authorityArgument(auth)];
         const matrices: TrustMatrix[] = [];
         for (const id of ids) {
           authorityIn(catalogue, id);
-          matrices.push(await verifyAuthority(home, catalogue, id));
+          matrices.push(await verifyAuthority(home, look, id));
         }
         const failing = matrices.reduce((count, { failingCount }) => count + failingCount, 0);
         if (failing > 0) context.exitCode = 1;

@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Plan } from '@handover/core';
 import { Board, serveDashboard } from '@handover/dashboard';
-import { DirectoryHome, passOnce, type RunEvent, restOfStatus, runDirectory } from '@handover/engine';
-import { instant } from '@handover/material';
+import { type ControllerEvent, DirectoryHome, passOnce, restOfStatus, runDirectory } from '@handover/engine';
 import { pause } from '@handover/runtime/pause';
-import { tellBoard } from '../directory/board.ts';
+import { tellBoard } from '../tell-board.ts';
 import { serveControl } from './control.ts';
 import { Load } from './load.ts';
 import { AUTHORITY, demoYaml, MEMBERS } from './resources.ts';
@@ -119,14 +118,14 @@ async function show(
   const board = new Board({
     title: 'demo on this machine',
     now: Date.now,
-    rest: () => restOfStatus(home, home.load()),
+    rest: async () => restOfStatus(await home.fresh()),
   });
   const page = await serveDashboard({ board, port: options.port, option: '--port' });
   closers.push(() => page.close());
   url = page.url;
   await yaml(demoYaml(control.port, new Map([...services].map(([name, { port }]) => [name, port])), pace));
 
-  const heard = new Set<(event: RunEvent) => void>();
+  const heard = new Set<(event: ControllerEvent) => void>();
   const failure = { error: undefined as unknown };
   const running = runDirectory(
     home,
@@ -189,7 +188,7 @@ const rotate = async (
   home: DirectoryHome,
   rotation: number,
   load: Load,
-  heard: Set<(event: RunEvent) => void>,
+  heard: Set<(event: ControllerEvent) => void>,
   signal: AbortSignal,
   changed: () => void,
 ): Promise<Rotation | undefined> => {
@@ -199,7 +198,7 @@ const rotate = async (
   let phase = '';
   let since = began;
   const ended = new Promise<void>((resolve) => {
-    const listener = (event: RunEvent): void => {
+    const listener = (event: ControllerEvent): void => {
       if (event.kind !== 'acted' && event.kind !== 'rested') return;
       if (event.plan.phase !== phase) {
         const at = performance.now();
@@ -217,7 +216,7 @@ const rotate = async (
     heard.add(listener);
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
-  await home.requests.ask({ authority: AUTHORITY, rotate: `demo-${rotation}` }, instant(Date.now()));
+  await home.requests.ask({ authority: AUTHORITY, rotate: `demo-${rotation}` });
   await ended;
   if (signal.aborted) return undefined;
   const state = (await home.authorities.load(AUTHORITY))?.state;

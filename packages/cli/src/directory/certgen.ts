@@ -1,45 +1,26 @@
 import type { Resource } from '@handover/core';
-import { type CertgenResult, certgen, type RandomSecret } from '@handover/engine';
-import type { Context } from '../context.ts';
-import { homePath, openHome } from './open-home.ts';
+import { type CertgenResult, certgen, type DirectoryHome } from '@handover/engine';
+import { duration } from '@handover/material';
+import type { Workplace } from '../open-home.ts';
 
-/** A home for certgen. */
-export interface Workplace {
-  run(options: {
-    readonly overwrite: boolean;
-    readonly rotationId?: string | undefined;
-  }): Promise<readonly CertgenResult[]>;
-  makeRandomSecret(secret: RandomSecret): Promise<boolean>;
-  close(): void | Promise<void>;
-}
-
-/** A directory, locked. */
+/** Certgen in a directory, under its lock. */
 export async function certgenIn(
-  home: string,
+  home: DirectoryHome,
   resources: readonly Resource[] | undefined,
-  context: Context,
 ): Promise<Workplace> {
-  const directory = openHome(homePath(home), context);
-  await directory.make();
-  const lock = await directory.lock();
+  await home.make();
+  const lock = await home.lock();
   return {
     run: async ({ overwrite, rotationId }) => {
       const takesOver = overwrite || rotationId !== undefined;
-      const catalogue = directory.load(resources, { takesOver });
-      await directory.checkClock(catalogue.authorities.keys());
+      const { authorities } = home.load(resources, { takesOver });
+      await home.checkClock(authorities.keys());
       const results: CertgenResult[] = [];
-      for (const id of catalogue.authorities.keys()) {
-        results.push(
-          await certgen(directory, catalogue, id, {
-            overwrite,
-            rotationId,
-            ask: (authority, rotate) => directory.requests.ask({ authority, rotate }, context.now()),
-          }),
-        );
-      }
+      for (const id of authorities.keys()) results.push(await certgen(home, id, { overwrite, rotationId }));
       return results;
     },
-    makeRandomSecret: ({ object, key, bytes }) => directory.makeRandomSecret(object, key, bytes),
+    makeRandomSecret: ({ object, key, bytes }) => home.makeRandomSecret(object, key, bytes),
+    lookEvery: duration(250),
     close: () => lock.release(),
   };
 }

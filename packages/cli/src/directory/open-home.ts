@@ -1,11 +1,27 @@
-import { type AuthorityId, DirectoryHome, diskFiles, type Meters, SteadyClock } from '@handover/engine';
+import {
+  type AuthorityId,
+  DirectoryHome,
+  diskFiles,
+  type Meters,
+  passOnce,
+  type ResourceKey,
+  SteadyClock,
+} from '@handover/engine';
+import { duration } from '@handover/material';
+import { askedResources } from '../asked-resources.ts';
+import type { Worker } from '../carry-out.ts';
 import type { Context } from '../context.ts';
 import { usageError } from '../error-line.ts';
+import type { HomeOpener } from '../open-home.ts';
+import { certgenIn } from './certgen.ts';
+
+export const noSuchHome = (home: string): Error =>
+  usageError(`unknown value "${home}" for --home; write dir:PATH, such as dir:/etc/handover, or kube`);
 
 /** The directory that `--home dir:PATH` names. */
 export const homePath = (home: string): string => {
   if (home.startsWith('dir:') && home.length > 4) return home.slice(4);
-  throw usageError(`unknown value "${home}" for --home; write dir:PATH, such as dir:/etc/handover, or kube`);
+  throw noSuchHome(home);
 };
 
 export const openHome = (path: string, context: Context, meters?: Meters): DirectoryHome =>
@@ -17,3 +33,42 @@ export const openHome = (path: string, context: Context, meters?: Meters): Direc
 /** `namespace/name`; the namespace of a name alone is `default`. */
 export const authorityArgument = (text: string): AuthorityId =>
   text.includes('/') ? text : `default/${text}`;
+
+/** This process, under the directory's lock; or the process that runs on the directory. */
+const workerOn = async (home: DirectoryHome): Promise<Worker> => {
+  const holder = home.holder();
+  const lock = holder === undefined ? await home.lock() : undefined;
+  let keys: readonly ResourceKey[] | undefined;
+  const work = async (id: AuthorityId): Promise<{ readonly restartsDue: boolean }> => {
+    // Everything once, then the authority that is waited for.
+    await passOnce(home, home.load(), () => {}, keys);
+    keys = [{ kind: 'Authority', id }];
+    return { restartsDue: false };
+  };
+  return {
+    by:
+      holder === undefined
+        ? 'run `handover run`, or this command again with its id'
+        : `process ${holder.pid} carries it out`,
+    advice: 'it goes on with `handover run`, or ask again with the same id',
+    lookEvery: duration(250),
+    work: lock === undefined ? undefined : work,
+    close: async () => lock?.release(),
+  };
+};
+
+export const directory: HomeOpener = {
+  open: async (flags, context) => {
+    if (askedResources(flags).resources !== undefined)
+      throw usageError('--preset and -f need --home kube here; a directory has its own resources');
+    const home = openHome(homePath(flags.home), context);
+    return {
+      home,
+      look: home.fresh,
+      reload: () => void home.load(),
+      worker: () => workerOn(home),
+      close: () => {},
+    };
+  },
+  workplace: ({ home }, resources, context) => certgenIn(openHome(homePath(home), context), resources),
+};

@@ -1,21 +1,16 @@
-import { explain } from '@handover/core';
-import { type RunEvent, remarksOn } from '@handover/engine';
-import { HandoverError } from '@handover/material';
+import { explain, sentenceOf, waitGroups } from '@handover/core';
+import { type ControllerEvent, remarksOn } from '@handover/engine';
 import { amount } from '../amount.ts';
+import { codeOf } from '../event-log.ts';
 import { printable } from '../printable.ts';
 
 const MOST_LINES = 5;
 
-const codeOf = (error: unknown): { code: string; message: string } =>
-  error instanceof HandoverError
-    ? { code: error.code, message: error.message }
-    : { code: 'INTERNAL', message: error instanceof Error ? error.message : String(error) };
-
-/** What happened, as lines for people. A plan that only waits is said once, not at every look. */
+/** Events as lines for a terminal. A plan that only waits is printed once, not at every look. */
 export class Speaker {
   readonly #last = new Map<string, string>();
 
-  lines(event: RunEvent): readonly string[] {
+  lines(event: ControllerEvent): readonly string[] {
     switch (event.kind) {
       case 'loaded': {
         const { authorities, leaves, trustBundles, tlsProfiles } = event.catalogue;
@@ -38,9 +33,7 @@ export class Speaker {
         this.#last.delete(event.authority);
         return few(explain({ ...event.plan, blockedBy: [] })).map((line) => `${event.authority}: ${line}`);
       case 'rested': {
-        const waiting = event.plan.blockedBy.map(
-          ({ consumer, waitsFor }) => `waits for ${consumer}: ${waitsFor}`,
-        );
+        const waiting = waitGroups(event.plan.blockedBy).map(({ phrase }) => sentenceOf(phrase));
         const notes = event.plan.notes.map(({ object, message }) => `${object}: ${message}`);
         const lines = few([event.plan.phase, ...notes, ...waiting]).map(
           (line) => `${event.authority}: ${line}`,
@@ -50,12 +43,20 @@ export class Speaker {
       case 'untold':
         return this.#once(
           `${event.authority} programs`,
-          few(event.programs).map((line) => `not told yet: ${line}`),
+          few(event.programs).map((line) => `Not told to reload yet: ${line}`),
         );
       case 'failed': {
         const { code, message } = codeOf(event.error);
         return this.#once(event.what, [`${code}: ${event.what}: ${message}`]);
       }
+      case 'started':
+      case 'leading':
+      case 'obstructed':
+      case 'profiled':
+      case 'repaired':
+      case 'issued':
+      case 'refused':
+        return []; // of the operator, or told by another line
       default:
         return event satisfies never;
     }
@@ -72,37 +73,4 @@ export class Speaker {
 const few = (lines: readonly string[]): readonly string[] => {
   const shown = lines.slice(0, MOST_LINES).map(printable);
   return lines.length > MOST_LINES ? [...shown, `and ${lines.length - MOST_LINES} more`] : shown;
-};
-
-/** How much it matters. */
-export const levelOf = ({ kind }: RunEvent): 'info' | 'warn' | 'error' =>
-  kind === 'failed' ? 'error' : kind === 'untold' ? 'warn' : 'info';
-
-/** The same for programs, one JSON document per line; the log adds level and time. */
-export const eventDocument = (event: RunEvent): object => {
-  const base = { event: event.kind };
-  switch (event.kind) {
-    case 'loaded':
-      return {
-        ...base,
-        authorities: [...event.catalogue.authorities.keys()],
-        leaves: event.catalogue.leaves.length,
-        remarks: remarksOn(event.catalogue, false),
-      };
-    case 'acted':
-      return { ...base, authority: event.authority, phase: event.plan.phase, actions: event.actions };
-    case 'rested':
-      return {
-        ...base,
-        authority: event.authority,
-        phase: event.plan.phase,
-        blockedBy: event.plan.blockedBy,
-      };
-    case 'untold':
-      return { ...base, authority: event.authority, programs: event.programs };
-    case 'failed':
-      return { ...base, what: event.what, error: codeOf(event.error) };
-    default:
-      return event satisfies never;
-  }
 };

@@ -6,8 +6,8 @@ const now = instant(Date.UTC(2030, 0, 1));
 const waiting: Waiting = {
   phase: 'Introducing',
   blockedBy: [
-    { consumer: 'web', waitsFor: 'it to load generation 2' },
-    { consumer: 'db', waitsFor: 'settle' },
+    { consumer: 'web', waitsFor: 'to load CA generation 2', since: now },
+    { consumer: 'db', waitsFor: 'to load CA generation 2', since: now },
   ],
   dueAt: instant(now + 100_000),
 };
@@ -26,14 +26,14 @@ test.each([
   expect(timeLeft(ms)).toBe(text);
 });
 
-test('a wait is said with its phase, who is awaited and the time left, as far as it is known', () => {
+test('a wait is said with its phase, what it waits for and the time left, as far as it is known', () => {
   expect(waitingLine({ ...waiting, endsAt: instant(now + 600_000) }, now)).toBe(
-    'Introducing, due in 1m 40s, gives up in 10m: waits for web (it to load generation 2) and 1 more',
+    'Introducing, due in 1m 40s, gives up in 10m: waiting for web, db to load CA generation 2',
   );
   expect(waitingLine({ ...waiting, phase: 'Stable', blockedBy: [] }, now)).toBe('Stable');
   expect(waitingLine({ phase: 'Retiring', blockedBy: [], dueAt: undefined }, now)).toBe('Retiring');
-  const steering = { ...waiting, blockedBy: [{ consumer: 'a\u001b[2Jb', waitsFor: 'x' }] };
-  expect(waitingLine(steering, now)).toContain('waits for a?[2Jb (x)');
+  const steering = { ...waiting, blockedBy: [{ consumer: 'a\u001b[2Jb', waitsFor: 'to x', since: now }] };
+  expect(waitingLine(steering, now)).toContain('waiting for a?[2Jb to x');
 });
 
 describe('A line about a wait', () => {
@@ -49,8 +49,8 @@ describe('A line about a wait', () => {
     line.clear();
     line.clear();
     expect(written).toEqual([
-      '\r\u001b[KIntroducing, due in 1m 40s: waits for …',
-      '\r\u001b[KIntroducing, due in 1m 39s: waits for …',
+      '\r\u001b[KIntroducing, due in 1m 40s: waiting fo…',
+      '\r\u001b[KIntroducing, due in 1m 39s: waiting fo…',
       '\r\u001b[K',
     ]);
   });
@@ -62,8 +62,8 @@ describe('A line about a wait', () => {
     line.show({ ...waiting, phase: 'Activating' }, instant(now + 2_000));
     line.clear();
     expect(written).toEqual([
-      'Introducing, due in 1m 40s: waits for web (it to load generation 2) and 1 more\n',
-      'Activating, due in 1m 38s: waits for web (it to load generation 2) and 1 more\n',
+      'Introducing, due in 1m 40s: waiting for web, db to load CA generation 2\n',
+      'Activating, due in 1m 38s: waiting for web, db to load CA generation 2\n',
     ]);
   });
 });

@@ -1,3 +1,4 @@
+import { waitingText } from '@handover/core';
 import type { Instant } from '@handover/material';
 import type { Output } from '../context.ts';
 import { printable } from '../printable.ts';
@@ -5,10 +6,14 @@ import { printable } from '../printable.ts';
 /** Why a rotation stands where it is. */
 export interface Waiting {
   readonly phase: string;
-  readonly blockedBy: readonly { readonly consumer: string; readonly waitsFor: string }[];
+  readonly blockedBy: readonly {
+    readonly consumer: string;
+    readonly waitsFor: string;
+    readonly since: number | string;
+  }[];
   /** When the planner looks again whatever is shown by then: reloadWithin, patience or deadline. */
   readonly dueAt: Instant | undefined;
-  /** When whoever waits gives up. */
+  /** When the command gives up. */
   readonly endsAt?: Instant | undefined;
 }
 
@@ -33,20 +38,16 @@ export const timeLeft = (ms: number): string => {
   return parts.filter((part, index) => index === 0 || !part.startsWith('0')).join(' ');
 };
 
-const awaited = ({ blockedBy }: Waiting): string => {
-  const [first] = blockedBy;
-  if (first === undefined) return '';
-  const others = blockedBy.length > 1 ? ` and ${blockedBy.length - 1} more` : '';
-  return printable(`: waits for ${first.consumer} (${first.waitsFor})${others}`);
-};
+const awaited = ({ blockedBy }: Waiting): string =>
+  blockedBy.length === 0 ? '' : printable(`: ${waitingText(blockedBy)}`);
 
-/** Phase and who is awaited; the same as long as nothing changes. */
-export const whoIsAwaited = (waiting: Waiting): string => `${waiting.phase}${awaited(waiting)}`;
+/** The phase, and what it waits for; the same as long as nothing changes. */
+export const phaseText = (waiting: Waiting): string => `${waiting.phase}${awaited(waiting)}`;
 
-/** The same with the time left, and that first: names may be long, and a line may be cut. */
+/** The same with the time left before the names, which may be long: a line may be cut. */
 export const waitingLine = (waiting: Waiting, now: Instant): string => {
   const { phase, blockedBy, dueAt, endsAt } = waiting;
-  // Where nobody is awaited, what is due is something else: the renewal of a leaf, or the next rotation.
+  // Without a blocker something else is due: the renewal of a leaf, or the next rotation.
   const due = dueAt === undefined || blockedBy.length === 0 ? '' : `, due in ${timeLeft(dueAt - now)}`;
   const end = endsAt === undefined ? '' : `, gives up in ${timeLeft(endsAt - now)}`;
   return `${phase}${due}${end}${awaited(waiting)}`;
@@ -65,8 +66,8 @@ export class LiveLine {
     this.#output = output;
   }
 
-  show(waiting: Waiting, now: Instant, who = ''): void {
-    const line = `${who}${waitingLine(waiting, now)}`;
+  show(waiting: Waiting, now: Instant, about = ''): void {
+    const line = `${about}${waitingLine(waiting, now)}`;
     if (this.#output.isTTY === true) {
       // A line that wraps could not be taken back.
       const columns = (this.#output.columns ?? COLUMNS) - 1;
@@ -75,7 +76,7 @@ export class LiveLine {
       this.#isShown = true;
       return;
     }
-    const same = `${who}${whoIsAwaited(waiting)}`;
+    const same = `${about}${phaseText(waiting)}`;
     if (same !== this.#said) this.#output.write(`${line}\n`);
     this.#said = same;
   }

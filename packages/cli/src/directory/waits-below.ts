@@ -1,5 +1,5 @@
 import type { Plan } from '@handover/core';
-import type { RunEvent } from '@handover/engine';
+import type { ControllerEvent } from '@handover/engine';
 import { amount } from '../amount.ts';
 import type { Context } from '../context.ts';
 import { LiveLine } from './waiting.ts';
@@ -15,7 +15,7 @@ export class WaitsBelow {
     this.#line = new LiveLine(context.stdout);
   }
 
-  heard(event: RunEvent): void {
+  heard(event: ControllerEvent): void {
     if (event.kind === 'loaded') this.#forget([...event.catalogue.authorities.keys()]);
     if (event.kind !== 'acted' && event.kind !== 'rested') return;
     if (event.kind === 'acted' || event.plan.phase === 'Stable') this.#waiting.delete(event.authority);

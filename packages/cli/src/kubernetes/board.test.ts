@@ -4,7 +4,8 @@ import { HandoverError } from '@handover/material';
 import { Operator, RESOURCE_KINDS } from '@handover/operator';
 import { FakeApiServer } from '@handover/test-api-server';
 import { expect, onTestFinished, test } from 'vitest';
-import { followLeader, noteOf, tellBoardOf } from './board.ts';
+import { tellBoard } from '../tell-board.ts';
+import { followLeader, noteOf } from './board.ts';
 
 const replica = (leads: boolean, leader?: string): Operator => ({ leads, leader }) as Operator;
 
@@ -16,10 +17,10 @@ test('a replica that does not lead says so, and names the leader', () => {
 
 test('repairs, refusals and failures of an operator are on the board, with the program that made the change', async () => {
   const board = new Board({ title: 'x', now: () => 0, repairsTold: true });
-  tellBoardOf(board, { kind: 'repaired', object: 'APIService v1.x', manager: 'an-installer' });
-  tellBoardOf(board, { kind: 'refused', object: 'CRD y', why: 'cainjector keeps it' });
-  tellBoardOf(board, { kind: 'obstructed', authority: 'a/b', obstacles: ['a/secrets/c: forbidden'] });
-  tellBoardOf(board, {
+  tellBoard(board, { kind: 'repaired', object: 'APIService v1.x', manager: 'an-installer' });
+  tellBoard(board, { kind: 'refused', object: 'CRD y', why: 'cainjector keeps it' });
+  tellBoard(board, { kind: 'obstructed', authority: 'a/b', obstacles: ['a/secrets/c: forbidden'] });
+  tellBoard(board, {
     kind: 'failed',
     what: 'Authority a/b',
     error: new HandoverError('KUBE_UNAVAILABLE', 'no answer'),
@@ -51,10 +52,9 @@ test('of two replicas the leader shows its actions, and the other what the leade
       kube: client(),
       namespace: 'handover-system',
       identity,
-      on: (event) => tellBoardOf(board, event),
-      signal: end.signal,
+      on: (event) => tellBoard(board, event),
     });
-    return { board, operator, running: operator.run() };
+    return { board, operator, running: operator.run(end.signal) };
   };
   const kube = client();
   for (const name of ['handover-system', 'shop'])

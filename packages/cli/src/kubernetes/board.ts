@@ -1,18 +1,16 @@
 import type { Board, Rest } from '@handover/dashboard';
-import { restOfStatus, throughCache } from '@handover/engine';
-import type { Operator, OperatorEvent } from '@handover/operator';
+import { restOfStatus } from '@handover/engine';
+import type { Operator } from '@handover/operator';
 import { pause } from '@handover/runtime/pause';
-import { CliError } from '../error.ts';
 
 const NOTHING: Rest = { trustBundles: [], tlsProfiles: [], remarks: [] };
 
 /** The status of everything that belongs to no authority, from the operator's memory. */
 export const restOf = async (operator: Operator, board: Board): Promise<Rest> => {
-  const { home, resolved } = operator;
-  if (home === undefined || resolved === undefined) return NOTHING;
-  const { catalogue } = await resolved;
-  board.keepOnly(new Set(catalogue.authorities.keys()));
-  return restOfStatus(throughCache(home, home.cached), catalogue);
+  if (operator.home === undefined) return NOTHING;
+  const look = await operator.home.cached();
+  board.keepOnly(new Set(look.catalogue.authorities.keys()));
+  return restOfStatus(look);
 };
 
 const ASIDE_EVERY_MS = 2_000;
@@ -43,38 +41,4 @@ export const noteOf = ({ leads, leader }: Operator): string | undefined => {
   return leader === undefined
     ? 'No replica leads yet: this page starts when one does.'
     : `${leader} leads, not this replica: this page shows the evidence that the leader last recorded, and not its log.`;
-};
-
-/** Shows an operator's events. */
-export const tellBoardOf = (board: Board, event: OperatorEvent): void => {
-  switch (event.kind) {
-    case 'acted':
-    case 'rested': {
-      const { authority, plan, observation } = event;
-      board.saw({ authority, plan, observation, acted: event.kind === 'acted' });
-      return;
-    }
-    case 'leading':
-      board.noteChanged();
-      return;
-    case 'failed':
-      board.failed(event.what, event.error);
-      return;
-    case 'refused':
-      board.failed(event.object, new CliError('NOT_INJECTED', event.why));
-      return;
-    case 'obstructed':
-      for (const obstacle of event.obstacles)
-        board.failed(event.authority, new CliError('OBSTRUCTED', obstacle));
-      return;
-    case 'started':
-    case 'profiled':
-    case 'issued':
-      return;
-    case 'repaired':
-      board.repaired(event.object, `${event.manager} had changed it`);
-      return;
-    default:
-      event satisfies never;
-  }
 };

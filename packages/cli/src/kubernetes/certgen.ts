@@ -2,10 +2,10 @@ import type { Resource } from '@handover/core';
 import { type CertgenHome, openCertgen } from '@handover/operator';
 import type { Context } from '../context.ts';
 import { usageError } from '../error-line.ts';
+import { issuedLine } from '../event-log.ts';
 import { createLog } from '../log.ts';
 import { connectKube, podNamespace } from './connect.ts';
 import type { KubeFlags } from './flags.ts';
-import { issuedLine } from './say-operator.ts';
 
 /** The limit for a request that hangs; Kubernetes retries the Job. */
 const REQUEST_MS = 10_000;

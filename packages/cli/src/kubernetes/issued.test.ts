@@ -8,8 +8,8 @@ import { RESOURCE_KINDS } from '@handover/operator';
 import { FakeApiServer } from '@handover/test-api-server';
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { goOn } from '../../test/live.ts';
+import { EventLog } from '../event-log.ts';
 import { createLog } from '../log.ts';
-import { OperatorLog } from './say-operator.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'handover-issued-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -108,16 +108,18 @@ test('an operator writes every certificate to its log at any level, with its req
       .map(({ involvedObject, message }) => `${involvedObject.kind}: ${message}`)
       .sort();
     expect(told).toEqual([
-      expect.stringMatching(/^Authority: Made the CA of generation 1: serial [0-9a-f]+, valid until 20/),
-      expect.stringMatching(/^Authority: Made the CA of generation 2: serial /),
       expect.stringMatching(
-        /^Authority: Made the cross-certificate of CA generation 2, signed by generation 1: /,
+        /^Authority: Issued the CA certificate of generation 1: serial [0-9a-f]+, valid until 20/,
+      ),
+      expect.stringMatching(/^Authority: Issued the CA certificate of generation 2: serial /),
+      expect.stringMatching(
+        /^Authority: Issued the cross-certificate of CA generation 2, signed by generation 1: /,
       ),
       expect.stringMatching(
-        /^Leaf: Made a certificate signed by CA generation 1 for web\.default\.svc: serial /,
+        /^Leaf: Issued a certificate signed by CA generation 1 for web\.default\.svc: serial /,
       ),
       expect.stringMatching(
-        /^Leaf: Made a certificate signed by CA generation 2 for web\.default\.svc: serial /,
+        /^Leaf: Issued a certificate signed by CA generation 2 for web\.default\.svc: serial /,
       ),
     ]);
   });
@@ -143,7 +145,7 @@ test('one certificate is one line with one time, at every level', () => {
   let text = '';
   const log = createLog({ level: 'error', now: () => Date.UTC(2030, 0, 1), write: (line) => (text += line) });
   const entry = { at: 'then', kind: 'ca', authority: 'a/b', generation: 1 } as unknown as IssuedEntry;
-  new OperatorLog(log).on({ kind: 'issued', entry });
+  new EventLog(log).on({ kind: 'issued', entry });
   expect(text).toBe(
     '{"level":"info","at":"2030-01-01T00:00:00.000Z","event":"issued","kind":"ca","authority":"a/b","generation":1}\n',
   );

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Server } from 'node:https';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { generateKey, issueCa, issueLeaf } from '@handover/core';
+import { generateKey, issueCa, issueLeaf, localSigner } from '@handover/core';
 import { after, day, encodePem, HandoverError, hour, instant, parseCertificate } from '@handover/material';
 import { type Identity, openIdentity } from '@handover/runtime';
 
@@ -11,17 +11,23 @@ const LOOK_AGAIN_MS = 5_000;
 const LIFETIME = 7 * day;
 const RENEW_MS = day;
 
+interface Served {
+  readonly cert: string;
+  readonly key: string;
+}
+
 /** A self-made certificate, used while there is no other: it hides tokens from passive listeners, no more. */
-const ownCertificate = (nowMs: number): { readonly cert: string; readonly key: string } => {
+const ownCertificate = async (nowMs: number): Promise<Served> => {
   const now = instant(nowMs);
   const dates = { notBefore: after(now, -hour), notAfter: after(now, LIFETIME) };
-  const [ca, leaf] = [generateKey('ECDSA-P256'), generateKey('ECDSA-P256')];
+  const signer = localSigner(generateKey('ECDSA-P256').privateKey);
+  const leaf = generateKey('ECDSA-P256');
   const issuer = parseCertificate(
-    issueCa({ name: 'handover-metrics', generation: 1, key: ca, serial: randomBytes(16), ...dates }),
+    await issueCa({ name: 'handover-metrics', generation: 1, signer, serial: randomBytes(16), ...dates }),
   );
-  const der = issueLeaf({
+  const der = await issueLeaf({
     issuer,
-    issuerKey: ca.privateKey,
+    signer,
     publicKey: leaf.publicKey,
     serial: randomBytes(16),
     subject: {},
@@ -64,14 +70,15 @@ export async function certificateFor(options: CertificateOptions): Promise<(serv
     }
   };
   const first = await open();
+  if (first !== undefined) return (server) => first.serve(server);
+  const own = await ownCertificate(now());
   return (server) => {
-    if (first !== undefined) {
-      first.serve(server);
-      return;
-    }
-    const renew = (): void => server.setSecureContext({ ...ownCertificate(now()), minVersion: 'TLSv1.2' });
-    renew();
-    const timer = setInterval(renew, RENEW_MS).unref();
+    let isOwn = true;
+    const serve = (served: Served): void => {
+      if (isOwn) server.setSecureContext({ ...served, minVersion: 'TLSv1.2' });
+    };
+    serve(own);
+    const timer = setInterval(() => void ownCertificate(now()).then(serve), RENEW_MS).unref();
     server.once('close', () => clearInterval(timer));
     if (folder === undefined) return;
     void (async () => {
@@ -80,6 +87,7 @@ export async function certificateFor(options: CertificateOptions): Promise<(serv
         const identity = await open();
         if (identity === undefined) continue;
         clearInterval(timer);
+        isOwn = false;
         identity.serve(server);
         return;
       }

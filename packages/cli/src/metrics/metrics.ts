@@ -1,8 +1,7 @@
 import { INJECTABLE_PLURALS } from '@handover/core';
-import type { Meters, RunEvent } from '@handover/engine';
+import type { ControllerEvent, Meters } from '@handover/engine';
 import type { ReloadReport, RequestReport } from '@handover/kube';
 import { HandoverError } from '@handover/material';
-import type { OperatorEvent } from '@handover/operator';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { AuthorityGauges } from './authorities.ts';
 import { METRICS, type MetricName } from './names.ts';
@@ -97,7 +96,7 @@ export class Metrics {
   readonly onReload = ({ what, reason, error }: ReloadReport): void =>
     this.#reloads.inc({ what, result: error === undefined ? 'done' : 'failed', reason });
 
-  readonly on = (event: Heard<RunEvent | OperatorEvent>): void => {
+  readonly on = (event: Heard<ControllerEvent>): void => {
     switch (event.kind) {
       case 'loaded':
         this.#leading.set(1);
@@ -110,7 +109,6 @@ export class Metrics {
         return;
       case 'acted':
         for (const { kind } of event.actions) this.#decisions.inc({ action: kind });
-        if ('repaired' in event) for (const object of event.repaired) this.#repaired(object);
         this.#authorities.moved(event.authority, event.plan.phase);
         return;
       case 'profiled':
@@ -120,7 +118,7 @@ export class Metrics {
         this.#authorities.heard(event.authority, event.vitals);
         return;
       case 'repaired':
-        this.#repaired(event.object);
+        this.#repairs.inc({ kind: kindOf(event.object) });
         return;
       case 'obstructed':
         this.#authorities.obstructed(event.authority, event.obstacles.length);
@@ -137,10 +135,6 @@ export class Metrics {
         event satisfies never;
     }
   };
-
-  #repaired(object: string): void {
-    this.#repairs.inc({ kind: kindOf(object) });
-  }
 
   /** Concurrent scrapes share one page. */
   page(): Promise<{ readonly contentType: string; readonly body: string }> {

@@ -114,7 +114,7 @@ test('an operator’s rotation is seen in /metrics, and no key in anything that 
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
-  for (const event of ['request', 'decided', 'acted', 'repaired', 'rests'])
+  for (const event of ['request', 'decided', 'acted', 'repaired', 'rested'])
     expect(lines.map((line) => line.event)).toContain(event);
   expect(lines.find(({ event, action }) => event === 'decided' && action === 'retire').why).toMatch(/\w/);
   // Two CAs and two leaves at least.

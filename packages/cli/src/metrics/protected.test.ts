@@ -4,7 +4,7 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
-import { generateKey, issueCa, issueLeaf } from '@handover/core';
+import { generateKey, issueCa, issueLeaf, localSigner } from '@handover/core';
 import type { BoundedServer } from '@handover/engine';
 import { connect } from '@handover/kube';
 import { after, day, encodePem, hour, instant, parseCertificate } from '@handover/material';
@@ -76,16 +76,17 @@ test('without a token nothing is read; when the API server cannot say whose it i
 });
 
 /** As a kubelet does: files in a new folder, then one rename. */
-const certify = (folder: string, ca: string): void => {
+const certify = async (folder: string, ca: string): Promise<void> => {
   const now = instant(Date.now());
   const dates = { notBefore: after(now, -hour), notAfter: after(now, day) };
-  const [issuerKey, key] = [generateKey('ECDSA-P256'), generateKey('ECDSA-P256')];
+  const signer = localSigner(generateKey('ECDSA-P256').privateKey);
+  const key = generateKey('ECDSA-P256');
   const issuer = parseCertificate(
-    issueCa({ name: ca, generation: 1, key: issuerKey, serial: randomBytes(16), ...dates }),
+    await issueCa({ name: ca, generation: 1, signer, serial: randomBytes(16), ...dates }),
   );
-  const leaf = issueLeaf({
+  const leaf = await issueLeaf({
     issuer,
-    issuerKey: issuerKey.privateKey,
+    signer,
     publicKey: key.publicKey,
     serial: randomBytes(16),
     subject: {},
@@ -111,7 +112,7 @@ test('its certificate may come later than the server, and change, without a rest
   expect((await ask('/metrics')).issuer).toContain('handover-metrics');
   expect(said).toContain('metrics certificate');
   for (const ca of ['first', 'second']) {
-    certify(folder, ca);
+    await certify(folder, ca);
     await vi.waitFor(async () => expect((await ask('/metrics')).issuer).toContain(ca), {
       timeout: 20_000,
       interval: 200,

@@ -10,7 +10,7 @@ const servers = new Servers();
 afterEach(() => servers.end());
 
 const answerTo = async (version: Version): Promise<Buffer> => {
-  const { host, port } = await servers.tls({ ...leafFor('RSA-2048'), requestCert: true });
+  const { host, port } = await servers.tls({ ...(await leafFor('RSA-2048')), requestCert: true });
   const socket = connect(port, host);
   const offer = { version, suites: suitesFor(version), groups: groupsFor(version), servername: 'localhost' };
   socket.write(clientHello(offer, Buffer.alloc(64, 7)));

@@ -9,8 +9,8 @@ import type { TlsYardstick } from './judge.ts';
 import { OFFERABLE } from './names.ts';
 import type { TlsTarget } from './offer.ts';
 
-const ecdsa = leafFor('ECDSA-P256');
-const rsa = leafFor('RSA-2048');
+const ecdsa = await leafFor('ECDSA-P256');
+const rsa = await leafFor('RSA-2048');
 const servers = new Servers();
 afterEach(() => servers.end());
 

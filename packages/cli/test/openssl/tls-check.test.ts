@@ -33,7 +33,7 @@ const isOpen = (port: number): Promise<boolean> =>
 
 /** `openssl s_server`, which has many more suites than the OpenSSL inside Node. */
 const sServer = async (algorithm: 'ECDSA-P256' | 'RSA-2048', ...flags: readonly string[]) => {
-  const { cert, key } = leafFor(algorithm);
+  const { cert, key } = await leafFor(algorithm);
   const file = join(directory, `${algorithm}.pem`);
   writeFileSync(file, cert + key, { mode: 0o600 });
   const port = await freePort();

@@ -2,19 +2,22 @@ import 'reflect-metadata';
 import { instant, parseCertificate } from '@handover/material';
 import * as peculiar from '@peculiar/x509';
 import { expect, test } from 'vitest';
-import { generateKey, issueCa, issueLeaf } from './index.ts';
+import { generateKey, issueCa, issueLeaf, localSigner } from './index.ts';
 
 const hex = (bytes: ArrayBuffer | Uint8Array): string => Buffer.from(bytes as Uint8Array).toString('hex');
 const key = generateKey('ECDSA-P256');
 const notBefore = instant(Date.UTC(2030, 0, 1));
 const notAfter = instant(Date.UTC(2055, 0, 1));
 const serial = Uint8Array.from({ length: 16 }, (_, i) => 0xff - i);
-const ca = parseCertificate(issueCa({ name: 'mesh', generation: 1, key, serial, notBefore, notAfter }));
+const signer = localSigner(key.privateKey);
+const ca = parseCertificate(
+  await issueCa({ name: 'mesh', generation: 1, signer, serial, notBefore, notAfter }),
+);
 
-test('@peculiar/x509 encodes the same extensions to the same bytes', () => {
-  const der = issueLeaf({
+test('@peculiar/x509 encodes the same extensions to the same bytes', async () => {
+  const der = await issueLeaf({
     issuer: ca,
-    issuerKey: key.privateKey,
+    signer,
     publicKey: key.publicKey,
     serial,
     subject: {},

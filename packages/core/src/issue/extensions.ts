@@ -9,7 +9,7 @@ const KEY_ENCIPHERMENT = 2;
 const KEY_CERT_SIGN = 5;
 const CRL_SIGN = 6;
 
-// No pathLenConstraint: a zero on CA n makes leaf + X(n+1 by n) fail in OpenSSL and GnuTLS.
+// No pathLenConstraint: a zero on CA n makes leaf + cross-certificate fail in OpenSSL and GnuTLS.
 export const CA_CONSTRAINTS = extension('2.5.29.19', true, sequence(boolean(true)));
 export const LEAF_CONSTRAINTS = extension('2.5.29.19', true, sequence());
 export const CA_KEY_USAGE = extension('2.5.29.15', true, namedBits(KEY_CERT_SIGN, CRL_SIGN));

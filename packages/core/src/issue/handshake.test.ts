@@ -17,6 +17,7 @@ import {
   issueLeaf,
   type KeyAlgorithm,
   type KeyPair,
+  localSigner,
   type PermittedNames,
 } from './index.ts';
 
@@ -31,16 +32,20 @@ interface Ca {
 
 const pem = (der: Uint8Array): string => encodePem('CERTIFICATE', der);
 
-const ca = (generation: number, algorithm: KeyAlgorithm, nameConstraints?: PermittedNames): Ca => {
+const ca = async (
+  generation: number,
+  algorithm: KeyAlgorithm,
+  nameConstraints?: PermittedNames,
+): Promise<Ca> => {
   const key = generateKey(algorithm);
   const serial = randomBytes(16);
   return {
     key,
     certificate: parseCertificate(
-      issueCa({
+      await issueCa({
         name: 'mesh',
         generation,
-        key,
+        signer: localSigner(key.privateKey),
         serial,
         notBefore: at(-1),
         notAfter: at(24),
@@ -50,23 +55,23 @@ const ca = (generation: number, algorithm: KeyAlgorithm, nameConstraints?: Permi
   };
 };
 
-const cross = (subject: Ca, issuer: Ca): string =>
+const cross = async (subject: Ca, issuer: Ca): Promise<string> =>
   pem(
-    issueCross({
+    await issueCross({
       subject: subject.certificate,
       issuer: issuer.certificate,
-      issuerKey: issuer.key.privateKey,
+      signer: localSigner(issuer.key.privateKey),
       serial: randomBytes(8),
       notBefore: at(-1),
       notAfter: at(99),
     }),
   );
 
-const leaf = (issuer: Ca, algorithm: KeyAlgorithm): { pem: string; key: KeyObject } => {
+const leaf = async (issuer: Ca, algorithm: KeyAlgorithm): Promise<{ pem: string; key: KeyObject }> => {
   const { privateKey, publicKey } = generateKey(algorithm);
-  const der = issueLeaf({
+  const der = await issueLeaf({
     issuer: issuer.certificate,
-    issuerKey: issuer.key.privateKey,
+    signer: localSigner(issuer.key.privateKey),
     publicKey,
     serial: randomBytes(20),
     subject: { commonName: 'peer' },
@@ -105,55 +110,57 @@ const handshake = async (chain: string, key: KeyObject, trusted: readonly Ca[]):
 };
 
 for (const algorithm of ['ECDSA-P256', 'ECDSA-P384', 'RSA-2048'] as const) {
-  test(`a new leaf with X is accepted by every mix of old and new trust (${algorithm})`, async () => {
-    const [old, next] = [ca(1, algorithm), ca(2, algorithm)];
-    const { pem: shown, key } = leaf(next, algorithm);
-    const chain = shown + cross(next, old);
+  test(`a new leaf with its cross-certificate is accepted by every mix of old and new trust (${algorithm})`, async () => {
+    const [old, next] = [await ca(1, algorithm), await ca(2, algorithm)];
+    const { pem: shown, key } = await leaf(next, algorithm);
+    const chain = shown + (await cross(next, old));
     for (const trusted of [[old], [next], [next, old], [old, next]]) {
       expect(await handshake(chain, key, trusted)).toBe('!');
     }
   });
 }
 
-test('without X a verifier that holds only the old CA refuses the new leaf', async () => {
-  const [old, next] = [ca(1, 'ECDSA-P256'), ca(2, 'ECDSA-P256')];
-  const { pem: shown, key } = leaf(next, 'ECDSA-P256');
+test('without the cross-certificate a verifier that holds only the old CA refuses the new leaf', async () => {
+  const [old, next] = [await ca(1, 'ECDSA-P256'), await ca(2, 'ECDSA-P256')];
+  const { pem: shown, key } = await leaf(next, 'ECDSA-P256');
   await expect(handshake(shown, key, [old])).rejects.toThrow();
-  await expect(handshake(shown + cross(next, old), key, [ca(3, 'ECDSA-P256')])).rejects.toThrow();
+  await expect(
+    handshake(shown + (await cross(next, old)), key, [await ca(3, 'ECDSA-P256')]),
+  ).rejects.toThrow();
 });
 
-test('a leaf three generations on reaches verifiers of each of them through two X', async () => {
-  const [one, two, three] = [ca(1, 'ECDSA-P256'), ca(2, 'ECDSA-P256'), ca(3, 'ECDSA-P256')];
-  const { pem: shown, key } = leaf(three, 'ECDSA-P256');
-  const chain = shown + cross(three, two) + cross(two, one);
+test('a leaf three generations on reaches verifiers of each of them through two cross-certificates', async () => {
+  const [one, two, three] = [await ca(1, 'ECDSA-P256'), await ca(2, 'ECDSA-P256'), await ca(3, 'ECDSA-P256')];
+  const { pem: shown, key } = await leaf(three, 'ECDSA-P256');
+  const chain = shown + (await cross(three, two)) + (await cross(two, one));
   for (const trusted of [one, two, three]) expect(await handshake(chain, key, [trusted])).toBe('!');
 });
 
 test('generations of different key types cross-sign each other', async () => {
-  const [old, next] = [ca(1, 'RSA-2048'), ca(2, 'ECDSA-P384')];
-  const { pem: shown, key } = leaf(next, 'ECDSA-P256');
+  const [old, next] = [await ca(1, 'RSA-2048'), await ca(2, 'ECDSA-P384')];
+  const { pem: shown, key } = await leaf(next, 'ECDSA-P256');
   for (const trusted of [[old], [next]]) {
-    expect(await handshake(shown + cross(next, old), key, trusted)).toBe('!');
+    expect(await handshake(shown + (await cross(next, old)), key, trusted)).toBe('!');
   }
 });
 
 test('a private key read back from PEM signs like the one that was generated', async () => {
-  const one = ca(1, 'ECDSA-P256');
+  const one = await ca(1, 'ECDSA-P256');
   const copied = createPrivateKey(one.key.privateKey.export({ type: 'pkcs8', format: 'pem' }));
-  const { pem: shown, key } = leaf({ ...one, key: { ...one.key, privateKey: copied } }, 'ECDSA-P256');
+  const { pem: shown, key } = await leaf({ ...one, key: { ...one.key, privateKey: copied } }, 'ECDSA-P256');
   expect(await handshake(shown, key, [one])).toBe('!');
 });
 
-test('name constraints hold in a handshake, of the CA itself and through X', async () => {
-  const open = ca(1, 'ECDSA-P256');
-  const fits = ca(2, 'ECDSA-P256', { dnsNames: ['peer.test'], ipAddresses: ['127.0.0.0/8', '::1'] });
-  const other = ca(2, 'ECDSA-P256', { dnsNames: ['mesh.svc'], ipAddresses: ['127.0.0.0/8', '::1'] });
-  const good = leaf(fits, 'ECDSA-P256');
-  const bad = leaf(other, 'ECDSA-P256');
+test('name constraints hold in a handshake, of the CA itself and through the cross-certificate', async () => {
+  const open = await ca(1, 'ECDSA-P256');
+  const fits = await ca(2, 'ECDSA-P256', { dnsNames: ['peer.test'], ipAddresses: ['127.0.0.0/8', '::1'] });
+  const other = await ca(2, 'ECDSA-P256', { dnsNames: ['mesh.svc'], ipAddresses: ['127.0.0.0/8', '::1'] });
+  const good = await leaf(fits, 'ECDSA-P256');
+  const bad = await leaf(other, 'ECDSA-P256');
   for (const trusted of [[fits], [open]])
-    expect(await handshake(good.pem + cross(fits, open), good.key, trusted)).toBe('!');
+    expect(await handshake(good.pem + (await cross(fits, open)), good.key, trusted)).toBe('!');
   for (const trusted of [[other], [open]])
-    await expect(handshake(bad.pem + cross(other, open), bad.key, trusted)).rejects.toThrow(
+    await expect(handshake(bad.pem + (await cross(other, open)), bad.key, trusted)).rejects.toThrow(
       /permitted subtree|unknown ca|closed without a byte/i,
     );
 });

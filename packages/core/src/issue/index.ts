@@ -1,8 +1,11 @@
-export { type CaInput, type CrossInput, issueCa, issueCross } from './ca.ts';
+export type { KeyAlgorithm } from './algorithms.ts';
+export { type CaInput, type CrossInput, issueCa, issueCross, unsignedCa, unsignedCross } from './ca.ts';
 export type { Usage } from './extensions.ts';
 export { inIpRange } from './ip-range.ts';
-export { generateKey, generateKeyAside, type KeyAlgorithm, type KeyPair, type KeySource } from './keys.ts';
-export { issueLeaf, type LeafInput } from './leaf.ts';
+export { generateKey, generateKeyAside, type KeyPair, type KeySource } from './keys.ts';
+export { issueLeaf, type LeafInput, unsignedLeaf } from './leaf.ts';
 export { nameConstraintsOf, outsideConstraints, type PermittedNames } from './name-constraints.ts';
 export { matchesDnsPattern, matchesTextPattern, matchesUriPattern } from './name-pattern.ts';
 export { subjectKeyId } from './public-key.ts';
+export { signedWith, type Unsigned } from './signed.ts';
+export { localSigner, type Signer } from './signer.ts';

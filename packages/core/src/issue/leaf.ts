@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { type Certificate, type Instant, instant } from '@handover/material';
 import { CoreError } from '../error.ts';
+import { familyOf } from './algorithms.ts';
 import { type AltNames, generalNames } from './alt-names.ts';
 import { caParts } from './certificate-parts.ts';
 import {
@@ -14,12 +15,14 @@ import {
   type Usage,
 } from './extensions.ts';
 import { distinguishedName, type Subject } from './names.ts';
-import { familyOf, keyIdOfSpki, spkiOf } from './public-key.ts';
-import { requireKeyOf, signCertificate } from './signed.ts';
+import { keyIdOfSpki, spkiOf } from './public-key.ts';
+import { signed, type Unsigned, unsigned } from './signed.ts';
+import type { Signer } from './signer.ts';
 
 export interface LeafInput extends AltNames {
   readonly issuer: Certificate;
-  readonly issuerKey: KeyObject;
+  /** Of the issuer. */
+  readonly signer: Signer;
   readonly publicKey: KeyObject;
   /** 8 to 20 random bytes. */
   readonly serial: Uint8Array;
@@ -30,10 +33,9 @@ export interface LeafInput extends AltNames {
   readonly notAfter: Instant;
 }
 
-/** A leaf, DER. Its dates are cut to those of its CA: past them nobody would accept it. */
-export function issueLeaf(input: LeafInput): Uint8Array {
+/** Its dates are cut to those of its CA: past them no peer would accept it. */
+export const unsignedLeaf = (input: LeafInput): Unsigned => {
   const issuer = caParts(input.issuer);
-  requireKeyOf(issuer.publicKey, input.issuerKey, input.issuer.subject);
   const unknown = input.usages.find((usage) => !USAGES.includes(usage));
   if (input.usages.length === 0 || unknown !== undefined) {
     throw new CoreError(
@@ -51,24 +53,25 @@ export function issueLeaf(input: LeafInput): Uint8Array {
     );
   }
   const spki = spkiOf(input.publicKey);
-  return signCertificate(
-    {
-      serial: input.serial,
-      issuer: issuer.name,
-      subject: distinguishedName(input.subject),
-      spki,
-      notBefore: instant(Math.max(input.notBefore, input.issuer.notBefore)),
-      notAfter: instant(Math.min(input.notAfter, input.issuer.notAfter)),
-      extensions: [
-        LEAF_CONSTRAINTS,
-        familyOf(input.publicKey) === 'RSA' ? LEAF_KEY_USAGE.rsa : LEAF_KEY_USAGE.ecdsa,
-        extendedKeyUsage(input.usages),
-        subjectKeyIdentifier(keyIdOfSpki(spki)),
-        authorityKeyIdentifier(issuer.keyId),
-        // Critical only when the subject is empty: RFC 5280 §4.1.2.6.
-        ...(names.length === 0 ? [] : [subjectAltName(names, anonymous)]),
-      ],
-    },
-    input.issuerKey,
-  );
-}
+  const body = {
+    serial: input.serial,
+    issuer: issuer.name,
+    subject: distinguishedName(input.subject),
+    spki,
+    notBefore: instant(Math.max(input.notBefore, input.issuer.notBefore)),
+    notAfter: instant(Math.min(input.notAfter, input.issuer.notAfter)),
+    extensions: [
+      LEAF_CONSTRAINTS,
+      familyOf(input.publicKey) === 'RSA' ? LEAF_KEY_USAGE.rsa : LEAF_KEY_USAGE.ecdsa,
+      extendedKeyUsage(input.usages),
+      subjectKeyIdentifier(keyIdOfSpki(spki)),
+      authorityKeyIdentifier(issuer.keyId),
+      // Critical only when the subject is empty: RFC 5280 §4.1.2.6.
+      ...(names.length === 0 ? [] : [subjectAltName(names, anonymous)]),
+    ],
+  };
+  return unsigned(body, input.signer, issuer.publicKey, input.issuer.subject);
+};
+
+/** A leaf, DER. */
+export const issueLeaf = async (input: LeafInput): Promise<Uint8Array> => signed(unsignedLeaf(input));

@@ -1,21 +1,7 @@
 import { createHash, type KeyObject } from 'node:crypto';
 import { CoreError } from '../error.ts';
+import { familyOf } from './algorithms.ts';
 import { membersAt, spanAt } from './der-walk.ts';
-
-export type KeyFamily = 'P256' | 'P384' | 'RSA';
-
-/** The family a key belongs to; what peers would not accept is refused here, before it is in anybody's chain. */
-export const familyOf = (key: KeyObject): KeyFamily => {
-  const { namedCurve, modulusLength = 0 } = key.asymmetricKeyDetails ?? {};
-  if (key.asymmetricKeyType === 'ec' && namedCurve === 'prime256v1') return 'P256';
-  if (key.asymmetricKeyType === 'ec' && namedCurve === 'secp384r1') return 'P384';
-  if (key.asymmetricKeyType === 'rsa' && modulusLength >= 2048) return 'RSA';
-  const got = [key.asymmetricKeyType ?? key.type, namedCurve ?? (modulusLength || '')].join(' ').trim();
-  throw new CoreError(
-    'ISSUE_KEY_UNSUPPORTED',
-    `no certificate is issued with a key of type ${got}; use ECDSA P-256 or P-384, or RSA of 2048 bits or more`,
-  );
-};
 
 // OpenSSL 3 takes 0.3 ms to encode a key, six times as long as a signature, so a key is encoded once.
 const encoded = new WeakMap<KeyObject, Uint8Array>();

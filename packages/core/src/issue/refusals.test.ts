@@ -1,18 +1,27 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { HandoverError, hour, instant, parseCertificate } from '@handover/material';
 import { expect, test } from 'vitest';
-import { generateKey, issueCa, issueCross, issueLeaf, type KeyAlgorithm, type LeafInput } from './index.ts';
+import {
+  generateKey,
+  issueCa,
+  issueCross,
+  issueLeaf,
+  type KeyAlgorithm,
+  type LeafInput,
+  localSigner,
+} from './index.ts';
 
 const start = instant(Date.UTC(2030, 0, 1));
 const end = instant(Date.UTC(2031, 0, 1));
 const serial = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);
 const key = generateKey('ECDSA-P256');
 const other = generateKey('ECDSA-P256');
-const caInput = { name: 'mesh', generation: 1, key, serial, notBefore: start, notAfter: end };
-const ca = parseCertificate(issueCa(caInput));
+const signer = localSigner(key.privateKey);
+const caInput = { name: 'mesh', generation: 1, signer, serial, notBefore: start, notAfter: end };
+const ca = parseCertificate(await issueCa(caInput));
 const leafInput: LeafInput = {
   issuer: ca,
-  issuerKey: key.privateKey,
+  signer,
   publicKey: other.publicKey,
   serial,
   subject: { commonName: 'a' },
@@ -24,9 +33,9 @@ const leafInput: LeafInput = {
   notAfter: end,
 };
 
-const refusal = (act: () => unknown): string => {
+const refusal = async (act: () => unknown): Promise<string> => {
   try {
-    act();
+    await act();
   } catch (error) {
     if (error instanceof HandoverError) {
       expect(error.message).not.toMatch(/\n/);
@@ -38,47 +47,57 @@ const refusal = (act: () => unknown): string => {
 };
 const leaf = (changes: Partial<LeafInput>) => refusal(() => issueLeaf({ ...leafInput, ...changes }));
 
-test('keys that peers refuse are refused, whoever would hold them', () => {
+test('keys that peers refuse are refused, whoever would hold them', async () => {
   const ed = generateKeyPairSync('ed25519');
   const small = generateKeyPairSync('rsa', { modulusLength: 1024 });
   const k1 = generateKeyPairSync('ec', { namedCurve: 'secp256k1' });
-  expect(leaf({ publicKey: ed.publicKey })).toBe(
+  expect(await leaf({ publicKey: ed.publicKey })).toBe(
     'ISSUE_KEY_UNSUPPORTED: no certificate is issued with a key of type ed25519; use ECDSA P-256 or P-384, or RSA of 2048 bits or more',
   );
-  expect(leaf({ publicKey: small.publicKey })).toMatch(/^ISSUE_KEY_UNSUPPORTED: .*rsa 1024/);
-  expect(refusal(() => issueCa({ ...caInput, key: k1 }))).toMatch(/^ISSUE_KEY_UNSUPPORTED: .*secp256k1/);
-  expect(leaf({ publicKey: other.privateKey })).toMatch(
+  expect(await leaf({ publicKey: small.publicKey })).toMatch(/^ISSUE_KEY_UNSUPPORTED: .*rsa 1024/);
+  expect(await refusal(() => issueCa({ ...caInput, signer: localSigner(k1.privateKey) }))).toMatch(
+    /^ISSUE_KEY_UNSUPPORTED: .*secp256k1/,
+  );
+  expect(await leaf({ publicKey: other.privateKey })).toMatch(
     /^ISSUE_KEY_UNSUPPORTED: .*public key, got a private/,
   );
-  expect(refusal(() => generateKey('Ed25519' as KeyAlgorithm))).toMatch(
+  expect(await refusal(() => generateKey('Ed25519' as KeyAlgorithm))).toMatch(
     /^ISSUE_KEY_UNSUPPORTED: .*ECDSA-P256/,
   );
-  expect(refusal(() => generateKey('toString' as KeyAlgorithm))).toMatch(/^ISSUE_KEY_UNSUPPORTED/);
+  expect(await refusal(() => generateKey('toString' as KeyAlgorithm))).toMatch(/^ISSUE_KEY_UNSUPPORTED/);
 });
 
-test('a signature by the key of another generation is never made', () => {
-  expect(leaf({ issuerKey: other.privateKey })).toBe(
+test('a signature by the key of another generation is never made', async () => {
+  expect(await leaf({ signer: localSigner(other.privateKey) })).toBe(
     `ISSUE_KEY_MISMATCH: the signing key is not the private key of ${ca.subject}; check which generation's key was passed`,
   );
-  expect(leaf({ issuerKey: key.publicKey })).toMatch(/^ISSUE_KEY_MISMATCH/);
-  const mixed = { privateKey: other.privateKey, publicKey: key.publicKey };
-  expect(refusal(() => issueCa({ ...caInput, key: mixed }))).toMatch(/^ISSUE_KEY_MISMATCH: .*of mesh 1;/);
+  expect(await refusal(() => localSigner(key.publicKey))).toMatch(
+    /^ISSUE_KEY_UNSUPPORTED: .*got a public one/,
+  );
+  // A signer that is mistaken about its key.
+  const mixed = { ...localSigner(other.privateKey), publicKey: key.publicKey };
+  expect(await leaf({ signer: mixed })).toMatch(/^ISSUE_KEY_MISMATCH/);
+  expect(await refusal(() => issueCa({ ...caInput, signer: mixed }))).toMatch(
+    /^ISSUE_KEY_MISMATCH: .*of mesh 1;/,
+  );
 });
 
-test('only a CA issues, and only a CA is cross-signed', () => {
-  const leafCertificate = parseCertificate(issueLeaf({ ...leafInput, publicKey: key.publicKey }));
-  expect(leaf({ issuer: leafCertificate })).toBe(
+test('only a CA issues, and only a CA is cross-signed', async () => {
+  const leafCertificate = parseCertificate(await issueLeaf({ ...leafInput, publicKey: key.publicKey }));
+  expect(await leaf({ issuer: leafCertificate })).toBe(
     'ISSUE_NOT_A_CA: CN=a is not a CA; only a CA can sign or be cross-signed',
   );
-  const cross = { issuerKey: key.privateKey, serial, notBefore: start, notAfter: end };
-  expect(refusal(() => issueCross({ ...cross, subject: leafCertificate, issuer: ca }))).toMatch(
+  const cross = { signer, serial, notBefore: start, notAfter: end };
+  expect(await refusal(() => issueCross({ ...cross, subject: leafCertificate, issuer: ca }))).toMatch(
     /^ISSUE_NOT_A_CA/,
   );
-  expect(refusal(() => issueCross({ ...cross, subject: ca, issuer: leafCertificate }))).toMatch(
+  expect(await refusal(() => issueCross({ ...cross, subject: ca, issuer: leafCertificate }))).toMatch(
     /^ISSUE_NOT_A_CA/,
   );
   expect(
-    refusal(() => issueCross({ ...cross, subject: ca, issuer: ca, issuerKey: other.privateKey })),
+    await refusal(() =>
+      issueCross({ ...cross, subject: ca, issuer: ca, signer: localSigner(other.privateKey) }),
+    ),
   ).toMatch(/^ISSUE_KEY_MISMATCH/);
 });
 
@@ -90,51 +109,53 @@ test.each([
   [instant(Number.NEGATIVE_INFINITY), end],
   [instant(Date.UTC(1949, 11, 31)), end],
   [start, instant(Date.UTC(10000, 0, 1))],
-])('no certificate is valid from %d to %d', (notBefore, notAfter) => {
-  expect(refusal(() => issueCa({ ...caInput, notBefore, notAfter }))).toMatch(/^ISSUE_DATES/);
+])('no certificate is valid from %d to %d', async (notBefore, notAfter) => {
+  expect(await refusal(() => issueCa({ ...caInput, notBefore, notAfter }))).toMatch(/^ISSUE_DATES/);
 });
 
-test('a leaf wholly outside the life of its CA is refused', () => {
-  expect(leaf({ notBefore: instant(end + hour), notAfter: instant(end + 2 * hour) })).toMatch(
+test('a leaf wholly outside the life of its CA is refused', async () => {
+  expect(await leaf({ notBefore: instant(end + hour), notAfter: instant(end + 2 * hour) })).toMatch(
     /^ISSUE_DATES: .*issuer/,
   );
 });
 
-test('dates that only GeneralizedTime can hold survive', () => {
+test('dates that only GeneralizedTime can hold survive', async () => {
   const notAfter = instant(Date.UTC(9999, 11, 31, 23, 59, 59));
-  expect(parseCertificate(issueCa({ ...caInput, notAfter })).notAfter).toBe(notAfter);
+  expect(parseCertificate(await issueCa({ ...caInput, notAfter })).notAfter).toBe(notAfter);
 });
 
-test('serial numbers are 8 to 20 random bytes', () => {
-  expect(leaf({ serial: new Uint8Array(7).fill(1) })).toBe(
+test('serial numbers are 8 to 20 random bytes', async () => {
+  expect(await leaf({ serial: new Uint8Array(7).fill(1) })).toBe(
     'ISSUE_SERIAL: a serial number takes 8 to 20 random bytes, got 7',
   );
-  expect(leaf({ serial: new Uint8Array(21).fill(1) })).toMatch(/^ISSUE_SERIAL/);
-  expect(leaf({ serial: new Uint8Array(16) })).toMatch(/^ISSUE_SERIAL: .*zero/);
+  expect(await leaf({ serial: new Uint8Array(21).fill(1) })).toMatch(/^ISSUE_SERIAL/);
+  expect(await leaf({ serial: new Uint8Array(16) })).toMatch(/^ISSUE_SERIAL: .*zero/);
 });
 
-test('a leaf good for anything, or for nobody, is refused', () => {
-  expect(leaf({ usages: [] })).toMatch(/^ISSUE_USAGES: .*got none/);
-  expect(leaf({ usages: ['email' as 'server'] })).toMatch(/^ISSUE_USAGES: .*got email/);
-  expect(leaf({ subject: {} })).toMatch(/^ISSUE_NO_NAME/);
-  expect(leaf({ subject: { organizations: [] } })).toMatch(/^ISSUE_NO_NAME/);
+test('a leaf good for anything, or for nobody, is refused', async () => {
+  expect(await leaf({ usages: [] })).toMatch(/^ISSUE_USAGES: .*got none/);
+  expect(await leaf({ usages: ['email' as 'server'] })).toMatch(/^ISSUE_USAGES: .*got email/);
+  expect(await leaf({ subject: {} })).toMatch(/^ISSUE_NO_NAME/);
+  expect(await leaf({ subject: { organizations: [] } })).toMatch(/^ISSUE_NO_NAME/);
 });
 
-test.each(['', 'x'.repeat(65), 'a\0b', 'a\nb', '\ud800'])('the subject %j is refused', (commonName) => {
-  expect(leaf({ subject: { commonName } })).toMatch(/^ISSUE_SUBJECT: subject commonName/);
-  expect(leaf({ subject: { organizations: [commonName] } })).toMatch(/^ISSUE_SUBJECT: subject organization/);
+test.each(['', 'x'.repeat(65), 'a\0b', 'a\nb', '\ud800'])('the subject %j is refused', async (commonName) => {
+  expect(await leaf({ subject: { commonName } })).toMatch(/^ISSUE_SUBJECT: subject commonName/);
+  expect(await leaf({ subject: { organizations: [commonName] } })).toMatch(
+    /^ISSUE_SUBJECT: subject organization/,
+  );
 });
 
 test.each([
   [0, 'ISSUE_GENERATION'],
   [1.5, 'ISSUE_GENERATION'],
   [Number.NaN, 'ISSUE_GENERATION'],
-])('there is no generation %d', (generation, code) => {
-  expect(refusal(() => issueCa({ ...caInput, generation }))).toMatch(new RegExp(`^${code}`));
+])('there is no generation %d', async (generation, code) => {
+  expect(await refusal(() => issueCa({ ...caInput, generation }))).toMatch(new RegExp(`^${code}`));
 });
 
-test('a CA needs a name', () => {
-  expect(refusal(() => issueCa({ ...caInput, name: '' }))).toMatch(/^ISSUE_SUBJECT/);
+test('a CA needs a name', async () => {
+  expect(await refusal(() => issueCa({ ...caInput, name: '' }))).toMatch(/^ISSUE_SUBJECT/);
 });
 
 test.each([
@@ -153,8 +174,8 @@ test.each([
   [`${'a'.repeat(64)}.b`, 'not a DNS name'],
   [Array(130).fill('a').join('.'), '253'],
   ['10.0.0.1', 'list it in ipAddresses'],
-])('the DNS name %j is refused', (name, why) => {
-  const message = leaf({ dnsNames: [name] });
+])('the DNS name %j is refused', async (name, why) => {
+  const message = await leaf({ dnsNames: [name] });
   expect(message).toMatch(/^ISSUE_NAME: dnsNames: "/);
   expect(message).toContain(why);
 });
@@ -179,8 +200,8 @@ test.each([
   '1.2.3.4::',
   '1:2:3:4:5:6:7:1.2.3.4',
   ':1::2',
-])('the IP address %j is refused', (text) => {
-  expect(leaf({ ipAddresses: [text] })).toMatch(/^ISSUE_NAME: ipAddresses: .*not an IPv4 or IPv6/);
+])('the IP address %j is refused', async (text) => {
+  expect(await leaf({ ipAddresses: [text] })).toMatch(/^ISSUE_NAME: ipAddresses: .*not an IPv4 or IPv6/);
 });
 
 test.each([
@@ -193,6 +214,6 @@ test.each([
   'spiffe://a b',
   'http://ä',
   `http://${'a'.repeat(2048)}`,
-])('the URI %j is refused', (text) => {
-  expect(leaf({ uris: [text] })).toMatch(/^ISSUE_NAME: uris: /);
+])('the URI %j is refused', async (text) => {
+  expect(await leaf({ uris: [text] })).toMatch(/^ISSUE_NAME: uris: /);
 });

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { KEYS, type KeyAlgorithm } from '../issue/algorithms.ts';
 import { oneOf, shown } from './message.ts';
 
-export const KEY_ALGORITHMS = ['ECDSA-P256', 'ECDSA-P384', 'RSA-2048', 'RSA-3072', 'RSA-4096'] as const;
+export const KEY_ALGORITHMS = Object.keys(KEYS) as [KeyAlgorithm, ...KeyAlgorithm[]];
 
 export const keyField = () =>
   z

@@ -11,6 +11,7 @@ import {
   issueCross,
   issueLeaf,
   type LeafInput,
+  localSigner,
   nameConstraintsOf,
   outsideConstraints,
   type PermittedNames,
@@ -28,17 +29,27 @@ const [key1, key2, leafKey] = [0, 1, 2].map(() => generateKey('ECDSA-P256')) as 
 ];
 type KeyPairs = ReturnType<typeof generateKey>;
 const serial = () => randomBytes(16);
-const caOf = (generation: number, key: KeyPairs, nameConstraints?: PermittedNames) =>
-  parseCertificate(issueCa({ name: 'mesh', generation, key, serial: serial(), ...dates, nameConstraints }));
+const signerOf = ({ privateKey }: KeyPairs) => localSigner(privateKey);
+const caOf = async (generation: number, key: KeyPairs, nameConstraints?: PermittedNames) =>
+  parseCertificate(
+    await issueCa({
+      name: 'mesh',
+      generation,
+      signer: signerOf(key),
+      serial: serial(),
+      ...dates,
+      nameConstraints,
+    }),
+  );
 
 type Names = Partial<Pick<LeafInput, 'dnsNames' | 'ipAddresses' | 'uris' | 'subject'>>;
 const full = (names: Names) => ({ subject: {}, dnsNames: [], ipAddresses: [], uris: [], ...names });
-const leafOf = (issuer: Certificate, issuerKey: KeyPairs, names: Names) =>
+const leafOf = async (issuer: Certificate, issuerKey: KeyPairs, names: Names) =>
   parseCertificate(
-    issueLeaf({
+    await issueLeaf({
       ...full(names),
       issuer,
-      issuerKey: issuerKey.privateKey,
+      signer: signerOf(issuerKey),
       publicKey: leafKey.publicKey,
       serial: serial(),
       usages: ['server', 'client'],
@@ -94,32 +105,35 @@ const CASES: readonly (readonly [boolean, Names])[] = [
   [false, { ipAddresses: ['10.0.0.1'], subject: { commonName: 'payments.prod.svc' } }],
 ];
 
-test.each(CASES)('accepted %s by OpenSSL, by our chain check and before issuing: %j', (accepted, names) => {
-  const ca = caOf(1, key1, CONSTRAINTS);
-  const leaf = leafOf(ca, key1, names);
-  expect(opensslAccepts([ca], [leaf])).toBe(accepted);
-  expect(weAccept([ca], [leaf])).toBe(accepted);
-  expect(outsideConstraints(full(names), nameConstraintsOf(CONSTRAINTS)) === undefined).toBe(accepted);
-});
+test.each(CASES)(
+  'accepted %s by OpenSSL, by our chain check and before issuing: %j',
+  async (accepted, names) => {
+    const ca = await caOf(1, key1, CONSTRAINTS);
+    const leaf = await leafOf(ca, key1, names);
+    expect(opensslAccepts([ca], [leaf])).toBe(accepted);
+    expect(weAccept([ca], [leaf])).toBe(accepted);
+    expect(outsideConstraints(full(names), nameConstraintsOf(CONSTRAINTS)) === undefined).toBe(accepted);
+  },
+);
 
-test('the cross-certificate carries the constraints of the new CA, and those of the old CA count too', () => {
-  const open = caOf(1, key1);
-  const narrow = caOf(2, key2, { dnsNames: ['mesh.svc'] });
-  const cross = (subject: Certificate, issuer: Certificate, by: KeyPairs) =>
-    parseCertificate(issueCross({ subject, issuer, issuerKey: by.privateKey, serial: serial(), ...dates }));
-  const narrowed = cross(narrow, open, key1);
+test('the cross-certificate carries the constraints of the new CA, and those of the old CA count too', async () => {
+  const open = await caOf(1, key1);
+  const narrow = await caOf(2, key2, { dnsNames: ['mesh.svc'] });
+  const cross = async (subject: Certificate, issuer: Certificate, by: KeyPairs) =>
+    parseCertificate(await issueCross({ subject, issuer, signer: signerOf(by), serial: serial(), ...dates }));
+  const narrowed = await cross(narrow, open, key1);
   expect(narrowed.nameConstraints).toEqual(narrow.nameConstraints);
-  const [good, bad] = ['a.mesh.svc', 'a.prod.svc'].map((name) => leafOf(narrow, key2, { dnsNames: [name] }));
-  if (good === undefined || bad === undefined) throw new Error('no leaves');
+  const good = await leafOf(narrow, key2, { dnsNames: ['a.mesh.svc'] });
+  const bad = await leafOf(narrow, key2, { dnsNames: ['a.prod.svc'] });
   for (const accepts of [opensslAccepts, weAccept]) {
     expect(accepts([open], [good, narrowed])).toBe(true);
     expect(accepts([open], [bad, narrowed])).toBe(false);
   }
-  const old = caOf(1, key1, { dnsNames: ['mesh.svc'] });
-  const wide = caOf(2, key2, { dnsNames: ['mesh.svc', 'prod.svc'] });
-  const leaf = leafOf(wide, key2, { dnsNames: ['a.prod.svc'] });
+  const old = await caOf(1, key1, { dnsNames: ['mesh.svc'] });
+  const wide = await caOf(2, key2, { dnsNames: ['mesh.svc', 'prod.svc'] });
+  const leaf = await leafOf(wide, key2, { dnsNames: ['a.prod.svc'] });
   for (const accepts of [opensslAccepts, weAccept]) {
-    expect(accepts([wide], [leaf, cross(wide, old, key1)])).toBe(true);
-    expect(accepts([old], [leaf, cross(wide, old, key1)])).toBe(false);
+    expect(accepts([wide], [leaf, await cross(wide, old, key1)])).toBe(true);
+    expect(accepts([old], [leaf, await cross(wide, old, key1)])).toBe(false);
   }
 });

@@ -1,7 +1,8 @@
 import type { Action, BundleWrite, LeafSeen, LeafWrite, ObjectSeen, StampAction, Swap } from '@handover/core';
 import { type Certificate, encodePem, type Instant } from '@handover/material';
 import { EngineError } from '../error.ts';
-import type { Contents, Credential, Home, Issuer, ObjectId, ObjectRecord } from '../look/home.ts';
+import type { Contents, Home, ObjectId, ObjectRecord } from '../look/home.ts';
+import type { Issuer, KeyRef, SigningCa } from '../look/keyring.ts';
 import { type Extras, specOf } from '../look/responsibilities.ts';
 import { sealed } from '../look/seal.ts';
 import { trustedOf } from '../look/shared-bundles.ts';
@@ -13,7 +14,6 @@ import {
   rememberLeaf,
 } from '../look/stored-object.ts';
 import type { Observation } from '../observe/observe.ts';
-import { localIssuer } from './issuer.ts';
 import { loggedIssuer } from './logged-issuer.ts';
 import { swapAuthority } from './swap.ts';
 
@@ -37,15 +37,9 @@ export async function act(home: Home, observation: Observation, action: Action):
   }
 }
 
-/** Whoever signs for this home. */
+/** The issuer of this home, with its log. */
 export const issuerOf = (home: Home, observation: Observation, action: Swap | LeafWrite): Issuer =>
-  loggedIssuer(
-    home.issuer ?? localIssuer(home.keys, home.random),
-    home.ledger,
-    observation,
-    action,
-    home.clock.now(),
-  );
+  loggedIssuer(home.issuer, home.ledger, observation, action, home.clock.now());
 
 async function stamp(home: Home, observation: Observation, { consumer, stamp }: StampAction): Promise<void> {
   if (home.rollouts === undefined) {
@@ -235,7 +229,7 @@ const issued = async (
 ): Promise<LeafMade> => {
   const asked = observation.responsibilities.leaves.get(action.object);
   if (asked === undefined) throw new TypeError(`no Leaf asks for ${action.object}`);
-  const by = signerOf(observation, generation);
+  const by = await signingCa(home, caOf(observation, generation));
   const { certificate, key } = await issuerOf(home, observation, action).leaf({
     leaf: asked,
     by,
@@ -251,8 +245,18 @@ const issued = async (
   };
 };
 
+interface Ca {
+  readonly certificate: Certificate;
+  readonly key: KeyRef;
+}
+
+export const signingCa = async (home: Home, { certificate, key }: Ca): Promise<SigningCa> => ({
+  certificate,
+  signer: await home.keyring.open(key),
+});
+
 /** Certificate and key of a generation that signs. */
-export const signerOf = (observation: Observation, number: number): Credential => {
+export const caOf = (observation: Observation, number: number): Ca => {
   const generation = observation.record?.state.generations.find((candidate) => candidate.number === number);
   const key = observation.record?.keys.get(number);
   if (generation === undefined || key === undefined) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { catalogue, World } from '../../test/world.ts';
+import { catalogue, on, World } from '../../test/world.ts';
 import { reconcile } from '../index.ts';
 
 const AUTHORITY = `
@@ -23,10 +23,10 @@ const passesOver = async (yaml: string, passes: number): Promise<readonly (reado
   const world = new World();
   world.home = { ...world.home, fairly: true };
   const known = catalogue(yaml);
-  await reconcile(world.home, known, 'prod/mesh');
+  await reconcile(on(world.home, known), 'prod/mesh');
   const issued: (readonly string[])[] = [];
   for (let pass = 0; pass < passes; pass++) {
-    const { plan } = await reconcile(world.home, known, 'prod/mesh');
+    const { plan } = await reconcile(on(world.home, known), 'prod/mesh');
     issued.push(plan.actions.flatMap((action) => (action.kind === 'write-leaf' ? [action.object] : [])));
   }
   return issued;
@@ -51,7 +51,7 @@ test('namespaces with costly keys are served in turns, and cheap keys all at onc
 test('a home that nobody shares carries out its whole plan', async () => {
   const world = new World();
   const known = catalogue(`${AUTHORITY}${many('prod', 3, 'RSA-4096')}`);
-  await reconcile(world.home, known, 'prod/mesh');
-  const { plan } = await reconcile(world.home, known, 'prod/mesh');
+  await reconcile(on(world.home, known), 'prod/mesh');
+  const { plan } = await reconcile(on(world.home, known), 'prod/mesh');
   expect(plan.actions.filter(({ kind }) => kind === 'write-leaf')).toHaveLength(3);
 });

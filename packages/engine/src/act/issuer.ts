@@ -1,31 +1,18 @@
 import { issueCa, issueCross, issueLeaf, type KeySource } from '@handover/core';
 import { PrivateKey, parseCertificate } from '@handover/material';
-import type { Issuer } from '../look/home.ts';
+import type { Issuer } from '../look/keyring.ts';
 
-/** Signs in this process, with keys that it makes itself. */
-export const localIssuer = (keys: KeySource, random: (bytes: number) => Uint8Array): Issuer => ({
-  ca: async ({ key: algorithm, namespace, ...asked }) => {
-    const key = await keys(algorithm, namespace);
-    const der = issueCa({ ...asked, key, serial: random(16) });
-    return { certificate: parseCertificate(der), key: PrivateKey.of(key.privateKey) };
-  },
-  cross: async ({ subject, by, notBefore, notAfter }) =>
-    parseCertificate(
-      issueCross({
-        subject,
-        issuer: by.certificate,
-        issuerKey: by.key.key,
-        serial: random(16),
-        notBefore,
-        notAfter,
-      }),
-    ),
+/** Makes certificates in this process, and keys of leaves with `keys`; CAs sign wherever their key is. */
+export const issuerWith = (keys: KeySource, random: (bytes: number) => Uint8Array): Issuer => ({
+  ca: async (asked) => parseCertificate(await issueCa({ ...asked, serial: random(16) })),
+  cross: async ({ by: { certificate: issuer, signer }, ...asked }) =>
+    parseCertificate(await issueCross({ ...asked, issuer, signer, serial: random(16) })),
   leaf: async ({ leaf: { metadata, spec }, by, notBefore, notAfter }) => {
     const key = await keys(spec.key, metadata.namespace);
     const { commonName, organizations } = spec.subject;
-    const der = issueLeaf({
+    const der = await issueLeaf({
       issuer: by.certificate,
-      issuerKey: by.key.key,
+      signer: by.signer,
       publicKey: key.publicKey,
       serial: random(16),
       subject: { ...(commonName === undefined ? {} : { commonName }), organizations },

@@ -1,6 +1,7 @@
 import type { HandoverError } from '@handover/material';
 import { EngineError } from '../error.ts';
 import type { Home, ObjectId, StoredObject } from '../look/home.ts';
+import type { Look } from '../look/look.ts';
 import { digestOf } from '../look/stored-object.ts';
 
 type Data = StoredObject['data'];
@@ -13,8 +14,8 @@ export const obstacleError = (id: ObjectId, obstacle: string): HandoverError =>
   new EngineError('OBJECT_OBSTACLE', `${id}: ${obstacle}`, { path: id, retry: 'later' });
 
 /** Keeps the files of an object at exactly `data`. True when they had to be written. */
-export async function keepFiles(home: Home, id: ObjectId, data: Data): Promise<boolean> {
-  const stored = await home.objects.read(id);
+export async function keepFiles(home: Home, look: Look, id: ObjectId, data: Data): Promise<boolean> {
+  const stored = await look.objects.read(id);
   if (stored?.obstacle !== undefined) throw obstacleError(id, stored.obstacle);
   if (holds(stored, data)) return false;
   await home.objects.write(id, stored?.version, (at) => ({

@@ -4,11 +4,11 @@ import { type Circumstances, entryOf, objectOf } from '../ledger/entry.ts';
 import type { Asker } from '../ledger/issued-entry.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { idOf } from '../look/catalogue.ts';
-import type { Issuer } from '../look/home.ts';
+import type { Issuer } from '../look/keyring.ts';
 import type { Observation } from '../observe/observe.ts';
 import { askerOfStep } from './asker.ts';
 
-/** The same issuer, which hands out nothing that was not written down first. */
+/** The same issuer, which hands out no certificate before the log holds it. */
 export const loggedIssuer = (
   issuer: Issuer,
   ledger: Ledger | undefined,
@@ -37,8 +37,8 @@ export const loggedIssuer = (
   return {
     ca: async (asked) => {
       const made = await issuer.ca(asked);
-      minted.set(made.certificate.fingerprint, asked.generation);
-      await write(made.certificate, { kind: 'ca', generation: asked.generation, ...forAuthority() });
+      minted.set(made.fingerprint, asked.generation);
+      await write(made, { kind: 'ca', generation: asked.generation, ...forAuthority() });
       return made;
     },
     cross: async (asked) => {

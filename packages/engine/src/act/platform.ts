@@ -1,5 +1,6 @@
 import type { Catalogue } from '../look/catalogue.ts';
 import type { Home, ObjectId } from '../look/home.ts';
+import type { Look } from '../look/look.ts';
 import { keepFiles } from './keep-files.ts';
 import { PLATFORM_KEYS } from './part-files.ts';
 
@@ -41,5 +42,9 @@ export const environmentOf = (facts: PlatformFacts): Readonly<Record<string, str
 };
 
 /** Keeps the facts in one namespace. True when they had to be written. */
-export const keepPlatformFacts = (home: Home, namespace: string, facts: PlatformFacts): Promise<boolean> =>
-  keepFiles(home, platformObjectIn(namespace), environmentOf(facts));
+export const keepPlatformFacts = (
+  home: Home,
+  look: Look,
+  namespace: string,
+  facts: PlatformFacts,
+): Promise<boolean> => keepFiles(home, look, platformObjectIn(namespace), environmentOf(facts));

@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import type { ProfileWorkload, TlsProfile } from '@handover/core';
 import { HandoverError, instant } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { catalogue, World } from '../../test/world.ts';
+import { catalogue, on, type Parts, World } from '../../test/world.ts';
 import {
   type ClusterProfile,
   environmentOf,
-  type Home,
+  keepProfile as keepOn,
   keepPlatformFacts,
-  keepProfile,
-  reconcileProfile,
+  type ProfileOutcome,
+  reconcileProfile as reconcileOn,
   toldOfPlatform,
 } from '../index.ts';
 
@@ -24,13 +24,23 @@ const profile = (spec: string): TlsProfile => {
 const MODERN = profile('{type: Modern}');
 const INTERMEDIATE = profile('{type: Intermediate}');
 
+/** Each pass takes a look of its own. */
+const reconcileProfile = async (parts: Parts, asked: TlsProfile): Promise<ProfileOutcome> => {
+  const home = on(parts, catalogue(''));
+  return reconcileOn(home, await home.fresh(), asked);
+};
+const keepProfile = async (parts: Parts, asked: TlsProfile): Promise<void> => {
+  const home = on(parts, catalogue(''));
+  await keepOn(home, await home.fresh(), asked);
+};
+
 let world: World;
 /** One workload on a platform, and every stamp it got. */
 let workload: ProfileWorkload & { version: string };
 let stamps: string[];
 let cluster: ClusterProfile;
 let remembered: string | undefined;
-const home = (): Home => ({
+const home = (): Parts => ({
   ...world.home,
   profiles: {
     cluster: async () => cluster,
@@ -219,8 +229,11 @@ describe('Platform facts', () => {
 
   test('are written once, and again when somebody changed them', async () => {
     const facts = { platform: 'kubernetes', kubernetesVersion: 'v1', openShiftVersion: undefined } as const;
-    expect(await keepPlatformFacts(world.home, 'shop', facts)).toBe(true);
-    expect(await keepPlatformFacts(world.home, 'shop', facts)).toBe(false);
-    expect(await keepPlatformFacts(world.home, 'shop', { ...facts, kubernetesVersion: 'v2' })).toBe(true);
+    const home = on(world.home, catalogue(''));
+    const keep = async (kubernetesVersion = 'v1') =>
+      keepPlatformFacts(home, await home.fresh(), 'shop', { ...facts, kubernetesVersion });
+    expect(await keep()).toBe(true);
+    expect(await keep()).toBe(false);
+    expect(await keep('v2')).toBe(true);
   });
 });

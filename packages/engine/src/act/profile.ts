@@ -11,12 +11,13 @@ import {
 } from '@handover/material';
 import { EngineError } from '../error.ts';
 import { profileObjectOf } from '../look/catalogue.ts';
-import type { ClusterProfile, Home, ObjectRecord, StoredObject } from '../look/home.ts';
+import type { Home, ObjectRecord, StoredObject } from '../look/home.ts';
+import type { ClusterProfile, Look } from '../look/look.ts';
 import { digestOf } from '../look/stored-object.ts';
 import { holds, obstacleError } from './keep-files.ts';
 
 /**
- * What this process's OpenSSL has. node:crypto lists only the curves of ECDSA; X25519 and X448 are in every build. Whoever only
+ * What this process's OpenSSL has. node:crypto lists only the curves of ECDSA; X25519 and X448 are in every build. A home that only
  * hands a profile on says nothing of what workloads may well have.
  */
 export const localTlsSupport = (): TlsSupport => ({
@@ -55,9 +56,9 @@ export interface ProfileOutcome {
 
 const MOST_ROLLOUTS = 3;
 
-const resolvedOr = async (home: Home, profile: TlsProfile): Promise<ResolvedTlsProfile | HandoverError> => {
+const resolvedOr = async (look: Look, profile: TlsProfile): Promise<ResolvedTlsProfile | HandoverError> => {
   try {
-    const cluster = profile.spec.type === 'OpenShift' ? await home.profiles?.cluster() : undefined;
+    const cluster = profile.spec.type === 'OpenShift' ? await look.profiles?.cluster() : undefined;
     return resolveProfile(profile, cluster);
   } catch (error) {
     if (error instanceof HandoverError) return error;
@@ -75,15 +76,15 @@ const heldIn = (stored: StoredObject | undefined): ProfileHeld | undefined => {
   return { ...held, changedAt: record.changedAt, intact: hashOf(data) === held.hash };
 };
 
-/** Reads, plans, acts: writes the files of a profile, or stamps who has to read them anew. */
-export async function reconcileProfile(home: Home, profile: TlsProfile): Promise<ProfileOutcome> {
+/** Reads, plans, acts: writes the files of a profile, or stamps workloads that have to read them anew. */
+export async function reconcileProfile(home: Home, look: Look, profile: TlsProfile): Promise<ProfileOutcome> {
   const id = profileObjectOf(profile);
-  const resolved = await resolvedOr(home, profile);
+  const resolved = await resolvedOr(look, profile);
   const refused = resolved instanceof HandoverError;
   const files = refused ? undefined : tlsProfileFiles(resolved);
-  const stored = await home.objects.read(id);
+  const stored = await look.objects.read(id);
   const held = heldIn(stored);
-  const workloads = home.profiles?.workloads(profile) ?? [];
+  const workloads = look.profiles?.workloads(profile) ?? [];
   const plan = planProfile(
     {
       wanted: refused ? undefined : resolved.hash,
@@ -91,10 +92,10 @@ export async function reconcileProfile(home: Home, profile: TlsProfile): Promise
       written: files !== undefined && holds(stored, files),
       obstacle: stored?.obstacle,
       workloads,
-      clockSteadySince: home.clock.steadySince(),
+      clockSteadySince: look.clock.steadySince(),
     },
-    { cacheLag: home.facts.cacheLag, maxConcurrentRollouts: MOST_ROLLOUTS },
-    home.clock.now(),
+    { cacheLag: look.facts.cacheLag, maxConcurrentRollouts: MOST_ROLLOUTS },
+    look.clock.now(),
   );
   let written = held?.intact === true ? held.hash : undefined;
   for (const action of plan.actions) {
@@ -103,7 +104,7 @@ export async function reconcileProfile(home: Home, profile: TlsProfile): Promise
       if (version === undefined) throw new TypeError(`${action.consumer} has a workload without a version`);
       await home.profiles?.stamp(action.consumer, version, action.hash);
     } else if (files !== undefined) {
-      const before = held ?? heldBefore(home.profiles?.remembered(profile));
+      const before = held ?? heldBefore(look.profiles?.remembered(profile));
       await home.objects.write(id, stored?.version, (at) => ({
         data: files,
         record: recordOf(files, action.hash, before, held === undefined ? undefined : stored?.record, at),
@@ -114,7 +115,7 @@ export async function reconcileProfile(home: Home, profile: TlsProfile): Promise
   return { resolved, plan, hash: written, obstacle: stored?.obstacle };
 }
 
-/** An object that somebody deleted held what the profile's status says. */
+/** An object that was deleted held what the profile's status says. */
 const heldBefore = (remembered: string | undefined): Pick<ProfileHeld, 'hash' | 'replacedOne'> | undefined =>
   remembered === undefined ? undefined : { hash: remembered, replacedOne: false };
 
@@ -130,15 +131,15 @@ const recordOf = (
     digest: digestOf(data),
     revisions: {},
     anchors: [],
-    // Since when it holds this profile: that it was put right in between restarts nobody.
+    // Since when it holds this profile: that it was put right in between restarts no workload.
     changedAt: same ? (record?.changedAt ?? at) : at,
     profile: { hash: wanted, replacedOne: before !== undefined && (!same || before.replacedOne) },
   };
 };
 
-/** As `reconcileProfile`, for whoever has no other place to say what is in the way. */
-export async function keepProfile(home: Home, profile: TlsProfile): Promise<void> {
-  const { resolved, obstacle } = await reconcileProfile(home, profile);
+/** As `reconcileProfile`, for a caller that has no other place to say what is in the way. */
+export async function keepProfile(home: Home, look: Look, profile: TlsProfile): Promise<void> {
+  const { resolved, obstacle } = await reconcileProfile(home, look, profile);
   if (resolved instanceof HandoverError) throw resolved;
   if (obstacle !== undefined) throw obstacleError(profileObjectOf(profile), obstacle);
 }

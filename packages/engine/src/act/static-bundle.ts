@@ -1,8 +1,9 @@
 import type { TrustBundle } from '@handover/core';
 import { bundleOf, HandoverError } from '@handover/material';
 import { EngineError } from '../error.ts';
-import { type Catalogue, targetsOf } from '../look/catalogue.ts';
+import { targetsOf } from '../look/catalogue.ts';
 import type { Home } from '../look/home.ts';
+import type { Look } from '../look/look.ts';
 import { extrasOf } from '../look/shared-bundles.ts';
 import { bundleKeyOf } from '../look/stored-object.ts';
 import { keepFiles } from './keep-files.ts';
@@ -11,12 +12,8 @@ import { keepFiles } from './keep-files.ts';
 export const isStatic = (bundle: TrustBundle): boolean =>
   bundle.spec.sources.every((source) => source.authority === undefined);
 
-export async function reconcileStaticBundle(
-  home: Home,
-  catalogue: Catalogue,
-  bundle: TrustBundle,
-): Promise<boolean> {
-  const { certificates, missing } = await extrasOf(home, bundle, undefined);
+export async function reconcileStaticBundle(home: Home, look: Look, bundle: TrustBundle): Promise<boolean> {
+  const { certificates, missing } = await extrasOf(look, bundle, undefined);
   if (missing !== undefined) {
     throw new EngineError(
       'SOURCE_MISSING',
@@ -27,9 +24,9 @@ export async function reconcileStaticBundle(
   const { pem } = bundleOf(certificates);
   let wrote = false;
   const failures: HandoverError[] = [];
-  for (const id of targetsOf(bundle, catalogue)) {
+  for (const id of targetsOf(bundle, look.catalogue)) {
     try {
-      wrote = (await keepFiles(home, id, { [bundleKeyOf(id)]: pem })) || wrote;
+      wrote = (await keepFiles(home, look, id, { [bundleKeyOf(id)]: pem })) || wrote;
     } catch (error) {
       // A target that cannot be written does not hold up the others.
       if (!(error instanceof HandoverError)) throw error;

@@ -5,7 +5,7 @@ import type { AuthorityRecord, Home } from '../look/home.ts';
 import { anchorOf } from '../look/responsibilities.ts';
 import { SealKey } from '../look/seal.ts';
 import type { Observation } from '../observe/observe.ts';
-import { issuerOf, signerOf } from './act.ts';
+import { caOf, issuerOf, signingCa } from './act.ts';
 import { stepOf } from './history-step.ts';
 
 /** Which generation a swap creates, and which cross-certificate it needs. */
@@ -39,7 +39,7 @@ const neededBy = (
 
 /**
  * One compare-and-swap of the authority: keys and signatures are made here, and are durable before anything derived from
- * them is written. Keys of generations that are no longer listed are left out of the very same write.
+ * them is written. Keys of generations that are no longer listed are left out of the very same write, then destroyed.
  */
 export async function swapAuthority(home: Home, observation: Observation, swap: Swap): Promise<void> {
   const { responsibilities, record } = observation;
@@ -52,49 +52,45 @@ export async function swapAuthority(home: Home, observation: Observation, swap: 
   const keys = new Map(record?.keys);
   let ca: Certificate | undefined;
   if (mint !== undefined) {
-    const made = await issuer.ca({
-      name: responsibilities.authority.metadata.name,
-      namespace: responsibilities.authority.metadata.namespace,
+    const { metadata, spec } = responsibilities.authority;
+    const key = await home.keyring.create({ algorithm: spec.key, share: metadata.namespace });
+    ca = await issuer.ca({
+      name: metadata.name,
       generation: mint,
-      key: responsibilities.authority.spec.key,
-      nameConstraints: responsibilities.authority.spec.nameConstraints,
+      signer: await home.keyring.open(key),
+      nameConstraints: spec.nameConstraints,
       notBefore,
       notAfter: after(at, responsibilities.policy.lifetime),
     });
-    ca = made.certificate;
     certificates.set(ca.fingerprint, ca);
-    keys.set(mint, made.key);
+    keys.set(mint, key);
   }
   if (swap.kind === 'mint' && swap.adopts !== undefined) {
     for (const certificate of observation.adoption?.certificates ?? [])
       certificates.set(certificate.fingerprint, certificate);
     if (swap.adoptsKey === true && observation.adoption?.key !== undefined)
-      keys.set(swap.generation, observation.adoption.key);
+      keys.set(swap.generation, await home.keyring.import(observation.adoption.key));
   }
-  let x: Certificate | undefined;
+  let crossed: Certificate | undefined;
   if (cross !== undefined) {
-    const subject = mint === cross.of && ca !== undefined ? ca : signerOf(observation, cross.of).certificate;
-    x = await issuer.cross({
-      subject,
-      by: signerOf(observation, cross.by),
-      notBefore,
-      notAfter: subject.notAfter,
-    });
-    certificates.set(x.fingerprint, x);
+    const subject = mint === cross.of && ca !== undefined ? ca : caOf(observation, cross.of).certificate;
+    const by = await signingCa(home, caOf(observation, cross.by));
+    crossed = await issuer.cross({ subject, by, notBefore, notAfter: subject.notAfter });
+    certificates.set(crossed.fingerprint, crossed);
   }
   const made: Made = {
     at,
     ...(ca === undefined ? {} : { ca: anchorOf(ca) }),
-    ...(x === undefined ? {} : { cross: { fingerprint: x.fingerprint, notAfter: x.notAfter } }),
+    ...(crossed === undefined
+      ? {}
+      : { cross: { fingerprint: crossed.fingerprint, notAfter: crossed.notAfter } }),
   };
   const state = applyTransition(record?.state, swap, made, swap.revision);
   const sealKey = record?.sealKey ?? SealKey.random(home.random);
   const history = withStep(record?.history, stepOf(observation, swap, at, home.ledger));
-  await home.authorities.swap(
-    responsibilities.id,
-    swap.expect,
-    only({ state, certificates, keys, sealKey, history }),
-  );
+  const next = only({ state, certificates, keys, sealKey, history });
+  await home.authorities.swap(responsibilities.id, swap.expect, next);
+  for (const [number, key] of keys) if (!next.keys.has(number)) await home.keyring.destroy(key);
 }
 
 /** Drops what the state no longer lists: above all, keys. */

@@ -1,8 +1,8 @@
 import { HandoverError } from '@handover/material';
 import { afterAll, expect, test } from 'vitest';
-import { Directories } from '../../test/directories.ts';
+import { Directories, loaded } from '../../test/directories.ts';
 import { MESH } from '../../test/world.ts';
-import { converge, type DirectoryHome, observe, type ReloadHooks } from '../index.ts';
+import { converge, type DirectoryHome, observeAnew, type ReloadHooks } from '../index.ts';
 import type { Responsibilities } from '../look/responsibilities.ts';
 import { tellPrograms } from './tell.ts';
 
@@ -24,8 +24,8 @@ test('programs that take all the time of a pass to be told leave the rest to the
       },
     },
   });
-  const { responsibilities } = await observe(home, home.load(), 'default/mesh');
-  await converge({ ...home, objects: home.objects, reloads: undefined }, home.load(), 'default/mesh');
+  const { responsibilities } = await observeAnew(loaded(home).fresh, 'default/mesh');
+  await converge({ ...loaded(home), reloads: undefined }, 'default/mesh');
   expect(await tellPrograms(home, responsibilities, { budgetMs: 0, atOnce: 1, slowMs: 1_000 })).toEqual([
     expect.stringMatching(/^default\/secrets\/b and those after it: not told yet/),
   ]);
@@ -42,8 +42,8 @@ const untold = async (
     MESH.replaceAll('spec: {authority: mesh,', 'spec: {authority: mesh, reload: {command: [x]},'),
   );
   const home = directories.home(path, undefined, { reloads: { told: async () => undefined, tell } });
-  const { responsibilities } = await observe(home, home.load(), 'default/mesh');
-  await converge({ ...home, objects: home.objects, reloads: undefined }, home.load(), 'default/mesh');
+  const { responsibilities } = await observeAnew(loaded(home).fresh, 'default/mesh');
+  await converge({ ...loaded(home), reloads: undefined }, 'default/mesh');
   return { home, responsibilities };
 };
 

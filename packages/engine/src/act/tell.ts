@@ -1,6 +1,7 @@
 import type { Leaf } from '@handover/core';
 import { HandoverError } from '@handover/material';
 import type { Home, ObjectId, ReloadHooks, StoredObject } from '../look/home.ts';
+import type { Look } from '../look/look.ts';
 import type { Responsibilities } from '../look/responsibilities.ts';
 import { seenAs } from '../look/stored-object.ts';
 import { inParallel } from '../observe/observe.ts';
@@ -18,7 +19,7 @@ const LIMITS: TellLimits = { budgetMs: 30_000, atOnce: 16, slowMs: 1_000 };
 /** A program that could not be told after a long wait is left alone for this many times as long. */
 const REST = 9;
 
-/** Programs that could not be told, with why, and until when they are left alone, by a clock that nobody sets. */
+/** Programs that could not be told, with why, and until when they are left alone, by a clock that cannot be set. */
 const failures = new WeakMap<ReloadHooks, Map<ObjectId, { readonly why: string; readonly until: number }>>();
 
 const failuresOf = (hooks: ReloadHooks): NonNullable<ReturnType<typeof failures.get>> => {
@@ -33,17 +34,13 @@ interface Due {
   readonly stored: StoredObject;
 }
 
-const dueFor = async (
-  home: Home,
-  hooks: ReloadHooks,
-  responsibilities: Responsibilities,
-): Promise<readonly Due[]> => {
+const dueFor = async (look: Look, responsibilities: Responsibilities): Promise<readonly Due[]> => {
   const due: Due[] = [];
   for (const [id, leaf] of responsibilities.leaves) {
     if (leaf.spec.reload === undefined) continue;
-    const stored = await home.objects.read(id);
+    const stored = await look.objects.read(id);
     // What was never written here is nothing to tell of.
-    if (stored?.record === undefined || (await hooks.told(id))?.version === stored.version) continue;
+    if (stored?.record === undefined || (await look.told?.(id))?.version === stored.version) continue;
     due.push({ id, leaf, stored });
   }
   return due;
@@ -59,7 +56,8 @@ export async function tellPrograms(
   if (hooks === undefined) return [];
   const failed = failuresOf(hooks);
   const begun = performance.now();
-  const due = await dueFor(home, hooks, responsibilities);
+  // What this pass wrote is there by now: a look from before does not show it.
+  const due = await dueFor(await home.fresh(), responsibilities);
   const untold: string[] = [];
   // Those that failed the last time come last.
   const order = [...due].sort((a, b) => Number(failed.has(a.id)) - Number(failed.has(b.id)));

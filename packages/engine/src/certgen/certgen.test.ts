@@ -1,25 +1,21 @@
 import type { Stamp } from '@handover/core';
 import { duration, HandoverError, second } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { catalogue, MESH, World } from '../../test/world.ts';
-import { advance, type CertgenResult, type ConsumerFound, certgen, type Home } from '../index.ts';
+import { catalogue, MESH, on, type Parts, World } from '../../test/world.ts';
+import { advance, type CertgenOptions, type CertgenResult, type ConsumerFound, certgen } from '../index.ts';
 
 const ID = 'default/mesh';
 let world: World;
 beforeEach(() => {
   world = new World();
 });
-const run = (home: Home, options: Partial<Parameters<typeof certgen>[3]> = {}): Promise<CertgenResult> =>
-  certgen(home, catalogue(MESH), ID, {
-    overwrite: false,
-    ask: async (_authority, id) => void world.rotate.push(id),
-    ...options,
-  });
+const run = (home: Parts, options: Partial<CertgenOptions> = {}): Promise<CertgenResult> =>
+  certgen(on(home, catalogue(MESH)), ID, { overwrite: false, ...options });
 const generation = async (): Promise<number | undefined> =>
   (await world.authorities.load(ID))?.state.lastGeneration;
 
 /** The same home, on which another run is faster once, at the first step. */
-const overtaken = (other: () => Promise<unknown>): Home => {
+const overtaken = (other: () => Promise<unknown>): Parts => {
   let done = false;
   return {
     ...world.home,
@@ -59,7 +55,7 @@ describe('Two runs at once', () => {
   });
 
   test('lose at most so many races before one gives up, with a code that says to try again', async () => {
-    const home: Home = {
+    const home: Parts = {
       ...world.home,
       authorities: {
         load: (id) => world.authorities.load(id),
@@ -101,7 +97,7 @@ test('a restart that is due as soon as caches have passed is said, until it has 
     workload: { stamp: undefined, rolling: false },
     workloadVersion: '1',
   };
-  const home: Home = {
+  const home: Parts = {
     ...world.home,
     facts: { ...world.home.facts, consumersFound: true, cacheLag: duration(10 * second) },
     evidence: {
@@ -111,17 +107,16 @@ test('a restart that is due as soon as caches have passed is said, until it has 
   };
   const instantly = catalogue(MESH.replace('reloadWithin: 20s', 'reloadWithin: 20s, strategy: Instant'));
   const again = (rotationId?: string): Promise<CertgenResult> =>
-    certgen(home, instantly, ID, {
+    certgen(on(home, instantly), ID, {
       overwrite: false,
       rotationId,
-      ask: async (_authority, id) => void world.rotate.push(id),
     });
   expect(await again()).toMatchObject({ restartsDue: false });
   world.pass(60 * second);
   expect(await again('x')).toMatchObject({ phase: 'Activating', restartsDue: true });
   expect(stamped).toEqual([]);
   world.pass(9 * second);
-  expect(await advance(home, instantly, ID)).toMatchObject({ restartsDue: true });
+  expect(await advance(on(home, instantly), ID)).toMatchObject({ restartsDue: true });
   world.pass(2 * second);
   expect(await again('x')).toMatchObject({ restartsDue: false });
   expect(stamped).toMatchObject([{ trust: 2, issuer: 2 }]);

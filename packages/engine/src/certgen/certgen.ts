@@ -12,17 +12,14 @@ import { after, type Instant, second } from '@handover/material';
 import { act } from '../act/act.ts';
 import { converge, isConflict, type Outcome } from '../controller/reconcile.ts';
 import { EngineError } from '../error.ts';
-import type { Catalogue } from '../look/catalogue.ts';
-import type { AuthorityId, Home, ObjectId } from '../look/home.ts';
-import { type Observation, observe } from '../observe/observe.ts';
+import type { AuthorityId, Home, ObjectId, ObjectWriter } from '../look/home.ts';
+import { type Observation, observeAnew } from '../observe/observe.ts';
 
 export interface CertgenOptions {
   /** Replace existing certificates: request a rotation, or continue the one in progress. */
   readonly overwrite: boolean;
   /** Id of the rotation: the same id never rotates twice, so that a retried Job continues. */
   readonly rotationId?: string | undefined;
-  /** Requests a rotation. */
-  readonly ask: (authority: AuthorityId, id: string) => Promise<void>;
   /** Objects that every run repairs, even one that only creates what is missing. Default: none. */
   readonly keeps?: ((object: ObjectId) => boolean) | undefined;
 }
@@ -58,25 +55,23 @@ export const takingOver = (resources: readonly Resource[]): readonly Resource[] 
 const MOST_RACES = 20;
 
 /** One run for one authority: creates what is missing, and with `overwrite` advances a rotation as far as evidence allows. */
-export async function certgen(
-  home: Home,
-  catalogue: Catalogue,
-  id: AuthorityId,
-  options: CertgenOptions,
-): Promise<CertgenResult> {
+export async function certgen(home: Home, id: AuthorityId, options: CertgenOptions): Promise<CertgenResult> {
   const replaces = options.overwrite || options.rotationId !== undefined;
   // A run that found nothing wants a first generation, not a second one, even if another run was faster.
-  const isFirst = (await home.authorities.load(id)) === undefined;
+  const isFirst = (await stateOf(home, id)) === undefined;
   return throughRaces(home, (counted) =>
     replaces
-      ? replace(counted, catalogue, id, options, isFirst)
-      : makeMissing(counted, catalogue, id, options.keeps ?? (() => false)),
+      ? replace(counted, id, options, isFirst)
+      : makeMissing(counted, id, options.keeps ?? (() => false)),
   );
 }
 
+const stateOf = async (home: Home, id: AuthorityId): Promise<AuthorityState | undefined> =>
+  (await (await home.fresh()).authorities.load(id))?.state;
+
 /** Advances a requested or running rotation as far as evidence allows. */
-export const advance = (home: Home, catalogue: Catalogue, id: AuthorityId): Promise<CertgenResult> =>
-  throughRaces(home, async (counted) => resultOf(counted, await converge(counted, catalogue, id), undefined));
+export const advance = (home: Home, id: AuthorityId): Promise<CertgenResult> =>
+  throughRaces(home, async (counted) => resultOf(await converge(counted, id), undefined));
 
 type Done = Omit<CertgenResult, 'written'>;
 
@@ -94,20 +89,19 @@ const throughRaces = async (home: Home, work: (home: Home) => Promise<Done>): Pr
 
 const replace = async (
   home: Home,
-  catalogue: Catalogue,
   id: AuthorityId,
   options: CertgenOptions,
   isFirst: boolean,
 ): Promise<Done> => {
-  const before = await home.authorities.load(id);
+  const before = await stateOf(home, id);
   let rotation = options.rotationId;
-  if (before === undefined) await begin(home, catalogue, id, rotation);
+  if (before === undefined) await begin(home, id, rotation);
   else if (!isFirst || rotation !== undefined) {
-    rotation ??= await unnamedRotation(home, catalogue, id, before.state);
-    if (!before.state.ids.includes(rotation)) await options.ask(id, rotation);
+    rotation ??= await unnamedRotation(home, id, before);
+    if (!before.ids.includes(rotation)) await home.requests.ask({ authority: id, rotate: rotation });
   }
-  const outcome = await converge(home, catalogue, id);
-  const state = (await home.authorities.load(id))?.state;
+  const outcome = await converge(home, id);
+  const state = outcome.observation.record?.state;
   const [undecided] = state === undefined ? outcome.plan.blockedBy : [];
   if (undecided !== undefined) {
     throw new EngineError('ADOPT_UNDECIDED', `${id} cannot start: ${waitingText([undecided])}`, {
@@ -127,10 +121,10 @@ const replace = async (
       { path: id, retry: 'later' },
     );
   }
-  return resultOf(home, outcome, rotation);
+  return resultOf(outcome, rotation);
 };
 
-const resultOf = (home: Home, { plan: last, observation }: Outcome, rotation: string | undefined): Done => {
+const resultOf = ({ plan: last, observation }: Outcome, rotation: string | undefined): Done => {
   const { phase, blockedBy, wakeAt } = last;
   return {
     authority: observation.responsibilities.id,
@@ -138,7 +132,7 @@ const resultOf = (home: Home, { plan: last, observation }: Outcome, rotation: st
     rotation,
     blockedBy,
     wakeAt,
-    restartsDue: restartsDue(home, observation),
+    restartsDue: restartsDue(observation),
   };
 };
 
@@ -146,20 +140,15 @@ const resultOf = (home: Home, { plan: last, observation }: Outcome, rotation: st
 const WHOLE_SECOND = 2 * second;
 
 /** Whether the planner would restart anything if kubelet caches had expired by now. */
-const restartsDue = ({ facts }: Home, { seen, responsibilities, now }: Observation): boolean => {
-  const settled = after(now, facts.cacheLag + WHOLE_SECOND);
-  return plan(seen, responsibilities.policy, settled).actions.some(({ kind }) => kind === 'stamp');
+const restartsDue = ({ seen, responsibilities: { policy }, now }: Observation): boolean => {
+  const later = after(now, policy.cacheLag + WHOLE_SECOND);
+  return plan(seen, policy, later).actions.some(({ kind }) => kind === 'stamp');
 };
 
 /** Without an id: the running rotation if it cannot end now, so that a retried Job continues; else one named after this generation. */
-const unnamedRotation = async (
-  home: Home,
-  catalogue: Catalogue,
-  id: AuthorityId,
-  before: AuthorityState,
-): Promise<string> => {
-  if (isMoving(before)) await converge(home, catalogue, id);
-  const state = (await home.authorities.load(id))?.state ?? before;
+const unnamedRotation = async (home: Home, id: AuthorityId, before: AuthorityState): Promise<string> => {
+  const outcome = isMoving(before) ? await converge(home, id) : undefined;
+  const state = outcome?.observation.record?.state ?? before;
   const underWay = isMoving(state) ? state.ids.at(-1) : undefined;
   return underWay ?? `overwrite-${state.lastGeneration}`;
 };
@@ -168,13 +157,8 @@ const isMoving = (state: AuthorityState): boolean =>
   (['next', 'previous', 'distrusted'] as const).some((role) => withRole(state, role) !== undefined);
 
 /** The first generation consumes the id: a first run that is interrupted and retried does not rotate. */
-const begin = async (
-  home: Home,
-  catalogue: Catalogue,
-  id: AuthorityId,
-  rotation: string | undefined,
-): Promise<void> => {
-  const observation = await observe(home, catalogue, id);
+const begin = async (home: Home, id: AuthorityId, rotation: string | undefined): Promise<void> => {
+  const observation = await observeAnew(home.fresh, id);
   for (const action of plan(observation.seen, observation.responsibilities.policy, observation.now).actions) {
     await act(home, observation, action.kind === 'mint' ? { ...action, id: rotation ?? action.id } : action);
   }
@@ -182,44 +166,22 @@ const begin = async (
 
 const countingWrites = (home: Home): { home: Home; count: () => number } => {
   let count = 0;
-  return {
-    count: () => count,
-    home: {
-      objects: {
-        // Looked up at each call: a home may swap its objects between two looks.
-        read: (id) => home.objects.read(id),
-        whyAbsent: (id) => home.objects.whyAbsent?.(id),
-        issuedBy: (...args) => home.objects.issuedBy(...args),
-        write: async (...args) => {
-          await home.objects.write(...args);
-          count++;
-        },
-      },
-      authorities: home.authorities,
-      requests: home.requests,
-      evidence: home.evidence,
-      reloads: home.reloads,
-      clock: home.clock,
-      keys: home.keys,
-      random: home.random,
-      facts: home.facts,
-      rollouts: home.rollouts,
-      resources: home.resources,
-      issuer: home.issuer,
-      ledger: home.ledger,
-    },
+  const write: ObjectWriter['write'] = async (...asked) => {
+    await home.objects.write(...asked);
+    count++;
   };
+  // A run is over before a cache could catch up with it.
+  return { count: () => count, home: { ...home, cached: undefined, objects: { write } } };
 };
 
 /** Without `overwrite` existing objects are left alone, whatever their age: the rule of Envoy Gateway's own certgen. */
 const makeMissing = async (
   home: Home,
-  catalogue: Catalogue,
   id: AuthorityId,
   keeps: (object: ObjectId) => boolean,
 ): Promise<Done> => {
   for (let passes = 0; ; passes++) {
-    const observation = await observe(home, catalogue, id);
+    const observation = await observeAnew(home.fresh, id);
     const { responsibilities, record, stored, seen, now } = observation;
     const missing = [...responsibilities.leaves.keys()].filter((object) => !stored.has(object));
     const phase = phaseOf(record?.state, seen, responsibilities.policy);

@@ -1,6 +1,6 @@
 import { parseCertificates, second } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { accepts, catalogue, MESH, World } from '../../test/world.ts';
+import { accepts, catalogue, MESH, on, World } from '../../test/world.ts';
 import { converge, reconcile, reconcileStaticBundle } from '../index.ts';
 
 const OBJECTS = ['default/secrets/a', 'default/secrets/b', 'default/configmaps/mesh-trust/ca.crt'];
@@ -21,25 +21,25 @@ const roles = async () =>
 
 describe('An authority', () => {
   test('comes into being with every object it is asked for, and then there is nothing to do', async () => {
-    await converge(world.home, catalogue(MESH), 'default/mesh');
+    await converge(on(world.home, catalogue(MESH)), 'default/mesh');
     expect([...world.objects.writes].sort()).toEqual([...OBJECTS].sort());
     const { data, record } = await world.object('default/secrets/a');
     expect(Object.keys(data).sort()).toEqual(['ca.crt', 'tls.crt', 'tls.key']);
     expect(record?.type).toBe('kubernetes.io/tls');
     expect(accepts(data['tls.crt'], data['ca.crt'], world.now)).toBe(true);
-    expect((await reconcile(world.home, catalogue(MESH), 'default/mesh')).plan.actions).toEqual([]);
+    expect((await reconcile(on(world.home, catalogue(MESH)), 'default/mesh')).plan.actions).toEqual([]);
   });
 
   test('rotates through every phase with one write per object and phase, and every pair accepted throughout', async () => {
     const resources = catalogue(MESH);
-    await converge(world.home, resources, 'default/mesh');
+    await converge(on(world.home, resources), 'default/mesh');
     const chains: (string | undefined)[] = [(await world.object('default/secrets/a')).data['tls.crt']];
     const bundles: (string | undefined)[] = [(await world.object('default/secrets/b')).data['ca.crt']];
     world.rotate.push('r1');
     const phases: string[] = [];
     for (let step = 0; step < 3; step++) {
       world.objects.writes.length = 0;
-      const { plan } = await converge(world.home, resources, 'default/mesh');
+      const { plan } = await converge(on(world.home, resources), 'default/mesh');
       phases.push(`${plan.phase} ${await roles()}`);
       expect([...world.objects.writes].sort()).toEqual([...OBJECTS].sort());
       chains.push((await world.object('default/secrets/a')).data['tls.crt']);
@@ -47,7 +47,7 @@ describe('An authority', () => {
       // Whoever lags one phase behind still gets on with everybody.
       for (const chain of chains.slice(-2))
         for (const bundle of bundles.slice(-2)) expect(accepts(chain, bundle, world.now)).toBe(true);
-      const early = await reconcile(world.home, resources, 'default/mesh');
+      const early = await reconcile(on(world.home, resources), 'default/mesh');
       expect(early.plan.actions).toEqual([]);
       world.pass(20 * second);
     }
@@ -60,17 +60,17 @@ describe('An authority', () => {
     const record = await world.authorities.load('default/mesh');
     expect([...(record?.keys.keys() ?? [])]).toEqual([2]);
     world.objects.writes.length = 0;
-    await converge(world.home, resources, 'default/mesh');
+    await converge(on(world.home, resources), 'default/mesh');
     expect(world.objects.writes).toEqual([]);
   });
 
   test('with strategy Instant a Secret changes once, and both its leaf and its laggards are accepted', async () => {
     const resources = catalogue(MESH.replace('reloadWithin: 20s', 'reloadWithin: 20s, strategy: Instant'));
-    await converge(world.home, resources, 'default/mesh');
+    await converge(on(world.home, resources), 'default/mesh');
     const old = (await world.object('default/secrets/b')).data['ca.crt'];
     world.rotate.push('r1');
     world.objects.writes.length = 0;
-    const { plan } = await converge(world.home, resources, 'default/mesh');
+    const { plan } = await converge(on(world.home, resources), 'default/mesh');
     expect(plan.phase).toBe('Activating');
     expect([...world.objects.writes].sort()).toEqual([...OBJECTS].sort());
     const { data } = await world.object('default/secrets/a');
@@ -80,14 +80,14 @@ describe('An authority', () => {
 
   test('restores what somebody else changed, and counts nothing in it as old', async () => {
     const resources = catalogue(MESH.replace('reloadWithin: 20s', 'reloadWithin: 1h'));
-    await converge(world.home, resources, 'default/mesh');
+    await converge(on(world.home, resources), 'default/mesh');
     const before = await world.object('default/secrets/a');
     world.pass(1000 * second);
     world.objects.put('default/secrets/a', {
       data: { ...before.data, 'ca.crt': 'nonsense' },
       ...(before.record === undefined ? {} : { record: before.record, seal: before.claim?.seal }),
     });
-    await converge(world.home, resources, 'default/mesh');
+    await converge(on(world.home, resources), 'default/mesh');
     const after = await world.object('default/secrets/a');
     expect(after.data).toEqual(before.data);
     expect(after.record?.anchors[0]?.since).toBe(world.now);
@@ -95,49 +95,49 @@ describe('An authority', () => {
 
   test('a leaf whose key is gone or is another one is issued again', async () => {
     const resources = catalogue(MESH);
-    await converge(world.home, resources, 'default/mesh');
+    await converge(on(world.home, resources), 'default/mesh');
     const { data } = await world.object('default/secrets/a');
     const other = (await world.object('default/secrets/b')).data['tls.key'] ?? '';
     for (const key of ['', other]) {
       world.objects.put('default/secrets/a', { data: { ...data, 'tls.key': key } });
-      await converge(world.home, resources, 'default/mesh');
+      await converge(on(world.home, resources), 'default/mesh');
       expect((await world.object('default/secrets/a')).data['tls.crt']).not.toBe(data['tls.crt']);
     }
   });
 
   test('adopts CAs whose keys nobody has, trusts them first and issues later', async () => {
     const resources = catalogue(MESH.replace('spec: {', 'spec: {adopt: {secret: a}, '));
-    await converge(world.home, resources, 'default/mesh');
+    await converge(on(world.home, resources), 'default/mesh');
     const upstream = (await world.object('default/secrets/a')).data;
     world = new World();
     world.objects.put('default/secrets/a', { data: upstream });
-    const { plan } = await converge(world.home, resources, 'default/mesh');
+    const { plan } = await converge(on(world.home, resources), 'default/mesh');
     expect(plan.phase).toBe('Introducing');
     const first = (await world.object('default/secrets/a')).data;
     expect(first['tls.crt']).toBe(upstream['tls.crt']);
     expect(accepts(upstream['tls.crt'], first['ca.crt'], world.now)).toBe(true);
     expect(await roles()).toEqual(['1 next', '0 current']);
     world.pass(20 * second);
-    await converge(world.home, resources, 'default/mesh');
+    await converge(on(world.home, resources), 'default/mesh');
     const second_ = (await world.object('default/secrets/a')).data;
     expect(second_['tls.crt']).not.toBe(upstream['tls.crt']);
     expect(accepts(upstream['tls.crt'], second_['ca.crt'], world.now)).toBe(true);
     world.pass(20 * second);
-    await converge(world.home, resources, 'default/mesh');
+    await converge(on(world.home, resources), 'default/mesh');
     expect(
       accepts(upstream['tls.crt'], (await world.object('default/secrets/b')).data['ca.crt'], world.now),
     ).toBe(false);
   });
 
   test('a Leaf that is asked for no more holds up the end of a rotation until its files are gone or expired', async () => {
-    await converge(world.home, catalogue(MESH), 'default/mesh');
+    await converge(on(world.home, catalogue(MESH)), 'default/mesh');
     const without = catalogue(MESH.slice(0, MESH.lastIndexOf('---')));
     world.rotate.push('r1');
-    await converge(world.home, without, 'default/mesh');
+    await converge(on(world.home, without), 'default/mesh');
     world.pass(20 * second);
-    await converge(world.home, without, 'default/mesh');
+    await converge(on(world.home, without), 'default/mesh');
     world.pass(20 * second);
-    const { plan } = await converge(world.home, without, 'default/mesh');
+    const { plan } = await converge(on(world.home, without), 'default/mesh');
     expect(plan.phase).toBe('Activating');
     expect(plan.blockedBy.map(({ consumer }) => consumer)).toEqual([
       'default/secrets/b (no Leaf may have it any more: remove its files once no program uses them)',
@@ -146,23 +146,23 @@ describe('An authority', () => {
 
   test('distrusts a generation at once, with its key gone, and says when it is done', async () => {
     const resources = catalogue(MESH);
-    await converge(world.home, resources, 'default/mesh');
+    await converge(on(world.home, resources), 'default/mesh');
     world.distrust.push(1);
-    await converge(world.home, resources, 'default/mesh');
+    await converge(on(world.home, resources), 'default/mesh');
     expect(await roles()).toEqual(['2 current', '1 distrusted']);
     expect(await bundleOf('default/secrets/a')).toEqual(['2']);
     expect([...((await world.authorities.load('default/mesh'))?.keys.keys() ?? [])]).toEqual([2]);
     world.pass(20 * second);
-    await converge(world.home, resources, 'default/mesh');
+    await converge(on(world.home, resources), 'default/mesh');
     expect(await roles()).toEqual(['2 current']);
   });
 
   test('a CA that lives for minutes is rotated by its schedule, not at once', async () => {
     const resources = catalogue(MESH.replace('1y', '10m').replace('reloadWithin: 20s', 'reloadWithin: 5s'));
-    await converge(world.home, resources, 'default/mesh');
+    await converge(on(world.home, resources), 'default/mesh');
     expect(await roles()).toEqual(['1 current']);
     world.pass(481 * second);
-    await converge(world.home, resources, 'default/mesh');
+    await converge(on(world.home, resources), 'default/mesh');
     expect(await roles()).toEqual(['2 next', '1 current']);
   });
 });
@@ -183,7 +183,7 @@ spec:
 `;
   const converged = async () => {
     for (let round = 0; round < 3; round++)
-      for (const id of ['default/mesh', 'far/other']) await converge(world.home, catalogue(TWO), id);
+      for (const id of ['default/mesh', 'far/other']) await converge(on(world.home, catalogue(TWO)), id);
   };
 
   test('of two authorities holds both in the order of its sources, and neither rewrites the other for ever', async () => {
@@ -215,9 +215,9 @@ spec:
     await converged();
     const before = await world.object('far/configmaps/both/ca.crt');
     world.rotate.push('r');
-    const { plan } = await converge(world.home, catalogue(broken), 'default/mesh');
+    const { plan } = await converge(on(world.home, catalogue(broken)), 'default/mesh');
     world.pass(3600 * second);
-    const later = await converge(world.home, catalogue(broken), 'default/mesh');
+    const later = await converge(on(world.home, catalogue(broken)), 'default/mesh');
     expect(plan.phase).toBe('Introducing');
     expect(later.plan.blockedBy.map(({ waitsFor }) => waitsFor).join()).toContain(
       'source default/secrets/gone/ca.crt does not exist',
@@ -234,8 +234,9 @@ spec:
     );
     const [bundle] = resources.trustBundles;
     if (bundle === undefined) throw new Error('no bundle');
-    expect(await reconcileStaticBundle(world.home, resources, bundle)).toBe(true);
-    expect(await reconcileStaticBundle(world.home, resources, bundle)).toBe(false);
+    const home = on(world.home, resources);
+    expect(await reconcileStaticBundle(home, await home.fresh(), bundle)).toBe(true);
+    expect(await reconcileStaticBundle(home, await home.fresh(), bundle)).toBe(false);
     expect((await world.object('far/configmaps/both/ca.crt')).data['ca.crt']).toBe(root);
   });
 });

@@ -4,10 +4,10 @@ import { act } from '../act/act.ts';
 import { fairShare } from '../act/fair-share.ts';
 import { tellPrograms } from '../act/tell.ts';
 import { EngineError } from '../error.ts';
-import type { Catalogue } from '../look/catalogue.ts';
 import type { AuthorityId, Home } from '../look/home.ts';
-import { inParallel, type Observation, observe } from '../observe/observe.ts';
-import { stands, throughCache } from './through-cache.ts';
+import type { TakeLook } from '../look/look.ts';
+import { inParallel, type Observation, observeAnew } from '../observe/observe.ts';
+import { stands } from './stands.ts';
 
 export interface Outcome {
   readonly observation: Observation;
@@ -22,28 +22,30 @@ export interface Outcome {
 
 const CONCURRENT_WRITES = 8;
 
-/** Decides what to do; core's `plan`, unless somebody wants to know what another would do. */
+/** Decides what to do; core's `plan`, except in tests and simulations of another planner. */
 export type Planner = typeof plan;
 
 /** On what the home has in memory, if that will do; else on what is there. */
 async function decide(
   home: Home,
-  catalogue: Catalogue,
   id: AuthorityId,
   planner: Planner,
 ): Promise<Pick<Outcome, 'observation' | 'plan'>> {
-  const on = (observation: Observation): Pick<Outcome, 'observation' | 'plan'> => ({
-    observation,
-    plan: planner(observation.seen, observation.responsibilities.policy, observation.now),
-  });
+  const on = async (take: TakeLook): Promise<Pick<Outcome, 'observation' | 'plan'>> => {
+    const observation = await observeAnew(take, id);
+    return {
+      observation,
+      plan: planner(observation.seen, observation.responsibilities.policy, observation.now),
+    };
+  };
   if (home.cached !== undefined) {
-    const first = on(await observe(throughCache(home, home.cached), catalogue, id));
+    const first = await on(home.cached);
     if (stands(first.plan)) return first;
   }
-  return on(await observe(home, catalogue, id));
+  return on(home.fresh);
 }
 
-/** Somebody else was faster: what to do about the rest is seen at the next look, which follows at once. */
+/** Another writer was faster: what is left to do is seen at the next look, which follows at once. */
 export const isConflict = (error: unknown): boolean =>
   error instanceof HandoverError && error.code === 'CONFLICT';
 
@@ -58,7 +60,7 @@ const clockWasSet = (id: AuthorityId): HandoverError =>
 /** Soon enough for the reason to be seen and told, while the home remembers it. */
 const REFUSED_AGAIN_MS = 2_000;
 
-/** At once while something was done; what was refused elsewhere is tried again later, so that it keeps nobody busy. */
+/** At once while something was done; what was refused elsewhere is tried again later, so that it keeps no loop busy. */
 const againFor = ({ actions, wakeAt }: Plan, now: Instant, refused: number): Instant | undefined => {
   if (actions.length > refused) return now;
   if (refused === 0) return wakeAt;
@@ -66,13 +68,8 @@ const againFor = ({ actions, wakeAt }: Plan, now: Instant, refused: number): Ins
 };
 
 /** Read, plan, act on each, say when to come back. */
-export async function reconcile(
-  home: Home,
-  catalogue: Catalogue,
-  id: AuthorityId,
-  planner: Planner = plan,
-): Promise<Outcome> {
-  const { observation, plan: whole } = await decide(home, catalogue, id, planner);
+export async function reconcile(home: Home, id: AuthorityId, planner: Planner = plan): Promise<Outcome> {
+  const { observation, plan: whole } = await decide(home, id, planner);
   const made =
     home.fairly === true ? { ...whole, actions: fairShare(whole.actions, observation, home.random) } : whole;
   const failures: unknown[] = [];
@@ -97,11 +94,16 @@ export async function reconcile(
   return { observation, plan: made, untold, refused, again: againFor(made, observation.now, refused.length) };
 }
 
-/** Reconciles until there is nothing to do at this moment. The bound only keeps a bug from spinning for ever. */
-export async function converge(home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Outcome> {
-  for (let pass = 0; ; pass++) {
-    const outcome = await reconcile(home, catalogue, id);
-    // What is refused elsewhere is refused again.
-    if (outcome.plan.actions.length <= outcome.refused.length || pass === 64) return outcome;
-  }
+/** Passes until one finds nothing to do at this moment. The bound only keeps a bug from spinning for ever. */
+export async function untilQuiet<T>(pass: () => Promise<T>, isBusy: (passed: T) => boolean): Promise<T> {
+  let passed = await pass();
+  for (let passes = 1; isBusy(passed) && passes < 64; passes++) passed = await pass();
+  return passed;
 }
+
+/** Reconciles until there is nothing to do at this moment. A write that was refused elsewhere is refused again. */
+export const converge = (home: Home, id: AuthorityId): Promise<Outcome> =>
+  untilQuiet(
+    () => reconcile(home, id),
+    ({ plan: { actions }, refused }) => actions.length > refused.length,
+  );

@@ -1,7 +1,7 @@
 import { day } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { catalogue, MESH, World } from '../../test/world.ts';
-import { converge, type Home, type Observation, reconcile, repair, sealed } from '../index.ts';
+import { catalogue, MESH, on, type Parts, World } from '../../test/world.ts';
+import { converge, type Observation, reconcile, repair, sealed } from '../index.ts';
 
 const ID = 'default/mesh';
 const BUNDLES = `
@@ -19,12 +19,12 @@ const TWO = 'default/configmaps/two/ca.crt';
 const SECRET = 'default/secrets/a';
 
 let world: World;
-let home: Home;
+let home: Parts;
 let rest: Observation;
 let reads: string[];
 beforeEach(async () => {
   world = new World();
-  ({ observation: rest } = await converge(world.home, RESOURCES, ID));
+  ({ observation: rest } = await converge(on(world.home, RESOURCES), ID));
   reads = [];
   home = {
     ...world.home,
@@ -55,7 +55,7 @@ describe('One bundle that drifted under an authority at rest', () => {
   test('is written once, to the bytes it had, and nothing else is read', async () => {
     const before = (await world.object(ONE)).data;
     await spoil(ONE);
-    expect(await repair(home, rest, [ONE])).toBe(true);
+    expect(await repair(on(home, RESOURCES), rest, [ONE])).toBe(true);
     expect((await world.object(ONE)).data).toEqual(before);
     expect(world.objects.writes).toEqual([ONE]);
     expect(reads).toEqual([ONE]);
@@ -63,33 +63,33 @@ describe('One bundle that drifted under an authority at rest', () => {
 
   test('after which a whole look finds nothing to do', async () => {
     await spoil(ONE);
-    await repair(home, rest, [ONE]);
-    const { plan } = await converge(world.home, RESOURCES, ID);
+    await repair(on(home, RESOURCES), rest, [ONE]);
+    const { plan } = await converge(on(world.home, RESOURCES), ID);
     expect(plan.actions).toEqual([]);
     expect(world.objects.writes).toEqual([ONE]);
   });
 
   test('that holds what it should is not written', async () => {
-    expect(await repair(home, rest, [ONE])).toBe(true);
+    expect(await repair(on(home, RESOURCES), rest, [ONE])).toBe(true);
     expect(world.objects.writes).toEqual([]);
   });
 
   test('is left to a whole look once the authority has moved on: its next generation must not go from a bundle', async () => {
     const alone = catalogue(MESH.split('---')[0] ?? '');
     const own = 'default/configmaps/mesh-trust/ca.crt';
-    const { observation } = await converge(world.home, alone, ID);
+    const { observation } = await converge(on(world.home, alone), ID);
     world.rotate.push('r1');
-    await reconcile(world.home, alone, ID);
+    await reconcile(on(world.home, alone), ID);
     expect((await world.authorities.load(ID))?.state.lastGeneration).toBe(2);
     await spoil(own);
-    expect(await repair(home, observation, [own])).toBe(false);
+    expect(await repair(on(home, RESOURCES), observation, [own])).toBe(false);
     expect(world.objects.writes).toEqual([]);
   });
 
   test('is left to a whole look when something else is due by now', async () => {
     await spoil(ONE);
     world.pass(80 * day);
-    expect(await repair(home, rest, [ONE])).toBe(false);
+    expect(await repair(on(home, RESOURCES), rest, [ONE])).toBe(false);
     expect(world.objects.writes).toEqual([]);
   });
 
@@ -104,34 +104,34 @@ describe('One bundle that drifted under an authority at rest', () => {
       seal: sealed(ONE, later, ID, sealKey),
     }));
     world.objects.writes.length = 0;
-    await repair(home, rest, [ONE]);
+    await repair(on(home, RESOURCES), rest, [ONE]);
     expect(world.objects.writes).toEqual([]);
   });
 
   test('is left to a whole look when it has gone', async () => {
-    const gone: Home = {
+    const gone: Parts = {
       ...home,
       cached: {
         ...world.home,
         objects: { ...world.home.objects, read: async () => undefined, issuedBy: async () => [] },
       },
     };
-    expect(await repair(gone, rest, [ONE])).toBe(false);
+    expect(await repair(on(gone, RESOURCES), rest, [ONE])).toBe(false);
     expect(world.objects.writes).toEqual([]);
   });
 
   test('does not carry along what has to be decided elsewhere: leaves, and bundles that nobody named', async () => {
     await spoil(SECRET);
-    expect(await repair(home, rest, [SECRET])).toBe(false);
+    expect(await repair(on(home, RESOURCES), rest, [SECRET])).toBe(false);
     await spoil(TWO);
-    expect(await repair(home, rest, [ONE])).toBe(true);
+    expect(await repair(on(home, RESOURCES), rest, [ONE])).toBe(true);
     expect(world.objects.writes).toEqual([]);
   });
 
   test('is left to a whole look once the clock was set', async () => {
     await spoil(ONE);
     const clock = { ...world.home.clock, steadySince: () => world.now };
-    expect(await repair({ ...home, clock }, rest, [ONE])).toBe(false);
+    expect(await repair(on({ ...home, clock }, RESOURCES), rest, [ONE])).toBe(false);
     expect(world.objects.writes).toEqual([]);
   });
 });

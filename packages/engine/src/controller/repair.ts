@@ -1,39 +1,35 @@
 import { plan } from '@handover/core';
 import { act } from '../act/act.ts';
 import type { Home, ObjectId, StoredObject } from '../look/home.ts';
+import type { Look } from '../look/look.ts';
 import { believed } from '../look/seal.ts';
-import { seenAs } from '../look/stored-object.ts';
-import { inPlannersOrder, isAnothers, type Observation } from '../observe/observe.ts';
-import { throughCache } from './through-cache.ts';
+import { type Observation, objectSeen } from '../observe/observe.ts';
 
 /** `last` with a few of its objects looked at again; undefined: more has changed than these. */
 async function lookAgain(
-  home: Home,
+  look: Look,
   last: Observation,
   objects: readonly ObjectId[],
 ): Promise<Observation | undefined> {
   const { responsibilities, record, seen } = last;
-  const now = home.clock.now();
-  const meanwhile = await home.authorities.load(responsibilities.id);
+  const now = look.clock.now();
+  const meanwhile = await look.authorities.load(responsibilities.id);
   if (record === undefined || meanwhile?.state.revision !== record.state.revision) return undefined;
-  if (home.clock.steadySince() !== seen.steadySince) return undefined;
+  if (look.clock.steadySince() !== seen.steadySince) return undefined;
   const stored = new Map(last.stored);
   const again = new Map(seen.objects.map((object) => [object.id, object]));
   const read = new Map<ObjectId, StoredObject>();
   for (const id of objects) {
-    const found = await home.objects.read(id);
+    const found = await look.objects.read(id);
     if (found === undefined) return undefined;
     read.set(id, found);
   }
   const { declared } = last;
+  const certificates = [...record.certificates.values()];
   const own = { id: responsibilities.id, record };
-  for (const [id, found] of await believed(read, { authorities: home.authorities, declared, own })) {
-    const extras = responsibilities.bundles.get(id);
-    if (extras === undefined || !again.has(id)) return undefined;
-    const known = [...record.certificates.values()];
-    const object = seenAs(id, found, responsibilities.id, known, now, extras.missing ?? found.obstacle);
-    const ordered = inPlannersOrder(object, extras.certificates);
-    again.set(id, isAnothers(id, responsibilities) ? { ...ordered, elsewhere: true } : ordered);
+  for (const [id, found] of await believed(read, { authorities: look.authorities, declared, own })) {
+    if (!responsibilities.bundles.has(id) || !again.has(id)) return undefined;
+    again.set(id, objectSeen(id, found, responsibilities, certificates, now));
     stored.set(id, found);
   }
   return { ...last, stored, now, seen: { ...seen, objects: [...again.values()] } };
@@ -41,12 +37,12 @@ async function lookAgain(
 
 /**
  * Puts single bundles of an authority at rest right again without looking at all the others, so that what one drift costs does not
- * grow with the fleet. `last` must be a sight on which there was nothing to do. The planner decides as ever; a plan that is about
+ * grow with the fleet. `last` must be an observation on which there was nothing to do. The planner decides as ever; a plan that is about
  * anything but these bundles is left to a whole look. Returns whether that was all there was to do.
  */
 export async function repair(home: Home, last: Observation, objects: readonly ObjectId[]): Promise<boolean> {
   if (home.cached === undefined) return false;
-  const observation = await lookAgain(throughCache(home, home.cached), last, objects);
+  const observation = await lookAgain(await home.cached(), last, objects);
   if (observation === undefined) return false;
   const { actions } = plan(observation.seen, observation.responsibilities.policy, observation.now);
   const meant = new Set(objects);

@@ -1,10 +1,11 @@
 import { EngineError } from '../error.ts';
 import { formatAuthority, parseAuthority } from '../look/authority-file.ts';
-import type { AuthorityId, AuthorityRecord, AuthorityStore } from '../look/home.ts';
+import type { AuthorityId, AuthorityRecord, AuthorityWriter } from '../look/home.ts';
+import type { AuthorityReader } from '../look/look.ts';
 import { type Files, replaceFile } from './files.ts';
 
 /** Authorities as one file each; the file is replaced whole, and is durable before anything is derived from it. */
-export class DirectoryAuthorities implements AuthorityStore {
+export class DirectoryAuthorities implements AuthorityReader, AuthorityWriter {
   readonly #files: Files;
   readonly #root: string;
 

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { withRole } from '@handover/core';
 import { day, hour, instant, minute, parseCertificates, verifyChain } from '@handover/material';
 import { afterAll, describe, expect, test } from 'vitest';
-import { Directories, visible } from '../../test/directories.ts';
+import { Directories, loaded, visible } from '../../test/directories.ts';
 import {
+  type ControllerEvent,
   clockReport,
   confirmClock,
   diskFiles,
   passOnce,
-  type RunEvent,
   runDirectory,
   SteadyClock,
   statusOf,
@@ -76,7 +76,7 @@ class Machine {
 
   async status() {
     const home = this.home();
-    const [authority] = (await statusOf(home, home.load())).status.authorities;
+    const [authority] = (await statusOf(loaded(home).fresh)).authorities;
     if (authority === undefined) throw new TypeError('no authority');
     return authority;
   }
@@ -142,7 +142,7 @@ describe('a clock that leaps ahead for one pass and is then right', () => {
 
   test('in the middle of a rotation: the old CA is neither retired nor dropped from a bundle', async () => {
     const machine = await begun();
-    await machine.home().requests.ask({ authority: ID, rotate: 'r' }, machine.now);
+    await machine.home().requests.ask({ authority: ID, rotate: 'r' });
     await machine.run();
     machine.ahead = 5 * YEAR;
     await machine.run();
@@ -201,14 +201,14 @@ describe('a clock that leaps ahead and is right', () => {
 });
 
 describe('a clock that is put right while run runs', () => {
-  const running = async (machine: Machine, until: (event: RunEvent) => boolean, begin: () => void) => {
+  const running = async (machine: Machine, until: (event: ControllerEvent) => boolean, begin: () => void) => {
     const home = machine.home();
     const lock = await home.lock();
     const stop = new AbortController();
     const deadline = setTimeout(() => stop.abort(), 10_000);
     let rested = false;
     let ended = false;
-    const on = (event: RunEvent): void => {
+    const on = (event: ControllerEvent): void => {
       if (event.kind === 'rested' && !rested) {
         rested = true;
         begin();

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { parseResources, plan } from '@handover/core';
 import { after, PrivateKey, parseCertificates, second } from '@handover/material';
 import { afterAll, describe, expect, test } from 'vitest';
-import { Directories, visible } from '../../test/directories.ts';
+import { Directories, loaded, visible } from '../../test/directories.ts';
 import { faultyFiles, Killed } from '../../test/faulty-files.ts';
 import { accepts, MESH } from '../../test/world.ts';
-import { converge, diskFiles, type Files, observe, readYaml } from '../index.ts';
+import { converge, diskFiles, type Files, observeAnew, readYaml } from '../index.ts';
 import { fileError } from './files.ts';
 
 const directories = new Directories();
@@ -19,7 +19,7 @@ const pass = async (path: string, files?: Parameters<typeof directories.home>[1]
   try {
     const lock = await home.lock();
     try {
-      return await converge(home, home.load(RESOURCES), MESH_ID);
+      return await converge(loaded(home, RESOURCES), MESH_ID);
     } finally {
       await lock.release();
     }
@@ -93,12 +93,12 @@ describe('A process that is killed before any one of its file operations', () =>
             'tls.key',
           ]);
         const home = directories.home(path);
-        const { seen, responsibilities, now } = await observe(home, home.load(RESOURCES), MESH_ID);
+        const { seen, responsibilities, now } = await observeAnew(loaded(home, RESOURCES).fresh, MESH_ID);
         expect(plan(seen, responsibilities.policy, now).actions).toEqual([]);
       }
       await pass(base);
       if (phase.name === 'the first install')
-        await directories.home(base).requests.ask({ authority: MESH_ID, rotate: 'r1' }, directories.now);
+        await directories.home(base).requests.ask({ authority: MESH_ID, rotate: 'r1' });
       else directories.now = after(directories.now, 20 * second);
     }, 120_000);
   }
@@ -139,7 +139,7 @@ const REFUSALS = [
 test('a disk that refuses one operation, whichever it is, is a coded error in one line, old files are whole, and the next run goes on', async () => {
   const base = directories.make();
   await pass(base);
-  await directories.home(base).requests.ask({ authority: MESH_ID, rotate: 'r1' }, directories.now);
+  await directories.home(base).requests.ask({ authority: MESH_ID, rotate: 'r1' });
   const places = new Set<string>();
   for (const operation of OPERATIONS) {
     for (let at = 1; ; at++) {

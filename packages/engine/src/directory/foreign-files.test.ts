@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { after, type HandoverError, PrivateKey, parseCertificates, second } from '@handover/material';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Directories, visible } from '../../test/directories.ts';
+import { Directories, loaded, visible } from '../../test/directories.ts';
 import { faultyFiles, Killed } from '../../test/faulty-files.ts';
 import { MESH } from '../../test/world.ts';
 import { converge, type Files, type Outcome, passOnce, runDirectory } from '../index.ts';
@@ -32,7 +32,7 @@ const pass = async (path: string, files?: Files): Promise<Outcome> => {
   const home = directories.home(path, files);
   const lock = await home.lock();
   try {
-    return await converge(home, home.load(), 'default/mesh');
+    return await converge(loaded(home), 'default/mesh');
   } finally {
     await lock.release();
   }
@@ -129,7 +129,7 @@ describe('With consent of the Leaf that asks for the folder', () => {
     await pass(home);
     const leaf = readFileSync(join(folderOf(home), 'tls.crt'), 'utf8');
     expect(leaf).not.toBe(theirs.get('tls.crt'));
-    await directories.home(home).requests.ask({ authority: 'default/mesh', rotate: 'r' }, directories.now);
+    await directories.home(home).requests.ask({ authority: 'default/mesh', rotate: 'r' });
     for (let step = 0; step < 4; step++) {
       await pass(home);
       directories.now = after(directories.now, 30 * second);
@@ -189,7 +189,7 @@ test('A file that is put beside ours later stays, whatever is written', async ()
   put(path, BINARY, 0o600);
   mkdirSync(join(folderOf(home), '..theirs'));
   const before = factsOf(path);
-  await directories.home(home).requests.ask({ authority: 'default/mesh', rotate: 'r' }, directories.now);
+  await directories.home(home).requests.ask({ authority: 'default/mesh', rotate: 'r' });
   for (let step = 0; step < 4; step++) {
     await pass(home);
     directories.now = after(directories.now, 30 * second);

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { after, HandoverError, instant, second } from '@handover/material';
 import { afterAll, describe, expect, test } from 'vitest';
-import { Directories, visible } from '../../test/directories.ts';
+import { Directories, loaded, visible } from '../../test/directories.ts';
 import { accepts, MESH } from '../../test/world.ts';
 import { converge, diskFiles, passOnce, readYaml, SteadyClock, statusOf, verifyAuthority } from '../index.ts';
 import { ownIdentity } from './process-identity.ts';
@@ -25,7 +25,7 @@ const pass = async (path: string) => {
   const home = directories.home(path);
   const lock = await home.lock();
   try {
-    return await converge(home, home.load(), MESH_ID);
+    return await converge(loaded(home), MESH_ID);
   } finally {
     await lock.release();
   }
@@ -158,7 +158,7 @@ spec: {sources: [{authority: default/mesh}], targets: [{configMap: {name: p, nam
     writeFileSync(join(path, 'mesh.yaml'), yaml('OpenShift'));
     expect(await codeOf(() => passOver(path))).toMatch(/^TLS_PROFILE_NOT_HERE: .*name a profile/);
     const home = directories.home(path);
-    const { status } = await statusOf(home, home.load());
+    const status = await statusOf(loaded(home).fresh);
     expect(status.tlsProfiles[0]).toMatchObject({ type: 'OpenShift', hash: null, written: false });
     const kept = readFileSync(join(path, 'out/default/configmaps/p/profile.json'), 'utf8');
     expect(kept).toContain('VersionTLS13');
@@ -300,7 +300,7 @@ describe('State that is not whole is refused, and nothing is written', () => {
     const path = directories.make();
     await pass(path);
     const old = readFileSync(join(path, 'state/authorities/default/mesh.json'), 'utf8');
-    await directories.home(path).requests.ask({ authority: MESH_ID, rotate: 'r' }, directories.now);
+    await directories.home(path).requests.ask({ authority: MESH_ID, rotate: 'r' });
     await pass(path);
     writeFileSync(join(path, 'state/authorities/default/mesh.json'), old);
     const { plan } = await pass(path);
@@ -437,14 +437,14 @@ describe('Looking', () => {
     const path = directories.make();
     await pass(path);
     const home = directories.home(path);
-    await home.requests.ask({ authority: MESH_ID, rotate: 'r' }, directories.now);
+    await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
     const before = readFileSync(join(path, 'state/authorities/default/mesh.json'), 'utf8');
     const files = visible(path);
-    const matrix = await verifyAuthority(home, home.load(), MESH_ID);
+    const matrix = await verifyAuthority(home, await home.fresh(), MESH_ID);
     expect(matrix.step.join()).toContain('mint');
     expect(matrix.pairs).toHaveLength(6);
     expect(matrix.pairs.every(({ now, next }) => now.ok && next.ok)).toBe(true);
-    const { status } = await statusOf(home, home.load());
+    const status = await statusOf(loaded(home).fresh);
     expect(status.authorities[0]).toMatchObject({ phase: 'Stable', namespace: 'default', name: 'mesh' });
     expect(readFileSync(join(path, 'state/authorities/default/mesh.json'), 'utf8')).toBe(before);
     expect(visible(path)).toEqual(files);
@@ -455,7 +455,7 @@ describe('Looking', () => {
     const path = directories.make();
     await pass(path);
     const home = directories.home(path);
-    const { pairs } = await verifyAuthority(home, home.load(), MESH_ID, { distrust: [1] });
+    const { pairs } = await verifyAuthority(home, await home.fresh(), MESH_ID, { distrust: [1] });
     expect(pairs.every(({ now }) => now.ok)).toBe(true);
     expect(pairs.every(({ next }) => !next.ok)).toBe(true);
   });

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { KeySource, Leaf, Resource } from '@handover/core';
 import { duration, type Instant } from '@handover/material';
+import { issuerWith } from '../act/issuer.ts';
 import { keyMaker } from '../act/key-maker.ts';
 import { takingOver } from '../certgen/certgen.ts';
 import { EngineError } from '../error.ts';
@@ -10,7 +11,10 @@ import { DeclaredConsumers } from '../evidence/consumers.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type Catalogue, catalogueOf, secretOf } from '../look/catalogue.ts';
 import { consentIn } from '../look/consent.ts';
-import type { Clock, EvidenceSource, Home, HomeFacts, ObjectId, ReloadHooks } from '../look/home.ts';
+import type { Home, ObjectId, ReloadHooks } from '../look/home.ts';
+import type { Issuer, Keyring } from '../look/keyring.ts';
+import { localKeyring } from '../look/local-key.ts';
+import { type Clock, type EvidenceSource, type Look, type Readers, takeLook } from '../look/look.ts';
 import { type Meters, NO_METERS } from '../look/meters.ts';
 import { accountNumber } from './accounts.ts';
 import { processHere } from './asker.ts';
@@ -31,33 +35,34 @@ export interface DirectoryOptions {
   readonly clock?: Clock;
   readonly keys?: KeySource;
   readonly evidence?: EvidenceSource;
-  readonly reloads?: ReloadHooks;
+  readonly reloads?: ReloadHooks & { told: NonNullable<Readers['told']> };
   readonly trustNamespace?: string;
   readonly meters?: Meters | undefined;
-  /** The user we run as; undefined: do not look at who owns what. */
+  /** The user we run as; undefined: owners of files are not looked at. */
   readonly uid?: number | undefined;
   /** When the lock is shown to be held, and when that of another is believed to be left behind. */
   readonly lock?: LockTimes | undefined;
 }
 
-/** A directory as a home: YAML in it, `out/` for everybody, `state/` for nobody else. */
+/** A directory as a home: YAML in it, `out/` for every program, `state/` for this one alone. */
 export class DirectoryHome implements Home {
   readonly path: string;
   readonly files: Files;
   readonly objects: DirectoryObjects;
   readonly authorities: DirectoryAuthorities;
   readonly requests: DirectoryRequests;
-  readonly evidence: EvidenceSource;
-  readonly reloads: ReloadHooks | undefined;
+  readonly reloads: ReloadHooks;
   readonly clock: Clock;
-  readonly keys: KeySource;
+  readonly keyring: Keyring;
+  readonly issuer: Issuer;
   readonly random = (bytes: number): Uint8Array => randomBytes(bytes);
-  readonly facts: HomeFacts;
   readonly meters: Meters;
   readonly ledger: Ledger;
+  readonly #readers: Readers;
   readonly #uid: number | undefined;
   readonly #times: LockTimes | undefined;
   #held: HeldLock | undefined;
+  #catalogue: Catalogue | undefined;
   #consent: ReadonlySet<ObjectId> = new Set();
   #ownership: ReadonlyMap<ObjectId, Leaf['spec']['files']> = new Map();
 
@@ -65,22 +70,15 @@ export class DirectoryHome implements Home {
     this.path = resolve(path);
     this.files = options.files ?? diskFiles;
     this.clock = options.clock ?? new SteadyClock(this.files, this.state);
-    this.keys = options.keys ?? keyMaker();
-    const { meters = NO_METERS } = options;
+    const { keys = keyMaker(), meters = NO_METERS } = options;
+    this.keyring = localKeyring(keys);
+    this.issuer = issuerWith(keys, this.random);
     this.meters = meters;
     const log = new DirectoryIssuanceLog(this.files, `${this.state}/log`);
-    const tools = { keys: this.keys, random: this.random, log };
-    this.evidence =
-      options.evidence ?? new DeclaredConsumers({ ...tools, meters, canaries: new Canaries(tools) });
+    const canaries = new Canaries({ keyring: this.keyring, keys, random: this.random, log });
     this.#uid = 'uid' in options ? options.uid : process.getuid?.();
     this.#times = options.lock;
     const files = fenced(this.files, () => this.checkLock());
-    this.facts = {
-      consumersFound: false,
-      oneOwner: true,
-      cacheLag: duration(0),
-      trustNamespace: options.trustNamespace ?? 'default',
-    };
     this.objects = new DirectoryObjects({
       files,
       root: this.out,
@@ -90,13 +88,13 @@ export class DirectoryHome implements Home {
       mayAdopt: (id) => this.#consent.has(id),
     });
     this.authorities = new DirectoryAuthorities(files, `${this.state}/authorities`);
-    this.requests = new DirectoryRequests(this.files, `${this.state}/requests`);
+    this.requests = new DirectoryRequests(this.files, `${this.state}/requests`, this.clock);
     this.ledger = {
       issued: (entry) => log.issued(entry),
       known: (asked) => this.requests.known(asked),
       self: processHere(),
     };
-    this.reloads =
+    const reloads =
       options.reloads ??
       new DirectoryReloads({
         files,
@@ -106,7 +104,25 @@ export class DirectoryHome implements Home {
         meters,
         uid: this.#uid,
       });
+    this.reloads = reloads;
+    this.#readers = {
+      objects: this.objects,
+      authorities: this.authorities,
+      requests: this.requests,
+      evidence: options.evidence ?? new DeclaredConsumers({ meters, canaries }),
+      told: (id) => reloads.told(id),
+      facts: {
+        consumersFound: false,
+        oneOwner: true,
+        cacheLag: duration(0),
+        trustNamespace: options.trustNamespace ?? 'default',
+      },
+      clock: this.clock,
+    };
   }
+
+  /** A look at the files, with the resources that were loaded last. */
+  readonly fresh = (): Promise<Look> => takeLook(this.#readers, () => this.#catalogue ?? this.load());
 
   get out(): string {
     return `${this.path}/out`;
@@ -133,6 +149,7 @@ export class DirectoryHome implements Home {
     { takesOver = false }: { readonly takesOver?: boolean } = {},
   ): Catalogue {
     const catalogue = catalogueOf(takesOver ? takingOver(resources) : resources);
+    this.#catalogue = catalogue;
     this.#consent = consentIn(catalogue);
     this.#ownership = new Map(catalogue.leaves.map((leaf) => [secretOf(leaf), leaf.spec.files]));
     return catalogue;
@@ -182,7 +199,7 @@ export class DirectoryHome implements Home {
     return true;
   }
 
-  /** Who holds the lock now. */
+  /** The process that holds the lock now. */
   holder(): { readonly pid: number } | undefined {
     return lockHolder(this.files, this.state, this.#times);
   }

@@ -13,7 +13,7 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { second } from '@handover/material';
 import { afterAll, describe, expect, test } from 'vitest';
-import { Directories, visible } from '../../test/directories.ts';
+import { Directories, loaded, visible } from '../../test/directories.ts';
 import { faultyFiles, Killed } from '../../test/faulty-files.ts';
 import { MESH, resourcesOf } from '../../test/world.ts';
 import { converge, diskFiles, type IssuedEntry, readableCertificates } from '../index.ts';
@@ -60,9 +60,9 @@ describe('The log of a directory', () => {
     const path = directories.make();
     const home = directories.home(path);
     const lock = await home.lock();
-    await converge(home, home.load(), ID);
-    await home.requests.ask({ authority: ID, rotate: 'q1' }, directories.now);
-    await converge(home, home.load(), ID);
+    await converge(loaded(home), ID);
+    await home.requests.ask({ authority: ID, rotate: 'q1' });
+    await converge(loaded(home), ID);
     await lock.release();
     expect(statSync(logOf(path)).mode & 0o777).toBe(0o600);
     expect(statSync(join(path, 'state/log')).mode & 0o777).toBe(0o700);
@@ -145,7 +145,7 @@ describe('The log of a directory', () => {
     const home = directories.home(path);
     // Resources that are handed over: reading those of the directory looks at all of it first, and refuses the link.
     expect(() => home.load()).toThrow('is a link to');
-    await expect(converge(home, home.load(resourcesOf(MESH)), ID)).rejects.toMatchObject({
+    await expect(converge(loaded(home, resourcesOf(MESH)), ID)).rejects.toMatchObject({
       code: 'ISSUANCE_LOG_UNWRITABLE',
     });
     expect(readFileSync(elsewhere, 'utf8')).toBe('mine\n');
@@ -155,17 +155,17 @@ describe('The log of a directory', () => {
   test('knows every certificate that can be seen, whichever operation the process was killed before', async () => {
     const base = directories.make();
     const begun = directories.home(base);
-    await converge(begun, begun.load(), ID);
-    await begun.requests.ask({ authority: ID, rotate: 'q1' }, directories.now);
-    await converge(begun, begun.load(), ID);
+    await converge(loaded(begun), ID);
+    await begun.requests.ask({ authority: ID, rotate: 'q1' });
+    await converge(loaded(begun), ID);
     directories.now = (directories.now + 20 * second) as typeof directories.now;
     const counting = faultyFiles(Number.POSITIVE_INFINITY);
     const whole = directories.home(directories.copy(base), counting);
-    await converge(whole, whole.load(), ID);
+    await converge(loaded(whole), ID);
     for (let at = 1; at <= counting.writes(); at++) {
       const path = directories.copy(base);
       const home = directories.home(path, faultyFiles(at));
-      await expect(converge(home, home.load(), ID)).rejects.toThrow(Killed);
+      await expect(converge(loaded(home), ID)).rejects.toThrow(Killed);
       const known = new Set(read(logOf(path)).map(({ fingerprint }) => fingerprint));
       const { chains, bundles } = visible(path);
       const record = await directories.home(path).authorities.load(ID);

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { HandoverError } from '@handover/material';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { Directories } from '../../test/directories.ts';
+import { Directories, loaded } from '../../test/directories.ts';
 import { converge, passOnce, runDirectory } from '../index.ts';
 import { ownIdentity } from './process-identity.ts';
 
@@ -146,10 +146,10 @@ describe('A lock', () => {
     await passOnce(home, home.load(), () => {});
     const before = readFileSync(join(directory, 'state/authorities/default/mesh.json'), 'utf8');
     steal(directory);
-    await home.requests.ask({ authority: 'default/mesh', rotate: 'r' }, directories.now);
+    await home.requests.ask({ authority: 'default/mesh', rotate: 'r' });
     const says = await codeOf(() => runDirectory(home, () => {}, AbortSignal.timeout(20_000)));
     expect(says).toMatch(/^HOME_LOCK_LOST: another process took .*state\/lock, .*; see that only one runs$/);
-    expect(await codeOf(() => converge(home, home.load(), 'default/mesh'))).toMatch(/^HOME_LOCK_LOST/);
+    expect(await codeOf(() => converge(loaded(home), 'default/mesh'))).toMatch(/^HOME_LOCK_LOST/);
     expect(readFileSync(join(directory, 'state/authorities/default/mesh.json'), 'utf8')).toBe(before);
     await lock.release();
     expect(readFileSync(lockOf(directory), 'utf8')).toContain('theirs');
@@ -160,7 +160,7 @@ describe('A lock', () => {
     const home = directories.home(directory);
     const lock = await home.lock();
     renameSync(lockOf(directory), `${directory}/aside`);
-    expect(await codeOf(() => converge(home, home.load(), 'default/mesh'))).toMatch(/^HOME_LOCK_LOST/);
+    expect(await codeOf(() => converge(loaded(home), 'default/mesh'))).toMatch(/^HOME_LOCK_LOST/);
     expect(existsSync(join(directory, 'out/default'))).toBe(false);
     await lock.release();
   });

@@ -3,14 +3,8 @@ import { HandoverError, type Instant, instant } from '@handover/material';
 import { obstacleError } from '../act/keep-files.ts';
 import { filesUnder } from '../act/part-files.ts';
 import { EngineError } from '../error.ts';
-import type {
-  AuthorityId,
-  Contents,
-  ObjectId,
-  ObjectReader,
-  ObjectWriter,
-  StoredObject,
-} from '../look/home.ts';
+import type { AuthorityId, Contents, ObjectId, ObjectWriter, StoredObject } from '../look/home.ts';
+import type { ObjectReader } from '../look/look.ts';
 import { claimOf, sealIn } from '../look/seal.ts';
 import { digestOf } from '../look/stored-object.ts';
 import { Contention } from '../scheduling/contention.ts';

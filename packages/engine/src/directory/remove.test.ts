@@ -10,7 +10,7 @@ import {
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Directories, visible } from '../../test/directories.ts';
-import { diskFiles, passOnce, type RunEvent } from '../index.ts';
+import { type ControllerEvent, diskFiles, passOnce } from '../index.ts';
 
 const directories = new Directories();
 afterAll(() => directories.end());
@@ -20,7 +20,7 @@ const OTHER = 4242;
 const pass = async (path: string): Promise<string> => {
   const home = directories.home(path, undefined, { uid: process.getuid?.() });
   const lock = await home.lock();
-  const events: RunEvent[] = [];
+  const events: ControllerEvent[] = [];
   try {
     await passOnce(home, home.load(), (event) => events.push(event));
     return 'done';

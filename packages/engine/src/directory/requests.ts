@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import type { AuthorityState } from '@handover/core';
-import type { Instant } from '@handover/material';
-import { EngineError } from '../error.ts';
 import type { Asker } from '../ledger/issued-entry.ts';
 import type { Asked, Known } from '../ledger/ledger.ts';
-import type { AuthorityId, RequestSource } from '../look/home.ts';
+import type { AuthorityId, Request, RequestWriter } from '../look/home.ts';
+import type { Clock, RequestReader, Requests } from '../look/look.ts';
+import { checkRotationId } from '../look/rotation-id.ts';
 import { userHere } from './asker.ts';
 import { type Files, replaceFile } from './files.ts';
 
-interface Request {
+/** A request as its file holds it. */
+interface Filed {
   readonly authority: AuthorityId;
   readonly rotate?: string;
   readonly distrust?: number;
@@ -16,25 +17,21 @@ interface Request {
   readonly by?: Pick<Asker, 'user' | 'uid'>;
 }
 
-export const ROTATION_ID = /^[A-Za-z0-9][-A-Za-z0-9._:@+]{0,127}$/;
-
 /** What people asked for, one file each, so that asking needs no lock. */
-export class DirectoryRequests implements RequestSource {
+export class DirectoryRequests implements RequestReader, RequestWriter {
   readonly #files: Files;
   readonly #root: string;
+  readonly #clock: Clock;
 
-  constructor(files: Files, root: string) {
+  constructor(files: Files, root: string, clock: Clock) {
     this.#files = files;
     this.#root = root;
+    this.#clock = clock;
   }
 
-  async ask(request: Request, now: Instant): Promise<void> {
-    if (request.rotate !== undefined && !ROTATION_ID.test(request.rotate)) {
-      throw new EngineError(
-        'ROTATION_ID_INVALID',
-        `"${request.rotate.slice(0, 64)}" cannot be the id of a rotation; use up to 128 letters, digits and -._:@+`,
-      );
-    }
+  async ask(asked: Request): Promise<void> {
+    const request: Filed = asked;
+    checkRotationId(request.rotate);
     const known = this.#list().some(
       ([, found]) =>
         found.authority === request.authority &&
@@ -43,7 +40,7 @@ export class DirectoryRequests implements RequestSource {
     );
     if (known) return;
     await this.#files.makeDirectory(this.#root, 0o700);
-    const name = `${String(now).padStart(15, '0')}-${randomBytes(4).toString('hex')}.json`;
+    const name = `${String(this.#clock.now()).padStart(15, '0')}-${randomBytes(4).toString('hex')}.json`;
     await replaceFile(
       this.#files,
       this.#root,
@@ -53,23 +50,23 @@ export class DirectoryRequests implements RequestSource {
     );
   }
 
-  #list(): readonly (readonly [path: string, request: Request])[] {
-    const found: (readonly [string, Request])[] = [];
+  #list(): readonly (readonly [path: string, request: Filed])[] {
+    const found: (readonly [string, Filed])[] = [];
     for (const name of [...this.#files.list(this.#root)].sort()) {
       if (!name.endsWith('.json') || name.startsWith('.')) continue;
       const bytes = this.#files.read(`${this.#root}/${name}`);
       if (bytes === undefined) continue;
       try {
-        const value = JSON.parse(Buffer.from(bytes).toString('utf8')) as Request;
+        const value = JSON.parse(Buffer.from(bytes).toString('utf8')) as Filed;
         if (typeof value?.authority === 'string') found.push([`${this.#root}/${name}`, value]);
       } catch {
-        // Not ours, or not whole: nobody can have been told that it was accepted.
+        // Not ours, or not whole: no command can have said that it was accepted.
       }
     }
     return found;
   }
 
-  async pending(id: AuthorityId): Promise<{ rotate: readonly string[]; distrust: readonly number[] }> {
+  async pending(id: AuthorityId): Promise<Requests> {
     const mine = this.#list()
       .map(([, request]) => request)
       .filter(({ authority }) => authority === id);
@@ -79,7 +76,7 @@ export class DirectoryRequests implements RequestSource {
     };
   }
 
-  /** Who asked for a rotation or a distrust; what no command asked for, an annotation in the YAML did. */
+  /** The user that asked for a rotation or a distrust; what no command asked for, an annotation in the YAML did. */
   known(asked: Asked): Known {
     if (asked.kind === 'Leaf' || asked.kind === 'Authority') return {};
     const found = this.#list().find(

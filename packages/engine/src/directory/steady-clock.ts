@@ -2,7 +2,7 @@ import { uptime } from 'node:os';
 import type { ClockDoubt } from '@handover/core';
 import { hour, type Instant, instant } from '@handover/material';
 import { type Belief, believe } from '../look/clock-doubt.ts';
-import type { Clock } from '../look/home.ts';
+import type { Clock } from '../look/look.ts';
 import { type Files, replaceFile } from './files.ts';
 
 /** Wall clock and time since boot drift apart by this much only when somebody sets the clock. */

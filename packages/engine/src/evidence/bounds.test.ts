@@ -2,7 +2,15 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { type Instant, instant } from '@handover/material';
 import { afterEach, describe, expect, test } from 'vitest';
 import { dealKey } from '../../test/world.ts';
-import { type AuthorityRecord, askStatus, probe, readDocument, SealKey } from '../index.ts';
+import {
+  type AuthorityRecord,
+  askStatus,
+  Canaries,
+  localKeyring,
+  probe,
+  readDocument,
+  SealKey,
+} from '../index.ts';
 
 const now: Instant = instant(Date.now());
 const record: AuthorityRecord = {
@@ -95,9 +103,16 @@ describe('Asked for its status, a server that', () => {
 
 test('probed, a server that drips its handshake is left, and shows nothing', async () => {
   const port = await hostile(drip('', '\x16'));
-  const tools = { keys: dealKey, random: (bytes: number) => new Uint8Array(bytes).fill(7) };
+  const random = (bytes: number) => new Uint8Array(bytes).fill(7);
+  const log = { issued: async () => {} };
+  const canaries = new Canaries({ keyring: localKeyring(dealKey), keys: dealKey, random, log });
   const began = performance.now();
-  await probe({ authority: 'default/mesh', address: `127.0.0.1:${port}`, mtls: true }, record, tools, now);
+  await probe(
+    { authority: 'default/mesh', address: `127.0.0.1:${port}`, mtls: true },
+    record,
+    { canaries },
+    now,
+  );
   expect(performance.now() - began).toBeLessThan(14_000);
   await allClosed();
 });

@@ -1,13 +1,16 @@
 import { after, minute, parseCertificates, second } from '@handover/material';
 import { expect, test } from 'vitest';
-import { catalogue, MESH, World } from '../../test/world.ts';
-import { Canaries, converge, type IssuedEntry } from '../index.ts';
+import { catalogue, dealKey, MESH, on, World } from '../../test/world.ts';
+import { Canaries, converge, type IssuanceLog, type IssuedEntry } from '../index.ts';
 
 const ID = 'default/mesh';
 
+const canariesOf = ({ home: { keyring, random } }: World, issued: IssuanceLog['issued']): Canaries =>
+  new Canaries({ keyring, keys: dealKey, random, log: { issued } });
+
 const mesh = async () => {
   const world = new World();
-  await converge(world.home, catalogue(MESH), ID);
+  await converge(on(world.home, catalogue(MESH)), ID);
   const record = await world.authorities.load(ID);
   if (record === undefined) throw new Error('no record');
   return { world, record };
@@ -17,7 +20,7 @@ test('a canary is written down, and used for four of the five minutes that it la
   const { world, record } = await mesh();
   const log: IssuedEntry[] = [];
   const issued = async (entry: IssuedEntry): Promise<void> => void log.push(entry);
-  const canaries = new Canaries({ keys: world.home.keys, random: world.home.random, log: { issued } });
+  const canaries = canariesOf(world, issued);
   const first = await canaries.of(ID, record, 1, world.now);
   expect(log).toHaveLength(1);
   expect(log[0]).toMatchObject({
@@ -43,6 +46,6 @@ test('a canary is written down, and used for four of the five minutes that it la
 test('without a line in the log there is no canary', async () => {
   const { world, record } = await mesh();
   const issued = () => Promise.reject(new Error('the disk is full'));
-  const canaries = new Canaries({ keys: world.home.keys, random: world.home.random, log: { issued } });
+  const canaries = canariesOf(world, issued);
   await expect(canaries.of(ID, record, 1, world.now)).rejects.toThrow('the disk is full');
 });

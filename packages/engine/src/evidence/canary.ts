@@ -1,7 +1,6 @@
-import { issueCa, issueLeaf, type KeySource } from '@handover/core';
+import { issueCa, issueLeaf, type KeySource, localSigner } from '@handover/core';
 import {
   after,
-  type Certificate,
   encodePem,
   hour,
   type Instant,
@@ -12,13 +11,16 @@ import {
 import { entryOf, objectOf } from '../ledger/entry.ts';
 import type { IssuanceLog } from '../ledger/issued-entry.ts';
 import type { AuthorityId, AuthorityRecord } from '../look/home.ts';
+import type { IssuedLeaf, Keyring, SigningCa } from '../look/keyring.ts';
 import type { ClientCertificate } from './handshake.ts';
 
 export interface CanaryTools {
+  readonly keyring: Keyring;
+  /** For the keys of canaries, and of the control's CA. */
   readonly keys: KeySource;
   readonly random: (bytes: number) => Uint8Array;
   /** The log that records canaries. */
-  readonly log?: IssuanceLog | undefined;
+  readonly log: IssuanceLog;
 }
 
 /** A canary expires after five minutes and is used for four: in that time the log gets one line per CA. */
@@ -52,9 +54,10 @@ export class Canaries {
     if (ca === undefined || key === undefined) return undefined;
     const kept = this.#kept.get(ca.fingerprint);
     if (kept !== undefined && now >= kept.at && now < after(kept.at, USED_MS)) return kept.canary;
-    const { certificate, client } = await canaryOf(ca, key, this.#tools, now);
-    await this.#tools.log?.issued(
-      entryOf(certificate, now, {
+    const signer = await this.#tools.keyring.open(key);
+    const made = await this.#issue({ certificate: ca, signer }, now);
+    await this.#tools.log.issued(
+      entryOf(made.certificate, now, {
         kind: 'canary',
         authority,
         generation: number,
@@ -63,48 +66,52 @@ export class Canaries {
       }),
     );
     if (this.#kept.size >= MOST_KEPT) this.#kept.clear();
-    this.#kept.set(ca.fingerprint, { canary: client, at: now });
-    return client;
+    const canary = clientOf(made);
+    this.#kept.set(ca.fingerprint, { canary, at: now });
+    return canary;
+  }
+
+  /**
+   * A canary of a CA that no server can trust, and whose key no keyring holds: a port that accepts it accepts every client.
+   * Not logged.
+   */
+  async control(now: Instant): Promise<ClientCertificate> {
+    const signer = localSigner((await this.#tools.keys('ECDSA-P256')).privateKey);
+    const der = await issueCa({
+      name: 'handover control',
+      generation: 1,
+      signer,
+      serial: this.#tools.random(16),
+      notBefore: after(now, -hour),
+      notAfter: after(now, hour),
+    });
+    return clientOf(await this.#issue({ certificate: parseCertificate(der), signer }, now));
+  }
+
+  /**
+   * A client certificate of one CA alone, without a cross-certificate: that would be accepted through the old CA. No SAN, ten
+   * minutes at most.
+   */
+  async #issue({ certificate: issuer, signer }: SigningCa, now: Instant): Promise<IssuedLeaf> {
+    const key = await this.#tools.keys('ECDSA-P256');
+    const der = await issueLeaf({
+      issuer,
+      signer,
+      publicKey: key.publicKey,
+      serial: this.#tools.random(16),
+      subject: { commonName: 'handover canary' },
+      dnsNames: [],
+      ipAddresses: [],
+      uris: [],
+      usages: ['client'],
+      notBefore: after(now, -5 * minute),
+      notAfter: after(now, 5 * minute),
+    });
+    return { certificate: parseCertificate(der), key: PrivateKey.of(key.privateKey) };
   }
 }
 
-/** A client certificate without the cross-certificate, which a server would accept through the old CA. No SAN, ten minutes at most. */
-const canaryOf = async (
-  ca: Certificate,
-  caKey: PrivateKey,
-  { keys, random }: CanaryTools,
-  now: Instant,
-): Promise<{ readonly certificate: Certificate; readonly client: ClientCertificate }> => {
-  const key = await keys('ECDSA-P256');
-  const der = issueLeaf({
-    issuer: ca,
-    issuerKey: caKey.key,
-    publicKey: key.publicKey,
-    serial: random(16),
-    subject: { commonName: 'handover canary' },
-    dnsNames: [],
-    ipAddresses: [],
-    uris: [],
-    usages: ['client'],
-    notBefore: after(now, -5 * minute),
-    notAfter: after(now, 5 * minute),
-  });
-  return {
-    certificate: parseCertificate(der),
-    client: { cert: encodePem('CERTIFICATE', der), key: PrivateKey.of(key.privateKey).exportPem() },
-  };
-};
-
-/** The same from a throw-away CA that no server trusts: a port that accepts it accepts any client. Not logged. */
-export const controlOf = async (tools: CanaryTools, now: Instant): Promise<ClientCertificate> => {
-  const key = await tools.keys('ECDSA-P256');
-  const ca = issueCa({
-    name: 'handover control',
-    generation: 1,
-    key,
-    serial: tools.random(16),
-    notBefore: after(now, -hour),
-    notAfter: after(now, hour),
-  });
-  return (await canaryOf(parseCertificate(ca), PrivateKey.of(key.privateKey), tools, now)).client;
-};
+const clientOf = ({ certificate, key }: IssuedLeaf): ClientCertificate => ({
+  cert: encodePem('CERTIFICATE', certificate.der),
+  key: key.exportPem(),
+});

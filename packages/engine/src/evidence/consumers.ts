@@ -1,7 +1,8 @@
 import type { ConsumerSeen, InstanceSeen, Proof } from '@handover/core';
 import type { Instant } from '@handover/material';
 import { authorityRef, liesElsewhere, ownBundleOf, secretOf } from '../look/catalogue.ts';
-import type { AuthorityId, AuthorityRecord, EvidenceSource, ObjectId } from '../look/home.ts';
+import type { AuthorityId, AuthorityRecord, ObjectId } from '../look/home.ts';
+import type { EvidenceSource } from '../look/look.ts';
 import type { Responsibilities } from '../look/responsibilities.ts';
 import { Turns } from '../scheduling/turns.ts';
 import { answerOf, type ProbeTools, probe } from './probe.ts';

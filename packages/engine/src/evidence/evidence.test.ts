@@ -8,9 +8,17 @@ import { join } from 'node:path';
 import { createServer, type Server, type TlsOptions } from 'node:tls';
 import { type Instant, instant, parseCertificates } from '@handover/material';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Directories } from '../../test/directories.ts';
+import { Directories, loaded } from '../../test/directories.ts';
 import { dealKey, MESH } from '../../test/world.ts';
-import { type AuthorityRecord, converge, DirectoryHome, probe, readDocument } from '../index.ts';
+import {
+  type AuthorityRecord,
+  Canaries,
+  converge,
+  DirectoryHome,
+  localKeyring,
+  probe,
+  readDocument,
+} from '../index.ts';
 
 const directories = new Directories();
 const scratch = mkdtempSync(join(tmpdir(), 'handover-evidence-'));
@@ -23,7 +31,9 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 const MESH_ID = 'default/mesh';
-const tools = { keys: dealKey, random: (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes)) };
+const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes));
+const log = { issued: async () => {} };
+const tools = { canaries: new Canaries({ keyring: localKeyring(dealKey), keys: dealKey, random, log }) };
 
 let path: string;
 let now: Instant;
@@ -39,7 +49,7 @@ const homeWith = (consumers: string, leafA = ''): DirectoryHome => {
   );
   return new DirectoryHome(path, { clock: { now: () => now, steadySince: () => undefined }, keys: dealKey });
 };
-const pass = (home: DirectoryHome) => converge(home, home.load(), MESH_ID);
+const pass = (home: DirectoryHome) => converge(loaded(home), MESH_ID);
 const later = (seconds: number): void => {
   now = instant(now + seconds * 1000);
 };
@@ -74,7 +84,7 @@ describe('A consumer with a status document', () => {
     );
     await pass(home);
     writeFileSync(file, document(secret('a', 'ca.crt'), secret('a', 'tls.crt')));
-    await home.requests.ask({ authority: MESH_ID, rotate: 'r' }, now);
+    await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
     const first = await pass(home);
     expect(first.plan.phase).toBe('Introducing');
     later(30);
@@ -91,7 +101,7 @@ describe('A consumer with a status document', () => {
     const file = join(scratch, 'gone.json');
     const home = homeWith(`{name: mute, presents: true, verifies: true, leaf: a, status: {file: ${file}}}`);
     await pass(home);
-    await home.requests.ask({ authority: MESH_ID, rotate: 'r' }, now);
+    await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
     for (const text of [
       '{}',
       'garbage',
@@ -147,7 +157,7 @@ describe('A consumer with a status document', () => {
     const home = homeWith('');
     await pass(home);
     const old = { bundle: secret('a', 'ca.crt'), chain: secret('a', 'tls.crt') };
-    await home.requests.ask({ authority: MESH_ID, rotate: 'r' }, now);
+    await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
     await pass(home);
     const record = (await home.authorities.load(MESH_ID)) as AuthorityRecord;
     const both = JSON.parse(document(secret('a', 'ca.crt'), old.chain));
@@ -172,7 +182,7 @@ describe('A probe', () => {
     await pass(home);
     const files = { cert: secret('a', 'tls.crt'), key: secret('a', 'tls.key') };
     const oldCa = secret('a', 'ca.crt');
-    await home.requests.ask({ authority: MESH_ID, rotate: 'r' }, now);
+    await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
     await pass(home);
     const record = (await home.authorities.load(MESH_ID)) as AuthorityRecord;
     const [next, current] = record.state.generations.map(({ anchors }) => anchors[0].fingerprint);
@@ -246,7 +256,7 @@ describe('A probe', () => {
         ca: secret('a', 'ca.crt'),
       });
     reload();
-    await home.requests.ask({ authority: MESH_ID, rotate: 'r' }, now);
+    await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
     await pass(home);
     later(30);
     expect((await pass(home)).plan.blockedBy.map(({ consumer }) => consumer)).toEqual(['web', 'web']);
@@ -274,7 +284,7 @@ describe('A reload hook', () => {
     expect(count()).toBe(1);
     await pass(home);
     expect(count()).toBe(1);
-    await home.requests.ask({ authority: MESH_ID, rotate: 'r' }, now);
+    await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
     await pass(home);
     expect(count()).toBe(2);
   });
@@ -291,7 +301,7 @@ describe('A reload hook', () => {
     const home = homeWith('', `, reload: {command: ${command}}`);
     await pass(home);
     rmSync(flag);
-    await home.requests.ask({ authority: MESH_ID, rotate: 'r' }, now);
+    await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
     expect((await pass(home)).untold).toEqual([
       expect.stringMatching(/^default\/secrets\/a: .* ended with 3/),
     ]);
@@ -337,7 +347,7 @@ test('a server that goes over to its new leaf one process at a time still serves
   const home = homeWith('');
   await pass(home);
   const old = { cert: secret('a', 'tls.crt'), key: secret('a', 'tls.key') };
-  await home.requests.ask({ authority: MESH_ID, rotate: 'r' }, now);
+  await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
   for (let passes = 0; passes < 4 && secret('a', 'tls.crt') === old.cert; passes++) {
     await pass(home);
     later(30);

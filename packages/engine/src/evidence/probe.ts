@@ -4,13 +4,13 @@ import type { Certificate, Instant } from '@handover/material';
 import type { AuthorityId, AuthorityRecord } from '../look/home.ts';
 import type { Answered, Meters } from '../look/meters.ts';
 import type { Turns } from '../scheduling/turns.ts';
-import { Canaries, type CanaryTools, controlOf } from './canary.ts';
+import type { Canaries } from './canary.ts';
 import { type ClientCertificate, type HandshakeResult, handshake } from './handshake.ts';
 
-export interface ProbeTools extends CanaryTools {
+export interface ProbeTools {
   readonly meters?: Meters | undefined;
   /** Shared by all probes. */
-  readonly canaries?: Canaries | undefined;
+  readonly canaries: Canaries;
   /** Limits probes per namespace. Default: turns of its own. */
   readonly turns?: Turns | undefined;
 }
@@ -61,12 +61,12 @@ export async function probe(
 ): Promise<ProbeResult | undefined> {
   const until = performance.now() + PROBE_MS;
   const knock = knockAt(target, until);
-  const control = await controlOf(tools, now);
+  const control = await tools.canaries.control(now);
   // A server that requires a client certificate presents its own chain before it refuses.
   const first = await knock(target.mtls ? control : undefined);
   if (first.kind === 'unreachable') return undefined;
   const checks = target.mtls && first.accepted === false;
-  const trust = checks ? await probeTrust(target.authority, knock, record, tools, now) : undefined;
+  const trust = checks ? await probeTrust(target.authority, knock, record, tools.canaries, now) : undefined;
   // On TLS 1.2 a refusal ends the handshake before the chain is available; an accepted canary has it.
   const chain = first.chain.length > 0 ? first.chain : (trust?.chain ?? []);
   const again = await lookAgain(knock, target.mtls ? control : undefined, record);
@@ -148,10 +148,9 @@ const probeTrust = async (
   authority: AuthorityId,
   knock: Knock,
   record: AuthorityRecord,
-  tools: ProbeTools,
+  canaries: Canaries,
   now: Instant,
 ): Promise<{ readonly proof: Proof | undefined; readonly chain: readonly Certificate[] }> => {
-  const canaries = tools.canaries ?? new Canaries(tools);
   let chain: readonly Certificate[] = [];
   const anchors: string[] = [];
   const refuses: string[] = [];

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openIdentity, serveStatus } from '@handover/runtime';
 import { afterAll, expect, test } from 'vitest';
-import { Directories } from '../../test/directories.ts';
+import { Directories, loaded } from '../../test/directories.ts';
 import { MESH } from '../../test/world.ts';
 import { converge, DirectoryHome } from '../index.ts';
 
@@ -28,7 +28,7 @@ test.each(['socket', 'file'] as const)(
       ).replace('20s', '1h'),
     );
     const home = new DirectoryHome(path);
-    const phase = async () => (await converge(home, home.load(), MESH_ID)).plan.phase;
+    const phase = async () => (await converge(loaded(home), MESH_ID)).plan.phase;
     expect(await phase()).toBe('Stable');
     const stop = new AbortController();
     const folder = (name: string) => join(path, 'out/default/secrets', name);
@@ -42,7 +42,7 @@ test.each(['socket', 'file'] as const)(
       await openIdentity(files('b'), { signal: stop.signal }),
     ];
     const server = await serveStatus({ [place]: at, sources: identities, signal: stop.signal });
-    await home.requests.ask({ authority: MESH_ID, rotate: 'r' }, home.clock.now());
+    await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
     const generations = async () =>
       (await home.authorities.load(MESH_ID))?.state.generations.map(
         ({ number, role }) => `${number} ${role}`,

@@ -3,6 +3,8 @@ import { type Certificate, HandoverError, isMap, PrivateKey, parseCertificates }
 import { EngineError, type EngineErrorCode } from '../error.ts';
 import { readHistory } from '../ledger/history.ts';
 import type { AuthorityId, AuthorityRecord } from './home.ts';
+import type { KeyRef } from './keyring.ts';
+import { LocalKey, pemOf } from './local-key.ts';
 import { SealKey } from './seal.ts';
 
 const FORMAT = 'handover.dev/authority/1';
@@ -17,7 +19,7 @@ export const formatAuthority = (
       authority: id,
       state,
       certificates: [...certificates.values()].map(({ pem }) => pem),
-      keys: Object.fromEntries([...keys].map(([number, key]) => [number, key.exportPem()])),
+      keys: Object.fromEntries([...keys].map(([number, key]) => [number, pemOf(key)])),
       sealKey: sealKey.export(),
       ...(history.length === 0 ? {} : { history }),
     },
@@ -86,22 +88,26 @@ export function parseAuthority(id: AuthorityId, text: string, path: string): Aut
     );
   }
   const certificates = new Map<string, Certificate>();
-  const keys = new Map<number, PrivateKey>();
+  const keys = new Map<number, KeyRef>();
   try {
     for (const pem of Array.isArray(value.certificates) ? value.certificates : [])
       for (const certificate of parseCertificates(String(pem)).certificates)
         certificates.set(certificate.fingerprint, certificate);
     for (const [number, pem] of Object.entries(isMap(value.keys) ? value.keys : {}))
-      keys.set(Number(number), PrivateKey.parse(String(pem), `${path}, key of generation ${number}`));
+      keys.set(
+        Number(number),
+        new LocalKey(PrivateKey.parse(String(pem), `${path}, key of generation ${number}`)),
+      );
   } catch (error) {
     if (!(error instanceof HandoverError)) throw error;
     return refuse('STATE_UNREADABLE', `holds damaged material: ${error.message}`);
   }
   const { state } = value;
+  const newest = [...keys].sort(([a], [b]) => b - a)[0];
   // A state from before there were seals has none: its next change keeps the one that follows from its newest key.
   const sealKey =
     value.sealKey === undefined
-      ? SealKey.derivedFrom([...keys].sort(([a], [b]) => b - a)[0]?.[1].exportPem() ?? text)
+      ? SealKey.derivedFrom(newest === undefined ? text : pemOf(newest[1]))
       : SealKey.parse(String(value.sealKey));
   if (sealKey === undefined)
     return refuse('STATE_UNREADABLE', 'holds a damaged seal key; restore it from a backup');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { catalogue, World } from '../../test/world.ts';
+import { catalogue, on, World } from '../../test/world.ts';
 import { converge } from '../index.ts';
 
 const resource = (kind: string, metadata: string, spec: string) =>
@@ -59,7 +59,7 @@ describe('Two resources that would write the same object are refused', () => {
         ),
       ),
     );
-    await converge(world.home, resources, 'default/mesh');
+    await converge(on(world.home, resources), 'default/mesh');
     expect(world.objects.writes.sort()).toEqual([
       'default/configmaps/mesh-trust/ca.crt',
       'default/configmaps/mesh-trust/other.crt',
@@ -76,7 +76,7 @@ test('a refused leaf is not issued, and the others are', async () => {
       resource('Leaf', 'name: l, namespace: far', 'authority: default/mesh, dnsNames: [l]'),
     ),
   );
-  await converge(world.home, resources, 'default/mesh');
+  await converge(on(world.home, resources), 'default/mesh');
   expect(world.objects.writes).toContain('default/secrets/own');
   expect(world.objects.writes).not.toContain('far/secrets/l');
 });

@@ -1,5 +1,5 @@
 import type { Instant } from '@handover/material';
-import type { Clock, ConsumerFound, EvidenceSource } from './home.ts';
+import type { Clock, ConsumerFound, EvidenceSource } from './look.ts';
 
 /**
  * Consumers whose dates can be believed: an instance that was dated in the future when first seen was made before the clock

@@ -1,11 +1,11 @@
 import { X509Certificate } from 'node:crypto';
-import { type Authority, type Leaf, parseResource, resourceSchemas } from '@handover/core';
+import { type Authority, type Leaf, localSigner, parseResource, resourceSchemas } from '@handover/core';
 import { after, HandoverError, hour, instant, second } from '@handover/material';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { dealKey } from '../../test/world.ts';
-import { localIssuer } from '../act/issuer.ts';
+import { issuerWith } from '../act/issuer.ts';
 import { refusalOf } from './may-issue.ts';
 
 const apiVersion = 'handover.dev/v1alpha1';
@@ -119,11 +119,12 @@ const parsed = (spec: object): Leaf | undefined => {
 };
 
 const now = instant(Date.UTC(2030, 0, 1));
-const issuer = localIssuer(dealKey, (bytes) => new Uint8Array(bytes).fill(7));
+const issuer = issuerWith(dealKey, (bytes) => new Uint8Array(bytes).fill(7));
 
 test('whatever a Leaf of another namespace asks for, its certificate has names of its own namespace only', async () => {
   const dates = { notBefore: now, notAfter: after(now, 1_000 * hour) };
-  const by = await issuer.ca({ name: 'mesh', namespace: 'prod', generation: 1, key: 'ECDSA-P256', ...dates });
+  const signer = localSigner((await dealKey('ECDSA-P256')).privateKey);
+  const by = { certificate: await issuer.ca({ name: 'mesh', generation: 1, signer, ...dates }), signer };
   let issued = 0;
   await fc.assert(
     fc.asyncProperty(asked, async (spec) => {

@@ -1,7 +1,7 @@
 import { day, minute, parseCertificates } from '@handover/material';
 import { expect, test } from 'vitest';
-import { accepts, catalogue, World } from '../../test/world.ts';
-import { converge, observe, statusOf } from '../index.ts';
+import { accepts, catalogue, on, World } from '../../test/world.ts';
+import { converge, observeAnew, statusOf } from '../index.ts';
 
 const resources = (constraints: string, ...leaves: readonly (readonly [string, string])[]) =>
   catalogue(
@@ -15,7 +15,7 @@ const resources = (constraints: string, ...leaves: readonly (readonly [string, s
   );
 
 const refusals = async (world: World, of: ReturnType<typeof resources>) =>
-  (await observe(world.home, of, 'default/mesh')).responsibilities.refused.map(
+  (await observeAnew(on(world.home, of).fresh, 'default/mesh')).responsibilities.refused.map(
     ({ leaf, why }) => `${leaf}: ${why}`,
   );
 
@@ -29,12 +29,12 @@ const constraintsIn = async (world: World) =>
 test('a leaf outside the constraints is refused and says so; the others are issued and verify', async () => {
   const world = new World();
   const of = resources('nameConstraints: {dnsNames: [mesh.svc]}', ['a', 'a.mesh.svc'], ['b', 'b.prod.svc']);
-  await converge(world.home, of, 'default/mesh');
+  await converge(on(world.home, of), 'default/mesh');
   expect(await constraintsIn(world)).toEqual(['mesh.svc']);
   const { data } = await world.object('default/secrets/a');
   expect(accepts(data['tls.crt'], data['ca.crt'], world.now)).toBe(true);
   expect(world.objects.writes).not.toContain('default/secrets/b');
-  const { status } = await statusOf(world.home, of);
+  const status = await statusOf(on(world.home, of).fresh);
   expect(status.authorities[0]?.leaves.find(({ name }) => name === 'b')?.refused).toBe(
     'authority default/mesh refuses it: spec.dnsNames: "b.prod.svc" is outside spec.nameConstraints of the Authority; change it, or ask the Authority\'s owner to permit it there',
   );
@@ -43,8 +43,7 @@ test('a leaf outside the constraints is refused and says so; the others are issu
 test('a permitted name that is new waits until every CA in use permits it', async () => {
   const world = new World();
   await converge(
-    world.home,
-    resources('nameConstraints: {dnsNames: [mesh.svc]}', ['a', 'a.mesh.svc']),
+    on(world.home, resources('nameConstraints: {dnsNames: [mesh.svc]}', ['a', 'a.mesh.svc'])),
     'default/mesh',
   );
   const wider = resources(
@@ -54,13 +53,13 @@ test('a permitted name that is new waits until every CA in use permits it', asyn
   );
   const waits =
     'default/b: authority default/mesh refuses it: spec.dnsNames: "b.prod.svc" is outside the name constraints of CA generation 1; remove it until a rotation has retired that generation';
-  await converge(world.home, wider, 'default/mesh');
+  await converge(on(world.home, wider), 'default/mesh');
   expect(await refusals(world, wider)).toEqual([waits]);
   world.rotate.push('r1');
   const seen: string[] = [];
   for (let step = 0; step < 20; step++) {
-    await converge(world.home, wider, 'default/mesh');
-    const { record } = await observe(world.home, wider, 'default/mesh');
+    await converge(on(world.home, wider), 'default/mesh');
+    const { record } = await observeAnew(on(world.home, wider).fresh, 'default/mesh');
     const roles = record?.state.generations.map(({ number, role }) => `${number} ${role}`).join(', ') ?? '';
     const bundle = (await world.object(BUNDLE)).data['ca.crt'];
     for (const certificate of record?.certificates.values() ?? [])
@@ -81,10 +80,10 @@ test('a permitted name that is new waits until every CA in use permits it', asyn
 test('taking the constraints away changes nothing before the next generation', async () => {
   const world = new World();
   const bound = resources('nameConstraints: {dnsNames: [mesh.svc]}', ['a', 'a.mesh.svc']);
-  await converge(world.home, bound, 'default/mesh');
+  await converge(on(world.home, bound), 'default/mesh');
   const free = resources('', ['a', 'a.mesh.svc'], ['b', 'b.prod.svc']);
   world.pass(day);
-  await converge(world.home, free, 'default/mesh');
+  await converge(on(world.home, free), 'default/mesh');
   expect(await constraintsIn(world)).toEqual(['mesh.svc']);
   expect(await refusals(world, free)).toHaveLength(1);
 });

@@ -11,7 +11,8 @@ import {
   secretOf,
   targetsOf,
 } from './catalogue.ts';
-import type { AuthorityId, AuthorityRecord, HomeFacts, ObjectId } from './home.ts';
+import type { AuthorityId, AuthorityRecord, ObjectId } from './home.ts';
+import type { HomeFacts } from './look.ts';
 import { refusalOf } from './may-issue.ts';
 import type { SealKey } from './seal.ts';
 

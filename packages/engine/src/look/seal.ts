@@ -1,12 +1,6 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
-import type {
-  AuthorityId,
-  AuthorityReader,
-  AuthorityRecord,
-  ObjectId,
-  ObjectRecord,
-  StoredObject,
-} from './home.ts';
+import type { AuthorityId, AuthorityRecord, ObjectId, ObjectRecord, StoredObject } from './home.ts';
+import type { AuthorityReader } from './look.ts';
 
 const BYTES = 32;
 

@@ -1,7 +1,7 @@
 import { HandoverError, second } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { catalogue, MESH, World } from '../../test/world.ts';
-import { converge, type Home } from '../index.ts';
+import { catalogue, MESH, on, type Parts, World } from '../../test/world.ts';
+import { converge } from '../index.ts';
 
 const ID = 'default/mesh';
 const THEIRS = 'evil/own';
@@ -22,11 +22,11 @@ spec:
 let world: World;
 beforeEach(async () => {
   world = new World();
-  for (const id of [ID, THEIRS, ID]) await converge(world.home, SHARED, id);
+  for (const id of [ID, THEIRS, ID]) await converge(on(world.home, SHARED), id);
 });
 
 /** The home, with another answer about the state of the neighbour. */
-const withState = (answer: () => undefined): Home => ({
+const withState = (answer: () => undefined): Parts => ({
   ...world.home,
   authorities: {
     load: async (id) => (id === THEIRS ? answer() : world.authorities.load(id)),
@@ -46,16 +46,16 @@ describe('A bundle that two authorities share', () => {
       throw new HandoverError(code, why);
     });
     world.pass(70 * 86_400 * second); // its own leaf is due
-    await converge(home, SHARED, ID);
+    await converge(on(home, SHARED), ID);
     expect((await world.object('default/secrets/a')).data['tls.crt']).not.toBe(before);
     expect(await cas()).toBe(2);
   });
 
   test('keeps the CAs of one whose state is gone, until its owner has decided', async () => {
     const home = withState(() => undefined);
-    await converge(home, SHARED, THEIRS);
+    await converge(on(home, SHARED), THEIRS);
     world.rotate.push('r1');
-    await converge(home, SHARED, ID);
+    await converge(on(home, SHARED), ID);
     expect(await cas()).toBe(3);
   });
 
@@ -64,14 +64,14 @@ describe('A bundle that two authorities share', () => {
     async (what) => {
       const mine = what === 'a rotation' ? { rotate: ['go'], distrust: [] } : { rotate: [], distrust: [1] };
       const theirs = { rotate: [] as string[], distrust: [] };
-      const home: Home = {
+      const home: Parts = {
         ...world.home,
         requests: { pending: async (id) => (id === THEIRS ? theirs : mine), done: async () => {} },
       };
       for (let minute = 0; minute < 60; minute++) {
         theirs.rotate.push(`r${minute}`);
-        await converge(home, SHARED, THEIRS);
-        await converge(home, SHARED, ID);
+        await converge(on(home, SHARED), THEIRS);
+        await converge(on(home, SHARED), ID);
         world.pass(60 * second);
       }
       const { generations } = (await world.authorities.load(ID))?.state ?? {};

@@ -1,8 +1,9 @@
 import { generationOf, type TrustBundle } from '@handover/core';
 import { type Certificate, HandoverError, parseBundle } from '@handover/material';
 import { EngineError } from '../error.ts';
-import { authorityRef, type Catalogue } from './catalogue.ts';
-import type { AuthorityId, AuthorityRecord, Home, ObjectId, StoredObject } from './home.ts';
+import { authorityRef } from './catalogue.ts';
+import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from './home.ts';
+import type { Look } from './look.ts';
 import { anchorOf, bundlesWith, type Extras, type Responsibilities } from './responsibilities.ts';
 import type { SealKey } from './seal.ts';
 import { bundleKeyOf, readableCertificates } from './stored-object.ts';
@@ -16,7 +17,7 @@ export const trustedOf = ({ state, certificates }: AuthorityRecord): readonly Ce
 
 /** The certificates of a bundle whose source is no authority; refuses what is not a plain list of certificates. */
 const foreign = async (
-  home: Home,
+  look: Look,
   source: TrustBundle['spec']['sources'][number],
 ): Promise<readonly Certificate[]> => {
   if (source.inline !== undefined) return parseBundle(source.inline, 'inline source').certificates;
@@ -26,9 +27,9 @@ const foreign = async (
   // A name with its namespace is ours to make, never a person's: their sources lie in the one trust namespace.
   const [namespace, name] = data.name.includes('/')
     ? data.name.split('/')
-    : [home.facts.trustNamespace, data.name];
+    : [look.facts.trustNamespace, data.name];
   const id = `${namespace}/${folder}/${name}/${data.key}`;
-  const stored = await home.objects.read(id);
+  const stored = await look.objects.read(id);
   const pem = stored?.data[data.key];
   if (pem === undefined)
     throw new EngineError(
@@ -40,9 +41,9 @@ const foreign = async (
 };
 
 /** A state that cannot be read is its own authority's trouble, and no other's. */
-const stateOf = async (home: Home, id: AuthorityId): Promise<AuthorityRecord | undefined> => {
+const stateOf = async (look: Look, id: AuthorityId): Promise<AuthorityRecord | undefined> => {
   try {
-    return await home.authorities.load(id);
+    return await look.authorities.load(id);
   } catch (error) {
     if (error instanceof HandoverError && error.code.startsWith('STATE_')) return undefined;
     throw error;
@@ -51,7 +52,7 @@ const stateOf = async (home: Home, id: AuthorityId): Promise<AuthorityRecord | u
 
 /** What a TrustBundle holds beside the CAs of `own`. A source that cannot be read holds the bundle as it is. */
 export const extrasOf = async (
-  home: Home,
+  look: Look,
   bundle: TrustBundle,
   own: AuthorityId | undefined,
 ): Promise<Extras> => {
@@ -68,7 +69,7 @@ export const extrasOf = async (
         leading = ofAuthorities.length;
         continue;
       }
-      const record = await stateOf(home, id);
+      const record = await stateOf(look, id);
       const trusted = record === undefined ? undefined : trustedOf(record);
       known.set(id, trusted);
       if (record !== undefined) sealKeys.set(id, record.sealKey);
@@ -76,7 +77,7 @@ export const extrasOf = async (
       continue;
     }
     try {
-      others.push(...(await foreign(home, source)));
+      others.push(...(await foreign(look, source)));
     } catch (error) {
       if (!(error instanceof HandoverError)) throw error;
       missing = error.message;
@@ -85,15 +86,10 @@ export const extrasOf = async (
   return { certificates: [...ofAuthorities, ...others], leading, missing, others: known, sealKeys };
 };
 
-export const extrasFor = async (
-  home: Home,
-  catalogue: Catalogue,
-  id: AuthorityId,
-): Promise<ReadonlyMap<string, Extras>> => {
+export const extrasFor = async (look: Look, id: AuthorityId): Promise<ReadonlyMap<string, Extras>> => {
   const extras = new Map<string, Extras>();
-  for (const bundle of bundlesWith(catalogue, id)) {
-    extras.set(bundle.metadata.name, await extrasOf(home, bundle, id));
-  }
+  for (const bundle of bundlesWith(look.catalogue, id))
+    extras.set(bundle.metadata.name, await extrasOf(look, bundle, id));
   return extras;
 };
 

@@ -1,7 +1,7 @@
 import { instant, second } from '@handover/material';
 import { describe, expect, test } from 'vitest';
 import { FirstSight } from './first-seen.ts';
-import type { ConsumerFound } from './home.ts';
+import type { ConsumerFound } from './look.ts';
 import type { Responsibilities } from './responsibilities.ts';
 import { WatchedClock } from './watched-clock.ts';
 

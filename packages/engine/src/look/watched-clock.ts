@@ -1,7 +1,7 @@
 import type { ClockDoubt } from '@handover/core';
 import { type Instant, instant } from '@handover/material';
 import { type Belief, believe } from './clock-doubt.ts';
-import type { Clock, SetBack } from './home.ts';
+import type { Clock, SetBack } from './look.ts';
 
 /** A clock of somebody else's, watched against our own monotonic one whenever it is read. */
 export class WatchedClock implements Clock {

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { issueCa, issueLeaf } from '@handover/core';
+import { issueCa, issueLeaf, localSigner } from '@handover/core';
 import { day, hour, type Instant, instant, PrivateKey, parseCertificate } from '@handover/material';
 import { expect, test } from 'vitest';
 import { whyItCannotSign } from './adoption-trial.ts';
@@ -8,40 +8,41 @@ const now: Instant = instant(Date.UTC(2030, 0, 1));
 const year = 365 * day;
 const key = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
 const serial = (): Uint8Array => randomBytes(16);
-const rootOf = (from: number, to: number) =>
+const signer = localSigner(key.privateKey);
+const rootOf = async (from: number, to: number) =>
   parseCertificate(
-    issueCa({
+    await issueCa({
       name: 'legacy',
       generation: 1,
-      key,
+      signer,
       serial: serial(),
       notBefore: instant(now + from),
       notAfter: instant(now + to),
     }),
   );
-const trouble = (from: number, to: number): string | undefined =>
-  whyItCannotSign(rootOf(from, to), PrivateKey.of(key.privateKey), now);
+const trouble = async (from: number, to: number): Promise<string | undefined> =>
+  whyItCannotSign(await rootOf(from, to), PrivateKey.of(key.privateKey), now);
 
 test.each([
   ['a plain root', -hour, year],
   ['a root that ends in two hours', -hour, 2 * hour],
-])('%s can be taken over with its key', (_what, from, to) => {
-  expect(trouble(from, to)).toBeUndefined();
+])('%s can be taken over with its key', async (_what, from, to) => {
+  expect(await trouble(from, to)).toBeUndefined();
 });
 
 test.each([
   ['an expired CA', -year, -day, /cannot be valid|expired/],
   ['a CA that is not valid yet', day, year, /not valid yet/],
-])('%s is refused, with the reason', (_what, from, to, why) => {
-  expect(trouble(from, to)).toMatch(why);
+])('%s is refused, with the reason', async (_what, from, to, why) => {
+  expect(await trouble(from, to)).toMatch(why);
 });
 
-test('a certificate that is no CA is refused, with the reason', () => {
-  const root = rootOf(-hour, year);
+test('a certificate that is no CA is refused, with the reason', async () => {
+  const root = await rootOf(-hour, year);
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
-  const leaf = issueLeaf({
+  const leaf = await issueLeaf({
     issuer: root,
-    issuerKey: key.privateKey,
+    signer,
     publicKey,
     serial: serial(),
     subject: { commonName: 'leaf' },
@@ -52,5 +53,5 @@ test('a certificate that is no CA is refused, with the reason', () => {
     notBefore: root.notBefore,
     notAfter: root.notAfter,
   });
-  expect(whyItCannotSign(parseCertificate(leaf), PrivateKey.of(privateKey), now)).toMatch(/./);
+  expect(await whyItCannotSign(parseCertificate(leaf), PrivateKey.of(privateKey), now)).toMatch(/./);
 });

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { issueCa, issueCross, issueLeaf } from '@handover/core';
+import { issueCa, issueCross, issueLeaf, localSigner } from '@handover/core';
 import {
   after,
   type Certificate,
@@ -10,6 +10,7 @@ import {
   parseCertificate,
   verifyChain,
 } from '@handover/material';
+import type { SigningCa } from '../look/keyring.ts';
 
 const newKey = () => generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
 const serial = (): Uint8Array => randomBytes(16);
@@ -18,15 +19,18 @@ const serial = (): Uint8Array => randomBytes(16);
  * Why a CA that exists cannot be taken over with its key; undefined: it can. What it would have to sign is signed, with keys that are
  * thrown away, and verified as peers would: a leaf, and the cross-certificate of its successor with a leaf of that one.
  */
-export const whyItCannotSign = (ca: Certificate, key: PrivateKey, now: Instant): string | undefined => {
+export const whyItCannotSign = async (
+  ca: Certificate,
+  key: PrivateKey,
+  now: Instant,
+): Promise<string | undefined> => {
   const dates = { notBefore: after(now, -hour), notAfter: ca.notAfter };
-  const successor = newKey();
-  const leafOf = (issuer: Certificate, issuerKey: PrivateKey['key']): Certificate =>
+  const leafOf = async ({ certificate: issuer, signer }: SigningCa): Promise<Certificate> =>
     parseCertificate(
-      issueLeaf({
+      await issueLeaf({
         ...dates,
         issuer,
-        issuerKey,
+        signer,
         publicKey: newKey().publicKey,
         serial: serial(),
         subject: { commonName: 'trial' },
@@ -37,14 +41,22 @@ export const whyItCannotSign = (ca: Certificate, key: PrivateKey, now: Instant):
       }),
     );
   try {
-    const asked = { ...dates, name: 'trial', generation: 1, key: successor, serial: serial() };
-    const next = parseCertificate(issueCa(asked));
+    const own = { certificate: ca, signer: localSigner(key.key) };
+    const signer = localSigner(newKey().privateKey);
+    const asked = { ...dates, name: 'trial', generation: 1, signer, serial: serial() };
+    const next = { certificate: parseCertificate(await issueCa(asked)), signer };
     const cross = parseCertificate(
-      issueCross({ ...dates, subject: next, issuer: ca, issuerKey: key.key, serial: serial() }),
+      await issueCross({
+        ...dates,
+        subject: next.certificate,
+        issuer: ca,
+        signer: own.signer,
+        serial: serial(),
+      }),
     );
     const chains = {
-      'a leaf of it': [leafOf(ca, key.key)],
-      'a leaf of its successor': [leafOf(next, successor.privateKey), cross],
+      'a leaf of it': [await leafOf(own)],
+      'a leaf of its successor': [await leafOf(next), cross],
     };
     for (const [what, chain] of Object.entries(chains)) {
       for (const purpose of ['server', 'client'] as const) {

@@ -2,7 +2,9 @@ import type { Anchor } from '@handover/core';
 import { type Certificate, type Instant, isExpired, PrivateKey } from '@handover/material';
 import { EngineError } from '../error.ts';
 import { ownBundleOf } from '../look/catalogue.ts';
-import type { ObjectId, ObjectReader, StoredObject } from '../look/home.ts';
+import type { ObjectId, StoredObject } from '../look/home.ts';
+import { LocalKey } from '../look/local-key.ts';
+import type { ObjectReader } from '../look/look.ts';
 import { anchorOf, type Responsibilities } from '../look/responsibilities.ts';
 import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
 import { whyItCannotSign } from './adoption-trial.ts';
@@ -12,7 +14,7 @@ export interface Adoption {
   /** Newest first, as in every bundle. */
   readonly certificates: readonly Certificate[];
   /** Key of the one CA there is. */
-  readonly key?: PrivateKey | undefined;
+  readonly key?: LocalKey | undefined;
   /** What was asked for and is not there: without it, beginning would leave out a CA that is to be trusted. */
   readonly missing: readonly Orphaned[];
 }
@@ -44,7 +46,7 @@ const casIn = (id: ObjectId, { data }: StoredObject, now: Instant): readonly Cer
   readableCertificates(data[bundleKeyOf(id)]).filter((one) => one.isCa && !isExpired(one, now));
 
 /** A Secret of a CA: certificate and key, as cert-manager and openssl users keep it. */
-const withKey = (id: ObjectId, { data }: StoredObject, now: Instant): Adoption | undefined => {
+const withKey = async (id: ObjectId, { data }: StoredObject, now: Instant): Promise<Adoption | undefined> => {
   const [ca] = readableCertificates(data['tls.crt']);
   const pem = data['tls.key'];
   if (ca?.isCa !== true || pem === undefined) return undefined;
@@ -58,9 +60,9 @@ const withKey = (id: ObjectId, { data }: StoredObject, now: Instant): Adoption |
     return refuse(
       'the CA in tls.crt is signed by another CA, and many programs accept only a root as an anchor; adopt its root by spec.adopt.fingerprints',
     );
-  const trouble = whyItCannotSign(ca, key, now);
+  const trouble = await whyItCannotSign(ca, key, now);
   if (trouble !== undefined) return refuse(`the CA in tls.crt cannot sign here: ${trouble}; ${instead}`);
-  return { certificates: [ca], key, missing: [] };
+  return { certificates: [ca], key: new LocalKey(key), missing: [] };
 };
 
 /** A neighbour's bundle may hold these too: as many as a handful of CAs takes, and no more. */
@@ -97,7 +99,7 @@ export async function adoptionOf(
   if (spec.adopt?.secret !== undefined) {
     const id = `${metadata.namespace}/secrets/${spec.adopt.secret}`;
     const found = stored.get(id) ?? (await reader.read(id));
-    if (found !== undefined) return withKey(id, found, now) ?? withoutKey(id, found, now);
+    if (found !== undefined) return (await withKey(id, found, now)) ?? withoutKey(id, found, now);
     // A Secret that one of its own Leaves asks for is made here: there is nothing to take over yet.
     if (responsibilities.leaves.has(id)) return NOTHING;
     const waitsFor = 'to exist, since spec.adopt names it: create the Secret, or correct spec.adopt';

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { issueCa } from '@handover/core';
+import { issueCa, localSigner } from '@handover/core';
 import {
   after,
   day,
@@ -10,13 +10,13 @@ import {
   second,
 } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { accepts, catalogue, MESH, resourcesOf, World } from '../../test/world.ts';
+import { accepts, catalogue, MESH, on, resourcesOf, World } from '../../test/world.ts';
 import {
   catalogueOf,
   converge,
   digestOf,
   type ObjectRecord,
-  observe,
+  observeAnew,
   reconcile,
   targetsOf,
 } from '../index.ts';
@@ -38,18 +38,18 @@ beforeEach(() => {
   world = new World();
 });
 
-const authorityOf = (name: string) => {
+const authorityOf = async (name: string) => {
   const key = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const notAfter = after(world.now, 365 * day);
   const asked = {
     name,
     generation: 1,
-    key,
+    signer: localSigner(key.privateKey),
     serial: randomBytes(16),
     notBefore: after(world.now, -hour),
     notAfter,
   };
-  const ca = parseCertificate(issueCa(asked));
+  const ca = parseCertificate(await issueCa(asked));
   return { ca, pem: PrivateKey.of(key.privateKey).exportPem() };
 };
 const bundle = async (id: string): Promise<readonly string[]> =>
@@ -65,10 +65,10 @@ const forged = (data: Readonly<Record<string, string>>): ObjectRecord => ({
 
 describe('An object of another namespace', () => {
   test('that was there before the authority adds nothing to what it trusts', async () => {
-    const { ca } = authorityOf('evil');
+    const { ca } = await authorityOf('evil');
     const data = { 'ca.crt': ca.pem, 'tls.crt': ca.pem, 'tls.key': '' };
     world.objects.put('evil/secrets/x', { data, record: forged(data) });
-    await converge(world.home, catalogue(THEIRS), ID);
+    await converge(on(world.home, catalogue(THEIRS)), ID);
     expect(await bundle(OWN)).toEqual([expect.stringMatching(/^CN=mesh 1 /)]);
     expect(await bundle('default/secrets/a')).toEqual(await bundle(OWN));
   });
@@ -77,12 +77,12 @@ describe('An object of another namespace', () => {
     'with a made-up record (%s) stops neither writes nor a rotation',
     async (object) => {
       const resources = catalogue(THEIRS);
-      await converge(world.home, resources, ID);
+      await converge(on(world.home, resources), ID);
       const data = { 'ca.crt': 'junk' };
       world.objects.put(object, { data, record: forged(data), seal: { by: ID, mac: 'made up' } });
       world.rotate.push('r1');
       for (let step = 0; step < 4; step++) {
-        await converge(world.home, resources, ID);
+        await converge(on(world.home, resources), ID);
         world.pass(90 * second);
       }
       expect(await bundle(OWN)).toEqual([expect.stringMatching(/^CN=mesh 2 /)]);
@@ -99,19 +99,19 @@ spec:
   sources: [{authority: default/mesh}]
   targets: [{configMap: {name: trust, key: ca.crt}}]
 `);
-    await converge(world.home, resources, ID);
+    await converge(on(world.home, resources), ID);
     const data = { 'ca.crt': 'junk' };
     world.objects.put('evil/configmaps/trust/ca.crt', { data, record: forged(data) });
-    await converge(world.home, resources, ID);
+    await converge(on(world.home, resources), ID);
     expect(await bundle('evil/configmaps/trust/ca.crt')).toEqual(await bundle(OWN));
   });
 
   test('to which a record was copied with its seal is not believed', async () => {
     const resources = catalogue(THEIRS);
-    await converge(world.home, resources, ID);
+    await converge(on(world.home, resources), ID);
     const { data, record, claim } = await world.object('default/secrets/a');
     world.objects.put('evil/secrets/copy', { data, ...(record && { record }), seal: claim?.seal });
-    const { seen, stored } = await observe(world.home, resources, ID);
+    const { seen, stored } = await observeAnew(on(world.home, resources).fresh, ID);
     expect(stored.has('evil/secrets/copy')).toBe(false);
     expect(seen.objects.map(({ id }) => id)).not.toContain('evil/secrets/copy');
   });
@@ -138,7 +138,7 @@ spec:
 describe('An authority whose state is gone', () => {
   test('does not begin anew over the CAs in use, and says how to decide', async () => {
     const resources = catalogue(MESH);
-    await converge(world.home, resources, ID);
+    await converge(on(world.home, resources), ID);
     const before = await world.object('default/secrets/a');
     const fingerprint = parseCertificates(before.data['ca.crt'] ?? '').certificates[0]?.fingerprint ?? '';
     const { objects } = world;
@@ -147,7 +147,7 @@ describe('An authority whose state is gone', () => {
       const { data, record, claim } = (await objects.read(id)) ?? before;
       world.objects.put(id, { data, ...(record && { record }), seal: claim?.seal });
     }
-    const { plan } = await reconcile(world.home, resources, ID);
+    const { plan } = await reconcile(on(world.home, resources), ID);
     expect(plan.actions).toEqual([]);
     expect(plan.blockedBy.map(({ consumer }) => consumer).sort()).toEqual([
       OWN,
@@ -155,7 +155,7 @@ describe('An authority whose state is gone', () => {
       'default/secrets/b',
     ]);
     expect(plan.blockedBy[0]?.waitsFor).toContain(`spec.adopt.fingerprints to [${fingerprint}]`);
-    await converge(world.home, adopting(`{fingerprints: [${fingerprint}]}`), ID);
+    await converge(on(world.home, adopting(`{fingerprints: [${fingerprint}]}`)), ID);
     expect((await state())?.generations.map(({ number, role }) => `${number} ${role}`)).toEqual([
       '1 next',
       '0 current',
@@ -166,27 +166,30 @@ describe('An authority whose state is gone', () => {
 
 describe('Adoption', () => {
   test('of a Secret with the key of a CA goes on with that CA, which signs its successor', async () => {
-    const { ca, pem } = authorityOf('company');
+    const { ca, pem } = await authorityOf('company');
     world.objects.put('default/secrets/company-ca', { data: { 'tls.crt': ca.pem, 'tls.key': pem } });
     const resources = adopting('{secret: company-ca}');
-    await converge(world.home, resources, ID);
+    await converge(on(world.home, resources), ID);
     expect(await bundle(OWN)).toEqual([ca.subject]);
     const { data } = await world.object('default/secrets/a');
     expect(accepts(data['tls.crt'], ca.pem, world.now)).toBe(true);
     expect((await state())?.generations).toMatchObject([{ number: 1, role: 'current', hasKey: true }]);
     world.rotate.push('r1');
-    await converge(world.home, resources, ID);
+    await converge(on(world.home, resources), ID);
     world.pass(20 * second);
-    await converge(world.home, resources, ID);
+    await converge(on(world.home, resources), ID);
     const next = (await world.object('default/secrets/a')).data['tls.crt'];
     expect(next).not.toBe(data['tls.crt']);
     expect(accepts(next, ca.pem, world.now)).toBe(true);
   });
 
   test('of certificates covers those that are named, and no others', async () => {
-    const [named, other] = [authorityOf('named'), authorityOf('other')];
+    const [named, other] = [await authorityOf('named'), await authorityOf('other')];
     world.objects.put('default/secrets/a', { data: { 'ca.crt': named.ca.pem + other.ca.pem } });
-    const { plan } = await reconcile(world.home, adopting(`{fingerprints: [${named.ca.fingerprint}]}`), ID);
+    const { plan } = await reconcile(
+      on(world.home, adopting(`{fingerprints: [${named.ca.fingerprint}]}`)),
+      ID,
+    );
     expect(plan.actions).toEqual([]);
     expect(plan.blockedBy[0]?.waitsFor).toContain(other.ca.fingerprint);
   });
@@ -194,21 +197,21 @@ describe('Adoption', () => {
   test.each(['{secret: company-ca}', `{fingerprints: [${'ab'.repeat(32)}]}`])(
     'of what is not there (%s) is waited for: beginning without it would leave it out',
     async (how) => {
-      const { plan } = await reconcile(world.home, adopting(how), ID);
+      const { plan } = await reconcile(on(world.home, adopting(how)), ID);
       expect(plan.actions).toEqual([]);
       expect(plan.blockedBy).toMatchObject([{ waitsFor: expect.stringContaining('spec.adopt') }]);
     },
   );
 
   test('of the Secret of a Leaf that is not there yet begins with a CA of its own', async () => {
-    await converge(world.home, adopting('{secret: a}'), ID);
+    await converge(on(world.home, adopting('{secret: a}')), ID);
     expect((await state())?.generations).toMatchObject([{ number: 1, role: 'current' }]);
   });
 
   test('of a key that is not the key of the certificate is refused', async () => {
-    const [one, other] = [authorityOf('one'), authorityOf('other')];
+    const [one, other] = [await authorityOf('one'), await authorityOf('other')];
     world.objects.put('default/secrets/pair', { data: { 'tls.crt': one.ca.pem, 'tls.key': other.pem } });
-    await expect(converge(world.home, adopting('{secret: pair}'), ID)).rejects.toMatchObject({
+    await expect(converge(on(world.home, adopting('{secret: pair}')), ID)).rejects.toMatchObject({
       code: 'ADOPT_REFUSED',
     });
   });
@@ -222,15 +225,16 @@ describe('Consent to a Secret', () => {
     ['has its CA under another name', { 'ca.pem': 'x' }],
   ])('that %s is waited for, with what is missing', async (_what, data) => {
     world.objects.put('default/secrets/company-ca', { data: data as Record<string, string> });
-    const { plan } = await reconcile(world.home, adopting('{secret: company-ca}'), ID);
+    const { plan } = await reconcile(on(world.home, adopting('{secret: company-ca}')), ID);
     expect(plan.actions).toEqual([]);
     expect(plan.blockedBy).toMatchObject([{ waitsFor: expect.stringContaining('in ca.crt, or in tls.crt') }]);
   });
 
   test('that holds more CAs than can be in use is refused', async () => {
-    const cas = Array.from({ length: 17 }, (_, index) => authorityOf(`ca${index}`).ca.pem).join('');
+    const many = await Promise.all(Array.from({ length: 17 }, (_, index) => authorityOf(`ca${index}`)));
+    const cas = many.map(({ ca }) => ca.pem).join('');
     world.objects.put('default/secrets/company-ca', { data: { 'ca.crt': cas } });
-    await expect(converge(world.home, adopting('{secret: company-ca}'), ID)).rejects.toMatchObject({
+    await expect(converge(on(world.home, adopting('{secret: company-ca}')), ID)).rejects.toMatchObject({
       code: 'ADOPT_REFUSED',
       message: expect.stringContaining('holds 17 CAs'),
     });
@@ -257,10 +261,10 @@ spec:
       whyAbsent: (id) => (id === trust ? 'the API server refuses it: too long' : undefined),
     },
   };
-  await converge(world.home, resources, ID);
+  await converge(on(world.home, resources), ID);
   world.rotate.push('r1');
   world.pass(60 * second);
-  const { plan } = await converge(world.home, resources, ID);
+  const { plan } = await converge(on(world.home, resources), ID);
   expect(plan.phase).toBe('Introducing');
   expect(plan.blockedBy).toContainEqual(
     expect.objectContaining({ consumer: trust, waitsFor: expect.stringContaining('too long') }),

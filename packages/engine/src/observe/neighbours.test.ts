@@ -1,8 +1,8 @@
 import { plan } from '@handover/core';
 import { HandoverError, instant } from '@handover/material';
 import { describe, expect, test } from 'vitest';
-import { catalogue, MESH, World } from '../../test/world.ts';
-import { type Home, type Planner, reconcile, statusOf } from '../index.ts';
+import { catalogue, MESH, on, type Parts, World } from '../../test/world.ts';
+import { type Planner, reconcile, statusOf } from '../index.ts';
 
 const ID = 'default/mesh';
 const THEIRS = 'default/secrets/b';
@@ -18,7 +18,7 @@ const planner: Planner = (seen, policy, now) =>
     now,
   );
 
-const refusing = (home: Home): Home => ({
+const refusing = (home: Parts): Parts => ({
   ...home,
   objects: {
     read: (id) => home.objects.read(id),
@@ -34,7 +34,7 @@ describe('a write that fails in another namespace', () => {
   test('is reported, and the authority goes on and tries again later', async () => {
     const world = new World();
     const home = refusing(world.home);
-    const pass = () => reconcile(home, catalogue(MESH), ID, planner);
+    const pass = () => reconcile(on(home, catalogue(MESH)), ID, planner);
     await pass();
     expect((await pass()).refused).toEqual([`${THEIRS} may not be written`]);
     expect(await world.object('default/secrets/a')).toBeDefined();
@@ -47,8 +47,8 @@ describe('a write that fails in another namespace', () => {
 
   test('fails the pass when it is the authority’s own', async () => {
     const home = refusing(new World().home);
-    await reconcile(home, catalogue(MESH), ID);
-    await expect(reconcile(home, catalogue(MESH), ID)).rejects.toThrow('may not be written');
+    await reconcile(on(home, catalogue(MESH)), ID);
+    await expect(reconcile(on(home, catalogue(MESH)), ID)).rejects.toThrow('may not be written');
   });
 });
 
@@ -57,8 +57,8 @@ describe('a clock that is set between look and swap', () => {
     const world = new World();
     let looks = 0;
     const clock = { now: () => world.now, steadySince: () => (++looks > 2 ? instant(5) : undefined) };
-    const home: Home = { ...world.home, clock };
-    await expect(reconcile(home, catalogue(MESH), ID)).rejects.toMatchObject({ code: 'CONFLICT' });
+    const home: Parts = { ...world.home, clock };
+    await expect(reconcile(on(home, catalogue(MESH)), ID)).rejects.toMatchObject({ code: 'CONFLICT' });
     expect(await world.authorities.load(ID)).toBeUndefined();
   });
 });
@@ -66,17 +66,17 @@ describe('a clock that is set between look and swap', () => {
 describe('status', () => {
   test('says ready, and why it is not', async () => {
     const world = new World();
-    const look = async () => (await statusOf(world.home, catalogue(MESH))).status.authorities[0];
+    const look = async () => (await statusOf(on(world.home, catalogue(MESH)).fresh)).authorities[0];
     expect(await look()).toMatchObject({
       ready: false,
       notReady: ['its first CA generation is being created'],
     });
-    for (let pass = 0; pass < 3; pass++) await reconcile(world.home, catalogue(MESH), ID);
+    for (let pass = 0; pass < 3; pass++) await reconcile(on(world.home, catalogue(MESH)), ID);
     expect(await look()).toMatchObject({ ready: true, notReady: [] });
     const { data, version, record } = await world.object('default/configmaps/mesh-trust/ca.crt');
     if (record === undefined) throw new TypeError('no record');
     const other = new World();
-    for (let pass = 0; pass < 2; pass++) await reconcile(other.home, catalogue(MESH), ID);
+    for (let pass = 0; pass < 2; pass++) await reconcile(on(other.home, catalogue(MESH)), ID);
     const foreign = (await other.object('default/configmaps/mesh-trust/ca.crt')).data;
     await world.objects.write('default/configmaps/mesh-trust/ca.crt', version, () => ({
       data: { ...data, ...foreign },

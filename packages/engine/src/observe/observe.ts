@@ -2,15 +2,8 @@ import type { ConsumerSeen, ObjectSeen, Observed } from '@handover/core';
 import { type Certificate, HandoverError, type Instant } from '@handover/material';
 import { EngineError } from '../error.ts';
 import { type Catalogue, liesElsewhere } from '../look/catalogue.ts';
-import type {
-  AuthorityId,
-  AuthorityRecord,
-  ConsumerFound,
-  Home,
-  ObjectId,
-  StoredObject,
-  Told,
-} from '../look/home.ts';
+import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from '../look/home.ts';
+import type { ConsumerFound, Look, TakeLook, Told } from '../look/look.ts';
 import { policyFor, type Responsibilities } from '../look/responsibilities.ts';
 import { believed } from '../look/seal.ts';
 import { extrasFor, keepingUnknown } from '../look/shared-bundles.ts';
@@ -56,7 +49,7 @@ const sinceTold = (seen: ObjectSeen, told: Told | undefined, now: Instant): Obje
 };
 
 /** Own CAs first, as the planner names them; in the file those of authorities listed earlier come before. */
-export const inPlannersOrder = (seen: ObjectSeen, extras: readonly Certificate[]): ObjectSeen => {
+const inPlannersOrder = (seen: ObjectSeen, extras: readonly Certificate[]): ObjectSeen => {
   if (extras.length === 0) return seen;
   const foreign = new Set(extras.map(({ fingerprint }) => fingerprint));
   const own = seen.anchors.filter(({ fingerprint }) => !foreign.has(fingerprint));
@@ -66,7 +59,7 @@ export const inPlannersOrder = (seen: ObjectSeen, extras: readonly Certificate[]
   };
 };
 
-/** Stands for whoever still serves the leaf of a Secret that nobody asks for any more. */
+/** Stands for programs that still serve the leaf of a Secret that no Leaf asks for any more. */
 const keeperOf = (object: ObjectId, blocks: boolean): ConsumerSeen => ({
   id: `${object} (no Leaf may have it any more: remove its files once no program uses them)`,
   reload: 'restart',
@@ -80,8 +73,23 @@ const keeperOf = (object: ObjectId, blocks: boolean): ConsumerSeen => ({
 });
 
 /** Outside its namespace, and in the hands of those there: a bundle that lacks a source is the administrators' to mend. */
-export const isAnothers = (object: ObjectId, responsibilities: Responsibilities): boolean =>
-  liesElsewhere(object, responsibilities) && responsibilities.bundles.get(object)?.missing === undefined;
+const marked = (seen: ObjectSeen, responsibilities: Responsibilities): ObjectSeen =>
+  liesElsewhere(seen.id, responsibilities) && responsibilities.bundles.get(seen.id)?.missing === undefined
+    ? { ...seen, elsewhere: true }
+    : seen;
+
+/** One stored object as the planner sees it. */
+export const objectSeen = (
+  object: ObjectId,
+  found: StoredObject,
+  responsibilities: Responsibilities,
+  known: readonly Certificate[],
+  now: Instant,
+): ObjectSeen => {
+  const { missing, certificates = [] } = responsibilities.bundles.get(object) ?? {};
+  const seen = seenAs(object, found, responsibilities.id, known, now, missing ?? found.obstacle);
+  return marked(inPlannersOrder(seen, certificates), responsibilities);
+};
 
 const CONCURRENT_READS = 32;
 
@@ -98,11 +106,11 @@ export const inParallel = async <T>(
   await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
 };
 
-/** Everything known about one authority now. A look during which the authority changed is taken again. */
-export async function observe(home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Observation> {
+/** Observes one authority; a look during which it changed is taken again. */
+export async function observeAnew(take: TakeLook, id: AuthorityId): Promise<Observation> {
   for (let attempt = 0; ; attempt++) {
     try {
-      return await look(home, catalogue, id);
+      return await observe(await take(), id);
     } catch (error) {
       if (attempt === 4 || !(error instanceof HandoverError) || error.code !== 'CONFLICT') throw error;
     }
@@ -126,26 +134,26 @@ const datesOf = (record: AuthorityRecord | undefined, objects: readonly ObjectSe
   ]),
 ];
 
-/** The clock first, resources, objects and consumers next, the authority last: docs/decisions/0006. */
-async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Observation> {
-  const now = home.clock.now();
-  const steadySince = home.clock.steadySince();
-  const clockDoubt = home.clock.doubt?.();
-  const catalogue = (await home.resources?.catalogue()) ?? given;
-  const extras = await extrasFor(home, catalogue, id);
-  const before = await home.authorities.load(id);
-  const wanted = policyFor(catalogue, id, home.facts, extras, before);
-  const requests = await home.requests.pending(id);
+/**
+ * Everything known about one authority at the moment of a look. Objects and consumers come first, the authority last:
+ * docs/decisions/0006. An authority that changed meanwhile is a `CONFLICT`.
+ */
+export async function observe(look: Look, id: AuthorityId): Promise<Observation> {
+  const { now, steadySince, clockDoubt, catalogue, clock, facts } = look;
+  const extras = await extrasFor(look, id);
+  const before = await look.authorities.load(id);
+  const wanted = policyFor(catalogue, id, facts, extras, before);
+  const requests = await look.requests.pending(id);
   const asked = new Set([...wanted.leaves.keys(), ...wanted.bundles.keys()]);
-  const claimed = new Set(await home.objects.issuedBy(id, asked));
+  const claimed = new Set(await look.objects.issuedBy(id, asked));
 
   const read = new Map<ObjectId, StoredObject>();
   await inParallel([...asked, ...claimed], CONCURRENT_READS, async (object) => {
-    const found = await home.objects.read(object);
+    const found = await look.objects.read(object);
     if (found !== undefined) read.set(object, found);
   });
   const stored = await believed(read, {
-    authorities: home.authorities,
+    authorities: look.authorities,
     declared: catalogue.authorities,
     own: { id, record: before },
   });
@@ -153,52 +161,39 @@ async function look(home: Home, given: Catalogue, id: AuthorityId): Promise<Obse
   for (const object of claimed) if (stored.get(object)?.record === undefined) stored.delete(object);
   const orphans = [...claimed].filter((object) => stored.has(object));
   const responsibilities = keepingUnknown(wanted, stored);
-  const consumers = await home.evidence.consumers(responsibilities, before, now, orphans);
-  const record = await home.authorities.load(id);
+  const consumers = await look.evidence.consumers(responsibilities, before, now, orphans);
+  const record = await look.authorities.load(id);
   const meanwhile = (): never => {
     throw new EngineError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id });
   };
   // What was dated since by a clock that was set back in between would look old beside `now`.
-  if (record?.state.revision !== before?.state.revision || home.clock.steadySince() !== steadySince)
-    meanwhile();
+  if (record?.state.revision !== before?.state.revision || clock.steadySince() !== steadySince) meanwhile();
   const certificates = [...(record?.certificates.values() ?? [])];
   const objects: ObjectSeen[] = [];
   for (const [object, found] of stored) {
-    const extras = responsibilities.bundles.get(object);
-    const seen = seenAs(object, found, id, certificates, now, extras?.missing ?? found.obstacle);
-    const hooked =
-      responsibilities.leaves.get(object)?.spec.reload !== undefined && home.reloads !== undefined;
-    const told = hooked ? await home.reloads?.told(object) : undefined;
-    const known = inPlannersOrder(hooked ? sinceTold(seen, told, now) : seen, extras?.certificates ?? []);
-    objects.push(isAnothers(object, responsibilities) ? { ...known, elsewhere: true } : known);
+    const seen = objectSeen(object, found, responsibilities, certificates, now);
+    const isTold = look.told !== undefined && responsibilities.leaves.get(object)?.spec.reload !== undefined;
+    objects.push(isTold ? sinceTold(seen, await look.told(object), now) : seen);
   }
   for (const object of asked) {
-    const obstacle = stored.has(object) ? undefined : home.objects.whyAbsent?.(object);
+    const obstacle = stored.has(object) ? undefined : look.objects.whyAbsent?.(object);
     // There is nothing to write on, and the others must not wait for it without a word.
-    if (obstacle !== undefined)
-      objects.push({
-        id: object,
-        version: '',
-        revision: undefined,
-        anchors: [],
-        changedAt: now,
-        leaf: undefined,
-        obstacle,
-        ...(isAnothers(object, responsibilities) ? { elsewhere: true } : {}),
-      });
+    if (obstacle === undefined) continue;
+    const absent = { version: '', revision: undefined, anchors: [], changedAt: now, leaf: undefined };
+    objects.push(marked({ id: object, ...absent, obstacle }, responsibilities));
   }
-  const later = home.clock.now();
+  const later = clock.now();
   if (datesOf(record, objects).some((date) => date > now && date <= later)) meanwhile();
   const annotated = (name: string): readonly string[] =>
     (responsibilities.authority.metadata.annotations[name] ?? '')
       .split(',')
       .filter((item) => item.trim() !== '');
-  // Where consumers are found, whoever still uses such a Secret is among them.
-  const inUse = home.facts.consumersFound
+  // Where consumers are found, the users of such a Secret are among them.
+  const inUse = facts.consumersFound
     ? []
     : orphans.filter((object) => objects.some((seen) => seen.id === object && seen.leaf !== undefined));
   const adoption =
-    record === undefined ? await adoptionOf(home.objects, responsibilities, stored, now) : undefined;
+    record === undefined ? await adoptionOf(look.objects, responsibilities, stored, now) : undefined;
   return {
     responsibilities,
     record,

@@ -3,19 +3,19 @@ import { EngineError } from '../error.ts';
 import type {
   AuthorityId,
   AuthorityRecord,
-  AuthorityStore,
+  AuthorityWriter,
   Contents,
   ObjectId,
-  ObjectReader,
   ObjectWriter,
   StoredObject,
 } from '../look/home.ts';
+import type { AuthorityReader, ObjectReader } from '../look/look.ts';
 import { claimOf } from '../look/seal.ts';
 
 const conflict = (path: string): HandoverError =>
   new EngineError('CONFLICT', `${path} changed in the meantime; read it again`, { retry: 'now', path });
 
-/** Objects in memory, on top of those of another home: a plan can be tried without changing anything. */
+/** Objects in memory, on top of those of a look: a plan can be tried without changing anything. */
 export class MemoryObjects implements ObjectReader, ObjectWriter {
   readonly #under: ObjectReader | undefined;
   readonly #now: () => Instant;
@@ -52,12 +52,12 @@ export class MemoryObjects implements ObjectReader, ObjectWriter {
   }
 }
 
-/** Authorities in memory, on top of those of another home. */
-export class MemoryAuthorities implements AuthorityStore {
-  readonly #under: AuthorityStore | undefined;
+/** Authorities in memory, over those of a look. */
+export class MemoryAuthorities implements AuthorityReader, AuthorityWriter {
+  readonly #under: AuthorityReader | undefined;
   readonly #records = new Map<AuthorityId, AuthorityRecord>();
 
-  constructor(under?: AuthorityStore) {
+  constructor(under?: AuthorityReader) {
     this.#under = under;
   }
 

@@ -10,11 +10,12 @@ import {
 import { bundleOf, HandoverError, type Instant } from '@handover/material';
 import { resolveProfile } from '../act/profile.ts';
 import { type HistoryStatus, historyOf } from '../ledger/history-status.ts';
-import { type Catalogue, profileObjectOf, targetsOf } from '../look/catalogue.ts';
-import type { AuthorityId, Home } from '../look/home.ts';
+import { profileObjectOf, targetsOf } from '../look/catalogue.ts';
+import type { AuthorityId } from '../look/home.ts';
+import type { Look, TakeLook } from '../look/look.ts';
 import { trustedOf } from '../look/shared-bundles.ts';
 import { readableCertificates } from '../look/stored-object.ts';
-import { type Observation, observe } from '../observe/observe.ts';
+import { type Observation, observeAnew } from '../observe/observe.ts';
 import { notReadyIn } from './readiness.ts';
 import { remarksOn } from './remarks.ts';
 
@@ -215,40 +216,47 @@ const hashOf = (observation: Observation, fingerprints: readonly string[]): stri
   return found.length === fingerprints.length && found.length > 0 ? bundleOf(found).hash : null;
 };
 
+/** How one authority stands: status, plan and record of one observation. */
+export interface Standing {
+  readonly status: AuthorityStatus;
+  readonly plan: Plan;
+  readonly observation: Observation;
+}
+
+export async function standingOf(take: TakeLook, id: AuthorityId): Promise<Standing> {
+  const observation = await observeAnew(take, id);
+  const made = plan(observation.seen, observation.responsibilities.policy, observation.now);
+  return { status: authorityStatus(observation, made), plan: made, observation };
+}
+
 /** The whole home, or one authority of it. Reads only. */
-export async function statusOf(
-  home: Home,
-  catalogue: Catalogue,
-  only?: AuthorityId,
-): Promise<{ readonly status: Status; readonly wakeAt: Instant | undefined }> {
+export async function statusOf(take: TakeLook, only?: AuthorityId): Promise<Status> {
+  const look = await take();
   const authorities: AuthorityStatus[] = [];
   const expiring: string[] = [];
-  let wakeAt: Instant | undefined;
-  for (const id of only === undefined ? catalogue.authorities.keys() : [only]) {
-    const observation = await observe(home, catalogue, id);
-    const made = plan(observation.seen, observation.responsibilities.policy, observation.now);
+  for (const id of only === undefined ? look.catalogue.authorities.keys() : [only]) {
+    const { status, plan: made, observation } = await standingOf(take, id);
     const history = only === undefined ? {} : { history: historyOf(observation.record?.history) };
-    authorities.push({ ...authorityStatus(observation, made), ...history });
+    authorities.push({ ...status, ...history });
     for (const { code, object, message } of made.notes)
       if (code === 'Critical' || code === 'ExpiringSoon')
         expiring.push(`${code}: Authority ${id}: ${object} ${message}`);
-    if (made.wakeAt !== undefined && (wakeAt === undefined || made.wakeAt < wakeAt)) wakeAt = made.wakeAt;
   }
-  const rest = await restOfStatus(home, catalogue);
-  return { status: { authorities, ...rest, remarks: [...expiring, ...rest.remarks] }, wakeAt };
+  const rest = await restOfStatus(look);
+  return { authorities, ...rest, remarks: [...expiring, ...rest.remarks] };
 }
 
 /** The status of everything that belongs to no authority. */
 export async function restOfStatus(
-  home: Home,
-  catalogue: Catalogue,
+  look: Look,
 ): Promise<Pick<Status, 'trustBundles' | 'tlsProfiles' | 'remarks'>> {
+  const { catalogue } = look;
   const trustBundles = await Promise.all(
     catalogue.trustBundles.map(async (bundle) => ({
       name: bundle.metadata.name,
       targets: await Promise.all(
         targetsOf(bundle, catalogue).map(async (object) => {
-          const data = (await home.objects.read(object))?.data ?? {};
+          const data = (await look.objects.read(object))?.data ?? {};
           const certificates = readableCertificates(Object.values(data)[0]);
           const hash = certificates.length === 0 ? null : bundleOf(certificates).hash;
           return { object, certificates: certificates.length, hash };
@@ -261,9 +269,9 @@ export async function restOfStatus(
       const { namespace, name } = profile.metadata;
       const base = { namespace, name, type: profile.spec.type };
       try {
-        const cluster = profile.spec.type === 'OpenShift' ? await home.profiles?.cluster() : undefined;
+        const cluster = profile.spec.type === 'OpenShift' ? await look.profiles?.cluster() : undefined;
         const { hash, json, warnings } = resolveProfile(profile, cluster);
-        const stored = await home.objects.read(profileObjectOf(profile));
+        const stored = await look.objects.read(profileObjectOf(profile));
         const written = stored?.data['profile.json'] === json;
         return { ...base, hash, written, problems: warnings.map(({ message }) => message) };
       } catch (error) {
@@ -272,6 +280,6 @@ export async function restOfStatus(
       }
     }),
   );
-  const remarks = remarksOn(catalogue, home.facts.consumersFound);
+  const remarks = remarksOn(catalogue, look.facts.consumersFound);
   return { trustBundles, tlsProfiles, remarks };
 }

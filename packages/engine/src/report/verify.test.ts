@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { catalogue, World } from '../../test/world.ts';
-import { converge, verifyAuthority } from '../index.ts';
+import { catalogue, on, World } from '../../test/world.ts';
+import { converge, type Home, type Requests, verifyAuthority } from '../index.ts';
 
 const ID = 'default/mesh';
 const fleet = (leaves: number) =>
@@ -18,16 +18,19 @@ const fleet = (leaves: number) =>
 const begun = async (leaves: number) => {
   const world = new World();
   const declared = fleet(leaves);
-  await converge(world.home, declared, ID);
-  return { world, declared };
+  await converge(on(world.home, declared), ID);
+  return on(world.home, declared);
 };
 
+const verify = async (home: Home, asked?: Partial<Requests>) =>
+  verifyAuthority(home, await home.fresh(), ID, asked);
+
 test('A small fleet is told pair by pair', async () => {
-  const { world, declared } = await begun(3);
-  const now = await verifyAuthority(world.home, declared, ID);
+  const home = await begun(3);
+  const now = await verify(home);
   expect(now.pairs).toHaveLength(now.presenters.length * now.verifiers.length);
   expect(now).toMatchObject({ pairCount: now.pairs.length, failingCount: 0 });
-  const then = await verifyAuthority(world.home, declared, ID, { distrust: [1] });
+  const then = await verify(home, { distrust: [1] });
   expect(then.pairs).toHaveLength(then.presenters.length * then.verifiers.length);
   expect(then.failingCount).toBe(then.pairs.filter(({ now, next }) => !now.ok || !next.ok).length);
   expect(then.failingCount).toBeGreaterThan(0);
@@ -37,13 +40,13 @@ test('A small fleet is told pair by pair', async () => {
 });
 
 test('Of 5,000 leaves, 25 million pairs are counted and a thousand that fail are told', async () => {
-  const { world, declared } = await begun(5_000);
+  const home = await begun(5_000);
   const began = performance.now();
-  const now = await verifyAuthority(world.home, declared, ID);
+  const now = await verify(home);
   expect(now.pairCount).toBe(now.presenters.length * now.verifiers.length);
   expect(now.pairCount).toBeGreaterThan(25_000_000);
   expect(now).toMatchObject({ failingCount: 0, pairs: [] });
-  const then = await verifyAuthority(world.home, declared, ID, { distrust: [1] });
+  const then = await verify(home, { distrust: [1] });
   expect(then.failingCount).toBe(then.pairCount);
   expect(then.pairs).toHaveLength(1_000);
   expect(performance.now() - began).toBeLessThan(30_000); // it takes about 5 s on two cores

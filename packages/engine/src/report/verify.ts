@@ -1,10 +1,10 @@
-import { plan } from '@handover/core';
 import { type Certificate, type Instant, verifyChain } from '@handover/material';
 import { reconcile } from '../controller/reconcile.ts';
-import type { Catalogue } from '../look/catalogue.ts';
-import type { AuthorityId, Home, ObjectId, RequestSource } from '../look/home.ts';
+import type { AuthorityId, Home, ObjectId } from '../look/home.ts';
+import { trialKeyring } from '../look/local-key.ts';
+import { type Look, type Requests, takeLook } from '../look/look.ts';
 import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
-import { type Observation, observe } from '../observe/observe.ts';
+import { type Observation, observeAnew } from '../observe/observe.ts';
 import { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
 import { type Trust, trustBetween } from './trust-matrix.ts';
 
@@ -25,43 +25,34 @@ export interface Material {
   readonly purposes: ReadonlyMap<ObjectId, readonly ('server' | 'client')[]>;
 }
 
-/** The same home without effects: writes stay in memory, on top of the real objects and authorities. */
-export const dryRun = (
-  home: Home,
-  asked?: Partial<{ rotate: readonly string[]; distrust: readonly number[] }>,
-): Home => {
-  const requests: RequestSource = {
-    pending: async (id) => {
-      const real = await home.requests.pending(id);
-      return {
-        rotate: [...real.rotate, ...(asked?.rotate ?? [])],
-        distrust: [...new Set([...real.distrust, ...(asked?.distrust ?? [])])],
-      };
-    },
-    done: async () => {},
+/** A home over one look, in which nothing that is done stays: objects and authorities live in memory on top of what was seen. */
+export const dryRun = (home: Home, look: Look, asked: Partial<Requests> = {}): Home => {
+  const objects = new MemoryObjects(() => look.clock.now(), look.objects);
+  const authorities = new MemoryAuthorities(look.authorities);
+  const pending = async (id: AuthorityId): Promise<Requests> => {
+    const { rotate, distrust } = await look.requests.pending(id);
+    return {
+      rotate: [...rotate, ...(asked.rotate ?? [])],
+      distrust: [...new Set([...distrust, ...(asked.distrust ?? [])])],
+    };
   };
+  const readers = { ...look, objects, authorities, requests: { pending }, told: undefined };
   return {
     ...home,
-    clock: home.clock,
-    keys: home.keys,
-    random: home.random,
-    facts: home.facts,
-    evidence: home.evidence,
-    objects: new MemoryObjects(() => home.clock.now(), home.objects),
-    authorities: new MemoryAuthorities(home.authorities),
-    requests,
-    reloads: undefined,
+    fresh: () => takeLook(readers, () => look.catalogue),
     cached: undefined,
+    fairly: false,
+    keyring: trialKeyring(home.keyring),
+    objects,
+    authorities,
+    requests: { ask: async () => {}, done: async () => {} },
+    reloads: undefined,
     rollouts: { stamp: async () => {} },
     ledger: undefined,
   };
 };
 
-/** What the objects of an authority hold now, as far as they can be read. */
-export const materialOf = async (home: Home, catalogue: Catalogue, id: AuthorityId): Promise<Material> =>
-  materialIn(await observe(home, catalogue, id));
-
-/** What the objects of one observation hold, as far as they can be read. */
+/** What the objects of one look hold, as far as it can be read. */
 export const materialIn = ({
   responsibilities,
   stored,
@@ -114,22 +105,21 @@ export const answer = (
  */
 export async function verifyAuthority(
   home: Home,
-  catalogue: Catalogue,
+  look: Look,
   id: AuthorityId,
-  asked?: { readonly rotate?: readonly string[]; readonly distrust?: readonly number[] },
+  asked?: Partial<Requests>,
   was?: Material,
 ): Promise<TrustMatrix> {
-  const before = was ?? (await materialOf(home, catalogue, id));
-  const trial = dryRun(home, asked);
+  const trial = dryRun(home, look, asked);
+  const material = async (): Promise<Material> => materialIn(await observeAnew(trial.fresh, id));
+  const before = was ?? (await material());
   const step: string[] = [];
   for (let passes = 0; passes < 64; passes++) {
-    const observation = await observe(trial, catalogue, id);
-    const { actions } = plan(observation.seen, observation.responsibilities.policy, observation.now);
-    if (actions.length === 0) break;
-    for (const action of actions)
+    const { plan: made } = await reconcile(trial, id);
+    if (made.actions.length === 0) break;
+    for (const action of made.actions)
       if (!action.kind.startsWith('write-')) step.push(`${action.kind}: ${action.why}`);
-    await reconcile(trial, catalogue, id);
   }
-  const after = await materialOf(trial, catalogue, id);
-  return { authority: id, step, ...trustBetween(before, after, home.clock.now()) };
+  const after = await material();
+  return { authority: id, step, ...trustBetween(before, after, look.clock.now()) };
 }

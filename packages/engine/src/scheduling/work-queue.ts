@@ -1,26 +1,29 @@
 import type { Duration, Instant } from '@handover/material';
 import type { Places } from './turns.ts';
 
-export interface QueueOptions {
+export interface QueueOptions<Key = string> {
   /** Does the work for one key; says when it is due again. */
-  readonly work: (key: string, signal: AbortSignal) => Promise<Instant | undefined>;
+  readonly work: (key: Key, signal: AbortSignal) => Promise<Instant | undefined>;
   readonly now: () => Instant;
   /** 0 to 1, for jitter. */
   readonly random: () => number;
-  readonly onError: (key: string, error: unknown, retryAt: Instant) => void;
+  readonly onError: (key: Key, error: unknown, retryAt: Instant) => void;
   /** First wait after a failure. Default 200 ms. */
   readonly leastBackoff?: Duration;
   /** Longest wait after failures. Default 30 s. */
   readonly mostBackoff?: Duration;
+  /** Keys with the same text are the same work. Default: `String`. */
+  readonly textOf?: (key: Key) => string;
   /** Keys of one lane are worked on one at a time. Default: all are of one lane. */
-  readonly laneOf?: (key: string) => string;
+  readonly laneOf?: (key: Key) => string;
   /** Lanes of one share have few places, so that it cannot take them all. Default: all are of one share. */
-  readonly shareOf?: (key: string) => string;
+  readonly shareOf?: (key: Key) => string;
   /** How many are worked on at once. Default: one. */
   readonly places?: Places;
 }
 
-interface Due {
+interface Due<Key> {
+  readonly key: Key;
   readonly at: Instant;
   readonly lane: string;
   readonly share: string;
@@ -33,9 +36,10 @@ const LONGEST_TIMER = 2 ** 31 - 1;
  * Work by key: each key at most once in the queue, at the earliest time it was asked for. Of what is due the share that was served
  * longest ago comes first, and within a share the earliest: one share's slow work delays its own.
  */
-export class WorkQueue {
-  readonly #options: QueueOptions;
-  readonly #due = new Map<string, Due>();
+export class WorkQueue<Key = string> {
+  readonly #options: QueueOptions<Key>;
+  readonly #textOf: (key: Key) => string;
+  readonly #due = new Map<string, Due<Key>>();
   readonly #failures = new Map<string, number>();
   readonly #lanes = new Set<string>();
   readonly #busy = new Map<string, number>();
@@ -44,23 +48,25 @@ export class WorkQueue {
   #turn = 0;
   #wake: () => void = () => {};
 
-  constructor(options: QueueOptions) {
+  constructor(options: QueueOptions<Key>) {
     this.#options = options;
+    this.#textOf = options.textOf ?? String;
   }
 
-  /** Asks for `key` at `at`; an earlier wish stands. */
-  add(key: string, at: Instant = this.#options.now()): void {
-    const known = this.#due.get(key);
+  /** Asks for `key` at `at`; an earlier request stands. */
+  add(key: Key, at: Instant = this.#options.now()): void {
+    const text = this.#textOf(key);
+    const known = this.#due.get(text);
     if (known !== undefined && known.at <= at) return;
     const { laneOf = () => '', shareOf = () => '' } = this.#options;
-    this.#due.set(key, { at, lane: laneOf(key), share: shareOf(key) });
+    this.#due.set(text, { key, at, lane: laneOf(key), share: shareOf(key) });
     this.#wake();
   }
 
   /** Forgets a key, such as that of a resource that has gone. */
-  drop(key: string): void {
-    this.#due.delete(key);
-    this.#failures.delete(key);
+  drop(key: Key): void {
+    this.#due.delete(this.#textOf(key));
+    this.#failures.delete(this.#textOf(key));
   }
 
   /** How many keys are due now. */
@@ -84,7 +90,7 @@ export class WorkQueue {
       const at = now();
       const next = working.size < places.inAll ? this.#next(at, places.each) : undefined;
       if (next !== undefined) {
-        const done: Promise<void> = this.#once(...next, signal)
+        const done: Promise<void> = this.#once(next, signal)
           .catch((error: unknown) => void broken.push(error))
           .finally(() => {
             working.delete(done);
@@ -101,19 +107,20 @@ export class WorkQueue {
     if (broken.length > 0) throw broken[0];
   }
 
-  async #once(key: string, { lane, share }: Due, signal: AbortSignal): Promise<void> {
+  async #once({ key, lane, share }: Due<Key>, signal: AbortSignal): Promise<void> {
     const { work, now, onError } = this.#options;
-    this.#due.delete(key);
+    const text = this.#textOf(key);
+    this.#due.delete(text);
     this.#lanes.add(lane);
     this.#busy.set(share, (this.#busy.get(share) ?? 0) + 1);
     this.#served.set(share, ++this.#turn);
     try {
       const again = await work(key, signal);
-      this.#failures.delete(key);
+      this.#failures.delete(text);
       if (again !== undefined) this.add(key, again);
     } catch (error) {
       if (signal.aborted) return;
-      const retryAt = (now() + this.#backoff(key)) as Instant;
+      const retryAt = (now() + this.#backoff(text)) as Instant;
       this.add(key, retryAt);
       onError(key, error, retryAt);
     } finally {
@@ -125,24 +132,24 @@ export class WorkQueue {
   }
 
   /** Doubles per failure up to the most, and is spread over its upper half so that many do not come back at once. */
-  #backoff(key: string): number {
+  #backoff(text: string): number {
     const { leastBackoff = 200, mostBackoff = 30_000, random } = this.#options;
-    const failures = this.#failures.get(key) ?? 0;
-    this.#failures.set(key, failures + 1);
+    const failures = this.#failures.get(text) ?? 0;
+    this.#failures.set(text, failures + 1);
     const whole = Math.min(mostBackoff, leastBackoff * 2 ** Math.min(failures, 30));
     return whole / 2 + (whole / 2) * random();
   }
 
   /** What to work on now; undefined: nothing is due that has a place. */
-  #next(now: Instant, each: number): readonly [string, Due] | undefined {
-    let first: readonly [string, Due] | undefined;
+  #next(now: Instant, each: number): Due<Key> | undefined {
+    let first: Due<Key> | undefined;
     let longestAgo = 0;
-    for (const entry of this.#due) {
-      const [, { at, lane, share }] = entry;
+    for (const due of this.#due.values()) {
+      const { at, lane, share } = due;
       if (at > now || this.#lanes.has(lane) || (this.#busy.get(share) ?? 0) >= each) continue;
       const served = this.#served.get(share) ?? 0;
-      if (first === undefined || served < longestAgo || (served === longestAgo && at < first[1].at)) {
-        first = entry;
+      if (first === undefined || served < longestAgo || (served === longestAgo && at < first.at)) {
+        first = due;
         longestAgo = served;
       }
     }

@@ -2,7 +2,7 @@ import { parseResources } from '@handover/core';
 import { after, second } from '@handover/material';
 import { afterAll, expect, test } from 'vitest';
 import { converge, diskFiles, type Files, readYaml } from '../../src/index.ts';
-import { Directories, visible } from '../directories.ts';
+import { Directories, loaded, visible } from '../directories.ts';
 import { faultyFiles, Killed } from '../faulty-files.ts';
 import { accepts } from '../world.ts';
 
@@ -38,7 +38,7 @@ test('a rotation of 1,000 leaves writes each object once per phase, also when th
     const home = directories.home(path, files);
     const lock = await home.lock();
     try {
-      await converge(home, home.load(resources), MESH_ID);
+      await converge(loaded(home, resources), MESH_ID);
     } finally {
       await lock.release().catch(() => {});
       await directories
@@ -65,7 +65,7 @@ test('a rotation of 1,000 leaves writes each object once per phase, also when th
     const state = (await directories.home(path).authorities.load(MESH_ID))?.state;
     expect(state?.generations.map(({ number, role }) => `${number} ${role}`)).toEqual(roles);
     if (phase === 'the first install')
-      await directories.home(path).requests.ask({ authority: MESH_ID, rotate: 'r1' }, directories.now);
+      await directories.home(path).requests.ask({ authority: MESH_ID, rotate: 'r1' });
     else directories.now = after(directories.now, 20 * second);
   }
   const { chains, bundles } = visible(path);

@@ -1,7 +1,5 @@
 import type { Resource } from '@handover/core';
 import {
-  type AuthorityId,
-  type Catalogue,
   type CertgenResult,
   certgen,
   type Home,
@@ -41,12 +39,9 @@ export interface RunOptions {
 /** A cluster for one run: nothing is watched, every look asks, and all rights but `create` and the list of pods end at names. */
 export interface CertgenHome {
   readonly home: Home;
-  catalogue(): Promise<Catalogue>;
   run(options: RunOptions): Promise<readonly CertgenResult[]>;
   /** True when it was made; what is there is never touched. */
   makeRandomSecret(secret: RandomSecret): Promise<boolean>;
-  /** Asks for a generation to be distrusted, for as long as this lasts. */
-  distrust(authority: AuthorityId, generation: number): void;
 }
 
 export async function openCertgen(options: CertgenHomeOptions): Promise<CertgenHome> {
@@ -58,70 +53,43 @@ export async function openCertgen(options: CertgenHomeOptions): Promise<CertgenH
   const version = places.some(({ plural }) => plural === 'clustertrustbundles')
     ? await trustBundleVersion(kube, signal)
     : undefined;
-  const kubeHome = new KubeHome({
-    kube,
-    kinds: kindsWith(version ?? 'v1'),
-    namespace,
-    trustNamespace: namespace,
-    declarations: new GivenResources(resources),
-    wide: [],
-    once: true,
-    clusterTrustBundles: version !== undefined,
-    injectionOf: undefined,
-    takeOver: false,
-    consumersFound: true,
-    workloadCache: new ListedWorkloads({
-      kube,
-      namespaces: [...new Set(places.flatMap((place) => place.namespace ?? []))],
-      read: places,
-      signal,
-    }),
-    wordOf: (id) => words.get(id),
-    nudge: false,
-    onIssued: options.onIssued,
-    signal,
-    onChange: () => {},
-    onState: () => {},
+  const home = new KubeHome({
+    connection: { kube, signal },
+    scope: { kinds: kindsWith(version ?? 'v1'), namespace, trustNamespace: namespace, wide: [], once: true },
+    resources: {
+      declarations: new GivenResources(resources),
+      clusterTrustBundles: version !== undefined,
+      injectionOf: undefined,
+      takeOver: false,
+    },
+    consumers: {
+      found: true,
+      workloads: new ListedWorkloads({
+        kube,
+        namespaces: [...new Set(places.flatMap((place) => place.namespace ?? []))],
+        read: places,
+        signal,
+      }),
+      wordOf: (id) => words.get(id),
+      nudge: false,
+    },
+    on: { issued: options.onIssued },
   });
-  await refuseWhatOthersKeep(kubeHome, places, namespace);
-  await kubeHome.ready();
-  const asked = new Map<AuthorityId, { rotate: string[]; distrust: number[] }>();
-  const askedOf = (id: AuthorityId): { rotate: string[]; distrust: number[] } => {
-    const known = asked.get(id) ?? { rotate: [], distrust: [] };
-    asked.set(id, known);
-    return known;
-  };
-  const home = withRequests(kubeHome, askedOf);
-  const catalogue = async (): Promise<Catalogue> => (await kubeHome.resolved()).catalogue;
+  await refuseWhatOthersKeep(home, places, namespace);
+  await home.ready();
   return {
     home,
-    catalogue,
-    distrust: (authority, generation) => {
-      askedOf(authority).distrust.push(generation);
-    },
-    run: async ({ overwrite, rotationId }) => {
-      const known = await catalogue();
+    run: async (asked) => {
       const results: CertgenResult[] = [];
-      for (const id of known.authorities.keys()) {
-        results.push(
-          await certgen(home, known, id, {
-            overwrite,
-            rotationId,
-            // Not kept beyond this run: the state is, once it has begun; and a wish that was refused is not fulfilled later.
-            ask: async (authority, rotation) => {
-              askedOf(authority).rotate.push(rotation);
-            },
-            keeps: (object) => isField(placeOf(object)),
-          }),
-        );
-      }
+      for (const id of (await home.resolved()).catalogue.authorities.keys())
+        results.push(await certgen(home, id, { ...asked, keeps: (object) => isField(placeOf(object)) }));
       return results;
     },
-    makeRandomSecret: (secret) => makeRandomSecret(kube, secret, kubeHome.random, signal),
+    makeRandomSecret: (secret) => makeRandomSecret(kube, secret, home.random, signal),
   };
 }
 
-/** The word of a Leaf's owner about whoever reads its Secret, where their pods say nothing themselves. */
+/** The word of a Leaf's owner about the readers of its Secret, where their pods say nothing themselves. */
 const wordsIn = (resources: readonly Resource[]): ReadonlyMap<ObjectId, string> =>
   new Map(
     resources.flatMap((resource) => {
@@ -132,7 +100,7 @@ const wordsIn = (resources: readonly Resource[]): ReadonlyMap<ObjectId, string> 
   );
 
 /**
- * Two states of one authority, each in a namespace of its own, would issue against each other. Whoever keeps an object has said so
+ * Two states of one authority, each in a namespace of its own, would issue against each other. The keeper of an object has said so
  * on it, in the same write.
  */
 const refuseWhatOthersKeep = async (home: KubeHome, places: readonly Place[], own: string): Promise<void> => {
@@ -147,33 +115,6 @@ const refuseWhatOthersKeep = async (home: KubeHome, places: readonly Place[], ow
     );
   }
 };
-
-const withRequests = (
-  home: KubeHome,
-  askedOf: (id: AuthorityId) => { readonly rotate: readonly string[]; readonly distrust: readonly number[] },
-): Home => ({
-  get objects() {
-    return home.objects;
-  },
-  authorities: home.authorities,
-  requests: {
-    pending: async (id) => {
-      const { rotate, distrust } = await home.requests.pending(id);
-      const asked = askedOf(id);
-      return { rotate: [...rotate, ...asked.rotate], distrust: [...distrust, ...asked.distrust] };
-    },
-    done: () => home.requests.done(),
-  },
-  evidence: home.evidence,
-  reloads: undefined,
-  clock: home.clock,
-  keys: home.keys,
-  random: home.random,
-  facts: home.facts,
-  rollouts: home.rollouts,
-  resources: home.resources,
-  ledger: home.ledger,
-});
 
 const makeRandomSecret = async (
   kube: Kube,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { generateKey, issueCa, type Leaf } from '@handover/core';
+import { generateKey, issueCa, type Leaf, localSigner } from '@handover/core';
 import { encodePem, instant } from '@handover/material';
 import { describe, expect, test } from 'vitest';
 import { type Held, heldOf } from '../objects/held.ts';
@@ -9,10 +9,10 @@ import { type CainjectorInputs, cainjectorWish } from './cainjector.ts';
 
 const CA = encodePem(
   'CERTIFICATE',
-  issueCa({
+  await issueCa({
     name: 'theirs',
     generation: 1,
-    key: generateKey('ECDSA-P256'),
+    signer: localSigner(generateKey('ECDSA-P256').privateKey),
     serial: randomBytes(16),
     notBefore: instant(0),
     notAfter: instant(4_000_000_000_000),

@@ -1,5 +1,5 @@
 import type { Compat, TrustBundle } from '@handover/core';
-import { type Catalogue, type ObjectId, type ObjectRecord, targetsOf, throughCache } from '@handover/engine';
+import { type Catalogue, type ObjectId, type ObjectRecord, targetsOf } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import type { KubeHome } from '../home/home.ts';
 import { placeOf } from '../objects/place.ts';
@@ -69,7 +69,8 @@ export class Compatibility {
   ): Promise<void> {
     await this.#foreign.keep(bundle, {
       objects,
-      home: throughCache(home, home.cached),
+      home,
+      look: await home.cached(),
       held: (place) => home.ownWrites.held(place),
       inherited: async (id) => (await home.ownWrites.held(placeOf(id)))?.keeper !== undefined,
     });

@@ -4,6 +4,7 @@ import {
   digestOf,
   type Home,
   inParallel,
+  type Look,
   type ObjectId,
   readableCertificates,
   type StoredObject,
@@ -21,6 +22,7 @@ const MOST_KNOWN = 1_000;
 
 export interface ForeignOptions {
   readonly home: Home;
+  readonly look: Look;
   readonly objects: readonly ObjectId[];
   readonly held: (place: Place) => Promise<Held | undefined>;
   /** Whether a field was another controller's and is being taken over: what it holds came from the same source. */
@@ -36,7 +38,7 @@ export class ForeignBundles {
 
   /** How many fields had to be written. */
   async keep(bundle: TrustBundle, options: ForeignOptions): Promise<number> {
-    const { home, objects, inherited } = options;
+    const { home, look, objects, inherited } = options;
     const source = await sourceOf(bundle, options);
     this.#remember(source);
     const now = home.clock.now();
@@ -44,7 +46,7 @@ export class ForeignBundles {
     let writes = 0;
     await inParallel(objects, CONCURRENT_WRITES, async (id) => {
       try {
-        if (await this.#keepOne(home, id, source, now, inherited)) writes++;
+        if (await this.#keepOne(home, look, id, source, now, inherited)) writes++;
       } catch (error) {
         // A target that cannot be written does not hold up the others.
         if (!(error instanceof HandoverError)) throw error;
@@ -58,12 +60,13 @@ export class ForeignBundles {
 
   async #keepOne(
     home: Home,
+    look: Look,
     id: ObjectId,
     source: readonly Certificate[],
     now: Instant,
     inherited: ForeignOptions['inherited'],
   ): Promise<boolean> {
-    const stored = await home.objects.read(id);
+    const stored = await look.objects.read(id);
     if (stored === undefined) return false;
     if (stored.obstacle !== undefined)
       throw new OperatorError('OBJECT_OBSTACLE', `${id}: ${stored.obstacle}`, { path: id, retry: 'later' });
@@ -115,7 +118,7 @@ export class ForeignBundles {
 /** Of a bundle that was made from annotations: one Secret, or the API server's own CA. */
 const sourceOf = async (
   bundle: TrustBundle,
-  { home, held }: ForeignOptions,
+  { look, held }: ForeignOptions,
 ): Promise<readonly Certificate[]> => {
   const missing = (why: string): never => {
     throw new OperatorError('SOURCE_MISSING', `${why}; what was injected from it is kept`, {
@@ -123,7 +126,7 @@ const sourceOf = async (
       retry: 'later',
     });
   };
-  const [place] = sourcesOf(bundle, home.facts.trustNamespace);
+  const [place] = sourcesOf(bundle, look.facts.trustNamespace);
   if (place === undefined) {
     const { certificates, why } = readBundle(bundle.spec.sources[0]?.inline, 'the API server’s CA');
     return why === undefined ? certificates : missing(why);

@@ -93,15 +93,14 @@ export async function embed(spec: EmbedSpec, options: EmbedOptions): Promise<Own
     namespace: authority.metadata.namespace,
     identity: options.identity ?? `${process.env.POD_NAME ?? hostname()}-${randomBytes(4).toString('hex')}`,
     leaseName: `handover-${authority.metadata.name}`,
-    declarations: new GivenResources([authority, leaf, bundle]),
+    scope: { declarations: new GivenResources([authority, leaf, bundle]) },
     // No consumer has to be found: the server of this leaf runs this code, and reloads within `reloadWithin` (LOOK_MS).
-    consumersFound: false,
+    pods: { found: false },
     onSeen: () => server.look(),
     on: (event) => {
       const told = sayToStranger(event);
       if (told !== undefined) on(told);
     },
-    signal,
   });
   const server = new OwnServer({
     home: () => operator.home,
@@ -114,7 +113,7 @@ export async function embed(spec: EmbedSpec, options: EmbedOptions): Promise<Own
     server.look();
   });
   const ended = operator
-    .run()
+    .run(signal)
     .catch((error: unknown) => on({ kind: 'failed', what: 'embed', error, retryAt: undefined }))
     .then(() => {
       clearTimeout(looks.timer);

@@ -1,6 +1,6 @@
 import type { Plan } from '@handover/core';
+import type { ControllerEvent } from '@handover/engine';
 import { expect, test } from 'vitest';
-import type { OperatorEvent } from '../run/operator-options.ts';
 import { sayToStranger } from './say.ts';
 
 const plan = (part: Partial<Plan>): Plan => ({
@@ -24,7 +24,7 @@ test('what was seen and decided is told in words, without the keys that were amo
     }),
     observation,
     actions: [],
-  } as unknown as OperatorEvent;
+  } as unknown as ControllerEvent;
   expect(sayToStranger(acted)).toEqual({
     kind: 'acted',
     authority: 'own/own',
@@ -37,7 +37,7 @@ test('what was seen and decided is told in words, without the keys that were amo
     plan: plan({ blockedBy: [{ consumer: 'own', waitsFor: 'to load a new leaf', since: 0 }] as never }),
     observation,
     vitals: {},
-  } as unknown as OperatorEvent;
+  } as unknown as ControllerEvent;
   expect(sayToStranger(rested)).toEqual({
     kind: 'rested',
     authority: 'own/own',

@@ -1,9 +1,9 @@
 import { explain, waitGroups } from '@handover/core';
-import type { OperatorEvent } from '../run/operator-options.ts';
+import type { ControllerEvent } from '@handover/engine';
 import type { EmbedEvent } from './events.ts';
 
-/** An operator's event for the embedding program; undefined: none. Plans and observations, which hold keys, are not passed on. */
-export const sayToStranger = (event: OperatorEvent): EmbedEvent | undefined => {
+/** An event without plans, observations and keys, for the program that embeds the operator; undefined: it says nothing there. */
+export const sayToStranger = (event: ControllerEvent): EmbedEvent | undefined => {
   switch (event.kind) {
     case 'acted': {
       const { kind, authority, plan } = event;
@@ -14,11 +14,14 @@ export const sayToStranger = (event: OperatorEvent): EmbedEvent | undefined => {
       const waitsFor = waitGroups(plan.blockedBy).map(({ phrase }) => phrase);
       return { kind, authority, phase: plan.phase, waitsFor };
     }
+    case 'repaired':
+      return { ...event, manager: event.manager ?? 'an unknown program' };
+    case 'loaded':
     case 'profiled':
-      return undefined; // no profile was asked for
+    case 'untold':
+      return undefined; // of resources and homes that an embedded authority does not have
     case 'started':
     case 'leading':
-    case 'repaired':
     case 'issued':
     case 'obstructed':
     case 'refused':

@@ -64,7 +64,7 @@ test('each step is told, and the end', () => {
   const retire = { ...swap, kind: 'retire', generation: 1 } as const;
   expect(tell({ actions: [retire], generations: 2 })[0]).toMatch(/^GenerationRetired: /);
   expect(tell({ phase: 'Retiring' })).toEqual([]);
-  expect(tell({})).toEqual(['RotationDone: Generation 2 is the only one, and everything holds it.']);
+  expect(tell({})).toEqual(['RotationDone: CA generation 2 is the only one, and every object holds it.']);
   expect(tell({})).toEqual([]);
   const distrust = { ...swap, kind: 'distrust', generations: [1], replacement: undefined } as const;
   expect(tell({ actions: [distrust] })[0]).toMatch(/^GenerationDistrusted: /);
@@ -109,7 +109,7 @@ test('when patience is over it is said once, with what follows', () => {
   const scene = { phase: 'Activating', generations: 2, blockedBy: [blocker('a')] } as const;
   tell(scene);
   expect(tell({ ...scene, now: instant(T0 + hour) })).toEqual([
-    'PatienceOver: Activating: patience is over, and onBlocked is Wait: a',
+    'PatienceOver: Activating: patience has passed, and onBlocked is Wait: a',
   ]);
   expect(tell({ ...scene, now: instant(T0 + 2 * hour) })).toEqual([]);
 });
@@ -181,7 +181,7 @@ test('a rollout is told when it starts and when it has ended', () => {
   });
   expect(tell(consumer(undefined, false, undefined))).toEqual([]);
   expect(tell(consumer(stamp, true, undefined))).toEqual([
-    'RolloutStarted: Restarts Deployment shop/web (CA generation 2 is in its files; beware: it is away)',
+    'RolloutStarted: Restarting Deployment shop/web (CA generation 2 is in its files; beware: it is away)',
   ]);
   expect(tell(consumer(stamp, true, stamp))).toEqual([]);
   expect(tell(consumer(stamp, false, undefined))).toEqual([]);

@@ -22,7 +22,7 @@ export interface Told extends Happening {
 
 /** How many names one Event has room for. */
 const MOST_NAMED = 10;
-/** Events that say whom a step waits for; who comes later is in the status. */
+/** Events per step that name what it waits for; the status names the rest. */
 const MOST_WAITS = 5;
 /** An API server forgets Events after an hour, and these must not be forgotten. */
 const AGAIN_MS = 50 * minute;
@@ -81,11 +81,11 @@ const WARNINGS: Readonly<Partial<Record<Note['code'], Happening['type']>>> = {
   InstantBecamePhased: 'Normal',
 };
 
-/** What is worth an Event in what a pass over an authority saw and did. Each thing is said when it begins, not at every look. */
+/** Turns passes over authorities into Events. Each Event is told when its cause begins, not at every look. */
 export class Happenings {
   readonly #memories = new Map<AuthorityId, Memory>();
 
-  /** What a pass tells; whoever tells it does so at once. */
+  /** The Events of one pass. */
   after(id: AuthorityId, { observation, plan }: Pick<Outcome, 'observation' | 'plan'>): readonly Told[] {
     const memory = this.#memories.get(id) ?? newMemory();
     this.#memories.set(id, memory);
@@ -95,7 +95,7 @@ export class Happenings {
     ];
     const generations = observation.record?.state.generations ?? [];
     if (generations.length > 1) memory.moving = true;
-    // A plan that acts has not looked at what comes after: who blocks is known when it rests.
+    // A plan with actions does not know the blockers of the next step yet.
     if (plan.actions.length > 0)
       return [
         ...told,
@@ -107,7 +107,7 @@ export class Happenings {
       ];
     if (memory.moving && plan.phase === 'Stable' && generations.length === 1) {
       memory.moving = false;
-      const note = `Generation ${generations[0]?.number} is the only one, and everything holds it.`;
+      const note = `CA generation ${generations[0]?.number} is the only one, and every object holds it.`;
       told.push({ type: 'Normal', reason: 'RotationDone', action: 'Rotate', note });
     }
     return [...told, ...waits(memory, observation, plan), ...worries(memory, observation, plan)];
@@ -143,7 +143,7 @@ const waits = (memory: Memory, observation: Observation, plan: Plan): readonly T
   if (over.length > 0 && !memory.impatient) {
     memory.impatient = true;
     const who = few([...new Set(over.map(({ consumer }) => consumer))], ', ');
-    const note = `${plan.phase}: patience is over, and onBlocked is ${onBlocked}: ${who}`;
+    const note = `${plan.phase}: patience has passed, and onBlocked is ${onBlocked}: ${who}`;
     told.push({ type: 'Warning', reason: 'PatienceOver', action: plan.phase, note });
   }
   return told;
@@ -183,7 +183,7 @@ const leafWorries = ({ responsibilities, seen, now }: Observation): readonly Wor
     const leaf = responsibilities.leaves.get(id);
     if (leaf === undefined || held === undefined) return [];
     const code = closeness(renewalDueAt(held, leaf.spec.renew.at), held.notAfter, now);
-    const message = `its certificate ends at ${new Date(held.notAfter).toISOString()} and has not been renewed`;
+    const message = `the certificate ends at ${new Date(held.notAfter).toISOString()} and has not been renewed`;
     return code === undefined ? [] : [{ code, object: `Secret ${id}`, message, leaf: idOf(leaf) }];
   });
 
@@ -197,7 +197,7 @@ const worries = (memory: Memory, observation: Observation, plan: Plan): readonly
   return told;
 };
 
-/** What began to be wrong; of one kind together in one Event. */
+/** New problems, those of one kind together in one Event. */
 const begun = (memory: Memory, now: Instant, all: readonly Worry[]): readonly Told[] => {
   const groups = new Map<string, Worry[]>();
   for (const worry of all) {
@@ -230,7 +230,7 @@ const reasonFor = (before: Stamp | undefined, now: Stamp): string => {
   return 'its leaf was renewed';
 };
 
-/** Read off the stamps themselves, so that one of several that failed does not hide the others. */
+/** Read off the stamps: a rollout that failed does not hide the others. */
 const rollouts = (memory: Memory, { seen }: Observation): readonly Told[] => {
   const started: string[] = [];
   const ended: string[] = [];
@@ -253,7 +253,7 @@ const rollouts = (memory: Memory, { seen }: Observation): readonly Told[] => {
     ended.push(id);
   }
   return [
-    ...(started.length === 0 ? [] : [rollout('RolloutStarted', `Restarts ${few(started)}`)]),
+    ...(started.length === 0 ? [] : [rollout('RolloutStarted', `Restarting ${few(started)}`)]),
     ...(ended.length === 0 ? [] : [rollout('RolloutEnded', `Restarted: ${few(ended, ', ')}`)]),
   ];
 };

@@ -3,7 +3,7 @@ import type { IssuedEntry } from '@handover/engine';
 const MOST_NAMES = 5;
 
 const WHAT = {
-  ca: ({ generation }) => `the CA of generation ${generation}`,
+  ca: ({ generation }) => `the CA certificate of generation ${generation}`,
   cross: ({ certifies, generation }) =>
     `the cross-certificate of CA generation ${certifies}, signed by generation ${generation}`,
   leaf: ({ generation }) => `a certificate signed by CA generation ${generation}`,
@@ -15,5 +15,5 @@ export const issuedNote = (entry: IssuedEntry): string => {
   const names = [...entry.dnsNames, ...entry.ipAddresses, ...entry.uris];
   const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : '';
   const listed = names.length === 0 ? '' : ` for ${names.slice(0, MOST_NAMES).join(', ')}${more}`;
-  return `Made ${WHAT[entry.kind](entry)}${listed}: serial ${entry.serial}, valid until ${entry.notAfter}, because ${entry.why}`;
+  return `Issued ${WHAT[entry.kind](entry)}${listed}: serial ${entry.serial}, valid until ${entry.notAfter}, because ${entry.why}`;
 };

@@ -8,7 +8,7 @@ export interface RecorderOptions {
   readonly identity: string;
   readonly now: () => Instant;
   readonly signal: AbortSignal;
-  /** Said once, until an Event could be written again. */
+  /** Told once, until an Event could be written again. */
   readonly onError: (what: string, error: unknown) => void;
 }
 
@@ -40,7 +40,7 @@ interface Told {
   countedAt: Instant;
 }
 
-/** Writes Events, one after the other, as well as it can: nothing ever waits for one, and none is tried twice. */
+/** Writes Events one after the other. No work waits for an Event, and none is tried twice. */
 export class EventRecorder {
   readonly #options: RecorderOptions;
   readonly #allowances = new Map<string, Allowance>();
@@ -65,11 +65,13 @@ export class EventRecorder {
     const leftOut = this.#mayTell(regarding.uid, now, minor ? MOST_MINOR : MOST_WAITING);
     if (leftOut === undefined) return;
     const note =
-      leftOut === 0 ? happening.note : `${happening.note} (${leftOut} more Events about it were left out)`;
+      leftOut === 0
+        ? happening.note
+        : `${happening.note} (${leftOut} more ${leftOut === 1 ? 'Event' : 'Events'} left out)`;
     const object = eventOf(regarding, { ...happening, note }, this.#options.identity, now);
     const { name, namespace } = object.metadata;
     if (this.#told.size >= MOST_KNOWN) this.#told.clear();
-    // What comes once is not counted on.
+    // A minor Event comes once and is not counted on.
     if (!minor) this.#told.set(key, { name, namespace, at: now, count: 1, countedAt: now });
     this.#queue(async () => {
       const { kube, signal } = this.#options;
@@ -90,7 +92,7 @@ export class EventRecorder {
     });
   }
 
-  /** How many were left out before; undefined: this one is, too. */
+  /** How many Events were left out before this one; undefined: this one is left out, too. */
   #mayTell(uid: string, now: Instant, most: number): number | undefined {
     const before = this.#allowances.get(uid) ?? { left: BURST, at: now, leftOut: 0 };
     const gained = Math.floor((now - before.at) / REFILL_MS);
@@ -128,10 +130,10 @@ export class EventRecorder {
 
   #failed(error: unknown): void {
     const { signal, onError } = this.#options;
-    // The Event that was to be counted on has gone: it is told anew when its time is over.
+    // The Event to be counted on has gone: it is written anew after SAME_MS.
     if (error instanceof HandoverError && error.code === 'KUBE_NOT_FOUND') return;
     if (this.#broken || signal.aborted) return;
     this.#broken = true;
-    onError('an Event', error);
+    onError('writing an Event', error);
   }
 }

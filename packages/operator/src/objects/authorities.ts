@@ -4,12 +4,12 @@ import {
   type AuthorityId,
   type AuthorityReader,
   type AuthorityRecord,
-  type AuthorityStore,
+  type AuthorityWriter,
   formatAuthority,
   parseAuthority,
-  type RequestSource,
+  type Requests,
 } from '@handover/engine';
-import { type Informer, type Kube, type Secret, secrets } from '@handover/kube';
+import { type Kube, type Secret, secrets } from '@handover/kube';
 import { HandoverError } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import { FIELD_MANAGER } from './record.ts';
@@ -50,7 +50,7 @@ export interface StateOptions {
 }
 
 /** One Secret per authority, replaced whole by one compare-and-swap at a time. */
-export class KubeAuthorities implements AuthorityStore {
+export class KubeAuthorities implements AuthorityReader, AuthorityWriter {
   readonly #options: StateOptions;
   readonly #parsed = new Map<AuthorityId, { readonly version: string; readonly record: AuthorityRecord }>();
 
@@ -135,15 +135,6 @@ const LOST: ReadonlySet<string> = new Set(['KUBE_CONFLICT', 'KUBE_NOT_FOUND']);
 const changed = (id: AuthorityId, cause?: unknown): HandoverError =>
   new OperatorError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id, cause });
 
-/** Authorities as an informer has them. */
-export const cachedAuthorities = (
-  store: KubeAuthorities,
-  informer: Informer<Secret>,
-  namespace: string,
-): AuthorityReader => ({
-  load: async (id) => store.parsed(id, informer.get(`${namespace}/${stateName(id)}`)),
-});
-
 const ROTATE = 'handover.dev/rotate';
 const DISTRUST = 'handover.dev/distrust';
 const listed = (text: string | undefined): readonly string[] =>
@@ -155,25 +146,10 @@ const listed = (text: string | undefined): readonly string[] =>
 /** What people wrote on an Authority, or on its Secret where there are no custom resources. Ids stay: the same never rotates twice. */
 export const requestsIn = (
   ...annotated: readonly (Readonly<Record<string, string>> | undefined)[]
-): { readonly rotate: readonly string[]; readonly distrust: readonly number[] } => ({
+): Requests => ({
   rotate: [...new Set(annotated.flatMap((annotations) => listed(annotations?.[ROTATE])))],
   distrust: annotated
     .flatMap((annotations) => listed(annotations?.[DISTRUST]))
     .filter((item) => /^\d{1,6}$/.test(item))
     .map(Number),
 });
-
-/** Requests on the state's Secret; those on the Authority itself come with the resource. */
-export class KubeRequests implements RequestSource {
-  readonly #annotations: (id: AuthorityId) => Promise<Readonly<Record<string, string>> | undefined>;
-
-  constructor(annotations: (id: AuthorityId) => Promise<Readonly<Record<string, string>> | undefined>) {
-    this.#annotations = annotations;
-  }
-
-  async pending(id: AuthorityId): Promise<{ rotate: readonly string[]; distrust: readonly number[] }> {
-    return requestsIn(await this.#annotations(id));
-  }
-
-  async done(): Promise<void> {}
-}

@@ -51,7 +51,7 @@ export class OneByOne implements Source {
  * that is not among the labelled ones is asked for by name only where there is reason to: that something is in the way of a
  * creation is said by the creation itself.
  */
-export class FreshLook implements Source {
+export class FreshSource implements Source {
   readonly #options: FreshOptions;
   readonly #byName: OneByOne;
   readonly #mayBeThere: (place: Place) => boolean;

@@ -2,7 +2,7 @@ import { MANAGED_LABEL } from '@handover/core';
 import { configMaps, connect, type Kube, namespaces } from '@handover/kube';
 import { FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { FreshLook, type Source } from './fresh.ts';
+import { FreshSource, type Source } from './fresh.ts';
 import { kindsWith } from './kinds.ts';
 import { Mirror } from './mirror.ts';
 
@@ -41,9 +41,10 @@ test('what a stranger labels as ours fills neither the cache nor a look past it,
   await made('prod', 'bundle');
   const { signal } = end;
   const kinds = kindsWith('v1');
-  const mirror = new Mirror({ kube, kinds, wide: ['configmaps'], signal, onChange: () => {} });
+  const mirror = new Mirror({ kube, kinds, wide: ['configmaps'], onChange: () => {} });
+  mirror.start(signal);
   await mirror.ready;
-  for (const source of [mirror, new FreshLook({ kube, kinds, signal }, () => true)]) {
+  for (const source of [mirror, new FreshSource({ kube, kinds, signal }, () => true)]) {
     expect(await keptOf(source)).toBeLessThan(10_000_000);
     expect((await source.held(bundle))?.texts['ca.crt']).toHaveLength(900_028);
   }

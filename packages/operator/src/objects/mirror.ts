@@ -13,7 +13,6 @@ export interface MirrorOptions {
   readonly wide: readonly Plural[];
   /** Namespaces to watch; undefined: the whole cluster. */
   readonly namespaces?: readonly string[] | undefined;
-  readonly signal: AbortSignal;
   readonly onChange: (plural: Plural, key: string, before: Held | undefined, after: Held | undefined) => void;
   readonly onTrouble?: ((what: string, error: Error) => void) | undefined;
 }
@@ -36,15 +35,21 @@ export class Mirror implements Source {
     string,
     { readonly informer: Informer<KubeObject, Held>; readonly stop: AbortController }
   >();
+  #signal: AbortSignal | undefined;
 
   constructor(options: MirrorOptions) {
     this.#options = options;
-    for (const plural of options.wide) {
-      const scopes =
-        isLabelled(plural) && options.namespaces !== undefined ? options.namespaces : [undefined];
+  }
+
+  /** Begins to watch, until `signal`. */
+  start(signal: AbortSignal): void {
+    this.#signal = signal;
+    const { wide, namespaces } = this.#options;
+    for (const plural of wide) {
+      const scopes = isLabelled(plural) && namespaces !== undefined ? namespaces : [undefined];
       this.#wide.set(
         plural,
-        scopes.map((namespace) => this.#watch(plural, namespace, undefined, options.signal)),
+        scopes.map((namespace) => this.#watch(plural, namespace, undefined, signal)),
       );
     }
   }
@@ -81,7 +86,8 @@ export class Mirror implements Source {
 
   /** Follows single objects from now on: exactly these, beside the kinds that are watched whole. */
   async follow(places: readonly Place[]): Promise<void> {
-    const { signal } = this.#options;
+    const signal = this.#signal;
+    if (signal === undefined) throw new TypeError('a mirror follows nothing before it is started');
     const wanted = new Map(places.map((place) => [`${place.plural} ${keyOf(place)}`, place]));
     for (const [key, { stop }] of this.#single) {
       if (wanted.has(key)) continue;
@@ -134,7 +140,7 @@ export class Mirror implements Source {
   }
 }
 
-/** A Secret that is looked at for its CA often has a private key beside it, which nobody here needs. */
+/** A Secret that is looked at for its CA often has a private key beside it, which is not needed here. */
 const sourceOnly = (held: Held, part: string): Held => {
   const { 'tls.key': key, ...texts } = held.texts;
   return key === undefined || part === 'tls.key' ? held : { ...held, texts };

@@ -1,23 +1,23 @@
 import { randomBytes } from 'node:crypto';
-import { generateKey, issueCa } from '@handover/core';
+import { generateKey, issueCa, localSigner } from '@handover/core';
 import { digestOf } from '@handover/engine';
 import { encodePem, hour, instant } from '@handover/material';
 import { expect, test } from 'vitest';
 import { hasField, SHAPES } from './parts.ts';
 
-const ca = (name: string): string =>
+const ca = async (name: string): Promise<string> =>
   encodePem(
     'CERTIFICATE',
-    issueCa({
+    await issueCa({
       name,
       generation: 1,
-      key: generateKey('ECDSA-P256'),
+      signer: localSigner(generateKey('ECDSA-P256').privateKey),
       serial: randomBytes(16),
       notBefore: instant(Date.UTC(2030, 0)),
       notAfter: instant(Date.UTC(2031, 0) + hour),
     }),
   );
-const [one, two, three] = [ca('one'), ca('two'), ca('three')];
+const [one, two, three] = [await ca('one'), await ca('two'), await ca('three')];
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const webhooks = (...bundles: readonly (string | undefined)[]) => ({
   metadata: {},

@@ -58,11 +58,10 @@ const operate = (): void => {
     namespace: 'handover-system',
     identity: 'one',
     // The pods of this test have loopback alone.
-    addresses: new Addresses([], []),
+    pods: { addresses: new Addresses([], []) },
     on: () => {},
-    signal: end.signal,
   });
-  ended = operator.run();
+  ended = operator.run(end.signal);
 };
 
 const issued = async (namespace: string, name: string, patience: number): Promise<number> => {

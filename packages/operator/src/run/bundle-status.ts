@@ -19,11 +19,11 @@ export const statusOfBundle = async (
   let ready = 0;
   let sample: string | undefined;
   for (const id of targetsOf(bundle, catalogue)) {
-    const stored = await home.cached.objects.read(id);
+    const stored = await home.cachedObjects.read(id);
     if (stored?.obstacle !== undefined) {
       failing.push({ target: id, why: stored.obstacle });
       if (stored.obstacle.startsWith('Contended')) contended.push(`${id}: ${stored.obstacle}`);
-    } else if (stored?.record === undefined) failing.push({ target: id, why: 'it has not been written yet' });
+    } else if (stored?.record === undefined) failing.push({ target: id, why: 'not written yet' });
     else {
       ready++;
       sample ??= Object.values(stored.data)[0];
@@ -33,12 +33,17 @@ export const statusOfBundle = async (
   const [first] = failing;
   const verdicts = [
     first === undefined
-      ? verdict('Ready', true, 'Written', `all ${ready} targets hold it`)
+      ? verdict(
+          'Ready',
+          true,
+          'Written',
+          ready === 1 ? 'the target holds the bundle' : `all ${ready} targets hold the bundle`,
+        )
       : verdict(
           'Ready',
           false,
           'TargetsFailing',
-          `${failing.length} of ${failing.length + ready} targets fail: ${first.target}: ${first.why}`,
+          `${failing.length} of ${failing.length + ready} targets failed, such as ${first.target}: ${first.why}`,
         ),
     ...(contended.length === 0
       ? []

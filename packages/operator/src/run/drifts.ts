@@ -1,12 +1,12 @@
-import { isStatic, type ObjectId, type Observation, targetsOf } from '@handover/engine';
-import { keyOf, placeOf } from '../objects/place.ts';
+import { isStatic, type Key, type ObjectId, type Observation, targetsOf, textOf } from '@handover/engine';
+import { keyOf, type Plural, placeOf } from '../objects/place.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
 
 /** As things were when there was last nothing to do. */
 interface Rest {
   readonly resolved: ResolvedResources;
   readonly objects: ReadonlyMap<string, readonly ObjectId[]>;
-  /** Undefined for what has no authority. */
+  /** Undefined: no authority stands behind the bundle. */
   readonly observation: Observation | undefined;
 }
 
@@ -21,49 +21,54 @@ const byPlace = (ids: Iterable<ObjectId>): ReadonlyMap<string, readonly ObjectId
 };
 
 /**
- * Bundles that somebody changed under work that was at rest. Each can be put right by itself: what one drift costs does not grow
- * with the number of bundles.
+ * Bundles that were changed from outside under a resource at rest. Each can be put right by itself: what one drift costs does not
+ * grow with the number of bundles.
  */
 export class Drifts {
   readonly #rests = new Map<string, Rest>();
   readonly #drifted = new Map<string, Set<ObjectId>>();
 
   /** An authority had nothing to do. */
-  authorityRests(work: string, resolved: ResolvedResources, observation: Observation): void {
+  authorityRests(id: string, resolved: ResolvedResources, observation: Observation): void {
+    const work = textOf({ kind: 'Authority', id });
     const before = this.#rests.get(work);
     const objects =
       before?.resolved === resolved ? before.objects : byPlace(observation.responsibilities.bundles.keys());
     this.#rests.set(work, { resolved, objects, observation });
   }
 
-  /** A bundle in other hands had nothing to do. */
-  bundleRests(work: string, resolved: ResolvedResources, name: string): void {
+  /** A bundle from a source in other hands had nothing to do. */
+  bundleRests(id: string, resolved: ResolvedResources): void {
+    const work = textOf({ kind: 'TrustBundle', id });
     if (this.#rests.get(work)?.resolved === resolved) return;
-    const bundle = resolved.catalogue.trustBundles.find(({ metadata }) => metadata.name === name);
+    const bundle = resolved.catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
     if (bundle === undefined || !isStatic(bundle)) return;
     const objects = byPlace(targetsOf(bundle, resolved.catalogue));
     this.#rests.set(work, { resolved, objects, observation: undefined });
   }
 
-  moves(work: string): void {
-    this.#rests.delete(work);
+  authorityMoves(id: string): void {
+    this.#rests.delete(textOf({ kind: 'Authority', id }));
   }
 
-  /** Notes a change; false: it has to be looked at with everything around it. */
-  note(work: string, plural: string, key: string): boolean {
-    const objects = this.#rests.get(work)?.objects.get(`${plural} ${key}`);
-    if (objects === undefined) return false;
+  /** The work that a change under `key` calls for: the object alone, or everything. */
+  note(key: Key, plural: Plural, changed: string): Key {
+    if (key.kind !== 'Authority' && key.kind !== 'TrustBundle') return key;
+    const work = textOf(key);
+    const objects = this.#rests.get(work)?.objects.get(`${plural} ${changed}`);
+    if (objects === undefined) return key;
     const known = this.#drifted.get(work) ?? new Set();
     for (const id of objects) known.add(id);
     this.#drifted.set(work, known);
-    return true;
+    return { kind: 'Drift', of: key };
   }
 
-  /** What has drifted since the last call, if `register` still holds. */
+  /** What has drifted since the last call, if the resources are still the same. */
   take(
-    work: string,
+    key: Key,
     resolved: ResolvedResources,
   ): { readonly objects: readonly ObjectId[]; readonly observation: Observation | undefined } | undefined {
+    const work = textOf(key);
     const objects = [...(this.#drifted.get(work) ?? [])];
     this.#drifted.delete(work);
     const rest = this.#rests.get(work);

@@ -1,5 +1,5 @@
 import { API_VERSION } from '@handover/core';
-import type { AuthorityId, IssuedEntry, ObjectId, Outcome } from '@handover/engine';
+import type { AuthorityId, ControllerEvent, IssuedEntry, Key, ObjectId } from '@handover/engine';
 import type { Happening, Regarding } from '../events/event.ts';
 import { Happenings } from '../events/happenings.ts';
 import { issuedNote } from '../events/issued.ts';
@@ -7,7 +7,6 @@ import { EventRecorder, type RecorderOptions } from '../events/recorder.ts';
 import type { Declared } from '../resources/declared.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
 import { type AnyStatus, find } from './status.ts';
-import { workOf } from './work.ts';
 
 const regardingOf = ({ kind, namespace, name, uid }: Declared): Regarding => ({
   apiVersion: API_VERSION,
@@ -17,7 +16,7 @@ const regardingOf = ({ kind, namespace, name, uid }: Declared): Regarding => ({
   uid,
 });
 
-/** Tells in Events what happens to our resources. By whoever leads, and for as long as it does. */
+/** Tells in Kubernetes Events what happens to our resources, for as long as this replica leads. */
 export class EventReporter {
   readonly #recorder: EventRecorder;
   readonly #happenings = new Happenings();
@@ -28,10 +27,23 @@ export class EventReporter {
     this.#recorder = new EventRecorder(options);
   }
 
+  heard(
+    event: ControllerEvent,
+    resolved: ResolvedResources,
+    keepersOf: (object: ObjectId) => readonly Key[],
+  ): void {
+    if (event.kind === 'acted' || event.kind === 'rested') this.#pass(resolved, event);
+    else if (event.kind === 'repaired') this.#repaired(resolved, keepersOf(event.object), event);
+    else if (event.kind === 'issued') this.#issued(resolved, event.entry);
+  }
+
   /** What a pass over an authority saw and did. */
-  pass(resolved: ResolvedResources, id: AuthorityId, outcome: Outcome): void {
-    const authority = find(resolved, 'Authority', id);
-    for (const { leaf, ...happening } of this.#happenings.after(id, outcome)) {
+  #pass(
+    resolved: ResolvedResources,
+    event: Extract<ControllerEvent, { readonly kind: 'acted' | 'rested' }>,
+  ): void {
+    const authority = find(resolved, 'Authority', event.authority);
+    for (const { leaf, ...happening } of this.#happenings.after(event.authority, event)) {
       const about = leaf === undefined ? authority : find(resolved, 'Leaf', leaf);
       if (about !== undefined) this.#recorder.tell(regardingOf(about), happening);
     }
@@ -41,7 +53,7 @@ export class EventReporter {
     this.#happenings.forget(authority);
   }
 
-  /** A resource that nobody can make sense of; undefined: somebody can. */
+  /** A resource that cannot be used; undefined: it can. */
   invalid(declared: Declared, problem: string | undefined): void {
     const { uid } = declared;
     if (problem === undefined) this.#invalid.delete(uid);
@@ -50,18 +62,21 @@ export class EventReporter {
     this.#tell(declared, 'Warning', 'Invalid', 'Read', problem);
   }
 
-  /** Somebody had changed what we keep, and it has been put right. */
-  repaired(resolved: ResolvedResources, keepers: Iterable<string>, object: ObjectId, manager: string): void {
+  /** An object was changed from outside, and has its content back. */
+  #repaired(
+    resolved: ResolvedResources,
+    keepers: readonly Key[],
+    { object, manager }: Extract<ControllerEvent, { readonly kind: 'repaired' }>,
+  ): void {
     for (const key of keepers) {
-      const work = workOf(key);
-      const declared = work.kind === 'resources' ? undefined : find(resolved, work.kind, work.id);
-      if (declared !== undefined)
-        this.#tell(declared, 'Normal', 'Repaired', 'Write', `${object} was changed by ${manager}; put right`);
+      const declared = 'id' in key ? find(resolved, key.kind, key.id) : undefined;
+      const note = `${manager ?? 'An unknown program'} changed ${object}; Handover restored it`;
+      if (declared !== undefined) this.#tell(declared, 'Normal', 'Repaired', 'Write', note);
     }
   }
 
   /** A certificate, on the resource that it was made for. Canaries are in the log alone: they end within minutes. */
-  issued(resolved: ResolvedResources, entry: IssuedEntry): void {
+  #issued(resolved: ResolvedResources, entry: IssuedEntry): void {
     if (entry.kind === 'canary') return;
     const { kind, namespace, name } = entry.for;
     const declared = find(resolved, kind, `${namespace}/${name}`);

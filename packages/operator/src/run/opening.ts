@@ -1,28 +1,14 @@
-import type { IssuedEntry } from '@handover/engine';
+import type { Listener } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { Compatibility } from '../compat/compatibility.ts';
 import { KubeHome } from '../home/home.ts';
-import type { Held } from '../objects/held.ts';
 import { kindsWith } from '../objects/kinds.ts';
 import { OpenShiftProfile } from '../objects/openshift.ts';
-import { PLURALS, type Plural } from '../objects/place.ts';
+import { PLURALS } from '../objects/place.ts';
 import { CustomResources } from '../resources/declarations.ts';
-import type { Pod } from '../workloads/pods.ts';
 import { WorkloadCache } from '../workloads/workload-cache.ts';
+import type { Changes } from './changes.ts';
 import type { OperatorOptions } from './operator-options.ts';
-
-/** What an opened home tells of. */
-export interface Listener {
-  resourcesChanged(): void;
-  objectChanged(plural: Plural, key: string, before: Held | undefined, now: Held | undefined): void;
-  stateChanged(authority: string): void;
-  podChanged(before: Pod | undefined, now: Pod | undefined): void;
-  workloadChanged(): void;
-  platformProfileChanged(): void;
-  repaired(object: string, manager: string): void;
-  issued(entry: IssuedEntry): void;
-  trouble(what: string, error: unknown): void;
-}
 
 export interface OpeningOptions {
   readonly operator: OperatorOptions;
@@ -30,7 +16,10 @@ export interface OpeningOptions {
   readonly swift: Kube;
   /** Of ClusterTrustBundles; undefined: there are none. */
   readonly trustBundleVersion: string | undefined;
-  readonly listener: Listener;
+  readonly changes: Changes;
+  readonly on: Listener;
+  /** A watch that goes on by itself could not begin, or broke. */
+  readonly onTrouble: (what: string, error: Error) => void;
   readonly signal: AbortSignal;
   readonly writeSignal: AbortSignal;
 }
@@ -41,29 +30,26 @@ export function openHome({
   kube,
   swift,
   trustBundleVersion,
-  listener,
+  changes,
+  on,
+  onTrouble,
   signal,
   writeSignal,
 }: OpeningOptions): { readonly home: KubeHome; readonly compat: Compatibility | undefined } {
-  const {
-    namespace,
-    trustNamespace = namespace,
-    namespaces,
-    compat: honoured = [],
-    takeOver = false,
-  } = operator;
-  const given = operator.declarations;
-  const onChange = (): void => listener.resourcesChanged();
+  const { namespace, scope = {}, injection = {}, pods = {} } = operator;
+  const { trustNamespace = namespace, namespaces, declarations: given } = scope;
+  const { compat: honoured = [], serviceCaAuthority, takeOver = false } = injection;
+  const onChange = changes.resourcesChanged;
   const declarations = given ?? new CustomResources({ kube, signal, only: namespaces, onChange });
-  const consumersFound = operator.consumersFound ?? given === undefined;
+  const consumersFound = pods.found ?? given === undefined;
   const workloadCache =
     given === undefined && consumersFound
       ? new WorkloadCache({
           kube,
           namespaces,
           signal,
-          onPod: (before, now) => listener.podChanged(before, now),
-          onWorkload: () => listener.workloadChanged(),
+          onPod: changes.podChanged,
+          onWorkload: changes.workloadChanged,
         })
       : undefined;
   const cluster = namespaces === undefined;
@@ -72,51 +58,54 @@ export function openHome({
       ? new Compatibility({
           kube,
           compat: honoured,
-          serviceCaAuthority: operator.serviceCaAuthority,
+          serviceCaAuthority,
           takeOver,
           signal,
           onChange,
         })
       : undefined;
-  const openShift = new OpenShiftProfile(kube, signal, () => listener.platformProfileChanged());
+  const openShift = new OpenShiftProfile(kube, signal, () => void changes.platformProfileChanged());
   const wide = PLURALS.filter((plural) =>
     plural === 'clustertrustbundles'
       ? cluster && trustBundleVersion !== undefined
       : cluster || plural === 'secrets' || plural === 'configmaps',
   );
   const home = new KubeHome({
-    kube,
-    swift,
-    kinds: kindsWith(trustBundleVersion ?? 'v1'),
-    namespace,
-    trustNamespace,
-    declarations,
-    wide: given === undefined ? wide : [],
-    namespaces,
-    clusterTrustBundles: trustBundleVersion !== undefined,
-    injectionOf: compat?.injectionOf,
-    clusterProfile: () => openShift.read(),
-    takeOver,
-    more: compat?.more,
-    annotationsOf: (id, record) => compat?.annotationsOf(id, record),
-    consumersFound,
-    workloadCache,
-    nudge: operator.nudge ?? true,
-    meters: operator.meters,
-    addresses: operator.addresses,
-    reloader: honoured.includes('reloader'),
-    signal,
-    writeSignal,
-    onChange: (plural, key, before, now) => listener.objectChanged(plural, key, before, now),
-    onState: (authority) => {
-      if (authority !== undefined) listener.stateChanged(authority);
+    connection: { kube, swift, signal, writeSignal },
+    scope: {
+      kinds: kindsWith(trustBundleVersion ?? 'v1'),
+      namespace,
+      trustNamespace,
+      namespaces,
+      wide: given === undefined ? wide : [],
     },
-    onTrouble: (what, error) => listener.trouble(what, error),
+    resources: {
+      declarations,
+      clusterTrustBundles: trustBundleVersion !== undefined,
+      injectionOf: compat?.injectionOf,
+      takeOver,
+      more: compat?.more,
+      annotationsOf: (id, record) => compat?.annotationsOf(id, record),
+      clusterProfile: () => openShift.read(),
+    },
+    consumers: {
+      found: consumersFound,
+      workloads: workloadCache,
+      nudge: pods.nudge,
+      addresses: pods.addresses,
+      reloader: honoured.includes('reloader'),
+    },
+    on: {
+      change: changes.objectChanged,
+      state: changes.stateChanged,
+      repair: (object, manager) => on({ kind: 'repaired', object, manager }),
+      issued: (entry) => on({ kind: 'issued', entry }),
+      trouble: onTrouble,
+      nudgeFailed: (error) => on({ kind: 'failed', what: 'nudging a pod', error, retryAt: undefined }),
+    },
     identity: operator.identity,
-    onIssued: (entry) => listener.issued(entry),
-    onRepair: (object, manager) => listener.repaired(object, manager),
-    onNudgeFailed: (error) =>
-      operator.on({ kind: 'failed', what: 'nudging a pod', error, retryAt: undefined }),
+    meters: operator.meters,
   });
+  home.start(signal);
   return { home, compat };
 }

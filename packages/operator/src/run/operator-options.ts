@@ -1,42 +1,38 @@
-import type { Action, Compat, Plan, ProfileAction } from '@handover/core';
-import type { IssuedEntry, Meters, Observation, Vitals } from '@handover/engine';
+import type { Compat } from '@handover/core';
+import type { Listener, Meters } from '@handover/engine';
 import type { Kube } from '@handover/kube';
-import type { Instant } from '@handover/material';
 import type { Declarations } from '../resources/declarations.ts';
 import type { Addresses } from '../workloads/addresses.ts';
 
-/** What an operator has to say. */
-export type OperatorEvent =
-  | { readonly kind: 'started'; readonly identity: string }
-  | { readonly kind: 'leading'; readonly held: boolean }
-  | {
-      readonly kind: 'acted';
-      readonly authority: string;
-      readonly actions: readonly Action[];
-      readonly plan: Plan;
-      /** What the plan was made on, private keys included: for whoever shows it, not for a log. */
-      readonly observation: Observation;
-    }
-  | {
-      readonly kind: 'rested';
-      readonly authority: string;
-      readonly plan: Plan;
-      readonly vitals: Vitals;
-      readonly observation: Observation;
-    }
-  | { readonly kind: 'profiled'; readonly profile: string; readonly actions: readonly ProfileAction[] }
-  | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }
-  /** A certificate was made; nothing holds it yet. */
-  | { readonly kind: 'issued'; readonly entry: IssuedEntry }
-  /** What cannot be written now, and why; empty: everything can again. Said when it changes. */
-  | { readonly kind: 'obstructed'; readonly authority: string; readonly obstacles: readonly string[] }
-  | { readonly kind: 'refused'; readonly object: string; readonly why: string }
-  | {
-      readonly kind: 'failed';
-      readonly what: string;
-      readonly error: unknown;
-      readonly retryAt: Instant | undefined;
-    };
+/** What is looked at. */
+export interface OperatorScope {
+  /** Namespace that TrustBundles take Secrets and ConfigMaps from. Default: the operator's own. */
+  readonly trustNamespace?: string | undefined;
+  /** Namespaces to look at; undefined: the whole cluster. */
+  readonly namespaces?: readonly string[] | undefined;
+  /** Resources from elsewhere than custom resources: then only objects that can be named are read. */
+  readonly declarations?: Declarations | undefined;
+}
+
+/** Injection by the annotations of other controllers. */
+export interface OperatorInjection {
+  /** Controllers whose annotations are honoured beside our own. */
+  readonly compat?: readonly Compat[] | undefined;
+  /** `namespace/name` of the Authority that stands in for service-ca's. */
+  readonly serviceCaAuthority?: string | undefined;
+  /** Whether to take over fields that another controller manages. Default: they are left alone and named. */
+  readonly takeOver?: boolean | undefined;
+}
+
+/** What is found out from pods, and told to them. */
+export interface OperatorPods {
+  /** False: pods are not looked at, and their owner promises that they reload within `reloadWithin`. Default: true, unless `declarations` are given. */
+  readonly found?: boolean | undefined;
+  /** False: pods are not told when an object that they read was written. */
+  readonly nudge?: boolean | undefined;
+  /** Which addresses may be asked what they have loaded. Default: those of pods, and none outside the cluster. */
+  readonly addresses?: Addresses | undefined;
+}
 
 export interface OperatorOptions {
   readonly kube: Kube;
@@ -45,29 +41,14 @@ export interface OperatorOptions {
   /** Its own namespace: the Lease and the authorities lie there. */
   readonly namespace: string;
   readonly identity: string;
-  readonly trustNamespace?: string | undefined;
-  /** Resources from elsewhere than custom resources: then nothing is listed that cannot be named. */
-  readonly declarations?: Declarations | undefined;
-  /** Namespaces to look at; undefined: the whole cluster. */
-  readonly namespaces?: readonly string[] | undefined;
-  /** Whose annotations are honoured beside our own. */
-  readonly compat?: readonly Compat[] | undefined;
-  /** `namespace/name` of the Authority that stands in for service-ca's. */
-  readonly serviceCaAuthority?: string | undefined;
-  /** Whether fields that another controller keeps become ours. Default: they are left alone and named. */
-  readonly takeOver?: boolean | undefined;
-  /** False: nobody looks at pods; whoever reads an object rests on `reloadWithin`, by its owner's word. Default: true, unless resources are given. */
-  readonly consumersFound?: boolean;
-  /** False: pods are not told when something they read was written. */
-  readonly nudge?: boolean;
-  /** Which addresses may be asked what they have loaded. Default: those of pods, and none outside the cluster. */
-  readonly addresses?: Addresses | undefined;
   readonly leaseName?: string;
-  /** Milliseconds within which a change that no event told of is found, give or take a third. Default 30,000. */
+  readonly scope?: OperatorScope;
+  readonly injection?: OperatorInjection;
+  readonly pods?: OperatorPods;
+  /** Milliseconds within which a change without an event is found, give or take a third. Default 30,000. */
   readonly resync?: number;
-  /** Something that is followed changed, whoever leads. */
+  /** An object that is watched changed, in every replica. */
   readonly onSeen?: (() => void) | undefined;
   readonly meters?: Meters | undefined;
-  readonly on: (event: OperatorEvent) => void;
-  readonly signal: AbortSignal;
+  readonly on: Listener;
 }

@@ -1,4 +1,4 @@
-import { type Home, keepPlatformFacts, type PlatformFacts } from '@handover/engine';
+import { type Home, keepPlatformFacts, type Look, type PlatformFacts } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { after, HandoverError, type Instant, isMap } from '@handover/material';
 import { OperatorError } from '../error.ts';
@@ -10,14 +10,18 @@ const versionIn = (body: string): string => {
     if (isMap(answer) && typeof answer.gitVersion === 'string' && answer.gitVersion !== '')
       return answer.gitVersion;
   } catch {
-    // Said below.
+    // The error below tells.
   }
-  throw new OperatorError('PLATFORM_UNKNOWN', 'the API server does not say its version; it is asked again', {
-    retry: 'later',
-  });
+  throw new OperatorError(
+    'PLATFORM_UNKNOWN',
+    'the API server does not tell its version; the operator asks again',
+    {
+      retry: 'later',
+    },
+  );
 };
 
-/** Nobody but OpenShift has a ClusterVersion; whether it may be read as well is another matter. */
+/** Only OpenShift has a ClusterVersion. The operator may lack the right to read it. */
 async function openShiftVersion(kube: Kube, signal: AbortSignal): Promise<string | undefined> {
   try {
     const found = await kube.get(CLUSTER_VERSIONS, { name: 'version' }, { signal });
@@ -30,7 +34,7 @@ async function openShiftVersion(kube: Kube, signal: AbortSignal): Promise<string
   }
 }
 
-/** Which platform this is. Nothing is guessed: without an answer it throws. */
+/** Which platform this is. Throws without an answer: nothing is guessed. */
 export async function readPlatform(kube: Kube, signal: AbortSignal): Promise<PlatformFacts> {
   const { group, version, plural } = CLUSTER_VERSIONS;
   const openShift = await kube.serves(group, version, plural, { signal });
@@ -46,7 +50,7 @@ export async function readPlatform(kube: Kube, signal: AbortSignal): Promise<Pla
 const BELIEVED_MS = 300_000;
 const ASK_AGAIN_MS = 2_000;
 
-/** Facts that nobody can be told now are no reason not to do everything else: here nothing throws but a lost race. */
+/** Platform facts that cannot be read or written now hold nothing else up: only a lost race throws. */
 export class PlatformKeeper {
   readonly #kube: Kube;
   readonly #signal: AbortSignal;
@@ -59,31 +63,31 @@ export class PlatformKeeper {
     this.#onError = onError;
   }
 
-  /** Keeps them in these namespaces; when to look again. */
-  async keep(home: Home, namespaces: readonly string[], resync: Instant): Promise<Instant> {
+  /** Keeps the facts in these namespaces. Returns when to look again. */
+  async keep(home: Home, look: Look, namespaces: readonly string[], resync: Instant): Promise<Instant> {
     const facts = await this.#facts();
     if (facts === undefined) return after(home.clock.now(), ASK_AGAIN_MS);
     let lost: unknown;
     for (const namespace of namespaces) {
       try {
-        await keepPlatformFacts(home, namespace, facts);
+        await keepPlatformFacts(home, look, namespace, facts);
       } catch (error) {
         if (error instanceof HandoverError && error.code === 'CONFLICT') lost = error;
-        else this.#onError(`platform facts in ${namespace}`, error);
+        else this.#onError(`writing platform facts in namespace ${namespace}`, error);
       }
     }
     if (lost !== undefined) throw lost;
     return resync;
   }
 
-  /** What was true last, where nobody answers. */
+  /** The last known facts, when the API server does not answer. */
   async #facts(): Promise<PlatformFacts | undefined> {
     if (this.#known === undefined || performance.now() > this.#known.until) {
       try {
         const facts = await readPlatform(this.#kube, this.#signal);
         this.#known = { facts, until: performance.now() + BELIEVED_MS };
       } catch (error) {
-        if (!this.#signal.aborted) this.#onError('which platform this is', error);
+        if (!this.#signal.aborted) this.#onError('reading platform facts', error);
       }
     }
     return this.#known?.facts;

@@ -17,7 +17,7 @@ const readyOf = ({ resolved, obstacle }: ProfileOutcome) => {
       'Ready',
       false,
       REASONS[resolved.code] ?? 'TLSProfileRefused',
-      `${resolved.code}: ${resolved.message}; what was written before stays`,
+      `${resolved.code}: ${resolved.message}; the files from before stay`,
     );
   if (obstacle !== undefined)
     return verdict(
@@ -26,7 +26,7 @@ const readyOf = ({ resolved, obstacle }: ProfileOutcome) => {
       obstacle.startsWith('Contended') ? 'Contended' : 'ConfigMapNotOurs',
       obstacle,
     );
-  return verdict('Ready', true, 'Written', 'the profile is written');
+  return verdict('Ready', true, 'Written', 'the TLS profile is written');
 };
 
 const degradedOf = ({ resolved }: ProfileOutcome) => {
@@ -34,7 +34,7 @@ const degradedOf = ({ resolved }: ProfileOutcome) => {
     return verdict('Degraded', true, REASONS[resolved.code] ?? 'TLSProfileRefused', resolved.message);
   const problems = resolved.warnings.map(({ message }) => message);
   return problems.length === 0
-    ? verdict('Degraded', false, 'Honored', 'all of it can be honoured')
+    ? verdict('Degraded', false, 'Honored', 'the whole TLS profile is honoured')
     : verdict('Degraded', true, 'TLSProfileNotFullyHonored', problems.join('; '));
 };
 
@@ -46,7 +46,7 @@ const rolledOutOf = ({ waiting, notes, actions }: ProfilePlan) => {
     'RolledOut',
     true,
     'NobodyWaitedFor',
-    note === undefined ? 'nobody has to be restarted for it' : `${note.object}: ${note.message}`,
+    note === undefined ? 'no workload has to be restarted' : `${note.object}: ${note.message}`,
   );
 };
 

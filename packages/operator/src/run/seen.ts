@@ -129,7 +129,7 @@ export class SeenWriter {
       );
     } catch (error) {
       this.#written.delete(authority);
-      if (!this.#signal.aborted) this.#onError(`what was seen of ${authority}`, error);
+      if (!this.#signal.aborted) this.#onError(`recording the consumers of ${authority}`, error);
     }
   }
 }

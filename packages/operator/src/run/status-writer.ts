@@ -14,7 +14,7 @@ interface Pending {
   readonly status: AnyStatus;
 }
 
-/** Canonical text, so that what the API server sorts and drops does not look like a change. */
+/** Canonical text: keys that the API server sorts or drops are no change. */
 const textOf = (value: unknown): string =>
   JSON.stringify(value, (_key, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)
@@ -26,7 +26,7 @@ const textOf = (value: unknown): string =>
       : inner,
   );
 
-/** Writes statuses: only when they differ, and each object's at most once in two seconds; the newest wins. */
+/** Writes a status only when it differs, and each object's at most once in two seconds. The newest wins. */
 export class StatusWriter {
   readonly #kube: Kube;
   readonly #signal: AbortSignal;
@@ -40,7 +40,6 @@ export class StatusWriter {
     this.#kube = kube;
     this.#signal = signal;
     this.#onError = onError;
-    signal.addEventListener('abort', () => clearTimeout(this.#timer), { once: true });
   }
 
   put(declared: Declared, status: AnyStatus): void {
@@ -78,11 +77,11 @@ export class StatusWriter {
         await this.#write(declared, status);
         this.#written.set(uid, { text: textOf(status), at: performance.now() });
       } catch (error) {
-        // Gone, or we no longer lead: the next pass says it again.
+        // The resource has gone, or another replica leads: the next pass writes it again.
         this.#written.delete(uid);
         const gone = error instanceof HandoverError && error.code === 'KUBE_NOT_FOUND';
         if (!gone && !this.#signal.aborted)
-          this.#onError(`status of ${declared.kind} ${declared.name}`, error);
+          this.#onError(`writing the status of ${declared.kind} ${declared.name}`, error);
       }
     }
     this.#plan();

@@ -137,7 +137,7 @@ export const statusOfAuthority = (declared: Declared, observation: Observation, 
               'Ready',
               true,
               phase === 'Stable' ? 'Stable' : 'Rotating',
-              phase === 'Stable' ? 'everything is as it should be' : `a rotation is under way: ${phase}`,
+              phase === 'Stable' ? 'every object is as wanted' : `a rotation is under way: ${phase}`,
             );
   const blocked =
     first === undefined

@@ -1,295 +1,241 @@
-import type { TlsProfile, TrustBundle } from '@handover/core';
+import type { TrustBundle } from '@handover/core';
 import {
-  type Home,
+  Controller,
+  eventsOf,
+  idOf,
   isAtRest,
-  isConflict,
+  type Listener,
+  type Look,
   type Outcome,
+  type Passed,
+  RESOURCES,
+  type ResourceKey,
   reconcile,
   reconcileProfile,
   reconcileStaticBundle,
   repair,
-  throughCache,
+  textOf,
   toldOfPlatform,
-  WorkQueue,
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { after, HandoverError, type Instant, instant } from '@handover/material';
 import type { Compatibility } from '../compat/compatibility.ts';
 import type { KubeHome } from '../home/home.ts';
-import type { Plural } from '../objects/place.ts';
 import { isSynthetic } from '../resources/injections.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
+import type { Changes } from './changes.ts';
 import { Drifts } from './drifts.ts';
 import type { OperatorOptions } from './operator-options.ts';
 import { PlatformKeeper } from './platform.ts';
 import { Reports } from './reports.ts';
-import { driftKey, laneOf, PLATFORM, RESOURCES, shareOf, type WorkIndex, workKey, workOf } from './work.ts';
 
 export interface TermOptions {
   readonly operator: OperatorOptions;
   readonly home: KubeHome;
-  /** Writes for as long as we lead. */
+  /** Writes for as long as this replica leads. */
   readonly kube: Kube;
   readonly compat: Compatibility | undefined;
-  /** Reads the resources anew. */
-  readonly reindex: () => Promise<{ readonly resolved: ResolvedResources; readonly index: WorkIndex }>;
+  readonly changes: Changes;
+  readonly on: Listener;
   readonly signal: AbortSignal;
 }
 
 const RESYNC_MS = 30_000;
-/** How often is looked again while somebody is waited for. */
+/** How often consumers are asked while a step waits for them. */
 const ASK_AGAIN_MS = 1_000;
 /** How long after a drift was put right everything is looked at. */
 const AFTER_DRIFT_MS = 1_000;
-/** Lost races in a row on the same work that are tried again at once. */
-const MOST_RACES = 5;
 
 /** Passes at once, and those of one namespace: each may wait for its own consumers for seconds. */
 const PLACES = { inAll: 16, each: 2 } as const;
 
-/** What came of one piece of work. */
-interface Passed {
-  readonly again: Instant | undefined;
-  /** Whether something was done, after which there may be more to do. */
-  readonly acted?: boolean;
-}
 const NOTHING: Passed = { again: undefined };
 
-/** From the Lease gained to the Lease lost: the work, and what is remembered only while one leads. */
+/** From the Lease gained to the Lease lost: the work, and what is remembered only while this replica leads. */
 export class Term {
   readonly reports: Reports;
-  readonly #options: TermOptions;
-  readonly #home: KubeHome;
-  readonly #resync: number;
-  readonly #over = new AbortController();
-  readonly #queue: WorkQueue;
-  readonly #platform: PlatformKeeper;
-  readonly #drifts = new Drifts();
+  readonly controller: Controller;
+  readonly drifts = new Drifts();
   /** Work with a step under way. */
-  readonly #moving = new Set<string>();
-  readonly #done = new Set<string>();
-  /** Authorities looked at in this term; and those of whose writes their pods may not have been told. */
+  readonly moving = new Map<string, ResourceKey>();
+  readonly #options: TermOptions;
+  readonly #resync: number;
+  readonly #platform: PlatformKeeper;
+  /** Authorities looked at in this term; and those whose pods may not have been told of a write. */
   readonly #looked = new Set<string>();
   readonly #untold = new Set<string>();
-  readonly #races = new Map<string, number>();
-  #keys: readonly string[] = [];
   #lookDue = 0;
-  /** Ends when the last work under way has ended. */
-  readonly ended: Promise<void>;
 
   constructor(options: TermOptions) {
     this.#options = options;
-    const { operator, home, kube, compat } = options;
-    this.#home = home;
+    const { operator, home, on, signal } = options;
     this.#resync = operator.resync ?? RESYNC_MS;
-    const signal = AbortSignal.any([options.signal, this.#over.signal]);
-    this.reports = new Reports({ operator, home, kube, compat, signal });
-    this.#platform = new PlatformKeeper(operator.kube, signal, (what, error) =>
-      operator.on({ kind: 'failed', what, error, retryAt: undefined }),
-    );
-    const queue = new WorkQueue({
-      now: () => home.clock.now(),
-      random: Math.random,
-      onError: (what, error, retryAt) => operator.on({ kind: 'failed', what, error, retryAt }),
-      work: (key) => this.#work(key),
-      laneOf,
-      shareOf,
+    const onError = (what: string, error: unknown): void =>
+      on({ kind: 'failed', what, error, retryAt: undefined });
+    this.reports = new Reports({ ...options, onError });
+    this.#platform = new PlatformKeeper(operator.kube, signal, onError);
+    this.controller = new Controller({
+      clock: home.clock,
+      on,
+      meters: operator.meters,
       places: PLACES,
+      reconcilers: {
+        Resources: () => this.#readResources(),
+        Authority: ({ id }) => this.#keepAuthority(id),
+        TrustBundle: ({ id }) => this.#keepBundle(id),
+        TLSProfile: ({ id }) => this.#keepProfile(id),
+        Platform: () => this.#keepPlatform(),
+        Drift: ({ of }) => this.#putRight(of),
+      },
     });
-    this.#queue = queue;
-    operator.meters?.queue(() => ({ due: queue.due, planned: queue.size }));
-    queue.add(RESOURCES);
-    this.ended = queue.run(signal).finally(() => this.reports.stop());
   }
 
-  end(): void {
-    this.#over.abort();
-  }
-
-  add(keys: Iterable<string>, wait = 0): void {
-    const at = after(this.#home.clock.now(), wait);
-    for (const key of keys) this.#queue.add(key, at);
-  }
-
-  /** The same for those of them that have a step under way; undefined: all that have. */
-  addMoving(keys: Iterable<string> | undefined, wait: number): void {
-    this.add(
-      [...(keys ?? this.#moving)].filter((key) => this.#moving.has(key)),
-      wait,
-    );
-  }
-
-  /** An object changed that is the business of `works`. */
-  changed(works: Iterable<string>, plural: Plural, key: string): void {
-    this.add([...works].map((work) => (this.#drifts.note(work, plural, key) ? driftKey(work) : work)));
-  }
-
-  has(key: string): boolean {
-    return this.#done.has(key);
-  }
-
-  async #work(key: string): Promise<Instant | undefined> {
-    const work = workOf(key);
-    try {
-      if (work.kind === 'Drift') return await this.#putRight(work.id);
-      const { again, acted = false } =
-        work.kind === 'resources' ? await this.#readResources() : await this.#pass(work);
-      this.#races.delete(key);
-      // A pass takes one step: only one that found nothing left to do has put everything right.
-      if (work.kind !== 'resources' && !acted) this.#done.add(key);
-      return again;
-    } catch (error) {
-      // A write may have landed though nobody heard that it did.
-      if (work.kind === 'Authority') this.#untold.add(work.id);
-      const races = (this.#races.get(key) ?? 0) + 1;
-      // Somebody else was faster: no failure, look again.
-      if (isConflict(error) && races <= MOST_RACES) {
-        this.#races.set(key, races);
-        return this.#home.clock.now();
-      }
-      this.#races.delete(key);
-      throw error;
-    }
+  /** Ends with the signal, when the last work under way has ended. */
+  async run(): Promise<void> {
+    this.controller.add([RESOURCES]);
+    await this.controller.run(this.#options.signal).finally(() => this.reports.stop());
   }
 
   async #readResources(): Promise<Passed> {
-    const { resolved, index } = await this.#options.reindex();
-    const wanted = new Set(index.keys);
-    for (const gone of this.#keys) {
-      if (wanted.has(gone)) continue;
-      this.#queue.drop(gone);
-      this.reports.forget(gone.replace(/^Authority /, ''));
-    }
-    this.#keys = index.keys;
-    this.add(wanted);
+    const { changes, home } = this.#options;
+    const resolved = await changes.reindex(home);
+    for (const key of this.controller.keep(changes.keys ?? []))
+      if (key.kind === 'Authority') this.reports.forget(key.id);
     this.reports.resources(resolved);
     return NOTHING;
   }
 
-  async #pass({ kind, id }: { readonly kind: string; readonly id: string }): Promise<Passed> {
-    const home = this.#home;
+  /** What every pass begins with. */
+  async #begin(): Promise<{
+    readonly resolved: ResolvedResources;
+    readonly cached: Look;
+    readonly resync: Instant;
+  }> {
+    const { home } = this.#options;
     const resolved = await home.resolved();
-    const { catalogue } = resolved;
-    const cached = throughCache(home, home.cached);
+    this.reports.knows(resolved);
     const resync = after(home.clock.now(), this.#resync * (0.67 + Math.random() * 0.66));
-    if (kind === 'TrustBundle') {
-      const bundle = catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
-      return bundle === undefined ? NOTHING : this.#keepBundle(cached, resolved, bundle, resync);
-    }
-    if (kind === 'TLSProfile') {
-      const profile = catalogue.tlsProfiles.find(
-        ({ metadata }) => `${metadata.namespace}/${metadata.name}` === id,
-      );
-      return profile === undefined ? NOTHING : this.#keepProfile(cached, id, profile, resync);
-    }
-    if (kind === PLATFORM)
-      return { again: await this.#platform.keep(cached, toldOfPlatform(catalogue), resync) };
-    if (catalogue.authorities.has(id)) return this.#keepAuthority(resolved, id, resync);
-    // A pass that was under way while it went has told of it once more.
-    this.reports.forget(id);
-    return NOTHING;
+    return { resolved, cached: await home.cached(), resync };
   }
 
-  async #keepAuthority(resolved: ResolvedResources, id: string, resync: Instant): Promise<Passed> {
-    const home = this.#home;
-    const work = workKey('Authority', id);
-    this.#lookForOneself();
-    const outcome = await reconcile(home.forPass(), resolved.catalogue, id).catch((error: unknown) => {
-      this.reports.refused(resolved, id, error);
+  async #keepAuthority(id: string): Promise<Passed> {
+    const { home, on } = this.#options;
+    const { resolved, resync } = await this.#begin();
+    if (!resolved.catalogue.authorities.has(id)) {
+      // A pass that was under way while the authority went has told of it once more.
+      this.reports.forget(id);
+      return NOTHING;
+    }
+    this.#lookDirectly();
+    const outcome = await reconcile(home, id).catch((error: unknown) => {
+      // A write may have landed though its answer was lost.
+      this.#untold.add(id);
+      this.reports.failed(resolved, id, error);
       throw error;
     });
     const { plan, observation } = outcome;
-    this.#moves(work, plan.phase !== 'Stable');
+    this.#moves({ kind: 'Authority', id }, plan.phase !== 'Stable');
     this.#tellPods(id, outcome);
-    if (isAtRest(plan)) this.#drifts.authorityRests(work, resolved, observation);
-    else this.#drifts.moves(work);
+    if (isAtRest(plan)) this.drifts.authorityRests(id, resolved, observation);
+    else this.drifts.authorityMoves(id);
+    for (const event of eventsOf(outcome)) on(event);
     await this.reports.authority(resolved, id, outcome);
-    const wishes = [
-      outcome.again ?? resync,
-      resync,
-      home.store.obstacles.nextTry(home.clock.now()) ?? resync,
-    ];
-    // Pods and workloads tell by events when they change; only who is asked has to be asked again.
+    const times = [outcome.again ?? resync, resync, home.store.obstacles.nextTry(home.clock.now()) ?? resync];
+    // Pods and workloads tell by events when they change; only a consumer that is asked has to be asked again.
     const asked = observation.seen.consumers.some(({ instances }) =>
       instances.some(({ proofs }) => proofs.length > 0),
     );
-    if (asked && plan.blockedBy.length > 0) wishes.push(after(home.clock.now(), ASK_AGAIN_MS));
-    return { again: instant(Math.min(...wishes)), acted: plan.actions.length > 0 };
+    if (asked && plan.blockedBy.length > 0) times.push(after(home.clock.now(), ASK_AGAIN_MS));
+    return { again: instant(Math.min(...times)), acted: plan.actions.length > 0 };
   }
 
-  /** Whoever led before may have died between a write and its nudges: without them a kubelet takes a minute or more. */
+  /** The last leader may have died between a write and its nudges: without them a kubelet takes a minute or more. */
   #tellPods(id: string, { plan: { phase, blockedBy }, observation }: Outcome): void {
     if (!this.#looked.has(id) && phase !== 'Stable') this.#untold.add(id);
     this.#looked.add(id);
-    if (blockedBy.length > 0 && this.#untold.delete(id)) this.#home.nudge(observation.stored);
+    if (blockedBy.length > 0 && this.#untold.delete(id)) this.#options.home.nudge(observation.stored);
   }
 
-  async #keepBundle(
-    cached: Home,
-    resolved: ResolvedResources,
-    bundle: TrustBundle,
-    again: Instant,
-  ): Promise<Passed> {
-    const { name } = bundle.metadata;
+  async #keepBundle(id: string): Promise<Passed> {
+    const { resolved, cached, resync } = await this.#begin();
+    const bundle = bundleIn(resolved, id);
+    if (bundle === undefined) return NOTHING;
     if (isSynthetic(bundle)) {
-      await this.#options.compat?.keep(bundle, this.#home, resolved.catalogue);
-      this.#drifts.bundleRests(workKey('TrustBundle', name), resolved, name);
-      return { again };
+      await this.#options.compat?.keep(bundle, this.#options.home, resolved.catalogue);
+      this.drifts.bundleRests(id, resolved);
+      return { again: resync };
     }
-    try {
-      await reconcileStaticBundle(cached, resolved.catalogue, bundle);
-    } finally {
-      await this.reports.bundles(resolved);
-    }
-    return { again };
+    await reconcileStaticBundle(this.#options.home, cached, bundle).finally(() =>
+      this.reports.bundles(resolved),
+    );
+    return { again: resync };
   }
 
-  async #keepProfile(cached: Home, id: string, profile: TlsProfile, resync: Instant): Promise<Passed> {
-    const outcome = await reconcileProfile(cached, profile);
+  async #keepProfile(id: string): Promise<Passed> {
+    const { home } = this.#options;
+    const { resolved, cached, resync } = await this.#begin();
+    const profile = resolved.catalogue.tlsProfiles.find((candidate) => idOf(candidate) === id);
+    if (profile === undefined) return NOTHING;
+    const outcome = await reconcileProfile(home, cached, profile);
     const { actions, waiting, wakeAt } = outcome.plan;
     const acted = actions.length > 0;
-    this.#moves(workKey('TLSProfile', id), acted || waiting.length > 0);
+    this.#moves({ kind: 'TLSProfile', id }, acted || waiting.length > 0);
+    if (acted) this.#options.on({ kind: 'profiled', profile: id, actions });
     this.reports.profile(id, outcome);
-    const again = acted ? this.#home.clock.now() : (wakeAt ?? resync);
-    return { again: instant(Math.min(again, resync)), acted };
+    return { again: instant(Math.min(acted ? home.clock.now() : (wakeAt ?? resync), resync)), acted };
   }
 
-  #moves(work: string, moving: boolean): void {
-    if (moving) this.#moving.add(work);
-    else this.#moving.delete(work);
+  async #keepPlatform(): Promise<Passed> {
+    const { resolved, cached, resync } = await this.#begin();
+    return {
+      again: await this.#platform.keep(
+        this.#options.home,
+        cached,
+        toldOfPlatform(resolved.catalogue),
+        resync,
+      ),
+    };
   }
 
-  /** Single bundles under work that was at rest; whatever goes wrong, the work itself finds and tells. */
-  async #putRight(work: string): Promise<undefined> {
+  /** Single bundles of a resource at rest. A pass over the resource follows, and tells what this one could not put right. */
+  async #putRight(of: ResourceKey): Promise<Passed> {
     let right = false;
     try {
-      right = await this.#rightAlone(work, await this.#home.resolved());
+      right = await this.#rightAlone(of);
     } catch (error) {
       if (!(error instanceof HandoverError)) throw error;
     } finally {
-      this.add([work], right ? AFTER_DRIFT_MS : 0);
+      this.controller.add([of], right ? AFTER_DRIFT_MS : 0);
     }
-    return undefined;
+    return NOTHING;
   }
 
-  async #rightAlone(work: string, resolved: ResolvedResources): Promise<boolean> {
-    const { compat } = this.#options;
-    const drift = this.#drifts.take(work, resolved);
+  async #rightAlone(of: ResourceKey): Promise<boolean> {
+    const { compat, home } = this.#options;
+    const resolved = await home.resolved();
+    const drift = this.drifts.take(of, resolved);
     if (drift === undefined) return false;
-    if (drift.observation !== undefined) return repair(this.#home, drift.observation, drift.objects);
-    const bundle = resolved.catalogue.trustBundles.find(
-      ({ metadata }) => workKey('TrustBundle', metadata.name) === work,
-    );
+    if (drift.observation !== undefined) return repair(home, drift.observation, drift.objects);
+    const bundle = bundleIn(resolved, of.id);
     if (bundle === undefined || compat === undefined) return false;
-    await compat.keep(bundle, this.#home, resolved.catalogue, drift.objects);
+    await compat.keep(bundle, home, resolved.catalogue, drift.objects);
     return true;
   }
 
-  /** A watch that has died unnoticed must not hide a drift: what can be named is asked for at each resync. */
-  #lookForOneself(): void {
-    const now = this.#home.clock.now();
+  #moves(key: ResourceKey, moving: boolean): void {
+    if (moving) this.moving.set(textOf(key), key);
+    else this.moving.delete(textOf(key));
+  }
+
+  /** A watch that has died unnoticed must not hide a drift: objects that can be named are asked for at each resync. */
+  #lookDirectly(): void {
+    const { home } = this.#options;
+    const now = home.clock.now();
     if (now < this.#lookDue) return;
     this.#lookDue = now + this.#resync * 0.6;
-    this.#home.doubtWhatIsNamed();
+    home.doubtWhatIsNamed();
   }
 }
+
+const bundleIn = ({ catalogue }: ResolvedResources, name: string): TrustBundle | undefined =>
+  catalogue.trustBundles.find(({ metadata }) => metadata.name === name);

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { type Generation, generateKey } from '@handover/core';
-import { type AuthorityRecord, SealKey, Turns } from '@handover/engine';
+import { type AuthorityRecord, Canaries, localKeyring, SealKey, Turns } from '@handover/engine';
 import { after, type Instant, instant } from '@handover/material';
 import { expect, onTestFinished, test } from 'vitest';
 import { Addresses } from './addresses.ts';
@@ -64,8 +64,12 @@ const asked = async (podUid: string) => {
 const by = (record: AuthorityRecord, now: Instant) => ({ authority: 'default/mesh', record, now });
 const showing = (addresses = new Addresses([], [])): PodEvidence =>
   new PodEvidence({
-    keys: generateKey,
-    random: (bytes) => new Uint8Array(bytes).fill(7),
+    canaries: new Canaries({
+      keyring: localKeyring(generateKey),
+      keys: generateKey,
+      random: (bytes) => new Uint8Array(bytes).fill(7),
+      log: { issued: async () => {} },
+    }),
     addresses,
     turns: new Turns({ inAll: 8, each: 4 }),
   });

@@ -126,7 +126,7 @@ test('no file, socket or address of a tenant’s choice is asked; each blocks it
 
 test('every pod behind a Service has to show what it has loaded, each at its own address', async () => {
   // The pods of this test have loopback alone.
-  const operator = stage.start('lenient', { resync: 3_000, addresses: new Addresses([], []) });
+  const operator = stage.start('lenient', { resync: 3_000, pods: { addresses: new Addresses([], []) } });
   const told = new Set<string>();
   const serverOf = (ip: string): Server =>
     createServer((request, response) => {

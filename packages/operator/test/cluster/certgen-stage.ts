@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { generateKey, issueCa, issueLeaf } from '@handover/core';
+import { generateKey, issueCa, issueLeaf, localSigner } from '@handover/core';
 import { parseAuthority } from '@handover/engine';
 import {
   deployments,
@@ -287,18 +287,24 @@ export const accepts = (anchors: readonly Certificate[], chain: readonly Certifi
 };
 
 /** Secrets as upstream's certgen makes them: its CA's key is in none of them, and gone with this call. */
-export const upstreamSecrets = (namespace: string): readonly object[] => {
-  const key = generateKey('ECDSA-P256');
+export const upstreamSecrets = async (namespace: string): Promise<readonly object[]> => {
+  const signer = localSigner(generateKey('ECDSA-P256').privateKey);
   const dates = {
     notBefore: after(instant(Date.now()), -hour),
     notAfter: after(instant(Date.now()), 365 * day),
   };
-  const ca = issueCa({ name: 'envoy-gateway', generation: 1, key, serial: randomBytes(16), ...dates });
-  return LEAVES.map((name) => {
+  const ca = await issueCa({
+    name: 'envoy-gateway',
+    generation: 1,
+    signer,
+    serial: randomBytes(16),
+    ...dates,
+  });
+  const secrets = LEAVES.map(async (name) => {
     const own = generateKey('ECDSA-P256');
-    const leaf = issueLeaf({
+    const leaf = await issueLeaf({
       issuer: parseCertificate(ca),
-      issuerKey: key.privateKey,
+      signer,
       publicKey: own.publicKey,
       serial: randomBytes(16),
       subject: { commonName: name },
@@ -320,4 +326,5 @@ export const upstreamSecrets = (namespace: string): readonly object[] => {
       },
     };
   });
+  return Promise.all(secrets);
 };

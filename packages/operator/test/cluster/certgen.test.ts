@@ -500,7 +500,7 @@ describe.concurrent('11: Secrets of upstream’s certgen, which keeps no CA key'
   test('are left alone, or taken over: trusted first, leaves later', async () => {
     const namespace = 'taken';
     const seen = await namespaceWithGateway(namespace);
-    await cluster.apply(...upstreamSecrets(namespace));
+    await cluster.apply(...(await upstreamSecrets(namespace)));
     const file = ['-f', resourcesFile(namespace)];
     const before = await seen.text('envoy', 'tls.crt');
     const versions = await seen.versions();
@@ -532,7 +532,7 @@ describe.concurrent('11: Secrets of upstream’s certgen, which keeps no CA key'
   test('one of them missing cannot be made alone', async () => {
     const namespace = 'partly';
     await namespaceWithGateway(namespace);
-    await cluster.apply(...upstreamSecrets(namespace).slice(1));
+    await cluster.apply(...(await upstreamSecrets(namespace)).slice(1));
     expect(await certgen(preset(namespace))).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
@@ -603,9 +603,8 @@ test('an operator that is asked for the same Secrets takes them over, trust firs
     namespace: 'handover-system',
     identity: 'operator',
     on: () => {},
-    signal: stop.signal,
   });
-  const ended = operator.run();
+  const ended = operator.run(stop.signal);
   const taken = await until(async () => {
     const bundle = await seen.certificates('envoy', 'ca.crt');
     return bundle.length === 2 && { bundle, leaf: await seen.text('envoy', 'tls.crt') };

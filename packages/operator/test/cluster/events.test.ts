@@ -68,7 +68,7 @@ test('kubectl describe shows each step of a rotation, whom it waits for, and wha
   expect(places).toEqual([...places].sort((a, b) => a - b));
   expect(await notes('Authority', 'mesh', 'GenerationMinted')).toHaveLength(2);
   expect(await notes('Authority', 'mesh', 'RolloutStarted')).toEqual([
-    'Restarts Deployment default/env (CA generation 2 is in its files)',
+    'Restarting Deployment default/env (CA generation 2 is in its files)',
   ]);
 }, 600_000);
 
@@ -94,7 +94,7 @@ test('refusals, what nobody can read, and repaired drift are told of what they a
   await spoil('x');
   await until(async () => (await notes('Authority', 'mesh', 'Repaired')).length === 1, 'the repair');
   expect(await notes('Authority', 'mesh', 'Repaired')).toEqual([
-    expect.stringMatching(/mesh-trust.* was changed by somebody; put right/),
+    expect.stringMatching(/^somebody changed .*mesh-trust.*; Handover restored it/),
   ]);
   const intact = async () =>
     (await stage.kube.get(configMaps, { namespace: 'default', name: 'mesh-trust' }))?.data?.['ca.crt'] !==
@@ -139,7 +139,9 @@ test('an account that may tell nothing does its work all the same', async () => 
   expect(kubelet.made('env')).toBe(6);
   await stage.cluster.kubectl('rollout', 'restart', 'deployment/silent');
   await until(isStable(stage, 'mesh', 3), 'the rotation to end', 120_000);
-  const complaints = stage.events.filter((event) => event.kind === 'failed' && event.what === 'an Event');
+  const complaints = stage.events.filter(
+    (event) => event.kind === 'failed' && event.what === 'writing an Event',
+  );
   expect(complaints).toHaveLength(1);
 }, 300_000);
 

@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => stage.stop());
 
 test('without any right in the cluster, the namespaces it may see are kept, and nothing is asked for that is refused', async () => {
-  const { operator } = stage.start('one', { namespaces: ['default'] });
+  const { operator } = stage.start('one', { scope: { namespaces: ['default'] } });
   const leaf = { authority: 'mesh', secretName: 'web', dnsNames: ['web.default.svc'] };
   await stage.cluster.apply(resource('Authority', 'mesh'), resource('Leaf', 'web', leaf));
   await stage.cluster.kubectl(

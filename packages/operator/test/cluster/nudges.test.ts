@@ -51,7 +51,7 @@ const quiet = async (name: string): Promise<void> => {
 
 test('whoever takes over in the middle of a rotation nudges the pods that nobody has nudged', async () => {
   // As if it had died each time between a write and its nudges.
-  const first = stage.start('first', { nudge: false });
+  const first = stage.start('first', { pods: { nudge: false } });
   await quiet('taken-over');
   await rotate(stage, 'taken-over', 'one');
   const isAwaited = async (): Promise<boolean> => {

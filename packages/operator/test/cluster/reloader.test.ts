@@ -9,7 +9,7 @@ let stage: Stage;
 let kubelet: Kubelet;
 beforeAll(async () => {
   stage = await setStage({ controllerManager: true, installed: { compat: ['reloader'] } });
-  stage.start('one', { compat: ['reloader'] });
+  stage.start('one', { injection: { compat: ['reloader'] } });
   kubelet = new Kubelet(stage);
 }, 300_000);
 afterAll(async () => {

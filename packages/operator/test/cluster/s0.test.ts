@@ -1,8 +1,9 @@
 // S0: one server that keeps its own caBundle right, on a real API server, without custom resources.
 import { X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
+import type { ControllerEvent } from '@handover/engine';
 import { apiServices, configMaps, type Kube, secrets } from '@handover/kube';
-import { Operator, type OperatorEvent, type OperatorOptions, serveHealth } from '@handover/operator';
+import { Operator, type OperatorOptions, serveHealth } from '@handover/operator';
 import { type Cluster, makeCa, startCluster } from '@handover/test-cluster';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -44,7 +45,7 @@ afterAll(async () => {
 
 interface Started {
   readonly operator: Operator;
-  readonly events: OperatorEvent[];
+  readonly events: ControllerEvent[];
   stop(): Promise<void>;
 }
 const running: Started[] = [];
@@ -52,17 +53,16 @@ const running: Started[] = [];
 const start = (options: Partial<OperatorOptions> = {}): Started => {
   const stop = new AbortController();
   const close = new AbortController();
-  const events: OperatorEvent[] = [];
+  const events: ControllerEvent[] = [];
   const operator = new Operator({
     kube: relay.connect(close.signal),
     namespace: NAMESPACE,
     identity: `one-${running.length}`,
-    declarations: declarations(FIELD_NAMES),
+    scope: { declarations: declarations(FIELD_NAMES) },
     on: (event) => events.push(event),
-    signal: stop.signal,
     ...options,
   });
-  const ended = operator.run().finally(() => close.abort());
+  const ended = operator.run(stop.signal).finally(() => close.abort());
   const started = {
     operator,
     events,
@@ -85,7 +85,7 @@ const settled = async (): Promise<void> => {
     await new Promise((resolve) => setTimeout(resolve, 1_500));
   }
 };
-const kinds = ({ events }: Started, kind: OperatorEvent['kind']): number =>
+const kinds = ({ events }: Started, kind: ControllerEvent['kind']): number =>
   events.filter((event) => event.kind === kind).length;
 
 afterEach(async () => {
@@ -353,7 +353,7 @@ test('S0.11 a pair that expired while nobody ran is replaced at boot', async () 
       leaf: 'lifetime: 10s\n  secretName: short',
     });
   await kube.delete(secrets, { namespace: NAMESPACE, name: await stateName() });
-  const first = start({ declarations: given() });
+  const first = start({ scope: { declarations: given() } });
   await until(
     async () => (await kube.get(secrets, { namespace: NAMESPACE, name: 'short' })) !== undefined,
     'the pair',
@@ -370,7 +370,7 @@ test('S0.11 a pair that expired while nobody ran is replaced at boot', async () 
   const end = Date.parse(oldCa.validTo);
   await new Promise((resolve) => setTimeout(resolve, Math.max(0, end - Date.now()) + 1_500));
   expect(Date.parse(oldLeaf.validTo)).toBeLessThan(Date.now());
-  start({ declarations: given() });
+  start({ scope: { declarations: given() } });
   const [leaf, ca] = await until(async () => {
     const found = await pair();
     return Date.parse(found[0].validTo) > Date.now() && found;

@@ -13,7 +13,9 @@ let bundle: string;
 beforeAll(async () => {
   stage = await setStage();
   await stage.cluster.kubectl('create', 'namespace', 'team');
-  stage.start('one', { compat: ['service-ca'], serviceCaAuthority: 'handover-system/service-ca' });
+  stage.start('one', {
+    injection: { compat: ['service-ca'], serviceCaAuthority: 'handover-system/service-ca' },
+  });
   await stage.cluster.apply(
     resource('Authority', 'service-ca', { issueTo: { namespaceSelector: {} } }, 'handover-system'),
   );

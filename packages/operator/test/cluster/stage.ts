@@ -1,9 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Compat } from '@handover/core';
+import type { ControllerEvent } from '@handover/engine';
 import { allowed, crds, type InstallOptions, installation, installedGrants } from '@handover/install';
 import { connect, type Kube, type KubeConfig, loadKubeConfig, type RequestReport } from '@handover/kube';
-import { Operator, type OperatorEvent, type OperatorOptions, RESOURCE_KINDS } from '@handover/operator';
+import { Operator, type OperatorOptions, RESOURCE_KINDS } from '@handover/operator';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 
 /** A real API server with our kinds on it, and operators against it. */
@@ -12,7 +13,7 @@ export interface Stage {
   readonly kube: Kube;
   /** Every request of every operator, oldest first. */
   readonly requests: (RequestReport & { readonly by: string })[];
-  readonly events: (OperatorEvent & { readonly by: string })[];
+  readonly events: (ControllerEvent & { readonly by: string })[];
   start(name: string, options?: Partial<OperatorOptions>): Running;
   /** An object as a file, for kubectl. */
   file(object: object): string;
@@ -53,7 +54,7 @@ export async function setStage(options: StageOptions = {}): Promise<Stage> {
   const end = new AbortController();
   const kube = connectTo(cluster, end.signal);
   const requests: (RequestReport & { readonly by: string })[] = [];
-  const events: (OperatorEvent & { readonly by: string })[] = [];
+  const events: (ControllerEvent & { readonly by: string })[] = [];
   const running: Running[] = [];
   let files = 0;
   let account: KubeConfig | undefined;
@@ -89,10 +90,9 @@ export async function setStage(options: StageOptions = {}): Promise<Stage> {
         namespace: 'handover-system',
         identity: name,
         on: (event) => events.push({ ...event, by: name }),
-        signal: stop.signal,
         ...more,
       });
-      const ended = operator.run().finally(() => close.abort());
+      const ended = operator.run(stop.signal).finally(() => close.abort());
       const one: Running = {
         operator,
         ended,

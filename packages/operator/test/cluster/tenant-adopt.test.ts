@@ -18,11 +18,13 @@ afterAll(() => stage?.stop());
 const ADOPT = { 'handover.dev/adopt': 'true' };
 const KEY = 'the only copy of a key';
 
+const INGRESS = await attackersCa('ingress');
+
 const ingress = (namespace: string, marks: object = {}): object =>
   secret(
     namespace,
     'ingress-tls',
-    { 'tls.crt': attackersCa('ingress').pem, 'tls.key': KEY },
+    { 'tls.crt': INGRESS.pem, 'tls.key': KEY },
     { type: 'kubernetes.io/tls', ...marks },
   );
 

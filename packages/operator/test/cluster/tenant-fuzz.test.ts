@@ -1,6 +1,6 @@
 // Whatever annotations and labels of Handover stand on objects of another namespace: the plan of an Authority is the same.
 import { plan } from '@handover/core';
-import { observe } from '@handover/engine';
+import { observeAnew } from '@handover/engine';
 import { configMaps, connect, type Kube, type KubeObject, namespaces, secrets } from '@handover/kube';
 import { Operator, openView, RESOURCE_KINDS } from '@handover/operator';
 import { FakeApiServer } from '@handover/test-api-server';
@@ -24,11 +24,10 @@ const isElsewhere = (what: string): boolean => what.includes(`${EVIL}/`);
 const standing = async (kube: Kube, ids: readonly string[]): Promise<Readonly<Record<string, unknown>>> => {
   const end = new AbortController();
   try {
-    const { home, resolved } = await openView({ kube, namespace: OPERATOR_NAMESPACE, signal: end.signal });
-    const { catalogue } = await resolved();
+    const { look } = await openView({ kube, namespace: OPERATOR_NAMESPACE, signal: end.signal });
     const found: Record<string, unknown> = {};
     for (const id of ids) {
-      const { seen, responsibilities, now } = await observe(home, catalogue, id);
+      const { seen, responsibilities, now } = await observeAnew(look, id);
       const { phase, actions, blockedBy, notes } = plan(seen, responsibilities.policy, now);
       const [namespace = '', name = ''] = id.split('/');
       const bundle = await kube.get(configMaps, { namespace, name: `${name}-trust` });
@@ -91,9 +90,8 @@ describe('on the API server in this process', () => {
       namespace: OPERATOR_NAMESPACE,
       identity: 'one',
       on: () => {},
-      signal: stop.signal,
     });
-    const running = operator.run();
+    const running = operator.run(stop.signal);
     const leaf = (name: string, namespace: string, authority: string): object =>
       resource('Leaf', name, { authority, dnsNames: [`${name}.${namespace}.svc`] }, namespace);
     for (const id of TARGETS) {

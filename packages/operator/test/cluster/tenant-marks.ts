@@ -9,7 +9,7 @@ import { attackersCa } from './tenant-victim.ts';
 export const TARGETS = ['prod/mesh', 'prod/turning', 'prod/dropping'] as const;
 
 const NAMES = ANNOTATIONS.filter(({ name }) => name.startsWith('handover.dev/')).map(({ name }) => name);
-const planted = attackersCa('planted');
+const planted = await attackersCa('planted');
 const of = <T>(...values: readonly T[]) => fc.constantFrom(...values);
 const someTime = of(0, 1, -1, 1e12, 4e12, Number.MAX_SAFE_INTEGER, 1.5);
 

@@ -25,7 +25,7 @@ const plant = async (
   name: string,
   marks: { readonly adopt?: boolean; readonly labelled?: boolean },
 ): Promise<string> => {
-  const { pem, certificate } = attackersCa(name);
+  const { pem, certificate } = await attackersCa(name);
   const labels = marks.labelled === true ? { 'handover.dev/managed': 'true' } : {};
   await put(stage.evil, secret(EVIL, name, { 'ca.crt': pem }, { labels }));
   const leaf = resource(
@@ -110,7 +110,7 @@ test('a CA in another namespace is not trusted when the state of an Authority is
 
 test('spec.adopt of an Authority is the consent that lets an existing CA of its own namespace in, and no other', async () => {
   await stage.namespace('prod-d');
-  const old = attackersCa('old-mesh');
+  const old = await attackersCa('old-mesh');
   await put(
     stage.admin,
     secret('prod-d', 'old', { 'ca.crt': old.pem }, { labels: { 'handover.dev/managed': 'true' } }),

@@ -1,6 +1,6 @@
 // The namespace under attack: an Authority with a Leaf and a bundle of its own, and a watch that compares what it says with what is so.
 import { randomBytes } from 'node:crypto';
-import { generateKey, issueCa } from '@handover/core';
+import { generateKey, issueCa, localSigner } from '@handover/core';
 import { readableCertificates } from '@handover/engine';
 import { configMaps, type Kube, secrets } from '@handover/kube';
 import {
@@ -217,13 +217,13 @@ export const victim = async (
 };
 
 /** A CA of the attacker, with its key in the attacker's hands. */
-export const attackersCa = (
+export const attackersCa = async (
   name = 'attacker',
-): { readonly pem: string; readonly certificate: Certificate } => {
-  const der = issueCa({
+): Promise<{ readonly pem: string; readonly certificate: Certificate }> => {
+  const der = await issueCa({
     name,
     generation: 1,
-    key: generateKey('ECDSA-P256'),
+    signer: localSigner(generateKey('ECDSA-P256').privateKey),
     serial: randomBytes(16),
     notBefore: after(instant(Date.now()), -hour),
     notAfter: after(instant(Date.now()), 365 * day),

@@ -154,7 +154,7 @@ test('6 and 11: Secrets without a kept CA key are taken over under load by a Job
   for (const name of [...LEAVES, STATE]) await kube.delete(secrets, { namespace: GATEWAY, name });
   await kube.delete(configMaps, { namespace: GATEWAY, name: `${CA}-trust` });
   const file = readFileSync(resourcesFile(GATEWAY, { reloadWithin: '2m' }), 'utf8');
-  await cluster.apply(...upstreamSecrets(GATEWAY), ...gateway(image, collectorUrl, RATE), {
+  await cluster.apply(...(await upstreamSecrets(GATEWAY)), ...gateway(image, collectorUrl, RATE), {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { name: 'certgen', namespace: GATEWAY },

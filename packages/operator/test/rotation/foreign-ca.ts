@@ -1,33 +1,42 @@
 import { randomBytes } from 'node:crypto';
-import { generateKey, issueCa, issueLeaf } from '@handover/core';
-import { after, day, encodePem, hour, instant, parseCertificate } from '@handover/material';
+import { generateKey, issueCa, issueLeaf, localSigner, type Signer } from '@handover/core';
+import { after, type Certificate, day, encodePem, hour, instant, parseCertificate } from '@handover/material';
 import { NAMESPACE } from './mesh.ts';
 
-/** A CA of somebody else, whose key nobody keeps: it is gone with this object. */
-export class ForeignCa {
-  readonly #key = generateKey('ECDSA-P256');
-  readonly #dates = {
-    notBefore: after(instant(Date.now()), -hour),
-    notAfter: after(instant(Date.now()), 365 * day),
-  };
-  readonly #certificate;
-  readonly pem: string;
+const datesNow = () => ({
+  notBefore: after(instant(Date.now()), -hour),
+  notAfter: after(instant(Date.now()), 365 * day),
+});
 
-  constructor(name: string) {
-    const der = issueCa({ name, generation: 1, key: this.#key, serial: randomBytes(16), ...this.#dates });
-    this.#certificate = parseCertificate(der);
-    this.pem = encodePem('CERTIFICATE', der);
+/** A CA of another program. Its key is gone with this object. */
+export class ForeignCa {
+  readonly #certificate: Certificate;
+  readonly #signer: Signer;
+
+  private constructor(certificate: Certificate, signer: Signer) {
+    this.#certificate = certificate;
+    this.#signer = signer;
+  }
+
+  static async named(name: string): Promise<ForeignCa> {
+    const signer = localSigner(generateKey('ECDSA-P256').privateKey);
+    const der = await issueCa({ name, generation: 1, signer, serial: randomBytes(16), ...datesNow() });
+    return new ForeignCa(parseCertificate(der), signer);
+  }
+
+  get pem(): string {
+    return this.#certificate.pem;
   }
 
   /** A Secret as a script makes it. */
-  secret(name: string): {
+  async secret(name: string): Promise<{
     readonly stringData: Readonly<Record<string, string>>;
     readonly [field: string]: unknown;
-  } {
+  }> {
     const key = generateKey('ECDSA-P256');
-    const leaf = issueLeaf({
+    const leaf = await issueLeaf({
       issuer: this.#certificate,
-      issuerKey: this.#key.privateKey,
+      signer: this.#signer,
       publicKey: key.publicKey,
       serial: randomBytes(16),
       subject: { commonName: name },
@@ -35,7 +44,7 @@ export class ForeignCa {
       dnsNames: [`${name}.${NAMESPACE}.svc`],
       ipAddresses: [],
       uris: [],
-      ...this.#dates,
+      ...datesNow(),
     });
     return {
       apiVersion: 'v1',

@@ -28,10 +28,10 @@ beforeAll(async () => {
   stage = await setRotationStage();
   await stage.cluster.kubectl('create', 'namespace', NAMESPACE);
   // What was there before Handover: Secrets from a CA whose key nobody has kept.
-  const theirs = new ForeignCa('somebody');
+  const theirs = await ForeignCa.named('somebody');
   await stage.cluster.apply(
     ...services(),
-    ...MEMBERS.map(({ name }) => theirs.secret(name)),
+    ...(await Promise.all(MEMBERS.map(({ name }) => theirs.secret(name)))),
     ...fields(Buffer.from(theirs.pem).toString('base64')),
   );
   mesh = new MeshStage(stage);
@@ -204,13 +204,13 @@ test('a workload that never confirms keeps the old CA, is named, and is freed by
 
 test('the same traffic fails when everything is replaced at once, so that it would have shown', async () => {
   await operator.stop();
-  const other = new ForeignCa('another');
+  const other = await ForeignCa.named('another');
   const traffic = await mesh.during('everything replaced at once', async () => {
     const caBundle = Buffer.from(other.pem).toString('base64');
     const put = (path: string): string => JSON.stringify([{ op: 'replace', path, value: caBundle }]);
     await Promise.all([
-      ...MEMBERS.map(({ name }) => {
-        const { stringData } = other.secret(name);
+      ...MEMBERS.map(async ({ name }) => {
+        const { stringData } = await other.secret(name);
         return stage.kube.patch(secrets, { namespace: NAMESPACE, name }, { merge: { stringData } });
       }),
       stage.cluster.kubectl('patch', 'apiservice', API, '--type=json', '-p', put('/spec/caBundle')),

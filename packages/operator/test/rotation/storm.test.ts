@@ -58,7 +58,7 @@ beforeAll(async () => {
   strikes = new Strikes(relay);
   startOperator();
   await stage.cluster.kubectl('create', 'namespace', NAMESPACE);
-  const nobody = new ForeignCa('nobody');
+  const nobody = await ForeignCa.named('nobody');
   await stage.cluster.apply(
     ...services(),
     ...fields(Buffer.from(nobody.pem).toString('base64')),

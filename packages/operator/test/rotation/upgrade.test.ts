@@ -139,7 +139,7 @@ beforeAll(async () => {
   newer = { program: HANDOVER, image: await node.loadImage(await operatorImage('localhost/handover:newer')) };
   await kubectl(older, 'install');
   await stage.cluster.kubectl('create', 'namespace', NAMESPACE);
-  const before = Buffer.from(new ForeignCa('somebody').pem).toString('base64');
+  const before = Buffer.from((await ForeignCa.named('somebody')).pem).toString('base64');
   await stage.cluster.apply(
     ...services(),
     ...fields(before),

@@ -1,5 +1,12 @@
-import { createHash, type KeyObject } from 'node:crypto';
-import { generateKey, issueCa, issueCross, issueLeaf } from '@handover/core';
+import { createHash } from 'node:crypto';
+import {
+  generateKey,
+  type Signer,
+  type Unsigned,
+  unsignedCa,
+  unsignedCross,
+  unsignedLeaf,
+} from '@handover/core';
 import {
   type Certificate,
   day,
@@ -8,6 +15,7 @@ import {
   parseCertificate,
   verifyChain,
 } from '@handover/material';
+import { newSigner, signNow } from '../keys.ts';
 import { BASE } from './model.ts';
 
 /**
@@ -16,7 +24,8 @@ import { BASE } from './model.ts';
  * in seconds from the start, as in `g2@40~240`.
  */
 export class Oracle {
-  readonly #keys = new Map<string, ReturnType<typeof generateKey>>();
+  readonly #signers = new Map<number, Signer>();
+  readonly #leafKey = generateKey('ECDSA-P256').publicKey;
   readonly #made = new Map<string, Certificate>();
   readonly #verdicts = new Map<string, boolean>();
 
@@ -49,33 +58,32 @@ export class Oracle {
   certificate(name: string): Certificate {
     const known = this.#made.get(name);
     if (known !== undefined) return known;
-    const made = parseCertificate(this.#issue(name));
+    const made = parseCertificate(signNow(this.#unsigned(name)));
     this.#made.set(name, made);
     return made;
   }
 
-  #key(id: string): { privateKey: KeyObject; publicKey: KeyObject } {
-    const key = this.#keys.get(id) ?? generateKey('ECDSA-P256');
-    this.#keys.set(id, key);
-    return key;
+  #signer(generation: number): Signer {
+    const signer = this.#signers.get(generation) ?? newSigner();
+    this.#signers.set(generation, signer);
+    return signer;
   }
 
-  #issue(name: string): Uint8Array {
+  #unsigned(name: string): Unsigned {
     const { kind, of, by, notBefore, notAfter } = read(name);
     const serial = createHash('sha256').update(name).digest().subarray(0, 12);
     const dates = { serial, notBefore, notAfter };
-    if (kind === 'g')
-      return issueCa({ name: 'model', generation: of === 0 ? 999 : of, key: this.#key(`g${of}`), ...dates });
+    const signer = this.#signer(kind === 'g' ? of : read(by).of);
+    if (kind === 'g') return unsignedCa({ name: 'model', generation: of === 0 ? 999 : of, signer, ...dates });
     const issuer = this.certificate(by);
-    const issuerKey = this.#key(`g${read(by).of}`).privateKey;
     if (kind === 'x') {
       const subject = this.certificate(name.includes('@') ? `g${of}@${subjectDates(name)}` : `g${of}`);
-      return issueCross({ subject, issuer, issuerKey, ...dates });
+      return unsignedCross({ subject, issuer, signer, ...dates });
     }
-    return issueLeaf({
+    return unsignedLeaf({
       issuer,
-      issuerKey,
-      publicKey: this.#key('leaf').publicKey,
+      signer,
+      publicKey: this.#leafKey,
       subject: { commonName: 'peer' },
       dnsNames: ['peer.test'],
       ipAddresses: [],

@@ -1,17 +1,8 @@
 import type { ConsumerSeen, Stamp } from '@handover/core';
 import { duration, instant, second } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { catalogue, MESH, World } from '../../test/world.ts';
-import {
-  type ConsumerFound,
-  converge,
-  FirstSight,
-  type Home,
-  localIssuer,
-  observe,
-  reconcile,
-  sealed,
-} from '../index.ts';
+import { catalogue, MESH, on, type Parts, World } from '../../test/world.ts';
+import { type ConsumerFound, converge, FirstSight, observeAnew, reconcile, sealed } from '../index.ts';
 
 const ID = 'default/mesh';
 const RESOURCES = catalogue(MESH);
@@ -24,7 +15,7 @@ beforeEach(() => {
 });
 
 /** The world's home with a cache that shows what `frozen` had, and a note of each uncached read. */
-const cachedHome = (frozen: Pick<Home, 'objects' | 'authorities' | 'requests' | 'evidence'>): Home => {
+const cachedHome = (frozen: NonNullable<Parts['cached']>): Parts => {
   const { home } = world;
   return {
     ...home,
@@ -41,93 +32,86 @@ const cachedHome = (frozen: Pick<Home, 'objects' | 'authorities' | 'requests' | 
 };
 
 /** As everything is at this moment, whatever happens later. */
-const frozen = async (): Promise<Pick<Home, 'objects' | 'authorities' | 'requests' | 'evidence'>> => {
-  const { stored, record } = await observe(world.home, RESOURCES, ID);
+const frozen = async (): Promise<NonNullable<Parts['cached']>> => {
+  const { stored, record } = await observeAnew(on(world.home, RESOURCES).fresh, ID);
   return {
-    objects: {
-      ...world.home.objects,
-      read: async (id) => stored.get(id),
-      issuedBy: async () => [],
-      write: async () => {},
-    },
-    authorities: { load: async () => record, swap: async () => {} },
-    requests: { pending: async () => ({ rotate: [], distrust: [] }), done: async () => {} },
+    objects: { read: async (id) => stored.get(id), issuedBy: async () => [] },
+    authorities: { load: async () => record },
+    requests: { pending: async () => ({ rotate: [], distrust: [] }) },
     evidence: { consumers: async () => [] },
   };
 };
 
 describe('A home with a cache', () => {
   test('is asked nothing past it while its authority is stable and wants nothing', async () => {
-    await converge(world.home, RESOURCES, ID);
-    const { plan } = await reconcile(cachedHome(world.home), RESOURCES, ID);
+    await converge(on(world.home, RESOURCES), ID);
+    const { plan } = await reconcile(on(cachedHome(world.home), RESOURCES), ID);
     expect(plan).toMatchObject({ phase: 'Stable', actions: [] });
     expect(uncached).toEqual([]);
   });
 
   test('is asked past it before a step is taken', async () => {
-    await converge(world.home, RESOURCES, ID);
+    await converge(on(world.home, RESOURCES), ID);
     world.rotate.push('r1');
-    await reconcile(cachedHome(world.home), RESOURCES, ID);
+    await reconcile(on(cachedHome(world.home), RESOURCES), ID);
     expect(uncached).toContain('default/secrets/a');
     expect((await world.authorities.load(ID))?.state.lastGeneration).toBe(2);
   });
 
   test('is asked past it before anything is created, so that an old cache creates nothing', async () => {
     const old = await frozen();
-    await converge(world.home, RESOURCES, ID);
+    await converge(on(world.home, RESOURCES), ID);
     world.objects.writes.length = 0;
-    const { plan } = await reconcile(cachedHome(old), RESOURCES, ID);
+    const { plan } = await reconcile(on(cachedHome(old), RESOURCES), ID);
     expect(plan.actions).toEqual([]);
     expect(world.objects.writes).toEqual([]);
     expect(uncached).toContain('default/secrets/a');
   });
 
   test('is asked past it while a rotation waits, so that an old cache cannot hold it up', async () => {
-    await converge(world.home, RESOURCES, ID);
+    await converge(on(world.home, RESOURCES), ID);
     world.rotate.push('r1');
-    await converge(world.home, RESOURCES, ID);
+    await converge(on(world.home, RESOURCES), ID);
     const old = await frozen();
     world.pass(20 * second);
-    const { plan } = await reconcile(cachedHome(old), RESOURCES, ID);
+    const { plan } = await reconcile(on(cachedHome(old), RESOURCES), ID);
     expect(plan.actions).toMatchObject([{ kind: 'activate' }]);
     expect(uncached).not.toEqual([]);
   });
 
   test('may write on it what carries the version it rests on, and a cache that is behind meets a conflict', async () => {
-    await converge(world.home, RESOURCES, ID);
+    await converge(on(world.home, RESOURCES), ID);
     world.rotate.push('r1');
-    await reconcile(world.home, RESOURCES, ID); // mint: every object is to be written now
+    await reconcile(on(world.home, RESOURCES), ID); // mint: every object is to be written now
     const old = await frozen();
-    await reconcile(cachedHome(world.home), RESOURCES, ID);
+    await reconcile(on(cachedHome(world.home), RESOURCES), ID);
     expect(uncached).toEqual([]);
     expect(world.objects.writes.slice(-3).sort()).toContain('default/secrets/a');
-    await expect(reconcile(cachedHome(old), RESOURCES, ID)).rejects.toMatchObject({ code: 'CONFLICT' });
+    await expect(reconcile(on(cachedHome(old), RESOURCES), ID)).rejects.toMatchObject({ code: 'CONFLICT' });
   });
 
-  test('shows its resources as they are now, not as the caller had them', async () => {
-    await converge(world.home, RESOURCES, ID);
+  test('is asked past it with the resources as they are now, not as the cache has them', async () => {
+    await converge(on(world.home, RESOURCES), ID);
     const fresh = catalogue(`${MESH}---
 apiVersion: handover.dev/v1alpha1
 kind: Leaf
 metadata: {name: c}
 spec: {authority: mesh, dnsNames: [c.local]}
 `);
-    const { responsibilities } = await observe(
-      { ...world.home, resources: { catalogue: async () => fresh } },
-      RESOURCES,
-      ID,
-    );
-    expect([...responsibilities.leaves.keys()]).toContain('default/secrets/c');
+    world.rotate.push('r1');
+    const cached = on(world.home, RESOURCES).fresh;
+    const { observation } = await reconcile({ ...on(world.home, fresh), cached }, ID);
+    expect([...observation.responsibilities.leaves.keys()]).toContain('default/secrets/c');
   });
 });
 
 describe('A look', () => {
   test('during which the clock was set is taken again', async () => {
-    await converge(world.home, RESOURCES, ID);
+    await converge(on(world.home, RESOURCES), ID);
     const begun = world.now;
     let steady = world.now;
     let looks = 0;
-    const home: Home = {
+    const home: Parts = {
       ...world.home,
       clock: { now: () => world.now, steadySince: () => steady },
       evidence: {
@@ -140,7 +124,7 @@ describe('A look', () => {
         },
       },
     };
-    const { now, seen } = await observe(home, RESOURCES, ID);
+    const { now, seen } = await observeAnew(on(home, RESOURCES).fresh, ID);
     expect(looks).toBe(2);
     expect(now).toBe(instant(begun - 600 * second));
     expect(seen.steadySince).toBe(now);
@@ -149,9 +133,9 @@ describe('A look', () => {
 
 describe('What is written while somebody looks', () => {
   test('is looked at again: dated after the beginning of the look, it would count as very old', async () => {
-    await converge(world.home, RESOURCES, ID);
+    await converge(on(world.home, RESOURCES), ID);
     let looks = 0;
-    const home: Home = {
+    const home: Parts = {
       ...world.home,
       clock: { now: () => world.now, steadySince: () => instant(0) },
       requests: {
@@ -171,7 +155,7 @@ describe('What is written while somebody looks', () => {
         },
       },
     };
-    const { now } = await observe(home, RESOURCES, ID);
+    const { now } = await observeAnew(on(home, RESOURCES).fresh, ID);
     expect(looks).toBe(2);
     expect(now).toBe(world.now);
   });
@@ -191,9 +175,9 @@ const restartOnly = (workloadVersion: string): ConsumerFound => ({
 });
 
 describe('A workload that reads its files only when it starts', () => {
-  const rotated = async (home: Home): Promise<Home> => {
-    const found: Home = { ...home, facts: { ...home.facts, consumersFound: true, cacheLag: duration(0) } };
-    await converge(found, RESOURCES, ID);
+  const rotated = async (home: Parts): Promise<Parts> => {
+    const found: Parts = { ...home, facts: { ...home.facts, consumersFound: true, cacheLag: duration(0) } };
+    await converge(on(found, RESOURCES), ID);
     world.rotate.push('r1');
     return found;
   };
@@ -208,7 +192,7 @@ describe('A workload that reads its files only when it starts', () => {
     });
     for (let pass = 0; pass < 6 && stamped.length === 0; pass++) {
       world.pass(30 * second);
-      await reconcile(home, RESOURCES, ID);
+      await reconcile(on(home, RESOURCES), ID);
     }
     expect(stamped[0]).toMatchObject(['default/deployments/web', 'v7', { trust: 2, issuer: 2 }, ID]);
   });
@@ -219,7 +203,7 @@ describe('A workload that reads its files only when it starts', () => {
     const passes = async () => {
       for (let pass = 0; pass < 6; pass++) {
         world.pass(30 * second);
-        await reconcile(home, RESOURCES, ID);
+        await reconcile(on(home, RESOURCES), ID);
       }
     };
     await expect(passes()).rejects.toMatchObject({ code: 'ROLLOUT_UNSUPPORTED' });
@@ -231,7 +215,7 @@ describe('First sight', () => {
     const instance = { uid: 'p1', ready: true, stamp: undefined, proofs: [] };
     const { workloadVersion: _, ...base } = restartOnly('v1');
     const consumer: ConsumerSeen = { ...base, instances: [{ ...instance, createdAt: instant(2_000) }] };
-    const { responsibilities } = await observe(world.home, RESOURCES, ID);
+    const { responsibilities } = await observeAnew(on(world.home, RESOURCES).fresh, ID);
     let time = 0;
     const observation = new FirstSight({ now: () => instant(time) });
     const dates = async (at: number, from: ConsumerSeen) => {
@@ -249,9 +233,9 @@ describe('First sight', () => {
 
 describe('An issuer of the home', () => {
   test('makes every certificate, and what it made is what counts', async () => {
-    const local = localIssuer(world.home.keys, world.home.random);
+    const local = world.home.issuer;
     const made: string[] = [];
-    const home: Home = {
+    const home: Parts = {
       ...world.home,
       issuer: {
         ca: (asked) => {
@@ -268,14 +252,14 @@ describe('An issuer of the home', () => {
         },
       },
     };
-    await converge(home, RESOURCES, ID);
+    await converge(on(home, RESOURCES), ID);
     expect(made.sort()).toEqual(['ca 1', 'leaf a', 'leaf b']);
     const state = (await world.authorities.load(ID))?.state;
     const [anchor] = state?.generations[0]?.anchors ?? [];
     expect(anchor?.notAfter).toBe(world.now + 365 * 86_400 * second - 1000 * second);
     world.rotate.push('r1');
     for (let step = 0; step < 3; step++) {
-      await converge(home, RESOURCES, ID);
+      await converge(on(home, RESOURCES), ID);
       world.pass(20 * second);
     }
     expect(made).toContain('cross');
@@ -285,11 +269,11 @@ describe('An issuer of the home', () => {
 
 describe('A Leaf that is asked for in the middle of a rotation', () => {
   test('is known to be new where the home can tell', async () => {
-    const home: Home = {
+    const home: Parts = {
       ...world.home,
       facts: { ...world.home.facts, askedAt: (leaf) => (leaf === 'default/a' ? instant(5) : undefined) },
     };
-    const { responsibilities } = await observe(home, RESOURCES, ID);
+    const { responsibilities } = await observeAnew(on(home, RESOURCES).fresh, ID);
     expect(responsibilities.policy.leaves.map(({ createdAt }) => createdAt)).toEqual([5, undefined]);
   });
 });

@@ -2,7 +2,7 @@ import { type Phase, type Plan, standings } from '@handover/core';
 import type { Instant } from '@handover/material';
 import type { ObjectId } from '../look/home.ts';
 import { digestOf } from '../look/stored-object.ts';
-import type { Observation } from '../observe/observe.ts';
+import type { Observation } from './observe.ts';
 
 export interface Validity {
   readonly notBefore: Instant;

@@ -1,7 +1,7 @@
-/** Wishes that were carried out stay for a while, so that people can see what was asked for. */
+/** Requests that were carried out stay for a while, so that users see what was asked for. */
 const MOST_KEPT = 5;
 
-/** Adds to what is already asked for: a later wish pushes out none that nobody has taken up yet. */
+/** Adds a request to the known ones. It pushes out only requests that were taken up. */
 export const withWish = (
   known: readonly string[],
   wish: string,

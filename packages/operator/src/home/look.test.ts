@@ -31,28 +31,26 @@ const authority = (name: string) => ({
   where: name,
 });
 
-const homeOf = (declarations = new GivenResources(parseResources([authority('mesh')]))): KubeHome =>
-  new KubeHome({
-    kube,
-    kinds: kindsWith('v1'),
-    namespace: 'prod',
-    trustNamespace: 'prod',
-    declarations,
-    wide: ['secrets', 'configmaps'],
-    clusterTrustBundles: false,
-    injectionOf: undefined,
-    takeOver: false,
-    consumersFound: false,
-    signal: end.signal,
-    onChange: () => {},
-    onState: () => {},
+const homeOf = (declarations = new GivenResources(parseResources([authority('mesh')]))): KubeHome => {
+  const home = new KubeHome({
+    connection: { kube, signal: end.signal },
+    scope: {
+      kinds: kindsWith('v1'),
+      namespace: 'prod',
+      trustNamespace: 'prod',
+      wide: ['secrets', 'configmaps'],
+    },
+    resources: { declarations, clusterTrustBundles: false, injectionOf: undefined, takeOver: false },
+    consumers: { found: false },
   });
+  home.start(end.signal);
+  return home;
+};
 
 test('passes side by side have a look each, and neither reads through the otherâ€™s', async () => {
   const home = homeOf();
   await home.ready();
-  const [first, second] = [home.forPass(), home.forPass()];
-  await first.resources?.catalogue();
+  const first = await home.fresh();
   expect(await first.objects.read('prod/secrets/web')).toBeUndefined();
   await kube.create(secrets, {
     apiVersion: 'v1',
@@ -60,12 +58,11 @@ test('passes side by side have a look each, and neither reads through the otherâ
     metadata: { namespace: 'prod', name: 'web', labels: { [MANAGED_LABEL]: 'true' } },
     data: { 'tls.crt': '' },
   } as KubeObject);
-  await second.resources?.catalogue();
+  const second = await home.fresh();
   expect(await second.objects.read('prod/secrets/web')).toBeDefined();
   // What the first has listed stays what it was: its plan must not rest on two moments.
   expect(await first.objects.read('prod/secrets/web')).toBeUndefined();
-  await first.resources?.catalogue();
-  expect(await first.objects.read('prod/secrets/web')).toBeDefined();
+  expect(await (await home.fresh()).objects.read('prod/secrets/web')).toBeDefined();
 });
 
 /** Resources to which one is added just after they have been read for the last time. */

@@ -1,20 +1,19 @@
-import { explain, type ProfileAction } from '@handover/core';
-import type { IssuedEntry } from '@handover/engine';
+import { explain, type ProfileAction, waitGroups } from '@handover/core';
+import { type ControllerEvent, type IssuedEntry, remarksOn } from '@handover/engine';
 import { HandoverError } from '@handover/material';
-import type { OperatorEvent } from '@handover/operator';
 import type { Logger } from 'pino';
-import type { Level } from '../log.ts';
-import { printable } from '../printable.ts';
+import type { Level } from './log.ts';
+import { printable } from './printable.ts';
 
-const codeOf = (error: unknown): { code: string; message: string } =>
+export const codeOf = (error: unknown): { code: string; message: string } =>
   error instanceof HandoverError
     ? { code: error.code, message: error.message }
     : { code: 'INTERNAL', message: error instanceof Error ? error.message : String(error) };
 
 const saidOf = (action: ProfileAction): string =>
   action.kind === 'write-profile'
-    ? `writes profile ${action.hash.slice(0, 12)}: ${action.why}`
-    : `rolls ${action.consumer}: ${action.why}`;
+    ? `Write TLS profile ${action.hash.slice(0, 12)}, because ${action.why}.`
+    : `Roll ${action.consumer}, because ${action.why}.`;
 
 /** One certificate as a line of the log, which adds the time itself. */
 export const issuedLine = ({ at: _, ...entry }: IssuedEntry): object => ({ event: 'issued', ...entry });
@@ -25,10 +24,10 @@ interface Words {
   readonly [detail: string]: unknown;
 }
 
-/** One line per thing that happened, for a cluster's log. A plan that only waits is said once, and at `debug` each time. */
-export class OperatorLog {
+/** One JSON document per event. A plan that only waits is logged once, and at `debug` each time. */
+export class EventLog {
   readonly #log: Logger;
-  /** At every `--log-level`: an audit trail has no gaps. */
+  /** Logs at every `--log-level`: an audit trail has no gaps. */
   readonly #issued: Logger;
   readonly #last = new Map<string, string>();
 
@@ -37,7 +36,7 @@ export class OperatorLog {
     this.#issued = log.child({}, { level: 'info' });
   }
 
-  readonly on = (event: OperatorEvent): void => {
+  readonly on = (event: ControllerEvent): void => {
     if (event.kind === 'issued') {
       this.#issued.info(issuedLine(event.entry));
       return;
@@ -55,12 +54,22 @@ export class OperatorLog {
       });
   };
 
-  #wordsFor(event: Exclude<OperatorEvent, { readonly kind: 'issued' }>): Words {
+  #wordsFor(event: Exclude<ControllerEvent, { readonly kind: 'issued' }>): Words {
     switch (event.kind) {
       case 'started':
         return { level: 'info', event: 'started', identity: event.identity };
       case 'leading':
         return { level: 'info', event: event.held ? 'leads' : 'no longer leads' };
+      case 'loaded': {
+        const { authorities, leaves } = event.catalogue;
+        return {
+          level: 'info',
+          event: 'loaded',
+          authorities: [...authorities.keys()],
+          leaves: leaves.length,
+          remarks: remarksOn(event.catalogue, false),
+        };
+      }
       case 'acted':
         this.#last.delete(event.authority);
         return {
@@ -76,12 +85,12 @@ export class OperatorLog {
       case 'rested':
         return this.#once(event.authority, {
           level: 'info',
-          event: 'rests',
+          event: 'rested',
           authority: event.authority,
           phase: event.plan.phase,
-          waits: event.plan.blockedBy
+          waits: waitGroups(event.plan.blockedBy)
             .slice(0, 5)
-            .map(({ consumer, waitsFor }) => printable(`${consumer}: ${waitsFor}`)),
+            .map(({ phrase }) => printable(phrase)),
           notes: event.plan.notes
             .slice(0, 5)
             .map(({ object, message }) => printable(`${object}: ${message}`)),
@@ -98,7 +107,14 @@ export class OperatorLog {
           level: 'warn',
           event: 'repaired',
           object: event.object,
-          changedBy: printable(event.manager),
+          ...(event.manager === undefined ? {} : { changedBy: printable(event.manager) }),
+        };
+      case 'untold':
+        return {
+          level: 'warn',
+          event: 'untold',
+          authority: event.authority,
+          programs: event.programs.map(printable),
         };
       case 'obstructed':
         return {

@@ -1,0 +1,93 @@
+import { type AuthorityId, type Standing, standingOf } from '@handover/engine';
+import { type Duration, type Instant, instant } from '@handover/material';
+import { pause } from '@handover/runtime/pause';
+import type { Context } from './context.ts';
+import { LiveLine, phaseText, type Waiting } from './directory/waiting.ts';
+import { CliError } from './error.ts';
+import type { OpenHome } from './open-home.ts';
+
+/** What carries requests out: this process under the directory's lock, or another process. */
+export interface Worker {
+  /** What a user is told of a request that is not complete yet: "the operator carries it out". */
+  readonly by: string;
+  /** What a user can do when waiting ended too early. */
+  readonly advice: string;
+  readonly lookEvery: Duration;
+  /** Does what can be done now, and says whether workloads have yet to be restarted here. Undefined: another process works. */
+  readonly work: ((authority: AuthorityId) => Promise<{ readonly restartsDue: boolean }>) | undefined;
+  close(): Promise<void>;
+}
+
+export interface WaitOptions<T> {
+  readonly context: Context;
+  /** Works as far as it can here, and looks. */
+  readonly look: () => Promise<T>;
+  /** What is still waited for; undefined: all is done. */
+  readonly waiting: (
+    looked: T,
+  ) => (Waiting & { readonly authority: AuthorityId; readonly about?: string }) | undefined;
+  readonly lookEvery: Duration;
+  readonly timeout: Duration;
+  readonly now: () => Instant;
+  /** What a user can do when the time is over. */
+  readonly advice: string;
+}
+
+/** Looks until all is done, and says on stderr what it waits for and how long. */
+export async function waitUntilDone<T>(first: T, options: WaitOptions<T>): Promise<T> {
+  const { context, look, waiting, lookEvery, timeout, now, advice } = options;
+  let looked = first;
+  let late = waiting(looked);
+  if (late === undefined) return looked;
+  const line = new LiveLine(context.stderr);
+  const signal = context.untilStopped();
+  const end = performance.now() + timeout;
+  try {
+    for (; late !== undefined; late = waiting(looked)) {
+      const endsAt = instant(now() + end - performance.now());
+      line.show({ ...late, endsAt }, now(), late.about);
+      if (signal.aborted || performance.now() >= end) {
+        const why = signal.aborted ? 'was interrupted' : 'took too long';
+        throw new CliError(
+          'ROTATION_UNFINISHED',
+          `waiting for ${late.authority} ${why}: ${phaseText(late)}; ${advice}`,
+          { path: late.authority, retry: 'later' },
+        );
+      }
+      await pause(lookEvery, signal);
+      looked = await look();
+    }
+    return looked;
+  } finally {
+    line.clear();
+  }
+}
+
+/** Lets what was asked for be carried out. Waits for `until`, if given. */
+export async function carryOut(
+  open: OpenHome,
+  authority: AuthorityId,
+  context: Context,
+  wait: { readonly until: (standing: Standing) => boolean; readonly timeout: Duration } | undefined,
+): Promise<Standing & { readonly by: string }> {
+  const { by, advice, lookEvery, work, close } = await open.worker();
+  try {
+    const look = async () => {
+      const { restartsDue = false } = (await work?.(authority)) ?? {};
+      open.reload();
+      return { ...(await standingOf(open.look, authority)), restartsDue };
+    };
+    const first = await look();
+    if (wait === undefined) return { ...first, by };
+    const waiting = ({ restartsDue, ...standing }: Standing & { readonly restartsDue: boolean }) => {
+      const { phase, blockedBy, wakeAt } = standing.status;
+      const dueAt = wakeAt === null ? undefined : instant(Date.parse(wakeAt));
+      return wait.until(standing) && !restartsDue ? undefined : { authority, phase, blockedBy, dueAt };
+    };
+    const { timeout } = wait;
+    const options = { context, look, waiting, lookEvery, timeout, now: () => open.home.clock.now(), advice };
+    return { ...(await waitUntilDone(first, options)), by };
+  } finally {
+    await close();
+  }
+}

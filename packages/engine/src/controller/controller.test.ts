@@ -1,0 +1,101 @@
+import { duration, HandoverError, type Instant, instant } from '@handover/material';
+import { expect, test } from 'vitest';
+import { Controller, type ControllerEvent, type Key, type Reconcilers, textOf } from '../index.ts';
+
+const MESH = { kind: 'Authority', id: 'shop/mesh' } as const;
+const WEB = { kind: 'TLSProfile', id: 'shop/web' } as const;
+const now = (): Instant => instant(Date.now());
+const DONE = { again: undefined };
+
+const conflict = (): never => {
+  throw new HandoverError('CONFLICT', 'shop/mesh changed meanwhile', { retry: 'now' });
+};
+
+/** Works with `reconcilers` until nothing is due; what was told. */
+const run = async (reconcilers: Reconcilers, begin: (controller: Controller) => void) => {
+  const told: ControllerEvent[] = [];
+  const stop = new AbortController();
+  const depth = { of: (): number => 0 };
+  const controller = new Controller({
+    clock: { now },
+    reconcilers,
+    on: (event) => told.push(event),
+    meters: {
+      queue: (read) => {
+        depth.of = () => read().due;
+      },
+    },
+  });
+  begin(controller);
+  const running = controller.run(stop.signal);
+  await expect.poll(() => depth.of()).toBe(0);
+  await new Promise((resolve) => setTimeout(resolve, duration(20)));
+  stop.abort();
+  await running;
+  return { controller, told };
+};
+
+test('each key goes to the reconciler of its kind, and the same key twice is one pass', async () => {
+  const passes: string[] = [];
+  const note = async (key: Key) => {
+    passes.push(textOf(key));
+    return DONE;
+  };
+  await run({ Authority: note, TLSProfile: note, Drift: note }, (controller) => {
+    controller.add([MESH, WEB, { ...MESH }]);
+    controller.add([{ kind: 'Drift', of: MESH }]);
+  });
+  expect(passes.sort()).toEqual([
+    'Authority shop/mesh',
+    'TLSProfile shop/web',
+    'drift under Authority shop/mesh',
+  ]);
+});
+
+test('a resource that has gone is worked on no more, and its name is handed back', async () => {
+  const passes: string[] = [];
+  const note = async ({ id }: { readonly id: string }) => {
+    passes.push(id);
+    return DONE;
+  };
+  let gone: readonly Key[] = [];
+  await run({ Authority: note, TLSProfile: note }, (controller) => {
+    controller.keep([MESH, WEB]);
+    gone = controller.keep([WEB]);
+  });
+  expect(gone).toEqual([MESH]);
+  expect(passes).toEqual(['shop/web']);
+});
+
+test('work is done once a pass found nothing to do, not after a step', async () => {
+  let passes = 0;
+  const { controller } = await run(
+    {
+      Authority: async () => ({ again: passes++ < 2 ? now() : undefined, acted: passes < 3 }),
+      TLSProfile: async () => ({ again: undefined, acted: true }),
+    },
+    (begun) => begun.add([MESH, WEB]),
+  );
+  expect(passes).toBe(3);
+  expect(controller.hasDone(MESH)).toBe(true);
+  expect(controller.hasDone(WEB)).toBe(false);
+});
+
+test('five lost races in a row are tried again without a word; the sixth is a failure', async () => {
+  let passes = 0;
+  const races = (lost: number) => async () => (passes++ < lost ? conflict() : DONE);
+  expect((await run({ Authority: races(5) }, (begun) => begun.add([MESH]))).told).toEqual([]);
+  passes = 0;
+  const { told } = await run({ Authority: races(6) }, (begun) => begun.add([MESH]));
+  expect(told).toMatchObject([{ kind: 'failed', what: 'Authority shop/mesh', error: { code: 'CONFLICT' } }]);
+});
+
+test('objects that cannot be written are told by name, and the pass still counts', async () => {
+  const obstacle = new HandoverError('OBJECT_OBSTACLE', 'a file in the way', { path: 'shop/secrets/web' });
+  const { controller, told } = await run(
+    { Authority: async () => ({ again: undefined, obstacles: [obstacle] }) },
+    (begun) => begun.add([MESH]),
+  );
+  expect(told).toMatchObject([{ kind: 'failed', what: 'shop/secrets/web', error: obstacle }]);
+  expect(controller.hasDone(MESH)).toBe(true);
+});

@@ -1,0 +1,111 @@
+import { after, type HandoverError, type Instant } from '@handover/material';
+import type { Clock } from '../look/look.ts';
+import type { Meters } from '../look/meters.ts';
+import type { Places } from '../scheduling/turns.ts';
+import { WorkQueue } from '../scheduling/work-queue.ts';
+import type { Listener } from './event.ts';
+import { type Key, laneOf, shareOf, textOf } from './key.ts';
+import { isConflict } from './reconcile.ts';
+
+/** What came of one pass. */
+export interface Passed {
+  /** When to look again; undefined: when something changes. */
+  readonly again: Instant | undefined;
+  /** Whether something was done, after which there may be more to do. */
+  readonly acted?: boolean;
+  /** Objects that cannot be written, such as folders with files of others. */
+  readonly obstacles?: readonly HandoverError[];
+}
+
+/** One function per kind of work. */
+export type Reconcilers = {
+  readonly [Kind in Key['kind']]?: (key: Extract<Key, { readonly kind: Kind }>) => Promise<Passed>;
+};
+
+export interface ControllerOptions {
+  readonly clock: Pick<Clock, 'now'>;
+  readonly reconcilers: Reconcilers;
+  readonly on: Listener;
+  readonly meters?: Pick<Meters, 'queue'> | undefined;
+  /** Passes at once. Default: one. */
+  readonly places?: Places;
+}
+
+/** Lost races in a row on the same work that are tried again at once. */
+const MOST_RACES = 5;
+
+/** One queue and one reconciler per kind, for every home. A home says what changed (`add`) and which resources there are (`keep`). */
+export class Controller {
+  readonly #options: ControllerOptions;
+  readonly #queue: WorkQueue<Key>;
+  readonly #races = new Map<string, number>();
+  readonly #done = new Set<string>();
+  #kept = new Map<string, Key>();
+
+  constructor(options: ControllerOptions) {
+    this.#options = options;
+    const { clock, on, places, meters } = options;
+    const queue = new WorkQueue<Key>({
+      now: () => clock.now(),
+      random: Math.random,
+      work: (key) => this.#pass(key),
+      onError: (key, error, retryAt) => on({ kind: 'failed', what: textOf(key), error, retryAt }),
+      textOf,
+      laneOf,
+      shareOf,
+      ...(places === undefined ? {} : { places }),
+    });
+    this.#queue = queue;
+    meters?.queue(() => ({ due: queue.due, planned: queue.size }));
+  }
+
+  add(keys: Iterable<Key>, wait = 0): void {
+    const at = after(this.#options.clock.now(), wait);
+    for (const key of keys) this.#queue.add(key, at);
+  }
+
+  /** From now on these resources are kept, and no others. Returns those that have gone. */
+  keep(keys: readonly Key[]): readonly Key[] {
+    const kept = new Map(keys.map((key) => [textOf(key), key]));
+    const gone = [...this.#kept].flatMap(([text, key]) => (kept.has(text) ? [] : [key]));
+    for (const key of gone) this.#queue.drop(key);
+    this.#kept = kept;
+    this.add(keys);
+    return gone;
+  }
+
+  get kept(): Iterable<Key> {
+    return this.#kept.values();
+  }
+
+  /** Whether a pass over this work once found nothing left to do. */
+  hasDone(key: Key): boolean {
+    return this.#done.has(textOf(key));
+  }
+
+  /** Works until `signal`; passes under way are finished first. */
+  run(signal: AbortSignal): Promise<void> {
+    return this.#queue.run(signal);
+  }
+
+  async #pass(key: Key): Promise<Instant | undefined> {
+    const text = textOf(key);
+    const reconcile = this.#options.reconcilers[key.kind] as ((key: Key) => Promise<Passed>) | undefined;
+    if (reconcile === undefined) throw new TypeError(`no reconciler for ${text}`);
+    try {
+      const { again, acted = false, obstacles = [] } = await reconcile(key);
+      this.#races.delete(text);
+      if (!acted) this.#done.add(text);
+      for (const error of obstacles)
+        this.#options.on({ kind: 'failed', what: error.path ?? text, error, retryAt: again });
+      return again;
+    } catch (error) {
+      const races = (this.#races.get(text) ?? 0) + 1;
+      this.#races.set(text, races);
+      // Another writer was faster: no failure, look again.
+      if (isConflict(error) && races <= MOST_RACES) return this.#options.clock.now();
+      this.#races.delete(text);
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import type { ClockDoubt, ConsumerSeen, ObjectSeen, ProfileWorkload, TlsProfile } from '@handover/core';
+import type { Duration, HandoverError, Instant, resolveTlsProfile } from '@handover/material';
+import type { Catalogue } from './catalogue.ts';
+import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from './home.ts';
+import type { Responsibilities } from './responsibilities.ts';
+
+export interface ObjectReader {
+  read(id: ObjectId): Promise<StoredObject | undefined>;
+  /** Why an object that does not exist cannot be created, as far as the home has found out. */
+  readonly whyAbsent?: ((id: ObjectId) => string | undefined) | undefined;
+  /** Secrets outside `known` that hold a leaf of this authority, though no Leaf asks for them any more. */
+  issuedBy(authority: AuthorityId, known: ReadonlySet<ObjectId>): Promise<readonly ObjectId[]>;
+}
+
+export interface AuthorityReader {
+  load(id: AuthorityId): Promise<AuthorityRecord | undefined>;
+}
+
+/** What people asked for and the authority has not taken up yet. */
+export interface Requests {
+  readonly rotate: readonly string[];
+  readonly distrust: readonly number[];
+}
+
+export interface RequestReader {
+  pending(id: AuthorityId): Promise<Requests>;
+}
+
+/** A consumer, and the version of its workload that was seen, where the home can roll it. */
+export interface ConsumerFound extends ConsumerSeen {
+  readonly workloadVersion?: string | undefined;
+}
+
+export interface EvidenceSource {
+  /** `orphans`: Secrets that hold a leaf of this authority, though no Leaf asks for them any more. */
+  consumers(
+    responsibilities: Responsibilities,
+    record: AuthorityRecord | undefined,
+    now: Instant,
+    orphans: readonly ObjectId[],
+  ): Promise<readonly ConsumerFound[]>;
+}
+
+/** The TLS profile that the platform itself asks for; `missing`: why it is not known. */
+export type ClusterProfile =
+  | { readonly found: Parameters<typeof resolveTlsProfile>[0] }
+  | { readonly missing: HandoverError };
+
+/** What a TLSProfile needs to know of a platform beside its object. */
+export interface ProfileReader {
+  cluster(): Promise<ClusterProfile>;
+  /** Workloads that the profile selects, each with the version that was seen. */
+  workloads(profile: TlsProfile): readonly (ProfileWorkload & { readonly version: string })[];
+  /** Hash of what was written last, as far as the platform remembers it outside the object itself. */
+  remembered(profile: TlsProfile): string | undefined;
+}
+
+/** Since when a program has been told of what its object holds. */
+export interface Told {
+  readonly version: string;
+  readonly anchors: ObjectSeen['anchors'];
+  readonly issuer: { readonly fingerprint: string; readonly since: Instant } | undefined;
+}
+
+export interface Clock {
+  now(): Instant;
+  /** Since when the clock has been seen to run evenly; undefined: always. */
+  steadySince(): Instant | undefined;
+  /** Why the clock is not believed yet, after a leap ahead. */
+  readonly doubt?: () => ClockDoubt | undefined;
+  /** Every time that the clock was seen to be set back. What is dated in between may be from before or from after. */
+  readonly setBacks?: () => readonly SetBack[];
+}
+
+export interface SetBack {
+  /** What the clock would show, had it not been set back. */
+  readonly from: Instant;
+  readonly to: Instant;
+}
+
+export interface HomeFacts {
+  readonly consumersFound: boolean;
+  /** Every namespace here has the same owner. Default: false. */
+  readonly oneOwner?: boolean | undefined;
+  readonly cacheLag: Duration;
+  /** Namespace that TrustBundles may take Secrets and ConfigMaps from. */
+  readonly trustNamespace: string;
+  /** When a Leaf (`namespace/name`) was asked for; undefined: not known, so that it may be old. */
+  readonly askedAt?: ((leaf: string) => Instant | undefined) | undefined;
+}
+
+/** What a look reads as it is asked. Each kind is listed at most once, and by one pass alone. */
+export interface Readers {
+  readonly objects: ObjectReader;
+  readonly authorities: AuthorityReader;
+  readonly requests: RequestReader;
+  readonly evidence: EvidenceSource;
+  /** Undefined: no program here has to be told. */
+  readonly told?: ((id: ObjectId) => Promise<Told | undefined>) | undefined;
+  /** Undefined: there is no platform that asks for a TLS profile. */
+  readonly profiles?: ProfileReader | undefined;
+  readonly facts: HomeFacts;
+  /** Shows whether the clock was set since the look began. */
+  readonly clock: Clock;
+}
+
+/** Everything that can be read at one moment. Nothing in it writes. */
+export interface Look extends Readers {
+  readonly now: Instant;
+  readonly steadySince: Instant | undefined;
+  readonly clockDoubt?: ClockDoubt | undefined;
+  readonly catalogue: Catalogue;
+}
+
+/** Takes a look: after the first one showed that something changed meanwhile, another. */
+export type TakeLook = () => Promise<Look>;
+
+/** A look begins with the clock; the resources come next, everything else after them: docs/decisions/0006. */
+export const takeLook = async (
+  readers: Readers,
+  catalogue: () => Catalogue | Promise<Catalogue>,
+): Promise<Look> => {
+  const { clock } = readers;
+  const began = { now: clock.now(), steadySince: clock.steadySince(), clockDoubt: clock.doubt?.() };
+  return { ...readers, ...began, catalogue: await catalogue() };
+};

@@ -1,0 +1,97 @@
+import type { KeySource } from '@handover/core';
+import type {
+  AuthorityId,
+  EvidenceSource,
+  IssuedEntry,
+  Meters,
+  ObjectId,
+  ProfileReader,
+} from '@handover/engine';
+import type { Kube } from '@handover/kube';
+import type { Held } from '../objects/held.ts';
+import type { Kinds } from '../objects/kinds.ts';
+import type { ObjectStoreOptions } from '../objects/object-store.ts';
+import type { Plural } from '../objects/place.ts';
+import type { Declarations } from '../resources/declarations.ts';
+import type { ResolveOptions } from '../resources/resolved-resources.ts';
+import type { Addresses } from '../workloads/addresses.ts';
+import type { Workloads } from '../workloads/workload-cache.ts';
+
+/** How the API server is reached. */
+export interface Connection {
+  readonly kube: Kube;
+  /** For API fields, whose repair must not wait behind other work. Default: `kube`. */
+  readonly swift?: Kube | undefined;
+  /** Ends reads. */
+  readonly signal: AbortSignal;
+  /** Ends writes, which may outlast the reads by a moment: a write that is cut off may land all the same. Default: `signal`. */
+  readonly writeSignal?: AbortSignal | undefined;
+}
+
+/** What of the cluster is looked at. */
+export interface Scope {
+  /** The operator's own namespace, where authorities lie. */
+  readonly namespace: string;
+  readonly trustNamespace: string;
+  /** Namespaces to look at; undefined: the whole cluster. */
+  readonly namespaces?: readonly string[] | undefined;
+  readonly kinds: Kinds;
+  /** Kinds that are watched whole; none: this account may see only what it can name. */
+  readonly wide: readonly Plural[];
+  /** Nothing is watched at all: every look asks, for a process that is gone in a moment. Default: false. */
+  readonly once?: boolean | undefined;
+}
+
+/** Where resources come from, and what is made of them. */
+export interface ResourceOptions
+  extends Pick<ResolveOptions, 'clusterTrustBundles' | 'injectionOf' | 'takeOver' | 'more'> {
+  readonly declarations: Declarations;
+  /** Annotations that an object carries beside our own. */
+  readonly annotationsOf?: ObjectStoreOptions['annotationsOf'];
+  /** The TLS profile that the platform asks for. Default: it is read each time. */
+  readonly clusterProfile?: ProfileReader['cluster'] | undefined;
+}
+
+/** How consumers are found and asked. */
+export interface ConsumerOptions {
+  /** Whether consumers are found by looking at pods. */
+  readonly found: boolean;
+  /** Live pods, and what makes them; undefined: this account may not see them. */
+  readonly workloads?: Workloads | undefined;
+  /** What the owner of an object says of readers whose pods do not say how they pick changes up. */
+  readonly wordOf?: ((id: ObjectId) => string | undefined) | undefined;
+  /** Whether pods are told when something they read was written. Default: true. */
+  readonly nudge?: boolean | undefined;
+  /** Whether the annotations of Stakater's Reloader count as the owner's word. Default: false. */
+  readonly reloader?: boolean | undefined;
+  /** All evidence there is, instead of what this home would look for. */
+  readonly evidence?: EvidenceSource | undefined;
+  /** Which addresses may be asked. Default: those of pods, and none outside the cluster. */
+  readonly addresses?: Addresses | undefined;
+}
+
+/** What the home tells of. */
+export interface HomeEvents {
+  readonly change?:
+    | ((plural: Plural, key: string, before: Held | undefined, after: Held | undefined) => void)
+    | undefined;
+  readonly state?: ((authority: AuthorityId) => void) | undefined;
+  readonly repair?: ((id: ObjectId, manager: string) => void) | undefined;
+  /** A certificate was made; nothing holds it yet. */
+  readonly issued?: ((entry: IssuedEntry) => void) | undefined;
+  /** A watch that goes on by itself could not begin, or broke. */
+  readonly trouble?: ((what: string, error: Error) => void) | undefined;
+  readonly nudgeFailed?: ((error: unknown) => void) | undefined;
+}
+
+export interface KubeHomeOptions {
+  readonly connection: Connection;
+  readonly scope: Scope;
+  readonly resources: ResourceOptions;
+  readonly consumers: ConsumerOptions;
+  readonly on?: HomeEvents | undefined;
+  readonly keys?: KeySource | undefined;
+  /** This process, by the name that it has in the Lease. */
+  readonly identity?: string | undefined;
+  readonly meters?: Meters | undefined;
+}

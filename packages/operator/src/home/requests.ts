@@ -1,0 +1,102 @@
+import {
+  type AuthorityId,
+  type AuthorityReader,
+  checkRotationId,
+  type Request,
+  type RequestReader,
+  type Requests,
+  type RequestWriter,
+} from '@handover/engine';
+import { type Kube, secrets } from '@handover/kube';
+import { HandoverError } from '@handover/material';
+import { requestsIn, stateName } from '../objects/authorities.ts';
+import { FIELD_MANAGER } from '../objects/record.ts';
+import { RESOURCE_KINDS } from '../resources/kinds.ts';
+import { withWish } from './wishes.ts';
+
+export interface KubeRequestOptions {
+  readonly kube: Kube;
+  /** Where states lie. */
+  readonly namespace: string;
+  readonly authorities: AuthorityReader;
+  /** Whether the API server has the Authority; otherwise a file or a program declares it. */
+  readonly isStored: (id: AuthorityId) => boolean;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Requests are annotations: on the Authority, from where they come with the resource, or on the Secret of its state. Of an Authority
+ * that no API server has, they last as long as this process: the state remembers a rotation that has begun.
+ */
+export class KubeRequests implements RequestReader, RequestWriter {
+  readonly #options: KubeRequestOptions;
+  readonly #asked = new Map<AuthorityId, Requests>();
+
+  constructor(options: KubeRequestOptions) {
+    this.#options = options;
+  }
+
+  async pending(id: AuthorityId): Promise<Requests> {
+    const { kube, namespace, signal } = this.#options;
+    const secret = await kube.get(secrets, { namespace, name: stateName(id) }, { signal });
+    const { rotate, distrust } = requestsIn(secret?.metadata.annotations);
+    const asked = this.#asked.get(id);
+    return {
+      rotate: [...rotate, ...(asked?.rotate ?? [])],
+      distrust: [...distrust, ...(asked?.distrust ?? [])],
+    };
+  }
+
+  async ask(request: Request): Promise<void> {
+    const { authority } = request;
+    if ('rotate' in request) checkRotationId(request.rotate);
+    if (this.#options.isStored(authority)) return this.#annotate(request);
+    const { rotate, distrust } = this.#asked.get(authority) ?? { rotate: [], distrust: [] };
+    this.#asked.set(
+      authority,
+      'rotate' in request
+        ? { rotate: [...rotate, request.rotate], distrust }
+        : { rotate, distrust: [...distrust, request.distrust] },
+    );
+  }
+
+  async #annotate(request: Request): Promise<void> {
+    const { kube, authorities, signal } = this.#options;
+    const [namespace = '', name = ''] = request.authority.split('/');
+    const state = (await authorities.load(request.authority))?.state;
+    const [key, value, isTaken] =
+      'rotate' in request
+        ? (['handover.dev/rotate', request.rotate, (id: string) => state?.ids.includes(id) === true] as const)
+        : ([
+            'handover.dev/distrust',
+            String(request.distrust),
+            (generation: string) =>
+              state?.generations.some(
+                ({ number, role }) => String(number) === generation && role !== 'distrusted',
+              ) === false,
+          ] as const);
+    for (let attempt = 0; ; attempt++) {
+      const found = await kube.get(RESOURCE_KINDS.Authority, { namespace, name }, { signal });
+      const known = (found?.metadata.annotations?.[key] ?? '').split(',').filter((item) => item !== '');
+      if (known.includes(value)) return;
+      const annotations = { [key]: withWish(known, value, isTaken).join(',') };
+      try {
+        await kube.patch(
+          RESOURCE_KINDS.Authority,
+          { namespace, name },
+          {
+            merge: { metadata: { resourceVersion: found?.metadata.resourceVersion, annotations } },
+            fieldManager: `${FIELD_MANAGER}-cli`,
+            signal,
+          },
+        );
+        return;
+      } catch (error) {
+        if (attempt === 4 || !(error instanceof HandoverError) || error.code !== 'KUBE_CONFLICT') throw error;
+      }
+    }
+  }
+
+  /** Annotations stay: the same id never rotates twice. */
+  async done(): Promise<void> {}
+}

@@ -1,0 +1,143 @@
+import type { AuthorityId } from '@handover/engine';
+import { type Instant, isMap } from '@handover/material';
+import type { Source } from '../objects/fresh.ts';
+import { idOfPlace, type Place, type Plural, placesOf } from '../objects/place.ts';
+import type { Declared } from '../resources/declared.ts';
+import {
+  type ResolvedResources,
+  type ResolveOptions,
+  resolveResources,
+} from '../resources/resolved-resources.ts';
+import type { ResourceOptions, Scope } from './options.ts';
+
+const nameOf = ({ plural, namespace, name }: Place): string => `${plural} ${namespace} ${name}`;
+
+/** The resources, resolved to what they ask for; and what they say about single objects. */
+export class Resolver {
+  readonly #options: ResourceOptions;
+  readonly #scope: Scope;
+  readonly #source: Source;
+  readonly #follow: (places: readonly Place[]) => Promise<void>;
+  #last: ResolvedResources | undefined;
+  #reading: Promise<ResolvedResources> | undefined;
+
+  constructor(
+    options: ResourceOptions,
+    scope: Scope,
+    source: Source,
+    follow: (places: readonly Place[]) => Promise<void>,
+  ) {
+    this.#options = options;
+    this.#scope = scope;
+    this.#source = source;
+    this.#follow = follow;
+  }
+
+  /** As they were resolved last; undefined: not yet, or not since `forget`. */
+  get last(): ResolvedResources | undefined {
+    return this.#last;
+  }
+
+  /** As the caches have them; reads them anew after `forget`. */
+  async resolved(): Promise<ResolvedResources> {
+    if (this.#last !== undefined) return this.#last;
+    if (this.#reading !== undefined) return this.#reading;
+    const reading = this.#resolveNow();
+    this.#reading = reading;
+    try {
+      const resolved = await reading;
+      // What was read before a `forget` must not outlive it.
+      if (this.#reading === reading) this.#last = resolved;
+      return resolved;
+    } finally {
+      if (this.#reading === reading) this.#reading = undefined;
+    }
+  }
+
+  forget(): void {
+    this.#last = undefined;
+    this.#reading = undefined;
+  }
+
+  /** As the API server has them now. */
+  async fresh(): Promise<ResolvedResources> {
+    const { declarations } = this.#options;
+    const [labels, declared] = await Promise.all([declarations.freshNamespaces(), declarations.fresh()]);
+    return this.#resolve(declared, labels);
+  }
+
+  async #resolveNow(): Promise<ResolvedResources> {
+    const { declarations } = this.#options;
+    // Single objects have to be followed before they can be found.
+    const first = await this.#resolve(declarations.all(), declarations.namespaces());
+    await this.#follow(this.#placesIn(first));
+    return this.#resolve(declarations.all(), declarations.namespaces());
+  }
+
+  #resolve(
+    declared: readonly Declared[],
+    namespaces: ResolveOptions['namespaces'],
+  ): Promise<ResolvedResources> {
+    const { clusterTrustBundles, injectionOf, takeOver, more } = this.#options;
+    return resolveResources(declared, {
+      source: this.#source,
+      namespaces,
+      trustNamespace: this.#scope.trustNamespace,
+      clusterTrustBundles,
+      injectionOf,
+      takeOver,
+      more,
+    });
+  }
+
+  /** Objects that are followed one by one: sources in other hands, and those of kinds that are not watched whole. */
+  get places(): readonly Place[] {
+    return this.#last === undefined ? [] : this.#placesIn(this.#last);
+  }
+
+  #placesIn({ sources, declared }: ResolvedResources): readonly Place[] {
+    const places = new Map(sources.map((place) => [nameOf(place), place]));
+    for (const { resource } of declared)
+      for (const place of resource === undefined ? [] : placesOf(resource))
+        if (!this.#scope.wide.includes(place.plural)) places.set(nameOf(place), place);
+    return [...places.values()];
+  }
+
+  known(plural: Plural): readonly Place[] {
+    return this.places.filter((place) => place.plural === plural);
+  }
+
+  /** Whether an object without our label is a source, or to be taken over. */
+  isWanted(place: Place): boolean {
+    return (
+      this.#last?.adoptable.has(idOfPlace(place)) === true ||
+      this.#last?.sources.some((source) => nameOf(source) === nameOf(place)) === true
+    );
+  }
+
+  /** A resource with its status as it was seen last: what it resolves to does not change with that. */
+  declared(kind: string, id: string): Declared | undefined {
+    return this.#options.declarations
+      .all()
+      .find((declared) => declared.kind === kind && `${declared.namespace}/${declared.name}` === id);
+  }
+
+  askedAt(leaf: string): Instant | undefined {
+    const found = this.#last?.declared.find(
+      ({ kind, namespace, name }) => kind === 'Leaf' && `${namespace}/${name}` === leaf,
+    );
+    return found === undefined || found.createdAt === 0 ? undefined : found.createdAt;
+  }
+
+  /** Undefined: a file or a program declares the Authority, so that it has no UID of an API server. */
+  uidOf(authority: AuthorityId): string | undefined {
+    const found = this.declared('Authority', authority);
+    return found === undefined || found.version === '' ? undefined : found.uid;
+  }
+
+  /** Hash that the status of a TLSProfile says was written. */
+  writtenHash(profile: string): string | undefined {
+    const { status } = this.declared('TLSProfile', profile) ?? {};
+    return isMap(status) && typeof status.hash === 'string' ? status.hash : undefined;
+  }
+}

@@ -1,0 +1,107 @@
+import { injectableOf } from '@handover/core';
+import { idOf, type Key, RESOURCES, textOf } from '@handover/engine';
+import type { KubeHome } from '../home/home.ts';
+import type { Held } from '../objects/held.ts';
+import { keyOf, type Plural, placeOf } from '../objects/place.ts';
+import { decisive, gateOf, type ResolvedResources } from '../resources/resolved-resources.ts';
+import type { Pod } from '../workloads/pods.ts';
+import type { OperatorOptions } from './operator-options.ts';
+import type { Term } from './term.ts';
+import { WorkIndex } from './work-index.ts';
+
+const DEBOUNCE_MS = 20;
+const POD_DEBOUNCE_MS = 200;
+
+/** The way from the watches to the queue. Each handler drops what calls for no work, and adds the work that the rest calls for. */
+export class Changes {
+  readonly #options: OperatorOptions;
+  #home: KubeHome | undefined;
+  #index: WorkIndex | undefined;
+  /** Undefined: another replica leads, and does the work. */
+  term: Term | undefined;
+
+  constructor(options: OperatorOptions) {
+    this.#options = options;
+  }
+
+  follow(home: KubeHome): void {
+    this.#home = home;
+  }
+
+  /** All work there is; undefined: the resources have not been read yet. */
+  get keys(): readonly Key[] | undefined {
+    return this.#index?.keys;
+  }
+
+  /** The work that writes an object. */
+  keepersOf(object: string): readonly Key[] {
+    const place = placeOf(object);
+    return this.#index?.of(place.plural, keyOf(place)) ?? [];
+  }
+
+  /** Reads the resources anew. */
+  async reindex(home: KubeHome): Promise<ResolvedResources> {
+    const { namespace, scope = {} } = this.#options;
+    const { trustNamespace = namespace, declarations } = scope;
+    const resolved = await home.resolved();
+    // A caller that hands resources over has rights to their objects, and to no others.
+    this.#index = new WorkIndex(resolved, trustNamespace, declarations === undefined);
+    return resolved;
+  }
+
+  readonly resourcesChanged = (): void => {
+    const home = this.#home;
+    if (home === undefined) return;
+    home.forget();
+    if (this.term !== undefined) this.term.controller.add([RESOURCES], DEBOUNCE_MS);
+    else if (this.#index !== undefined) void this.reindex(home).catch(() => {});
+  };
+
+  readonly objectChanged = (
+    plural: Plural,
+    key: string,
+    before: Held | undefined,
+    now: Held | undefined,
+  ): void => {
+    this.#options.onSeen?.();
+    const ownWrites = this.#home?.ownWrites;
+    ownWrites?.moved(plural, key);
+    ownWrites?.unlessOurs(plural, key, now?.version, () => {
+      const { term } = this;
+      const keys = this.#index?.of(plural, key) ?? [];
+      term?.controller.add(keys.map((each) => term.drifts.note(each, plural, key)));
+    });
+    const gate = this.#index?.gate(plural, key);
+    const asksOtherwise =
+      injectableOf(plural) !== undefined
+        ? decisive(before) !== decisive(now)
+        : gate !== undefined && gateOf(before, gate) !== gateOf(now, gate);
+    if (asksOtherwise) this.resourcesChanged();
+  };
+
+  readonly stateChanged = (authority: string): void =>
+    this.term?.controller.add(this.#index?.ofState(authority) ?? []);
+
+  /** A pod that comes, goes, or becomes ready may be what a step waits for. */
+  readonly podChanged = (before: Pod | undefined, now: Pod | undefined): void => {
+    const { namespace, references } = now ?? before ?? { namespace: '', references: [] };
+    const keys = references.flatMap(
+      ({ plural, name }) =>
+        this.#index?.of(plural, plural === 'clustertrustbundles' ? name : `${namespace}/${name}`) ?? [],
+    );
+    const { term } = this;
+    term?.controller.add(
+      keys.filter((key) => term.moving.has(textOf(key))),
+      POD_DEBOUNCE_MS,
+    );
+  };
+
+  readonly workloadChanged = (): void =>
+    this.term?.controller.add(this.term.moving.values(), POD_DEBOUNCE_MS);
+
+  readonly platformProfileChanged = async (): Promise<void> => {
+    const resolved = await this.#home?.resolved().catch(() => undefined);
+    const profiles = resolved?.catalogue.tlsProfiles.filter(({ spec }) => spec.type === 'OpenShift') ?? [];
+    this.term?.controller.add(profiles.map((profile) => ({ kind: 'TLSProfile', id: idOf(profile) })));
+  };
+}
