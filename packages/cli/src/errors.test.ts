@@ -118,7 +118,7 @@ const CASES: readonly Case[] = [
     name: 'a bad duration on the command line',
     args: ['rotate', 'a', '--timeout', 'soon'],
     code: 2,
-    says: /--timeout soon is not a duration; write it like 90s/,
+    says: /--timeout: "soon" is not a duration; write it like 90s/,
   },
   { name: 'a number out of range', args: ['demo', '--rotations', '0'], code: 2, says: /--rotations.*; / },
   {

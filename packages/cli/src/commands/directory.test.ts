@@ -279,7 +279,7 @@ describe('Every mistake a person can make is one line that says what to do', () 
     [['status', '--home', 'dir:'], 2, 'USAGE: unknown value "dir:" for --home; write dir:PATH'],
     [['status', '--home', 'kube', '--kubeconfig', '/nonexistent/x'], 1, 'KUBECONFIG_NOT_FOUND: '],
     [['rotate'], 2, "USAGE: missing required argument 'auth'"],
-    [['rotate', 'a/b', '--timeout', 'soon'], 2, 'USAGE: --timeout soon is not a duration'],
+    [['rotate', 'a/b', '--timeout', 'soon'], 2, 'USAGE: --timeout: "soon" is not a duration'],
     [['distrust', 'a/b', '--generation', 'x'], 2, 'USAGE: --generation x is not a generation'],
     [['distrust', 'a/b'], 2, "USAGE: required option '--generation <n>' not specified"],
   ])('%j', async (args, code, says) => {

@@ -15,11 +15,13 @@ export interface AnnotationEntry {
 export const FIELDS = 'webhook configurations, APIService, CustomResourceDefinition';
 export const WORKLOAD = 'workload, pod template';
 
-export const entry = (
-  owner: AnnotationOwner,
-  name: string,
-  value: string,
-  on: string,
-  means: string,
-  is: AnnotationEntry['is'] = 'annotation',
-): AnnotationEntry => ({ owner, name, value, on, means, is });
+/** Makes entries of one owner. */
+export const entriesOf =
+  (owner: AnnotationOwner) =>
+  (
+    name: string,
+    value: string,
+    on: string,
+    means: string,
+    is: AnnotationEntry['is'] = 'annotation',
+  ): AnnotationEntry => ({ owner, name, value, on, means, is });

@@ -1,132 +1,117 @@
-import { type AnnotationEntry, entry, FIELDS, WORKLOAD } from './annotation-entry.ts';
+import { type AnnotationEntry, entriesOf, FIELDS, WORKLOAD } from './annotation-entry.ts';
 import { FOREIGN_ANNOTATIONS } from './foreign-annotations.ts';
+
+const yours = entriesOf('you');
+const ours = entriesOf('Handover');
 
 /** Annotations and labels of Handover. */
 const OWN: readonly AnnotationEntry[] = [
-  entry(
-    'you',
+  yours(
     'handover.dev/reload',
     '`hot`, `restart`',
     `${WORKLOAD}, Leaf`,
     'How programs pick up changed files: `hot`, they reload within `reloadWithin`; `restart`, they have to be restarted. On a Leaf it speaks for programs that read the Secret without mounting it in a pod; with `certgen` also for pods without this annotation.',
   ),
-  entry(
-    'you',
+  yours(
     'handover.dev/ack-port',
     'a port',
     'pod template',
     'Port where the pod serves its status document (`serveStatus` of the runtime), which says what the pod has loaded. Pods with `hostNetwork` are not asked.',
   ),
-  entry(
-    'you',
+  yours(
     'handover.dev/probe',
     '`8443`, `8443/mtls`',
     'pod template',
     'Port for a TLS handshake that shows which leaf the pod serves; with `/mtls` also which CAs it trusts. Pods with `hostNetwork` are not asked.',
   ),
-  entry(
-    'you',
+  yours(
     'handover.dev/used-by',
     '`nobody`',
     'Leaf',
     'Only pods in this cluster read the Secret, so that a rotation need not wait until the old leaf has expired.',
   ),
-  entry(
-    'you',
+  yours(
     'handover.dev/rotate',
     'an id',
     'Authority; Secret of the authority (`operator -f`)',
     'Rotate now. The same id never rotates twice; several are separated by commas.',
   ),
-  entry(
-    'you',
+  yours(
     'handover.dev/distrust',
     'numbers of CA generations',
     'Authority; Secret of the authority (`operator -f`)',
     'Remove these CA generations from every bundle at once. `handover distrust` first lists the connections that would fail.',
   ),
-  entry(
-    'you',
+  yours(
     'handover.dev/inject-ca-from',
     '`namespace/authority`',
     FIELDS,
     "Keep the object's caBundle equal to the bundle of this Authority.",
   ),
-  entry(
-    'you',
+  yours(
     'handover.dev/take-over',
     '`"true"`',
     `${FIELDS}; workload`,
     'Take the object over from the controller that manages it now (cainjector, service-ca, Reloader).',
   ),
-  entry(
-    'you',
+  yours(
     'handover.dev/adopt',
     '`"true"`',
     'Authority, Leaf, TrustBundle, TLSProfile; as a label: Secret, ConfigMap, ClusterTrustBundle',
     'Objects of this resource may be overwritten although another program made them. With the admission policies of `handover install` the object has to carry the label too. It does not make Handover trust their CAs: `spec.adopt` of the Authority does.',
   ),
-  entry(
-    'you',
+  yours(
     'handover.dev/platform-facts',
     '`"true"`',
     'Namespace',
     'Write the ConfigMap `handover-platform` into this namespace, even without a TLSProfile.',
     'label',
   ),
-  entry(
-    'Handover',
+  ours(
     'handover.dev/trust-hash',
     'generations and distrusts',
     'pod template',
     'CA generation and leaf that a restart-only workload was last restarted for. A new value restarts it.',
   ),
-  entry(
-    'Handover',
+  ours(
     'handover.dev/tls-profile-hash',
     'SHA-256 of `profile.json`',
     'pod template',
     'TLS profile that a workload was last restarted for.',
   ),
-  entry(
-    'Handover',
+  ours(
     'handover.dev/nudge',
     'a hash',
     'pod',
     "A change makes the kubelet refresh the pod's volumes at once.",
   ),
-  entry(
-    'Handover',
+  ours(
     'handover.dev/record',
     'JSON',
     'everything Handover writes',
     'Revision, digests, fingerprints and times of what was written; no key. It is authenticated with a key from the Secret of the authority, and ignored if that fails.',
   ),
-  entry(
-    'Handover',
+  ours(
     'handover.dev/authority',
     '`namespace/name`',
     'Secret of an authority',
     'The Authority whose state the Secret holds. It is also the type of that Secret.',
   ),
-  entry(
-    'Handover',
+  ours(
     'handover.dev/authority-uid',
     'a UID',
     'Secret of an authority',
     'UID of the Authority whose state it is. After an Authority was deleted and created again, an administrator sets the new UID here to keep its CA.',
   ),
-  entry(
-    'Handover',
+  ours(
     'handover.dev/authority-state',
     '`"true"`',
     'Secret of an authority',
     'Marks these Secrets, so that they can be listed.',
     'label',
   ),
-  entry('Handover', 'handover.dev/managed', '`"true"`', 'Secret, ConfigMap', 'Managed by Handover.', 'label'),
-  entry(
-    'Handover',
+  ours('handover.dev/managed', '`"true"`', 'Secret, ConfigMap', 'Managed by Handover.', 'label'),
+  ours(
     'app.kubernetes.io/managed-by',
     '`handover`',
     'Secret, ConfigMap',

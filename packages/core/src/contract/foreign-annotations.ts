@@ -1,157 +1,130 @@
-import { type AnnotationEntry, entry, FIELDS, WORKLOAD } from './annotation-entry.ts';
+import { type AnnotationEntry, entriesOf, FIELDS, WORKLOAD } from './annotation-entry.ts';
+
+const kubectl = entriesOf('kubectl');
+const cainjector = entriesOf('cainjector');
+const serviceCa = entriesOf('service-ca');
+const reloader = entriesOf('Reloader');
 
 /** Annotations of other programs that Handover reads or writes. */
 export const FOREIGN_ANNOTATIONS: readonly AnnotationEntry[] = [
-  entry(
-    'kubectl',
+  kubectl(
     'kubectl.kubernetes.io/restartedAt',
     'a time',
     'pod template',
     'Time of a restart, as `kubectl rollout restart` writes it.',
   ),
-  entry(
-    'cainjector',
+  cainjector(
     'cert-manager.io/inject-ca-from-secret',
     '`namespace/secret`',
     FIELDS,
     'The caBundle is the `ca.crt` of that Secret, which has to allow it.',
   ),
-  entry(
-    'cainjector',
+  cainjector(
     'cert-manager.io/inject-ca-from',
     '`namespace/certificate`',
     FIELDS,
     'The caBundle is the `ca.crt` of the Secret of that Certificate, or the bundle of the Authority behind a Leaf of that name.',
   ),
-  entry(
-    'cainjector',
+  cainjector(
     'cert-manager.io/inject-apiserver-ca',
     '`"true"`',
     FIELDS,
     'The caBundle is the CA of the API server.',
   ),
-  entry(
-    'cainjector',
+  cainjector(
     'cert-manager.io/allow-direct-injection',
     '`"true"`',
     'Secret',
     'Allows `inject-ca-from-secret` to name this Secret.',
   ),
-  entry(
-    'cainjector',
+  cainjector(
     'cert-manager.io/certificate-name',
     'a name',
     'Secret',
     'Certificate that the Secret belongs to. Read, never written.',
   ),
-  entry(
-    'service-ca',
+  serviceCa(
     'service.beta.openshift.io/serving-cert-secret-name',
     'a name',
     'Service',
     'Issue a serving certificate for this Service into that Secret.',
   ),
-  entry(
-    'service-ca',
+  serviceCa(
     'service.beta.openshift.io/inject-cabundle',
     '`"true"`',
     `${FIELDS}, ConfigMap`,
     'The caBundle is that of the Authority which replaces service-ca. A ConfigMap holds `service-ca.crt` and nothing else.',
   ),
-  entry(
-    'service-ca',
+  serviceCa(
     'service.beta.openshift.io/originating-service-name',
     'a name',
     'Secret',
     'Written: the Service that the certificate is for.',
   ),
-  entry(
-    'service-ca',
+  serviceCa(
     'service.beta.openshift.io/originating-service-uid',
     'a UID',
     'Secret',
     'Written: the UID of that Service.',
   ),
-  entry(
-    'service-ca',
-    'service.beta.openshift.io/expiry',
-    'a time',
-    'Secret',
-    'Written: when the certificate expires.',
-  ),
-  entry(
-    'service-ca',
+  serviceCa('service.beta.openshift.io/expiry', 'a time', 'Secret', 'Written: when the certificate expires.'),
+  serviceCa(
     'service.beta.openshift.io/serving-cert-generation-error',
     'a sentence',
     'Service',
     'Written: why the Service has no certificate.',
   ),
-  entry(
-    'service-ca',
+  serviceCa(
     'service.beta.openshift.io/serving-cert-generation-error-num',
     'a number',
     'Service',
     'Written: how often issuing failed. After ten failures Handover does not try again until this annotation is removed.',
   ),
-  entry(
-    'Reloader',
+  reloader(
     'reloader.stakater.com/auto',
     '`"true"`',
     WORKLOAD,
     'Restart when a Secret or ConfigMap that the workload reads changes.',
   ),
-  entry('Reloader', 'secret.reloader.stakater.com/auto', '`"true"`', WORKLOAD, 'The same for Secrets only.'),
-  entry(
-    'Reloader',
-    'configmap.reloader.stakater.com/auto',
-    '`"true"`',
-    WORKLOAD,
-    'The same for ConfigMaps only.',
-  ),
-  entry(
-    'Reloader',
+  reloader('secret.reloader.stakater.com/auto', '`"true"`', WORKLOAD, 'The same for Secrets only.'),
+  reloader('configmap.reloader.stakater.com/auto', '`"true"`', WORKLOAD, 'The same for ConfigMaps only.'),
+  reloader(
     'secret.reloader.stakater.com/reload',
     'names, `.*` for any part',
     WORKLOAD,
     'Restart when one of these Secrets changes.',
   ),
-  entry(
-    'Reloader',
+  reloader(
     'configmap.reloader.stakater.com/reload',
     'names, `.*` for any part',
     WORKLOAD,
     'Restart when one of these ConfigMaps changes.',
   ),
-  entry(
-    'Reloader',
+  reloader(
     'secrets.exclude.reloader.stakater.com/reload',
     'names',
     WORKLOAD,
     'Never restart because of these Secrets.',
   ),
-  entry(
-    'Reloader',
+  reloader(
     'configmaps.exclude.reloader.stakater.com/reload',
     'names',
     WORKLOAD,
     'Never restart because of these ConfigMaps.',
   ),
-  entry(
-    'Reloader',
+  reloader(
     'reloader.stakater.com/search',
     '`"true"`',
     WORKLOAD,
     'Restart when an object that carries `match` changes.',
   ),
-  entry(
-    'Reloader',
+  reloader(
     'reloader.stakater.com/match',
     '`"true"`',
     'Secret, ConfigMap',
     'A change restarts workloads that carry `search`.',
   ),
-  entry(
-    'Reloader',
+  reloader(
     'reloader.stakater.com/ignore',
     '`"true"`',
     'Secret, ConfigMap, workload',

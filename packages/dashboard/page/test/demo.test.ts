@@ -187,7 +187,7 @@ test('the tab key reaches everything that can be used, in the order in which it 
   await page.keyboard.press('ArrowRight');
   await page.keyboard.press('ArrowDown');
   expect(await page.evaluate(() => document.activeElement?.getAttribute('data-at'))).toBe('1,1');
-  expect(await page.textContent('.told')).toContain(' before ');
+  expect(await page.textContent('.told')).toContain(' to ');
   await page.context().close();
 });
 
