@@ -1,4 +1,4 @@
-// Takes the lock of a home, then writes the same object again and again until it may not, or until it has written enough.
+// Takes the lock of a home, then writes one object repeatedly until it loses the lock or has written often enough.
 import { DirectoryHome } from '../dist/index.js';
 
 const [path, name, beatMs, staleMs, most] = process.argv.slice(2);
@@ -10,7 +10,7 @@ try {
   for (let count = 1; count <= Number(most); count++) {
     const expect = (await home.objects.read(ID))?.version;
     await home.objects.writeRaw(ID, expect, (at) => ({
-      data: { who: `${name} ${count}` },
+      data: { by: `${name} ${count}` },
       record: { digest: '', revisions: {}, anchors: [], changedAt: at },
     }));
     if (count === 1) console.log('wrote');

@@ -4,7 +4,7 @@ import { duration, type Instant, instant, parseCertificates, verifyChain } from 
 import { parseAllDocuments } from 'yaml';
 import { catalogueOf, type Home, MemoryAuthorities, MemoryObjects, type StoredObject } from '../src/index.ts';
 
-/** A deck of keys dealt round, so that tests spend no time on making them; nothing depends on keys being distinct. */
+/** A deck of keys used in turn, so that tests do not spend time on key generation; nothing depends on distinct keys. */
 const deck: KeyPair[] = Array.from({ length: 64 }, () =>
   generateKeyPairSync('ec', { namedCurve: 'prime256v1' }),
 );
@@ -70,7 +70,7 @@ export class World {
 
 const verdicts = new Map<string, boolean>();
 
-/** Whether a peer that trusts `bundle` accepts the one that shows `chain`. */
+/** Whether a peer that trusts `bundle` accepts `chain`. */
 export const accepts = (chain: string | undefined, bundle: string | undefined, at: Instant): boolean => {
   const asked = `${chain}|${bundle}|${at}`;
   let verdict = verdicts.get(asked);

@@ -11,7 +11,11 @@ export const accountNumber = (files: FileReader, what: 'user' | 'group', name: s
     const [known, , number] = line.split(':');
     if (known === name && number !== undefined && /^\d+$/.test(number)) return Number(number);
   }
-  throw new EngineError('FILES_ACCOUNT_UNKNOWN', `there is no ${what} ${name} in ${path}; give its number`, {
-    path,
-  });
+  throw new EngineError(
+    'FILES_ACCOUNT_UNKNOWN',
+    `there is no ${what} ${name} in ${path}; correct the name, or give a numeric id`,
+    {
+      path,
+    },
+  );
 };

@@ -2,7 +2,7 @@ import type { Duration, Instant } from '@handover/material';
 import type { Places } from './turns.ts';
 
 export interface QueueOptions {
-  /** Does the work for one key; says when it is due again. */
+  /** Does the work for one key; returns when the key is due again. */
   readonly work: (key: string, signal: AbortSignal) => Promise<Instant | undefined>;
   readonly now: () => Instant;
   /** 0 to 1, for jitter. */
@@ -12,11 +12,11 @@ export interface QueueOptions {
   readonly leastBackoff?: Duration;
   /** Longest wait after failures. Default 30 s. */
   readonly mostBackoff?: Duration;
-  /** Keys of one lane are worked on one at a time. Default: all are of one lane. */
+  /** The queue works on one key of a lane at a time. Default: one lane for all keys. */
   readonly laneOf?: (key: string) => string;
-  /** Lanes of one share have few places, so that it cannot take them all. Default: all are of one share. */
+  /** A share gets at most `places.each` places, so that it cannot take them all. Default: one share for all keys. */
   readonly shareOf?: (key: string) => string;
-  /** How many are worked on at once. Default: one. */
+  /** How many keys the queue works on at once. Default: one. */
   readonly places?: Places;
 }
 
@@ -30,8 +30,8 @@ interface Due {
 const LONGEST_TIMER = 2 ** 31 - 1;
 
 /**
- * Work by key: each key at most once in the queue, at the earliest time it was asked for. Of what is due the share that was served
- * longest ago comes first, and within a share the earliest: one share's slow work delays its own.
+ * Work by key: each key is in the queue at most once, at the earliest time asked for. Among due keys, the share that was served
+ * longest ago comes first, then the earliest key: slow work of a share delays only that share.
  */
 export class WorkQueue {
   readonly #options: QueueOptions;
@@ -48,7 +48,7 @@ export class WorkQueue {
     this.#options = options;
   }
 
-  /** Asks for `key` at `at`; an earlier wish stands. */
+  /** Adds `key` at time `at`; an earlier time stands. */
   add(key: string, at: Instant = this.#options.now()): void {
     const known = this.#due.get(key);
     if (known !== undefined && known.at <= at) return;
@@ -57,7 +57,7 @@ export class WorkQueue {
     this.#wake();
   }
 
-  /** Forgets a key, such as that of a resource that has gone. */
+  /** Forgets a key, such as that of a deleted resource. */
   drop(key: string): void {
     this.#due.delete(key);
     this.#failures.delete(key);
@@ -75,7 +75,7 @@ export class WorkQueue {
     return this.#due.size;
   }
 
-  /** Works until `signal`; what is being worked on then is finished first. */
+  /** Works until `signal`, then finishes the work in progress. */
   async run(signal: AbortSignal): Promise<void> {
     const { places = { inAll: 1, each: 1 }, now } = this.#options;
     const working = new Set<Promise<void>>();
@@ -93,7 +93,7 @@ export class WorkQueue {
         working.add(done);
         continue;
       }
-      // What is due and has no place is looked at again when work ends.
+      // A due key without a place gets another look when some work ends.
       const wait = Math.min(...[...this.#due.values()].map((due) => due.at).filter((due) => due > at)) - at;
       await this.#sleep(Math.min(wait, LONGEST_TIMER), signal);
     }
@@ -124,7 +124,7 @@ export class WorkQueue {
     }
   }
 
-  /** Doubles per failure up to the most, and is spread over its upper half so that many do not come back at once. */
+  /** Doubles with each failure up to `mostBackoff`; jitter over the upper half keeps many keys from coming back at once. */
   #backoff(key: string): number {
     const { leastBackoff = 200, mostBackoff = 30_000, random } = this.#options;
     const failures = this.#failures.get(key) ?? 0;
@@ -133,7 +133,7 @@ export class WorkQueue {
     return whole / 2 + (whole / 2) * random();
   }
 
-  /** What to work on now; undefined: nothing is due that has a place. */
+  /** The key to work on now; undefined: no due key has a place. */
   #next(now: Instant, each: number): readonly [string, Due] | undefined {
     let first: readonly [string, Due] | undefined;
     let longestAgo = 0;
