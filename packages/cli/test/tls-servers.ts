@@ -30,7 +30,7 @@ export const leafFor = (algorithm: KeyAlgorithm): { readonly cert: string; reado
   };
 };
 
-/** Servers on loopback that end with the test. */
+/** Servers on loopback; they end with the test. */
 export class Servers {
   readonly #ends: (() => void)[] = [];
 

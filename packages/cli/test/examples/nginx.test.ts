@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { directory, example, freePort, handover, rotatedTwice, started } from './around.ts';
 import { program } from './programs.ts';
 
-/** One handshake by somebody who reads the bundle each time; undefined when all is well. */
+/** One handshake by a client that reads the bundle each time; undefined: success. */
 const call = (port: number, ca: string): Promise<string | undefined> =>
   new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', servername: 'localhost', ca: readFileSync(ca) });
@@ -18,7 +18,7 @@ const call = (port: number, ca: string): Promise<string | undefined> =>
     socket.on('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
   });
 
-test('nginx, told to reload, is rotated twice while a client sees no failure', async () => {
+test('nginx with a reload hook is rotated twice without a failed handshake', async () => {
   const dir = directory();
   const port = await freePort();
   const nginx = program('nginx');
