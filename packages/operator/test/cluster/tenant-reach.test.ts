@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const servers = new Set<Server>();
 
-/** Counts who connects, and says nothing. */
+/** Counts connections, and never answers. */
 const trap = async (
   where: { readonly host: string } | { readonly path: string },
 ): Promise<{ readonly port: number; hits(): number }> => {
@@ -90,21 +90,21 @@ const answerTo = async (name: string, consumer: object): Promise<string> => {
   const seen = await until(
     async () => {
       const now = await seenOf(name);
-      const waits = now.blockedBy?.some(({ consumer: who }) => who === 'trick') === true;
+      const waits = now.blockedBy?.some(({ consumer }) => consumer === 'trick') === true;
       const done = now.phase === 'Stable' && now.generations?.[0]?.generation === 2;
       return (waits || done) && now;
     },
     `${name} to rotate or to wait`,
     30_000,
   );
-  const said = seen.blockedBy?.filter(({ consumer: who }) => who === 'trick') ?? [];
+  const said = seen.blockedBy?.filter(({ consumer }) => consumer === 'trick') ?? [];
   return [
     ...said.map(({ waitsFor }) => waitsFor),
     ...(seen.conditions ?? []).map(({ message }) => message),
   ].join('\n');
 };
 
-/** Nothing was connected to, and it says why. */
+/** No connection was made, and the status says why. */
 const REFUSED = {
   said: expect.stringMatching(/is not asked|ADDRESS_REFUSED|consumers\[?0?\]?/),
   connections: 0,
