@@ -3,7 +3,7 @@ import { generateKey, issueCa, issueLeaf } from '@handover/core';
 import { after, day, encodePem, hour, instant, parseCertificate } from '@handover/material';
 import { NAMESPACE } from './mesh.ts';
 
-/** A CA of somebody else, whose key nobody keeps: it is gone with this object. */
+/** A CA of another issuer. Its key is not kept: it is lost with this object. */
 export class ForeignCa {
   readonly #key = generateKey('ECDSA-P256');
   readonly #dates = {
@@ -41,7 +41,7 @@ export class ForeignCa {
       apiVersion: 'v1',
       kind: 'Secret',
       type: 'kubernetes.io/tls',
-      // Its owner gives it over; without that the admission policies keep the operator from it.
+      // Its owner consents; without that the admission policies stop the operator.
       metadata: { name, namespace: NAMESPACE, labels: { 'handover.dev/adopt': 'true' } },
       stringData: {
         'tls.crt': encodePem('CERTIFICATE', leaf),
