@@ -104,7 +104,7 @@ export class Watcher {
       for (const look of this.#waiting) look();
     }, 25);
     try {
-      return await this.until(complete, ms, `everybody holds it (${known} of ${this.size} do)`);
+      return await this.until(complete, ms, `every object to hold it (${known} of ${this.size} do)`);
     } finally {
       clearInterval(ticking);
     }

@@ -381,7 +381,7 @@ export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
     leaf({ reload: { signal: { pidFile: '/run/a.pid', signal: 'HUP' } } }),
     /spec.reload.signal.signal: Unsupported value: "HUP"/,
   ],
-  ['a key for everybody', leaf({ files: { mode: '0644' } }), /spec.files.mode: /],
+  ['a key that all users can read', leaf({ files: { mode: '0644' } }), /spec.files.mode: /],
   ['no usages', leaf({ usages: [] }), /spec.usages: .*at least 1/],
   ['a subject with a line break', leaf({ subject: { commonName: 'a\nb' } }), /spec.subject.commonName: /],
   ['a TrustBundle without targets', bundle({ targets: [] }), /spec.targets: .*at least 1/],

@@ -45,7 +45,7 @@ const seenOf = async (name: string): Promise<AuthoritySeen> =>
   ((await stage.evil.get(RESOURCE_KINDS.Authority, { namespace: EVIL, name }))?.status ??
     {}) as AuthoritySeen;
 
-/** An Authority of evil that waits for this consumer: what is said about it, by the API server or by the operator. */
+/** An Authority of evil that waits for this consumer: the message about it, from the API server or the operator. */
 const waitFor = async (
   name: string,
   consumer: object,
@@ -86,7 +86,7 @@ const answerTo = async (name: string, consumer: object): Promise<string> => {
     { namespace: EVIL, name },
     { merge: { metadata: { annotations: { 'handover.dev/rotate': 'now' } } } },
   );
-  // While it rotates it looks at its consumers every second; either it goes on, or it says what it waits for.
+  // During a rotation it checks its consumers every second; either it continues, or it says what it waits for.
   const seen = await until(
     async () => {
       const now = await seenOf(name);

@@ -189,7 +189,7 @@ test('a drain that starts with the first new leaf fails no handshake, and restar
 test('a pod that starts in the middle of a rotation counts, and does not block it once a drain has moved the pod', async () => {
   const [from, to] = await byPods();
   const silent: Member = { name: 'silent', manner: 'frozen', replicas: 1, prefers: from };
-  const everybody = [...PAIRS, silent];
+  const everyPart = [...PAIRS, silent];
   await stage.cluster.apply(
     leaf(silent),
     // The rotation waits for the pod's trust, which it does not report: time for a drain.
@@ -197,8 +197,8 @@ test('a pod that starts in the middle of a rotation counts, and does not block i
   );
   await until(async () => (await secretOf(stage.kube, 'silent')).cert !== '', 'its Secret');
   await mesh.apply(silent);
-  await mesh.settled(everybody);
-  const was = await standing(everybody);
+  await mesh.settled(everyPart);
+  const was = await standing(everyPart);
   const itsPod = async (): Promise<LivePod | undefined> =>
     (await livePods(stage.kube)).find(({ app }) => app === 'silent');
   const first = await itsPod();
@@ -208,7 +208,7 @@ test('a pod that starts in the middle of a rotation counts, and does not block i
     await mesh.ask('moved');
     await trustIsOut();
     expect((await secretOf(stage.kube, 'hot')).cert).toBe(was.pair.cert);
-    await drain(from, everybody);
+    await drain(from, everyPart);
     const second = await itsPod();
     expect(second?.node).toBe(to);
     expect(second?.name).not.toBe(first?.name);
@@ -225,7 +225,7 @@ test('a pod that starts in the middle of a rotation counts, and does not block i
     say(`  ${JSON.stringify(held)}`);
     for (const [name, anchors] of await bundles(stage.kube))
       expect([name, anchors.includes(was.old)]).toEqual([name, true]);
-    await drain(to, everybody);
+    await drain(to, everyPart);
     await ended();
   });
   expect(traffic.failed).toBe(0);
