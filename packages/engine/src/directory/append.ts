@@ -15,10 +15,9 @@ export const appendLines = async (
 ): Promise<{ readonly size: number }> => {
   const file = await open(path, FLAGS, mode);
   try {
-    const { size, isFile } = await file
-      .stat()
-      .then((facts) => ({ size: facts.size, isFile: facts.isFile() }));
-    if (!isFile) throw Object.assign(new Error(`${path} is not a file`), { code: 'EISDIR' });
+    const facts = await file.stat();
+    const { size } = facts;
+    if (!facts.isFile()) throw Object.assign(new Error(`${path} is not a file`), { code: 'EISDIR' });
     if (size === 0) {
       const owner = await stat(dirname(path));
       // A run as root must not leave a file that the directory's owner cannot write.

@@ -81,14 +81,8 @@ export async function takeLock(
   } finally {
     await files.remove(mine);
   }
-  throw new EngineError(
-    'HOME_LOCKED',
-    `cannot take the lock ${path}: other processes keep taking it; try again`,
-    {
-      path,
-      retry: 'later',
-    },
-  );
+  const why = `cannot take the lock ${path}: other processes keep taking it; try again`;
+  throw new EngineError('HOME_LOCKED', why, { path, retry: 'later' });
 }
 
 const heldBy = (files: Files, holder: ProcessIdentity, path: string, times: LockTimes): HandoverError => {

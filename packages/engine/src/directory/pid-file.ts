@@ -56,8 +56,7 @@ const refuseMisplaced = (files: FileReader, path: string, uid: OwnUser, stat: St
  */
 export function processIn(files: FileReader, path: string, uid: OwnUser): number {
   const { bytes, stat } = opened(path);
-  if ((stat.mode & 0o022) !== 0)
-    throw refused(path, `can be changed by other users; chmod go-w ${quoted(path)}`);
+  if ((stat.mode & 0o022) !== 0) throw refused(path, `is writable by others; chmod go-w ${quoted(path)}`);
   // With a hard link, another user could make a file of root look like a pid file of their own (link(2)).
   if (stat.nlink > 1) throw refused(path, 'has a second hard link; remove one of the two');
   const [text = ''] = Buffer.from(bytes).toString('latin1').trim().split('\n', 1);
@@ -66,8 +65,7 @@ export function processIn(files: FileReader, path: string, uid: OwnUser): number
   if (pid === 1 || pid === process.pid)
     throw refused(path, `names process ${pid}, ${pid === 1 ? 'which is init' : 'which is handover itself'}`);
   const owners = process.platform === 'linux' ? ownersOf(pid) : [];
-  if (owners === undefined)
-    throw refused(path, `names process ${pid}, which is not running; start the program, or correct the file`);
+  if (owners === undefined) throw refused(path, `names process ${pid}, which is not running; start it`);
   if (owners === 'kernel') throw refused(path, `names process ${pid}, which is a kernel thread`);
   refuseMisplaced(files, path, uid, stat);
   const isOurs = uid === undefined || stat.uid === 0 || stat.uid === uid;

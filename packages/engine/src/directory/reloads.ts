@@ -27,10 +27,7 @@ const failed = (what: string, why: string, result: TellResult): HandoverError =>
   new EngineError(
     'RELOAD_FAILED',
     `${what}: ${why}; the new files are in place, and handover tries the reload again`,
-    {
-      retry: 'later',
-      cause: { result } satisfies Failure,
-    },
+    { retry: 'later', cause: { result } satisfies Failure },
   );
 
 const resultOf = (error: unknown): TellResult => {
