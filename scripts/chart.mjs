@@ -1,4 +1,4 @@
-// npm run chart: writes deploy/chart/handover anew from packages/install/src. A test compares (chart.test.ts there).
+// npm run chart: writes deploy/chart/handover from packages/install/src. chart.test.ts there fails when the chart is stale.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { chartFiles } from '../packages/install/dist/chart/chart.js';

@@ -4,18 +4,18 @@ import { expect, test } from 'vitest';
 const dockerfile = readFileSync('deploy/image/Dockerfile', 'utf8');
 const [, , last] = dockerfile.split(/^FROM /m);
 
-test('the image begins with nothing, and holds what root.mjs lays out of the published package', () => {
+test('the image starts from scratch, and holds the files of the published package that root.mjs copies', () => {
   expect(last).toMatch(/^scratch\nCOPY --from=build \/image\/ \/\n/);
   expect(last.match(/^(COPY|ADD|RUN) /gm)).toEqual(['COPY ']);
   expect(dockerfile).toContain('RUN node deploy/image/root.mjs build/handover /image\n');
 });
 
-test('it is labelled with the version that it holds', () => {
+test('the image’s label names its version', () => {
   const { version } = JSON.parse(readFileSync('packages/cli/package.json', 'utf8'));
   expect(last).toContain(`LABEL org.opencontainers.image.version="${version}"\n`);
 });
 
-test('it runs as the user that the Deployment asks for, by number, so that a kubelet can tell that it is not root', () => {
+test('the image runs as the Deployment’s user, by number, so that a kubelet can see that it is not root', () => {
   const deployment = readFileSync('packages/install/src/deployment.ts', 'utf8');
   const [, user] = /^USER (\d+):\1$/m.exec(last) ?? [];
   expect(deployment).toContain(`runAsUser: ${user},`);

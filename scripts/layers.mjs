@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 
-// Who may import whom (ARCHITECTURE.md). A package may use what its arrows reach, directly or through others.
+// Allowed imports between packages (ARCHITECTURE.md). A package may import what its arrows reach, directly or through others.
 export const ARROWS = {
   material: [],
   core: ['material'],
@@ -14,7 +14,7 @@ export const ARROWS = {
   cli: ['dashboard', 'install', 'operator', 'sim'],
 };
 
-/** What only a package's tests may use beside that. */
+/** What a package's tests may import beside that. */
 export const TEST_ARROWS = { operator: ['install'] };
 
 /** Folders inside a package, lowest first: a folder may import those above it in this list, and files beside the folders. */
@@ -75,7 +75,7 @@ const reachable = (from, seen = new Set()) => {
   return seen;
 };
 
-/** Why a relative import goes against the order of folders; undefined: it does not. */
+/** Why a relative import breaks the order of folders; undefined: it does not. */
 const againstFolders = (layer, path, specifier) => {
   const order = FOLDERS[layer];
   const folderOf = (file) => {
@@ -86,7 +86,8 @@ const againstFolders = (layer, path, specifier) => {
   const to = folderOf(posix.join(posix.dirname(path), specifier));
   if (order === undefined || from === undefined || to === undefined || from === to) return undefined;
   for (const folder of [from, to])
-    if (!order.includes(folder)) return `folder ${folder} has no place among the folders of ${layer}`;
+    if (!order.includes(folder))
+      return `add folder ${folder} to the folders of ${layer} in scripts/layers.mjs`;
   return order.indexOf(to) < order.indexOf(from)
     ? undefined
     : `${from} may not import ${specifier}: ${to} stands above it`;
@@ -99,14 +100,14 @@ const packageOf = (specifier) => {
 
 const IMPORT = /(?:\bfrom|\bimport|\brequire)\s*\(?\s*(['"])([^'"]+)\1/g;
 
-/** Source with comments blanked out, so that prose cannot trip a rule and line numbers stay. */
+/** Source with comments blanked out: prose cannot break a rule, and line numbers stay. */
 export const withoutComments = (source) =>
   source.replace(
     /('(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`)|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g,
     (all, text) => (text === undefined ? all.replace(/[^\n]/g, ' ') : all),
   );
 
-/** Everything in one file that breaks a rule: `{ line, message }`. */
+/** Every violation in one file: `{ line, message }`. */
 export const problemsIn = (layer, path, source) => {
   const problems = [];
   const isTest = /\.test\.ts$|\/(test|bench)\//.test(path);

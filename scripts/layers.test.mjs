@@ -4,7 +4,7 @@ import { problemsIn } from './layers.mjs';
 const messages = (layer, path, source) =>
   problemsIn(layer, path, source).map((p) => `${p.line}: ${p.message}`);
 
-test('an import against the arrows is named with its line', () => {
+test('an import against the arrows is reported with its line', () => {
   expect(
     messages(
       'core',
@@ -15,7 +15,7 @@ test('an import against the arrows is named with its line', () => {
   expect(messages('sim', 'packages/sim/src/a.ts', "import { plan } from '@handover/core';")).toEqual([]);
 });
 
-test('a relative path cannot sneak into another package', () => {
+test('a relative path cannot lead into another package', () => {
   expect(messages('core', 'packages/core/src/a.ts', "export { x } from '../../sim/src/x.ts';")).toHaveLength(
     1,
   );
@@ -32,12 +32,12 @@ test('pure packages have no clock, no randomness and no files, comments aside', 
   expect(messages('runtime', 'packages/runtime/src/a.ts', 'const t = Date.now();')).toEqual([]);
 });
 
-test('a dependency nobody decided on is refused outside tests', () => {
+test('an unlisted dependency is refused outside tests', () => {
   expect(messages('material', 'packages/material/src/a.ts', "import x from 'lodash';")).toHaveLength(1);
   expect(messages('material', 'packages/material/src/a.test.ts', "import fc from 'fast-check';")).toEqual([]);
 });
 
-test('folders of a package depend one way', () => {
+test('folders of a package import in one direction', () => {
   const found = (path, source) => messages('engine', path, source);
   expect(found('packages/engine/src/look/a.ts', "import { b } from '../act/b.ts';")).toEqual([
     '1: look may not import ../act/b.ts: act stands above it',

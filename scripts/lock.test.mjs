@@ -6,11 +6,11 @@ const INTEGRITY = `sha512-${'a'.repeat(86)}==`;
 const lock = (packages) => ({ packages: { '': { name: 'root' }, ...packages } });
 const good = { version: '1.0.0', integrity: INTEGRITY };
 
-test('the lock of this repository names every package by its bytes', () => {
+test('the lock of this repository has a hash for every package', () => {
   expect(problemsInLock(JSON.parse(readFileSync('package-lock.json', 'utf8')))).toEqual([]);
 });
 
-test('packages of a registry and of the workspace are fine', () => {
+test('packages of a registry and of the workspace are accepted', () => {
   expect(
     problemsInLock(
       lock({
@@ -39,12 +39,12 @@ test.each([
   ],
   ['from a repository', { ...good, resolved: 'git+ssh://git@example.com/a.git#1' }, /^a: comes from git/],
   ['with a script', { ...good, hasInstallScript: true }, /^a: has an install script/],
-  ['with a platform left out', { ...good, optionalDependencies: { b: '1' } }, /^b: not there/],
+  ['with a platform left out', { ...good, optionalDependencies: { b: '1' } }, /^b: missing/],
 ])('a package %s is refused', (_, entry, says) => {
   expect(problemsInLock(lock({ 'node_modules/a': entry }))).toEqual([expect.stringMatching(says)]);
 });
 
-test('.ci/run and the image install without running any package’s script', () => {
+test('.ci/run and the image install without running install scripts', () => {
   expect(readFileSync('.ci/run', 'utf8')).toMatch(/^step npm ci --ignore-scripts\nstep npm run build\n/m);
   expect(readFileSync('deploy/image/Dockerfile', 'utf8')).toContain('RUN npm ci --ignore-scripts\n');
 });

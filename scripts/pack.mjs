@@ -22,7 +22,7 @@ for (const { folder, from, entries, declared, external, banner, copied, pageInpu
     entryPoints: entries,
     outdir: join(out, 'dist'),
     bundle: true,
-    splitting: true, // what a command does not use is not read, and both ways into a package share their classes
+    splitting: true, // a command loads only what it uses, and both entry points of a package share their classes
     platform: 'node',
     format: 'esm',
     target: 'node20.19',
@@ -53,5 +53,7 @@ for (const { folder, from, entries, declared, external, banner, copied, pageInpu
   for (const path of copied)
     cpSync(join(ROOT, `packages/${from}`, path), join(out, path), { recursive: true });
   const programs = Object.keys(metafile.outputs).length;
-  process.stdout.write(`build/${folder}: ${programs} programs, ${parts.length} packages of others inside\n`);
+  process.stdout.write(
+    `build/${folder}: ${programs} programs, ${parts.length} third-party packages inside\n`,
+  );
 }

@@ -12,7 +12,7 @@ const identity = await openIdentity({
   ca: `${TLS_DIR}/ca.crt`,
 });
 
-// A factory rather than `https: {…}`: for the host `localhost` Fastify makes a second server, and this serves both.
+// A factory instead of `https: {…}`: for the host `localhost` Fastify makes a second server, and the factory makes both.
 const app = fastify({
   serverFactory: (handler) => identity.serve(createServer({ requestCert: true }, handler)),
 });

@@ -1,15 +1,15 @@
-// Which packages of others are inside a bundle: those that gave it at least one byte, by esbuild's own account.
+// The third-party packages inside a bundle: those that contribute at least one byte, according to esbuild.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Licences that ask for no more than to be named. */
+/** Licences that require attribution only. */
 const LICENCES = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT'];
 
 const FOLDER = /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/;
 
 const folderOf = (input) => FOLDER.exec(input)?.[0];
 
-/** Paths of a bundle's inputs that are in it. */
+/** Paths of the inputs that contribute to a bundle. */
 export const inputsOf = ({ outputs }) =>
   Object.values(outputs).flatMap(({ inputs }) =>
     Object.entries(inputs)
@@ -17,7 +17,7 @@ export const inputsOf = ({ outputs }) =>
       .map(([path]) => path),
   );
 
-/** What has to be handed on: the licence, and a NOTICE where there is one (Apache-2.0, section 4). */
+/** Texts that must be passed on: the licence, and the NOTICE if there is one (Apache-2.0, section 4). */
 const noticesIn = (folder) =>
   readdirSync(folder)
     .filter((file) => /^(licen[cs]e|notice)(\.(md|txt))?$/i.test(file))
@@ -40,7 +40,7 @@ export const partsOf = (root, metafiles) => {
       } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
       if (!LICENCES.includes(license))
         throw new Error(
-          `${folder}: licence ${license} is not one that may be inside; see docs/decisions/0910`,
+          `${folder}: licence ${license} is not allowed in a published package; see docs/decisions/0910`,
         );
       return {
         name,
@@ -54,12 +54,12 @@ export const partsOf = (root, metafiles) => {
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 };
 
-/** Every licence with its text, as each of them asks. */
+/** Every licence with its text, as the licences require. */
 export const licencesOf = (parts) => {
   const texts = parts.map(({ name, version, license, text }) =>
     [`${name} ${version} (${license})`, '', text || `Its package says ${license}, and carries no text.`].join(
       '\n',
     ),
   );
-  return `This package contains code of others, under their licences.\n\n${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`;
+  return `This package contains third-party code under these licences.\n\n${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`;
 };

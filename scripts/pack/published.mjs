@@ -1,4 +1,4 @@
-// What is published of this workspace, out of what it is made, and its package.json.
+// The published packages of this workspace: their sources and their package.json.
 
 const common = ({ name, version, description, license, type, engines }) => ({
   name,
@@ -9,7 +9,7 @@ const common = ({ name, version, description, license, type, engines }) => ({
   engines,
 });
 
-/** One condition for `import` and `require`: there is one program, so there is one of each class in a process. */
+/** One condition for `import` and `require`: both load the same file, so a process has one copy of each class. */
 const way = (name, types) => ({ types: `./types/${types[name]}`, default: `./dist/${name}.js` });
 
 const SHIPPED = ['dist', 'types', 'CHANGELOG.md', 'sbom.cdx.json'];
@@ -48,7 +48,7 @@ export const PUBLISHED = [
       files: SHIPPED,
       peerDependencies: source.peerDependencies,
       peerDependenciesMeta: source.peerDependenciesMeta,
-      publishConfig: { access: 'public' }, // a name with a scope is private otherwise
+      publishConfig: { access: 'public' }, // scoped packages are private by default
     }),
   },
   {
@@ -57,14 +57,14 @@ export const PUBLISHED = [
     entries: {
       index: 'packages/cli/src/index.ts',
       main: 'packages/cli/src/main.ts',
-      // Threads are started by the name of their file, beside whoever starts them.
+      // Worker threads are started by file name, from the folder of the file that starts them.
       'service-thread': 'packages/cli/src/demo/service-thread.ts',
       'simulation-thread': 'packages/cli/src/simulate/simulation-thread.ts',
       worker: 'packages/sim/src/worker.ts',
     },
     declared: { index: 'packages/cli/dist/index.d.ts' },
     external: [],
-    // CommonJS inside asks for Node's own modules by require.
+    // Bundled CommonJS loads Node's own modules with require.
     banner: {
       js: "import { createRequire as requireFrom } from 'node:module';\nconst require = requireFrom(import.meta.url);",
     },
@@ -88,7 +88,7 @@ export const PUBLISHED = [
       types: `./types/${types.index}`,
       exports: { '.': way('index', types), ...ITSELF },
       files: ['bin', ...SHIPPED, 'THIRD-PARTY-LICENSES.txt'],
-      // Of an identity's `dispatcher()` and `fetch()` alone, as in the runtime.
+      // Only for an identity's `dispatcher()` and `fetch()`, as in the runtime.
       peerDependencies: { undici: runtime.peerDependencies.undici },
       peerDependenciesMeta: { undici: runtime.peerDependenciesMeta.undici },
     }),

@@ -1,4 +1,4 @@
-// A list of what is inside, as CycloneDX 1.5: the same content gives the same bytes, so there is no date and no serial number in it.
+// A CycloneDX 1.5 list of the contents. The same content gives the same bytes, so it has no date and no serial number.
 
 const purlOf = ({ name, version }) => `pkg:npm/${name.replace('@', '%40')}@${version}`;
 
@@ -18,7 +18,7 @@ const componentOf = (type, part) => ({
   purl: purlOf(part),
 });
 
-/** Of a package with code of others inside. A hash is that of the package as npm had it. */
+/** The list of a package with third-party code. Hashes are those of the npm packages. */
 export const sbomOf = (source, parts) => {
   const refs = new Map(parts.map((part) => [part.name, purlOf(part)]));
   const own = purlOf(source);

@@ -1,5 +1,5 @@
-// Declarations for a published package: those files of tsc's that its ways in reach, with imports that lead straight to where a name
-// is declared. Through an index a package would reach everything that stands beside what it uses, and the types of others' code with it.
+// Declarations for a published package: the files of tsc's output that its entry points reach, with imports that lead straight to
+// the declaration of a name. Through an index a package would reach unused neighbours, and with them third-party types.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix, relative } from 'node:path';
 import { withoutComments } from '../layers.mjs';
@@ -31,7 +31,7 @@ class Declarations {
     return known;
   }
 
-  /** The file of this workspace behind a specifier; undefined: somebody else's. */
+  /** The file of this workspace behind a specifier; undefined: third-party. */
   target(path, specifier) {
     if (specifier.startsWith('.'))
       return posix.join(posix.dirname(path), specifier.replace(/\.[jt]s$/, '.d.ts'));
@@ -41,7 +41,7 @@ class Declarations {
     return posix.join('packages', name, exports[`.${way}`].types);
   }
 
-  /** Where a name that a file exports is declared, and what it is called there. */
+  /** The file that declares an exported name, and the name there. */
   origin(path, name) {
     for (const [, verb, , list, , specifier] of this.text(path).matchAll(LISTED)) {
       const found = verb === 'export' ? namesIn(list).find(({ as }) => as === name) : undefined;
@@ -59,7 +59,7 @@ const specifierTo = (from, to) => {
   return way.startsWith('.') ? way : `./${way}`;
 };
 
-/** Writes what `entries` (name → path of a .d.ts) reach; answers with their places: name → path below `out`. */
+/** Writes the files that `entries` (name → path of a .d.ts) reach; returns name → path below `out`. */
 export const writeTypes = ({ root, entries, out, peers }) => {
   const declarations = new Declarations(root);
   const done = new Set();
@@ -72,7 +72,7 @@ export const writeTypes = ({ root, entries, out, peers }) => {
     declarations.text(path).replace(LISTED, (all, verb, type = '', list, _quote, specifier) => {
       const target = declarations.target(path, specifier);
       if (target === undefined) {
-        // Whoever has not installed an optional peer must not stumble over its types.
+        // A user without the optional peer must not get errors from its types.
         return peers.includes(specifier) ? `// @ts-ignore: an optional peer\n${all}` : all;
       }
       const groups = new Map();
@@ -96,7 +96,7 @@ export const writeTypes = ({ root, entries, out, peers }) => {
     for (const [, , specifier] of withoutComments(text).matchAll(ANY)) {
       const known =
         specifier.startsWith('node:') || peers.includes(specifier) || /^\.\.?\/.*\.js$/.test(specifier);
-      if (!known) throw new Error(`${path}: types may not rest on ${specifier}`);
+      if (!known) throw new Error(`${path}: published types may not import ${specifier}`);
     }
     const to = join(out, published(path));
     mkdirSync(dirname(to), { recursive: true });

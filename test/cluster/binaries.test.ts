@@ -34,13 +34,13 @@ describe('binaries', () => {
     expect(await findBinaries(where(assets), NEEDED['control-plane'], silent)).toBe(assets);
   });
 
-  it('come from the cache when KUBEBUILDER_ASSETS lacks one: never from both', async () => {
+  it('come from the cache when KUBEBUILDER_ASSETS lacks one, never from both', async () => {
     const assets = put(join(scratch, 'assets'), NEEDED['control-plane']);
     const cache = put(cachedBinaries(where()), NEEDED.node);
     expect(await findBinaries(where(assets), NEEDED.node, silent)).toBe(cache);
   });
 
-  it('are asked for in one line when there are none and no Go to build them', async () => {
+  it('are requested in one line when there are none and there is no Go to build them', async () => {
     const error: unknown = await findBinaries(where(), NEEDED['control-plane'], silent).catch(
       (e: unknown) => e,
     );
@@ -51,7 +51,7 @@ describe('binaries', () => {
   });
 });
 
-describe('the lock of whoever builds', () => {
+describe('the lock of a build', () => {
   it('makes others wait until the work is done', async () => {
     const lock = join(scratch, 'lock');
     const events: string[] = [];
@@ -70,7 +70,7 @@ describe('the lock of whoever builds', () => {
     const second = whileLocked(
       lock,
       (holder) => {
-        events.push(`waiting for ${holder?.pid === process.pid ? 'this process' : 'nobody'}`);
+        events.push(`waiting for ${holder?.pid === process.pid ? 'this process' : 'no process'}`);
         done();
       },
       async () => {
@@ -82,7 +82,7 @@ describe('the lock of whoever builds', () => {
     expect(existsSync(lock)).toBe(false);
   });
 
-  it('is taken over from a process that has ended, even if another has its number now', async () => {
+  it('is taken over from a process that has ended, even if its pid was reused', async () => {
     const lock = join(scratch, 'lock');
     writeFileSync(lock, JSON.stringify({ ...identify(process.pid), started: 'an earlier boot/1' }));
     await expect(

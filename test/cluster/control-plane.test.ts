@@ -47,10 +47,10 @@ describe('a control plane', () => {
     expect(await cluster.kubectl('get', 'clustertrustbundles')).toBe('');
   });
 
-  it('knows a user without rights as that user', async () => {
-    const kubeconfig = cluster.kubeconfigFor('nobody-special', ['visitors']);
+  it('authenticates a user without rights', async () => {
+    const kubeconfig = cluster.kubeconfigFor('visitor', ['visitors']);
     const told = await cluster.kubectl('auth', 'whoami', '-o', 'json', `--kubeconfig=${kubeconfig}`);
-    expect(JSON.parse(told).status.userInfo).toMatchObject({ username: 'nobody-special' });
+    expect(JSON.parse(told).status.userInfo).toMatchObject({ username: 'visitor' });
     await expect(cluster.kubectl('get', 'secrets', `--kubeconfig=${kubeconfig}`)).rejects.toThrow(
       /forbidden/i,
     );
@@ -67,7 +67,7 @@ describe('a control plane', () => {
     expect(await cluster.kubectl('get', 'configmap', 'kept', '-o', 'jsonpath={.data.answer}')).toBe('42');
   });
 
-  it('turns away a client that trusts only the old CA, once the API server has a new one', async () => {
+  it('is refused by a client that trusts only the old CA, once the API server has a new one', async () => {
     const old = readFileSync(cluster.caFile, 'utf8');
     await cluster.apiServer.rotateServingCa();
     expect(await get(cluster, '/readyz', old)).toBe('UNABLE_TO_VERIFY_LEAF_SIGNATURE');
@@ -87,7 +87,7 @@ describe('a control plane', () => {
   });
 });
 
-it('says what the component said when it does not start, and leaves nothing', async () => {
+it('reports the output of a component that does not start, and leaves nothing behind', async () => {
   const starting = startCluster({ apiServerFlags: ['--no-such-flag'] });
   const error = await starting.then(
     () => undefined,

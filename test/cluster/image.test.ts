@@ -53,7 +53,7 @@ describe('an image made from a folder', () => {
     expect(readFileSync(join(scratch, 'b.tar')).equals(readFileSync(join(scratch, 'c.tar')))).toBe(true);
   });
 
-  it('is refused when a path does not fit, rather than cut', () => {
+  it('is refused when a path is too long, not truncated', () => {
     const long = 'n'.repeat(101);
     writeFileSync(join(scratch, long), '');
     expect(() =>

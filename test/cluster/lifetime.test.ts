@@ -14,7 +14,7 @@ import { readRecords } from './src/record.ts';
 const recordOf = (directory: string) =>
   readRecords(places().records).find(({ record }) => record.directory === directory)?.record;
 
-/** A process of its own that starts a cluster, with pods if it is given some, says where, and does nothing more. */
+/** A separate process that starts a cluster, with pods if any are given, prints its directory, and then idles. */
 const START = `
   const { startCluster } = await import(process.argv[1]);
   const cluster = await startCluster(JSON.parse(process.argv[2]));
@@ -43,7 +43,7 @@ const until = async (condition: () => boolean): Promise<void> => {
   while (!condition()) await sleep(20);
 };
 
-it('runs beside another cluster and ends without it', async () => {
+it('runs beside another cluster and ends independently', async () => {
   const [one, two] = await Promise.all([startCluster(), startCluster()]);
   try {
     expect(one.url).not.toBe(two.url);
@@ -76,7 +76,7 @@ const sharing = (namespace: string): string[] =>
     try {
       return readlinkSync(`/proc/${name}/ns/net`) === namespace;
     } catch {
-      return false; // no process, or gone in between
+      return false; // not a process, or ended in between
     }
   });
 
@@ -99,7 +99,7 @@ const sleeper = (node: string): object => ({
   },
 });
 
-/** Groups of this cluster's nodes, looked for rather than taken from the record. */
+/** Cgroups of this cluster's nodes, found on the machine, not in the record. */
 const cgroupsOf = (directory: string): string[] =>
   cgroupPaths('')
     .flatMap((hierarchy) => readdirSync(hierarchy).map((name) => join(hierarchy, name)))
@@ -142,7 +142,7 @@ it.skipIf(noNodeBecause() !== undefined)(
   },
 );
 
-it('ends with its keeper too, and the next start clears away what that left', async () => {
+it('ends with its keeper too, and the next start cleans up', async () => {
   const { directory } = await clusterOfAnotherProcess({});
   const record = recordOf(directory);
   if (record === undefined) throw new Error('no record of the cluster');
@@ -153,9 +153,9 @@ it('ends with its keeper too, and the next start clears away what that left', as
   expect(existsSync(directory)).toBe(false);
 });
 
-it('does not take a process for another one that had the same number', () => {
+it('does not confuse a process with an earlier one that had the same pid', () => {
   const self = identify(process.pid);
-  if (self === undefined) throw new Error('a process that cannot find itself');
+  if (self === undefined) throw new Error('this process cannot find itself');
   expect(isAlive(self)).toBe(true);
   expect(isAlive({ ...self, started: 'an earlier boot/1' })).toBe(false);
 });

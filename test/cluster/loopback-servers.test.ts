@@ -36,7 +36,7 @@ describe('an API server and servers on loopback', () => {
     await cluster?.stop();
   });
 
-  it('serves an aggregated API while it trusts its CA, and not once the caBundle is another one', async () => {
+  it('serves an aggregated API while it trusts its CA, and not once the caBundle holds another CA', async () => {
     const group = 'apis.example.test';
     const { server, ca, port } = await serve(cluster, 'aggregated', (request, response) => {
       const about = { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: `${group}/v1`, resources: [] };
@@ -78,7 +78,7 @@ describe('an API server and servers on loopback', () => {
     );
   });
 
-  it('asks a webhook, and names the certificate when it does not trust it', async () => {
+  it('calls a webhook, and its error names the certificate when it does not trust it', async () => {
     const { server, ca, port } = await serve(cluster, 'webhook', (request, response) => {
       let body = '';
       request.on('data', (text) => {

@@ -56,7 +56,7 @@ describe.skipIf(noNodeBecause() !== undefined)('a whole node', () => {
   });
   afterAll(() => cluster?.stop());
 
-  it('brings a Secret into a pod, and its next value too, sooner when the pod is nudged', async () => {
+  it('delivers a Secret and its next value to a pod, sooner when the pod is nudged', async () => {
     const bearer = {
       image: 'localhost/busybox:1',
       command: ['sleep', '1000000'],
@@ -83,7 +83,7 @@ describe.skipIf(noNodeBecause() !== undefined)('a whole node', () => {
     console.info(`a Secret's new value was in the pod after ${alone} ms by itself, ${nudged} ms when nudged`);
   });
 
-  it('brings a ClusterTrustBundle into a pod', async () => {
+  it('delivers a ClusterTrustBundle to a pod', async () => {
     const { pem } = makeCa(join(cluster.directory, 'bundle'), 'ca', 'bundle');
     const source = { clusterTrustBundle: { name: 'test-roots', path: 'ca.crt' } };
     await cluster.apply(
@@ -107,7 +107,7 @@ describe.skipIf(noNodeBecause() !== undefined)('a whole node', () => {
     expect((await inside('truster', 'cat', '/roots/ca.crt')).trim()).toBe(pem.trim());
   });
 
-  it('runs a folder of JavaScript, and joins it to loopback of this machine in both directions', async () => {
+  it('runs a folder of JavaScript, and connects it to this machine’s loopback in both directions', async () => {
     const answering = createServer((_, response) => response.end('from the machine'));
     await new Promise<void>((resolve) => answering.listen(0, '127.0.0.1', resolve));
     const { port } = answering.address() as AddressInfo;
@@ -137,7 +137,7 @@ describe.skipIf(noNodeBecause() !== undefined)('a whole node', () => {
     answering.close();
   });
 
-  it('goes on when the API server has a new CA: the kubelet follows and pods stay', async () => {
+  it('survives a new CA of the API server: the kubelet follows and pods stay', async () => {
     const started = [
       'get',
       'pod',
@@ -162,7 +162,7 @@ describe.skipIf(noNodeBecause() !== undefined)('two nodes', () => {
   const addressOf = (name: string): Promise<string> =>
     cluster.kubectl('get', 'pod', name, '-o', 'jsonpath={.status.podIP}');
 
-  it('runs an image on both, with addresses of their own that reach each other, also through a Service', async () => {
+  it('runs an image on both, with separate addresses that reach each other, also through a Service', async () => {
     expect(cluster.nodes.map(({ name }) => name)).toEqual(['test-node', 'test-node-2']);
     expect(cluster.node).toBe(cluster.nodes[0]);
     const image = await cluster.node.loadImage({ name: 'localhost/pages:1' });
@@ -203,7 +203,7 @@ describe.skipIf(noNodeBecause() !== undefined)('two nodes', () => {
     }
   });
 
-  it('moves what a drained node ran to the other one, and back when that is drained', async () => {
+  it('moves the pods of a drained node to the other node, and back when that one is drained', async () => {
     const labels = { app: 'mover' };
     const container = { name: 'main', image: 'localhost/busybox:1', command: ['sleep', '1000000'] };
     await cluster.apply({

@@ -1,4 +1,4 @@
-// npm run test:docs: every command of every document, in order, in a shell of its own.
+// npm run test:docs: runs every command of every document, in order, in one shell per document.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -42,7 +42,7 @@ const commands = (): string => {
   return bin;
 };
 
-/** Everything that git has, as it is now, with what was installed and built. */
+/** The present working tree, with installed and built files. */
 const copy = (): string => {
   const folder = temporary();
   const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '-z'], { cwd: ROOT });
@@ -56,7 +56,7 @@ const copy = (): string => {
     },
   );
   execFileSync('cp', ['-a', '--parents', '--', ...built.trim().split('\n'), folder], { cwd: ROOT });
-  // Half a gigabyte that nobody writes to: linked where that is possible.
+  // Half a gigabyte that is only read: linked where possible.
   const linked = spawnSync('cp', ['-al', 'node_modules', folder], { cwd: ROOT, stdio: 'ignore' });
   if (linked.status !== 0) execFileSync('cp', ['-a', 'node_modules', folder], { cwd: ROOT });
   return folder;
@@ -102,7 +102,7 @@ const setUp = async ({ folder, cluster: size, programs = [], before, operator }:
     ...(process.env.XDG_CACHE_HOME === undefined ? {} : { XDG_CACHE_HOME: process.env.XDG_CACHE_HOME }),
     HANDOVER_CLUSTER_CACHE: places().cache,
     ...(cluster === undefined ? {} : { KUBECONFIG: cluster.kubeconfig }),
-    // Nothing is fetched: what is not here is not found.
+    // Downloads nothing: a missing package is an error.
     npm_config_offline: 'true',
     npm_config_update_notifier: 'false',
   });
@@ -124,13 +124,13 @@ const install = async (session: Session, flags: string): Promise<void> => {
   await session.start(installed(`handover operator ${flags}`), /"event":"leads"/);
 };
 
-/** Nobody is watching here, so nobody needs time. */
+/** Pauses for a human reader are cut out. */
 const hurried = (text: string): string => text.replaceAll('reloadWithin: 3m', 'reloadWithin: 2s');
 
 const isLeftOut = (document: string, step: Step): boolean =>
   NOT_RUN.some(([where, command]) => where === document && command === plain(step));
 
-/** What is left of `npm ci && …` when `.ci/run` has the first part as a step of its own; undefined: nothing. */
+/** The rest of `npm ci && …` when `.ci/run` runs the first part as a separate step; undefined: nothing. */
 const withoutStepsOfCi = (step: Step): Step | undefined => {
   const parts = plain(step).split(' && ');
   const left = parts.filter((part) => !isStepOfCi(part));

@@ -13,7 +13,7 @@ const MOST_SECONDS = 180;
 /** The first line of the first block of commands: what a newcomer copies. */
 const firstCommand = (readme: string): string => /^```sh\n(.+)$/m.exec(readme)?.[1] ?? '';
 
-/** Up to the end of a rotation in front of the page: everybody green, an old CA gone, nothing refused. */
+/** Follows the page until a rotation has ended: all consumers green, the old CA gone, no refused handshake. */
 const shown = (): string | undefined => {
   const article = document.querySelector<HTMLElement>('[data-phase]');
   const cells = [...(article?.querySelectorAll<HTMLElement>('.cell') ?? [])];
@@ -26,7 +26,7 @@ const shown = (): string | undefined => {
   return over ? `${tally('handshakes')} handshakes, ${tally('failures')} failed` : undefined;
 };
 
-test('from a clone by the first command of the README to a page with a finished rotation and no failure', async () => {
+test('the first command of the README leads from a clone to a page with a finished rotation and no failure', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'handover-newcomer-'));
   const clone = join(folder, 'handover');
   execFileSync('git', ['clone', '--quiet', '--no-hardlinks', `file://${ROOT}`, clone]);
@@ -35,7 +35,7 @@ test('from a clone by the first command of the README to a page with a finished 
   const browser = await launch();
   const began = performance.now();
   const seconds = (): number => Math.round((performance.now() - began) / 100) / 10;
-  // A newcomer's shell: not one that a test runner was started from, and nothing that an earlier install has left behind helps it.
+  // A newcomer's shell: without a test runner's variables, and without anything from an earlier install.
   const given = Object.entries(process.env).filter(
     ([name]) => !/^(npm_(?!config_)|VITEST|NODE_ENV$)/.test(name),
   );
@@ -55,7 +55,11 @@ test('from a clone by the first command of the README to a page with a finished 
         const found = /dashboard: (\S+)/.exec(said)?.[1];
         if (found !== undefined) resolve(found);
       });
-      ended.then((code) => reject(new Error(`it ended with ${code} before it named a page:\n${said}`)));
+      ended.then((code) =>
+        reject(
+          new Error(`the command ended with ${code} before it printed the address of the page:\n${said}`),
+        ),
+      );
     });
     const atUrl = seconds();
     const { page, misdeeds } = await openPage(browser, url);

@@ -39,15 +39,18 @@ describe('a program', () => {
     return JSON.parse(stdout);
   };
 
-  test.each(['esm.mjs', 'cjs.cjs'])('%s has its handshake with what is installed alone', async (file) => {
-    expect(outcomeOf(await run(bare, process.execPath, file, certificates))).toEqual(ALONE);
-  });
+  test.each(['esm.mjs', 'cjs.cjs'])(
+    '%s makes its handshake with only the package installed',
+    async (file) => {
+      expect(outcomeOf(await run(bare, process.execPath, file, certificates))).toEqual(ALONE);
+    },
+  );
 
-  test.each(['esm.mjs', 'cjs.cjs'])('%s has it with the optional peers too', async (file) => {
+  test.each(['esm.mjs', 'cjs.cjs'])('%s makes its handshake with the optional peers, too', async (file) => {
     expect(outcomeOf(await run(withPeers, process.execPath, file, certificates, 'peers'))).toEqual(TOGETHER);
   });
 
-  test.each(['20.19.0', '22', '24'])('both have it under Node %s', async (version) => {
+  test.each(['20.19.0', '22', '24'])('both make their handshake on Node %s', async (version) => {
     for (const file of ['esm.mjs', 'cjs.cjs']) {
       const node = ['-y', '-p', `node@${version}`, '--', 'node'];
       const ended = await run(withPeers, 'npx', ...node, file, certificates, 'peers');
@@ -56,7 +59,7 @@ describe('a program', () => {
     }
   });
 
-  test('what is not for others cannot be imported', async () => {
+  test('internal modules cannot be imported', async () => {
     for (const name of [
       '@handover/runtime/events',
       '@handover/runtime/held',
@@ -117,12 +120,15 @@ describe('types', () => {
     },
   );
 
-  test.each(RESOLUTIONS)('with the peers their types are the real ones, by %s', async (_name, options) => {
-    const files = ['surface.ts', 'peers.ts'].map((file) => as(withPeers, file, 'mts'));
-    expect(await compile(withPeers, files, options)).toEqual(WELL);
-  });
+  test.each(RESOLUTIONS)(
+    'with the peers installed their real types are used, with %s',
+    async (_name, options) => {
+      const files = ['surface.ts', 'peers.ts'].map((file) => as(withPeers, file, 'mts'));
+      expect(await compile(withPeers, files, options)).toEqual(WELL);
+    },
+  );
 
-  test('the whole surface resolves in a CommonJS file by nodenext', async () => {
+  test('the whole surface resolves in a CommonJS file with nodenext', async () => {
     const options = { module: 'nodenext', esModuleInterop: true };
     expect(await compile(bare, [as(bare, 'surface.ts', 'cts')], options)).toEqual(WELL);
   });

@@ -16,7 +16,7 @@ const at = (name: string): string => join(bare, 'node_modules', name);
 const manifestOf = (name: string): Manifest =>
   JSON.parse(readFileSync(join(at(name), 'package.json'), 'utf8')) as Manifest;
 
-/** Parts of a program are called after their content; how many there are may change. */
+/** Chunks of a program are named after their content; their number may change. */
 const steady = (path: string): string => path.replace(/-[A-Z0-9]{8}\.js$/, '-*.js');
 
 const MOST = {
@@ -24,7 +24,7 @@ const MOST = {
   handover: { tarball: 900_000, parts: 90 },
 } as const;
 
-test('both are packed, and nothing else is', () => {
+test('exactly both packages are packed', () => {
   expect(packed.map(({ name }) => name)).toEqual(['@handover/runtime', 'handover']);
 });
 
@@ -56,7 +56,7 @@ test.each(packed)('$name holds no key, no test, no source and nothing of this ma
   }
 });
 
-test.each(packed)('$name asks for nothing to be installed or run', ({ name }) => {
+test.each(packed)('$name has no dependencies and no install scripts', ({ name }) => {
   const manifest = manifestOf(name);
   for (const field of ['private', 'scripts', 'dependencies', 'optionalDependencies', 'devDependencies'])
     expect(manifest[field], field).toBeUndefined();
@@ -70,14 +70,14 @@ test.each(packed)('$name asks for nothing to be installed or run', ({ name }) =>
   ).toEqual(['@handover', 'handover']);
 });
 
-test.each(packed)('$name leads to files that are there', ({ name }) => {
+test.each(packed)('all paths in the package.json of $name exist', ({ name }) => {
   const { main, types, exports, bin = {} } = manifestOf(name);
   const ways = Object.values(exports).flatMap((way) =>
     typeof way === 'string' ? [way] : Object.values(way),
   );
   for (const way of [main as string, types as string, ...ways, ...Object.values(bin)])
     expect(statSync(join(at(name), way)).isFile(), way).toBe(true);
-  // Whoever looks for types takes the first condition that fits.
+  // A resolver of types takes the first condition that matches.
   for (const way of Object.values(exports))
     if (typeof way !== 'string') expect(Object.keys(way)).toEqual(['types', 'default']);
   for (const way of Object.values(bin)) {
@@ -87,7 +87,7 @@ test.each(packed)('$name leads to files that are there', ({ name }) => {
   }
 });
 
-test('a thread that a program starts by the name of a file has that file', () => {
+test('every worker thread that is started by file name has its file', () => {
   const dist = join(at('handover'), 'dist');
   const asked = readdirSync(dist).flatMap((file) =>
     [

@@ -16,14 +16,14 @@ const freePort = (): Promise<number> =>
     });
   });
 
-test('npx finds the command, and it says its version', async () => {
+test('npx finds the command, and it prints its version', async () => {
   expect(await run(bare, 'npx', '--no-install', 'handover', '--version')).toMatchObject({
     code: 0,
     stdout: `${version}\n`,
   });
 });
 
-test('help and a wrong word, from both commands', async () => {
+test('both commands print help, and refuse an unknown word', async () => {
   const help = await run(bare, bin('handover'), '--help');
   expect(help).toMatchObject({ code: 0, stderr: '' });
   expect(help.stdout).toContain('Usage: handover ');
@@ -44,7 +44,7 @@ test('every command loads', async () => {
     expect(await run(bare, bin('handover'), name, '--help'), name).toMatchObject({ code: 0, stderr: '' });
 });
 
-test('a directory of certificates, from nothing to a look at them', async () => {
+test('a directory gets its certificates, and inspect shows them', async () => {
   const handover = (...args: readonly string[]) => run(bare, bin('handover'), ...args);
   expect(await handover('init', 'own')).toMatchObject({ code: 0, stderr: '' });
   expect(await handover('run', 'own', '--once')).toMatchObject({ code: 0, stderr: '' });
@@ -86,13 +86,13 @@ test('a kubeconfig is read', async () => {
   });
 });
 
-test('a simulation in threads', async () => {
+test('a simulation runs in threads', async () => {
   const { code, stdout, stderr } = await run(bare, bin('handover'), 'simulate', '--seeds', '60', '--json');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(JSON.parse(stdout)).toMatchObject({ seeds: 60, failures: 0 });
 });
 
-test('a rotation under load, with its page', async () => {
+test('a rotation runs under load, with its page', async () => {
   const port = await freePort();
   const demo = start(bare, bin('handover'), ['demo', '--rotations', '1', '--json', '--port', `${port}`]);
   let over = false;

@@ -25,7 +25,7 @@ interface Sbom {
 const sbomOf = (name: string): Sbom =>
   JSON.parse(readFileSync(join(at(name), 'sbom.cdx.json'), 'utf8')) as Sbom;
 
-/** Above every module in it a bundle says where that came from; the list is made in another way. */
+/** From the comment with the origin above every module of a bundle; the list is made independently. */
 const seenIn = (name: string): ReadonlySet<string> => {
   const dist = join(at(name), 'dist');
   const names = readdirSync(dist).flatMap((file) =>
@@ -38,16 +38,16 @@ const seenIn = (name: string): ReadonlySet<string> => {
   return new Set(names);
 };
 
-/** The page is minified; what is in it stands at its top. */
+/** The page is minified; a comment at its top lists its contents. */
 const inPage = ['preact', 'uplot'];
 
-test('the runtime has nothing of others inside', () => {
+test('the runtime has no third-party code inside', () => {
   expect(sbomOf('@handover/runtime').components).toEqual([]);
   expect([...seenIn('@handover/runtime')]).toEqual([]);
   expect(existsSync(join(at('@handover/runtime'), 'THIRD-PARTY-LICENSES.txt'))).toBe(false);
 });
 
-test('the list names exactly what is inside the command', () => {
+test('the list names exactly the packages inside the command', () => {
   const listed = sbomOf('handover').components.map(({ name }) => name);
   expect(listed).toEqual([...new Set([...seenIn('handover'), ...inPage])].sort());
   expect(listed).toEqual(
@@ -55,7 +55,7 @@ test('the list names exactly what is inside the command', () => {
   );
 });
 
-test('each is there with the version, the hash and the licence that the lock has', () => {
+test('each package has the version, hash and licence of the lock', () => {
   const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
     packages: Readonly<Record<string, { version: string; integrity: string; license: string }>>;
   };
@@ -78,7 +78,7 @@ test('each is there with the version, the hash and the licence that the lock has
   );
 });
 
-test('every licence is one that asks only to be named, and its text is there', () => {
+test('every licence requires attribution only, and its text is included', () => {
   const { components } = sbomOf('handover');
   const allowed = ['Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT'];
   const texts = readFileSync(join(at('handover'), 'THIRD-PARTY-LICENSES.txt'), 'utf8');

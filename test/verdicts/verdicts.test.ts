@@ -17,7 +17,7 @@ const root = mkdtempSync(join(tmpdir(), 'handover-verdicts-'));
 
 const pems = (certificates: readonly Certificate[]): string => certificates.map(({ pem }) => pem).join('');
 
-/** Every case with every kind of key, written where the judges will look for it. */
+/** Every case with every kind of key, written to a folder for the judges. */
 async function exhibit(): Promise<
   readonly { readonly one: Case; readonly keys: string; readonly exhibit: Exhibit }[]
 > {
@@ -64,7 +64,7 @@ const wordsOn = (judge: JudgeName, one: Case): readonly string[] =>
   });
 const verdict = (judge: JudgeName, one: Case): Said => {
   const words = new Set(wordsOn(judge, one).map((word) => word === 'ok'));
-  // Who is known to differ may not always: GnuTLS was seen to accept one of three sets of keys, in about one run of ten.
+  // A known difference may not always show: GnuTLS accepted one of three sets of keys in about one run of ten.
   if (words.size !== 1) return one.except?.[judge] === undefined ? 'mixed' : expected(judge, one);
   return words.has(true) ? 'accepts' : 'refuses';
 };
@@ -79,7 +79,7 @@ const versions = (): string =>
   ].join(', ');
 
 describe('chains of a rotation before other verifiers', () => {
-  it.each(NAMES)('%s says what is expected of it on every case', (judge) => {
+  it.each(NAMES)('%s gives the expected verdict on every case', (judge) => {
     const wrong = CASES.filter((one) => verdict(judge, one) !== expected(judge, one)).map(
       (one) =>
         `${one.chain.join(' + ')} against [${one.bundle.join(', ')}]: ${verdict(judge, one)}, not as expected: ${wordsOn(judge, one).join(' | ')}`,
@@ -87,7 +87,7 @@ describe('chains of a rotation before other verifiers', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('docs/verdicts.md says what the judges said', () => {
+  it('docs/verdicts.md has the judges’ verdicts', () => {
     const text = matrix(verdict, versions());
     if (process.env.HANDOVER_UPDATE_VERDICTS === 'yes') writeFileSync(document, text);
     const written = existsSync(document) ? readFileSync(document, 'utf8') : '';

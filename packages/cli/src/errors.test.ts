@@ -164,7 +164,7 @@ const CASES: readonly Case[] = [
     args: run,
     spoil: (dir) => chmodSync(dir, 0o777),
     code: 1,
-    says: /^HOME_WRITABLE_BY_OTHERS: .*; chmod go-w .*, and look at what is in it/,
+    says: /^HOME_WRITABLE_BY_OTHERS: .*; chmod go-w .*, and check the contents/,
   },
   {
     name: 'state that others may read',
@@ -198,7 +198,7 @@ const CASES: readonly Case[] = [
     },
     asNobody: true,
     code: 1,
-    says: /^HOME_FORBIDDEN: cannot make .*\/out\/.*permission denied; run as the owner/,
+    says: /^HOME_FORBIDDEN: cannot create .*\/out\/.*permission denied; run as the owner/,
   },
   // The YAML.
   {

@@ -99,7 +99,7 @@ describe.skipIf(!isRoot)('Every command on a directory that another user may cha
       const ran = await handoverAs(COMMANDS[name]?.(home) ?? []);
       expect(ran.code).toBe(1);
       expect(ran.stderr).toBe(
-        `HOME_FOREIGN_OWNER: ${root} belongs to user ${NOBODY}, who could change what root does; run as that user, or look at what is in it and chown root ${root}\n`,
+        `HOME_FOREIGN_OWNER: ${root} belongs to user ${NOBODY}, and that user could change what root does; run as that user, or check the contents and chown root ${root}\n`,
       );
       expect(readdirSync(home)).toEqual(['a.yaml']);
     },

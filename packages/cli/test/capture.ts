@@ -12,7 +12,7 @@ export interface Around {
   readonly stdin?: string | undefined;
   readonly terminal?: boolean | undefined;
   readonly now?: Instant | undefined;
-  /** Since boot: the clock has been set unless it goes with `now`. */
+  /** Time since boot: if it does not move with `now`, the clock has been set. */
   readonly sinceBoot?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -21,13 +21,13 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);
 }
 
-/** 2030-06-01: the present of the tests. */
+/** The present time of the tests: 2030-06-01. */
 export const NOW = instant(Date.UTC(2030, 5, 1));
 
-/** When the machine of the tests was started. */
+/** Boot time of the tests' machine. */
 const BOOT = NOW - 1_000_000_000;
 
-/** One run of `handover` in this process, with what it wrote. */
+/** Runs `handover` once in this process and captures its output. */
 export const handover = async (args: readonly string[], around: Around = {}): Promise<Ran> => {
   let stdout = '';
   let stderr = '';

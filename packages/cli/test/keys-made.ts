@@ -5,7 +5,7 @@ const generate = crypto.generateKeyPairSync;
 const generateAside = crypto.generateKeyPair;
 type Made = (error: Error | null, publicKey: KeyObject, privateKey: KeyObject) => void;
 
-/** Records every private key that this process makes from now on. `end` restores the original functions. */
+/** Collects every private key that any code in this process makes from now on. `end` restores the original functions. */
 export const keysMade = (): { readonly keys: readonly KeyObject[]; end(): void } => {
   const keys: KeyObject[] = [];
   crypto.generateKeyPairSync = ((...args: Parameters<typeof generate>) => {
@@ -29,7 +29,7 @@ export const keysMade = (): { readonly keys: readonly KeyObject[]; end(): void }
   };
 };
 
-/** Without line ends, real or escaped, and without what people put between bytes. */
+/** Removes line ends, real or escaped, and separators between bytes. */
 const squeezed = (text: string): string => text.replace(/\\[nr]|[\s:,]/g, '');
 
 const secretOf = (key: KeyObject): Buffer => {
@@ -37,20 +37,20 @@ const secretOf = (key: KeyObject): Buffer => {
   return Buffer.from(d, 'base64url');
 };
 
-/** Ways in which a key is found in a text: as PEM or DER, or the secret number alone, in any of the usual alphabets. */
+/** Forms of a key in a text: PEM, DER, or the secret number alone, in any of the usual encodings. */
 const tracesOf = (key: KeyObject): readonly string[] => {
   const der = key.export({ type: 'pkcs8', format: 'der' });
   const secret = secretOf(key);
-  // The middle of it: a text that holds the whole holds that, however its ends are written.
+  // The middle: a text with the whole key contains it, however the ends are written.
   const middle = secret.subarray(3, 24);
   const alphabets = ['hex', 'base64', 'base64url'] as const;
   return [
     ...alphabets.map((alphabet) => squeezed(der.toString(alphabet)).slice(0, 60)),
     ...alphabets.map((alphabet) => secret.toString(alphabet).slice(0, 32)),
     secret.toString('hex').toUpperCase().slice(0, 32),
-    // As an array of numbers, the way JSON writes bytes; commas are squeezed out on both sides.
+    // An array of numbers, as JSON writes bytes; both sides have their commas removed.
     [...middle].join(''),
-    // Where in DER the secret begins decides on its letters in base64: all three.
+    // The secret's offset in DER changes its base64 text: all three alignments.
     ...[0, 1, 2].map((shift) => {
       const text = Buffer.concat([Buffer.alloc(shift), secret]).toString('base64');
       return text.slice(4, 4 + 28);
@@ -58,7 +58,7 @@ const tracesOf = (key: KeyObject): readonly string[] => {
   ];
 };
 
-/** Those of `keys` that can be read in `text`. */
+/** Those of `keys` that `text` contains. */
 export const keysIn = (text: string, keys: readonly KeyObject[]): readonly string[] => {
   const all = squeezed(text);
   return keys.flatMap((key, index) =>

@@ -4,12 +4,12 @@ import { onTestFinished } from 'vitest';
 import { run } from '../src/run.ts';
 
 export interface Live {
-  /** Everything it has written until now, to either stream. */
+  /** Everything the command has written so far, to either stream. */
   said(): string;
   stop(): Promise<number>;
 }
 
-/** A command that goes on until it is stopped, in this process, by the real clock. */
+/** A command that runs until it is stopped, in this process, with the real clock. */
 export const goOn = (args: readonly string[]): Live => {
   const stopping = new AbortController();
   let said = '';

@@ -39,7 +39,7 @@ export interface Dashboard {
 }
 export const grafanaDashboard = (): Dashboard => JSON.parse(file('grafana-dashboard.json')) as Dashboard;
 
-/** Every question that a file asks, with Grafana's own variables filled in. */
+/** Every query in a file, with Grafana's own variables filled in. */
 export const questionsOf = ({ panels }: Dashboard): readonly string[] =>
   panels
     .flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))

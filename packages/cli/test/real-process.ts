@@ -9,14 +9,14 @@ import { expect, onTestFinished } from 'vitest';
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 export const BIN = path('../bin/handover.js');
 
-/** The command as people run it is made of dist. */
+/** The command that users run is built from dist. */
 export const build = (): void => {
   const tsc = path('../../../node_modules/typescript/bin/tsc');
   expect(spawnSync(process.execPath, [tsc, '-b', path('..')]).status).toBe(0);
 };
 
 export const isRoot = process.getuid?.() === 0;
-/** A user without any right: the number that most systems call nobody. */
+/** A user without any rights; most systems name this uid `nobody`. */
 export const NOBODY = 65_534;
 
 /** A folder of the test's own below a sticky one, owned by `uid`. */
@@ -38,11 +38,11 @@ export interface Ended {
 export interface Running {
   readonly child: ChildProcess;
   said(): string;
-  /** Its end, or a failure after so long; it is gone then in any case. */
+  /** Waits for its end; fails after this long. The process has ended in both cases. */
   ended(withinMs: number): Promise<Ended>;
 }
 
-/** One real process of `handover`, as another user if asked for. */
+/** Starts a real process of `handover`, as another user if asked for. */
 export const start = (args: readonly string[], uid?: number): Running => {
   const child = spawn(process.execPath, [BIN, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -76,7 +76,7 @@ export const start = (args: readonly string[], uid?: number): Running => {
 export const handoverAs = (args: readonly string[], uid?: number): Promise<Ended> =>
   start(args, uid).ended(30_000);
 
-/** Comes true before long, or the test fails. */
+/** Waits until it is true; else the test fails. */
 export const eventually = async (what: string, isSo: () => boolean, withinMs = 15_000): Promise<void> => {
   const end = performance.now() + withinMs;
   while (!isSo()) {

@@ -5,7 +5,7 @@ import { generateKey, issueLeaf, localSigner } from '@handover/core';
 import { encodePem, instant } from '@handover/material';
 import { caOf } from './material.ts';
 
-/** Good in the tests' present, and in the real one, in which pods live. */
+/** Valid at the tests' present time and at the real one, which pods use. */
 const [FROM, TO] = [Date.UTC(2021, 0, 1), Date.UTC(2045, 0, 1)];
 const ca = await caOf(1, FROM, TO);
 const key = generateKey('ECDSA-P256');

@@ -32,7 +32,7 @@ export const leafFor = async (
   };
 };
 
-/** Servers on loopback that end with the test. */
+/** Servers on loopback; they end with the test. */
 export class Servers {
   readonly #ends: (() => void)[] = [];
 

@@ -10,11 +10,11 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Instant, instant } from '@handover/material';
+import { HandoverError, type Instant, instant } from '@handover/material';
 import { DirectoryHome, type DirectoryOptions, type Files } from '../src/index.ts';
 import { dealKey, MESH } from './world.ts';
 
-// In memory where there is such a place: these tests sync thousands of times, and no test pulls the plug.
+// In memory where possible: these tests sync thousands of times, and none of them cuts the power.
 const SCRATCH = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
 /** The same home, with its resources read anew. */
@@ -57,7 +57,7 @@ export class Directories {
   }
 }
 
-/** What everybody who mounts `out` sees: every whole Secret, and every bundle. */
+/** What a program sees that mounts `out`: every complete Secret, and every bundle. */
 export const visible = (
   home: string,
 ): { chains: Map<string, string>; bundles: Map<string, string>; keys: Map<string, string> } => {
@@ -81,4 +81,15 @@ export const visible = (
     }
   }
   return seen;
+};
+
+/** Code and message of the error that `work` throws. */
+export const codeOf = async (work: () => unknown): Promise<string> => {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof HandoverError) return `${error.code}: ${error.message}`;
+    throw error;
+  }
+  return 'nothing was refused';
 };

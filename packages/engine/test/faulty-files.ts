@@ -2,22 +2,13 @@ import { diskFiles, type Files } from '../src/index.ts';
 
 export class Killed extends Error {}
 
-/** The disk, until the given write; from then on the process is dead, or the disk refuses. */
-export const faultyFiles = (
-  at: number,
-  fault: 'killed' | NodeJS.ErrnoException['code'] = 'killed',
-): Files & { readonly writes: () => number } => {
+/** The disk, until the given write; from then on every write throws, as if the process had been killed. */
+export const faultyFiles = (at: number): Files & { readonly writes: () => number } => {
   let writes = 0;
-  const before = (): void => {
-    writes++;
-    if (writes < at) return;
-    if (fault === 'killed') throw new Killed(`killed before write ${writes}`);
-    if (writes === at) throw Object.assign(new Error(fault), { code: fault });
-  };
   const guard =
     <Args extends unknown[], T>(work: (...args: Args) => Promise<T>) =>
     async (...args: Args): Promise<T> => {
-      before();
+      if (++writes >= at) throw new Killed(`killed before write ${writes}`);
       return work(...args);
     };
   return {

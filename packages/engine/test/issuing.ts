@@ -15,7 +15,7 @@ export const issuing = (issueTo: string, namespace: string, leaf: string) =>
     ].join('---\n'),
   );
 
-/** Why `home/mesh` refuses this Leaf: `issued` when it does not, the schema's words when it is no Leaf at all. */
+/** Why `home/mesh` refuses this Leaf; `issued` if it does not; the schema's message if the Leaf is malformed. */
 export const answer = (issueTo: string, namespace: string, leaf: string): string => {
   try {
     const { refused } = policyFor(issuing(issueTo, namespace, leaf), 'home/mesh', facts, new Map());

@@ -1,5 +1,5 @@
-// Takes the lock of a home, then writes the same object again and again until it may not, or until it has written enough.
-import { DirectoryHome } from '../dist/index.js';
+// Takes the lock of a home, then writes one object repeatedly until it loses the lock or has written often enough.
+import { DirectoryHome, digestOf } from '../dist/index.js';
 
 const [path, name, beatMs, staleMs, most] = process.argv.slice(2);
 const ID = 'default/secrets/x';
@@ -9,9 +9,11 @@ try {
   console.log('locked');
   for (let count = 1; count <= Number(most); count++) {
     const expect = (await home.objects.read(ID))?.version;
+    const data = { by: Buffer.from(`${name} ${count}`) };
+    // A record without its digest would look like a change by another program, and end in a standoff.
     await home.objects.write(ID, expect, (at) => ({
-      data: { who: Buffer.from(`${name} ${count}`) },
-      record: { digest: '', revisions: {}, anchors: [], changedAt: at },
+      data,
+      record: { digest: digestOf(data), revisions: {}, anchors: [], changedAt: at },
     }));
     if (count === 1) console.log('wrote');
     await new Promise((resolve) => setTimeout(resolve, 5));

@@ -19,7 +19,7 @@ import {
   takeLook,
 } from '../src/index.ts';
 
-/** A deck of keys dealt round, so that tests spend no time on making them; nothing depends on keys being distinct. */
+/** A deck of keys used in turn, so that tests do not spend time on key generation; nothing depends on distinct keys. */
 const deck: KeyPair[] = Array.from({ length: 64 }, () =>
   generateKeyPairSync('ec', { namedCurve: 'prime256v1' }),
 );
@@ -114,8 +114,9 @@ export class World {
 
 const verdicts = new Map<string, boolean>();
 
-/** Whether a peer that trusts `bundle` accepts the one that shows `chain`. */
 type Pem = string | Uint8Array | undefined;
+
+/** Whether a peer that trusts `bundle` accepts `chain`. */
 export const accepts = (chain: Pem, bundle: Pem, at: Instant): boolean => {
   const asked = `${Buffer.from(chain ?? '')}|${Buffer.from(bundle ?? '')}|${at}`;
   let verdict = verdicts.get(asked);

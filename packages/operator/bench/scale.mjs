@@ -1,5 +1,5 @@
-// npm run bench:scale: one operator before 1,000 namespaces, 5,000 Secrets and 10,000 pods of a real API server.
-// Prints how long until it is ready, its memory, its requests, and the same through one rotation.
+// npm run bench:scale: one operator on a real API server with 1,000 namespaces, 5,000 Secrets and 10,000 pods.
+// Prints its time until ready, its memory and its requests, and the same for one rotation.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -94,7 +94,7 @@ const rssOf = (pid) => {
   return Number(found?.[1] ?? 0) / 1024;
 };
 
-/** Memory while something happens: the most, and what is there at the end. */
+/** Memory during some work: the maximum, and the value at the end. */
 async function watching(pid, until) {
   let most = 0;
   const begun = performance.now();
@@ -129,7 +129,7 @@ const requestsSince = (cluster, since, until) => {
   };
 };
 
-// No controllers run here that would make the ServiceAccount of each namespace.
+// No controller runs here to create the ServiceAccount of each namespace.
 const cluster = await startCluster({
   audit: 'Metadata',
   apiServerFlags: ['--disable-admission-plugins=ServiceAccount'],

@@ -7,17 +7,17 @@ import type { Say } from './build.ts';
 import { whileLocked } from './build-lock.ts';
 import { modulesDirectory, type Places, places } from './places.ts';
 
-/** A program that few need: no part of the pins of a cluster, so that nobody else builds it or waits for it. */
+/** A program for few tests, apart from the pins of a cluster, so that other tests neither build it nor wait for it. */
 export interface ProgramApart {
   /** Its folder under binaries/, and its name. */
   readonly name: string;
-  /** Files of that folder that decide what is built. */
+  /** Files of that folder that determine the build. */
   readonly files: readonly string[];
-  /** What go builds: a package of a module that go.mod names, or `.`. */
+  /** The package that go builds: one of a module in go.mod, or `.`. */
   readonly path: string;
-  /** The module whose version it has. */
+  /** The module that gives its version. */
   readonly module: string;
-  /** Variables of its code that its own build sets, for the linker; made from the version of a module in go.mod. */
+  /** Linker variables that its own build sets, from the version of a module in go.mod. */
   readonly variables?: (versionOf: (module: string) => string) => Readonly<Record<string, string>>;
 }
 

@@ -9,19 +9,19 @@ export interface ClusterOptions {
   readonly size?: Size;
   /** With size `node`: how many; default 1. They share one network, and each image is loaded into all of them. */
   readonly nodes?: number;
-  /** Default: only with a node. Without it no ServiceAccounts, no garbage collection, no Deployments. */
+  /** Default: only with a node. Without it there are no ServiceAccounts, garbage collection or Deployments. */
   readonly controllerManager?: boolean;
   /** Default: only with a node. */
   readonly scheduler?: boolean;
   readonly apiServerFlags?: readonly string[];
   readonly controllerManagerFlags?: readonly string[];
-  /** Fields of the KubeletConfiguration over the harness's own, e.g. `{ syncFrequency: '1s' }`. */
+  /** Fields of the KubeletConfiguration that override the harness's own, e.g. `{ syncFrequency: '1s' }`. */
   readonly kubelet?: Readonly<Record<string, unknown>>;
   /** Writes audit.log at this level; `cluster.audit()` reads it. Default: none. */
   readonly audit?: 'Metadata' | 'Request' | 'RequestResponse';
   /** With a name the cluster outlives this process: `cluster up`. */
   readonly name?: string;
-  /** Keeps the directory, with every log, when the cluster goes. Default false. */
+  /** Keeps the directory, with every log, when the cluster ends. Default false. */
   readonly keepDirectory?: boolean;
   /** Progress of building binaries. Default: standard error. */
   readonly say?: (line: string) => void;
@@ -30,15 +30,15 @@ export interface ClusterOptions {
 export interface ApiServer {
   /** Undefined while it is down. */
   readonly pid: number | undefined;
-  /** Default SIGKILL: a crash. SIGTERM ends it in its own time, watches drained. */
+  /** Default SIGKILL: a crash. SIGTERM ends it gracefully, with watches drained. */
   stop(signal?: NodeJS.Signals): Promise<void>;
-  /** Up again on the same port and data, and ready. Flags and certificate stay as they were last unless given. */
+  /** Starts it again on the same port and data, and waits until it is ready. Flags and certificate stay unless given. */
   start(options?: { readonly flags?: readonly string[]; readonly serving?: CertificateFiles }): Promise<void>;
-  /** Killed and started again with this certificate. */
+  /** Kills it and starts it again with this certificate. */
   restartWith(serving: CertificateFiles): Promise<void>;
   /**
-   * A new CA and a certificate from it, and a restart. `caFile` then holds the new CA, and the old one after it if
-   * `keepOld`. Every other component is restarted too: they read their CA once.
+   * Makes a new CA and a certificate from it, and restarts. `caFile` then holds the new CA, followed by the old one if
+   * `keepOld`. Restarts every other component too: they read their CA once.
    */
   rotateServingCa(options?: { readonly keepOld?: boolean }): Promise<void>;
 }
@@ -56,27 +56,27 @@ export interface AuditEvent {
 
 export interface Cluster {
   readonly size: Size;
-  /** Everything about this cluster: logs, certificates, data. Gone after `stop()`. */
+  /** Logs, certificates and data of this cluster. Removed by `stop()`. */
   readonly directory: string;
   readonly url: string;
-  /** Path of an administrator's kubeconfig. It names the files below rather than holding their content. */
+  /** Path of an administrator's kubeconfig. It refers to the files below instead of embedding them. */
   readonly kubeconfig: string;
-  /** What clients trust; `apiServer.rotateServingCa` rewrites it in place. */
+  /** The CAs that clients trust; `apiServer.rotateServingCa` rewrites the file in place. */
   readonly caFile: string;
   readonly clientCert: string;
   readonly clientKey: string;
   readonly apiServer: ApiServer;
-  /** The program itself, for what goes on: `port-forward`, `get --watch`. */
+  /** The program itself, for long-running commands: `port-forward`, `get --watch`. */
   readonly kubectlPath: string;
-  /** Standard output of kubectl as administrator; rejects with what it said on standard error. */
+  /** Standard output of kubectl as administrator; rejects with its standard error. */
   kubectl(...args: readonly string[]): Promise<string>;
   /** `kubectl apply --server-side` of these objects. */
   apply(...objects: readonly object[]): Promise<void>;
-  /** Path of another user's kubeconfig; what that user may do is RBAC's affair. */
+  /** Path of another user's kubeconfig; RBAC decides that user's rights. */
   kubeconfigFor(commonName: string, organizations?: readonly string[]): string;
-  /** What audit.log holds so far; empty without the option `audit`. */
+  /** The events in audit.log so far; empty without the option `audit`. */
   audit(): readonly AuditEvent[];
-  /** Ends every process and clears away. May be called twice. */
+  /** Ends every process and cleans up. Safe to call twice. */
   stop(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -88,20 +88,20 @@ export interface NodeImage extends Omit<ImageSpec, 'layers'> {
   readonly files?: Readonly<Record<string, string>>;
 }
 
-/** A node of a cluster, and the nodes' network, which is the cluster's own: pods and node are not seen from the machine. */
+/** A node of a cluster, and the cluster's own network: the machine sees neither pods nor nodes. */
 export interface TestNode {
   readonly name: string;
-  /** Of the node, inside. */
+  /** The node's address in the cluster's network. */
   readonly address: string;
   /** Before a command line, runs it in the cluster's network, with the machine's files: `[...enter, 'curl', …]`. */
   readonly enter: readonly string[];
-  /** Makes an image and loads it into every node's containerd; gives its name. `localhost/busybox:1` is there from the start. */
+  /** Makes an image, loads it into every node's containerd, and returns its name. `localhost/busybox:1` always exists. */
   loadImage(image: NodeImage): Promise<string>;
   /** A port on this machine's loopback that leads to an address inside: `forward('10.244.0.12:8443')`. */
   forward(target: string): Promise<number>;
   /** Makes a port of this machine's loopback reachable inside, on loopback and on the first node's address, by the same number. */
   expose(port: number): Promise<void>;
-  /** The kubelet killed; pods go on. */
+  /** Kills the kubelet; pods keep running. */
   stopKubelet(): Promise<void>;
   startKubelet(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { buildMissing, hasGo, type Say } from './build.ts';
 import { type Binary, pinsHash } from './pins.ts';
 import type { Places } from './places.ts';
 
-/** Directory that holds every binary that was asked for. */
+/** Directory that holds every requested binary. */
 export type BinaryDirectory = string;
 
 const isExecutable = (path: string): boolean => {
@@ -23,8 +23,8 @@ const lacking = (directory: string, needed: readonly Binary[]): Binary[] =>
 export const cachedBinaries = (where: Places): BinaryDirectory => join(where.cache, pinsHash(), 'bin');
 
 /**
- * KUBEBUILDER_ASSETS, else the cache, else built. One source must have all of them: a kubelet of one release beside an
- * API server of another would be a cluster nobody asked for.
+ * KUBEBUILDER_ASSETS, else the cache, else a build. One source must have all binaries: this avoids a kubelet of one release
+ * with an API server of another.
  */
 export async function findBinaries(
   where: Places,

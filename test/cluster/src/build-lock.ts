@@ -22,8 +22,8 @@ const take = (path: string): boolean => {
 };
 
 /**
- * Runs the work while no other process does. Only saves double work: binaries are renamed into place whole, so two
- * that take over the lock of the same dead process at the same moment do no harm.
+ * Runs the work while no other process does. It only saves double work: binaries are renamed into place as a whole, so two
+ * processes that take over the lock of the same dead process at the same time do no harm.
  */
 export async function whileLocked<T>(
   path: string,
@@ -34,7 +34,7 @@ export async function whileLocked<T>(
   let unreadable = 0;
   while (!take(path)) {
     const holder = holderOf(path);
-    // Unreadable is also a lock that was created this moment and is not written yet.
+    // A lock that was just created and not yet written is unreadable too.
     unreadable = holder === undefined ? unreadable + 1 : 0;
     if (holder === undefined ? unreadable > 3 : !isAlive(holder)) rmSync(path, { force: true });
     else {

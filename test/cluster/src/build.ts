@@ -42,7 +42,7 @@ const goBuild = (binary: Binary, output: string): Promise<void> =>
     });
   });
 
-/** Builds what is missing, one binary after the other (Go itself uses every core), each renamed into place when whole. */
+/** Builds missing binaries one by one (Go itself uses every core), and renames each into place when complete. */
 export async function buildMissing(bin: string, binaries: readonly Binary[], say: Say): Promise<void> {
   const missing = (): Binary[] => binaries.filter((binary) => !existsSync(join(bin, binary)));
   if (missing().length === 0) return;
@@ -56,7 +56,7 @@ export async function buildMissing(bin: string, binaries: readonly Binary[], say
     const list = missing();
     if (list.length === 0) return;
     mkdirSync(bin, { recursive: true });
-    // Of a build that was killed; nobody else builds now.
+    // Left by a killed build; no other process builds now.
     for (const name of readdirSync(bin)) if (name.startsWith('.')) rmSync(join(bin, name), { force: true });
     const begun = Date.now();
     say(`building ${list.length} binaries once, into ${bin}; cold this takes about 11 minutes on 2 cores`);

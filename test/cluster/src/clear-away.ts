@@ -20,7 +20,7 @@ const removeCgroup = (path: string): void => {
   rmdirSync(path);
 };
 
-/** Tries until it works: a killed process leaves its cgroup and its mounts a moment later. */
+/** Retries until it works: a killed process leaves its cgroup and its mounts a moment later. */
 const retried = async (work: () => void): Promise<void> => {
   const deadline = Date.now() + GIVE_UP_MS;
   for (;;) {
@@ -33,20 +33,20 @@ const retried = async (work: () => void): Promise<void> => {
   }
 };
 
-/** Ends what a record names, by id, and removes what it left. Namespaces, mounts and bridges go with their last process. */
+/** Ends the processes of a record by id, and removes their files. Namespaces, mounts and bridges end with their last process. */
 export async function clearAway(record: ClusterRecord): Promise<void> {
   const processes = [...record.processes].reverse();
   for (const each of processes) signalIfAlive(each, 'SIGKILL');
   await retried(() => {
     const left = processes.find(isAlive);
-    if (left !== undefined) throw new Error(`${left.name} (pid ${left.pid}) does not end`);
+    if (left !== undefined) throw new Error(`${left.name} (pid ${left.pid}) does not end; kill it by hand`);
   });
   for (const cgroup of record.cgroups) await retried(() => removeCgroup(cgroup));
   for (const file of record.files) rmSync(file, { force: true });
   if (!record.keepDirectory) await retried(() => rmSync(record.directory, { recursive: true, force: true }));
 }
 
-/** Clears away after keepers that were killed themselves. */
+/** Cleans up after keepers that were killed themselves. */
 export async function clearAwayOrphans(records: string): Promise<void> {
   for (const { path, record } of readRecords(records)) {
     if (isAlive(record.keeper)) continue;

@@ -64,7 +64,7 @@ const startOnLoopback = async ({ keeper, directory, bin, ports, url, options }: 
   return { plane, layout };
 };
 
-/** Everything in a network of its own, so that a pod's traffic, its bridge and its rules are not the machine's. */
+/** Runs everything in a separate network, so that traffic, bridge and rules of pods stay apart from the machine's. */
 const startWithNode = async ({ keeper, directory, bin, ports, url, options }: Place): Promise<Started> => {
   const where = Array.from({ length: options.nodes ?? 1 }, (_, index) => nodePlace(index));
   const network = await startNetwork(
@@ -93,7 +93,7 @@ const startWithNode = async ({ keeper, directory, bin, ports, url, options }: Pl
   return { plane, layout, nodes: starting.nodes };
 };
 
-/** The most that addresses are planned for is far more than a test machine carries. */
+/** The address plan allows far more nodes than a test machine can run. */
 const MOST_NODES = 16;
 
 const checkNodes = (nodes: number): void => {
@@ -101,7 +101,7 @@ const checkNodes = (nodes: number): void => {
   throw new HandoverError('CLUSTER_NODES', `${nodes} nodes: give a whole number from 1 to ${MOST_NODES}`);
 };
 
-/** A real Kubernetes, this process's own. It ends with this process, however that ends, unless it has a name. */
+/** A real Kubernetes of this process. It ends with this process, even a killed one, unless it has a name. */
 export function startCluster(options: ClusterOptions & { readonly size: 'node' }): Promise<NodeCluster>;
 export function startCluster(options?: ClusterOptions): Promise<Cluster>;
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster | NodeCluster> {

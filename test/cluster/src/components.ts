@@ -3,7 +3,7 @@ import { type Credentials, SERVICE_RANGE } from './credentials.ts';
 import type { ProcessSpec } from './keeper-protocol.ts';
 import type { CertificateFiles } from './pki.ts';
 
-/** Where a cluster's control plane lives. */
+/** Paths and addresses of a cluster's control plane. */
 export interface Layout {
   readonly directory: string;
   readonly bin: string;
@@ -16,7 +16,7 @@ export interface Layout {
   /** Inside the cluster's own network, if it has one; the same as outside otherwise. */
   readonly innerUrl: string;
   readonly credentials: Credentials;
-  /** Whether there are pods, which reach the API server by its Endpoints, and which it reaches by theirs. */
+  /** Whether there are pods: they reach the API server through its Endpoints, and it reaches pods through theirs. */
   readonly hasPods: boolean;
 }
 
@@ -38,7 +38,7 @@ export const etcd = (layout: Layout): ProcessSpec => {
   return component(layout, 'etcd', 'etcd', [
     '--name=test',
     `--data-dir=${join(layout.directory, 'etcd')}`,
-    // Survives a killed process, not a lost machine, and nobody wants a test's data back after that.
+    // Survives a killed process, not a lost machine: a test's data is not needed after that.
     '--unsafe-no-fsync',
     `--listen-client-urls=${client}`,
     `--advertise-client-urls=${client}`,
@@ -49,7 +49,7 @@ export const etcd = (layout: Layout): ProcessSpec => {
   ]);
 };
 
-/** Beta, and off unless asked for, in Kubernetes 1.36. */
+/** Beta, and off by default, in Kubernetes 1.36. */
 const TRUST_BUNDLES = {
   gates: 'ClusterTrustBundle=true,ClusterTrustBundleProjection=true',
   api: 'certificates.k8s.io/v1beta1/clustertrustbundles=true',
@@ -88,8 +88,8 @@ export const apiServer = (
     '--requestheader-username-headers=X-Remote-User',
     `--proxy-client-cert-file=${c.frontProxy.certFile}`,
     `--proxy-client-key-file=${c.frontProxy.keyFile}`,
-    // With pods, straight to a Service's Endpoints. Those may not be on loopback, so without pods an aggregated API is
-    // reached through a Service of type ExternalName, `localhost`, which only the other way of routing knows.
+    // With pods, directly to a Service's Endpoints. Endpoints may not be on loopback, so without pods the API server reaches an
+    // aggregated API through a Service of type ExternalName, `localhost`, which only the other routing supports.
     `--enable-aggregator-routing=${layout.hasPods}`,
     '--allow-privileged=true',
     `--endpoint-reconciler-type=${layout.hasPods ? 'lease' : 'none'}`,
@@ -105,7 +105,7 @@ export const controllerManager = (layout: Layout, extraFlags: readonly string[])
   const kubeconfig = c.kubeconfigFor('controller-manager', layout.innerUrl, user);
   return component(layout, 'kube-controller-manager', 'kube-controller-manager', [
     `--kubeconfig=${kubeconfig}`,
-    // Serves nothing: no port to collide on.
+    // Listens on no port, so that none can collide.
     '--secure-port=0',
     `--service-account-private-key-file=${c.tokenKey.keyFile}`,
     `--root-ca-file=${c.caFile}`,

@@ -16,12 +16,12 @@ export interface ControlPlane {
 export interface ControlPlaneInput {
   readonly keeper: Keeper;
   readonly layout: Layout;
-  /** Where this process reaches the API server. */
+  /** The API server's address for this process. */
   readonly url: string;
   readonly options: ClusterOptions;
   /** Puts a process into the cluster's network. */
   readonly placed: (spec: ProcessSpec) => ProcessSpec;
-  /** Restarts the clients of the API server that are not the control plane's: the node's. */
+  /** Restarts the node's clients of the API server. */
   readonly restartNode?: () => Promise<void>;
 }
 
@@ -30,7 +30,7 @@ const auditFlags = (directory: string, log: string, level: ClusterOptions['audit
   const policy = join(directory, 'audit-policy.json');
   const rules = [{ level, omitStages: ['RequestReceived'] }];
   writeFileSync(policy, JSON.stringify({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules }));
-  // Blocking: an event is in the file before its request is answered, so that a test can read it at once.
+  // Blocking: an event is in the file before its request is answered, so that a test can read it immediately.
   return [`--audit-policy-file=${policy}`, `--audit-log-path=${log}`, '--audit-log-mode=blocking-strict'];
 };
 
@@ -48,7 +48,7 @@ export function controlPlane(input: ControlPlaneInput): ControlPlane {
   const runs = (name: string) => (): boolean => keeper.pidOf(name) !== undefined;
   const isReady = async (): Promise<boolean> =>
     (await isThere(`${url}/readyz`, credentials.admin)) &&
-    // Made by a controller a moment after the server calls itself ready.
+    // A controller creates it a moment after the server is ready.
     (await isThere(`${url}/api/v1/namespaces/default`, credentials.admin));
 
   const startApiServer: ApiServer['start'] = async (given = {}) => {

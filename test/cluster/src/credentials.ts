@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { writeKubeconfig } from './kubeconfig.ts';
 import { type CertificateFiles, makeCa, makeTokenKey, type TestCa, writeWhole } from './pki.ts';
 
-/** Where the API server is reached from inside the cluster, and the first address of the Service range. */
+/** The API server's address inside the cluster, and the first address of the Service range. */
 const SERVICE_ADDRESS = '10.96.0.1';
 export const SERVICE_RANGE = '10.96.0.0/16';
 
@@ -20,15 +20,15 @@ export interface Credentials {
   readonly directory: string;
   /** Signs clients' certificates and the kubelet's; apart from the API server's own CA, so that either rotates alone. */
   readonly clientCa: TestCa;
-  /** Of the aggregation layer: who may speak for a user. */
+  /** CA of the aggregation layer: its clients may act for a user. */
   readonly frontProxyCa: TestCa;
   readonly frontProxy: CertificateFiles;
   readonly kubeletClient: CertificateFiles;
   readonly tokenKey: { readonly publicFile: string; readonly keyFile: string };
   readonly admin: CertificateFiles;
-  /** What clients trust: the API server's CA, or old and new together. One path for ever. */
+  /** The CAs that clients trust: the API server's, or old and new together. The path never changes. */
   readonly caFile: string;
-  /** What the API server begins with. */
+  /** The API server's first certificate. */
   readonly servingCa: TestCa;
   readonly serving: CertificateFiles;
   /** Kubeconfig of a component inside the cluster. */
@@ -37,7 +37,7 @@ export interface Credentials {
     url: string,
     user: { commonName: string; organizations?: readonly string[] },
   ): string;
-  /** A new CA for the API server and a certificate from it, in files of their own; nothing uses them yet. */
+  /** A new CA for the API server and a certificate from it, in separate files; nothing uses them yet. */
   nextServing(): { readonly ca: TestCa; readonly leaf: CertificateFiles };
 }
 

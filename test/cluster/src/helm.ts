@@ -8,7 +8,7 @@ const HELM: ProgramApart = {
   path: 'helm.sh/helm/v3/cmd/helm',
   module: 'helm.sh/helm/v3',
   variables: (versionOf) => {
-    // Without these it takes itself for one that knows Kubernetes 1.20.
+    // Without these helm assumes Kubernetes 1.20.
     const [, minor = ''] = versionOf('k8s.io/client-go').split('.');
     return {
       'helm.sh/helm/v3/internal/version.version': versionOf('helm.sh/helm/v3'),

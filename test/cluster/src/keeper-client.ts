@@ -8,26 +8,26 @@ import { programPath } from './places.ts';
 
 export interface Keeper {
   readonly pid: number;
-  /** Starts a process and gives its id. It stays down when it ends: starting again is the caller's decision. */
+  /** Starts a process and returns its id. The keeper does not restart it: the caller decides that. */
   start(spec: ProcessSpec): Promise<number>;
   /** Signals the process and waits until it has ended. */
   stop(name: string, signal: NodeJS.Signals): Promise<void>;
   /** Undefined when the process is not running. */
   pidOf(name: string): number | undefined;
-  /** Has these cgroups removed in the end too. */
+  /** Also removes these cgroups in the end. */
   alsoRemoveCgroups(paths: readonly string[]): Promise<void>;
-  /** Has these files removed in the end too. */
+  /** Also removes these files in the end. */
   alsoRemove(files: readonly string[]): Promise<void>;
-  /** Has a process that somebody else started ended with the rest. */
+  /** Also ends a process that the keeper did not start. */
   adopt(name: string, pid: number): Promise<void>;
   /** Leaves the cluster running when this process ends. */
   leave(): Promise<void>;
-  /** Ends every process, clears away, and ends the keeper. */
+  /** Ends every process, cleans up, and ends the keeper. */
   end(): Promise<void>;
 }
 
 const environment = (): NodeJS.ProcessEnv => {
-  // A test runner's own options (loaders, conditions) are not for the processes below.
+  // Without the test runner's own options (loaders, conditions).
   const { NODE_OPTIONS: _options, ...rest } = process.env;
   return Object.fromEntries(Object.entries(rest).filter(([name]) => !name.startsWith('VITEST')));
 };
@@ -42,7 +42,7 @@ export async function startKeeper(given: KeeperArguments): Promise<Keeper> {
   mkdirSync(join(given.recordPath, '..'), { recursive: true, mode: 0o700 });
   const log = openSync(join(given.record.directory, 'keeper.log'), 'a');
   const child = fork(program, [JSON.stringify(given)], {
-    // Its own session: Ctrl-C in a terminal goes to the test alone, and the keeper learns of its end.
+    // A separate session: Ctrl-C in a terminal goes only to the test, and the keeper notices the end of the test.
     detached: true,
     execArgv: [],
     env: environment(),
@@ -64,7 +64,7 @@ export async function startKeeper(given: KeeperArguments): Promise<Keeper> {
       waiting.set(id, { resolve, reject });
       child.channel?.ref();
     });
-  /** A process that forgets to stop its cluster must not hang: while nothing is asked, the channel does not hold it. */
+  /** A process that forgets to stop its cluster must not hang: an idle channel does not keep it alive. */
   const letGo = (): void => {
     if (waiting.size === 0) child.channel?.unref();
   };

@@ -12,9 +12,9 @@ export type Request =
   | { readonly op: 'start'; readonly spec: ProcessSpec }
   | { readonly op: 'stop'; readonly name: string; readonly signal: NodeJS.Signals }
   | { readonly op: 'record'; readonly change: Partial<Pick<ClusterRecord, 'files' | 'cgroups'>> }
-  /** A process that is not the keeper's child but has to be gone in the end. */
+  /** A process that is not the keeper's child but must end with the cluster. */
   | { readonly op: 'adopt'; readonly name: string; readonly pid: number }
-  /** The keeper stays when whoever started it goes: `cluster up`. */
+  /** The keeper stays when its parent ends: `cluster up`. */
   | { readonly op: 'stay' }
   | { readonly op: 'end' };
 

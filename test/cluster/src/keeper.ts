@@ -1,5 +1,5 @@
-// The parent of one cluster's processes. When whoever started it dies, however that came about, it ends them and clears
-// away; when it dies itself, the kernel ends them (PR_SET_PDEATHSIG) and the next harness to start clears away.
+// The parent of one cluster's processes. When the process that started the keeper dies, for any reason, the keeper ends them and
+// cleans up; when the keeper dies, the kernel ends them (PR_SET_PDEATHSIG) and the next harness to start cleans up.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { clearAway } from './clear-away.ts';
@@ -9,7 +9,7 @@ import { type ClusterRecord, forget, writeRecord } from './record.ts';
 
 const { recordPath, record: given } = JSON.parse(process.argv[2] ?? '') as KeeperArguments;
 const self = identify(process.pid);
-if (self === undefined) throw new Error('a process that cannot find itself');
+if (self === undefined) throw new Error('this process cannot find itself');
 
 let record: ClusterRecord = { ...given, keeper: self, processes: [] };
 const children = new Map<string, { readonly child: ChildProcess; readonly id: ProcessId }>();
@@ -29,7 +29,7 @@ const tell = (message: FromKeeper): void => {
 
 const start = (spec: ProcessSpec): Promise<number> => {
   if (ending !== undefined) throw new Error('the cluster is ending');
-  if (children.has(spec.name)) throw new Error(`${spec.name} runs already`);
+  if (children.has(spec.name)) throw new Error(`${spec.name} is already running`);
   const log = openSync(spec.log, 'a');
   const guarded = process.platform === 'linux';
   const child = spawn(
@@ -119,7 +119,7 @@ process.on('disconnect', () => {
   if (!staying || ending !== undefined) endAndExit();
 });
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, endAndExit);
-process.on('SIGHUP', () => undefined); // the terminal went, the owner may not have
+process.on('SIGHUP', () => undefined); // the terminal ended, but its owner may still run
 process.on('uncaughtException', (error) => {
   process.stderr.write(`${error.stack}\n`);
   endAndExit();

@@ -48,7 +48,7 @@ const down = async (name: string): Promise<void> => {
     directory: there.record.directory,
     timeoutMs: 60_000,
   });
-  // Nothing is left to do unless the keeper failed at it.
+  // Only needed if the keeper failed.
   if (readRecords(places().records).some(({ path }) => path === there.path)) await clearAway(there.record);
   say(`${name} is down after ${seconds(begun)}`);
 };

@@ -18,7 +18,7 @@ interface Recipe {
   readonly path: string;
 }
 
-/** In the order of building: what most tests need comes first. */
+/** In build order: binaries that most tests need come first. */
 export const RECIPES = {
   etcd: { module: 'etcd', path: MODULES.etcd },
   'kube-apiserver': { module: 'kubernetes', path: `${MODULES.kubernetes}/cmd/kube-apiserver` },
@@ -45,7 +45,7 @@ export type Binary = keyof typeof RECIPES;
 
 export const BINARIES = Object.keys(RECIPES) as Binary[];
 
-/** Which binaries a size needs; the control plane's optional parts come on top. */
+/** The binaries that a size needs; optional parts of the control plane come on top. */
 export const NEEDED = {
   'control-plane': ['etcd', 'kube-apiserver', 'kubectl'],
   node: BINARIES,
@@ -87,7 +87,7 @@ export const buildArguments = (binary: Binary): readonly string[] => {
   return ['build', '-mod=readonly', '-trimpath', '-ldflags', linker];
 };
 
-/** Changes with every pin, checksum, flag and platform, so that a changed pin is a new place in the cache. */
+/** Changes with every pin, checksum, flag and platform, so that a changed pin gets a new folder in the cache. */
 export const pinsHash = (): string => {
   const hash = createHash('sha256').update(`${process.platform} ${process.arch}\n`);
   for (const module of Object.keys(MODULES) as Module[]) {

@@ -31,7 +31,7 @@ export interface TestCa extends CertificateFiles {
   issue(file: string, request: LeafRequest): CertificateFiles;
 }
 
-/** Whole or not at all: the API server reloads its files while they are being replaced. */
+/** Writes atomically: the API server reloads its files while they are replaced. */
 export const writeWhole = (path: string, text: string, mode = 0o600): void => {
   writeFileSync(`${path}.new`, text, { mode });
   renameSync(`${path}.new`, path);

@@ -2,13 +2,13 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Everything the harness takes from the environment, read here and nowhere else. */
+/** Everything that the harness reads from the environment. */
 export interface Places {
-  /** Binaries by the hash of their pins, and the lock of whoever builds. */
+  /** Binaries by the hash of their pins, and the lock of a build. */
   readonly cache: string;
-  /** One record per running cluster, for `status`, `down` and whoever tidies up after a killed keeper. */
+  /** One record per running cluster, for `status`, `down` and the cleanup after a killed keeper. */
   readonly records: string;
-  /** Clusters' own directories. Short, because a path of a unix socket ends at 107 characters (unix(7)). */
+  /** Clusters' own directories. Short, because the path of a unix socket has at most 107 characters (unix(7)). */
   readonly clusters: string;
   readonly ports: string;
   /** envtest's directory: etcd, kube-apiserver, kubectl. */

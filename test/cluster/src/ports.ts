@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { HandoverError } from '@handover/material';
 import { identify, isAlive, type ProcessId } from './process-id.ts';
 
-// Below what Linux gives out for outgoing connections (ip_local_port_range, from 32768), so that no client's own port
-// takes a server's place between reserving and listening.
+// Below the range of outgoing connections on Linux (ip_local_port_range, from 32768), so that no client takes the port between
+// reserving and listening.
 const FIRST = 20_000;
 const COUNT = 10_000;
 const TRIES = 200;
@@ -36,11 +36,11 @@ const isStale = (path: string): boolean => {
 
 export interface Reservation {
   readonly ports: readonly number[];
-  /** To be removed when the ports are free again. */
+  /** Files to remove when the ports are free again. */
   readonly files: readonly string[];
 }
 
-/** Loopback ports that no other harness on this machine is given, from now until the files are removed. */
+/** Loopback ports that no other harness on this machine gets until the files are removed. */
 export async function reservePorts(directory: string, count: number): Promise<Reservation> {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const ports: number[] = [];

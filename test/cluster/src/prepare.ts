@@ -1,4 +1,4 @@
-// What `npm run test:cluster` does first: binaries and packages, with progress, so that no test waits for them.
+// First step of `npm run test:cluster`: builds binaries and packages, with progress, so that no test waits for them.
 import { HandoverError } from '@handover/material';
 import { findBinaries } from './binaries.ts';
 import { NEEDED } from './pins.ts';

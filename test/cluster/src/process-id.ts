@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** A process that cannot be taken for a later one with the same number. */
+/** Identifies a process even if its pid is reused. */
 export interface ProcessId {
   readonly pid: number;
   /** Boot and start time, as the system counts them; compared for equality only. */
@@ -43,7 +43,7 @@ export const identify = (pid: number): ProcessId | undefined => {
 
 export const isAlive = (process: ProcessId): boolean => startedAt(process.pid) === process.started;
 
-/** Sends the signal if the process is still the one that was meant. */
+/** Sends the signal if it is still the same process. */
 export const signalIfAlive = (target: ProcessId, signal: NodeJS.Signals): boolean => {
   if (!isAlive(target)) return false;
   try {

@@ -8,7 +8,7 @@ import type { CertificateFiles } from './pki.ts';
 const POLL_MS = 50;
 const TAIL_LINES = 8;
 
-/** The last lines of each component's log: what somebody who reads a failed start wants to see. */
+/** The last lines of each component's log, for the error of a failed start. */
 export const logTails = (directory: string): string =>
   readdirSync(directory)
     .filter((name) => name.endsWith('.log'))
@@ -22,9 +22,9 @@ export const logTails = (directory: string): string =>
 export interface Waiting {
   readonly what: string;
   readonly directory: string;
-  /** Milliseconds; generous, because a loaded machine is no reason to fail. */
+  /** Milliseconds; generous, so that a loaded machine does not fail. */
   readonly timeoutMs?: number;
-  /** The component that must not die meanwhile, if there is one. */
+  /** The component that must not die meanwhile, if any. */
   readonly stillRuns?: () => boolean;
 }
 
@@ -58,7 +58,7 @@ export const ask = (url: string, client: CertificateFiles): Promise<Answer> =>
       {
         cert: readFileSync(client.certFile),
         key: readFileSync(client.keyFile),
-        // Asks whether it is up, on loopback; whose certificate it shows may be the very thing a test changes.
+        // Only asks whether it is up, on loopback; a test may be changing its certificate.
         rejectUnauthorized: false,
         agent: false,
         timeout: 5_000,

@@ -2,14 +2,14 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import type { ProcessId } from './process-id.ts';
 
-/** What is on this machine because of one cluster. Written by its keeper before and after each change. */
+/** Everything that one cluster has on this machine. Its keeper writes it before and after each change. */
 export interface ClusterRecord {
   /** Empty for a test's cluster; the name that `cluster up` gave it otherwise. */
   readonly name: string;
   readonly size: string;
   readonly url: string;
   readonly directory: string;
-  /** Whether the directory goes when the cluster goes. */
+  /** Whether to remove the directory with the cluster. */
   readonly keepDirectory: boolean;
   readonly keeper: ProcessId;
   readonly processes: readonly ({ readonly name: string } & ProcessId)[];
@@ -19,7 +19,7 @@ export interface ClusterRecord {
   readonly cgroups: readonly string[];
 }
 
-/** Whole or not at all: a reader never sees half a record. */
+/** Writes atomically: a reader never sees half a record. */
 export const writeRecord = (path: string, record: ClusterRecord): void => {
   writeFileSync(`${path}.new`, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 });
   renameSync(`${path}.new`, path);

@@ -1,6 +1,6 @@
-// relay READY FROM TO: READY is a file it makes when it listens, the others are `unix:PATH` or `tcp:HOST:PORT`. A unix socket in a directory is reached from every network
-// namespace, so two relays back to back join loopback of this machine and a network of the cluster's own, and no
-// interface, route or rule of the machine is touched.
+// relay READY FROM TO: READY is a file that it creates once it listens; the others are `unix:PATH` or `tcp:HOST:PORT`. Every network
+// namespace reaches a unix socket in a directory, so two relays back to back connect this machine's loopback with the cluster's
+// own network, without a change to the machine's interfaces, routes or rules.
 import { rmSync, writeFileSync } from 'node:fs';
 import { createConnection, createServer, type NetConnectOpts } from 'node:net';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { HandoverError } from '@handover/material';
 import type { Say } from './build.ts';
 
-/** Programs the node takes from the system, and the Debian package of each. */
+/** Programs of the system that the node uses, and the Debian package of each. */
 const PROGRAMS = {
   runc: 'runc',
   nft: 'nftables',
@@ -18,7 +18,7 @@ const PROGRAMS = {
 
 export type Program = keyof typeof PROGRAMS;
 
-// sbin is not in everybody's PATH, and nft lives there.
+// sbin is not in every user's PATH, and nft is there.
 const DIRECTORIES = ['/usr/sbin', '/usr/bin', '/sbin', '/bin', '/usr/local/sbin', '/usr/local/bin'];
 
 export const programOf = (program: Program): string | undefined =>
@@ -47,7 +47,7 @@ export const noNodeBecause = (): string | undefined => {
     : 'a node needs root: it mounts, and makes namespaces and cgroups';
 };
 
-/** Installs with apt what is missing, where that is possible; else says in one line what to install. */
+/** Installs missing packages with apt where possible; else says in one line what to install. */
 export function installPackages(say: Say): void {
   const missing = (): string[] => [
     ...new Set(

@@ -1,12 +1,12 @@
 export interface Step {
-  /** As bash gets it: several lines if it goes on, or has a here-document. */
+  /** The text for bash: several lines if it continues, or has a here-document. */
   readonly text: string;
   readonly line: number;
-  /** What a comment behind it says: `# exit 1: …`. */
+  /** From the comment after it: `# exit 1: …`. */
   readonly exitCode: number;
 }
 
-/** Single commands of a block, so that each one that fails, or goes on for ever, is known by its line. */
+/** Single commands of a block, so that an error can name the line of a command that fails or never ends. */
 export const stepsOf = (text: string, firstLine: number): readonly Step[] => {
   const steps: Step[] = [];
   let lines: string[] = [];

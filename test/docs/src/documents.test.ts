@@ -7,23 +7,23 @@ import { difference } from './expected.ts';
 import { STAGES } from './stages.ts';
 import { NOT_RUN, RUN_ELSEWHERE } from './tables.ts';
 
-/** Whatever is in another language cannot be a command. */
+/** Blocks in other languages hold no commands. */
 const LANGUAGES = ['sh', 'text', 'yaml', 'json', 'ts', 'js', 'conf', 'promql'];
 
 describe.each(DOCUMENTS)('%s', (document) => {
-  test('has commands in sh blocks and nowhere else, so that none is left out', () => {
+  test('has commands only in sh blocks, so that none is left out', () => {
     for (const { language, text, line } of blocksIn(document)) {
       expect(LANGUAGES, `${document}:${line}`).toContain(language);
       if (language !== 'sh') expect(text, `${document}:${line}`).not.toMatch(/^\s*\$ /m);
     }
   });
 
-  test('has commands that can be told apart', () => {
+  test('has commands that can be split', () => {
     expect(() => stepsIn(document)).not.toThrow();
   });
 });
 
-test('every command that is not run is in a document still, and has a reason', () => {
+test('every skipped command is still in a document, and has a reason', () => {
   for (const [document, command, reason] of NOT_RUN) {
     expect(reason.length, command).toBeGreaterThan(10);
     expect(stepsIn(document).map(plain), document).toContain(command);
@@ -31,22 +31,22 @@ test('every command that is not run is in a document still, and has a reason', (
   expect(NOT_RUN.length).toBeLessThanOrEqual(8);
 });
 
-test('a document that other tests run is there, and so are they', () => {
+test('a document that other tests run exists, and so do these tests', () => {
   for (const [document, tests] of Object.entries(RUN_ELSEWHERE))
     expect([document, ...tests].filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
-test('every stage is that of a document', () => {
+test('every stage belongs to a document', () => {
   expect(Object.keys(STAGES).filter((document) => !DOCUMENTS.includes(document))).toEqual([]);
 });
 
-test('what .ci/run does itself is known by its line', () => {
+test('a step of .ci/run is recognised by its line', () => {
   expect(isStepOfCi('npm test')).toBe(true);
   expect(isStepOfCi('npm ci')).toBe(true);
   expect(isStepOfCi('npm run format')).toBe(false);
 });
 
-test('a command goes on over lines, here-documents and comments', () => {
+test('a command may span lines, here-documents and comments', () => {
   const text = "# first\na \\\n  b\ncat <<'EOF' >x\none\n\ntwo\nEOF\nfalse # that is exit 1\n";
   expect(stepsOf(text, 10).map(({ text: step, line, exitCode }) => [step, line, exitCode])).toEqual([
     ['a \\\n  b', 11, 0],
@@ -55,7 +55,7 @@ test('a command goes on over lines, here-documents and comments', () => {
   ]);
 });
 
-test('an output is compared but for numbers, times and hashes', () => {
+test('outputs are compared without numbers, times and hashes', () => {
   expect(difference('a 1 …\n…\nlast 0.5 s', 'a  22 and more\nx\ny\nlast 17 s\n')).toBeUndefined();
   expect(difference('until 2030-01-01T00:00:00Z', 'until 2031-02-03T04:05:06.789Z')).toBeUndefined();
   expect(difference('Stable', 'Retiring\n')).toContain('Retiring');

@@ -25,12 +25,12 @@ export const stepsIn = (document: string): readonly Step[] =>
 
 const CI = readFileSync(`${ROOT}.ci/run`, 'utf8');
 
-/** How `.ci/run` writes what readers do with one command. The newcomer's test has the one command. */
+/** The steps in `.ci/run` of what readers do with one command. The newcomer's test runs that one command. */
 const IN_CI: Readonly<Record<string, readonly string[]>> = {
   'npm ci': ['npm ci --ignore-scripts', 'npm run build'],
 };
 
-/** Whether `.ci/run` has this very command as a step of its own: then it need not be run once more. */
+/** Whether `.ci/run` runs exactly this command as a step: then this test skips it. */
 export const isStepOfCi = (command: string): boolean =>
   (IN_CI[command] ?? [command.replace(/^npx handover/, 'npx --no-install handover')]).every((step) =>
     CI.split('\n').includes(`step ${step}`),

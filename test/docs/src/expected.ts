@@ -1,4 +1,4 @@
-/** What differs from run to run: times, hashes, numbers, and how wide a column is. */
+/** Masks what differs between runs: times, hashes, numbers, and column widths. */
 const masked = (line: string): string =>
   line
     .replace(/\d{4}-?\d\d-?\d\dT[\d:.]+Z/g, 'TIME')
@@ -7,7 +7,7 @@ const masked = (line: string): string =>
     .replace(/\s+/g, ' ')
     .trim();
 
-/** Why an output is not the one that the document shows; `…` stands for any part of a line, or alone for any lines. */
+/** Why an output differs from the one in the document; `…` stands for any part of a line, or alone for any lines. */
 export const difference = (shown: string, output: string): string | undefined => {
   const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   const lines = shown.trimEnd().split('\n').map(masked);

@@ -1,12 +1,12 @@
-/** One fenced block of a document, in its place. */
+/** One fenced block of a document, and its position. */
 export interface Block {
   readonly language: string;
   readonly text: string;
-  /** Of its first line, counted from 1. */
+  /** Number of its first line, from 1. */
   readonly line: number;
   /** The paragraph right before it, as one line. */
   readonly before: string;
-  /** Whether nothing but an empty line lies between this and the block before it. */
+  /** Whether only an empty line separates this block from the previous one. */
   readonly follows: boolean;
 }
 
@@ -40,11 +40,11 @@ export const blocksOf = (markdown: string): readonly Block[] => {
       paragraph = [];
     } else paragraph.push(line.trim());
   }
-  if (open !== undefined) throw new Error(`the block at line ${open.line} has no end`);
+  if (open !== undefined) throw new Error(`the block at line ${open.line} is not closed`);
   return blocks;
 };
 
-/** `` `ca/handover.yaml`: `` before a block says where its text belongs. */
+/** `` `ca/handover.yaml`: `` before a block names the file for its text. */
 export const fileNameIn = ({ before }: Block): string | undefined => /(?:^| )`([^` ]+)`:$/.exec(before)?.[1];
 
 const prose = (markdown: string): string => markdown.replace(/```[\s\S]*?```/g, '');

@@ -1,4 +1,4 @@
-// What a reader has already when a document begins: the least that its commands need.
+// What a reader already has at the start of a document: the minimum that its commands need.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,11 +34,11 @@ const webhookConfiguration = (
   ],
 });
 
-/** A webhook of one's own, without a caBundle. */
+/** A reader's own webhook, without a caBundle. */
 export const webhook = async (cluster: Cluster): Promise<void> =>
   cluster.apply(namespace('my-webhook'), webhookConfiguration('my-webhook'));
 
-/** What Envoy Gateway's chart brings. */
+/** The objects of Envoy Gateway's chart. */
 export const gateway = async (cluster: Cluster): Promise<void> => {
   const name = 'envoy-gateway-topology-injector.envoy-gateway-system';
   await cluster.apply(
@@ -47,7 +47,7 @@ export const gateway = async (cluster: Cluster): Promise<void> => {
   );
 };
 
-/** An aggregated API whose server is not there yet. */
+/** An aggregated API without a running server. */
 export const packagingApi = async (cluster: Cluster): Promise<void> => {
   await cluster.apply(namespace('packaging'));
   await cluster.apply(
@@ -72,7 +72,7 @@ export const packagingApi = async (cluster: Cluster): Promise<void> => {
   );
 };
 
-/** OpenShift's own kinds, as far as they are read: a stand-in, since there is no OpenShift here. */
+/** OpenShift's own kinds, as far as Handover reads them: a stand-in, since there is no OpenShift here. */
 export const openShift = async (cluster: Cluster): Promise<void> => {
   await cluster.apply(apiServerCrd(), clusterVersionCrd(), namespace('shop'));
   await cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');
@@ -106,12 +106,12 @@ export const theirSecret = async (cluster: Cluster): Promise<void> => {
   await cluster.apply(webhookConfiguration('shop', { 'cert-manager.io/inject-ca-from': 'shop/web' }));
 };
 
-/** nginx of this machine as the image that everybody knows by this name. */
+/** This machine's nginx under the name of the well-known image. */
 export const loadNginx = async (cluster: NodeCluster, program: string): Promise<void> => {
   const empty = mkdtempSync(join(tmpdir(), 'handover-docs-nginx-'));
   const files: Record<string, string> = {
     '/usr/sbin/nginx': realpathSync(program),
-    // Its user, and the folders that it was built with.
+    // Its user, and the folders of its build.
     '/etc/passwd': '/etc/passwd',
     '/etc/group': '/etc/group',
     '/var/lib/nginx': empty,

@@ -14,10 +14,10 @@ const TICK_MS = 100;
 const PATIENCE_MS = 240_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** One shell for one document: what a block sets, the next one has. */
+/** One shell for one document: later blocks see the variables of earlier ones. */
 export class Session {
   readonly #shell: ChildProcess;
-  /** For what is said and for marks; apart from where the document's files are. */
+  /** For outputs and markers; separate from the document's files. */
   readonly #scratch: string;
   readonly #running: { readonly group: number; readonly what: string; readonly log: string }[] = [];
   #count = 0;
@@ -34,7 +34,7 @@ export class Session {
       this.#ended = code;
     });
     this.#send('set -o pipefail');
-    // It ends when nobody speaks to it any more, even if this process was killed: then nothing may go on.
+    // It ends when its input closes, even if this process was killed: then nothing may keep running.
     this.#send('groups=; trap \'for group in $groups; do kill -TERM -- "-$group"; done\' EXIT');
   }
 
@@ -64,13 +64,13 @@ export class Session {
     return { code, stdout: read(out ?? ''), stderr: read(err ?? '') };
   }
 
-  /** Begins what goes on until it is told to stop, and waits until it says that it is ready. */
+  /** Starts a long-running command, and waits until its output says that it is ready. */
   async start({ text }: Step, ready: RegExp): Promise<void> {
     this.#count++;
     const [log, mark] = ['log', 'mark'].map((name) => this.#file(name)) as [string, string];
     const script = this.#file('script');
     writeFileSync(script, `${text}\n`);
-    // A session of its own, so that it can be ended with whatever it has started.
+    // A separate session, so that it can be ended together with its children.
     this.#send(
       `setsid bash '${script}' </dev/null >'${log}' 2>&1 &\ngroups="$groups $!"; echo $! >'${mark}'`,
     );
@@ -78,25 +78,25 @@ export class Session {
     this.#running.push({ group, what: text, log });
     for (let waited = 0; waited < PATIENCE_MS; waited += TICK_MS) {
       if (ready.test(read(log))) return;
-      // Right after its start it has not made its own group yet.
+      // Right after its start it has not created its own group yet.
       if (!isAlive(group) && !exists(group))
-        throw new Error(`ended before it was ready: ${text}\n${read(log)}`);
+        throw new Error(`the command ended before it was ready: ${text}\n${read(log)}`);
       await pause(TICK_MS);
     }
-    throw new Error(`never said ${ready}: ${text}\n${read(log)}`);
+    throw new Error(`the command never printed ${ready}: ${text}\n${read(log)}`);
   }
 
-  /** Where the shell is. */
+  /** The shell's working directory. */
   async folder(): Promise<string> {
     return (await this.run({ text: 'pwd', line: 0, exitCode: 0 })).stdout.trim();
   }
 
-  /** What the programs in the background said, for whoever has to find out why something failed. */
+  /** The output of background programs, to explain a failure. */
   logs(): string {
     return this.#running.map(({ what, log }) => `--- ${what}\n${read(log).slice(-4_000)}`).join('\n');
   }
 
-  /** Ends what is still running, the last first. */
+  /** Ends all running programs, the last one first. */
   async end(): Promise<void> {
     for (const { group } of this.#running.splice(0).reverse()) {
       signal(group, 'SIGTERM');
@@ -109,7 +109,7 @@ export class Session {
   }
 }
 
-/** The whole session that a command was given; only those that were started here. */
+/** Ends the whole session of a command that was started here. */
 const signal = (group: number, name: NodeJS.Signals): void => {
   try {
     process.kill(-group, name);

@@ -1,15 +1,15 @@
 import type { Cluster, NodeCluster } from '../../cluster/src/index.ts';
 import { gateway, openShift, packagingApi, theirSecret, webhook } from './scenery.ts';
 
-/** What a document takes for granted. */
+/** What a document requires. */
 export interface Stage {
-  /** Default `empty`; `copy` is a copy of this repository, as whoever develops it has. */
+  /** Default `empty`; `copy` is a copy of this repository, as a developer has. */
   readonly folder?: 'empty' | 'copy';
   readonly cluster?: 'control-plane' | 'node';
   readonly programs?: readonly ('nginx' | 'postgresql')[];
-  /** Things of the reader's own. */
+  /** The reader's own objects. */
   readonly before?: (cluster: Cluster | NodeCluster) => Promise<void>;
-  /** The installed operator, with these flags; undefined: there is none, or the document starts it. */
+  /** Flags of the installed operator; undefined: none is installed, or the document starts it. */
   readonly operator?: string;
 }
 

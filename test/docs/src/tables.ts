@@ -1,4 +1,4 @@
-/** Commands that go on until they are stopped, and what they say when they are ready. */
+/** Commands that run until they are stopped, and their output when they are ready. */
 export const LONG_RUNNING: readonly (readonly [command: RegExp, ready: RegExp])[] = [
   [/^(npx )?handover operator\b/, /"event":"leads"/],
   [/^(npx )?handover run (?!.*--once)/, /Stable/],
@@ -8,12 +8,12 @@ export const LONG_RUNNING: readonly (readonly [command: RegExp, ready: RegExp])[
   [/^runuser .* postgres -D /, /ready to accept connections/],
 ];
 
-/** Commands that are not run, each with its reason. Kept short: what is here, nobody has tried. */
+/** Skipped commands, each with its reason. Keep this list short: these commands are untested. */
 export const NOT_RUN: readonly (readonly [document: string, command: string, reason: string])[] = [];
 
 /**
- * Documents whose commands are run by other tests, since one section stands in place of another and pods have to run the image. That
- * `buildah build` is run with a base image of our own, and by hand (docs/decisions/0390).
+ * Documents whose commands other tests run, because some sections are alternatives and pods must run the image. `buildah build`
+ * runs with our own base image, and by hand (docs/decisions/0390).
  */
 export const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   'docs/install.md': [

@@ -1,4 +1,4 @@
-// What only works with an optional peer beside it; compiled and never run.
+// What needs an optional peer; compiled and never run.
 import { type ChannelCredentials, Server } from '@grpc/grpc-js';
 import { openIdentity, openTrust } from '@handover/runtime';
 import { credentials, type ServerCredentialsOptions, serverCredentials } from '@handover/runtime/grpc';

@@ -1,5 +1,5 @@
-// The whole surface of both packages, as a program uses it; it is compiled and never run. A line that must not compile shows that
-// a type is really there.
+// The whole surface of both packages, as a program uses it; compiled and never run. A line that must not compile shows that a type
+// exists.
 import { createServer } from 'node:https';
 import {
   type ContextOptions,

@@ -7,7 +7,7 @@ import type { TestProject } from 'vitest/node';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** A tarball, as `npm pack --json` tells of it. */
+/** A tarball, as `npm pack --json` describes it. */
 export interface Packed {
   readonly name: string;
   readonly filename: string;
@@ -53,7 +53,7 @@ export const setup = (project: TestProject): (() => void) => {
   const bare = join(folder, 'bare');
   mkdirSync(bare);
   writeFileSync(join(bare, 'package.json'), '{"private":true}\n');
-  // Without a registry: neither of them has anything to fetch.
+  // Without a registry: neither package has anything to download.
   npm(bare, 'install', '--offline', ...packed.map(({ filename }) => join(folder, filename)));
   const withPeers = join(folder, 'with-peers');
   cpSync(bare, withPeers, { recursive: true, verbatimSymlinks: true });

@@ -11,7 +11,7 @@ export interface Running {
   readonly ended: Promise<Ended>;
 }
 
-/** A program with no more of this process's environment than it needs. */
+/** Runs a program with only the necessary part of this process's environment. */
 export const start = (
   cwd: string,
   command: string,

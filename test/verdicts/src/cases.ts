@@ -2,11 +2,11 @@ import type { JudgeName } from './judges.ts';
 import type { Token } from './world.ts';
 
 export interface Case {
-  /** A leaf first, then what its presenter sends with it. */
+  /** The leaf first, then the certificates that its presenter sends with it. */
   readonly chain: readonly Token[];
   readonly bundle: readonly Token[];
   readonly accepted: boolean;
-  /** Judges known to say the opposite, and why they do. */
+  /** Judges with the opposite verdict, and the reason. */
   readonly except?: Partial<Record<JudgeName, string>>;
 }
 

@@ -5,13 +5,13 @@ import type { KeyPair } from '@handover/core';
 import { type Certificate, instant, verifyChain } from '@handover/material';
 import { nodeHandshake } from './node-handshake.ts';
 
-/** 'ok', or the judge's own words for why not. */
+/** 'ok', or the judge's own reason. */
 export interface Opinion {
   readonly server: string;
   readonly client: string;
 }
 
-/** One chain before one bundle. `folder`, below the root, holds chain.pem and bundle.pem. */
+/** One chain and one bundle. `folder`, below the root, holds chain.pem and bundle.pem. */
 export interface Exhibit {
   readonly folder: string;
   readonly chain: readonly Certificate[];
@@ -48,7 +48,7 @@ const each =
     return opinions;
   };
 
-/** Exit code 0 is 'ok'; else the first thing printed that `reason` finds. */
+/** Exit code 0 is 'ok'; else the first match of `reason` in the output. */
 const asked = (command: string, args: readonly string[], cwd: string, reason: RegExp): Promise<string> =>
   new Promise((done) => {
     execFile(command, args, { cwd }, (error, stdout, stderr) => {
@@ -57,7 +57,7 @@ const asked = (command: string, args: readonly string[], cwd: string, reason: Re
     });
   });
 
-/** Level 1 is what TLS uses by default. */
+/** TLS uses level 1 by default. */
 const openssl = each(async (root, { folder }) => {
   const ask = (purpose: string): Promise<string> => {
     const files = ['-CAfile', 'bundle.pem', '-untrusted', 'chain.pem', 'chain.pem'];

@@ -3,7 +3,7 @@ import { JUDGES, type JudgeName } from './judges.ts';
 import { KEYS } from './world.ts';
 
 export type Said = 'accepts' | 'refuses' | 'mixed';
-/** What a judge says of a case, over all keys and both purposes. */
+/** A judge's verdict on a case, over all keys and both purposes. */
 export type Verdicts = (judge: JudgeName, one: Case) => Said;
 
 const NAMES = Object.keys(JUDGES) as readonly JudgeName[];
@@ -22,7 +22,7 @@ const table = (rows: readonly (readonly string[])[]): string => {
 };
 
 const VERSIONS = /^Last written with .*$/m;
-/** Everything but the versions, which are those of whoever wrote it last. */
+/** Everything but the versions, which depend on the machine that wrote the file. */
 export const withoutVersions = (text: string): string => text.replace(VERSIONS, '');
 
 /** docs/verdicts.md. */

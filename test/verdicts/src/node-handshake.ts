@@ -4,7 +4,7 @@ import type { Exhibit, Opinion } from './judges.ts';
 
 const said = (socket: TLSSocket): string => (socket.authorized ? 'ok' : String(socket.authorizationError));
 
-/** One real handshake in which both sides show the chain and hold the bundle. Each side's verdict is read, not enforced. */
+/** One real handshake in which both sides present the chain and trust the bundle. Each side's verdict is read, not enforced. */
 export const nodeHandshake = ({ chain, bundle, leafKey }: Exhibit): Promise<Opinion> =>
   new Promise((done, fail) => {
     const both = {
@@ -28,7 +28,7 @@ export const nodeHandshake = ({ chain, bundle, leafKey }: Exhibit): Promise<Opin
         server = said(socket);
       });
       socket.on('error', fail);
-      // The server has judged its client once it has said something.
+      // The server has judged its client once it has sent data.
       socket.on('data', () => socket.end());
       socket.on('close', () =>
         listener.close(() => {

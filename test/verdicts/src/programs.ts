@@ -11,9 +11,9 @@ interface Tool {
   /** Prints the version. */
   readonly arguments: readonly string[];
   readonly version: RegExp;
-  /** How a person gets it. */
+  /** How to install it. */
   readonly install: string;
-  /** Debian's package, if root may just install it. */
+  /** Debian's package, if root can install it. */
   readonly debian?: string;
 }
 
@@ -71,7 +71,7 @@ export const versionOf = (name: ToolName): string | undefined => {
 
 const missing = (): readonly ToolName[] => NAMES.filter((name) => versionOf(name) === undefined);
 
-/** Installs what it may, else ends the run with one line: a judge that is not asked must not look like one that agrees. */
+/** Installs what it can, else ends the run with one line: a missing judge must not look like one that agrees. */
 export function requireTools(): void {
   const packages = new Set(missing().flatMap((name) => (TOOLS[name] as Tool).debian ?? []));
   if (packages.size > 0 && process.getuid?.() === 0) {

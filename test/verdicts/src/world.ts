@@ -11,7 +11,7 @@ import {
 } from '@handover/core';
 import { type Certificate, day, hour, type Instant, instant, parseCertificate } from '@handover/material';
 
-/** Which keys generations 1, 2 and 3 and their leaves have. */
+/** The keys of CA generations 1, 2 and 3 and of their leaves. */
 export const KEYS = {
   ECDSA: ['ECDSA-P256', 'ECDSA-P256', 'ECDSA-P256'],
   RSA: ['RSA-2048', 'RSA-2048', 'RSA-2048'],
@@ -19,8 +19,8 @@ export const KEYS = {
 } as const satisfies Record<string, readonly [KeyAlgorithm, KeyAlgorithm, KeyAlgorithm]>;
 
 /**
- * What a case may name. `†` expired yesterday as we issue: whatever it signed ended with it. `‡` has the name and the key of
- * the plain one and an end of its own, yesterday: the same CA issued anew, which we never do and others do.
+ * What a case may name. `†` expired yesterday as Handover issues: everything it signed ended with it. `‡` has the name and the key
+ * of the plain one and expired yesterday: the same CA reissued, which Handover never does and other issuers do.
  */
 export type Token =
   | '1'

@@ -112,7 +112,7 @@ describe.each([
     () => cluster.kubectl('delete', 'tlsprofile/all', '-n', 'handover-system'),
   ],
 ])('%s', (_, arrange) => {
-  test('no token 401, a token without the right 403, with it 200; health needs none and has no metrics', async () => {
+  test('no token gets 401, a token without the right 403, with the right 200; health needs no token and has no metrics', async () => {
     await arrange();
     const { live, url, health } = await start(kubeconfig);
     expect(url).toMatch(/^https:/);
@@ -127,7 +127,7 @@ describe.each([
   });
 });
 
-test('a revoked right ends within a minute; without rights to review, no token reads', async () => {
+test('a revoked right ends within a minute; without the right to review tokens, every scrape is refused', async () => {
   const { url } = await start(kubeconfig);
   expect((await ask(url, tokens.reader))[0]).toBe(200);
   await cluster.kubectl('delete', 'clusterrolebinding', 'monitoring');

@@ -13,7 +13,7 @@ import { identity } from '../tls-server.ts';
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 const SOON = { timeout: 240_000, interval: 500 };
-/** Of the API server, inside the cluster's network. */
+/** The API server's address inside the cluster's network. */
 const API_INSIDE = 6443;
 
 const profileOf = (type: string) => resolveTlsProfile({ type }, OFFERABLE);
@@ -78,7 +78,7 @@ describe.skipIf(noNodeBecause() !== undefined)('Pods that take their TLS profile
   let cluster: NodeCluster;
   const folder = mkdtempSync(join(tmpdir(), 'handover-tls-pods-'));
 
-  /** The built command, in the cluster's network, where pods have addresses. */
+  /** Runs the built command in the cluster's network, where pods have addresses. */
   const check = (...args: readonly string[]): Promise<Ran> => {
     const kubeconfig = join(folder, 'kubeconfig');
     const inside = `https://${cluster.node.address}:${API_INSIDE}`;
@@ -99,7 +99,7 @@ describe.skipIf(noNodeBecause() !== undefined)('Pods that take their TLS profile
         items: Pod[];
       }
     ).items;
-  /** Makes the kubelet look at once. */
+  /** Makes the kubelet sync at once. */
   const nudge = async (word: string): Promise<void> => {
     for (const { metadata } of await pods()) {
       const patch = JSON.stringify({ metadata: { annotations: { 'handover.dev/nudge': word } } });
@@ -159,7 +159,7 @@ describe.skipIf(noNodeBecause() !== undefined)('Pods that take their TLS profile
     rmSync(folder, { recursive: true });
   });
 
-  test('the API server, which is made with Go, is checked like any other, and asks for certificates', async () => {
+  test('the API server, a Go program, is checked like any other server, and asks for client certificates', async () => {
     const { hostname, port } = new URL(cluster.url);
     const checked = await checkTls(
       { host: hostname, port: Number(port) },
@@ -175,7 +175,7 @@ describe.skipIf(noNodeBecause() !== undefined)('Pods that take their TLS profile
     expect(checked.negotiated).toMatchObject({ kind: 'done', version: 'TLS 1.3' });
     expect(checked.remarks.map(({ code }) => code)).toContain('CLIENT_CERTIFICATE');
     expect(checked.unknowns).toEqual([]);
-    // no OpenSSL of a Node 20 has it, and still it is found
+    // not in the OpenSSL of Node 20, and still found
     expect(checked.versions[3]?.groups).toContainEqual({ name: 'X25519MLKEM768', listed: true });
   });
 
@@ -192,7 +192,7 @@ describe.skipIf(noNodeBecause() !== undefined)('Pods that take their TLS profile
     expect(modern.stdout.match(/mismatch: VERSION_ACCEPTED: accepts TLS 1\.2/g)).toHaveLength(2);
   });
 
-  test('S1.12: another profile is served without a restart, and no pod stops being ready for it', async () => {
+  test('S1.12: pods serve another profile without a restart, and stay ready', async () => {
     const before = stateOf(await pods());
     await cluster.apply(configMap('Modern'));
     await nudge('modern');
@@ -205,7 +205,7 @@ describe.skipIf(noNodeBecause() !== undefined)('Pods that take their TLS profile
     ]);
   });
 
-  test('S1.11: a pod that was stamped with another profile than it finds is not ready until it finds that one', async () => {
+  test('S1.11: a pod is not ready until it finds the profile of its stamp', async () => {
     const { metadata, spec } = template('Old') as { metadata: object; spec: object };
     const late = {
       apiVersion: 'v1',

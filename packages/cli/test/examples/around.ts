@@ -43,7 +43,7 @@ export const freePort = async (): Promise<number> => {
   return port;
 };
 
-/** The built command, to its end. */
+/** Runs the built command to its end. */
 export const handover = async (...args: readonly string[]): Promise<{ code: number; stdout: string }> => {
   const child = spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
   let stdout = '';
@@ -54,7 +54,7 @@ export const handover = async (...args: readonly string[]): Promise<{ code: numb
   return { code, stdout };
 };
 
-/** Rotates twice while `call` is made again and again; every problem that it met. */
+/** Rotates twice while repeating `call`; returns every problem that it found. */
 export const rotatedTwice = async (
   dir: string,
   call: () => Promise<string | undefined>,
@@ -72,7 +72,7 @@ export const rotatedTwice = async (
   const codes: number[] = [];
   for (const id of ['one', 'two'])
     codes.push((await handover('rotate', 'internal', '--id', id, '--wait', '--home', `dir:${dir}`)).code);
-  // Time for a slow reaction to the last change.
+  // Also catches a failure of a program that is slow to load the last change.
   const soFar = calls;
   while (calls < soFar + 3) await new Promise((resolve) => setTimeout(resolve, 50));
   stop.abort();

@@ -20,21 +20,21 @@ const promtool = (args: readonly string[], input = ''): string => {
   return status === 0 ? '' : `${stdout}${stderr}`;
 };
 
-test('promtool finds nothing wrong with the alerts', () => {
+test('promtool accepts the alerts', () => {
   expect(promtool(['check', 'rules', rules('rules.json', prometheusRule().spec)])).toBe('');
-  // It would have.
+  // It does find a broken rule.
   const broken = rules('broken.json', { groups: [{ name: 'x', rules: [{ alert: 'X', expr: 'sum(' }] }] });
   expect(promtool(['check', 'rules', broken])).toContain('parse error');
 });
 
-test('promtool understands every question of the dashboard', () => {
+test('promtool accepts every query of the dashboard', () => {
   const asked = questionsOf(grafanaDashboard()).map((expr, index) => ({ record: `panel:${index}`, expr }));
   expect(asked.length).toBeGreaterThan(20);
   const file = rules('panels.json', { groups: [{ name: 'panels', rules: asked }] });
   expect(promtool(['check', 'rules', file])).toBe('');
 });
 
-test('promtool finds nothing wrong with our part of /metrics', async () => {
+test('promtool accepts our part of /metrics', async () => {
   const { body } = await new Metrics({ version: '1.2.3', now: Date.now }).page();
   const ours = body
     .split('\n\n')
@@ -45,19 +45,19 @@ test('promtool finds nothing wrong with our part of /metrics', async () => {
 
 const mesh = 'authority="ns/mesh"';
 const DAY = 86_400;
-/** Days since the epoch, which is when promtool's clock begins. */
+/** Days since the epoch: promtool's clock starts there. */
 const ends = (days: number): string => `${days * DAY}x200`;
 
 test.each([
   [
-    'a rotation that waits for a consumer',
+    'a blocked rotation',
     'HandoverRotationBlocked',
     '2h',
     [`handover_blocked_consumers{${mesh}}`, '3x200'],
     { authority: 'ns/mesh' },
   ],
-  ['no leader', 'HandoverNobodyLeads', '10m', ['handover_leading', '0x200'], {}],
-  ['no metrics at all', 'HandoverNobodyLeads', '10m', ['something_else', '0x200'], {}],
+  ['no leader', 'HandoverNoLeader', '10m', ['handover_leading', '0x200'], {}],
+  ['no metric from any process', 'HandoverNoLeader', '10m', ['something_else', '0x200'], {}],
   [
     'objects that cannot be written',
     'HandoverObstructed',
@@ -72,7 +72,7 @@ test.each([
     [`handover_leaves_missing{${mesh}}`, '1x200'],
     { authority: 'ns/mesh' },
   ],
-] as const)('%s is an alert', (_what, alert, at, [series, values], labels) => {
+] as const)('%s raises an alert', (_what, alert, at, [series, values], labels) => {
   expect(fired(alert, at, [[series, values]], labels)).toBe('');
   expect(fired(alert, '1m', [[series, values]], labels)).toContain('FAILED');
 });
@@ -81,7 +81,7 @@ test.each([
   ['a CA', 'handover_ca', 'HandoverCaExpires', `{${mesh}, generation="1", role="current"}`],
   ['a leaf', 'handover_leaf', 'HandoverLeafExpires', `{${mesh}, leaf="ns/web"}`],
 ] as const)(
-  '%s with a fiftieth of its life left is an alert, with half of it none',
+  '%s with 2% of its lifetime left is an alert, with half of it left is not',
   (_what, metric, alert, labels) => {
     const given = (days: number): readonly (readonly [string, string])[] => [
       [`${metric}_expiry_timestamp_seconds${labels}`, ends(days)],
@@ -95,7 +95,7 @@ test.each([
   },
 );
 
-/** What `promtool test rules` has against: with these series the alert fires by then. Its texts are not compared. */
+/** The errors of `promtool test rules` for the claim that with these series the alert fires by then. Ignores annotations. */
 function fired(
   alert: string,
   at: string,

@@ -18,7 +18,7 @@ const call = (port: number, ca: string): Promise<string | undefined> =>
     socket.on('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
   });
 
-test('nginx, told to reload, is rotated twice while a client sees no failure', async () => {
+test('nginx with a reload hook is rotated twice without a failed handshake', async () => {
   const dir = directory();
   const port = await freePort();
   const nginx = program('nginx');

@@ -15,7 +15,7 @@ const postgres = (): { uid: number; gid: number; cwd: string } => {
   return { uid: Number(uid), gid: Number(gid), cwd: '/' };
 };
 
-test('PostgreSQL, with its key given to its user and pg_ctl reload, is rotated twice while psql sees no failure', async () => {
+test('PostgreSQL, with a key of its own user and pg_ctl reload, is rotated twice while psql sees no failure', async () => {
   const dir = directory();
   const data = join(dir, 'data');
   const bin = program('postgresql');
@@ -55,7 +55,7 @@ test('PostgreSQL, with its key given to its user and pg_ctl reload, is rotated t
     return code === 0 ? undefined : said;
   };
   await expect.poll(ask, { timeout: 60_000 }).toBeUndefined();
-  // The server was not there when the files were first written: that call of the hook has failed, and is made up for.
+  // The server did not run when the files were first written: that hook failed, and handover repeats it.
   expect((await handover('run', dir, '--once')).code).toBe(0);
   const { codes, calls, problems } = await rotatedTwice(dir, ask);
   expect({ codes, problems }).toEqual({ codes: [0, 0], problems: [] });

@@ -24,7 +24,7 @@ const postgresql = (): string | undefined => {
     .find((directory) => existsSync(join(directory, 'initdb')));
 };
 
-/** What the examples are about, by the Debian package that has it. */
+/** The programs of the examples, by Debian package. */
 const PROGRAMS = {
   nginx: () => onPath('nginx'),
   postgresql,
@@ -37,18 +37,18 @@ type Package = keyof typeof PROGRAMS;
 const PACKAGES = Object.keys(PROGRAMS) as readonly Package[];
 const missing = (): readonly Package[] => PACKAGES.filter((name) => PROGRAMS[name]() === undefined);
 
-/** Where a program is. This tier never skips: without it, the run has already ended. */
+/** Path of a program. This tier never skips: a missing program has already ended the run. */
 export const program = (name: Package): string => {
   const path = PROGRAMS[name]();
   if (path === undefined) throw new Error(`${name} is not installed`);
   return path;
 };
 
-/** Before the first test: installs what is missing if it may, else ends the run with one line. */
+/** Before the first test: installs missing programs if it can, else ends the run with one line. */
 export const setup = (): void => {
   if (missing().length === 0) return;
   if (process.getuid?.() === 0 && onPath('apt-get') !== undefined) {
-    // Nothing that is installed for a test shall be started by the package: invoke-rc.d(8).
+    // Keeps packages from starting what they install: invoke-rc.d(8).
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
     for (const args of [['update'], ['install', '-y', '--no-install-recommends', ...missing()]])
       spawnSync('apt-get', args, { env, stdio: ['ignore', 'ignore', 'inherit'] });

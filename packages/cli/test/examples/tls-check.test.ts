@@ -9,7 +9,7 @@ const INTERMEDIATE =
   'ssl_protocols TLSv1.2 TLSv1.3; ssl_ciphers ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384;';
 const MODERN = 'ssl_protocols TLSv1.3;';
 
-test('nginx is seen to be what its configuration makes of a profile, before and after a reload', async () => {
+test('tls check sees the profile of nginx’s configuration, before and after a reload', async () => {
   const dir = directory();
   const port = await freePort();
   const nginx = program('nginx');

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { BIN, directory, example, examplePath, handover, started } from './around.ts';
 import { program } from './programs.ts';
 
-/** A PATH on which `handover` is the one that was built. */
+/** A PATH whose `handover` is the built one. */
 const withHandover = (): string => {
   const bin = directory();
   writeFileSync(join(bin, 'handover'), `#!/bin/sh\nexec '${process.execPath}' '${BIN}' "$@"\n`);
@@ -14,7 +14,7 @@ const withHandover = (): string => {
   return `${bin}:${process.env.PATH}`;
 };
 
-test('the systemd unit is accepted by systemd, and what it starts serves a directory and ends well when stopped', async () => {
+test('systemd accepts the unit, and its command keeps a directory and exits with success when stopped', async () => {
   const unit = examplePath('systemd/handover.service');
   const verdict = spawnSync(program('systemd'), ['verify', '--man=no', unit], { encoding: 'utf8' });
   expect(verdict).toMatchObject({ status: 0, stderr: '' });
@@ -36,7 +36,7 @@ interface Compose {
   >;
 }
 
-test('the compose file is accepted by docker-compose, and every folder it mounts is one that its command fills', async () => {
+test('docker-compose accepts the compose file, and its command fills every folder that is mounted', async () => {
   const dir = directory();
   const file = join(dir, 'compose.yaml');
   writeFileSync(file, example('docker-compose/compose.yaml'));
@@ -58,7 +58,7 @@ test('the compose file is accepted by docker-compose, and every folder it mounts
   }
 });
 
-test('nginx in the compose file reloads well within what its authority waits for', () => {
+test('nginx in the compose file reloads well within reloadWithin of its authority', () => {
   const { period } = /while sleep (?<period>\d+)/.exec(example('docker-compose/compose.yaml'))?.groups ?? {};
   const { reloadWithin } =
     /reloadWithin: (?<reloadWithin>\d+)m/.exec(example('docker-compose/handover.yaml'))?.groups ?? {};

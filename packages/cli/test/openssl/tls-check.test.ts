@@ -31,7 +31,7 @@ const isOpen = (port: number): Promise<boolean> =>
     socket.on('connect', () => socket.destroy());
   });
 
-/** `openssl s_server`, which has many more suites than the OpenSSL inside Node. */
+/** `openssl s_server` has many more suites than the OpenSSL in Node. */
 const sServer = async (algorithm: 'ECDSA-P256' | 'RSA-2048', ...flags: readonly string[]) => {
   const { cert, key } = await leafFor(algorithm);
   const file = join(directory, `${algorithm}.pem`);
@@ -57,7 +57,7 @@ const check = (target: { host: string; port: number }, type: string) =>
 
 const ALL = 'ALL:COMPLEMENTOFALL:@SECLEVEL=0';
 
-/** What openssl says that it has for this key, by `openssl ciphers -v`. */
+/** The suites that openssl has for this key, by `openssl ciphers -v`. */
 const had = (version: string, key: 'RSA' | 'ECDSA'): readonly string[] =>
   execFileSync('openssl', ['ciphers', '-v', '-s', `-${version}`, ALL], { encoding: 'utf8' })
     .trim()
@@ -90,7 +90,7 @@ test.each([
   expect(seen.mismatches.map(({ code }) => code)).toEqual(mismatches);
 });
 
-test('openssl that insists on a client certificate is judged all the same', async () => {
+test('an openssl server that requires a client certificate is checked all the same', async () => {
   const seen = await check(
     await sServer('RSA-2048', '-Verify', '1', '-verify_return_error', '-tls1_3'),
     'Modern',

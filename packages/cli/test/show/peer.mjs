@@ -1,5 +1,5 @@
-// A small mTLS program that knows nothing of Handover: it reads tls.crt, tls.key and ca.crt from a folder, looks every 100 ms
-// whether they changed, and loads them so many seconds after that. It calls the others when told to, and counts.
+// A small mTLS program without Handover's library: it reads tls.crt, tls.key and ca.crt from a folder, checks them every 100 ms
+// for changes, and loads them a given number of seconds later. It calls the other programs when asked to, and counts.
 import { readFileSync } from 'node:fs';
 import { connect, createSecureContext, createServer } from 'node:tls';
 
@@ -14,7 +14,7 @@ const tryRead = () => {
   try {
     return read();
   } catch {
-    return undefined; // between two writes, or the show is over
+    return undefined; // between two writes, or at the end of the show
   }
 };
 let loaded = read();

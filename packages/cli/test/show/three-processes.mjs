@@ -1,5 +1,5 @@
-// mTLS processes without our library, which load changed files so many seconds late; 50 handshakes/s in every direction
-// through `handover rotate`, once per strategy. Run after a build:
+// mTLS processes without our library, each of which loads changed files after a delay; 50 handshakes/s in every direction
+// during `handover rotate`, once per strategy. Run after a build:
 //   node packages/cli/test/show/three-processes.mjs [--delays 0,5,15] [--reloadWithin 20s] [Phased] [Instant]
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -70,7 +70,7 @@ const show = async (strategy) => {
     const began = performance.now();
     const code = await handover('rotate', 'default/mesh', '--wait', '--home', `dir:${dir}`);
     const seconds = Math.round((performance.now() - began) / 100) / 10;
-    // The slowest is still to load the last change.
+    // The slowest process has yet to load the last change.
     await new Promise((resolve) => setTimeout(resolve, SLOWEST * 1000 + 2_000));
     clearInterval(beat);
     const bundles = Object.keys(DELAYS).map((name) =>

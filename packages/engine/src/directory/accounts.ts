@@ -5,13 +5,14 @@ import type { FileReader } from './files.ts';
 export const accountNumber = (files: FileReader, what: 'user' | 'group', name: string): number => {
   if (/^\d+$/.test(name)) return Number(name);
   const path = what === 'user' ? '/etc/passwd' : '/etc/group';
-  for (const line of Buffer.from(files.read(path) ?? [])
-    .toString('utf8')
-    .split('\n')) {
+  const text = Buffer.from(files.read(path) ?? []).toString('utf8');
+  for (const line of text.split('\n')) {
     const [known, , number] = line.split(':');
     if (known === name && number !== undefined && /^\d+$/.test(number)) return Number(number);
   }
-  throw new EngineError('FILES_ACCOUNT_UNKNOWN', `there is no ${what} ${name} in ${path}; give its number`, {
-    path,
-  });
+  throw new EngineError(
+    'FILES_ACCOUNT_UNKNOWN',
+    `there is no ${what} ${name} in ${path}; correct the name, or give a numeric id`,
+    { path },
+  );
 };

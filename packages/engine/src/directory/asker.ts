@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os';
 import type { Asker } from '../ledger/issued-entry.ts';
 
-/** The user of this process; an account without a name has its number only. */
+/** The user of this process; only the uid for an account without a name. */
 export const userHere = (): Pick<Asker, 'user' | 'uid'> => {
   const uid = process.getuid?.();
   const number = uid === undefined ? {} : { uid };
@@ -12,5 +12,5 @@ export const userHere = (): Pick<Asker, 'user' | 'uid'> => {
   }
 };
 
-/** This process, for histories. */
+/** This process as histories name it. */
 export const processHere = (): string => `process ${process.pid} on ${hostname()}`;

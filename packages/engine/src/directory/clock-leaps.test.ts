@@ -30,7 +30,7 @@ class Machine {
   #true = START;
   #boot = START - day;
 
-  /** Another process each time, as from cron. */
+  /** A new process each time, as from cron. */
   home() {
     const clock = new SteadyClock(
       diskFiles,
@@ -45,7 +45,7 @@ class Machine {
     this.#true += ms;
   }
 
-  /** Off for so long, then started again. */
+  /** Off for this long, then booted again. */
   reboot(off: number): void {
     this.#true += off;
     this.#boot = this.#true - minute;
@@ -81,7 +81,7 @@ class Machine {
     return authority;
   }
 
-  /** Leaves that a peer with the right time refuses, by any bundle that is there. */
+  /** Leaves that a peer with the right time refuses with any of the bundles. */
   refused(): string[] {
     const { chains, bundles } = visible(this.path);
     const read = (pem: string) => parseCertificates(pem).certificates;
@@ -109,9 +109,9 @@ const begun = async (): Promise<Machine> => {
 };
 
 describe('a clock that leaps ahead for one pass and is then right', () => {
-  test('by two days: every leaf is valid all the time, and Stable again', async () => {
+  test('by two days: every leaf stays valid, and the authority is Stable again', async () => {
     const machine = await begun();
-    // As far as the next renewal is one pass away.
+    // Until the next renewal is one pass away.
     machine.pass(59 * day + 12 * hour);
     await machine.run();
     machine.ahead = 2 * day;
@@ -124,7 +124,7 @@ describe('a clock that leaps ahead for one pass and is then right', () => {
     expect(await machine.status()).toMatchObject({ phase: 'Stable', ready: true, notReady: [] });
   });
 
-  test('by five years: no key is destroyed, no generation made, and nothing is stuck', async () => {
+  test('by five years: no key is destroyed, no CA generation made, and nothing is stuck', async () => {
     const machine = await begun();
     const before = await machine.state();
     machine.ahead = 5 * YEAR;
@@ -157,7 +157,7 @@ describe('a clock that leaps ahead for one pass and is then right', () => {
 });
 
 describe('a clock that leaps ahead and is right', () => {
-  test('is believed after ten minutes, also by processes that live for one pass', async () => {
+  test('is trusted after ten minutes, also by processes that run for one pass', async () => {
     const machine = await begun();
     machine.ahead = 5 * YEAR;
     await machine.run();
@@ -169,7 +169,7 @@ describe('a clock that leaps ahead and is right', () => {
     expect((await machine.state()).lastGeneration).toBe(2);
   });
 
-  test('is believed at once when a person says so, also by a process that runs', async () => {
+  test('is trusted at once when a person confirms it, also by a running process', async () => {
     const machine = await begun();
     machine.ahead = 5 * YEAR;
     const running = machine.home();
@@ -181,7 +181,7 @@ describe('a clock that leaps ahead and is right', () => {
     expect((await machine.state()).lastGeneration).toBe(2);
   });
 
-  test('because the machine was off for weeks: leaves are renewed at once, and the rest goes on after ten minutes', async () => {
+  test('because the machine was off for weeks: leaves are renewed at once, and the rest continues after ten minutes', async () => {
     const machine = await begun();
     machine.reboot(80 * day);
     await machine.run();
@@ -200,7 +200,7 @@ describe('a clock that leaps ahead and is right', () => {
   });
 });
 
-describe('a clock that is put right while run runs', () => {
+describe('a clock that is corrected during handover run', () => {
   const running = async (machine: Machine, until: (event: ControllerEvent) => boolean, begin: () => void) => {
     const home = machine.home();
     const lock = await home.lock();
@@ -224,7 +224,7 @@ describe('a clock that is put right while run runs', () => {
     return ended;
   };
 
-  test('from years ahead: within seconds it is said that the clock is behind', async () => {
+  test('from years ahead: within seconds an error says that the clock is behind', async () => {
     const machine = new Machine();
     machine.ahead = 2 * YEAR;
     const said = await running(
@@ -237,7 +237,7 @@ describe('a clock that is put right while run runs', () => {
     expect(said).toBe(true);
   }, 15_000);
 
-  test('from months ahead: within seconds leaves and files are as they should be', async () => {
+  test('from months ahead: within seconds leaves and files are correct', async () => {
     const machine = await begun();
     machine.ahead = 60 * day;
     const done = await running(
@@ -253,8 +253,8 @@ describe('a clock that is put right while run runs', () => {
   }, 15_000);
 });
 
-describe('a clock that was five years ahead for so long that it was believed', () => {
-  test('is refused once it is right, and one command leads out: a CA that is valid signs, leaves verify, nothing is stuck', async () => {
+describe('a clock that was five years ahead for so long that it was trusted', () => {
+  test('is refused once it is right, and one command resolves it: a valid CA signs, leaves verify, nothing is stuck', async () => {
     const machine = await begun();
     machine.ahead = 5 * YEAR;
     for (let step = 0; step < 8; step++) {

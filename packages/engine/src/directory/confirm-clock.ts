@@ -5,12 +5,12 @@ import type { AuthorityId } from '../look/home.ts';
 import type { DirectoryHome } from './home.ts';
 import { SteadyClock } from './steady-clock.ts';
 
-/** What the clock of a directory stands in the way of. */
+/** What the clock of a directory blocks. */
 export interface ClockReport {
   readonly now: Instant;
-  /** It leapt ahead and is not believed yet. */
+  /** The clock leapt ahead and is not trusted yet. */
   readonly doubt: ClockDoubt | undefined;
-  /** Authorities that are dated after it, with the latest of their dates. */
+  /** Authorities with dates after `now`, each with the latest one. */
   readonly ahead: readonly { readonly authority: AuthorityId; readonly latest: Instant }[];
 }
 
@@ -30,8 +30,8 @@ export async function clockReport(home: DirectoryHome, catalogue: Catalogue): Pr
 }
 
 /**
- * Takes the clock as it is for right. What is dated after it is dated now, by one swap for each authority: ages are counted
- * from then on. CAs and leaves keep their dates; the planner replaces those that are not valid yet.
+ * Accepts the clock as it is. Later dates become now, with one swap for each authority, and ages count from then on. CAs and
+ * leaves keep their dates; the planner replaces those that are not valid yet.
  */
 export async function confirmClock(home: DirectoryHome, catalogue: Catalogue): Promise<ClockReport> {
   const report = await clockReport(home, catalogue);

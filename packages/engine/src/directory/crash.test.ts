@@ -29,7 +29,7 @@ const pass = async (path: string, files?: Parameters<typeof directories.home>[1]
   }
 };
 
-/** As the kernel would: the process that holds the lock is no more. */
+/** Makes the lock look like that of a dead process. */
 const bury = (path: string): void => {
   const lock = join(path, 'state', 'lock');
   if (!existsSync(lock)) return;
@@ -37,15 +37,15 @@ const bury = (path: string): void => {
   writeFileSync(lock, JSON.stringify({ ...holder, started: 'before' }));
 };
 
-/** Whoever reads now, whatever has been written so far: every chain is accepted by every bundle, every key fits. */
+/** At every moment each bundle accepts each chain, and each key matches its certificate. */
 const invariant = (path: string): void => {
   const { chains, bundles, keys } = visible(path);
-  for (const [who, chain] of chains) {
+  for (const [secret, chain] of chains) {
     const [leaf] = parseCertificates(chain).certificates;
-    const fits = leaf !== undefined && PrivateKey.parse(keys.get(who) ?? '').matches(leaf);
-    if (!fits) expect.fail(`${who}: the key is not that of the certificate`);
+    const fits = leaf !== undefined && PrivateKey.parse(keys.get(secret) ?? '').matches(leaf);
+    if (!fits) expect.fail(`${secret}: the key does not match the certificate`);
     for (const [verifier, bundle] of bundles)
-      if (!accepts(chain, bundle, directories.now)) expect.fail(`${verifier} refuses ${who}`);
+      if (!accepts(chain, bundle, directories.now)) expect.fail(`${verifier} refuses ${secret}`);
   }
 };
 
@@ -56,15 +56,15 @@ const generations = async (path: string) =>
 
 const PHASES = [
   { name: 'the first install', expected: ['1 current'] },
-  { name: 'sending a new CA out', expected: ['2 next', '1 current'] },
-  { name: 'issuing from it', expected: ['2 current', '1 previous'] },
-  { name: 'retiring the old one', expected: ['2 current'] },
+  { name: 'the distribution of a new CA', expected: ['2 next', '1 current'] },
+  { name: 'issuing from the new CA', expected: ['2 current', '1 previous'] },
+  { name: 'the retirement of the old CA', expected: ['2 current'] },
 ];
 
-describe('A process that is killed before any one of its file operations', () => {
+describe('A process that is killed before any of its file operations', () => {
   const base = directories.make();
   for (const phase of PHASES) {
-    test(`during ${phase.name} goes on with the same generation, all bundles equal, nothing rotated twice`, async () => {
+    test(`during ${phase.name} continues with the same CA generation, all bundles equal, nothing rotated twice`, async () => {
       const counting = faultyFiles(Number.POSITIVE_INFINITY);
       const whole = directories.copy(base);
       await pass(whole, counting);
@@ -80,7 +80,7 @@ describe('A process that is killed before any one of its file operations', () =>
         expect(await generations(path), `killed at ${at}`).toEqual(phase.expected);
         expect(new Set(visible(path).bundles.values()).size).toBe(1);
         const kept = (await directories.home(path).authorities.load(MESH_ID))?.state;
-        // A generation that was persisted is the one that goes on.
+        // A saved CA generation is kept.
         for (const { number, anchors } of interrupted?.state.generations ?? [])
           for (const after of kept?.generations ?? [])
             if (after.number === number) expect(after.anchors).toEqual(anchors);
@@ -104,11 +104,11 @@ describe('A process that is killed before any one of its file operations', () =>
   }
 });
 
-/** The operations of the port that change a disk; each is refused once, wherever it comes, under out/ as under state/. */
+/** The operations of the port that change a disk; each call of each is refused once, below out/ and below state/. */
 const OPERATIONS = ['makeDirectory', 'create', 'symlink', 'link', 'rename', 'remove', 'sync'] as const;
 type Operation = (typeof OPERATIONS)[number];
 
-/** The disk, which refuses the `at`-th of these operations, as `diskFiles` would; and where that was. */
+/** A disk that refuses the `at`-th call of this operation, as `diskFiles` would; `refused` gives its path. */
 const refusing = (operation: Operation, at: number, system: string) => {
   let count = 0;
   let refused: string | undefined;
@@ -117,7 +117,7 @@ const refusing = (operation: Operation, at: number, system: string) => {
     ...diskFiles,
     [operation]: async (...args: unknown[]) => {
       if (++count !== at) return disk(...args);
-      // The path that is written to: the second one where there are two.
+      // The path that is written: the second one where there are two.
       const path = String(
         operation === 'symlink' || operation === 'link' || operation === 'rename' ? args[1] : args[0],
       );
@@ -136,7 +136,7 @@ const REFUSALS = [
   ['EIO', 'HOME_IO_FAILED'],
 ] as const;
 
-test('a disk that refuses one operation, whichever it is, is a coded error in one line, old files are whole, and the next run goes on', async () => {
+test('when the disk refuses any one operation, the error has a code and one line, old files stay whole, and the next run continues', async () => {
   const base = directories.make();
   await pass(base);
   await directories.home(base).requests.ask({ authority: MESH_ID, rotate: 'r1' });

@@ -20,9 +20,9 @@ export interface FileFacts {
   readonly mtimeMs: number;
 }
 
-/** What the directory home does to a disk. Small, so that a test can fail or end the process at each of them. */
+/** What the directory home does to a disk. Small, so that a test can make each operation fail or end the process there. */
 export interface FileReader {
-  /** Undefined when it does not exist, or is a directory. */
+  /** Undefined when the file does not exist, or is a directory. */
   read(path: string): Uint8Array | undefined;
   list(path: string): readonly string[];
   target(path: string): string | undefined;
@@ -31,15 +31,15 @@ export interface FileReader {
 
 export interface FileWriter {
   makeDirectory(path: string, mode: number): Promise<void>;
-  /** Creates the file whole and durable; it must not exist. */
+  /** Creates the file whole and durably; it must not exist. */
   create(path: string, content: string | Uint8Array, ownership: Ownership): Promise<void>;
-  /** Adds whole lines, durable, to a file that is made if need be; a last line that was cut short is ended first. */
+  /** Appends whole lines durably; creates the file if needed, and ends a last line that was cut short. */
   append(path: string, lines: string, mode: number): Promise<{ readonly size: number }>;
   symlink(target: string, path: string): Promise<void>;
-  /** A second name for a file; fails when the name is taken. */
+  /** Adds a hard link to a file; fails when the name exists. */
   link(from: string, to: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;
-  /** Does not enter folders of another user; fine if there is nothing. */
+  /** Does not enter folders of another user; succeeds if the path does not exist. */
   remove(path: string): Promise<void>;
   /** Makes the names in a directory durable. */
   sync(directory: string): Promise<void>;
@@ -50,20 +50,20 @@ export type Files = FileReader & FileWriter;
 const REMEDIES: Readonly<Record<string, readonly [code: EngineErrorCode, remedy: string]>> = {
   ENOSPC: ['HOME_DISK_FULL', 'the disk is full; free some space'],
   EDQUOT: ['HOME_DISK_FULL', 'the quota is used up; free some space'],
-  EROFS: ['HOME_READ_ONLY', 'the file system is read-only; mount it for writing'],
+  EROFS: ['HOME_READ_ONLY', 'the file system is read-only; remount it read-write'],
   EACCES: ['HOME_FORBIDDEN', 'permission denied; run as the owner of the directory, or as root'],
   EPERM: ['HOME_FORBIDDEN', 'not permitted; only root may give files to another user'],
-  ENOTDIR: ['HOME_MALFORMED', 'a file is in the way of a directory; move it away'],
-  EISDIR: ['HOME_MALFORMED', 'a directory is in the way of a file; move it away'],
-  ENXIO: ['HOME_MALFORMED', 'a socket or a device without a driver is in the way; move it away'],
-  ELOOP: ['HOME_MALFORMED', 'a link is in the way; move it away'],
+  ENOTDIR: ['HOME_MALFORMED', 'a file is where a directory should be; move it away'],
+  EISDIR: ['HOME_MALFORMED', 'a directory is where a file should be; move it away'],
+  ENXIO: ['HOME_MALFORMED', 'a socket or a device without a driver is where a file should be; move it away'],
+  ELOOP: ['HOME_MALFORMED', 'a link is where a file should be; move it away'],
 };
 
-/** What the system refused, in our words. What was there before is intact: nothing is changed in place. */
+/** A system error in our words. The previous files are intact: nothing changes in place. */
 export const fileError = (cause: unknown, verb: string, path: string): unknown => {
   const code = (cause as NodeJS.ErrnoException)?.code;
   if (cause instanceof HandoverError || code === undefined) return cause;
-  const [ours, remedy] = REMEDIES[code] ?? ['HOME_IO_FAILED', `the system says ${code}`];
+  const [ours, remedy] = REMEDIES[code] ?? ['HOME_IO_FAILED', `system error ${code}`];
   return new EngineError(ours, `cannot ${verb} ${path}: ${remedy}`, { path, retry: 'later', cause });
 };
 
@@ -85,10 +85,10 @@ const orUndefined = <T>(path: string, read: () => T): T | undefined => {
   }
 };
 
-/** Bigger than any Secret may be; a stray log file or a device must not be read into memory. */
+/** Larger than the largest Secret; keeps a stray log file or a device out of memory. */
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
-/** Not mkdir's own `recursive`: on a read-only file system that says ENOENT, which would send people the wrong way. */
+/** Not mkdir's own `recursive`: on a read-only file system it reports ENOENT, which misleads. */
 const makePath = async (path: string, mode: number): Promise<void> => {
   try {
     await mkdir(path, mode);
@@ -103,10 +103,10 @@ const makePath = async (path: string, mode: number): Promise<void> => {
     if (statSync(path).isDirectory()) return;
     throw Object.assign(new Error(`${path} is not a directory`), { code: 'ENOTDIR' });
   }
-  await chmod(path, mode); // whatever the umask was
+  await chmod(path, mode); // the umask may have cleared bits
 };
 
-/** The disk. Reads are synchronous: a home of 1,000 leaves is 5,000 small files, and a promise each would cost more. */
+/** The disk. Reads are synchronous: a home of 1,000 leaves has 5,000 small files, and a promise for each costs more. */
 export const diskFiles: Files = {
   read: (path) =>
     orUndefined(path, () =>
@@ -127,14 +127,14 @@ export const diskFiles: Files = {
             : 'other';
       return { kind, mode: stat.mode & 0o7777, uid: stat.uid, mtimeMs: stat.mtimeMs };
     }),
-  makeDirectory: (path, mode) => tried('make', path, () => makePath(path, mode)),
+  makeDirectory: (path, mode) => tried('create', path, () => makePath(path, mode)),
   create: (path, content, { mode, uid, gid }) =>
     tried('write', path, async () => {
       const file = await open(path, 'wx', mode);
       try {
         await file.writeFile(content);
         if (uid !== undefined || gid !== undefined) await file.chown(uid ?? -1, gid ?? -1);
-        await file.chmod(mode); // whatever the umask was; after chown, which may clear bits
+        await file.chmod(mode); // the umask may have cleared bits; after chown, which may clear more
         await file.sync();
       } finally {
         await file.close();
@@ -143,7 +143,7 @@ export const diskFiles: Files = {
   append: (path, lines, mode) => tried('append to', path, () => appendLines(path, lines, mode)),
   symlink: (target, path) => tried('link', path, () => symlink(target, path)),
   link: (from, to) => link(from, to),
-  // At once: in the queue of other work it would come later than the look at the lock that allowed it.
+  // Synchronous: a queued rename would run later than the check of the lock that allowed it.
   rename: (from, to) => tried('replace', to, async () => renameSync(from, to)),
   remove: (path) => tried('remove', path, () => removeOurs(path)),
   sync: (directory) =>
@@ -157,7 +157,7 @@ export const diskFiles: Files = {
     }),
 };
 
-/** Replaces a file whole: its old content stays until the new one is durable. */
+/** Replaces a file as a whole: the old content stays until the new one is durable. */
 export const replaceFile = async (
   files: Files,
   directory: string,

@@ -21,7 +21,7 @@ const directories = new Directories();
 afterAll(() => directories.end());
 const isRoot = process.getuid?.() === 0;
 const OWNER = 1_234;
-/** No text in any encoding that we know. */
+/** Not valid text in any encoding. */
 const BINARY = Buffer.from([0xff, 0xfe, 0x00, 0xc3, 0x28, 0x0a, 0x80]);
 const CONSENT = MESH.replace('spec: {', 'spec: {adopt: {secret: a}, ').replaceAll(
   'kind: Leaf\nmetadata: {name: a',
@@ -56,7 +56,7 @@ const put = (path: string, content: string | Buffer, mode: number): void => {
   chmodSync(path, mode);
   if (isRoot) chownSync(path, OWNER, OWNER);
 };
-/** A folder that another program keeps, with a file that is none of ours. */
+/** A folder of another program, with a file that is not ours. */
 const world = (yaml: string, names: readonly string[], more: readonly string[] = ['dhparam.bin']): string => {
   const home = directories.make(yaml);
   mkdirSync(folderOf(home), { recursive: true });
@@ -65,7 +65,7 @@ const world = (yaml: string, names: readonly string[], more: readonly string[] =
   return home;
 };
 
-/** All that there is to say about a file. */
+/** Everything observable about a file. */
 const factsOf = (path: string) => {
   const { mode, uid, gid, ino, mtimeMs } = statSync(path);
   return { mode, uid, gid, ino, mtimeMs, bytes: readFileSync(path).toString('hex') };
@@ -78,20 +78,15 @@ const ALL = ['tls.crt', 'tls.key', 'ca.crt'];
 describe('Without consent', () => {
   test.each([
     [
-      'a file that is none of ours',
+      'a file that is not ours',
       ALL,
       ['dhparam.bin'],
       /holds files that handover did not write \(dhparam\.bin\)/,
     ],
-    ['nothing but files that are none of ours', [], ['a', 'b', 'c', 'd'], /\(a, b, c and 1 more\)/],
-    [
-      'a certificate and key whose CA is not there',
-      ['tls.crt', 'tls.key'],
-      [],
-      /another issuer without its CA/,
-    ],
+    ['only files that are not ours', [], ['a', 'b', 'c', 'd'], /\(a, b, c and 1 more\)/],
+    ['a certificate and key without their CA', ['tls.crt', 'tls.key'], [], /another issuer without its CA/],
   ])(
-    'a folder with %s stays byte for byte, and is named with what to do',
+    'a folder with %s stays byte for byte, and the obstacle says what to do',
     async (_what, names, more, says) => {
       const home = world(MESH, names, more);
       const before = folderFacts(home);
@@ -122,8 +117,8 @@ describe('Without consent', () => {
   );
 });
 
-describe('With consent of the Leaf that asks for the folder', () => {
-  test('known names are replaced and every other file stays as it was', async () => {
+describe('With the consent of the folder’s Leaf', () => {
+  test('known files are replaced, and every other file stays as it was', async () => {
     const home = world(CONSENT.replace('adopt: {secret: a}, ', ''), ['tls.crt', 'tls.key']);
     const before = factsOf(join(folderOf(home), 'dhparam.bin'));
     await pass(home);
@@ -156,7 +151,7 @@ describe('With consent of the Leaf that asks for the folder', () => {
     expect(factsOf(join(folderOf(home), 'dhparam.bin'))).toEqual(before);
   });
 
-  test('a process that is killed at any write leaves them as they were, and never a key without its certificate', async () => {
+  test('a process that is killed at any write leaves other files as they were, and never a key without its certificate', async () => {
     for (let at = 1; ; at++) {
       const home = world(CONSENT, ALL);
       const before = factsOf(join(folderOf(home), 'dhparam.bin'));
@@ -182,7 +177,7 @@ describe('With consent of the Leaf that asks for the folder', () => {
   });
 });
 
-test('A file that is put beside ours later stays, whatever is written', async () => {
+test('A file that is added beside ours later stays through every write', async () => {
   const home = directories.make();
   await pass(home);
   const path = join(folderOf(home), 'dhparam.bin');
@@ -198,7 +193,7 @@ test('A file that is put beside ours later stays, whatever is written', async ()
   expect(existsSync(join(folderOf(home), '..theirs'))).toBe(true);
 });
 
-test('A snapshot that leads out of its folder is refused by name', async () => {
+test('A snapshot link that leads out of its folder is refused', async () => {
   const home = directories.make();
   mkdirSync(folderOf(home), { recursive: true });
   symlinkSync('../../../..', join(folderOf(home), '..data'));

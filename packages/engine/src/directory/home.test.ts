@@ -1,5 +1,4 @@
 import {
-  chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -10,12 +9,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { after, bytesOf, HandoverError, instant, second } from '@handover/material';
+import { after, bytesOf, instant, second } from '@handover/material';
 import { afterAll, describe, expect, test } from 'vitest';
-import { Directories, loaded, visible } from '../../test/directories.ts';
+import { codeOf, Directories, loaded, visible } from '../../test/directories.ts';
 import { accepts, MESH } from '../../test/world.ts';
-import { converge, diskFiles, passOnce, readYaml, SteadyClock, statusOf, verifyAuthority } from '../index.ts';
-import { ownIdentity } from './process-identity.ts';
+import { converge, passOnce, statusOf, verifyAuthority } from '../index.ts';
 
 const directories = new Directories();
 afterAll(() => directories.end());
@@ -30,18 +28,9 @@ const pass = async (path: string) => {
     await lock.release();
   }
 };
-const codeOf = async (work: () => unknown): Promise<string> => {
-  try {
-    await work();
-  } catch (error) {
-    if (error instanceof HandoverError) return `${error.code}: ${error.message}`;
-    throw error;
-  }
-  return 'nothing was refused';
-};
 
 describe('What the directory home writes', () => {
-  test('is the kubelet’s layout, keys for their owner alone, state for nobody else', async () => {
+  test('has the kubelet’s layout; only the owner can read keys and the state', async () => {
     const path = directories.make();
     await pass(path);
     const folder = join(path, 'out/default/secrets/a');
@@ -69,14 +58,14 @@ describe('What the directory home writes', () => {
     expect((await pass(path)).plan.actions).toEqual([]);
     writeFileSync(
       join(path, 'mesh.yaml'),
-      MESH.replace('dnsNames: [a.local]', 'files: {owner: nobody-at-all}, dnsNames: [a.local]'),
+      MESH.replace('dnsNames: [a.local]', 'files: {owner: no-such-user}, dnsNames: [a.local]'),
     );
     expect((await pass(path)).observation.stored.get('default/secrets/a')?.obstacle).toMatch(
-      /^there is no user nobody-at-all/,
+      /^there is no user no-such-user/,
     );
   });
 
-  test('takes over plain files of somebody else, as generation 0, without a moment of mixed content', async () => {
+  test('takes over the plain files of another issuer, as CA generation 0, and never shows mixed content', async () => {
     const donor = directories.make();
     await pass(donor);
     const foreign = visible(donor);
@@ -100,13 +89,13 @@ describe('What the directory home writes', () => {
     expect(readlinkSync(join(path, 'out/default/secrets/a/tls.crt'))).toBe('..data/tls.crt');
     directories.now = after(directories.now, 20 * second);
     await pass(path);
-    for (const [who, chain] of visible(path).chains) {
-      expect(chain).not.toBe(foreign.chains.get(who));
+    for (const [secret, chain] of visible(path).chains) {
+      expect(chain).not.toBe(foreign.chains.get(secret));
       expect(accepts(chain, visible(path).bundles.get('secrets/b'), directories.now)).toBe(true);
     }
   });
 
-  test('is put right after an edit by hand or a removal', async () => {
+  test('is restored after an edit by hand or a removal', async () => {
     const path = directories.make();
     await pass(path);
     const before = visible(path);
@@ -138,7 +127,7 @@ spec: {sources: [{authority: default/mesh}], targets: [{configMap: {name: p, nam
     }
   };
 
-  test('is files, put right one by one, beside a bundle that keeps its own', async () => {
+  test('is files, each restored alone, beside a bundle that keeps its own file', async () => {
     const path = directories.make(`${MESH}${TRUST}\n---\n${yaml('Modern')}`);
     const folder = join(path, 'out/default/configmaps/p');
     await passOver(path);
@@ -152,7 +141,7 @@ spec: {sources: [{authority: default/mesh}], targets: [{configMap: {name: p, nam
     expect(names.map((name) => readFileSync(join(folder, name), 'utf8'))).toEqual(before);
   });
 
-  test('that follows OpenShift is refused by name, and the last one stays', async () => {
+  test('that follows OpenShift is refused by name, and the last profile stays', async () => {
     const path = directories.make(yaml('Modern'));
     await passOver(path);
     writeFileSync(join(path, 'mesh.yaml'), yaml('OpenShift'));
@@ -165,42 +154,8 @@ spec: {sources: [{authority: default/mesh}], targets: [{configMap: {name: p, nam
   });
 });
 
-describe('One process at a time', () => {
-  test('the second is refused and told the pid of the first', async () => {
-    const path = directories.make();
-    const first = await directories.home(path).lock();
-    expect(await codeOf(() => directories.home(path).lock())).toMatch(
-      new RegExp(`^HOME_LOCKED: process ${process.pid} is already running on this directory`),
-    );
-    await first.release();
-    const second = await directories.home(path).lock();
-    await second.release();
-    expect(readdirSync(join(path, 'state')).filter((name) => name.startsWith('lock'))).toEqual([]);
-  });
-
-  test('the lock of a process that is gone, or of a pid that is somebody else’s by now, is taken over', async () => {
-    for (const holder of [
-      { pid: 4_194_305, started: '1' },
-      { pid: process.pid, started: 'another time' },
-    ]) {
-      const path = directories.make();
-      mkdirSync(join(path, 'state'), { mode: 0o700 });
-      writeFileSync(join(path, 'state/lock'), JSON.stringify({ ...ownIdentity(), ...holder }));
-      const lock = await directories.home(path).lock();
-      await lock.release();
-    }
-  });
-
-  test('the lock of another machine is respected while it is fresh', async () => {
-    const path = directories.make();
-    mkdirSync(join(path, 'state'), { mode: 0o700 });
-    writeFileSync(join(path, 'state/lock'), JSON.stringify({ pid: 1, started: '1', host: 'elsewhere' }));
-    expect(await codeOf(() => directories.home(path).lock())).toContain('(host elsewhere)');
-  });
-});
-
-describe('A write that was decided on something older does not land', () => {
-  test('neither on the authority nor on an object', async () => {
+describe('A write based on an older version is refused', () => {
+  test('for the authority and for an object', async () => {
     const path = directories.make();
     await pass(path);
     const home = directories.home(path);
@@ -219,43 +174,7 @@ describe('A write that was decided on something older does not land', () => {
   });
 });
 
-describe('A directory that cannot be trusted is refused', () => {
-  test.each([
-    ['', 0o777, /^HOME_WRITABLE_BY_OTHERS: .*mode 0777.*chmod go-w/],
-    ['', 0o775, /^HOME_WRITABLE_BY_OTHERS/],
-    ['mesh.yaml', 0o666, /^HOME_WRITABLE_BY_OTHERS: .*mesh\.yaml/],
-    ['state', 0o770, /^HOME_WRITABLE_BY_OTHERS: .*state/],
-    ['state', 0o755, /^HOME_STATE_EXPOSED/],
-  ])('when %s has mode %o', async (name, mode, says) => {
-    const path = directories.make();
-    await pass(path);
-    chmodSync(join(path, name), mode);
-    expect(await codeOf(() => pass(path))).toMatch(says);
-  });
-
-  test('when it is not there, holds nothing, or belongs to somebody else', async () => {
-    expect(await codeOf(() => directories.home('/nonexistent/dir').load())).toMatch(/^HOME_MISSING/);
-    expect(await codeOf(() => directories.home(directories.make('')).load())).toMatch(/^HOME_EMPTY/);
-    const uid = process.getuid?.() ?? 0;
-    if (uid !== 0) return;
-    const path = directories.make();
-    diskFiles.facts(path);
-    const foreign = directories.home(
-      path,
-      {
-        ...diskFiles,
-        facts: (file) => {
-          const facts = diskFiles.facts(file);
-          return facts === undefined ? undefined : { ...facts, uid: 1234 };
-        },
-      },
-      { uid: 77 },
-    );
-    expect(await codeOf(() => foreign.load())).toMatch(/^HOME_FOREIGN_OWNER: .* belongs to user 1234/);
-  });
-});
-
-describe('State that is not whole is refused, and nothing is written', () => {
+describe('Damaged state is refused, and nothing is written', () => {
   const damaged = async (edit: (text: string) => string): Promise<string> => {
     const path = directories.make();
     await pass(path);
@@ -296,7 +215,7 @@ describe('State that is not whole is refused, and nothing is written', () => {
     expect(text).not.toContain('MIG');
   });
 
-  test('older than its objects, as from a backup: everything stops, by name', async () => {
+  test('older than its objects, as from a backup: everything stops, and the reason names the backup', async () => {
     const path = directories.make();
     await pass(path);
     const old = readFileSync(join(path, 'state/authorities/default/mesh.json'), 'utf8');
@@ -308,7 +227,7 @@ describe('State that is not whole is refused, and nothing is written', () => {
     expect(plan.blockedBy.map(({ waitsFor }) => waitsFor).join()).toContain('restored from a backup');
   });
 
-  test('a clock that is behind it is named', async () => {
+  test('a clock behind the state is an error with its own code', async () => {
     const path = directories.make();
     await pass(path);
     const home = directories.home(path, undefined, {
@@ -320,120 +239,8 @@ describe('State that is not whole is refused, and nothing is written', () => {
   });
 });
 
-describe('YAML', () => {
-  test.each([
-    ['a: [1', 'm.yaml:1:', 'YAML_INVALID'],
-    ['a: 1\na: 2\n', 'm.yaml:2:1', 'YAML_INVALID'],
-    ['ok: 1\n---\n\tbad: tab\n', 'm.yaml:3:', 'YAML_INVALID'],
-  ])('%j is refused with its line and column', async (text, place, code) => {
-    const says = await codeOf(() => readYaml(text, 'm.yaml'));
-    expect(says).toContain(`${code}: ${place}`);
-    expect(says).not.toContain('\n');
-  });
-
-  test('of many keys is read in time that grows with it, not with its square', () => {
-    const keys = (count: number) => Array.from({ length: count }, (_, index) => `k${index}: 1`).join('\n');
-    const spent = (text: string): number => {
-      const began = performance.now();
-      expect(readYaml(text, 'm.yaml')).toHaveLength(1);
-      return performance.now() - began;
-    };
-    spent(keys(8_000)); // the compiler's first look at the parser
-    // Eight times the keys: 8 when it grows with them, 64 with their square. Half a second where 8,000 were too fast to time.
-    const few = Math.max(spent(keys(5_000)), 100);
-    expect(spent(keys(40_000))).toBeLessThan(5 * 8 * few);
-  });
-
-  test.each([
-    ['a: {b: 1, c: 2, b: 3}', 'm.yaml:1:17'],
-    ['a:\n  - b: 1\n    "b": 2\n', 'm.yaml:3:5'],
-  ])('%j says a key twice, wherever it stands, and is refused', async (text, place) => {
-    expect(await codeOf(() => readYaml(text, 'm.yaml'))).toBe(
-      `YAML_INVALID: ${place}: the key b stands there twice; correct the YAML there`,
-    );
-  });
-
-  test('that unfolds without end is refused', async () => {
-    const bomb = [
-      'a0: &a0 [x,x,x,x,x,x,x,x,x]',
-      ...Array.from({ length: 9 }, (_, i) => `a${i + 1}: &a${i + 1} [${Array(9).fill(`*a${i}`).join()}]`),
-    ].join('\n');
-    expect(await codeOf(() => readYaml(bomb, 'm.yaml'))).toMatch(/^YAML_INVALID: m\.yaml:1:1/);
-  });
-
-  test('with a bad field names file, place and field', async () => {
-    const path = directories.make(MESH.replace('1y', 'soon'));
-    expect(await codeOf(() => directories.home(path).load())).toMatch(
-      /^RESOURCE_INVALID: mesh\.yaml:2:1: Authority mesh: spec\.lifetime: "soon" is not a duration/,
-    );
-  });
-});
-
-describe('Many resources', () => {
-  const many = (count: number) =>
-    [
-      MESH,
-      ...Array.from(
-        { length: count },
-        (_, index) => `
-apiVersion: handover.dev/v1alpha1
-kind: Leaf
-metadata: {name: leaf-${index}}
-spec: {authority: mesh, dnsNames: [leaf-${index}.local]}
-`,
-      ),
-    ].join('---');
-
-  test('are remembered beside the state, and read again as soon as one letter changes', async () => {
-    const path = directories.make(many(60));
-    const home = directories.home(path);
-    const lock = await home.lock();
-    await passOnce(home, home.load(), () => {});
-    await lock.release();
-    const cache = join(path, 'state/resources.json');
-    expect((statSync(cache).mode & 0o777).toString(8)).toBe('600');
-    expect(directories.home(path).load().leaves).toHaveLength(62);
-    writeFileSync(join(path, 'mesh.yaml'), many(60).replace('leaf-7.local', 'leaf-x.local'));
-    expect(directories.home(path).load().leaves[9]?.spec.dnsNames).toEqual(['leaf-x.local']);
-    writeFileSync(join(path, 'mesh.yaml'), many(60));
-    writeFileSync(cache, '{"digest":');
-    expect(directories.home(path).load().leaves).toHaveLength(62);
-  });
-});
-
-describe('The clock', () => {
-  test('that was set forward, also between two processes, lets no promise count from before', async () => {
-    const state = directories.make();
-    let wall = 1_000_000;
-    let boot = 50_000;
-    const clock = () =>
-      new SteadyClock(
-        diskFiles,
-        state,
-        () => wall,
-        () => boot,
-      );
-    const first = clock();
-    expect(first.steadySince()).toBeUndefined();
-    await first.save();
-    wall += 60_000;
-    boot += 60_000;
-    expect(clock().steadySince()).toBeUndefined();
-    wall += 3_600_000;
-    const jumped = clock();
-    expect(jumped.steadySince()).toBe(wall);
-    await jumped.save();
-    const at = wall;
-    wall += 10_000;
-    boot += 10_000;
-    expect(clock().steadySince()).toBe(at);
-    writeFileSync(join(state, 'clock.json'), 'garbage');
-    expect(clock().steadySince()).toBe(wall);
-  });
-});
-
-describe('Looking', () => {
-  test('at status and at the trust matrix writes nothing', async () => {
+describe('A read-only command', () => {
+  test('such as status or verify writes nothing', async () => {
     const path = directories.make();
     await pass(path);
     const home = directories.home(path);
@@ -451,7 +258,7 @@ describe('Looking', () => {
     expect(existsSync(join(path, 'state/lock'))).toBe(false);
   });
 
-  test('before a distrust tells who would fail', async () => {
+  test('shows before a distrust which handshakes would fail', async () => {
     const path = directories.make();
     await pass(path);
     const home = directories.home(path);

@@ -13,8 +13,8 @@ const isExecutable = (path: string): boolean => {
 };
 
 /**
- * The file that a hook's first word names: a path, or a name in PATH. Undefined: there is none. Refuses a program that
- * another user could change: it runs with our rights.
+ * The file that a hook's first word names: a path, or a name in PATH; undefined: not found. Refuses a program that another
+ * user could change, because it runs with our rights.
  */
 export const hookProgram = (
   files: FileReader,

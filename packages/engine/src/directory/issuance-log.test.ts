@@ -42,7 +42,7 @@ const entry = (serial: string): IssuedEntry => ({
   why: 'it does not exist yet',
 });
 
-/** As the documents say that it should be read: a line that is not whole is left out. */
+/** Reads the log as the documents say: skips incomplete lines. */
 const read = (path: string): readonly IssuedEntry[] =>
   readFileSync(path, 'utf8')
     .split('\n')
@@ -56,7 +56,7 @@ const read = (path: string): readonly IssuedEntry[] =>
 const logOf = (home: string): string => join(home, 'state/log/issued.jsonl');
 
 describe('The log of a directory', () => {
-  test('is one document per line, for its owner alone, and has who asked for a rotation', async () => {
+  test('has one document per line, is readable by its owner only, and names the user that asked for a rotation', async () => {
     const path = directories.make();
     const home = directories.home(path);
     const lock = await home.lock();
@@ -83,7 +83,7 @@ describe('The log of a directory', () => {
     });
   });
 
-  test('gives a line that was cut short an end of its own', async () => {
+  test('starts a new line after one that was cut short', async () => {
     const folder = directories.make();
     const log = new DirectoryIssuanceLog(diskFiles, folder);
     await log.issued(entry('01'));
@@ -93,7 +93,7 @@ describe('The log of a directory', () => {
     expect(readFileSync(log.path, 'utf8').split('\n')).toHaveLength(4);
   });
 
-  test('turns over when it is full, and keeps five files', async () => {
+  test('starts a new file when the current one is full, and keeps five', async () => {
     const folder = directories.make();
     const log = new DirectoryIssuanceLog(diskFiles, folder, 1_000);
     for (let number = 0; number < 60; number++) await log.issued(entry(String(number)));
@@ -110,7 +110,7 @@ describe('The log of a directory', () => {
     expect(kept).toEqual(Array.from({ length: kept.length }, (_, index) => 60 - kept.length + index));
   });
 
-  test('has every line whole when many are written at once, by two processes too', async () => {
+  test('has only complete lines when two processes write many at once', async () => {
     const folder = directories.make();
     const logs = [new DirectoryIssuanceLog(diskFiles, folder), new DirectoryIssuanceLog(diskFiles, folder)];
     await Promise.all(
@@ -123,19 +123,22 @@ describe('The log of a directory', () => {
   test.each([
     ['ENOSPC', /the disk is full; free some space/],
     ['EROFS', /the file system is read-only/],
-  ])('that the system refuses to write with %s is a coded error that says what to do', async (code, says) => {
-    const folder = directories.make();
-    const refused = fileError(Object.assign(new Error(code), { code }), 'append to', 'the log');
-    const log = new DirectoryIssuanceLog({ ...diskFiles, append: () => Promise.reject(refused) }, folder);
-    await expect(log.issued(entry('01'))).rejects.toMatchObject({
-      code: 'ISSUANCE_LOG_UNWRITABLE',
-      message: expect.stringMatching(says),
-      retry: 'later',
-    });
-    await expect(log.issued(entry('02'))).rejects.toMatchObject({ code: 'ISSUANCE_LOG_UNWRITABLE' });
-  });
+  ])(
+    'that cannot be written because of %s is an error with a code that says what to do',
+    async (code, says) => {
+      const folder = directories.make();
+      const refused = fileError(Object.assign(new Error(code), { code }), 'append to', 'the log');
+      const log = new DirectoryIssuanceLog({ ...diskFiles, append: () => Promise.reject(refused) }, folder);
+      await expect(log.issued(entry('01'))).rejects.toMatchObject({
+        code: 'ISSUANCE_LOG_UNWRITABLE',
+        message: expect.stringMatching(says),
+        retry: 'later',
+      });
+      await expect(log.issued(entry('02'))).rejects.toMatchObject({ code: 'ISSUANCE_LOG_UNWRITABLE' });
+    },
+  );
 
-  test('is not written through a link, and what it leads to is left alone', async () => {
+  test('is not written through a link, and the target of the link stays as it is', async () => {
     const path = directories.make();
     const elsewhere = join(path, 'elsewhere');
     writeFileSync(elsewhere, 'mine\n');
@@ -143,7 +146,7 @@ describe('The log of a directory', () => {
     rmSync(logOf(path), { force: true });
     symlinkSync(elsewhere, logOf(path));
     const home = directories.home(path);
-    // Resources that are handed over: reading those of the directory looks at all of it first, and refuses the link.
+    // Takes resources from memory: loading the directory would check all of it first, and refuse the link.
     expect(() => home.load()).toThrow('is a link to');
     await expect(converge(loaded(home, resourcesOf(MESH)), ID)).rejects.toMatchObject({
       code: 'ISSUANCE_LOG_UNWRITABLE',
@@ -152,7 +155,7 @@ describe('The log of a directory', () => {
     expect(await home.authorities.load(ID)).toBeUndefined();
   });
 
-  test('knows every certificate that can be seen, whichever operation the process was killed before', async () => {
+  test('has every visible certificate, before whichever operation the process was killed', async () => {
     const base = directories.make();
     const begun = directories.home(base);
     await converge(loaded(begun), ID);

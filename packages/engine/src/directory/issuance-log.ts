@@ -4,13 +4,13 @@ import type { IssuanceLog, IssuedEntry } from '../ledger/issued-entry.ts';
 import type { Files } from './files.ts';
 
 const NAME = 'issued.jsonl';
-/** About 20,000 certificates; with the older ones there are five files at most. */
+/** About 20,000 certificates per file, and at most five files. */
 export const MOST_LOG_BYTES = 10 * 1024 * 1024;
 const OLDER_FILES = 4;
 
 /**
- * Every certificate that was made, one JSON document per line. An entry is on the disk before its certificate is anywhere: a crash
- * in between leaves an entry without a certificate, never the reverse.
+ * Every issued certificate, one JSON document per line. The entry is on disk before its certificate is visible: a crash in
+ * between leaves an entry without a certificate, never the reverse.
  */
 export class DirectoryIssuanceLog implements IssuanceLog {
   readonly #files: Files;
@@ -36,7 +36,7 @@ export class DirectoryIssuanceLog implements IssuanceLog {
     });
   }
 
-  /** One write and one sync for all that came while the last one was under way. */
+  /** One write and one sync for all entries that arrived during the last write. */
   async #write(): Promise<void> {
     this.#busy = true;
     while (this.#waiting.length > 0) {
@@ -62,7 +62,7 @@ export class DirectoryIssuanceLog implements IssuanceLog {
     if (isNew || size >= this.#most) await files.sync(this.#directory);
   }
 
-  /** issued.jsonl becomes issued.1.jsonl, and so on; the oldest goes. */
+  /** Renames issued.jsonl to issued.1.jsonl, and so on; drops the oldest. */
   async #turnOver(): Promise<void> {
     const older = (age: number): string => `${this.#directory}/issued.${age}.jsonl`;
     for (let age = OLDER_FILES - 1; age >= 1; age--)
@@ -74,6 +74,6 @@ export class DirectoryIssuanceLog implements IssuanceLog {
 const unwritable = (path: string, cause: HandoverError): HandoverError =>
   new EngineError(
     'ISSUANCE_LOG_UNWRITABLE',
-    `no certificate was issued, because it could not be written to the issuance log: ${cause.message}`,
+    `no certificate was issued, because the issuance log could not be written: ${cause.message}`,
     { path, retry: 'later', cause },
   );

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import {
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   statSync,
@@ -12,24 +13,14 @@ import {
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { HandoverError } from '@handover/material';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { Directories, loaded } from '../../test/directories.ts';
+import { codeOf, Directories, loaded } from '../../test/directories.ts';
 import { converge, passOnce, runDirectory } from '../index.ts';
 import { ownIdentity } from './process-identity.ts';
 
 const directories = new Directories();
 afterAll(() => directories.end());
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
-const codeOf = async (work: () => unknown): Promise<string> => {
-  try {
-    await work();
-  } catch (error) {
-    if (error instanceof HandoverError) return `${error.code}: ${error.message}`;
-    throw error;
-  }
-  return 'nothing was refused';
-};
 
 const isRoot = process.getuid?.() === 0;
 const canUnshare = isRoot && spawnSync('unshare', ['--pid', '--fork', 'true']).status === 0;
@@ -47,10 +38,10 @@ describe.skipIf(!canUnshare)(
       readonly child: ChildProcess;
       readonly said: () => string;
       readonly says: (what: string) => Promise<void>;
-      /** Its pid as seen from here. */
+      /** Its pid in our namespace. */
       readonly pid: () => number;
     }
-    /** A process in a pid namespace of its own, where it is number 1, as in a container. */
+    /** A process in a pid namespace of its own, where it has pid 1, as in a container. */
     const contained = (home: string, name: string, most: number): Holder => {
       const child = spawn(
         'unshare',
@@ -86,9 +77,9 @@ describe.skipIf(!canUnshare)(
         pid: () => Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim()),
       };
     };
-    const who = (home: string): string => readFileSync(join(home, 'out/default/secrets/x/who'), 'utf8');
+    const written = (home: string): string => readFileSync(join(home, 'out/default/secrets/x/by'), 'utf8');
 
-    test('do not both run: the second is told that it cannot see the first, and what to do', async () => {
+    test('do not both run: the error says that the first runs elsewhere, and what to do', async () => {
       const home = directories.make();
       const first = contained(home, 'first', 1_000_000);
       await first.says('wrote');
@@ -96,14 +87,14 @@ describe.skipIf(!canUnshare)(
       await once(second.child, 'close');
       expect(second.said()).toMatch(
         new RegExp(
-          `^HOME_LOCKED: process 1 of another container or machine \\(host ${hostname()}\\) runs on this directory, seen \\d+ s ago; ` +
-            `stop it; if it is gone, wait until it has not been seen for 1\\.5 s, or remove ${home}/state/lock\n$`,
+          `^HOME_LOCKED: process 1 in another container or on another machine \\(host ${hostname()}\\) runs on this directory, last seen \\d+ s ago; ` +
+            `stop it; if it no longer exists, wait until it has not been seen for 1\\.5 s, or remove ${home}/state/lock\n$`,
         ),
       );
-      expect(who(home)).toMatch(/^first /);
+      expect(written(home)).toMatch(/^first /);
     });
 
-    test('one that was paused for too long loses the lock, and writes nothing when it goes on', async () => {
+    test('a process that was paused for too long loses the lock, and writes nothing when it resumes', async () => {
       for (let round = 0; round < 3; round++) {
         const home = directories.make();
         const first = contained(home, 'first', 1_000_000);
@@ -121,7 +112,7 @@ describe.skipIf(!canUnshare)(
         const [code] = (await once(first.child, 'close')) as [number];
         expect(first.said()).toMatch(/HOME_LOCK_LOST: .*\n$/);
         expect(code).toBe(1);
-        expect(who(home)).toBe('second 5');
+        expect(written(home)).toBe('second 5');
         expect(statSync(folder).mtimeMs).toBe(before);
         expect(readFileSync(lock, 'utf8')).toContain('"pid":1');
         second.child.kill('SIGKILL');
@@ -133,13 +124,13 @@ describe.skipIf(!canUnshare)(
 describe('A lock', () => {
   const lockOf = (home: string) => join(home, 'state/lock');
   const stolen = { pid: 1, started: '1', host: 'elsewhere', boot: 'b', pidNamespace: 'n', token: 'theirs' };
-  /** What another machine does that believes us dead. */
+  /** What another machine does when it considers us dead. */
   const steal = (home: string): void => {
     writeFileSync(`${lockOf(home)}.new`, JSON.stringify(stolen));
     renameSync(`${lockOf(home)}.new`, lockOf(home));
   };
 
-  test('that was lost stops a run at once, with an error that says so, and stays with its new holder', async () => {
+  test('that was lost stops a run at once with its own error, and stays with the new holder', async () => {
     const directory = directories.make();
     const home = directories.home(directory);
     const lock = await home.lock();
@@ -148,14 +139,16 @@ describe('A lock', () => {
     steal(directory);
     await home.requests.ask({ authority: 'default/mesh', rotate: 'r' });
     const says = await codeOf(() => runDirectory(home, () => {}, AbortSignal.timeout(20_000)));
-    expect(says).toMatch(/^HOME_LOCK_LOST: another process took .*state\/lock, .*; see that only one runs$/);
+    expect(says).toMatch(
+      /^HOME_LOCK_LOST: lost the lock .*state\/lock .*; make sure that only one process runs on this directory$/,
+    );
     expect(await codeOf(() => converge(loaded(home), 'default/mesh'))).toMatch(/^HOME_LOCK_LOST/);
     expect(readFileSync(join(directory, 'state/authorities/default/mesh.json'), 'utf8')).toBe(before);
     await lock.release();
     expect(readFileSync(lockOf(directory), 'utf8')).toContain('theirs');
   });
 
-  test('that was removed by hand is lost as well', async () => {
+  test('that was removed by hand counts as lost', async () => {
     const directory = directories.make();
     const home = directories.home(directory);
     const lock = await home.lock();
@@ -165,7 +158,7 @@ describe('A lock', () => {
     await lock.release();
   });
 
-  test('is kept fresh by its holder, and that of another never', async () => {
+  test('is touched by its holder, and by no other process', async () => {
     const directory = directories.make();
     const home = directories.home(directory, undefined, { lock: { beatMs: 20, staleMs: 60_000 } });
     const lock = await home.lock();
@@ -175,24 +168,24 @@ describe('A lock', () => {
       await new Promise((resolve) => setTimeout(resolve, 5));
     steal(directory);
     utimesSync(lockOf(directory), old, old);
-    await new Promise((resolve) => setTimeout(resolve, 100)); // five beats that must not come
+    await new Promise((resolve) => setTimeout(resolve, 100)); // five beats that must not happen
     expect(statSync(lockOf(directory)).mtimeMs).toBe(old.getTime());
     await lock.release();
   });
 
   test.each([
     ['another machine', { ...stolen }],
-    ['this machine before it was started again', { ...ownIdentity(), boot: 'before', started: '1' }],
+    ['this machine before a reboot', { ...ownIdentity(), boot: 'before', started: '1' }],
     ['another container', { ...ownIdentity(), pidNamespace: 'pid:[1]', started: '1' }],
-    ['a version that wrote less', { pid: process.pid, started: '1', host: hostname() }],
+    ['a version that wrote fewer fields', { pid: process.pid, started: '1', host: hostname() }],
   ])(
-    'of %s is respected while it is fresh, and taken over after a minute of silence',
-    async (_who, holder) => {
+    'of %s is respected while it is fresh, and taken over a minute after its last touch',
+    async (_name, holder) => {
       const directory = directories.make();
       mkdirSync(join(directory, 'state'), { mode: 0o700 });
       writeFileSync(lockOf(directory), JSON.stringify(holder));
       expect(await codeOf(() => directories.home(directory).lock())).toMatch(
-        /^HOME_LOCKED: process \d+ of another container or machine .* remove .*state\/lock$/,
+        /^HOME_LOCKED: process \d+ in another container or on another machine .* remove .*state\/lock$/,
       );
       const silent = new Date(Date.now() - 61_000);
       utimesSync(lockOf(directory), silent, silent);
@@ -200,4 +193,38 @@ describe('A lock', () => {
       await lock.release();
     },
   );
+});
+
+describe('One process at a time', () => {
+  test('the second process is refused, and the error names the pid of the first', async () => {
+    const path = directories.make();
+    const first = await directories.home(path).lock();
+    expect(await codeOf(() => directories.home(path).lock())).toMatch(
+      new RegExp(`^HOME_LOCKED: process ${process.pid} is already running on this directory`),
+    );
+    await first.release();
+    const second = await directories.home(path).lock();
+    await second.release();
+    expect(readdirSync(join(path, 'state')).filter((name) => name.startsWith('lock'))).toEqual([]);
+  });
+
+  test('the lock of a dead process, also one whose pid was reused, is taken over', async () => {
+    for (const holder of [
+      { pid: 4_194_305, started: '1' },
+      { pid: process.pid, started: 'another time' },
+    ]) {
+      const path = directories.make();
+      mkdirSync(join(path, 'state'), { mode: 0o700 });
+      writeFileSync(join(path, 'state/lock'), JSON.stringify({ ...ownIdentity(), ...holder }));
+      const lock = await directories.home(path).lock();
+      await lock.release();
+    }
+  });
+
+  test('the lock of another machine is respected while it is fresh', async () => {
+    const path = directories.make();
+    mkdirSync(join(path, 'state'), { mode: 0o700 });
+    writeFileSync(join(path, 'state/lock'), JSON.stringify({ pid: 1, started: '1', host: 'elsewhere' }));
+    expect(await codeOf(() => directories.home(path).lock())).toContain('(host elsewhere)');
+  });
 });

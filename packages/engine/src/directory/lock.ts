@@ -6,16 +6,16 @@ import { isAlive, isWithinSight, ownIdentity, type ProcessIdentity } from './pro
 import { quoted } from './trusted-path.ts';
 
 export interface LockTimes {
-  /** How often the holder shows that it lives, in milliseconds. Default 10 s. */
+  /** How often the holder touches the lock, in milliseconds. Default 10 s. */
   readonly beatMs: number;
-  /** After this long without a sign, a holder whose pid means nothing here is believed dead. Default 60 s. */
+  /** A holder in another pid namespace or on another host counts as dead after this long without a touch. Default 60 s. */
   readonly staleMs: number;
 }
 
 const DEFAULT_TIMES: LockTimes = { beatMs: 10_000, staleMs: 60_000 };
 
 export interface HeldLock {
-  /** Throws when it is not ours any more: to be called right before whatever others can see. */
+  /** Throws when this process no longer holds the lock. Call it right before every visible write. */
   check(): void;
   release(): Promise<void>;
 }
@@ -26,7 +26,7 @@ const read = (files: Files, path: string): ProcessIdentity | undefined => {
     const value = JSON.parse(text) as ProcessIdentity;
     return Number.isInteger(value?.pid) && value.pid > 0 ? value : undefined;
   } catch (error) {
-    if (error instanceof SyntaxError) return undefined; // made whole by link(): what cannot be read is not ours
+    if (error instanceof SyntaxError) return undefined; // link() creates the lock whole: an unreadable one is not ours
     throw error;
   }
 };
@@ -54,7 +54,7 @@ export const lockHolder = (
   return holder === undefined || isStale(files, path, holder, times) ? undefined : holder;
 };
 
-/** Takes the lock of a home, or says who has it. The lock of a process that is gone is taken over. */
+/** Takes the lock of a home, or names the process that holds it. Takes over the lock of a dead process. */
 export async function takeLock(
   files: Files,
   directory: string,
@@ -71,7 +71,7 @@ export async function takeLock(
         await sweep(files, directory, times);
         return held(files, path, self.token, times);
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw fileError(error, 'make', path);
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw fileError(error, 'create', path);
       }
       const holder = read(files, path);
       if (holder !== undefined && !isStale(files, path, holder, times))
@@ -81,10 +81,8 @@ export async function takeLock(
   } finally {
     await files.remove(mine);
   }
-  throw new EngineError('HOME_LOCKED', `${path} changes hands all the time; try again`, {
-    path,
-    retry: 'later',
-  });
+  const why = `cannot take the lock ${path}: other processes keep taking it; try again`;
+  throw new EngineError('HOME_LOCKED', why, { path, retry: 'later' });
 }
 
 const heldBy = (files: Files, holder: ProcessIdentity, path: string, times: LockTimes): HandoverError => {
@@ -94,12 +92,12 @@ const heldBy = (files: Files, holder: ProcessIdentity, path: string, times: Lock
     'HOME_LOCKED',
     isWithinSight(holder, ownIdentity())
       ? `process ${pid} is already running on this directory; stop it first, or let it do the work`
-      : `process ${pid} of another container or machine (host ${host}) runs on this directory, seen ${seen} s ago; stop it; if it is gone, wait until it has not been seen for ${times.staleMs / 1_000} s, or remove ${quoted(path)}`,
+      : `process ${pid} in another container or on another machine (host ${host}) runs on this directory, last seen ${seen} s ago; stop it; if it no longer exists, wait until it has not been seen for ${times.staleMs / 1_000} s, or remove ${quoted(path)}`,
     { path, retry: 'later' },
   );
 };
 
-/** Two may find the same stale lock: what was moved is looked at again, and put back if it was a new or a live one. */
+/** Two processes may find the same stale lock, so this checks again after the move, and puts a new or live lock back. */
 const moveAside = async (
   files: Files,
   path: string,
@@ -118,7 +116,7 @@ const moveAside = async (
   await files.remove(aside);
 };
 
-/** Names that processes left which were killed while they asked. */
+/** Removes the `lock.*` files of processes that were killed while they tried to take the lock. */
 const sweep = async (files: Files, directory: string, times: LockTimes): Promise<void> => {
   for (const name of files.list(directory)) {
     const path = `${directory}/${name}`;
@@ -139,19 +137,19 @@ const held = (files: Files, path: string, token: string, { beatMs }: LockTimes):
     try {
       beat();
     } catch {
-      // Gone with its directory: the next write finds out.
+      // The directory is gone: the next write fails on that.
     }
   }, beatMs).unref();
   return {
     check: () => {
-      // After a pause others may be about to take it: they look at its time once more before they do.
+      // After a pause another process may be about to take the lock; it checks the time once more before it does.
       if (performance.now() - beatAt > 2 * beatMs) beat();
       lost ||= !isOurs();
       if (!lost) return;
       clearInterval(timer);
       throw new EngineError(
         'HOME_LOCK_LOST',
-        `another process took ${path}, or it was removed, while this one did not run; nothing more is written; see that only one runs`,
+        `lost the lock ${path} while this process was paused: another process took or removed it; this process writes nothing more; make sure that only one process runs on this directory`,
         { path },
       );
     },
@@ -162,7 +160,7 @@ const held = (files: Files, path: string, token: string, { beatMs }: LockTimes):
   };
 };
 
-/** The same files, for as long as the lock is held. */
+/** The same files; every write checks the lock first. */
 export const fenced = (files: Files, check: () => void): Files => {
   const guard =
     <Args extends unknown[]>(write: (...args: Args) => Promise<void>) =>

@@ -41,7 +41,7 @@ const refusing = (code: string, verb: 'read' | 'write'): Files => {
   };
 };
 
-/** A home whose hooks only note who was told. */
+/** A home whose hooks only record which objects they were told about. */
 const open = (path: string, files: Files = diskFiles): { home: DirectoryHome; told: string[] } => {
   const told: string[] = [];
   const versions = new Map<string, string>();
@@ -76,8 +76,8 @@ const issued = (path: string): string[] => [...visible(path).chains.keys()].sort
 const without = (path: string, leaf: string): void =>
   rmSync(join(path, 'out/default/secrets', leaf), { recursive: true });
 
-describe('other leaves of the authority are issued, and their programs told, while one leaf', () => {
-  test('has a file that its owner made too large: it is put right', async () => {
+describe('other leaves of the authority are issued, and their programs reload, while one leaf', () => {
+  test('has a file that its owner made too large: it is restored', async () => {
     const path = directories.make(yaml());
     await pass(open(path));
     const file = join(path, 'out/default/secrets/bad/ca.crt');
@@ -89,19 +89,17 @@ describe('other leaves of the authority are issued, and their programs told, whi
     expect(visible(path).bundles.get('secrets/bad')).toBe(visible(path).bundles.get('secrets/good'));
   });
 
-  test('cannot be read, for its owner holds a lease on a file', async () => {
+  test('cannot be read because its owner holds a lease on a file', async () => {
     const path = directories.make(yaml());
     await pass(open(path));
     without(path, 'good');
     const again = open(path, refusing('EAGAIN', 'read'));
-    expect(await pass(again)).toMatch(
-      /^default\/secrets\/bad: cannot read .*tls.key: the system says EAGAIN/,
-    );
+    expect(await pass(again)).toMatch(/^default\/secrets\/bad: cannot read .*tls.key: system error EAGAIN/);
     expect(issued(path)).toEqual(['secrets/bad', 'secrets/good']);
     expect(again.told).toEqual(['default/secrets/good']);
   });
 
-  test('is to belong to a user that is unknown, or is no longer known', async () => {
+  test('names an owner that does not exist, or no longer exists', async () => {
     const unknown = yaml(', files: {owner: nosuchuser}');
     for (const before of [undefined, yaml()]) {
       const path = directories.make(before ?? unknown);
@@ -125,7 +123,7 @@ describe('other leaves of the authority are issued, and their programs told, whi
     expect(again.told).toEqual(['default/secrets/good']);
   });
 
-  test('or a bundle has a name that handover keeps for itself', async () => {
+  test('or a bundle uses a name that handover reserves', async () => {
     const bundle = `---
 apiVersion: handover.dev/v1alpha1
 kind: TrustBundle
@@ -139,7 +137,7 @@ spec: {sources: [{authority: default/mesh}], targets: [{configMap: {name: x, key
   });
 });
 
-test('a program is told of files that were deleted and made again', async () => {
+test('a program is told to reload files that were deleted and written again', async () => {
   const path = directories.make(yaml());
   const home = open(path);
   await pass(home);
@@ -148,7 +146,7 @@ test('a program is told of files that were deleted and made again', async () => 
   expect(home.told.filter((id) => id === 'default/secrets/good')).toHaveLength(2);
 });
 
-test('an object that cannot be written is not issued anew at each pass, until something changes', async () => {
+test('an object that cannot be written is not reissued in each pass, until something changes', async () => {
   const path = directories.make(yaml());
   const again = open(path, refusing('EPERM', 'write'));
   for (let passes = 0; passes < 5; passes++) await pass(again);
@@ -164,7 +162,7 @@ test('an object that cannot be written is not issued anew at each pass, until so
   expect(count()).toBeGreaterThan(2);
 });
 
-test('a write that fails leaves no key behind', async () => {
+test('a failed write leaves no key behind', async () => {
   const path = directories.make(yaml());
   const folder = join(path, 'out/default/secrets/bad');
   const snapshots = (): string[] => readdirSync(folder).filter((name) => name.startsWith('..2'));
@@ -195,7 +193,7 @@ test('a write that fails leaves no key behind', async () => {
   expect(existsSync(join(folder, 'tls.key'))).toBe(true);
 });
 
-test('files that their owner spoils again and again are left alone after the sixth time, until something changes', async () => {
+test('files that their owner overwrites again and again stay as they are after the sixth time, until something changes', async () => {
   const path = directories.make(yaml());
   const home = open(path);
   await pass(home);

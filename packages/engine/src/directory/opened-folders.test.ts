@@ -18,7 +18,7 @@ const pass = async (home: DirectoryHome): Promise<string> => {
   }
 };
 
-test('a folder of out that is replaced by a link while run runs is not written through', async () => {
+test('handover run writes nothing through a link that replaces a folder of out', async () => {
   const path = directories.make();
   const home = directories.home(path);
   await pass(home);
@@ -31,7 +31,7 @@ test('a folder of out that is replaced by a link while run runs is not written t
   expect(readdirSync(elsewhere)).toEqual([]);
 });
 
-test('nothing is written below a folder that is opened to others while run runs', async () => {
+test('handover run writes nothing below a folder that became writable by other users', async () => {
   const path = directories.make();
   const home = directories.home(path);
   await pass(home);
@@ -43,7 +43,7 @@ test('nothing is written below a folder that is opened to others while run runs'
   expect(await pass(home)).toBe('done');
 });
 
-test('a CA that the owner of a leaf’s files adds to them reaches no bundle made from them', async () => {
+test('a CA that the owner of a leaf’s files adds there reaches no bundle made from these files', async () => {
   const path = directories.make(`${MESH}---
 apiVersion: handover.dev/v1alpha1
 kind: TrustBundle

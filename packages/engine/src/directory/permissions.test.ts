@@ -26,10 +26,10 @@ const scratch = mkdtempSync(join(tmpdir(), 'handover-modes-'));
 chmodSync(scratch, 0o755);
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-const everyone = (path: string, uid: number): void => {
+const chownTree = (path: string, uid: number): void => {
   lchownSync(path, uid, uid);
   if (!lstatSync(path).isDirectory()) return;
-  for (const name of readdirSync(path)) everyone(join(path, name), uid);
+  for (const name of readdirSync(path)) chownTree(join(path, name), uid);
 };
 
 /** A home as `uid` would have made it, below folders of root. */
@@ -45,8 +45,8 @@ const world = (uid: number) => {
   mkdirSync(join(root, 'shared'), { mode: 0o755 });
   writeFileSync(join(root, 'shared/more.yaml'), '', { mode: 0o644 });
   symlinkSync('../../shared/more.yaml', join(home, 'more.yaml'));
-  everyone(join(root, 'parent'), uid);
-  everyone(join(root, 'shared'), uid);
+  chownTree(join(root, 'parent'), uid);
+  chownTree(join(root, 'shared'), uid);
   return { root, home };
 };
 
@@ -64,14 +64,14 @@ const PLACES = {
 type Place = keyof typeof PLACES;
 
 const chmod = (mode: number) => (path: string) => chmodSync(path, mode);
-/** Puts a link in the place, to where it was moved. */
+/** Moves the place elsewhere, and puts a link to it there. */
 const moveBehindLink =
   (owner: number | undefined) =>
   (path: string, uid: number): void => {
     const elsewhere = mkdtempSync(join(scratch, 'else-'));
     chmodSync(elsewhere, 0o755);
     cpSync(path, join(elsewhere, 'it'), { recursive: true, verbatimSymlinks: true });
-    everyone(join(elsewhere, 'it'), uid);
+    chownTree(join(elsewhere, 'it'), uid);
     if (owner !== undefined) chownSync(elsewhere, owner, owner);
     renameSync(path, `${path}-before`);
     symlinkSync(join(elsewhere, 'it'), path);
@@ -84,15 +84,15 @@ const SPOILS: Readonly<
   Record<string, { do: (path: string, uid: number) => void; code: (place: Place) => string }>
 > = {
   'belongs to another user': { do: (path) => chownSync(path, OTHER, OTHER), code: () => FOREIGN },
-  'may be written by its group': {
+  'can be written by its group': {
     do: (path) => chmod(lstatSync(path).mode | 0o020)(path),
     code: () => WRITABLE,
   },
-  'may be written by everybody': {
+  'can be written by all users': {
     do: (path) => chmod(lstatSync(path).mode | 0o002)(path),
     code: () => WRITABLE,
   },
-  'is sticky and may be written by everybody': {
+  'is sticky and can be written by all users': {
     do: (path) => chmod(lstatSync(path).mode | 0o1022)(path),
     code: (place) => (place === 'parent' || place.startsWith('the folder') ? 'fine' : WRITABLE),
   },
@@ -100,7 +100,7 @@ const SPOILS: Readonly<
     do: moveBehindLink(undefined),
     code: (place) => (/out|state/.test(place) ? 'HOME_MALFORMED' : 'fine'),
   },
-  'is a link to a place that another user may change': {
+  'is a link to a place that another user can change': {
     do: moveBehindLink(OTHER),
     code: (place) => (/out|state/.test(place) ? 'HOME_MALFORMED' : FOREIGN),
   },
@@ -116,43 +116,43 @@ const refusal = (home: string, uid: number): HandoverError | undefined => {
   }
 };
 
-describe.skipIf(!isRoot).each([0, 1234])('Run as user %d (needs root, to make files of others)', (uid) => {
-  test('a home of that user is fine, and so is one of root', () => {
-    for (const owner of [uid, 0]) expect(refusal(world(owner).home, uid)).toBeUndefined();
-  });
+describe.skipIf(!isRoot).each([0, 1234])(
+  'Run as user %d (needs root, to make files of other users)',
+  (uid) => {
+    test('a home of that user or of root is accepted', () => {
+      for (const owner of [uid, 0]) expect(refusal(world(owner).home, uid)).toBeUndefined();
+    });
 
-  const rows = Object.keys(PLACES).flatMap((place) => Object.keys(SPOILS).map((spoil) => [place, spoil]));
-  test.each(rows as [Place, string][])('where %s %s', (place, spoil) => {
-    const { root, home } = world(uid);
-    const { do: spoilIt, code } = SPOILS[spoil] ?? expect.fail('no such row');
-    const path = join(root, PLACES[place]);
-    spoilIt(path, uid);
-    let found = refusal(home, uid);
-    expect(found?.code ?? 'fine', found?.message).toBe(code(place));
-    // What it says is what mends it, one at a time.
-    for (let step = 0; found !== undefined && found.code !== 'HOME_MALFORMED'; step++) {
-      const [, command] = /; .*?(ch(?:own|mod) \S+ \S+?)(?:,|$)/.exec(found.message) ?? [];
-      expect(command, found.message).toContain(found.path);
-      expect(step, found.message).toBeLessThan(3);
-      execFileSync('/bin/sh', ['-c', command ?? '']);
-      found = refusal(home, uid);
-    }
-  });
-});
-
-test.skipIf(!isRoot)(
-  'A path that another user chose the name of does not steer the command that is proposed',
-  () => {
-    const root = mkdtempSync(join(scratch, 'q-'));
-    const home = join(root, "a b'; echo x");
-    mkdirSync(home, { mode: 0o777 });
-    chmodSync(home, 0o777);
-    const found = refusal(home, 0);
-    expect(found?.message).toContain(`chmod go-w '${root}/a b'\\''; echo x',`);
+    const rows = Object.keys(PLACES).flatMap((place) => Object.keys(SPOILS).map((spoil) => [place, spoil]));
+    test.each(rows as [Place, string][])('where %s %s', (place, spoil) => {
+      const { root, home } = world(uid);
+      const { do: spoilIt, code } = SPOILS[spoil] ?? expect.fail('no such row');
+      const path = join(root, PLACES[place]);
+      spoilIt(path, uid);
+      let found = refusal(home, uid);
+      expect(found?.code ?? 'fine', found?.message).toBe(code(place));
+      // The command in each message fixes its problem.
+      for (let step = 0; found !== undefined && found.code !== 'HOME_MALFORMED'; step++) {
+        const [, command] = /; .*?(ch(?:own|mod) \S+ \S+?)(?:,|$)/.exec(found.message) ?? [];
+        expect(command, found.message).toContain(found.path);
+        expect(step, found.message).toBeLessThan(3);
+        execFileSync('/bin/sh', ['-c', command ?? '']);
+        found = refusal(home, uid);
+      }
+    });
   },
 );
 
-test('Links that lead in a circle are refused, and end', () => {
+test.skipIf(!isRoot)('A path whose name another user chose is quoted in the proposed command', () => {
+  const root = mkdtempSync(join(scratch, 'q-'));
+  const home = join(root, "a b'; echo x");
+  mkdirSync(home, { mode: 0o777 });
+  chmodSync(home, 0o777);
+  const found = refusal(home, 0);
+  expect(found?.message).toContain(`chmod go-w '${root}/a b'\\''; echo x',`);
+});
+
+test('Links that form a loop are refused', () => {
   const root = mkdtempSync(join(scratch, 'c-'));
   const home = join(root, 'home');
   mkdirSync(home, { mode: 0o755 });

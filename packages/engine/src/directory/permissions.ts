@@ -3,8 +3,8 @@ import type { FileReader } from './files.ts';
 import { type OwnUser, quoted, refuseChangeable, trustedPath } from './trusted-path.ts';
 
 /**
- * Refuses a home that another user could change: hooks are run as it says, keys are in it, and what `out` holds is trusted.
- * A *.yaml may be a link if everything on its way is as safe; `out`, `state` and all folders below them are folders.
+ * Refuses a home that another user could change: it names the hooks to run, holds keys, and programs trust what is in `out`.
+ * A *.yaml may be a link if every step of its path is as safe; `out`, `state` and all folders below them must not be links.
  */
 export function refuseUntrustedHome(files: FileReader, directory: string, uid: OwnUser): void {
   const home = trustedPath(files, directory, uid);
@@ -17,7 +17,7 @@ export function refuseUntrustedHome(files: FileReader, directory: string, uid: O
   if (state !== undefined && (state.mode & 0o077) !== 0) {
     throw new EngineError(
       'HOME_STATE_EXPOSED',
-      `${home}/state holds keys and may be read by others; chmod 0700 ${quoted(`${home}/state`)}, and replace the keys if another user could read them`,
+      `${home}/state holds private keys, and other users have access to it; chmod 0700 ${quoted(`${home}/state`)}, and replace the keys if another user may have read them`,
       { path: `${home}/state` },
     );
   }
@@ -29,7 +29,7 @@ const refuseFile = (files: FileReader, path: string, uid: OwnUser): void => {
   else if (facts !== undefined) refuseChangeable(path, facts, uid, 'itself');
 };
 
-/** Refuses a folder of `out`, as `namespace/kind/name`, that another user could lead elsewhere: `out` may be opened at any time. */
+/** Refuses a folder of `out` (`namespace/kind/name`) that another user could redirect: its permissions may change at any time. */
 export const refuseOpened = (files: FileReader, out: string, folder: string, uid: OwnUser): void => {
   let path = out;
   for (const step of ['', ...folder.split('/')]) {
@@ -41,11 +41,11 @@ export const refuseOpened = (files: FileReader, out: string, folder: string, uid
 interface Depth {
   /** Levels of folders below. */
   readonly folders: number;
-  /** Whether files are ours alone, too. Those of `out` may have been given to the program that reads them. */
+  /** Whether files must be ours, too. Files of `out` may belong to the program that reads them. */
   readonly files: boolean;
 }
 
-/** Namespace, kind, name; what is in the last is written whole, and read with every doubt. */
+/** Namespace, kind, name. Below the name handover replaces everything as a whole, and trusts nothing that it reads. */
 const FOLDERS_OF_OUT: Depth = { folders: 3, files: false };
 const FOLDERS_OF_STATE: Depth = { folders: 8, files: true };
 
@@ -55,7 +55,7 @@ const refuseFolders = (files: FileReader, path: string, uid: OwnUser, depth: Dep
   if (facts.kind === 'link') {
     throw new EngineError(
       'HOME_MALFORMED',
-      `${path} is a link to ${files.target(path)}, and files would be written there; replace it with a directory`,
+      `${path} is a link to ${files.target(path)}, and handover would write its files there; replace the link with a directory`,
       { path },
     );
   }

@@ -49,7 +49,7 @@ const programOf = async (uid: number): Promise<number> => {
 };
 
 let files = 0;
-/** A pid file as its owner wrote it, in a folder of theirs. */
+/** A pid file in a folder, both of the given owner. */
 const pidFile = (pid: number | string, owner = me, mode = 0o644): string => {
   const folder = join(scratch, `f${++files}`);
   mkdirSync(folder, { mode: 0o755 });
@@ -87,14 +87,14 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
       expect(said(pidFile(ofService, SERVICE))).toBe(`signals ${ofService}`);
     });
 
-    test('cannot name one of root, nor of a third user', () => {
+    test('cannot name a process of root or of a third user', () => {
       for (const pid of [ofRoot, ofThird])
         expect(said(pidFile(pid, SERVICE))).toMatch(
           new RegExp(`^PID_FILE_REFUSED: .* belongs to user 65534, and process ${pid} to user (0|1234);`),
         );
     });
 
-    test('of root, where only root can write, names any process', () => {
+    test('of root, which only root can write, names any process', () => {
       for (const pid of [ofRoot, ofService]) expect(said(pidFile(pid))).toBe(`signals ${pid}`);
     });
 
@@ -120,7 +120,7 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
       expect(said(join(theirs, 'run/pid'))).toMatch(/^PID_FILE_REFUSED: .* belongs to user 1234/);
     });
 
-    test('that is another file by the time its place is looked at is refused', () => {
+    test('that is replaced before its path is checked is refused', () => {
       const path = pidFile(ofRoot);
       const other = pidFile(ofRoot);
       const swapping: typeof diskFiles = {
@@ -130,10 +130,10 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
           return diskFiles.facts(at);
         },
       };
-      expect(() => processIn(swapping, path, me)).toThrow(/was replaced meanwhile/);
+      expect(() => processIn(swapping, path, me)).toThrow(/was replaced while handover read it/);
     });
 
-    test('with a relative path is looked for, and judged, in the home', async () => {
+    test('with a relative path is read and checked in the home', async () => {
       const path = pidFile(ofRoot, SERVICE);
       const home = directories.home(directories.make(), undefined, { uid: me });
       mkdirSync(join(home.path, 'app'));
@@ -150,13 +150,13 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
       );
     });
 
-    test('of root that the service may write, or has given a second name or a link, is refused', () => {
+    test('of root that the service can write, or that has a second hard link or is a link, is refused', () => {
       expect(said(pidFile(ofRoot, 0, 0o666))).toMatch(/^PID_FILE_REFUSED: .* chmod go-w /);
       expect(said(pidFile(ofService, SERVICE, 0o664))).toMatch(/^PID_FILE_REFUSED: .* chmod go-w /);
       const original = pidFile(ofRoot);
       const second = join(original, '../second');
       linkSync(original, second);
-      expect(said(second)).toMatch(/^PID_FILE_REFUSED: .* has a second name/);
+      expect(said(second)).toMatch(/^PID_FILE_REFUSED: .* has a second hard link/);
       const link = join(original, '../link');
       symlinkSync(pidFile(ofRoot), link);
       expect(said(link)).toMatch(/^PID_FILE_REFUSED: .* is a link/);
@@ -171,8 +171,8 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
         return false;
       }
     });
-    test.skipIf(kernelThread === undefined)('cannot name a thread of the kernel (needs to see one)', () => {
-      expect(said(pidFile(Number(kernelThread)))).toMatch(/^PID_FILE_REFUSED: .* kernel's/);
+    test.skipIf(kernelThread === undefined)('cannot name a kernel thread (needs one in /proc)', () => {
+      expect(said(pidFile(Number(kernelThread)))).toMatch(/^PID_FILE_REFUSED: .* a kernel thread/);
     });
   },
 );
@@ -186,11 +186,11 @@ test.each([
   ['1e3', 'holds no pid'],
   ['99999999999', 'holds no pid'],
   ['', 'holds no pid'],
-  ['4194305', 'does not run'],
-])('a pid file that says %j signals nothing', (text, why) => {
-  expect(said(pidFile(text))).toMatch(new RegExp(`^PID_FILE_REFUSED: no process is signalled: .*${why}`));
+  ['4194305', 'is not running'],
+])('a pid file with %j signals no process', (text, why) => {
+  expect(said(pidFile(text))).toMatch(new RegExp(`^PID_FILE_REFUSED: no signal was sent: .*${why}`));
 });
 
-test('a pid file that is not there is named', () => {
+test('a missing pid file is named', () => {
   expect(said(join(scratch, 'none'))).toMatch(/^PID_FILE_REFUSED: .*none does not exist/);
 });

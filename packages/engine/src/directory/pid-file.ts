@@ -11,9 +11,9 @@ const MAX_BYTES = 4_096;
 const KERNEL_THREAD = 0x0020_0000;
 
 const refused = (path: string, why: string): HandoverError =>
-  new EngineError('PID_FILE_REFUSED', `no process is signalled: pid file ${path} ${why}`, { path });
+  new EngineError('PID_FILE_REFUSED', `no signal was sent: pid file ${path} ${why}`, { path });
 
-/** Whose process it is; undefined where there is no such process. */
+/** The user ids of a process; undefined: it does not exist. */
 const ownersOf = (pid: number): readonly number[] | 'kernel' | undefined => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -27,8 +27,8 @@ const ownersOf = (pid: number): readonly number[] | 'kernel' | undefined => {
 };
 
 /**
- * Refuses a file that a user other than root, ourselves and its owner could have put in this place, by a link for instance:
- * then it is not the pid file that was meant. Looked at after it was opened, and compared with what was opened.
+ * Refuses a file that a user other than root, our own and the file's owner could have put there, with a link for instance:
+ * it may be another file than the one that the Leaf means. Checks the path after opening the file, and compares the two.
  */
 const refuseMisplaced = (files: FileReader, path: string, uid: OwnUser, stat: Stats): void => {
   const ofOwner: Pick<FileReader, 'facts' | 'target'> = {
@@ -43,36 +43,36 @@ const refuseMisplaced = (files: FileReader, path: string, uid: OwnUser, stat: St
     found = lstatSync(trustedPath(ofOwner, path, uid));
   } catch (error) {
     if (error instanceof HandoverError)
-      throw refused(path, `may not be the one that was meant: ${error.message}`);
+      throw refused(path, `could have been put there by another user: ${error.message}`);
     throw fileError(error, 'read', path);
   }
   if (found.dev !== stat.dev || found.ino !== stat.ino)
-    throw refused(path, 'was replaced meanwhile; looking again');
+    throw refused(path, 'was replaced while handover read it; handover reads it again');
 };
 
 /**
- * The process that a pid file names. A file that another user may write could name any process, and we may be root: then
- * the process must be that user's own, by all of its user ids. Without /proc the file must be ours or root's. `path` is absolute.
+ * The process that a pid file names. A file of another user could name any process, and we may be root: then all user ids
+ * of the process must be that user's. Without /proc the file must be ours or root's. `path` is absolute.
  */
 export function processIn(files: FileReader, path: string, uid: OwnUser): number {
   const { bytes, stat } = opened(path);
-  if ((stat.mode & 0o022) !== 0) throw refused(path, `may be written by others; chmod go-w ${quoted(path)}`);
-  // A hard link in a folder of theirs would make a file of root look like their pid file (link(2)).
-  if (stat.nlink > 1) throw refused(path, 'has a second name; remove one of them');
+  if ((stat.mode & 0o022) !== 0) throw refused(path, `is writable by others; chmod go-w ${quoted(path)}`);
+  // With a hard link, another user could make a file of root look like a pid file of their own (link(2)).
+  if (stat.nlink > 1) throw refused(path, 'has a second hard link; remove one of the two');
   const [text = ''] = Buffer.from(bytes).toString('latin1').trim().split('\n', 1);
   const pid = /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0;
   if (pid === 0) throw refused(path, 'holds no pid');
   if (pid === 1 || pid === process.pid)
     throw refused(path, `names process ${pid}, ${pid === 1 ? 'which is init' : 'which is handover itself'}`);
   const owners = process.platform === 'linux' ? ownersOf(pid) : [];
-  if (owners === undefined) throw refused(path, `names process ${pid}, which does not run`);
-  if (owners === 'kernel') throw refused(path, `names process ${pid}, which is the kernel's`);
+  if (owners === undefined) throw refused(path, `names process ${pid}, which is not running; start it`);
+  if (owners === 'kernel') throw refused(path, `names process ${pid}, which is a kernel thread`);
   refuseMisplaced(files, path, uid, stat);
   const isOurs = uid === undefined || stat.uid === 0 || stat.uid === uid;
   if (isOurs || (owners.length > 0 && owners.every((owner) => owner === stat.uid))) return pid;
   throw refused(
     path,
-    `belongs to user ${stat.uid}, and process ${pid} to user ${owners[0] ?? 'unknown'}; they must be the same, or the file and its folders root's`,
+    `belongs to user ${stat.uid}, and process ${pid} to user ${owners[0] ?? 'unknown'}; the file must belong to the user of the process, or the file and its folders to root`,
   );
 }
 
@@ -82,7 +82,7 @@ const opened = (path: string): ReturnType<typeof readBounded> => {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') throw refused(path, 'does not exist');
-    if (code === 'ELOOP') throw refused(path, 'is a link; name the file itself');
+    if (code === 'ELOOP') throw refused(path, 'is a link; set pidFile to the file itself');
     throw fileError(error, 'read', path);
   }
 };

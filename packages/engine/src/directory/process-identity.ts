@@ -2,16 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 
-/** A process as the lock names it: a pid means something only within one boot and one pid namespace. */
+/** A process as the lock names it: a pid identifies a process only within one boot and one pid namespace. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** When the process began, as the kernel counts: a pid is used again after a while. */
+  /** Start time of the process, in the kernel's ticks: the kernel reuses pids. */
   readonly started: string;
   readonly host: string;
   /** Empty where there is no /proc. */
   readonly boot: string;
   readonly pidNamespace: string;
-  /** Random: tells two holders apart even where all else is the same. */
+  /** Random: tells two holders apart when all other fields are equal. */
   readonly token: string;
 }
 
@@ -39,13 +39,13 @@ export const ownIdentity = (): ProcessIdentity => ({
   token: randomBytes(16).toString('hex'),
 });
 
-/** Whether its pid is one of ours to look at. Without /proc the host's name has to do. */
+/** Whether the other process's pid can be checked from here. Without /proc it compares host names. */
 export const isWithinSight = (other: ProcessIdentity, self: ProcessIdentity): boolean =>
   other.boot === self.boot &&
   other.pidNamespace === self.pidNamespace &&
   (self.boot !== '' || other.host === self.host);
 
-/** For a process within sight. */
+/** Only for a process that `isWithinSight`. */
 export const isAlive = ({ pid, started }: ProcessIdentity): boolean => {
   try {
     process.kill(pid, 0);

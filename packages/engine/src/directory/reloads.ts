@@ -25,10 +25,11 @@ interface Failure {
 }
 
 const failed = (what: string, why: string, result: TellResult): HandoverError =>
-  new EngineError('RELOAD_FAILED', `${what}: ${why}; the files are in place, it is tried again`, {
-    retry: 'later',
-    cause: { result } satisfies Failure,
-  });
+  new EngineError(
+    'RELOAD_FAILED',
+    `${what}: ${why}; the new files are in place, and handover tries the reload again`,
+    { retry: 'later', cause: { result } satisfies Failure },
+  );
 
 const resultOf = (error: unknown): TellResult => {
   if (!(error instanceof HandoverError)) return 'other';
@@ -36,13 +37,13 @@ const resultOf = (error: unknown): TellResult => {
   return error.code === 'RELOAD_FAILED' ? (error.cause as Failure).result : 'other';
 };
 
-/** argv, no shell: nothing in it is ever interpreted. */
+/** Runs argv without a shell: nothing in it is interpreted. */
 const runCommand = async (
   { files, cwd, uid }: ReloadOptions,
   [program = '', ...args]: readonly string[],
 ): Promise<void> => {
   const file = hookProgram(files, program, cwd, uid);
-  if (file === undefined) throw failed(program, 'there is no such program', 'cannot_run');
+  if (file === undefined) throw failed(program, 'not found, or not executable', 'cannot_run');
   await new Promise<void>((resolve, reject) => {
     const child = spawn(file, args, {
       cwd,
@@ -63,14 +64,14 @@ const runCommand = async (
       else {
         const end = (): void => reject(failed(program, `ended with ${code ?? signal}${said()}`, 'exit_code'));
         child.once('close', end);
-        // What the command leaves running may hold its stderr open for ever.
+        // A process that the command left running may hold stderr open for ever.
         setTimeout(end, LAST_WORDS_MS);
       }
       (child.stderr as Socket).unref();
     });
     const said = (): string => {
       const last = errors.trim().split('\n').at(-1)?.slice(0, MAX_OUTPUT) ?? '';
-      return last === '' ? '' : `, saying "${last}"`;
+      return last === '' ? '' : `, stderr: "${last}"`;
     };
   });
 };
@@ -97,7 +98,7 @@ const post = (url: string): Promise<void> =>
         response.resume();
         const code = response.statusCode ?? 0;
         if (code >= 200 && code < 300) resolve();
-        else reject(failed(url, `answers ${code}`, 'refused'));
+        else reject(failed(url, `answered with status ${code}`, 'refused'));
       },
     );
     ask
@@ -109,16 +110,16 @@ const post = (url: string): Promise<void> =>
 
 export interface ReloadOptions {
   readonly files: Files;
-  /** Where it is remembered. */
+  /** Where it keeps what each program was told. */
   readonly root: string;
-  /** Where commands are run, and where relative paths begin. */
+  /** Working directory of commands; relative paths start here. */
   readonly cwd: string;
   readonly now: () => Instant;
   readonly meters?: Meters;
   readonly uid: OwnUser;
 }
 
-/** Tells programs that their files changed, and remembers since when each has known what. */
+/** Tells programs that their files changed, and records what each was told and when. */
 export class DirectoryReloads implements ReloadHooks {
   readonly #options: ReloadOptions;
   readonly #meters: Meters;

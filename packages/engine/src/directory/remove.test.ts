@@ -32,7 +32,7 @@ const pass = async (path: string): Promise<string> => {
 };
 
 describe.skipIf(process.getuid?.() !== 0)('A folder that another user planted (needs root)', () => {
-  test('is left as it is and named, with what to do; certificates are issued as ever, and own leftovers go', async () => {
+  test('stays, and the error names it and what to do; certificates are still issued, and our own leftovers are removed', async () => {
     const path = directories.make();
     await pass(path);
     const folder = join(path, 'out/default/secrets/a');
@@ -45,7 +45,7 @@ describe.skipIf(process.getuid?.() !== 0)('A folder that another user planted (n
 
     await diskFiles.remove(join(folder, '..data'));
     expect(await pass(path)).toBe(
-      `${planted} is left as it is: user ${OTHER} may change it; look at what is in it, then rm -r ${planted}`,
+      `${planted} was not removed: another user could change it (it belongs to user ${OTHER}); check the contents, then rm -r ${planted}`,
     );
     expect(existsSync(join(planted, 'deep/x'))).toBe(true);
     expect(existsSync(join(folder, '..2021_ours'))).toBe(false);
@@ -53,7 +53,7 @@ describe.skipIf(process.getuid?.() !== 0)('A folder that another user planted (n
     expect(visible(path).chains.has('secrets/b')).toBe(true);
   });
 
-  test('inside one of ours stops the removal there, and so does one that others may write', async () => {
+  test('inside a folder of ours stops the removal there, and so does a folder that other users can write', async () => {
     const path = directories.make();
     for (const [name, change] of [
       ['foreign', (inner: string) => chownSync(inner, OTHER, OTHER)],
@@ -69,7 +69,7 @@ describe.skipIf(process.getuid?.() !== 0)('A folder that another user planted (n
   });
 });
 
-test('a folder of ours goes with all that is in it, and what its links lead to stays', async () => {
+test('a folder of ours is removed with its contents, and the targets of its links stay', async () => {
   const path = directories.make();
   mkdirSync(join(path, 'ours/deep'), { recursive: true });
   mkdirSync(join(path, 'elsewhere'));

@@ -10,8 +10,8 @@ const isOurs = ({ uid, mode }: Stats): boolean =>
   ((uid === 0 || uid === process.geteuid()) && (mode & WRITABLE_BY_OTHERS) === 0);
 
 /**
- * Removes a file, a link, or a folder with what is in it. A folder that another user could change is not entered: a link put
- * into it meanwhile would lead the removal elsewhere.
+ * Removes a file, a link, or a folder and its contents. Does not enter a folder that another user could change: with a link
+ * put there meanwhile, it would remove files elsewhere.
  */
 export async function removeOurs(path: string): Promise<void> {
   const stat = lstatSync(path, { throwIfNoEntry: false });
@@ -20,7 +20,7 @@ export async function removeOurs(path: string): Promise<void> {
   if (!isOurs(stat)) {
     throw new EngineError(
       'HOME_FOREIGN_OWNER',
-      `${path} is left as it is: user ${stat.uid} may change it; look at what is in it, then rm -r ${quoted(path)}`,
+      `${path} was not removed: another user could change it (it belongs to user ${stat.uid}); check the contents, then rm -r ${quoted(path)}`,
       { path, retry: 'later' },
     );
   }

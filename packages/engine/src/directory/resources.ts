@@ -4,15 +4,16 @@ import { type Document, isScalar, LineCounter, parseAllDocuments, visit } from '
 import { EngineError } from '../error.ts';
 import { type FileReader, type Files, replaceFile } from './files.ts';
 
-/** Far more than anybody writes by hand; a bigger file is there by mistake. */
+/** Far more than a YAML file written by hand; a larger one is there by mistake. */
 const MAX_YAML_BYTES = 1024 * 1024;
 
-/** Every document of one YAML text. Errors name file, line and column. */
+/** Reads every document of one YAML text. Errors name file, line and column. */
 export function readYaml(text: string, name: string): readonly { value: unknown; where: string }[] {
   const refuse = (at: string, why: string): never => {
     throw new EngineError('YAML_INVALID', `${at}: ${why}`, { path: name });
   };
-  if (Buffer.byteLength(text) > MAX_YAML_BYTES) return refuse(name, 'is over 1 MiB; split it');
+  if (Buffer.byteLength(text) > MAX_YAML_BYTES)
+    return refuse(name, 'the file is larger than 1 MiB; split it');
   const lineCounter = new LineCounter();
   // The parser compares every key with all before it: 40,000 of them took 13 s.
   const options = { lineCounter, prettyErrors: false, stringKeys: true, uniqueKeys: false };
@@ -28,13 +29,13 @@ export function readYaml(text: string, name: string): readonly { value: unknown;
       refuse(place(error.pos[0]), `${firstLine(error.message)}; correct the YAML there`);
     const twice = keyTwiceIn(document);
     if (twice !== undefined)
-      refuse(place(twice.at), `the key ${twice.key} stands there twice; correct the YAML there`);
+      refuse(place(twice.at), `the key ${twice.key} is given twice; remove one of the two`);
     if (document.contents === null) return [];
     const where = place(document.contents.range?.[0] ?? document.range[0]);
     try {
       return [{ value: document.toJS({ maxAliasCount: 100 }) as unknown, where }];
     } catch {
-      return refuse(where, 'its aliases unfold to too much; write it out');
+      return refuse(where, 'its aliases expand to too much data; write the values out');
     }
   });
 }
@@ -78,7 +79,7 @@ const textsIn = (files: FileReader, directory: string): readonly Text[] =>
     });
 
 const REMEMBERED = 'resources.json';
-/** Reading YAML takes half a millisecond per document; below this nobody notices. */
+/** Parsing YAML takes half a millisecond per document: with fewer documents a cache saves nothing that a user notices. */
 const WORTH_REMEMBERING = 50;
 
 const digestOfTexts = (texts: readonly Text[]): string => {
@@ -110,7 +111,7 @@ export function readResources(files: FileReader, directory: string): readonly Re
   return parseResources(known ?? texts.flatMap(({ name, text }) => readYaml(text, name)));
 }
 
-/** Keeps what many YAML documents say beside the state, for commands that only look. Needs the lock. */
+/** Caches many parsed YAML documents beside the state, for commands that only read. Needs the lock. */
 export async function rememberResources(files: Files, directory: string): Promise<void> {
   const texts = textsIn(files, directory);
   const digest = digestOfTexts(texts);

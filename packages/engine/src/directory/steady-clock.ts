@@ -5,27 +5,27 @@ import { type Belief, believe } from '../look/clock-doubt.ts';
 import type { Clock } from '../look/look.ts';
 import { type Files, replaceFile } from './files.ts';
 
-/** Wall clock and time since boot drift apart by this much only when somebody sets the clock. */
+/** Wall clock and time since boot drift apart by this much only when the clock is set. */
 const TOLERANCE_MS = 2_000;
 const SAVE_EVERY_MS = hour;
 const NAME = 'clock.json';
 
-/** What is kept for the next process. */
+/** Saved for the next process. */
 interface Saved {
-  /** Wall clock less time since boot. */
+  /** Wall clock minus time since boot. */
   readonly offset: number;
   readonly since: Instant | undefined;
-  /** The last time that was believed, and how long the machine had been up then. */
+  /** The last trusted time, and how long the machine had been up then. */
   readonly seen: Instant | undefined;
   readonly up: number | undefined;
-  /** The offset that was believed last, while the present one is doubted. */
+  /** The last trusted offset, while the present one is in doubt. */
   readonly believed: number | undefined;
   readonly doubt: ClockDoubt | undefined;
 }
 
 /**
- * The wall clock, watched against the time since boot, across processes: after a jump or a reboot no promise to reload
- * counts as older than that, and after a leap ahead nothing that cannot be undone rests on it for a while.
+ * The wall clock, compared with the time since boot, across processes. After a jump or a reboot no promise to reload counts
+ * as older than the jump, and for a while after a leap ahead no irreversible step relies on the clock.
  */
 export class SteadyClock implements Clock {
   readonly #files: Files;
@@ -71,7 +71,7 @@ export class SteadyClock implements Clock {
     const leapt = this.#offset !== undefined && Math.abs(offset - this.#offset) > TOLERANCE_MS;
     const before = this.#offset === undefined ? undefined : this.#belief;
     if (this.#offset === undefined || leapt) {
-      // Never heard of it before: everything there was made under this clock.
+      // No saved offset: everything in the directory was made under this clock.
       this.#since = this.#offset === undefined ? undefined : shown;
       this.#offset = offset;
     }
@@ -81,7 +81,7 @@ export class SteadyClock implements Clock {
       this.#belief = { offset, doubt: undefined };
   }
 
-  /** Another process may have been told that this clock is right. */
+  /** Another process may have confirmed this clock. */
   #isConfirmed(offset: number): boolean {
     const saved = this.#read();
     return (
@@ -103,7 +103,7 @@ export class SteadyClock implements Clock {
     this.#offset = offset;
     this.#since = since;
     if (seen !== undefined && up !== undefined) this.#saved = { seen, up };
-    // After a boot the counter begins again, and the machine was started no earlier than it was last seen.
+    // A boot resets the counter, and the machine booted no earlier than it was last seen.
     const rebooted = seen !== undefined && up !== undefined && this.#sinceBoot() < up;
     this.#belief = rebooted ? { offset: seen, doubt: undefined } : { offset: believed ?? offset, doubt };
   }
@@ -134,7 +134,7 @@ export class SteadyClock implements Clock {
     }
   }
 
-  /** Remembers it for the next process. */
+  /** Saves the clock's state for the next process. */
   async save(): Promise<void> {
     this.#look();
     const { doubt, offset: believed } = this.#belief ?? {};
@@ -142,7 +142,7 @@ export class SteadyClock implements Clock {
     const up = this.#sinceBoot();
     const kept = this.#saved;
     const stale = kept === undefined || kept.up > up || Math.abs(now - kept.seen) >= SAVE_EVERY_MS;
-    // While it is doubted, what was seen before stands.
+    // While the clock is in doubt, the last trusted time stays.
     const last = stale ? { seen: doubt === undefined ? now : (kept?.seen ?? doubt.before), up } : kept;
     const saved = { offset: this.#offset, since: this.#since, ...last };
     const text = `${JSON.stringify(doubt === undefined ? saved : { ...saved, believed, doubt })}\n`;
@@ -152,7 +152,7 @@ export class SteadyClock implements Clock {
     await replaceFile(this.#files, this.#directory, NAME, text, 0o600);
   }
 
-  /** A person says that it is right. */
+  /** A person confirms that the clock is right. */
   async confirm(): Promise<void> {
     this.#look();
     const now = this.now();

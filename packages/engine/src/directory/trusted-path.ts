@@ -1,20 +1,20 @@
 import { EngineError } from '../error.ts';
 import type { FileFacts, FileReader } from './files.ts';
 
-/** The user we run as; undefined: owners are not looked at. */
+/** The user we run as; undefined: do not check owners. */
 export type OwnUser = number | undefined;
 
 const MOST_LINKS = 40;
 const STICKY = 0o1000;
 const WRITABLE_BY_OTHERS = 0o022;
 
-/** A path as a shell takes it. */
+/** A path quoted for a shell. */
 export const quoted = (path: string): string =>
   /^[\w./@:+,-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 
 const nameOf = (uid: number): string => (uid === 0 ? 'root' : String(uid));
 
-/** Refuses what a user other than root and ourselves could change. */
+/** Refuses a path that a user other than root and our own could change. */
 export function refuseChangeable(
   path: string,
   facts: FileFacts,
@@ -26,24 +26,24 @@ export function refuseChangeable(
     const chown = `chown ${isLink ? '-h ' : ''}${nameOf(uid)} ${quoted(path)}`;
     throw new EngineError(
       'HOME_FOREIGN_OWNER',
-      `${path} belongs to user ${facts.uid}, who could change what ${nameOf(uid)} does; run as that user, or look at what is in it and ${chown}`,
+      `${path} belongs to user ${facts.uid}, and that user could change what ${nameOf(uid)} does; run as that user, or check the contents and ${chown}`,
       { path },
     );
   }
-  // In a sticky directory, as that of temporary files, only its owner replaces an entry: inode(7).
+  // In a sticky directory such as /tmp only the owner of an entry can replace it: inode(7).
   const isSticky = role === 'parent' && facts.kind === 'directory' && (facts.mode & STICKY) !== 0;
   if (isLink || isSticky || (facts.mode & WRITABLE_BY_OTHERS) === 0) return;
   throw new EngineError(
     'HOME_WRITABLE_BY_OTHERS',
-    `${path} may be written by others (mode ${facts.mode.toString(8).padStart(4, '0')}); chmod go-w ${quoted(path)}, and look at what is in it`,
+    `${path} can be changed by other users (mode ${facts.mode.toString(8).padStart(4, '0')}); chmod go-w ${quoted(path)}, and check the contents`,
     { path },
   );
 }
 
 /**
- * Where a path leads, link by link from the root on. Refuses it if a user other than root and ourselves could make it lead
- * elsewhere or change what is there, as StrictModes of sshd_config(5): so what was looked at is what is used afterwards.
- * What does not exist yet is fine: its parents decide who makes it.
+ * Resolves a path, link by link from the root on. Refuses it if a user other than root and our own could redirect it or
+ * change its contents, as StrictModes of sshd_config(5) does: the file that was checked is the file that is used.
+ * A path that does not exist yet passes: the permissions of its parents decide which users can create it.
  */
 export function trustedPath(files: Pick<FileReader, 'facts' | 'target'>, path: string, uid: OwnUser): string {
   const stepsOf = (text: string): string[] =>
@@ -70,7 +70,7 @@ export function trustedPath(files: Pick<FileReader, 'facts' | 'target'>, path: s
       continue;
     }
     if (++links > MOST_LINKS)
-      throw new EngineError('HOME_MALFORMED', `${path} leads in a circle; correct its links`, { path });
+      throw new EngineError('HOME_MALFORMED', `the links in ${path} form a loop; correct them`, { path });
     const target = files.target(next) ?? '';
     if (target.startsWith('/')) at = '';
     ahead.push(...stepsOf(target));

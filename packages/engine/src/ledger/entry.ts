@@ -31,7 +31,7 @@ export const entryOf = (certificate: Certificate, at: Instant, circumstances: Ci
   };
 };
 
-/** `namespace/name` as the object that a certificate is for. */
+/** The object that a certificate is for, from `namespace/name`. */
 export const objectOf = (
   kind: IssuedEntry['for']['kind'],
   id: string,

@@ -1,7 +1,7 @@
 import type { Instant } from '@handover/material';
 import type { HistoryStep } from './history.ts';
 
-/** A step as people and programs are shown it. */
+/** A step as status shows it. */
 export type HistoryStatus = Omit<HistoryStep, 'at' | 'evidence'> & {
   readonly at: string;
   readonly evidence?: readonly {

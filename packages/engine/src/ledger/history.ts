@@ -5,32 +5,32 @@ import type { Asker } from './issued-entry.ts';
 
 type By = EvidenceKind | 'none';
 
-/** One step of an authority: when, why, on whose wish, and what opened the gate in front of it. */
+/** One step of an authority: when, why, at whose request, and which evidence opened its gate. */
 export interface HistoryStep {
   readonly at: Instant;
   readonly step: Swap['kind'];
-  /** The CA generations that it was about. */
+  /** The CA generations that the step changed. */
   readonly generations: readonly number[];
-  /** Of a distrust: the generation that signs from then on. */
+  /** For a distrust: the CA generation that signs from then on. */
   readonly replacement?: number;
   /** Id of the rotation. */
   readonly rotation?: string;
-  /** On the step that somebody, or the schedule, asked for; the others follow from it. */
+  /** Only on the step that a user or the schedule asked for; the other steps follow from it. */
   readonly askedBy?: Asker;
   readonly why: string;
-  /** The process that took it. */
+  /** The process that took the step. */
   readonly takenBy?: string;
-  /** What each consumer had shown; of more than 50 the first 50. Old steps keep the counts only. */
+  /** What each consumer had shown, at most the first 50. Old steps keep only the counts. */
   readonly evidence?: readonly Shown[];
-  /** How many consumers had shown it in which way, all of them. */
+  /** The number of consumers by kind of evidence, over all consumers. */
   readonly counts?: Readonly<Partial<Record<By, number>>>;
   readonly revision: number;
 }
 
 export const MOST_STEPS = 50;
 /**
- * As JSON. An authority's state is one Secret of 1 MiB at most, and names of consumers come from whoever makes workloads: a
- * history must never be what keeps a step from being written.
+ * As JSON. An authority's state is one Secret of at most 1 MiB, and users choose the names of consumers: a long history must
+ * never stop the write of a step.
  */
 export const MOST_BYTES = 64 * 1024;
 /** With the comma in front of it. */
@@ -38,7 +38,7 @@ const sizeOf = (step: HistoryStep): number => Buffer.byteLength(JSON.stringify(s
 
 const withoutEvidence = ({ evidence: _, ...step }: HistoryStep): HistoryStep => step;
 
-/** The newest steps that fit, oldest first. Evidence of the oldest goes first, then the oldest themselves. */
+/** The newest steps that fit, oldest first. Drops the evidence of the oldest steps first, then the steps. */
 export const withStep = (
   history: readonly HistoryStep[] | undefined,
   step: HistoryStep,
@@ -77,6 +77,6 @@ const isStep = (value: unknown): value is HistoryStep =>
   (value.evidence === undefined || (Array.isArray(value.evidence) && value.evidence.every(isMap))) &&
   (value.askedBy === undefined || isMap(value.askedBy));
 
-/** From a state file. Nothing is decided on a history: what cannot be read is left out, and stops nothing. */
+/** Reads the history of a state file. Nothing is decided on it, so unreadable steps are left out without an error. */
 export const readHistory = (value: unknown): readonly HistoryStep[] =>
   Array.isArray(value) ? value.filter(isStep) : [];

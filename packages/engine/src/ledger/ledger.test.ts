@@ -47,7 +47,7 @@ const rotate = async (id: string, resources = catalogue(MESH), authority = ID): 
   }
 };
 
-/** Certificates that anything holds: the state, and every object that was written. */
+/** Certificates in the state and in every object that was written. */
 const held = async (authorities: readonly string[] = [ID]): Promise<Set<string>> => {
   const found = new Set<string>();
   for (const id of authorities)
@@ -60,7 +60,7 @@ const held = async (authorities: readonly string[] = [ID]): Promise<Set<string>>
 };
 
 describe('The issuance log', () => {
-  test('has one entry for each CA, cross-certificate and leaf, with who asked and why', async () => {
+  test('has one entry for each CA, cross-certificate and leaf, with the origin of the request and the reason', async () => {
     await converge(on(world.home, catalogue(MESH)), ID);
     expect(log.map(({ kind, generation }) => `${kind} ${generation}`)).toEqual(['ca 1', 'leaf 1', 'leaf 1']);
     await rotate('q1');
@@ -89,12 +89,12 @@ describe('The issuance log', () => {
       for: { kind: 'Leaf', namespace: 'default', name: 'a', uid: 'uid of Leaf' },
       askedBy: { via: 'resource' },
     });
-    // The request itself is gone when its cross-certificate is made: the history knows who asked.
+    // The request is gone by the time its cross-certificate is made: the history has its origin.
     for (const { askedBy } of log.slice(3, 5))
       expect(askedBy).toEqual({ via: 'request', user: 'ada', uid: 7 });
   });
 
-  test('knows every certificate that anything holds, of two authorities that take turns', async () => {
+  test('has every certificate that any object holds, for two authorities that rotate in turn', async () => {
     const both = catalogue(`${MESH}---${OTHER}`);
     await Promise.all([converge(on(world.home, both), ID), converge(on(world.home, both), 'default/other')]);
     await Promise.all([rotate('q1', both), rotate('q1', both, 'default/other')]);
@@ -107,7 +107,7 @@ describe('The issuance log', () => {
         expect([authority, ['a', 'b'].includes(object.name)]).toEqual([authority, authority === ID]);
   });
 
-  test('never holds a key, not even a part of one', async () => {
+  test('never holds a key, or a part of one', async () => {
     await converge(on(world.home, catalogue(MESH)), ID);
     await rotate('q1');
     const secrets: string[] = [];
@@ -123,7 +123,7 @@ describe('The issuance log', () => {
     expect(written).not.toContain('BEGIN');
     fc.assert(
       fc.property(fc.constantFrom(...bodies), fc.nat(), (body, from) => {
-        // The first 50 characters of a P-256 key say only what kind of key it is.
+        // The first 50 characters of a P-256 key give only the kind of key.
         const piece = body.slice(50 + (from % (body.length - 70))).slice(0, 16);
         const hex = Buffer.from(piece, 'base64').toString('hex');
         expect(written).not.toContain(piece);
@@ -132,7 +132,7 @@ describe('The issuance log', () => {
     );
   });
 
-  test('that cannot be written keeps every certificate from being seen', async () => {
+  test('that cannot be written stops every certificate from becoming visible', async () => {
     refuses = new Error('the disk is full');
     await expect(reconcile(on(world.home, catalogue(MESH)), ID)).rejects.toThrow('the disk is full');
     expect(await world.authorities.load(ID)).toBeUndefined();
@@ -147,7 +147,7 @@ describe('The issuance log', () => {
     for (const fingerprint of await held()) expect(known).toContain(fingerprint);
   });
 
-  test('is not told of what a dry run makes', async () => {
+  test('has no entry for a dry run', async () => {
     await converge(on(world.home, catalogue(MESH)), ID);
     const before = log.length;
     const home = on(world.home, catalogue(MESH));
@@ -160,7 +160,7 @@ describe('The history of an authority', () => {
   const history = async (): Promise<readonly HistoryStep[]> =>
     (await world.authorities.load(ID))?.history ?? [];
 
-  test('says who asked, what opened each gate, and which process took the step', async () => {
+  test('has the origin of the request, the evidence that opened each gate, and the process that took the step', async () => {
     await converge(on(world.home, catalogue(MESH)), ID);
     await rotate('q1');
     expect(
@@ -187,7 +187,7 @@ describe('The history of an authority', () => {
     expect(retire).toMatchObject({ generations: [1], counts: { settled: 5 } });
   });
 
-  test('has a distrust with what was distrusted and what signs instead', async () => {
+  test('has a distrust with the distrusted CA generation and its replacement', async () => {
     await converge(on(world.home, catalogue(MESH)), ID);
     await rotate('q1');
     world.distrust.push(2);
@@ -200,7 +200,7 @@ describe('The history of an authority', () => {
     });
   });
 
-  test('a rotation by schedule has nobody who asked', async () => {
+  test('a rotation by schedule names the schedule as its origin', async () => {
     await converge(on(world.home, catalogue(MESH)), ID);
     world.pass(300 * 86_400 * second);
     await converge(on(world.home, catalogue(MESH)), ID);
@@ -211,7 +211,7 @@ describe('The history of an authority', () => {
     });
   });
 
-  test('survives in the state file; a file from before there was one loads, and a damaged one stops nothing', async () => {
+  test('survives in the state file; a file without a history loads, and a damaged history is ignored', async () => {
     await converge(on(world.home, catalogue(MESH)), ID);
     await rotate('q1');
     const record = await world.authorities.load(ID);
@@ -224,7 +224,7 @@ describe('The history of an authority', () => {
       expect(parseAuthority(ID, JSON.stringify({ ...old, history }), 'file').history).toEqual([]);
   });
 
-  test('is bounded, whatever consumers are called and however many there are', () => {
+  test('is bounded, however long the names of consumers are and however many consumers there are', () => {
     const step = (revision: number): HistoryStep => ({
       at: world.now,
       step: 'activate',

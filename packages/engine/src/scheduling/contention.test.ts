@@ -11,7 +11,7 @@ const fought = (times: number, everySeconds: number, manager = 'old-pod'): Conte
   return contention;
 };
 
-test('five repairs in five minutes are no fight; the sixth is, and names who', () => {
+test('five repairs in five minutes are no fight; the sixth is, and the standoff names the manager', () => {
   expect(fought(5, 10).standoff('x', at(41))).toBeUndefined();
   expect(fought(6, 10).standoff('x', at(51))).toEqual({ manager: 'old-pod', until: at(50 + 60) });
 });
@@ -20,17 +20,17 @@ test('six repairs over more than five minutes are no fight', () => {
   expect(fought(6, 61).standoff('x', at(5 * 61 + 1))).toBeUndefined();
 });
 
-test('six repairs of what six managers did are no fight with one of them', () => {
+test('six repairs after changes by six managers are no fight with one of them', () => {
   const contention = new Contention();
   for (let turn = 0; turn < 6; turn++) contention.repaired('x', `manager-${turn}`, at(turn));
   expect(contention.standoff('x', at(7))).toBeUndefined();
 });
 
-test('one object’s fight leaves the others alone', () => {
+test('a fight over one object does not affect the others', () => {
   expect(fought(6, 1).standoff('y', at(6))).toBeUndefined();
 });
 
-test('a truce ends; if the fight goes on, one repair brings on the next, twice as long, up to half an hour', () => {
+test('a truce ends; if the fight goes on, one repair starts the next truce, twice as long, up to half an hour', () => {
   const contention = fought(6, 1);
   expect(contention.standoff('x', at(5 + 60))).toBeUndefined();
   let now = at(5 + 60);
@@ -44,7 +44,7 @@ test('a truce ends; if the fight goes on, one repair brings on the next, twice a
   expect(truces).toEqual([2, 4, 8, 16, 30, 30, 30]);
 });
 
-test('whoever was beaten back a day ago is not held to it', () => {
+test('a fight of a day ago does not count', () => {
   const contention = fought(6, 1);
   const nextDay = at(86_400);
   contention.repaired('x', 'old-pod', nextDay);

@@ -9,15 +9,15 @@ interface Fight {
   readonly truce: { readonly manager: string; readonly until: Instant; readonly count: number } | undefined;
 }
 
-/** Who keeps undoing our writes, object by object. A fight between controllers is never won: it is named and backed off from. */
+/** Tracks, by object, which manager keeps undoing our writes. Neither side of such a fight wins: we name the manager and back off. */
 export class Contention {
   readonly #fights = new Map<string, Fight>();
 
-  /** Notes that `manager` had changed what we had written, and that it has been put right. */
+  /** Notes that `manager` changed what we had written, and that we restored it. */
   repaired(object: string, manager: string, at: Instant): void {
     const { repairs: before = [], truce } = this.#fights.get(object) ?? {};
     const repairs = [...before.filter((repair) => repair.at > at - WINDOW_MS), { manager, at }];
-    // Soon after a truce one repair is enough to see that the fight goes on; later it is another one.
+    // Soon after a truce, one repair shows that the fight goes on; later it is a new fight.
     const goesOn = truce !== undefined && truce.manager === manager && at < truce.until + WINDOW_MS;
     if (!goesOn && repairs.filter((repair) => repair.manager === manager).length <= MOST_REPAIRS) {
       this.#fights.set(object, { repairs, truce: undefined });
@@ -28,7 +28,7 @@ export class Contention {
     this.#fights.set(object, { repairs, truce: { manager, until, count } });
   }
 
-  /** Why the object is left alone now; undefined: it is not. */
+  /** The manager we back off from, and until when; undefined: we write the object. */
   standoff(object: string, now: Instant): { readonly manager: string; readonly until: Instant } | undefined {
     const truce = this.#fights.get(object)?.truce;
     return truce === undefined || now >= truce.until

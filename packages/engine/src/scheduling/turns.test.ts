@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Turns } from './turns.ts';
 
-/** Work that ends when it is told to. */
+/** Work that lasts until `end`. */
 const stage = (turns: Turns) => {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
@@ -17,7 +17,7 @@ const stage = (turns: Turns) => {
   return { begun, begin, end };
 };
 
-test('one share takes its own places and leaves the others free', async () => {
+test('one share takes only its own places and leaves the rest free', async () => {
   const { begun, begin, end } = stage(new Turns({ inAll: 3, each: 2 }));
   const all = ['evil 1', 'evil 2', 'evil 3', 'prod 1'].map(begin);
   await new Promise(setImmediate);
@@ -28,7 +28,7 @@ test('one share takes its own places and leaves the others free', async () => {
   await Promise.all(all);
 });
 
-test('when every place is taken those who wait are served in turn, not in the order in which they came', async () => {
+test('when every place is taken, waiting shares get places in turn, not in order of arrival', async () => {
   const { begun, begin, end } = stage(new Turns({ inAll: 1, each: 1 }));
   const names = ['evil 1', 'evil 2', 'evil 3', 'evil 4', 'prod 1', 'test 1'];
   const all = names.map(begin);
@@ -38,7 +38,7 @@ test('when every place is taken those who wait are served in turn, not in the or
   await Promise.all(all);
 });
 
-test('work that throws gives its place back', async () => {
+test('work that throws frees its place', async () => {
   const turns = new Turns({ inAll: 1, each: 1 });
   await expect(turns.take('a', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
   expect(await turns.take('a', async () => 'next')).toBe('next');

@@ -1,11 +1,11 @@
 export interface Places {
-  /** How many may be at work at once. */
+  /** How many may work at once. */
   readonly inAll: number;
-  /** How many of one share: less than `inAll`, so that no share can take every place. */
+  /** How many of one share may work at once: fewer than `inAll`, so that no share can take every place. */
   readonly each: number;
 }
 
-/** Places that several shares use in turn: each share waits in its own line, and the lines are served round-robin. */
+/** Places for several shares: each share waits in its own line, and the lines are served round-robin. */
 export class Turns {
   readonly #places: Places;
   #busy = 0;

@@ -4,7 +4,7 @@ import { WorkQueue } from '../index.ts';
 
 const START = instant(1_000_000);
 
-/** A queue whose clock moves only when it has to wait. */
+/** A queue whose clock moves only when the queue has to wait. */
 const queueOf = (work: (key: string, now: Instant) => Promise<Instant | undefined>, random = () => 0) => {
   const clock = { now: START };
   const stop = new AbortController();
@@ -24,7 +24,7 @@ const queueOf = (work: (key: string, now: Instant) => Promise<Instant | undefine
 };
 
 describe('The work queue', () => {
-  test('does each key once however often it is asked for, and takes the earliest wish', async () => {
+  test('works on each key once, however often it was added, at the earliest time asked for', async () => {
     const done: string[] = [];
     const { queue, stop } = queueOf(async (key) => {
       done.push(key);
@@ -41,7 +41,7 @@ describe('The work queue', () => {
     expect(done.sort()).toEqual(['a', 'later']);
   });
 
-  test('backs off twice as long after each failure, up to the most, and starts afresh after success', async () => {
+  test('doubles the wait after each failure, up to the maximum, and starts over after a success', async () => {
     let calls = 0;
     const { queue, stop, errors } = queueOf(async () => {
       if (++calls === 8) return instant(START);
@@ -53,7 +53,7 @@ describe('The work queue', () => {
     expect(errors.map(({ wait }) => wait)).toEqual([1, 2, 4, 8, 8, 8, 8, 1]);
   });
 
-  test('spreads what comes back over half of the wait', async () => {
+  test('spreads retries over half of the wait', async () => {
     let calls = 0;
     const { queue, stop, errors } = queueOf(
       async () => {
@@ -67,7 +67,7 @@ describe('The work queue', () => {
     expect(errors.map(({ wait }) => wait)).toEqual([1.5, 3]);
   });
 
-  test('ends at once when told to while it waits', async () => {
+  test('ends at once when it is stopped while it waits', async () => {
     const { queue, stop } = queueOf(async () => undefined);
     queue.add('a', instant(START + 3_600_000));
     const ended = queue.run(stop.signal);
@@ -76,7 +76,7 @@ describe('The work queue', () => {
     expect(queue.size).toBe(1);
   });
 
-  test('wakes for a wish that comes while it waits for a later one', async () => {
+  test('wakes for an earlier key while it waits for a later one', async () => {
     const done: string[] = [];
     const { queue, stop } = queueOf(async (key) => {
       done.push(key);
@@ -90,7 +90,7 @@ describe('The work queue', () => {
     expect(done).toEqual(['soon']);
   });
 
-  /** A queue with places for several, whose work ends when it is told to. */
+  /** A queue with several places; each work lasts until `end`. */
   const shared = () => {
     const begun: string[] = [];
     const ends = new Map<string, () => void>();
@@ -116,7 +116,7 @@ describe('The work queue', () => {
     return { queue, begun, end, ended, stop };
   };
 
-  test('goes on with the authorities of one namespace while every place of another is held by slow work', async () => {
+  test('works on the authorities of one namespace while slow work holds every place of another', async () => {
     const { queue, begun, end, ended, stop } = shared();
     for (const name of ['evil/a', 'evil/b', 'evil/c', 'evil/d', 'prod/mesh']) queue.add(name);
     await new Promise(setImmediate);
@@ -130,7 +130,7 @@ describe('The work queue', () => {
     await ended;
   });
 
-  test('never works on one lane twice at once, and takes up what was asked for meanwhile', async () => {
+  test('never works on one lane twice at once, and afterwards does what was added meanwhile', async () => {
     const { queue, begun, end, ended, stop } = shared();
     queue.add('prod/mesh');
     await new Promise(setImmediate);
@@ -149,7 +149,7 @@ describe('The work queue', () => {
     await ended;
   });
 
-  test('ends only when all that is under way has ended', async () => {
+  test('ends only when all work in progress has ended', async () => {
     const { queue, end, ended, stop } = shared();
     queue.add('a/a');
     queue.add('b/b');
@@ -165,7 +165,7 @@ describe('The work queue', () => {
     await ended;
   });
 
-  test('ends with the error of whoever cannot even hear of one', async () => {
+  test('ends with the error of an onError that throws', async () => {
     const queue = new WorkQueue({
       now: () => START,
       random: () => 0,

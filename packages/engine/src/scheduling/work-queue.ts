@@ -2,7 +2,7 @@ import type { Duration, Instant } from '@handover/material';
 import type { Places } from './turns.ts';
 
 export interface QueueOptions<Key = string> {
-  /** Does the work for one key; says when it is due again. */
+  /** Does the work for one key; returns when the key is due again. */
   readonly work: (key: Key, signal: AbortSignal) => Promise<Instant | undefined>;
   readonly now: () => Instant;
   /** 0 to 1, for jitter. */
@@ -14,11 +14,11 @@ export interface QueueOptions<Key = string> {
   readonly mostBackoff?: Duration;
   /** Keys with the same text are the same work. Default: `String`. */
   readonly textOf?: (key: Key) => string;
-  /** Keys of one lane are worked on one at a time. Default: all are of one lane. */
+  /** The queue works on one key of a lane at a time. Default: one lane for all keys. */
   readonly laneOf?: (key: Key) => string;
-  /** Lanes of one share have few places, so that it cannot take them all. Default: all are of one share. */
+  /** A share gets at most `places.each` places, so that it cannot take them all. Default: one share for all keys. */
   readonly shareOf?: (key: Key) => string;
-  /** How many are worked on at once. Default: one. */
+  /** How many keys the queue works on at once. Default: one. */
   readonly places?: Places;
 }
 
@@ -33,8 +33,8 @@ interface Due<Key> {
 const LONGEST_TIMER = 2 ** 31 - 1;
 
 /**
- * Work by key: each key at most once in the queue, at the earliest time it was asked for. Of what is due the share that was served
- * longest ago comes first, and within a share the earliest: one share's slow work delays its own.
+ * Work by key: each key is in the queue at most once, at the earliest time asked for. Among due keys, the share that was served
+ * longest ago comes first, then the earliest key: slow work of a share delays only that share.
  */
 export class WorkQueue<Key = string> {
   readonly #options: QueueOptions<Key>;
@@ -53,7 +53,7 @@ export class WorkQueue<Key = string> {
     this.#textOf = options.textOf ?? String;
   }
 
-  /** Asks for `key` at `at`; an earlier request stands. */
+  /** Adds `key` at time `at`; an earlier time stands. */
   add(key: Key, at: Instant = this.#options.now()): void {
     const text = this.#textOf(key);
     const known = this.#due.get(text);
@@ -63,7 +63,7 @@ export class WorkQueue<Key = string> {
     this.#wake();
   }
 
-  /** Forgets a key, such as that of a resource that has gone. */
+  /** Forgets a key, such as that of a deleted resource. */
   drop(key: Key): void {
     this.#due.delete(this.#textOf(key));
     this.#failures.delete(this.#textOf(key));
@@ -81,7 +81,7 @@ export class WorkQueue<Key = string> {
     return this.#due.size;
   }
 
-  /** Works until `signal`; what is being worked on then is finished first. */
+  /** Works until `signal`, then finishes the work in progress. */
   async run(signal: AbortSignal): Promise<void> {
     const { places = { inAll: 1, each: 1 }, now } = this.#options;
     const working = new Set<Promise<void>>();
@@ -99,7 +99,7 @@ export class WorkQueue<Key = string> {
         working.add(done);
         continue;
       }
-      // What is due and has no place is looked at again when work ends.
+      // A due key without a place gets another look when some work ends.
       const wait = Math.min(...[...this.#due.values()].map((due) => due.at).filter((due) => due > at)) - at;
       await this.#sleep(Math.min(wait, LONGEST_TIMER), signal);
     }
@@ -131,7 +131,7 @@ export class WorkQueue<Key = string> {
     }
   }
 
-  /** Doubles per failure up to the most, and is spread over its upper half so that many do not come back at once. */
+  /** Doubles with each failure up to `mostBackoff`; jitter over the upper half keeps many keys from coming back at once. */
   #backoff(text: string): number {
     const { leastBackoff = 200, mostBackoff = 30_000, random } = this.#options;
     const failures = this.#failures.get(text) ?? 0;
@@ -140,7 +140,7 @@ export class WorkQueue<Key = string> {
     return whole / 2 + (whole / 2) * random();
   }
 
-  /** What to work on now; undefined: nothing is due that has a place. */
+  /** The key to work on now; undefined: no due key has a place. */
   #next(now: Instant, each: number): Due<Key> | undefined {
     let first: Due<Key> | undefined;
     let longestAgo = 0;

@@ -44,7 +44,7 @@ const ask = (
       .end();
   });
 
-/** A connection that never ends its request. */
+/** A connection that never finishes its request. */
 const halfOpen = async (first = 'GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nX: '): Promise<Socket> => {
   const socket = connect(server.port, '127.0.0.1');
   socket.on('error', () => {});
@@ -54,7 +54,7 @@ const halfOpen = async (first = 'GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ')
   return socket;
 };
 
-test('two thousand connections that never end their request keep no probe out, and are never all held', async () => {
+test('two thousand connections that never finish their request do not block a probe, and stay within the limit', async () => {
   for (let batch = 0; batch < 20; batch++) {
     await Promise.all(Array.from({ length: 100 }, () => halfOpen()));
     expect(await ask('/livez')).toMatchObject({ status: 200, body: 'ok\n' });
@@ -64,9 +64,9 @@ test('two thousand connections that never end their request keep no probe out, a
   expect(made).toBe(20);
 }, 60_000);
 
-test('a request that does not come to its end is given up after some seconds, and so is a connection without one', async () => {
+test('an unfinished request and an idle connection are closed after a few seconds', async () => {
   const late = [await halfOpen(), await halfOpen('\r\n')];
-  // The first is never silent.
+  // The first one keeps sending.
   const drip = setInterval(() => late[0]?.write('x'), 200);
   onTestFinished(() => clearInterval(drip));
   const closed = Promise.all(late.map((socket) => once(socket.resume(), 'close')));
@@ -74,7 +74,7 @@ test('a request that does not come to its end is given up after some seconds, an
   await vi.waitFor(() => expect(server.connections).toBe(0));
 }, 20_000);
 
-test('a name that a page elsewhere points here gets nothing', async () => {
+test('a request for a foreign host name, as in DNS rebinding, is refused', async () => {
   const answer = await ask('/livez', { headers: { host: 'attacker.example' } });
   expect(answer).toMatchObject({ status: 421, body: expect.stringContaining('.svc') });
   expect(made).toBe(0);
@@ -85,7 +85,7 @@ test.each(['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE'])('%s is refused
   expect(made).toBe(0);
 });
 
-test('HEAD is GET without a body; a page that is not there is 404', async () => {
+test('HEAD is GET without a body; an unknown page is 404', async () => {
   expect(await ask('/livez?verbose', { method: 'HEAD' })).toMatchObject({ status: 200, body: '' });
   expect(await ask('/other')).toMatchObject({ status: 404 });
 });
@@ -96,7 +96,7 @@ test('a header that is too large is refused', async () => {
   });
 });
 
-test('why a page cannot be made is not said', async () => {
+test('the answer to a failed page does not contain the error', async () => {
   const answer = await ask('/broken');
   expect(answer.status).toBe(500);
   expect(answer.body).not.toContain('secret');

@@ -5,19 +5,19 @@ import { hostname } from 'node:os';
 import { EngineError } from '../error.ts';
 import { isOwnHost } from './hosts.ts';
 
-/** Connections that one server holds. A kubelet and a few scrapers need less than ten. */
+/** Open connections of one server. A kubelet and a few scrapers need fewer than ten. */
 export const MOST_CONNECTIONS = 128;
 
 const LIMITS = {
   requestTimeout: 5_000,
   headersTimeout: 5_000,
   keepAliveTimeout: 5_000,
-  // Node looks for late requests only every 30 s by default, and so would let them stay that long.
+  // By default Node checks for late requests only every 30 s, and keeps them open that long.
   connectionsCheckingInterval: 1_000,
-  // Room for a bearer token of the largest kind.
+  // Room for the largest bearer tokens.
   maxHeaderSize: 16_384,
 } as const;
-/** A connection on which nothing moves, such as one whose answer is not read. */
+/** Closes an idle connection, such as one whose client does not read the answer. */
 const SILENCE_MS = 10_000;
 const HANDSHAKE_MS = 5_000;
 
@@ -30,11 +30,11 @@ export interface PageAnswer {
 export interface BoundedOptions {
   readonly host: string;
   readonly port: number;
-  /** The flag that chose this address, for the error when it is taken. */
+  /** The flag that sets this address, for the error when it is in use. */
   readonly flag: string;
-  /** Answers a GET or HEAD of this path. */
+  /** Answers a GET or HEAD request for this path. */
   readonly answer: (path: string, request: IncomingMessage) => PageAnswer | Promise<PageAnswer>;
-  /** Gives the server its certificate: then it serves TLS. */
+  /** Gives the server its certificate; with it the server uses TLS. */
   readonly secure?: ((server: TlsServer) => void) | undefined;
 }
 
@@ -55,8 +55,8 @@ const text = (status: number, body: string, headers: Readonly<Record<string, str
 export const NO_SUCH_PAGE: PageAnswer = text(404, 'no such page\n');
 
 /**
- * A small HTTP server for probes and scrapers: only GET and HEAD, only by an address or a name of its own, everything within a bound. When
- * all connections are taken, the newest takes the place of the oldest, so that connections held open on purpose keep no probe out.
+ * A small HTTP server for probes and scrapers: only GET and HEAD, only for its own addresses and names, every resource bounded.
+ * A connection beyond the limit replaces the oldest one: connections held open on purpose cannot lock probes out.
  */
 export async function serveBounded(options: BoundedOptions): Promise<BoundedServer> {
   const { host, port, flag, secure } = options;
@@ -86,7 +86,7 @@ export async function serveBounded(options: BoundedOptions): Promise<BoundedServ
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        // Also those in the middle of a TLS handshake, which the server does not count.
+        // Includes connections in the middle of a TLS handshake, which the server does not count.
         for (const socket of open) socket.destroy();
       }),
   };
@@ -107,14 +107,14 @@ const answerTo = async (
   answer: BoundedOptions['answer'],
 ): Promise<PageAnswer> => {
   if (!isOwnHost(request.headers.host, names))
-    return text(421, 'ask by an address, or by NAME.NAMESPACE.svc\n');
+    return text(421, 'unknown Host header; use an IP address or NAME.NAMESPACE.svc\n');
   if (request.method !== 'GET' && request.method !== 'HEAD')
-    return text(405, 'only GET and HEAD\n', { allow: 'GET, HEAD' });
+    return text(405, 'method not allowed; use GET or HEAD\n', { allow: 'GET, HEAD' });
   try {
     return await answer((request.url ?? '').split('?', 1)[0] ?? '', request);
   } catch {
-    // What went wrong is none of the caller's business, and may have material in it.
-    return text(500, 'this page cannot be made now\n');
+    // The error may hold secret material: the caller does not get it.
+    return text(500, 'this page failed; try again later\n');
   }
 };
 
@@ -136,7 +136,7 @@ const listening = (server: Server | TlsServer, host: string, port: number, flag:
       reject(
         new EngineError(
           'ADDRESS_UNUSABLE',
-          `${host}:${port} cannot be listened on (${cause.code}); choose another ${flag}`,
+          `cannot listen on ${host}:${port} (${cause.code}); choose another ${flag}`,
           { cause },
         ),
       ),

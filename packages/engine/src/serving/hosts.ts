@@ -1,18 +1,17 @@
 import { isIP } from 'node:net';
 
-/** Name or address in a Host header, without its port; undefined: it is not one. */
+/** Name or address in a Host header, without its port; undefined: the header is malformed. */
 export const hostIn = (header: string): string | undefined => {
   const [, bracketed, plain] = /^(?:\[([0-9a-f:.]+)\]|([^:[\]/@\s]+))(?::\d{1,5})?$/i.exec(header) ?? [];
   return (bracketed ?? plain)?.toLowerCase();
 };
 
-/** Names that public DNS cannot point anywhere: those that a cluster gives its Services. */
+/** Names of Services in a cluster: public DNS cannot resolve them. */
 const IN_CLUSTER = /^[a-z0-9.-]+\.svc(\.cluster\.local)?$/;
 
 /**
- * Whether a probe or a scraper may have sent this Host header: an address, localhost, the name of a Service, or one of the names
- * given. A page in a browser can point any other DNS name at an address behind the firewall, and read what is served there as its own
- * (DNS rebinding).
+ * Whether a probe or a scraper may have sent this Host header: an address, localhost, the name of a Service, or one of `names`.
+ * An attacker's page can point any other DNS name at an address behind the firewall and read the answers (DNS rebinding).
  */
 export const isOwnHost = (header: string | undefined, names: readonly string[]): boolean => {
   const host = header === undefined ? undefined : hostIn(header);

@@ -22,7 +22,7 @@ const YAML = [
 const directories = new Directories();
 afterAll(() => directories.end());
 
-/** Counts what anybody outside can see of a write: the swap of an object's `..data`, however many processes it takes. */
+/** Counts visible writes: swaps of an object's `..data`, over any number of processes. */
 const counting = (files: Files, swaps: Map<string, number>): Files => ({
   ...files,
   rename: async (from, to) => {
@@ -31,7 +31,7 @@ const counting = (files: Files, swaps: Map<string, number>): Files => ({
   },
 });
 
-test('a rotation of 1,000 leaves writes each object once per phase, also when the process is killed in each of them', async () => {
+test('a rotation of 1,000 leaves writes each object once per phase, also when the process is killed in each phase', async () => {
   const path = directories.make(undefined);
   const resources = parseResources(readYaml(YAML, 'mesh.yaml'));
   const pass = async (files: Files) => {
@@ -72,6 +72,6 @@ test('a rotation of 1,000 leaves writes each object once per phase, also when th
   expect(chains.size).toBe(LEAVES);
   const [bundle, ...others] = new Set(bundles.values());
   expect(others).toEqual([]);
-  for (const [who, chain] of chains)
-    if (!accepts(chain, bundle, directories.now)) expect.fail(`${who} is refused`);
+  for (const [secret, chain] of chains)
+    if (!accepts(chain, bundle, directories.now)) expect.fail(`${secret} is refused`);
 });

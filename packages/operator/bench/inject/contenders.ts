@@ -1,6 +1,6 @@
 export type Name = 'handover' | 'handover-authority' | 'cainjector';
 
-/** Who is measured: the annotations it goes by, and how it is started. */
+/** A program to measure: its annotations, and how to start it. */
 export interface Contender {
   readonly title: string;
   readonly annotations: Readonly<Record<string, string>>;

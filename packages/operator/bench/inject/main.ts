@@ -49,13 +49,13 @@ const ROWS: readonly (readonly [string, (figures: Figures, size: number) => stri
   ['load average meanwhile', ({ load }) => load.toFixed(1)],
 ];
 
-// Nobody stays behind when the benchmark is cut short.
+// Ends every process when the benchmark is interrupted.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
 const say = (line: string): void => {
   process.stderr.write(`${line}\n`);
 };
-// Where Handover spends its time, for whoever wants to make it less.
+// A profile of where Handover spends its time.
 const profile = values.profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', values.profile];
 const size = { webhooks: Number(values.webhooks), crds: Number(values.crds) };
 const all = contenders([...profile, values.cli ?? ''], await findCainjector(say), cainjectorVersion());
@@ -64,7 +64,7 @@ const measured: (readonly [string, Figures])[] = [];
 for (const name of names) {
   const contender = all[name];
   if (contender === undefined)
-    throw new TypeError(`nobody is called ${name}; use ${Object.keys(all).join(', ')}`);
+    throw new TypeError(`unknown contender "${name}"; use ${Object.keys(all).join(', ')}`);
   try {
     const figures = await round(contender, size, Number(values.drifts), (line) =>
       say(`${contender.title}: ${line}`),
@@ -72,7 +72,7 @@ for (const name of names) {
     measured.push([contender.title, { ...figures, driftMs: [...figures.driftMs].sort((a, b) => a - b) }]);
     say(`${contender.title}: ${JSON.stringify({ ...figures, driftMs: undefined })}`);
   } catch (error) {
-    // The others' figures count all the same.
+    // The figures of the other contenders still count.
     say(`${contender.title}: failed: ${String(error)}`);
     process.exitCode = 1;
   }

@@ -1,6 +1,6 @@
 import type { KubeObject } from '@handover/kube';
 
-/** How many there are of each. */
+/** The number of objects of each kind. */
 export interface Size {
   readonly webhooks: number;
   readonly crds: number;
@@ -21,7 +21,7 @@ const webhookConfiguration = (index: number, annotations: Readonly<Record<string
         admissionReviewVersions: ['v1'],
         sideEffects: 'None',
         failurePolicy: 'Ignore',
-        // Matches nothing, so that the webhooks themselves are never called.
+        // Matches no object, so that the API server never calls the webhooks.
         rules: [
           {
             apiGroups: ['never.example.com'],
@@ -63,8 +63,8 @@ const schemaOf = (bytes: number): object => {
 };
 
 /**
- * Sizes as in the clusters people have: most of some tens of kilobytes, some of hundreds (Prometheus, cert-manager and Gateway
- * API have several over 200 KB each).
+ * Sizes as in real clusters: mostly tens of kilobytes, some hundreds (Prometheus, cert-manager and Gateway API have several
+ * over 200 KB each).
  */
 const SIZES_KB = [12, 18, 25, 40, 60, 60, 90, 120, 250, 400] as const;
 
@@ -101,7 +101,7 @@ export const objectsOf = function* (
   for (let index = 0; index < webhooks; index++) yield webhookConfiguration(index, annotations);
 };
 
-/** The least of a Certificate: cainjector watches them by default and does not start without. */
+/** A minimal Certificate CRD: cainjector watches Certificates by default and does not start without it. */
 export const certificateCrd: KubeObject = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',

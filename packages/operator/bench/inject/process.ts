@@ -5,7 +5,7 @@ import { NODE_OPTIONS } from '@handover/install';
 /** USER_HZ of every Linux that Node runs on: proc(5). */
 const TICKS = 100;
 
-/** Seconds of processor time of a process so far. */
+/** Processor time of a process so far, in seconds. */
 export const cpuOf = (pid: number | undefined): number => {
   const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
@@ -20,7 +20,7 @@ export class Watched {
 
   constructor([command, ...args]: readonly [string, ...string[]], log: string) {
     const file = openSync(log, 'a');
-    // As the installation starts it; nothing to a program that is not Node's.
+    // As the installation starts it; programs other than Node ignore it.
     const env = { ...process.env, NODE_OPTIONS };
     this.#child = spawn(command, args, { stdio: ['ignore', file, file], env });
     closeSync(file);

@@ -26,7 +26,7 @@ export interface Figures {
   readonly firstMs: number;
   readonly changeMs: number;
   readonly driftMs: readonly number[];
-  /** Drifts after which nothing but the right bytes was there. */
+  /** Drifts after which exactly the right bytes were restored. */
   readonly exact: number;
   readonly rss: number;
   readonly peak: number;
@@ -36,7 +36,7 @@ export interface Figures {
     readonly drift: number;
     readonly idle: number;
   };
-  /** The same of the API server: what it costs everybody else, whatever the load of the machine. */
+  /** The same for the API server: the cost to other clients, independent of the machine's load. */
   readonly server: { readonly first: number; readonly change: number; readonly drift: number };
   readonly requests: {
     readonly first: number;
@@ -97,7 +97,7 @@ const caSecret = (ca: string): KubeObject => ({
 interface Source {
   first(): Promise<string>;
   change(): Promise<string>;
-  /** Waits until whatever the change set off is over. */
+  /** Waits until the effects of the change have ended. */
   atRest?(): Promise<void>;
 }
 
@@ -203,7 +203,7 @@ export async function round(
         apiVersion: 'handover.dev/v1alpha1',
         kind: 'Authority',
         metadata: { name: 'bench', namespace: 'default' },
-        // No workload has to be waited for.
+        // No workload to wait for.
         spec: { rotation: { reloadWithin: '1s' } },
       });
     const ready = contender.source === 'secret' ? await source.first() : undefined;
@@ -211,7 +211,7 @@ export async function round(
     await makeObjects(kube, size, contender);
     const watcher = new Watcher(kube, end.signal);
     await watcher.ready;
-    // What the API server still has to do about the CRDs is nobody's doing.
+    // No contender causes the API server's remaining work on the CRDs.
     await pause(10_000);
     const requests = counter(cluster);
     requests();
@@ -246,7 +246,7 @@ export async function round(
     const stranger = makeCa(join(cluster.directory, 'bench'), 'stranger', 'stranger').pem;
     const caBundle = Buffer.from(stranger).toString('base64');
     for (let index = 0; index < drifts; index++) {
-      // One in four is a CRD, spread over all there are.
+      // One in four is a CRD, spread over all CRDs.
       const at = (index * 7919) % (index % 4 === 0 ? size.crds : size.webhooks);
       const name = index % 4 === 0 ? `benches${at}.bench.example.com` : `bench-${at}`;
       const kind =
@@ -258,7 +258,7 @@ export async function round(
       const before = watcher.seen(name)?.bundle;
       const target = KIND_OF[kind];
       if (target === undefined) throw new TypeError(kind);
-      // Whichever comes first, the answer or the event, is when the write had landed.
+      // The write has landed when the answer or the event arrives, whichever is first.
       const seen = watcher.until(
         () => (watcher.seen(name)?.bundle === stranger ? watcher.seen(name)?.at : undefined),
         60_000,

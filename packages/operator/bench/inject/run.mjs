@@ -1,4 +1,4 @@
-// npm run bench:inject: bundles the bench, so that any Node can run it, and runs it. Arguments are handed on.
+// npm run bench:inject: bundles the benchmark, so that any Node can run it, and runs it. Passes arguments on.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -17,7 +17,7 @@ try {
     platform: 'node',
     format: 'esm',
     target: 'node20',
-    // What is measured is what is built: dist/, as a user runs it. The harness finds its programs beside itself.
+    // Measures the build in dist/, as a user runs it. The harness finds its programs beside itself.
     packages: 'external',
     logLevel: 'warning',
   });

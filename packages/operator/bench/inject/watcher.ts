@@ -25,7 +25,7 @@ const bundleIn = (object: KubeObject): string | undefined => {
   return Buffer.from(value, 'base64').toString('utf8');
 };
 
-/** Looks at every caBundle from outside, by watches of its own, and notes when each change was seen. */
+/** Watches every caBundle independently, and notes when it saw each change. */
 export class Watcher {
   readonly #informers: readonly Informer<KubeObject, Seen>[];
   readonly #waiting = new Set<() => void>();
@@ -70,7 +70,7 @@ export class Watcher {
     return undefined;
   }
 
-  /** Waits, event by event, until `done` says when it was so. */
+  /** Waits, event by event, until `done` returns a time. */
   until(done: () => number | undefined, ms: number, what: string): Promise<number> {
     return new Promise((resolve, reject) => {
       const look = (): void => {
@@ -89,12 +89,12 @@ export class Watcher {
     });
   }
 
-  /** When the last object came to hold `text`. */
+  /** When the last object got `text`. */
   async allHold(text: string, ms: number): Promise<number> {
     let known = 0;
     let since = performance.now();
     const complete = (): number | undefined => {
-      // Counting all at each of thousands of events would be what is measured.
+      // Counting all objects at each of thousands of events would dominate the measurement.
       if (performance.now() - since < 20 && known !== 0) return undefined;
       since = performance.now();
       known = this.count(text);
@@ -104,7 +104,7 @@ export class Watcher {
       for (const look of this.#waiting) look();
     }, 25);
     try {
-      return await this.until(complete, ms, `everybody holds it (${known} of ${this.size} do)`);
+      return await this.until(complete, ms, `every object to hold it (${known} of ${this.size} do)`);
     } finally {
       clearInterval(ticking);
     }

@@ -1,5 +1,5 @@
 import { connect, type Kube, type KubeObject, namespaces } from '@handover/kube';
-import { FakeApiServer } from '@handover/kube/testing';
+import { FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
 import { KubeRequests } from './requests.ts';

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { authoritySeen, leaf, rotate } from './pods.ts';
 import { beyondRights, resource, type Stage, setStage, until } from './stage.ts';
 
-// Whom the operator asks, on a real API server, with the rights of an installation and no more: docs/decisions/0403.
+// Which addresses the operator connects to, on a real API server, with only the rights of an installation: docs/decisions/0403.
 let stage: Stage;
 beforeAll(async () => {
   stage = await setStage({ controllerManager: true, installed: {} });
@@ -28,7 +28,7 @@ const service = (name: string, spec: object): object => ({
   spec: { ports: [{ port: 80, targetPort: 'status' }], ...spec },
 });
 
-/** A pod that no node runs; its status is what a kubelet would say. Returns its uid. */
+/** A pod that no node runs, with the status that a kubelet would write. Returns its uid. */
 const pod = async (
   name: string,
   app: string,
@@ -65,7 +65,7 @@ const begin = async (name: string, consumers: readonly object[]): Promise<void> 
   await rotate(stage, name, 'one');
 };
 
-test('no file, socket or address of a tenant’s choice is asked; each blocks its own authority and says why', async () => {
+test('the operator opens no file, socket or address that a tenant chose; each blocks its own authority, with a reason', async () => {
   const operator = stage.start('strict', { resync: 3_000 });
   let asked = 0;
   const server = createServer((_, response) => {
@@ -124,8 +124,8 @@ test('no file, socket or address of a tenant’s choice is asked; each blocks it
   server.close();
 }, 180_000);
 
-test('every pod behind a Service has to show what it has loaded, each at its own address', async () => {
-  // The pods of this test have loopback alone.
+test('every pod behind a Service must show what it has loaded, each at its own address', async () => {
+  // The pods of this test have only loopback.
   const operator = stage.start('lenient', { resync: 3_000, pods: { addresses: new Addresses([], []) } });
   const told = new Set<string>();
   const serverOf = (ip: string): Server =>

@@ -15,7 +15,7 @@ let cluster: Cluster;
 let send: Requests;
 let close = () => {};
 
-/** Stands for a bundle in the tables below; the API server wants a real one, which there is only once the cluster runs. */
+/** Placeholder for a bundle in the tables below: the API server needs a real one, which exists only once the cluster runs. */
 const CA = 'YSByZWFsIENB';
 let realCa = '';
 const PEM = 'a real CA as PEM';
@@ -48,7 +48,7 @@ const hook = (kind: string): Json => ({
     admissionReviewVersions: ['v1'],
     sideEffects: 'None',
     failurePolicy: 'Ignore',
-    // Nothing in this cluster has this label: the webhooks see no request.
+    // No object in this cluster has this label: the webhooks get no request.
     objectSelector: { matchLabels: { 'example.com/hooked': 'yes' } },
     clientConfig: { service: { namespace: 'shop', name: 'hook' } },
     rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] }],
@@ -74,7 +74,7 @@ const OBJECTS: readonly Json[] = [
     owned(kind, 'theirs', {}),
     owned(kind, 'kept', { labels: { 'handover.dev/managed': 'true' } }),
     owned(kind, 'offered', { labels: { 'handover.dev/adopt': 'true' } }),
-    // Somebody took the label away, and not what Handover remembers about it.
+    // The label was removed, and Handover's record was not.
     owned(kind, 'unlabelled', { annotations: { 'handover.dev/record': '{}' } }),
     owned(kind, 'asking', { annotations: { 'service.beta.openshift.io/inject-cabundle': 'True' } }),
   ]),
@@ -225,7 +225,7 @@ const ops = (...operations: readonly (readonly [string, string, unknown])[]) =>
 const managed = { labels: { 'handover.dev/managed': 'true', 'app.kubernetes.io/managed-by': 'handover' } };
 const record = { annotations: { 'handover.dev/record': '{}' } };
 
-// One for each policy: until each of them answers, nothing is shown by what goes through.
+// One for each policy: until every policy answers, an accepted request shows nothing.
 const FORBIDDEN: readonly (readonly [string, Target, Json | readonly Json[], RegExp])[] = [
   [
     'a label of a pod',
@@ -307,33 +307,33 @@ const FORBIDDEN: readonly (readonly [string, Target, Json | readonly Json[], Reg
   ['how many replicas', 'deployment', { spec: { replicas: 5 } }, /in the spec of workloads/],
   ['a field that was not there', 'deployment', { spec: { paused: true } }, /in the spec of workloads/],
   [
-    'a Secret that does not say whose it is',
+    'a Secret without our label',
     'offeredSecret',
     { data: { a: 'eA==' } },
     /handover-data.*only Secrets and ConfigMaps that carry the label handover.dev\/managed: "true"/,
   ],
   [
-    'a ConfigMap that does not say whose it is',
+    'a ConfigMap without our label',
     'offeredConfigmap',
     { data: { a: 'x' } },
     /handover-data.*only Secrets and ConfigMaps that carry the label handover.dev\/managed/,
   ],
   [
-    'a label taken from what it keeps',
+    'the removal of a label from a managed object',
     'keptConfigmap',
     { metadata: { labels: { 'handover.dev/managed': null } } },
     /handover-data.*only Secrets and ConfigMaps that carry the label handover.dev\/managed/,
   ],
   ...(['secret', 'configmap', 'resolver', 'askingSecret'] as const).map(
     (target): readonly [string, Target, Json, RegExp] => [
-      `what nobody gave it, labelled in the same write: ${target}`,
+      `an object that was not offered, labelled in the same write: ${target}`,
       target,
       { metadata: managed, data: { a: CA } },
       /handover-data.*keeps already, or that carry the label handover.dev\/adopt: "true"/,
     ],
   ),
   [
-    'what nobody gave it, with a consent of its own making',
+    'an object that was not offered, with a consent that the operator wrote itself',
     'resolver',
     {
       metadata: {
@@ -348,31 +348,31 @@ const FORBIDDEN: readonly (readonly [string, Target, Json | readonly Json[], Reg
     /handover-data.*keeps already, or that carry the label handover.dev\/adopt: "true"/,
   ],
   [
-    'an owner for a ConfigMap',
+    'a finalizer on a ConfigMap',
     'keptConfigmap',
     { metadata: { finalizers: ['example.com/x'] } },
     /handover-data.*may not change owners or finalizers/,
   ],
   [
-    'a ClusterTrustBundle that does not say whose it is',
+    'a ClusterTrustBundle without our label',
     'offeredTrustbundle',
     annotated({ 'handover.dev/record': '{}' }),
     /handover-trustbundles.*only ClusterTrustBundles that carry the label handover.dev\/managed/,
   ],
   [
-    'a ClusterTrustBundle that nobody gave it',
+    'a ClusterTrustBundle that was not offered',
     'trustbundle',
     { metadata: managed },
     /handover-trustbundles.*keeps already, or that carry the label handover.dev\/adopt: "true"/,
   ],
   [
-    'an owner for a ClusterTrustBundle',
+    'a finalizer on a ClusterTrustBundle',
     'keptTrustbundle',
     { metadata: { finalizers: ['example.com/x'] } },
     /handover-trustbundles.*may not change owners or finalizers/,
   ],
   [
-    'where a Service leads',
+    'the selector of a Service',
     'service',
     { spec: { selector: { app: 'evil' } } },
     /handover-services.*may change only annotations of Services/,
@@ -390,7 +390,7 @@ const FORBIDDEN: readonly (readonly [string, Target, Json | readonly Json[], Reg
     /handover-services.*only annotations in the metadata of Services/,
   ],
   [
-    'what a Service asks for',
+    'the annotation by which a Service asks for a certificate',
     'service',
     annotated({ 'service.beta.openshift.io/serving-cert-secret-name': 'theirs' }),
     /handover-services.*may not change this annotation of Services/,
@@ -408,7 +408,7 @@ const FORBIDDEN: readonly (readonly [string, Target, Json | readonly Json[], Reg
     /handover-secrets.*only Secrets of type kubernetes.io\/tls and Opaque/,
   ],
   [
-    'a token of a service account, though it is offered',
+    'a token of a service account, although it is offered',
     'token',
     { metadata: { labels: { 'handover.dev/managed': 'true' } } },
     /handover-secrets.*only Secrets of type kubernetes.io\/tls and Opaque/,
@@ -507,9 +507,9 @@ const FORBIDDEN: readonly (readonly [string, Target, Json | readonly Json[], Reg
 
 const typeOf = (body: unknown) => (Array.isArray(body) ? 'json' : 'merge');
 
-describe('the operator is refused, in words', () => {
+describe('the operator is refused, with a message', () => {
   test.each(FORBIDDEN)('%s', async (_, target, body, message) => {
-    // A policy is in force a moment after it was applied.
+    // A policy takes effect a moment after it was applied.
     const answer = await eventually(() => patch(target, body, OPERATOR, typeOf(body)), denied);
     expect(answer.message).toMatch(message);
     expect(answer.code).toBe(403);
@@ -546,7 +546,7 @@ describe('the operator is refused, in words', () => {
     expect((await patch(target, { metadata: managed }, OPERATOR, 'merge')).message).toMatch(command);
   });
 
-  test('another type for a Secret that it keeps: by the API server itself, whoever asks', async () => {
+  test('another type for a managed Secret: the API server itself refuses it to every user', async () => {
     for (const as of [OPERATOR, undefined]) {
       const { code, message } = await patch('keptSecret', { type: 'kubernetes.io/tls' }, as, 'merge');
       expect({ code, message }).toMatchObject({
@@ -556,7 +556,7 @@ describe('the operator is refused, in words', () => {
     }
   });
 
-  test('a new ClusterTrustBundle that does not say whose it is', async () => {
+  test('a new ClusterTrustBundle without our label', async () => {
     const made = (metadata: Json) =>
       send('POST', '/apis/certificates.k8s.io/v1beta1/clustertrustbundles', {
         as: OPERATOR,
@@ -596,14 +596,14 @@ describe('the operator is refused, in words', () => {
   });
 });
 
-describe('nobody else is held to it', () => {
-  // The API server itself refuses some of these, whoever asks.
+describe('the policies apply to no other user', () => {
+  // The API server itself refuses some of these to every user.
   test.each(FORBIDDEN)('%s', async (_, target, body) => {
     expect(denied(await patch(target, body, undefined, typeOf(body)))).toBe(false);
   });
 });
 
-describe('the operator may do its work', () => {
+describe('the operator is allowed to', () => {
   test.each<[string, Target, Json | readonly Json[]]>([
     ['nudge a pod', 'pod', annotated({ 'handover.dev/nudge': 'f00d' })],
     ...(['deployment', 'statefulset', 'daemonset'] as const).flatMap((target): [string, Target, Json][] => [
@@ -641,7 +641,7 @@ describe('the operator may do its work', () => {
       { metadata: { ...managed, ...record } },
     ],
     [
-      'say on a Service why it has no certificate',
+      'write on a Service why it has no certificate',
       'service',
       annotated({
         'service.beta.openshift.io/serving-cert-generation-error': 'why',
@@ -681,7 +681,7 @@ describe('the operator may do its work', () => {
     },
   );
 
-  test('stamp twice, and take a stamp away again', async () => {
+  test('stamp twice, and remove a stamp again', async () => {
     const really = (body: Json) => send('PATCH', PATHS.daemonset, { body, type: 'merge', as: OPERATOR });
     for (const hash of ['1', '2', null]) {
       expect(await really(stamped({ 'handover.dev/trust-hash': hash }))).toMatchObject({
@@ -711,7 +711,7 @@ describe('the operator may do its work', () => {
   });
 });
 
-test('a configuration of a hundred webhooks stays within the budget of CEL', async () => {
+test('a configuration with a hundred webhooks stays within the CEL cost budget', async () => {
   const webhooks = Array.from({ length: 100 }, (_, index) => ({
     ...((hook('ValidatingWebhookConfiguration').webhooks as readonly Json[])[0] ?? {}),
     name: `w${index}.example.com`,
@@ -730,7 +730,7 @@ test('a configuration of a hundred webhooks stays within the budget of CEL', asy
   expect(answer).toMatchObject({ message: '', code: 200 });
 });
 
-test('a CRD of half a mebibyte stays within the budget of CEL', async () => {
+test('a CRD of half a mebibyte stays within the CEL cost budget', async () => {
   const crd = OBJECTS.find(({ kind }) => kind === 'CustomResourceDefinition') ?? {};
   const properties = Object.fromEntries(
     Array.from({ length: 1000 }, (_, index) => [
@@ -759,7 +759,7 @@ test('a CRD of half a mebibyte stays within the budget of CEL', async () => {
   });
 });
 
-test('the API server finds nothing to warn about in the policies', async () => {
+test('the API server has no warning about the policies', async () => {
   const { body } = await eventually(
     () => send('GET', '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies'),
     ({ body }) =>
@@ -773,8 +773,8 @@ test('the API server finds nothing to warn about in the policies', async () => {
   expect(warned).toEqual([]);
 });
 
-// Last, because it takes the policies apart. Nothing but annotations and one field of these can be changed at all today: their rule
-// about the rest is for what a later Kubernetes adds.
+// Last, because it removes rules from the policies. Today only annotations and one field of these objects can change at all: the
+// rule about the rest is for fields that a later Kubernetes adds.
 const AHEAD_OF_ITS_TIME = /may change only annotations and (spec|webhooks) of/;
 const rules = installation(options)
   .filter(({ kind }) => kind === 'ValidatingAdmissionPolicy')
@@ -784,7 +784,7 @@ const rules = installation(options)
   })
   .filter(([message]) => !AHEAD_OF_ITS_TIME.test(message));
 
-test.each(rules)('without this rule something would go through: %s', async (message, { policy, index }) => {
+test.each(rules)('without this rule a forbidden write would pass: %s', async (message, { policy, index }) => {
   const spec = policy.spec as { validations: readonly Json[] };
   const validations = spec.validations.filter((_, other) => other !== index);
   const rest = validations.length === 0 ? [{ expression: 'true' }] : validations;

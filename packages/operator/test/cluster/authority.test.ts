@@ -28,7 +28,7 @@ const bundle = async (): Promise<string> =>
   (await until(() => stage.kube.get(configMaps, { namespace: 'default', name: 'mesh-trust' }), 'the bundle'))
     .data?.['ca.crt'] ?? '';
 
-test('an Authority and a Leaf become a bundle and a Secret of type kubernetes.io/tls that nobody owns', async () => {
+test('an Authority and a Leaf become a bundle and a Secret of type kubernetes.io/tls without an owner reference', async () => {
   await stage.cluster.apply(resource('Authority', 'mesh'), leaf('server'));
   const secret = await until(
     () => stage.kube.get(secrets, { namespace: 'default', name: 'server' }),
@@ -50,7 +50,7 @@ test('an Authority and a Leaf become a bundle and a Secret of type kubernetes.io
   );
 });
 
-test('keys lie in Secrets of the operator and of leaves, and nowhere else', async () => {
+test('only Secrets of the operator and of leaves hold keys', async () => {
   const states = await stage.kube.list(secrets, {
     namespace: 'handover-system',
     labelSelector: 'handover.dev/authority-state=true',
@@ -96,7 +96,7 @@ test('a Leaf of another namespace is refused until issueTo allows it, and then b
   expect(masters.message).toMatch(/^authority default\/mesh refuses it: spec\.subject\./);
 });
 
-test('a Secret that somebody else keeps is not touched, and the Leaf says whose it is; with their word it is taken over', async () => {
+test('a Secret of another manager is not touched, and the Leaf names the manager; with its owner’s consent it is taken over', async () => {
   await stage.kube.create(
     secrets,
     {
@@ -122,7 +122,7 @@ test('a Secret that somebody else keeps is not touched, and the Leaf says whose 
   );
 });
 
-test('keys of others in our Secret stay, and a deleted or changed one comes back', async () => {
+test('data keys that others add to our Secret stay, and a deleted or changed Secret is restored', async () => {
   const before = await secretText('server', 'tls.crt');
   await stage.cluster.kubectl(
     'patch',
@@ -150,14 +150,14 @@ test('a Secret that lost its label is still ours', async () => {
   expect(found.metadata.name).toBe('server');
 });
 
-test('two resources that want the same object: the older one has it, the other says so', async () => {
+test('of two resources that want the same object the older one gets it, and the other reports that', async () => {
   await stage.cluster.apply(leaf('second', { secretName: 'server' }));
   const said = await until(async () => condition(stage, 'Leaf', 'second', 'Ready'), 'a condition');
   expect(said).toMatchObject({ status: 'False', reason: 'Invalid' });
   expect(said.message).toContain('would both write default/secrets/server');
 });
 
-test('a TrustBundle follows namespaces as they come and go and change their labels', async () => {
+test('a TrustBundle follows namespaces that appear, disappear or change their labels', async () => {
   await stage.cluster.apply(
     resource(
       'TrustBundle',
@@ -184,7 +184,7 @@ test('a TrustBundle follows namespaces as they come and go and change their labe
   expect(await stage.kube.get(namespaces, { name: 'late' })).toBeDefined();
 });
 
-test('nothing of users goes with an Authority or its CRD', async () => {
+test('deleting an Authority or its CRD deletes no object of users', async () => {
   await stage.kube.delete(RESOURCE_KINDS.Leaf, { namespace: 'default', name: 'server' });
   await stage.kube.delete(RESOURCE_KINDS.Authority, { namespace: 'default', name: 'mesh' });
   await until(

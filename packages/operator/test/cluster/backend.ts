@@ -3,12 +3,12 @@ import { createServer, type Server } from 'node:https';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { GROUP_PATH } from './packaging.ts';
 
-/** A server that is an aggregated API, an admission webhook and a conversion webhook; every request is a handshake of its own. */
+/** A server that is an aggregated API, an admission webhook and a conversion webhook; every request needs its own handshake. */
 export class Backend {
   readonly server: Server;
   /** Handshakes that were followed by a request: the API server's. */
   handshakes = 0;
-  /** Handshakes that the caller broke off, because of what it was shown. */
+  /** Handshakes that the caller aborted because of the certificate. */
   broken: string[] = [];
 
   constructor() {
@@ -18,7 +18,7 @@ export class Backend {
       void answer(request, response);
     });
     this.server.on('tlsClientError', ({ message }) => {
-      // A caller that hangs up has said nothing about the certificate.
+      // A caller that only closes the connection has not judged the certificate.
       if (/alert/.test(message)) this.broken.push(message);
     });
   }
@@ -60,7 +60,7 @@ const bodyFor = (url: string, text: string): unknown => {
   };
 };
 
-/** What a Service does: one address, several servers in turn. */
+/** As a Service does: one address for several servers in turn. */
 export class Balancer {
   targets: readonly number[] = [];
   readonly #server = createTcpServer((socket) => this.#pass(socket));

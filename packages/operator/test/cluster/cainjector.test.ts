@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bundlesOf, INJECTABLES, type Injectable } from './injectables.ts';
 import { beyondRights, resource, type Stage, setStage, until } from './stage.ts';
 
-// cert-manager's own end-to-end cases for cainjector, on the same four kinds, and what we promise beyond them.
+// cert-manager's own end-to-end cases for cainjector, on the same four kinds, and our own promises beyond them.
 
 let stage: Stage;
 let serial = 0;
@@ -82,7 +82,7 @@ describe.each(Object.entries(INJECTABLES))('%s', (_, injectable) => {
   const annotate = (name: string, ...what: string[]): Promise<string> =>
     stage.cluster.kubectl('annotate', '--overwrite', injectable.kind.plural, named(name), ...what);
 
-  test('every field gets the CA of the Certificate, whichever of the two comes first', async () => {
+  test('every field gets the CA of the Certificate, in whichever order the two are created', async () => {
     const [early, late, ca] = [freshName(), freshName(), newCa()];
     await stage.cluster.apply(make(early, fromCertificate(early)));
     await certificateSecret(early, ca);
@@ -100,7 +100,7 @@ describe.each(Object.entries(INJECTABLES))('%s', (_, injectable) => {
     await empty(plain);
   });
 
-  test('an annotation that is added later counts, and one that goes leaves the bundle as it is', async () => {
+  test('an annotation that is added later counts, and a removed one leaves the bundle as it is', async () => {
     const [name, ca] = [freshName(), newCa()];
     await certificateSecret(name, ca);
     await stage.cluster.apply(make(name));
@@ -114,7 +114,7 @@ describe.each(Object.entries(INJECTABLES))('%s', (_, injectable) => {
     await holds(name, ca);
   });
 
-  test('a changed CA arrives, and the one before stays trusted beside it', async () => {
+  test('a changed CA is injected, and the previous CA stays trusted beside it', async () => {
     const [name, first, second] = [freshName(), newCa(), newCa()];
     await certificateSecret(name, first);
     await stage.cluster.apply(make(name, fromCertificate(name)));
@@ -128,7 +128,7 @@ describe.each(Object.entries(INJECTABLES))('%s', (_, injectable) => {
     expect(bundle.length).toBe(first.length + second.length);
   });
 
-  test('a bundle that somebody overwrote comes back whole, the earlier CA included', async () => {
+  test('an overwritten bundle is restored, including the earlier CA', async () => {
     const [name, first, second] = [freshName(), newCa(), newCa()];
     await certificateSecret(name, first);
     await stage.cluster.apply(make(name, fromCertificate(name)));
@@ -152,7 +152,7 @@ describe.each(Object.entries(INJECTABLES))('%s', (_, injectable) => {
     expect(right).not.toContain(stranger);
   });
 
-  test('an annotation without a slash is ignored, and an Event says so', async () => {
+  test('an annotation without a slash is ignored, with an Event', async () => {
     const name = freshName();
     await stage.cluster.apply(make(name, { 'cert-manager.io/inject-ca-from': 'serving-certs' }));
     await said(injectable, name, '"serving-certs" is ignored; write namespace/name');
@@ -182,7 +182,7 @@ describe.each(Object.entries(INJECTABLES))('%s', (_, injectable) => {
     await holds(name, ca);
   });
 
-  test('a Secret comes before a Certificate, and a Certificate before the API server', async () => {
+  test('a Secret takes precedence over a Certificate, and a Certificate over the API server', async () => {
     const [name, ofSecret, ofCertificate] = [freshName(), newCa(), newCa()];
     await plainSecret(name, ofSecret, true);
     await certificateSecret(`${name}-tls`, ofCertificate);
@@ -201,7 +201,7 @@ describe.each(Object.entries(INJECTABLES))('%s', (_, injectable) => {
     await holds(second, ofCertificate);
   });
 
-  test('a Secret without a CA, or with something else in its place, empties nothing', async () => {
+  test('a Secret without a valid CA empties no field', async () => {
     const [name, ca] = [freshName(), newCa()];
     await plainSecret(name, ca, true);
     await stage.cluster.apply(make(name, fromSecret(name)));
@@ -231,7 +231,7 @@ describe.each(Object.entries(INJECTABLES))('%s', (_, injectable) => {
     await holds(name, trust.data?.['ca.crt'] ?? '');
   });
 
-  test('a field of a cainjector is left alone until somebody says otherwise; then what it held stays trusted', async () => {
+  test('a field of a cainjector is left alone until its owner consents; then its old content stays trusted', async () => {
     const [name, theirs, ca] = [freshName(), newCa(), newCa()];
     await certificateSecret(name, ca);
     await stage.cluster.kubectl(
@@ -253,7 +253,7 @@ describe.each(Object.entries(INJECTABLES))('%s', (_, injectable) => {
   });
 });
 
-test('while a cainjector runs nothing is taken from it; once it is gone, or told to, it is', async () => {
+test('while a cainjector runs its fields are left to it; they are taken over once it is gone, or on request', async () => {
   const injectable = INJECTABLES.APIService as Injectable;
   const [mine, theirs, ca] = [freshName(), freshName(), newCa()];
   await stage.cluster.apply({
@@ -296,7 +296,7 @@ test('while a cainjector runs nothing is taken from it; once it is gone, or told
   await until(async () => (await bundlesOf(stage, injectable, theirs))[0] === ca, 'the other');
 });
 
-test('nothing but the CA of a source is ever asked of Secrets that are not ours', async () => {
+test('from Secrets that are not ours the operator reads only the CA of a source', async () => {
   const names = new Set(
     stage.requests
       .filter(({ resource: what, verb }) => what === 'secrets' && verb === 'get')
@@ -307,6 +307,6 @@ test('nothing but the CA of a source is ever asked of Secrets that are not ours'
   expect(foreign.filter(({ metadata }) => names.has(metadata.name ?? ''))).toEqual([]);
 });
 
-test('the roles that come with it allow all it did', () => {
+test('the installed roles allow everything it did', () => {
   expect([...new Set(beyondRights(stage, ['cainjector']))]).toEqual([]);
 });

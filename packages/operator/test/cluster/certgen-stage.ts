@@ -34,7 +34,7 @@ export const BIN = path('../../../cli/bin/handover.js');
 export const recipe = readFileSync(path('../../../../docs/recipes/envoy-gateway.md'), 'utf8');
 const BLOCKS = [...recipe.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text]) => text ?? '');
 
-/** Objects of the recipe's YAML block that holds `kind`, in another namespace if one is said. */
+/** Objects of the recipe's YAML block that holds `kind`, in another namespace if given. */
 export const recipeObjects = (kind: string, namespace = 'envoy-gateway-system'): readonly object[] => {
   const block = BLOCKS.find((text) => text.includes(`kind: ${kind}\n`)) ?? '';
   return parseAllDocuments(block.replaceAll('envoy-gateway-system', namespace)).map(
@@ -68,7 +68,7 @@ export const start = (args: readonly string[]): { readonly child: ChildProcess; 
   const ended = once(child, 'close').then(([code]) => ({
     code: code as number | null,
     stdout,
-    // What it issued stands there too, one JSON document per line.
+    // The issuance log is there too, one JSON document per line.
     stderr: stderr.replace(/^\{.*"event":"issued".*\}\n/gm, ''),
   }));
   return { child, ended };
@@ -78,7 +78,7 @@ export const LEAVES = ['envoy-gateway', 'envoy', 'envoy-rate-limit'] as const;
 export const CA = 'envoy-gateway-ca';
 export const webhookName = (namespace: string): string => `envoy-gateway-topology-injector.${namespace}`;
 
-/** The preset's resources as a file, with an owner's word that is shorter than the preset's 3 min. */
+/** The preset's resources as a file, with a `reloadWithin` shorter than the preset's 3 min. */
 export const resourcesFile = (
   namespace: string,
   {
@@ -194,7 +194,7 @@ export const runPods = async (kube: Kube): Promise<void> => {
   }
 };
 
-/** What lies in a namespace, as somebody with every right sees it. */
+/** The objects in a namespace, read with every right. */
 export class Seen {
   readonly #kube: Kube;
   readonly namespace: string;
@@ -218,7 +218,7 @@ export class Seen {
     return parseCertificates(await this.text(name, key)).certificates;
   }
 
-  /** Generations in a Secret's bundle, as they stand there. */
+  /** CA generations in a Secret's bundle, in order. */
   async generations(name: string): Promise<readonly string[]> {
     return (await this.certificates(name, 'ca.crt')).map(
       ({ subject }) => / (\d+) [0-9a-f]{8}$/.exec(subject)?.[1] ?? subject,
@@ -267,7 +267,7 @@ export class Seen {
     };
   }
 
-  /** Whether whoever reads `verifier` accepts whoever shows `presenter`, by the chain alone. */
+  /** Whether a reader of `verifier` accepts the chain of `presenter`. */
   async accepts(verifier: string, presenter: string): Promise<boolean> {
     return accepts(
       await this.certificates(verifier, 'ca.crt'),
@@ -286,7 +286,7 @@ export const accepts = (anchors: readonly Certificate[], chain: readonly Certifi
   return verifyChain({ chain, anchors, at: instant(Date.now()), purpose: 'server' }).ok;
 };
 
-/** Secrets as upstream's certgen makes them: its CA's key is in none of them, and gone with this call. */
+/** Secrets as upstream's certgen makes them: none holds the CA's key, which is lost after this call. */
 export const upstreamSecrets = async (namespace: string): Promise<readonly object[]> => {
   const signer = localSigner(generateKey('ECDSA-P256').privateKey);
   const dates = {

@@ -63,7 +63,7 @@ const namespaceWithGateway = async (name: string): Promise<Seen> => {
   return new Seen(kube, name);
 };
 
-/** The account of the recipe, which has the rights of the recipe and no others. */
+/** The account of the recipe, with only the rights of the recipe. */
 const account = (): string =>
   cluster.kubeconfigFor(ACCOUNT, ['system:serviceaccounts', `system:serviceaccounts:${OWN}`]);
 const isWrite = ({ verb }: AuditEvent): boolean => !['get', 'list', 'watch'].includes(verb);
@@ -149,7 +149,7 @@ describe('with the rights of the recipe', () => {
     expect(await seen.allAccept()).toBe(true);
   });
 
-  test('3: a webhook whose bundle is wrong is put right by one write, without --overwrite', async () => {
+  test('3: a wrong webhook bundle is corrected with one write, without --overwrite', async () => {
     await kube.patch(
       mutatingWebhookConfigurations,
       { name: webhookName(OWN) },
@@ -199,7 +199,7 @@ describe('with the rights of the recipe', () => {
     expect((await seen.secret('envoy-oidc-hmac')).data).not.toEqual(hmac.data);
   });
 
-  test('nothing is granted that is not used, but for DaemonSets', () => {
+  test('every granted right is used, except those for DaemonSets', () => {
     const requests = requestsOf(ACCOUNT).map((event): ApiRequest => {
       const { objectRef = {} } = event as unknown as { objectRef?: Record<string, string> };
       return {
@@ -241,7 +241,7 @@ describe('with the rights of the recipe', () => {
     expect(unused(grants, requests)).toEqual([`get apps/daemonsets in ${OWN}`]);
   });
 
-  test('4: where the restart is forbidden the run says so, with a code, and a retry does not rotate again', async () => {
+  test('4: a forbidden restart is an error with a code, and a retry does not rotate again', async () => {
     await kube.delete(secrets, { namespace: OWN, name: 'handover-authority-a498f7c86fbc48a087f66abc' });
     for (const name of LEAVES) await kube.delete(secrets, { namespace: OWN, name });
     await kube.delete(configMaps, { namespace: OWN, name: `${CA}-trust` });
@@ -278,7 +278,7 @@ describe('with the rights of the recipe', () => {
     expect((await seen.template('envoy-ratelimit')).generation).toBe(template.generation + 1);
   });
 
-  test('without the right to look for readers nothing is begun', async () => {
+  test('without the right to look for readers no rotation starts', async () => {
     const rights = recipeObjects('ServiceAccount');
     const lacking = rights.map((object) => {
       const { kind, rules = [] } = object as { kind: string; rules?: readonly { resources: string[] }[] };
@@ -324,7 +324,7 @@ test.concurrent('2 and 8: new then old, never more; the old CA goes once the rot
   expect(await seen.generations('envoy')).toEqual(['3', '2']);
 });
 
-/** Everything that a run has written, but for the answers that it never got: the process is gone before the next write leaves. */
+/** Passes on this many writes of a run but not their last answer: the process is killed before its next write. */
 const killedAfter = async (count: number, args: readonly string[]): Promise<number> => {
   const relay = await Relay.start(cluster);
   let begun = 0;
@@ -344,7 +344,7 @@ const killedAfter = async (count: number, args: readonly string[]): Promise<numb
 };
 
 describe('5: killed after each single write', () => {
-  test('of the very first run: the next one makes the rest, of the same CA', async () => {
+  test('of the very first run: the next run makes the rest, with the same CA', async () => {
     const turns = [1, 2, 3, 4, 5, 6, 7, 8];
     const landed = await Promise.all(
       turns.map(async (count) => {
@@ -363,11 +363,11 @@ describe('5: killed after each single write', () => {
         return wrote;
       }),
     );
-    // State, three leaves, their bundle, the webhook, the HMAC: after all of them nothing is left to be killed at.
+    // State, three leaves, their bundle, the webhook, the HMAC: after these no write is left to be killed at.
     expect(landed).toEqual([1, 2, 3, 4, 5, 6, 7, 7]);
   });
 
-  test('of a rotation: the next run goes on with the same CA, all bundles equal, one restart, one rotation', async () => {
+  test('of a rotation: the next run continues with the same CA, all bundles equal, one restart, one rotation', async () => {
     const turns = [1, 2, 3, 4, 5, 6, 7, 8, 9];
     const landed = await Promise.all(
       turns.map(async (count) => {
@@ -400,7 +400,7 @@ describe('5: killed after each single write', () => {
   });
 });
 
-test.concurrent('two Jobs at once, and more: one CA, one rotation, everybody content', async () => {
+test.concurrent('two or more Jobs at once: one CA, one rotation, and every Job succeeds', async () => {
   const namespace = 'crowd';
   const seen = await namespaceWithGateway(namespace);
   const crowd = async (...args: readonly string[]): Promise<void> => {
@@ -415,17 +415,17 @@ test.concurrent('two Jobs at once, and more: one CA, one rotation, everybody con
   await crowd('--rotation-id', 'x');
   expect((await seen.state()).lastGeneration).toBe(2);
   expect(await seen.generations('envoy')).toEqual(['2', '1']);
-  // Without a name each goes on with what is under way.
+  // Without an id each Job continues the rotation in progress.
   await crowd('--overwrite');
   expect((await seen.state()).lastGeneration).toBe(2);
 });
 
-test.concurrent('7: whoever never confirms holds the leaves back, is named, and that is exit 1', async () => {
+test.concurrent('7: a workload that never confirms blocks the new leaves, is named, and the exit code is 1', async () => {
   const namespace = 'silent';
   const seen = await namespaceWithGateway(namespace);
   const file = ['-f', resourcesFile(namespace, { strategy: 'Phased' })];
   expect((await certgen(file)).code).toBe(0);
-  // It says that it would tell what it has loaded, and does not: nothing listens there.
+  // It promises a status document and serves none: nothing listens there.
   await cluster.apply(reader(namespace, 'proxy', 'envoy', { 'handover.dev/ack-port': '9' }));
   await running(namespace, 'proxy');
   const before = await seen.text('envoy', 'tls.crt');
@@ -456,7 +456,7 @@ test.concurrent('7: whoever never confirms holds the leaves back, is named, and 
     phase: 'Introducing',
     blockedBy: [{ consumer: 'Deployment silent/proxy' }],
   });
-  // Freed by what makes it right: it goes.
+  // The workload is removed, which unblocks the rotation.
   await cluster.kubectl('delete', 'deployment', 'proxy', '-n', namespace);
   await until(
     async () => !(await cluster.kubectl('get', 'pods', '-n', namespace)).includes('proxy'),
@@ -469,7 +469,7 @@ test.concurrent('7: whoever never confirms holds the leaves back, is named, and 
   expect(await seen.text('envoy', 'tls.crt')).not.toBe(before);
 });
 
-test.concurrent('10: a CA in the wrong hands is dropped everywhere at once, by one command', async () => {
+test.concurrent('10: one command removes a compromised CA everywhere at once', async () => {
   const namespace = 'stolen';
   const seen = await namespaceWithGateway(namespace);
   expect((await certgen(preset(namespace))).code).toBe(0);
@@ -497,7 +497,7 @@ test.concurrent('10: a CA in the wrong hands is dropped everywhere at once, by o
 });
 
 describe.concurrent('11: Secrets of upstream’s certgen, which keeps no CA key', () => {
-  test('are left alone, or taken over: trusted first, leaves later', async () => {
+  test('are left alone, or taken over: first their CA is trusted, then leaves change', async () => {
     const namespace = 'taken';
     const seen = await namespaceWithGateway(namespace);
     await cluster.apply(...(await upstreamSecrets(namespace)));
@@ -529,7 +529,7 @@ describe.concurrent('11: Secrets of upstream’s certgen, which keeps no CA key'
     expect(await seen.allAccept()).toBe(true);
   });
 
-  test('one of them missing cannot be made alone', async () => {
+  test('a missing one cannot be made alone', async () => {
     const namespace = 'partly';
     await namespaceWithGateway(namespace);
     await cluster.apply(...(await upstreamSecrets(namespace)).slice(1));
@@ -542,7 +542,7 @@ describe.concurrent('11: Secrets of upstream’s certgen, which keeps no CA key'
   });
 });
 
-test.concurrent('what is kept from another namespace is left to whoever keeps it', async () => {
+test.concurrent('objects that another namespace manages are left to that namespace', async () => {
   const namespace = 'kept';
   const seen = await namespaceWithGateway(namespace);
   await cluster.kubectl('create', 'namespace', 'keeper');
@@ -562,7 +562,7 @@ test.concurrent('what is kept from another namespace is left to whoever keeps it
   });
 });
 
-test.concurrent('without resources, without a namespace, or with a webhook that is to be left alone, it says and does so', async () => {
+test.concurrent('without resources, without a namespace, or with a webhook to leave alone, it says so and does nothing there', async () => {
   expect(await certgen([])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('--preset envoy-gateway or -f FILE'),

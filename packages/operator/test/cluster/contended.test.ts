@@ -26,7 +26,7 @@ afterAll(() => stage.stop());
 const ours = (): number =>
   stage.requests.filter(({ verb, resource: plural }) => verb === 'apply' && plural === 'apiservices').length;
 
-test('a manager that changes the field back at once each time is named, left alone, and tried again later', async () => {
+test('after a fight with a manager that reverts a field each time, the manager is named and the write is retried later', async () => {
   const right = await until(async () => (await caBundle(kube, 'APIService')) || undefined, 'the first write');
   const before = ours();
   const fighting = new AbortController();
@@ -64,12 +64,12 @@ test('a manager that changes the field back at once each time is named, left alo
   expect(told[0]).toMatchObject({ type: 'Warning', note: expect.stringContaining('old-pod') });
   const truce = Date.parse(/next try at ([^)]+)/.exec(named.message)?.[1] ?? '');
 
-  // Not one more while the truce lasts.
+  // No further write during the truce.
   while (Date.now() < truce - 2_000) {
     expect(ours() - before).toBe(6);
     await new Promise((resolve) => setTimeout(resolve, 1_000));
   }
-  // The other one gives up meanwhile: the next try stands.
+  // The other manager gives up meanwhile: the next write stays.
   fighting.abort();
   await until(async () => (await caBundle(kube, 'APIService')) === right, 'the next try', 120_000);
   expect(ours() - before).toBe(7);

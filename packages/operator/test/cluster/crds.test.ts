@@ -157,7 +157,7 @@ describe('taken by the API server, refused by the parser: for a condition', () =
   });
 });
 
-test('what the parser takes, the API server takes; what only the parser refuses is on the list', async () => {
+test('the API server accepts what the parser accepts; what only the parser refuses is on the list', async () => {
   let taken = 0;
   await fc.assert(
     fc.asyncProperty(madeUp, async (object) => {
@@ -171,22 +171,22 @@ test('what the parser takes, the API server takes; what only the parser refuses 
     }),
     { numRuns: 2500 },
   );
-  // About one in eight is accepted: without this, a generator that only makes nonsense would pass.
+  // About one in eight is accepted: without this check, a generator of only invalid objects would pass.
   expect(taken).toBeGreaterThan(150);
 });
 
-test('to the API server a null is as good as nothing', async () => {
+test('the API server treats null as absent', async () => {
   const { body } = await tried(authority({ rotation: null, lifetime: null }));
   expect(body.spec).toEqual({});
 });
 
-test('the API server fills in nothing: defaults belong to whoever reads', async () => {
+test('the API server fills in no defaults: readers apply them', async () => {
   const { body } = await apply(authority({ rotation: { strategy: 'Phased' } }, 'plain'), 'me');
   expect(body.spec).toEqual({ rotation: { strategy: 'Phased' } });
 });
 
 describe('server-side apply', () => {
-  test('two appliers of consumers each keep their own', async () => {
+  test('two managers of consumers each keep their own', async () => {
     await apply(authority({ consumers: [{ name: 'a', presents: true }] }, 'shared'), 'one');
     const { code, body } = await apply(
       authority({ consumers: [{ name: 'b', verifies: true }] }, 'shared'),
@@ -201,14 +201,14 @@ describe('server-side apply', () => {
     });
   });
 
-  test('a selector has one owner: another one is a conflict, not a mixture', async () => {
+  test('a selector has one manager: a second one gets a conflict, not a merged selector', async () => {
     const selecting = (matchLabels: Json) =>
       authority({ issueTo: { namespaceSelector: { matchLabels } } }, 'selecting');
     await apply(selecting({ a: 'x' }), 'one');
     expect(await apply(selecting({ b: 'y' }), 'two')).toMatchObject({ code: 409 });
   });
 
-  test('conditions merge by type, and status is apart from spec', async () => {
+  test('conditions merge by type, and status is separate from spec', async () => {
     const object = authority({}, 'conditions');
     await apply(object, 'me');
     const condition = (type: string, status: string) => ({
@@ -352,7 +352,7 @@ describe('status', () => {
   });
 });
 
-// Last, because it takes the definitions apart.
+// Last, because it removes rules from the definitions.
 type Node = Readonly<Record<string, unknown>>;
 interface RuleAt {
   readonly message: string;
@@ -406,7 +406,7 @@ const ruleCases = crds().flatMap((crd) => {
       );
 });
 
-describe('without this rule something would go through', () => {
+describe('without this rule an invalid object would pass', () => {
   const answers: { readonly object: Json; readonly message: string }[] = [];
   beforeAll(async () => {
     for (const [, object] of REFUSED) answers.push({ object, message: (await tried(object)).message });
@@ -421,7 +421,7 @@ describe('without this rule something would go through', () => {
     expect(refused.length).toBeGreaterThan(0);
     await cluster.apply(crd);
     for (const { object } of refused) {
-      // Two places can have the same rule: what the other one refuses is none of this one's.
+      // Two places can have the same rule: this ignores refusals by the other place.
       const answer = await eventually(
         () => tried(object),
         ({ message: said }) => !said.includes(message),

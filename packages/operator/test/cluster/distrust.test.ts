@@ -37,7 +37,7 @@ const handover = async (...args: readonly string[]): Promise<{ code: number | nu
 
 const decoded = (text: string | undefined): string => Buffer.from(text ?? '', 'base64').toString();
 
-/** Fingerprints in every bundle and field that the authority keeps. */
+/** Fingerprints in every bundle and field of the authority. */
 const bundles = async (leaves: readonly string[]): Promise<Readonly<Record<string, readonly string[]>>> => {
   const texts: Record<string, string> = {};
   for (const name of leaves)
@@ -58,7 +58,7 @@ const bundles = async (leaves: readonly string[]): Promise<Readonly<Record<strin
   );
 };
 
-test('a distrusted CA leaves every bundle and field at once, leaves are issued anew, and it is over only when everybody has shown it', async () => {
+test('a distrusted CA leaves every bundle and field at once, leaves are reissued, and the distrust ends once every consumer has shown it', async () => {
   const leaves = ['env', 'hot', 'silent'];
   await stage.cluster.kubectl('create', 'namespace', 'elsewhere');
   const clientConfig = { service: { name: 'hook', namespace: 'default', path: '/' } };
@@ -108,7 +108,7 @@ test('a distrusted CA leaves every bundle and field at once, leaves are issued a
       (await stage.kube.get(secrets, { namespace: 'default', name }))?.data?.['tls.crt'] ?? '',
     );
 
-  // Without --yes nothing happens, and who would fail is printed.
+  // Without --yes nothing happens; the command prints which consumers would fail.
   await until(
     async () =>
       (await handover('distrust', 'default/mesh', '--generation', '1')).text.includes(
@@ -140,7 +140,7 @@ test('a distrusted CA leaves every bundle and field at once, leaves are issued a
     const now = (await stage.kube.get(secrets, { namespace: 'default', name }))?.data?.['tls.crt'];
     expect([name, now === before.get(name)]).toEqual([name, false]);
   }
-  // The restart-only one is rolled; the one that shows nothing holds the end up, and is named.
+  // The restart-only workload is rolled; the silent one blocks the end, and is named.
   await until(
     async () => {
       const { blockedBy = [] } = await authoritySeen(stage, 'mesh');

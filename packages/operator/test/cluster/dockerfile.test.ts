@@ -16,7 +16,7 @@ const engine = buildah(scratch);
 
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-/** Every file, folder and link below, with its rights and what is in it. The top itself is the engine's. */
+/** Every file, folder and link below, with mode and content. The top folder itself belongs to the engine. */
 const contents = (folder: string, at = ''): readonly string[] =>
   readdirSync(join(folder, at))
     .sort()
@@ -41,7 +41,7 @@ describe.skipIf(engine === undefined)('the Dockerfile, built by buildah from wha
     mkdirSync(clone);
     await run('git', ['archive', '--output', join(scratch, 'clone.tar'), 'HEAD'], { cwd: ROOT });
     await run('tar', ['-xf', join(scratch, 'clone.tar'), '-C', clone]);
-    // Packs first, which the base is made of as well.
+    // Packs first: the base image uses the packages as well.
     await operatorImage(NAME);
     const { archive, name } = await buildImage(ROOT, scratch);
     await call('pull', `docker-archive:${archive}`);
@@ -55,7 +55,7 @@ describe.skipIf(engine === undefined)('the Dockerfile, built by buildah from wha
     expect(contents(built)).toEqual(contents(files?.['/'] ?? ''));
   });
 
-  test('is started in the same way, as the same user, under the same labels', async () => {
+  test('starts the same way, as the same user, with the same labels', async () => {
     const { OCIv1 } = JSON.parse(await call('inspect', '--type', 'image', NAME)) as {
       OCIv1: { config: Record<string, unknown> };
     };
@@ -71,7 +71,7 @@ describe.skipIf(engine === undefined)('the Dockerfile, built by buildah from wha
     expect(Labels).toMatchObject(said.labels ?? {});
   });
 
-  test('runs in it, as nobody', async () => {
+  test('runs in it, as an unprivileged user', async () => {
     const { stdout } = await run('chroot', [
       ...['--userspec=65532:65532', built],
       ...['/usr/local/bin/node', '/handover/bin/handover.js', '--version'],

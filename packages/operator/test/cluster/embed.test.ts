@@ -1,4 +1,4 @@
-// S0.8 and S0.10: servers that keep their own CA, called by a real API server all the while.
+// S0.8 and S0.10: servers that manage their own CA, under calls from a real API server.
 import { X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -71,7 +71,7 @@ const replicas = new Set<Replica>();
 
 /**
  * Another version beside this one: `HANDOVER_OLDER=CHECKOUT` (built) `HANDOVER_SECONDS=300 npm run test:cluster -- embed -t S0.8`.
- * By default both replicas are of this version, and it takes as long as 1,000 handshakes do.
+ * By default both replicas have this version, and the test takes as long as 1,000 handshakes.
  */
 const OLDER = process.env.HANDOVER_OLDER;
 const LEAST_MS = Number(process.env.HANDOVER_SECONDS ?? '0') * 1_000;
@@ -108,7 +108,7 @@ const startReplica = async (
   return replica;
 };
 
-/** Calls the aggregated API and creates objects that the webhook sees, as fast as this machine can, until told. */
+/** Calls the aggregated API and creates objects that the webhook sees, as fast as this machine can, until stopped. */
 const load = (): { stop(): Promise<{ calls: number; failures: string[] }> } => {
   const failures: string[] = [];
   let calls = 0;
@@ -143,7 +143,7 @@ const load = (): { stop(): Promise<{ calls: number; failures: string[] }> } => {
 
 const handshakes = (): number => [...replicas].reduce((sum, { backend }) => sum + backend.handshakes, 0);
 const broken = (): readonly string[] => [...replicas].flatMap(({ backend }) => backend.broken);
-/** What changed something: a race that was lost did not. */
+/** Writes that changed an object; lost races did not. */
 const written = (since: number): readonly Passed[] =>
   relay.log.slice(since).filter((passed) => isWrite(passed) && passed.status !== 409);
 const to =
@@ -152,10 +152,10 @@ const to =
     path.includes(part);
 
 const reachable = async (): Promise<void> => {
-  // As a Service does: nobody is sent to a server that is not ready.
+  // As a Service does: no request goes to a server that is not ready.
   await Promise.all([...replicas].map(({ own }) => own.ready));
   balancer.targets = [...replicas].map(({ port }) => port);
-  // The API server's own view of the aggregated API follows by itself.
+  // The API server updates its own view of the aggregated API.
   await until(
     () =>
       kube
@@ -172,7 +172,7 @@ afterEach(async () => {
   for (const one of [...replicas]) await one.stop();
 });
 
-test('it is not ready before every caBundle holds the CA, and says what it waits for', async () => {
+test('a server is not ready before every caBundle holds the CA, and says what it waits for', async () => {
   relay.fate = ({ method, path }) =>
     method === 'PATCH' && path.includes('packaging-check') ? { status: 503 } : 'pass';
   const { own } = await startReplica('v1');
@@ -191,7 +191,7 @@ test('it is not ready before every caBundle holds the CA, and says what it waits
   expect(ca).not.toBe('');
 });
 
-test('S0.8 two replicas of two versions, and a lease that is stolen: at most 2 writes, no failed handshake in 1,000', async () => {
+test('S0.8 two replicas of two versions, and a stolen lease: at most 2 writes, no failed handshake in 1,000', async () => {
   const since = relay.log.length;
   for (const kind of ['APIService', 'ValidatingWebhookConfiguration'] as const)
     await spoil(kube, kind, undefined).catch(() => undefined);
@@ -314,7 +314,7 @@ test('S0.10 leaf after leaf, and then a new CA, in running servers: trust first,
   expect(untrusted).toEqual([]);
 }, 900_000);
 
-test('it goes on serving while the API server is away', async () => {
+test('a server keeps serving while the API server is down', async () => {
   const { port, own } = await startReplica('one');
   await own.ready;
   relay.fate = () => ({ status: 503 });
@@ -322,11 +322,11 @@ test('it goes on serving while the API server is away', async () => {
   expect(new Date(shown.validTo).getTime()).toBeGreaterThan(Date.now());
 });
 
-test('after the signal it writes nothing, whatever drifts, and ends at once', async () => {
+test('after the signal a server writes nothing, whatever drifts, and ends at once', async () => {
   const { own, stopping } = await startReplica('one');
   await own.ready;
   for (let spoiled = 0; spoiled < 20; spoiled++) {
-    // Drifts all the time, so that there is always something to write.
+    // Constant drift, so that there is always something to write.
     await spoil(kube, 'APIService', spoiled % 2 === 0 ? OLD_POD : undefined, `hands-${spoiled}`).catch(
       () => undefined,
     );
@@ -344,12 +344,12 @@ test('after the signal it writes nothing, whatever drifts, and ends at once', as
   await drifting;
   await new Promise((resolve) => setTimeout(resolve, 2_000));
   expect(written(since)).toEqual([]);
-  // The lease is free, and that is the last word.
+  // The last write releases the lease.
   const said = relay.log.slice(since).filter(({ method }) => method !== 'GET');
   expect(said.map(({ path }) => path)).toEqual([expect.stringContaining('/leases/handover-packaging')]);
 });
 
-test('stopped before it is ready, it says so; what makes no sense is refused at once', async () => {
+test('a server that is stopped before it is ready reports that; invalid options are refused at once', async () => {
   relay.fate = () => ({ status: 503 });
   const stopping = new AbortController();
   const own = embed(spec(), { signal: stopping.signal, kubeconfig, on: () => undefined });

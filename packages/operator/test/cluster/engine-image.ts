@@ -7,8 +7,8 @@ import { folderImage, writeImage } from '@handover/test-cluster';
 const run = promisify(execFile);
 
 /**
- * The command line of buildah, which HANDOVER_BUILDAH names, with a store of its own, so that nothing of it stays. It needs root and no
- * daemon, and gets every package anew: some minutes, so nobody waits for it who has not asked.
+ * The command line of buildah (named by HANDOVER_BUILDAH), with a store of its own that is removed afterwards. It needs root and no
+ * daemon, and downloads every package: this takes minutes, so it runs only on request.
  */
 export const buildah = (scratch: string): readonly string[] | undefined => {
   const program = process.env.HANDOVER_BUILDAH ?? '';
@@ -18,8 +18,8 @@ export const buildah = (scratch: string): readonly string[] | undefined => {
 };
 
 /**
- * An image with Node, npm and a shell to build with, as an archive: what the Dockerfile's NODE_IMAGE is where there is a registry to
- * take it from. npm gets packages from where it gets them on this machine.
+ * An image with Node, npm and a shell to build with, as an archive: it replaces the Dockerfile's NODE_IMAGE where there is no
+ * registry for images. npm uses the package registry of this machine.
  */
 export const buildImage = async (
   root: string,

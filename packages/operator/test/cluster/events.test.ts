@@ -20,7 +20,7 @@ afterAll(async () => {
 const notes = async (kind: string, name: string, reason: string): Promise<readonly string[]> =>
   (await eventsOf(stage, kind, name)).filter((event) => event.reason === reason).map(({ note }) => note);
 
-test('kubectl describe shows each step of a rotation, whom it waits for, and what is restarted', async () => {
+test('kubectl describe shows each step of a rotation, the consumers it waits for, and what is restarted', async () => {
   await stage.cluster.apply(
     resource('Authority', 'mesh', { rotation: { reloadWithin: '2s' } }),
     leaf('env'),
@@ -42,7 +42,7 @@ test('kubectl describe shows each step of a rotation, whom it waits for, and wha
     'the restart to be told',
     120_000,
   );
-  // Looks go on and on while somebody is waited for.
+  // The operator keeps looking while it waits for a consumer.
   await new Promise((resolve) => setTimeout(resolve, 5_000));
   await stage.cluster.kubectl('rollout', 'restart', 'deployment/silent');
   await until(isStable(stage, 'mesh', 2), 'the rotation to end', 120_000);
@@ -72,10 +72,10 @@ test('kubectl describe shows each step of a rotation, whom it waits for, and wha
   ]);
 }, 600_000);
 
-test('refusals, what nobody can read, and repaired drift are told of what they are about', async () => {
+test('refusals, unreadable resources and repaired drift appear as Events of the object they concern', async () => {
   await stage.cluster.kubectl('create', 'namespace', 'elsewhere');
   await stage.cluster.apply(
-    resource('Leaf', 'orphan', { authority: 'nobody', secretName: 'orphan', dnsNames: ['a.default.svc'] }),
+    resource('Leaf', 'orphan', { authority: 'missing', secretName: 'orphan', dnsNames: ['a.default.svc'] }),
     resource('Authority', 'narrow', { issueTo: { dnsNames: ['*.narrow.svc'] } }),
     resource('Leaf', 'wrong', { authority: 'narrow', secretName: 'wrong', dnsNames: ['www.example.com'] }),
   );
@@ -84,17 +84,17 @@ test('refusals, what nobody can read, and repaired drift are told of what they a
     const found = await notes('Leaf', 'orphan', 'Invalid');
     return found.length > 0 && found;
   }, 'the orphan');
-  expect(orphan).toContain('there is no Authority default/nobody');
+  expect(orphan).toContain('there is no Authority default/missing');
   const spoil = (text: string): Promise<unknown> =>
     stage.kube.patch(
       configMaps,
       { namespace: 'default', name: 'mesh-trust' },
-      { merge: { data: { 'ca.crt': text } }, fieldManager: 'somebody' },
+      { merge: { data: { 'ca.crt': text } }, fieldManager: 'other-manager' },
     );
   await spoil('x');
   await until(async () => (await notes('Authority', 'mesh', 'Repaired')).length === 1, 'the repair');
   expect(await notes('Authority', 'mesh', 'Repaired')).toEqual([
-    expect.stringMatching(/^somebody changed .*mesh-trust.*; Handover restored it/),
+    expect.stringMatching(/^other-manager changed .*mesh-trust.*; Handover restored it/),
   ]);
   const intact = async () =>
     (await stage.kube.get(configMaps, { namespace: 'default', name: 'mesh-trust' }))?.data?.['ca.crt'] !==
@@ -106,7 +106,7 @@ test('refusals, what nobody can read, and repaired drift are told of what they a
   expect(await notes('Authority', 'mesh', 'Repaired')).toHaveLength(1);
 }, 300_000);
 
-test('only the leader tells, with the rights of the installation', () => {
+test('only the leader writes Events, with the rights of the installation', () => {
   const told = stage.requests.filter(({ resource: plural }) => plural === 'events');
   expect(told.length).toBeGreaterThan(0);
   expect(new Set(told.map(({ by }) => by)).size).toBe(1);
@@ -116,7 +116,7 @@ test('only the leader tells, with the rights of the installation', () => {
     expect(allowed(granted, { verb, group, resource: plural, namespace })).toBe(true);
 });
 
-test('an account that may tell nothing does its work all the same', async () => {
+test('an account without the right to write Events still does its work', async () => {
   await stage.cluster.kubectl(
     'patch',
     'clusterrole',
@@ -126,7 +126,7 @@ test('an account that may tell nothing does its work all the same', async () => 
     JSON.stringify([{ op: 'remove', path: `/rules/${await ruleAbout('events')}` }]),
   );
   await rotate(stage, 'mesh', 'two');
-  // Nobody vouches for the silent one: its owner restarts it once the new CA signs.
+  // No one vouches for the silent workload: its owner restarts it once the new CA signs.
   await until(
     async () => {
       const { phase, blockedBy = [] } = await authoritySeen(stage, 'mesh');

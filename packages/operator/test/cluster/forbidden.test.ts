@@ -21,7 +21,7 @@ interface Rule {
   readonly verbs: readonly string[];
 }
 
-test('a restart that is forbidden is said in status and in an Event; tried again it does not rotate again', async () => {
+test('status and an Event report a forbidden restart; a retry does not rotate again', async () => {
   const found = await stage.kube.get(clusterRoles, { name: 'handover' });
   const rules = (found as unknown as { rules: readonly Rule[] }).rules;
   const without = rules.map((rule) =>

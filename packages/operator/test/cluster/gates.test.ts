@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { authoritySeen, eventsOf, isStable, Kubelet, leaf, mounted, rotate, workload } from './pods.ts';
 import { resource, type Stage, setStage, until } from './stage.ts';
 
-// Workloads that say nothing about themselves: mounted files, no annotation, nothing to ask.
+// Workloads without any evidence: mounted files, no annotation, no status document.
 let stage: Stage;
 let kubelet: Kubelet;
 beforeAll(async () => {
@@ -44,7 +44,7 @@ const conditionOf = async (authority: string, type: string) =>
 const reasons = async (authority: string): Promise<readonly string[]> =>
   (await eventsOf(stage, 'Authority', authority)).map(({ reason }) => reason);
 
-test.concurrent('Wait goes on waiting when patience is over, and says so', async () => {
+test.concurrent('Wait keeps waiting when patience is over, and reports it', async () => {
   await silent('wait', { rotation: { reloadWithin: '2s', patience: '10s' } });
   await rotate(stage, 'wait', 'one');
   await until(async () => (await reasons('wait')).includes('PatienceOver'), 'the word', 120_000);
@@ -58,7 +58,7 @@ test.concurrent('Wait goes on waiting when patience is over, and says so', async
   expect(kubelet.made('wait')).toBe(2);
 }, 300_000);
 
-test.concurrent('Restart restarts whoever gives no evidence when patience is over, once, and the rotation ends', async () => {
+test.concurrent('Restart restarts workloads without evidence once when patience is over, and the rotation ends', async () => {
   await silent('restart', { rotation: { reloadWithin: '2s', patience: '15s', onBlocked: 'Restart' } });
   await rotate(stage, 'restart', 'one');
   await until(isStable(stage, 'restart', 2), 'the end', 180_000);
@@ -68,8 +68,8 @@ test.concurrent('Restart restarts whoever gives no evidence when patience is ove
   expect(said.at(-1)).toBe('RotationDone');
 }, 300_000);
 
-test.concurrent('Proceed opens the first gate when patience is over, and never the second while an old leaf lives', async () => {
-  // Nothing settles within the hour: only patience can open the first gate.
+test.concurrent('Proceed opens the first gate when patience is over, and never the second while an old leaf is in use', async () => {
+  // reloadWithin does not pass within the hour: only patience can open the first gate.
   await silent('proceed', { rotation: { reloadWithin: '1h', patience: '8s', onBlocked: 'Proceed' } });
   await rotate(stage, 'proceed', 'one');
   await until(async () => (await authoritySeen(stage, 'proceed')).phase === 'Introducing', 'the first step');
@@ -98,9 +98,9 @@ test.concurrent('Proceed opens the first gate when patience is over, and never t
   expect(kubelet.made('proceed')).toBe(2);
 }, 300_000);
 
-test.concurrent('expiry beats Wait: a CA near its end is replaced, whoever is missing is restarted, and it is said loudly', async () => {
-  // Due after 10 s; 90 s are left then, and the deadline is 68 s later. Nothing settles before it, nobody shows anything,
-  // patience is long.
+test.concurrent('expiry overrides Wait: a CA near expiry is replaced, blocking workloads are restarted, and status and Events warn', async () => {
+  // Due after 10 s; 90 s are left then, and the deadline is 68 s later. Before it no reloadWithin passes, no workload gives
+  // evidence, and patience does not end.
   await silent('ends', { lifetime: '100s', rotation: { at: '10%', reloadWithin: '85s' } });
   await until(
     async () => (await conditionOf('ends', 'ExpiringSoon'))?.status === 'True',
@@ -125,7 +125,7 @@ test.concurrent('expiry beats Wait: a CA near its end is replaced, whoever is mi
   expect(kubelet.made('ends')).toBeGreaterThanOrEqual(4);
 }, 400_000);
 
-test.concurrent('a CA that nobody may replace becomes critical, in status and in Events', async () => {
+test.concurrent('a CA that may not be replaced becomes critical, in status and in Events', async () => {
   await stage.cluster.apply(
     resource('Authority', 'paused', {
       lifetime: '60s',

@@ -78,7 +78,7 @@ const apiService = {
   },
 };
 
-/** What stands at a path of an object: `webhooks.1.clientConfig.caBundle`. */
+/** The value at a path of an object: `webhooks.1.clientConfig.caBundle`. */
 const at = async (kind: Kind, name: string, path: string): Promise<unknown> => {
   const found: unknown = await stage.kube.get(kind, { name });
   return path.split('.').reduce((inner, key) => (inner as Record<string, unknown> | undefined)?.[key], found);
@@ -86,7 +86,7 @@ const at = async (kind: Kind, name: string, path: string): Promise<unknown> => {
 const holds = (kind: Kind, name: string, path: string): Promise<true> =>
   until(async () => (await at(kind, name, path)) === bundle, `${name} ${path}`);
 
-test('webhooks, an APIService and a CRD get the bundle as soon as they are there, and only those that are named', async () => {
+test('webhooks, an APIService and a CRD get the bundle as soon as they exist, and only the named ones', async () => {
   await stage.cluster.apply(
     webhooks('ValidatingWebhookConfiguration', 'check'),
     webhooks('MutatingWebhookConfiguration', 'change'),
@@ -108,7 +108,7 @@ test('webhooks, an APIService and a CRD get the bundle as soon as they are there
   await stage.cluster.kubectl('wait', '--for=condition=Ready', 'trustbundle/webhooks', '--timeout=60s');
 });
 
-test('a patched caBundle is put right by exactly one write, and the neighbouring field keeps its edit', async () => {
+test('a patched caBundle is restored with exactly one write, and the neighbouring field keeps its edit', async () => {
   const before = stage.requests.length;
   const patch = { spec: { caBundle: 'ZHVtbXktZGF0YS1zaW11bGF0aW5nLW9sZC1wb2Q=', versionPriority: 17 } };
   await stage.cluster.kubectl('patch', 'apiservice', API, '--type=merge', '-p', JSON.stringify(patch));
@@ -120,7 +120,7 @@ test('a patched caBundle is put right by exactly one write, and the neighbouring
   expect(writes).toHaveLength(1);
 });
 
-test('a watch over which nothing comes any more does not hide a drift: it is opened anew before long', async () => {
+test('a silent watch does not hide a drift: it is soon opened again', async () => {
   await one.stop();
   const relay = await Relay.start(stage.cluster);
   const end = new AbortController();

@@ -20,10 +20,10 @@ const webhook = (name: string, caBundle?: string) => ({
 
 type Annotations = Readonly<Record<string, string>>;
 
-/** A kind of object that has caBundles, and how one of it looks. */
+/** A kind of object with caBundles, and an example of it. */
 export interface Injectable {
   readonly kind: Kind;
-  /** The name an object of this kind has, made from a short one. */
+  /** The full name of an object of this kind, from a short one. */
   readonly named: (name: string) => string;
   readonly make: (name: string, annotations?: Annotations, caBundle?: string) => object;
   /** Every caBundle in it, decoded; '' where there is none. */
@@ -103,7 +103,7 @@ export const INJECTABLES: Readonly<Record<string, Injectable>> = {
   },
 };
 
-/** The caBundles of an object as it is now. */
+/** The present caBundles of an object. */
 export const bundlesOf = async (
   stage: Stage,
   { kind, named, bundles }: Injectable,

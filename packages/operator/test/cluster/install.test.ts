@@ -58,14 +58,14 @@ test.each([
   const first = await applied(options);
   expect(first).toHaveLength(installation(options).length);
   const before = await versions(options);
-  // kubectl sends a budget's selector whole each time, and then calls that configured; its generation shows that nothing changed.
+  // kubectl sends a budget's whole selector each time and reports "configured"; its generation shows that nothing changed.
   expect((await applied(options)).filter((line) => !/ unchanged$|^poddisruptionbudget/.test(line))).toEqual(
     [],
   );
   expect(await versions(options)).toBe(before);
 });
 
-test('the pods of the Deployment fit into a namespace that enforces the restricted standard', async () => {
+test('a namespace that enforces the restricted standard accepts the pods of the Deployment', async () => {
   const deployment = installation(wide).find(({ kind }) => kind === 'Deployment');
   if (deployment === undefined) throw new Error('no Deployment');
   const { template } = deployment.spec as { readonly template: Json };
@@ -133,7 +133,7 @@ describe('allowed() answers as the API server does', () => {
       ),
     ),
   );
-  // Every request that something allows, and one in twenty of the others: 21,000 would take minutes.
+  // Every allowed request, and one in twenty of the others: all 21,000 would take minutes.
   const sample = (options: InstallOptions) =>
     requests.filter((request, index) => allowed(installedGrants(options), request) || index % 20 === 0);
 

@@ -16,7 +16,7 @@ const wait = of('0s', '3m', '999999999ms', '-1s');
 const share = of('1%', '99%', '66%', '100%');
 const attribute = of('a', 'Zürich', '𝒳'.repeat(64), 'x'.repeat(65), '\u0085');
 const label = of('', 'a', 'a.b_c-d', 'x'.repeat(63), '-');
-/** One at most, so that not every object has a bad one. */
+/** At most one, so that not every object has a bad one. */
 const one = <T>(item: fc.Arbitrary<T>) => fc.array(item, { maxLength: 1 });
 const some = <T>(item: fc.Arbitrary<T>) => fc.uniqueArray(item, { minLength: 1, maxLength: 2 });
 const maybe = <T>(fields: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record(fields, { requiredKeys: [] });

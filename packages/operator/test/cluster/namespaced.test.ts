@@ -8,7 +8,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => stage.stop());
 
-test('without any right in the cluster, the namespaces it may see are kept, and nothing is asked for that is refused', async () => {
+test('without cluster-wide rights the operator manages the namespaces it can see, and makes no request that is refused', async () => {
   const { operator } = stage.start('one', { scope: { namespaces: ['default'] } });
   const leaf = { authority: 'mesh', secretName: 'web', dnsNames: ['web.default.svc'] };
   await stage.cluster.apply(resource('Authority', 'mesh'), resource('Leaf', 'web', leaf));

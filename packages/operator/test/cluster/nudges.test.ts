@@ -33,7 +33,7 @@ const nudges = async (name: string): Promise<readonly (string | undefined)[]> =>
 const bothNudged = (name: string): Promise<true> =>
   until(async () => (await nudges(name)).every((nudge) => nudge !== undefined), 'both to be nudged', 60_000);
 
-/** An authority, and two pods that never say anything, so that a rotation waits for them. */
+/** An authority, and two pods without evidence, so that a rotation waits for them. */
 const quiet = async (name: string): Promise<void> => {
   await stage.cluster.apply(
     resource('Authority', name, { rotation: { reloadWithin: '1h' } }),
@@ -49,8 +49,8 @@ const quiet = async (name: string): Promise<void> => {
   await until(running, 'two pods');
 };
 
-test('whoever takes over in the middle of a rotation nudges the pods that nobody has nudged', async () => {
-  // As if it had died each time between a write and its nudges.
+test('an operator that takes over in the middle of a rotation nudges the pods that were not nudged yet', async () => {
+  // As if the first operator had died each time between a write and its nudges.
   const first = stage.start('first', { pods: { nudge: false } });
   await quiet('taken-over');
   await rotate(stage, 'taken-over', 'one');
@@ -65,7 +65,7 @@ test('whoever takes over in the middle of a rotation nudges the pods that nobody
   await bothNudged('taken-over');
 }, 300_000);
 
-test('a nudge that the API server does not take at first is made all the same', async () => {
+test('a nudge that the API server refuses at first is retried', async () => {
   leader = stage.start('third', { kube: relay.connect(end.signal) });
   await quiet('refused');
   const refusals = [403, 503, 403];
@@ -79,7 +79,7 @@ test('a nudge that the API server does not take at first is made all the same', 
   expect(refusals).toEqual([]);
 }, 300_000);
 
-test('pods are nudged after a write of which nobody heard that it landed', async () => {
+test('pods are nudged after a write whose answer was lost', async () => {
   leader = stage.start('fourth', { kube: relay.connect(end.signal) });
   await quiet('unheard');
   let unheard = 0;

@@ -1,6 +1,6 @@
 /**
- * OpenShift's own kinds, as far as they are read here: a stand-in for the real ones (openshift/api, config/v1). Types of profiles are
- * not an enum, so that one of a later OpenShift can be tried.
+ * OpenShift's own kinds, as far as Handover reads them: a stand-in for the real ones (openshift/api, config/v1). Types of profiles
+ * are not an enum, so that a test can use one of a later OpenShift.
  */
 const text = { type: 'string' };
 const empty = { type: 'object', nullable: true };

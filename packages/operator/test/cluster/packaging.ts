@@ -10,12 +10,12 @@ import {
 import { type Declarations, resourcesOfFile } from '@handover/operator';
 import type { Cluster } from '@handover/test-cluster';
 
-/** The world of S0: one server that is an aggregated API and a webhook, and keeps its own caBundle right. */
+/** The world of S0: one server that is an aggregated API and a webhook, and manages its own caBundle. */
 export const NAMESPACE = 'packaging';
 export const API = 'v1alpha1.data.packaging.carvel.dev';
 export const GROUP_PATH = '/apis/data.packaging.carvel.dev/v1alpha1';
 export const OLD_POD = 'ZHVtbXktZGF0YS1zaW11bGF0aW5nLW9sZC1wb2Q=';
-/** A line feed: what an installer leaves, and no API server can parse. */
+/** A line feed: installers leave it, and no API server can parse it. */
 export const PLACEHOLDER = 'Cg==';
 
 export const resourcesYaml = (
@@ -52,7 +52,7 @@ export const declarations = (...args: Parameters<typeof resourcesYaml>): Declara
 interface Field {
   readonly name: string;
   readonly kind: Kind;
-  /** Where the caBundle is, as a JSON pointer. */
+  /** JSON pointer to the caBundle. */
   readonly pointer: string;
   read(object: KubeObject | undefined): string | undefined;
 }
@@ -95,12 +95,12 @@ export const FIELD_NAMES = Object.keys(FIELDS) as readonly FieldName[];
 export const caBundle = async (kube: Kube, kind: FieldName): Promise<string | undefined> =>
   FIELDS[kind].read(await kube.get(FIELDS[kind].kind, { name: FIELDS[kind].name }));
 
-/** Somebody else's hands: `value` undefined takes the field out. */
+/** An edit by another manager; `value` undefined removes the field. */
 export const spoil = (
   kube: Kube,
   kind: FieldName,
   value: string | undefined,
-  manager = 'somebody',
+  manager = 'other-manager',
 ): Promise<KubeObject> =>
   kube.patch(
     FIELDS[kind].kind,
@@ -130,7 +130,7 @@ const webhook = (name: string, port: number) => ({
   rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }],
 });
 
-/** Everything that an installer brings, with no caBundle anywhere. */
+/** Everything that an installer creates, without any caBundle. */
 export const installPackaging = async (cluster: Cluster, port: number): Promise<void> => {
   await cluster.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
   await cluster.apply(

@@ -1,6 +1,6 @@
 import { type Kube, pods } from '@handover/kube';
 
-/** Plays the kubelet where no node is: every pod runs and is ready. Says which pods there ever were. */
+/** Plays the kubelet of a cluster without nodes: every pod runs and is ready. Lists all pods that ever existed. */
 export const playKubelet = (
   kube: Kube,
   namespace = 'default',

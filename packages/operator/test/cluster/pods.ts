@@ -4,9 +4,9 @@ import { resource, type Stage } from './stage.ts';
 
 // Pods that no node runs: the API server and its controllers are real, and these functions play the kubelet.
 
-/** Makes every pod run and be ready, at once; whose name fits `sick` never is. */
+/** Makes every pod run and be ready at once; pods whose name matches `sick` never are. */
 export class Kubelet {
-  /** Names of all pods that were ever seen, by uid. */
+  /** Names of all pods ever seen, by uid. */
   readonly seen = new Map<string, string>();
   sick: RegExp | undefined;
   readonly #stage: Stage;
@@ -21,7 +21,7 @@ export class Kubelet {
     clearInterval(this.#timer);
   }
 
-  /** Pods of a workload that ever were: those it began with, and those that replaced them. */
+  /** All pods that a workload ever had: the first ones and their replacements. */
   made(workload: string): number {
     return [...this.seen.values()].filter((name) => name.startsWith(`${workload}-`) || name === workload)
       .length;
@@ -34,7 +34,7 @@ export class Kubelet {
       const { uid = '', name = '' } = metadata;
       this.seen.set(uid, name);
       if (metadata.deletionTimestamp !== undefined) {
-        // StatefulSets and DaemonSets wait until a kubelet says that a pod has ended.
+        // StatefulSets and DaemonSets wait until a kubelet reports that a pod has ended.
         await this.#stage.cluster.kubectl(
           'delete',
           'pod',

@@ -1,4 +1,4 @@
-// `handover operator -f` as a process of its own: startup without an API server, leader election, rights that end at names.
+// `handover operator -f` as a separate process: startup without an API server, leader election, rights by name.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -104,8 +104,8 @@ const relayConfig = (url: string): string => {
       apiVersion: 'v1',
       kind: 'Config',
       clusters: [{ name: 'relay', cluster: { server: url } }],
-      contexts: [{ name: 'relay', context: { cluster: 'relay', user: 'nobody' } }],
-      users: [{ name: 'nobody', user: {} }],
+      contexts: [{ name: 'relay', context: { cluster: 'relay', user: 'anonymous' } }],
+      users: [{ name: 'anonymous', user: {} }],
       'current-context': 'relay',
     }),
   );
@@ -122,7 +122,7 @@ const status = async (one: Process, page: string, code: number): Promise<string>
     120_000,
   );
 
-test('with no API server at all it lives, is not ready and says why, and becomes ready when there is one', async () => {
+test('without an API server the operator stays alive, is not ready and says why, and becomes ready when there is one', async () => {
   const port = await freePort();
   const one = await run(relayConfig(`http://127.0.0.1:${port}`));
   await status(one, '/livez', 200);
@@ -137,7 +137,7 @@ test('with no API server at all it lives, is not ready and says why, and becomes
   await relay.stop();
 });
 
-test('with a port that takes connections and never answers it lives, and becomes ready when somebody answers', async () => {
+test('with an API server that accepts connections and never answers, the operator stays alive, and becomes ready once it answers', async () => {
   const mute: Server = createServer((socket) => socket.on('error', () => undefined));
   const sockets = new Set<{ destroy(): void }>();
   mute.on('connection', (socket) => sockets.add(socket));
@@ -164,7 +164,7 @@ const holder = async (): Promise<string> =>
 const identityOf = ({ lines }: Process): string =>
   /"identity":"([^"]+)"/.exec(lines.join('\n'))?.[1] ?? 'unknown';
 
-test('a leader that is killed is followed within 15 s, one that is stopped within 1 s; the follower puts right what drifted', async () => {
+test('a killed leader is replaced within 15 s, a stopped one within 1 s; the new leader repairs the drift', async () => {
   const first = await run(cluster.kubeconfig);
   await status(first, '/readyz', 200);
   const second = await run(cluster.kubeconfig);
@@ -182,7 +182,7 @@ test('a leader that is killed is followed within 15 s, one that is stopped withi
   console.log(
     `killed: lease taken after ${led} ms, drift put right after ${Math.round(performance.now() - killed)} ms`,
   );
-  // The issue's bound and as much again: this machine is not alone.
+  // Twice the bound: other tests load this machine.
   expect(led).toBeLessThan(30_000);
 
   const third = await run(cluster.kubeconfig);
@@ -286,7 +286,7 @@ const rights = (user: string): readonly object[] => {
 test('rights by name are enough, from an empty namespace to a repaired field', async () => {
   for (const { metadata } of (await kube.list(secrets, { namespace: NAMESPACE })).items)
     await kube.delete(secrets, { namespace: NAMESPACE, name: metadata.name ?? '' });
-  // A bundle that is left over would be asked about: its CA may still be in use.
+  // The operator would ask about a leftover bundle: its CA may still be in use.
   for (const { metadata } of (await kube.list(configMaps, { namespace: NAMESPACE })).items)
     if (metadata.labels?.['handover.dev/managed'] === 'true')
       await kube.delete(configMaps, { namespace: NAMESPACE, name: metadata.name ?? '' });
@@ -302,14 +302,14 @@ test('rights by name are enough, from an empty namespace to a repaired field', a
     await until(async () => (await caBundle(kube, kind)) === right, `the repair of ${kind}`);
   }
   expect(one.lines.filter((line) => line.includes('KUBE_FORBIDDEN'))).toEqual([]);
-  // It really has no more than that.
+  // It really has no other rights.
   const other = await cluster
     .kubectl('auth', 'can-i', 'list', 'secrets', '-n', NAMESPACE, '--as=by-name')
     .catch(() => 'no');
   expect(other).toContain('no');
 });
 
-test('a right that is missing is named, by whoever is not ready and in the log', async () => {
+test('a missing right is named in the readiness answer and in the log', async () => {
   await cluster.apply(...rights('lacking'));
   await cluster.kubectl('delete', 'clusterrolebinding', 'lacking');
   const one = await run(cluster.kubeconfigFor('lacking'));

@@ -27,7 +27,7 @@ beforeAll(async () => {
   expect(spawnSync(process.execPath, [tsc, '-b', path('../../../cli')]).status).toBe(0);
   cluster = await startCluster();
   await cluster.kubectl('create', 'namespace', NAME);
-  // A ServiceAccount as the API server knows it, without a token to be minted.
+  // Acts as the ServiceAccount, without minting a token.
   kubeconfig = cluster.kubeconfigFor(`system:serviceaccount:${NAME}:${NAME}`, ['system:serviceaccounts']);
   await cluster.apply(...parseAllDocuments(rbacYaml).map((document) => document.toJS() as object), {
     apiVersion: 'admissionregistration.k8s.io/v1',

@@ -8,8 +8,8 @@ import { connect, type Kube, type RequestReport } from '@handover/kube';
 import type { Cluster } from '@handover/test-cluster';
 
 /**
- * What happens to a request on its way. `hold` passes it on once told to, if its sender is still there; `hang` never answers; `mute`
- * passes on headers only.
+ * What happens to a request on its way. `hold` passes it on once released, if its sender is still there; `hang` never answers;
+ * `mute` passes on only headers.
  */
 export type Fate = 'pass' | 'hang' | 'mute' | { readonly status: number } | { readonly hold: Promise<void> };
 
@@ -17,7 +17,7 @@ export interface Passed {
   readonly method: string;
   readonly path: string;
   readonly query: string;
-  /** The sender's token, by which several can be told apart; nobody checks it. */
+  /** The sender's token: it only tells several senders apart. */
   readonly by: string;
   /** performance.now() when it came. */
   readonly at: number;
@@ -25,12 +25,12 @@ export interface Passed {
   status: number;
 }
 
-/** A way to a real API server on which things go wrong when they are asked to. */
+/** A proxy to a real API server that injects faults on request. */
 export class Relay {
   readonly log: Passed[] = [];
   fate: (request: { method: string; path: string; query: string; watch: boolean; by: string }) => Fate = () =>
     'pass';
-  /** Told once the API server has done it; what it answered is passed on unless this says otherwise. */
+  /** Called once the API server has answered; the answer is passed on unless this returns something else. */
   done: (passed: Passed) => 'pass' | 'drop' = () => 'pass';
   /** Requests hanging now, and the most at once, by path. */
   readonly hanging = new Map<string, { now: number; most: number }>();
@@ -65,8 +65,8 @@ export class Relay {
       apiVersion: 'v1',
       kind: 'Config',
       clusters: [{ name: 'relay', cluster: { server: this.url } }],
-      users: [{ name: 'nobody', user: {} }],
-      contexts: [{ name: 'relay', context: { cluster: 'relay', user: 'nobody', namespace: 'packaging' } }],
+      users: [{ name: 'anonymous', user: {} }],
+      contexts: [{ name: 'relay', context: { cluster: 'relay', user: 'anonymous', namespace: 'packaging' } }],
       'current-context': 'relay',
     });
   }
@@ -78,7 +78,7 @@ export class Relay {
     );
   }
 
-  /** Everything that changes something, but for the Lease. */
+  /** Every write, except those of the Lease. */
   writes(since = 0): readonly Passed[] {
     return this.log.slice(since).filter(isWrite);
   }
@@ -106,7 +106,7 @@ export class Relay {
     }
     let body: Buffer | undefined;
     if (typeof fate === 'object') {
-      // Read to its end: what has left its sender lands, even if that one stands still by now.
+      // Reads the request to its end: it reaches the API server even if its sender is stopped by now.
       body = await buffer(incoming).catch(() => undefined);
       await fate.hold;
       if (body === undefined || outgoing.destroyed) return;
@@ -123,10 +123,10 @@ export class Relay {
           return;
         }
         outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-        // A watch in which nothing happens yet has begun all the same.
+        // A watch without any event yet has started all the same.
         outgoing.flushHeaders();
         if (fate === 'mute') answer.resume();
-        // An API server that goes takes its watches along.
+        // The watches of an API server end with it.
         else pipeline(answer, outgoing, () => {});
       },
     );

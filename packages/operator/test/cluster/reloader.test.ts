@@ -35,7 +35,7 @@ const both = (secretName: string): object => ({
   ],
 });
 
-test('what Reloader’s annotations ask for is restarted, once per rotation, and nobody else', async () => {
+test('the workloads that Reloader’s annotations name are restarted once per rotation, and no others', async () => {
   const restarted = ['auto', 'named', 'trusting', 'searched'];
   const left = ['excluded', 'ours', 'said-nothing'];
   await stage.cluster.apply(
@@ -60,7 +60,7 @@ test('what Reloader’s annotations ask for is restarted, once per rotation, and
       pod: mounted('excluded'),
       words: { [`${R}/auto`]: 'true', [`secrets.exclude.${R}/reload`]: 'excluded' },
     }),
-    // Our own word comes first.
+    // Our own annotation takes precedence.
     workload('ours', { pod: mounted('ours'), words: { [`${R}/auto`]: 'true' }, annotations: hot }),
     workload('said-nothing', { pod: mounted('said-nothing') }),
   );
@@ -75,7 +75,7 @@ test('what Reloader’s annotations ask for is restarted, once per rotation, and
         [...names].sort().join() === 'Deployment default/excluded,Deployment default/said-nothing'
       );
     },
-    'only those to be waited for that nobody vouches for',
+    'the rotation to wait only for workloads without evidence',
     120_000,
   );
   for (const name of left) expect(await templateOf(stage, deployments, name)).not.toHaveProperty([STAMP]);
@@ -89,7 +89,7 @@ test('what Reloader’s annotations ask for is restarted, once per rotation, and
   expect(beyondRights(stage, ['reloader'])).toEqual([]);
 }, 600_000);
 
-test('while Reloader itself runs its workloads are left to it, and it is said so', async () => {
+test('while Reloader itself runs, its workloads are left to it, and status says so', async () => {
   await stage.cluster.apply(
     workload('reloader', {
       replicas: 1,

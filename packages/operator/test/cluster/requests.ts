@@ -7,7 +7,7 @@ export type Json = Readonly<Record<string, unknown>>;
 export interface Answer {
   readonly code: number;
   readonly body: Json;
-  /** What the API server says about a refusal; empty otherwise. */
+  /** The API server's message about a refusal; empty otherwise. */
   readonly message: string;
 }
 
@@ -15,7 +15,7 @@ export interface Ask {
   readonly body?: unknown;
   /** For PATCH. Default: server-side apply. */
   readonly type?: 'apply' | 'merge' | 'json';
-  /** Acts as this user: RBAC and admission see nobody else. */
+  /** Acts as this user: RBAC and admission see only this user. */
   readonly as?: string | undefined;
   readonly query?: Readonly<Record<string, string>>;
 }
@@ -66,7 +66,7 @@ export const requestsTo = (cluster: Cluster): { readonly send: Requests; readonl
   return { send, close: () => agent.destroy() };
 };
 
-/** Asks again until the answer is good; what it last was is in the error. */
+/** Repeats the request until the answer is good; the error holds the last answer. */
 export const eventually = async (
   ask: () => Promise<Answer>,
   good: (answer: Answer) => boolean,

@@ -29,7 +29,7 @@ export const profile = (spec: unknown = {}, name = 'tls'): Json => ({
 export const PEM = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
 const many = (count: number) => Array.from({ length: count }, (_, index) => `n${index}`);
 
-/** Good in both homes: every field of DESIGN §5 is in here. */
+/** Valid in both homes; together they use every field. */
 export const GOOD: readonly (readonly [string, Json])[] = [
   [
     'an Authority with nothing but a name',
@@ -165,7 +165,7 @@ export const GOOD: readonly (readonly [string, Json])[] = [
 const consumer = (more: Json): Json => authority({ consumers: [{ name: 'db', presents: true, ...more }] });
 const target = (given: Json): Json => bundle({ targets: [given] });
 
-/** Refused by the API server, by a message that holds this. All of them are refused by the parser too. */
+/** Refused by the API server, with a message that contains this text. The parser refuses all of them too. */
 export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
   ['an unknown field', authority({ rotaton: {} }), /unknown field "spec.rotaton"/],
   [
@@ -234,12 +234,12 @@ export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
     /spec.consumers\[1\]: Duplicate value/,
   ],
   [
-    'a leaf nobody presents',
+    'a leaf without a presenter',
     authority({ consumers: [{ name: 'db', verifies: true, leaf: 'db' }] }),
     /spec.consumers\[0\].leaf: .*needs presents: true/,
   ],
   [
-    'a bundle nobody verifies with',
+    'a bundle without a verifier',
     consumer({ bundle: 'all' }),
     /spec.consumers\[0\].bundle: .*needs verifies: true/,
   ],
@@ -377,7 +377,7 @@ export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
     leaf({ reload: { signal: { pidFile: '/run/a.pid', signal: 'HUP' } } }),
     /spec.reload.signal.signal: Unsupported value: "HUP"/,
   ],
-  ['a key for everybody', leaf({ files: { mode: '0644' } }), /spec.files.mode: /],
+  ['a key that all users can read', leaf({ files: { mode: '0644' } }), /spec.files.mode: /],
   ['no usages', leaf({ usages: [] }), /spec.usages: .*at least 1/],
   ['a subject with a line break', leaf({ subject: { commonName: 'a\nb' } }), /spec.subject.commonName: /],
   ['a TrustBundle without targets', bundle({ targets: [] }), /spec.targets: .*at least 1/],
@@ -435,11 +435,11 @@ export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
   ],
 ];
 
-/** Everything the parser says about a resource that the API server takes. */
+/** Every message of the parser about a resource that the API server accepts. */
 export const LEFT_OVER =
   /is out of bounds; use |is not less than the lifetime|does not fit: a rotation|list it in ipAddresses|is not an IPv4 or IPv6 address|holds no certificate|matchLabels|is longer than maxLifetime|is not an IP address or range|is an IPv4 address in IPv6 form/;
 
-/** Taken by the API server and refused by the parser: the operator answers with a condition. This list is meant to be whole. */
+/** Accepted by the API server and refused by the parser: the operator answers with a condition. This list is complete. */
 export const LEFT_TO_CONDITIONS: readonly (readonly [string, Json, RegExp])[] = [
   [
     'a lifetime below its bounds',

@@ -33,7 +33,7 @@ afterAll(async () => {
   await stage.stop();
 });
 
-/** Until `count` pods of these workloads run, and no other. */
+/** Waits until exactly `count` pods of these workloads run. */
 const settled = (names: readonly string[], count: number): Promise<unknown> =>
   until(
     async () => {
@@ -60,7 +60,7 @@ const isReady = (authority: string, leaves: readonly string[]): Promise<string> 
 const conditionOf = async (authority: string, type: string) =>
   (await authoritySeen(stage, authority)).conditions?.find((one) => one.type === type);
 
-test.concurrent('every way to read a file once is found and rolled exactly once per rotation, in waves, and never at first', async () => {
+test.concurrent('workloads that read files only once, in every way, are found and rolled exactly once per rotation, in waves, never on install', async () => {
   const readers: readonly (readonly [string, object])[] = [
     ['env', inEnvironment('env')],
     [
@@ -158,12 +158,12 @@ test.concurrent('every way to read a file once is found and rolled exactly once 
   expect(kubelet.made('reloads')).toBe(2);
 }, 600_000);
 
-test.concurrent('who will be away or cannot be restarted is named before anything is rolled; the rest goes on', async () => {
+test.concurrent('workloads that would be unavailable or cannot be restarted are named before any rollout; the others are rolled', async () => {
   const names = ['alone', 'recreate', 'ondelete', 'partition', 'paused', 'bare', 'job'];
   await stage.cluster.apply(
     resource('Authority', 'named', { rotation: { reloadWithin: '2s' } }),
     ...names.map((name) => leaf(name, 'named')),
-    // A hot one that shows nothing of itself: it keeps the first step waiting for reloadWithin, with time to look.
+    // A hot workload without evidence: the first step waits for its reloadWithin, which leaves time to look.
     leaf('quiet', 'named'),
   );
   await isReady('named', [...names, 'quiet']);
@@ -238,7 +238,7 @@ test.concurrent('who will be away or cannot be restarted is named before anythin
   expect(told.indexOf('AwayWhileRestarting')).toBeLessThan(told.indexOf('RolloutStarted'));
 }, 600_000);
 
-test.concurrent('a rollout that fails is named, keeps nobody else waiting, and ends when it is put right', async () => {
+test.concurrent('a failed rollout is named, does not delay other workloads, and ends once it is fixed', async () => {
   await stage.cluster.apply(
     resource('Authority', 'sick', { rotation: { reloadWithin: '2s', maxConcurrentRollouts: 1 } }),
     leaf('bad', 'sick'),
@@ -273,7 +273,7 @@ test.concurrent('a rollout that fails is named, keeps nobody else waiting, and e
   );
 }, 600_000);
 
-test.concurrent('a leaf that its workload cannot reload is renewed and the workload rolled before the old one ends', async () => {
+test.concurrent('a leaf that its workload cannot reload is renewed, and the workload rolled, before the old leaf expires', async () => {
   await stage.cluster.apply(
     resource('Authority', 'short', {}),
     leaf('brief', 'short', { lifetime: '90s', renew: { at: '33%' } }),

@@ -1,4 +1,4 @@
-// S0: one server that keeps its own caBundle right, on a real API server, without custom resources.
+// S0: one server that manages its own caBundle, on a real API server, without custom resources.
 import { X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
 import type { ControllerEvent } from '@handover/engine';
@@ -78,7 +78,7 @@ const start = (options: Partial<OperatorOptions> = {}): Started => {
 const isReady = ({ operator }: Started): Promise<true> =>
   until(async () => operator.waitingFor().length === 0 && true, 'ready', 120_000);
 
-/** Until nothing has gone over the relay that changes anything for a while. */
+/** Waits until no write has passed the relay for a while. */
 const settled = async (): Promise<void> => {
   for (let seen = -1; seen !== relay.writes().length; ) {
     seen = relay.writes().length;
@@ -102,7 +102,7 @@ const on =
   (request) =>
     request.method === method && request.path === pathOf(kind) ? fate : 'pass';
 
-test('S0.1 a synced bundle and ten resyncs: reads, no write, nothing called repaired', async () => {
+test('S0.1 a synced bundle and ten resyncs: reads, no write, no repair reported', async () => {
   const one = start({ resync: 1_000 });
   await isReady(one);
   await settled();
@@ -116,7 +116,7 @@ test('S0.1 a synced bundle and ten resyncs: reads, no write, nothing called repa
   expect(kinds(one, 'failed')).toBe(0);
 });
 
-test('75 s of quiet with the resync as it is by default: no write', async () => {
+test('75 s without changes, with the default resync: no write', async () => {
   const one = start();
   await isReady(one);
   await settled();
@@ -130,9 +130,9 @@ test('75 s of quiet with the resync as it is by default: no write', async () => 
   expect(relay.writes(since)).toEqual([]);
 }, 300_000);
 
-describe('drift is put right by a watch, by exactly one write', () => {
+describe('a watch notices drift, and exactly one write repairs it', () => {
   const drifts: readonly (readonly [string, string | undefined])[] = [
-    ['S0.2 the CA of somebody else', 'another'],
+    ['S0.2 the CA of another issuer', 'another'],
     ['S0.2 the CA of an old pod', OLD_POD],
     ['S0.3 an empty line', PLACEHOLDER],
     ['S0.3 nothing at all', undefined],
@@ -172,7 +172,7 @@ describe('drift is put right by a watch, by exactly one write', () => {
   }
 });
 
-test('S0.4 a conflict three times: read again each time, then written', async () => {
+test('S0.4 three conflicts: read again after each, then written', async () => {
   const one = start({ resync: NEVER });
   await isReady(one);
   await settled();
@@ -201,7 +201,7 @@ test('S0.4 a conflict three times: read again each time, then written', async ()
   expect(kinds(one, 'failed')).toBe(0);
 });
 
-test('S0.4 a conflict for ever: an error that says so, a process that lives, and a next try', async () => {
+test('S0.4 a permanent conflict: an error, a live process, and another try', async () => {
   const one = start({ resync: NEVER });
   await isReady(one);
   await settled();
@@ -216,7 +216,7 @@ test('S0.4 a conflict for ever: an error that says so, a process that lives, and
   await until(async () => (await caBundle(kube, 'APIService')) === right, 'the repair');
 });
 
-test('S0.5 a GET that hangs is given up after 10 s, and the next look does not come on top of it', async () => {
+test('S0.5 a GET that hangs is aborted after 10 s, and the next look does not overlap it', async () => {
   const one = start({ resync: 1_000 });
   await isReady(one);
   relay.fate = on('GET', 'APIService', 'hang');
@@ -239,7 +239,7 @@ test('S0.5 a GET that hangs is given up after 10 s, and the next look does not c
   await until(async () => (await caBundle(kube, 'APIService')) === right, 'the repair');
 });
 
-test('a watch that says nothing any more does not hide a drift: the resync finds it', async () => {
+test('a silent watch does not hide a drift: the resync finds it', async () => {
   const right = await caBundle(kube, 'APIService');
   relay.fate = ({ watch, path }) => (watch && path.includes('/apiservices') ? 'mute' : 'pass');
   // Its informer falls back to a list, and then watches a stream that stays silent.
@@ -281,10 +281,10 @@ test('S0.6 not ready before the first sync, ready after it', async () => {
   await health.close();
 });
 
-test('S0.6 from nothing: not ready while the field is still another one', async () => {
+test('S0.6 from an empty cluster: not ready while the field still holds another CA', async () => {
   for (const { metadata } of (await kube.list(secrets, { namespace: NAMESPACE })).items)
     await kube.delete(secrets, { namespace: NAMESPACE, name: metadata.name ?? '' });
-  // A bundle that is left over would be asked about: its CA may still be in use.
+  // The operator would ask about a leftover bundle: its CA may still be in use.
   for (const { metadata } of (await kube.list(configMaps, { namespace: NAMESPACE })).items)
     if (metadata.labels?.['handover.dev/managed'] === 'true')
       await kube.delete(configMaps, { namespace: NAMESPACE, name: metadata.name ?? '' });
@@ -307,7 +307,7 @@ test('S0.6 from nothing: not ready while the field is still another one', async 
   expect(after).not.toBe(before);
 });
 
-test('S0.7 an API server that answers 503 for 20 s at boot is asked again, ever more slowly', async () => {
+test('S0.7 an API server that answers 503 for 20 s at boot is asked again with growing pauses', async () => {
   relay.fate = () => ({ status: 503 });
   const since = relay.log.length;
   const one = start();
@@ -321,7 +321,7 @@ test('S0.7 an API server that answers 503 for 20 s at boot is asked again, ever 
   await isReady(one);
 }, 120_000);
 
-test('S0.9 nothing is written after the signal, not even what was about to be, and the end comes at once', async () => {
+test('S0.9 after the signal nothing is written, not even a planned write, and the process ends at once', async () => {
   const one = start({ resync: 100 });
   await isReady(one);
   await settled();
@@ -346,7 +346,7 @@ test('S0.9 nothing is written after the signal, not even what was about to be, a
   expect(relay.writes(since)).toEqual([]);
 });
 
-test('S0.11 a pair that expired while nobody ran is replaced at boot', async () => {
+test('S0.11 a pair that expired while no operator ran is replaced at boot', async () => {
   const given = () =>
     declarations(['APIService'], {
       authority: 'lifetime: 1m, rotation: {reloadWithin: 1s, at: 95%}, bundle: {configMapName: short}',
@@ -398,7 +398,7 @@ test("S0.12 another manager's edits of a neighbouring field survive, every one o
     ((await kube.get(apiServices, { name: API })) as { spec?: { versionPriority?: number } } | undefined)
       ?.spec?.versionPriority;
   for (let round = 1; round <= 25; round++) {
-    // Each round has hands of its own: this is about edits at the same time, not about a fight.
+    // Each round uses another manager: this tests concurrent edits, not a fight.
     await Promise.all([
       spoil(kube, 'APIService', OLD_POD, `hands-${round}`),
       kube.patch(

@@ -53,7 +53,7 @@ const errorOf = async (name: string): Promise<{ error: string | undefined; count
   };
 };
 
-test('a Service gets a certificate for its names, and the Secret says whose it is and until when', async () => {
+test('a Service gets a certificate for its names, and the Secret names its Service and its expiry', async () => {
   await stage.cluster.apply(service('web', 'web-tls'));
   const secret = await issued('web-tls');
   const certificate = new X509Certificate(text(secret, 'tls.crt'));
@@ -75,7 +75,7 @@ test('pods of a headless Service have names of their own', async () => {
   );
 });
 
-test('an annotation that somebody took from the Secret comes back', async () => {
+test('an annotation that was removed from the Secret is restored', async () => {
   await stage.cluster.kubectl(
     'annotate',
     '-n',
@@ -93,7 +93,7 @@ test('an annotation that somebody took from the Secret comes back', async () => 
   );
 });
 
-test('a Secret of somebody else is left alone; the Service says why, and is free again once it is gone', async () => {
+test('a Secret of another manager is left alone; the Service says why, and gets its certificate once that Secret is gone', async () => {
   await stage.kube.create(
     secrets,
     { metadata: { namespace: 'team', name: 'taken' }, type: 'Opaque', data: { 'tls.crt': 'eA==' } },
@@ -112,13 +112,13 @@ test('a Secret of somebody else is left alone; the Service says why, and is free
   await until(async () => (await errorOf('late')).error === undefined, 'no error any more');
 });
 
-test('two Services that want the same Secret: one has it, the other says so', async () => {
+test('of two Services that want the same Secret one gets it, and the other reports that', async () => {
   await stage.cluster.apply(service('web2', 'web-tls'));
   await until(async () => (await errorOf('web2')).error?.includes('would both write'), 'the error');
   expect((await errorOf('web')).error).toBeUndefined();
 });
 
-test('after ten errors a Service is left alone until its error annotations go', async () => {
+test('after ten errors a Service is left alone until its error annotations are removed', async () => {
   await stage.cluster.apply(
     service(
       'tired',
@@ -146,7 +146,7 @@ test('after ten errors a Service is left alone until its error annotations go', 
 });
 
 describe.each(Object.entries(INJECTABLES))('%s', (_, injectable) => {
-  test('inject-cabundle, in whatever case its value is written', async () => {
+  test('inject-cabundle works in upper and lower case', async () => {
     await stage.cluster.apply(
       injectable.make('lower', { [`${PREFIX}inject-cabundle`]: 'true' }),
       injectable.make('upper', { [`${PREFIX}inject-cabundle`]: 'TRUE' }),
@@ -192,13 +192,13 @@ test('the whole data of an annotated ConfigMap is replaced by the bundle, and st
   );
 });
 
-test('an annotated ConfigMap that is deleted is not made anew', async () => {
+test('a deleted annotated ConfigMap is not created again', async () => {
   await stage.kube.delete(configMaps, { namespace: 'team', name: 'trust' });
   await stage.cluster.apply(service('canary', 'canary-tls'));
   await issued('canary-tls');
   expect(await dataOf('trust')).toBeUndefined();
 });
 
-test('the roles that come with it allow all it did', () => {
+test('the installed roles allow everything it did', () => {
   expect([...new Set(beyondRights(stage, ['service-ca']))]).toEqual([]);
 });

@@ -45,7 +45,7 @@ export const connectTo = (
 export interface StageOptions {
   readonly crds?: boolean;
   readonly controllerManager?: boolean;
-  /** With everything that `handover install` gives, and operators that have no more rights than that. */
+  /** Installs everything that `handover install` prints; operators get only its rights. */
   readonly installed?: Partial<InstallOptions>;
 }
 
@@ -117,7 +117,7 @@ export async function setStage(options: StageOptions = {}): Promise<Stage> {
   };
 }
 
-/** Looks until it is so. The bound only keeps a failing test from hanging. */
+/** Repeats the check until it is true. The bound only keeps a failing test from hanging. */
 export async function until<T>(
   look: () => Promise<T | undefined | false>,
   what: string,
@@ -166,12 +166,12 @@ export const condition = async (
   return conditions.find((candidate) => candidate.type === type);
 };
 
-/** Requests that the roles of an installation would not let through. */
+/** Requests that the roles of an installation do not allow. */
 export const beyondRights = (stage: Stage, compat: readonly Compat[]): readonly string[] => {
   const grants = installedGrants({ namespace: 'handover-system', image: 'handover', compat });
   return (
     stage.requests
-      // Everybody may discover; the Lease is the client's own affair, and works without its watch.
+      // Discovery is open to all users; the Lease is the client's own, and works without its watch.
       .filter(({ verb, resource: plural }) => verb !== 'discover' && plural !== 'leases')
       .map(({ verb, group, resource: plural, subresource, namespace, name }) => ({
         verb: verb === 'apply' ? 'patch' : verb,

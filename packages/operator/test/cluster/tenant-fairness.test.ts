@@ -1,4 +1,4 @@
-// A namespace that asks for as much work as the API takes: another one's leaf is renewed in time all the same.
+// One namespace asks for as much work as the API allows; the leaf of another is still renewed in time.
 import { instant, verifyChain } from '@handover/material';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { resource, until } from './stage.ts';
@@ -17,7 +17,7 @@ afterAll(() => stage?.stop());
 const LEAVES = 40;
 const WATCHED_MS = 36_000;
 
-/** The shortest life that the API server and the operator take from evil, and the dearest key. */
+/** The shortest lifetime that the API server and the operator accept from evil, and the most expensive key. */
 const greedy = (name: string, authority: string): object =>
   resource(
     'Leaf',

@@ -1,4 +1,4 @@
-// Whatever annotations and labels of Handover stand on objects of another namespace: the plan of an Authority is the same.
+// Annotations and labels of Handover on objects of another namespace never change the plan of an Authority.
 import { plan } from '@handover/core';
 import { observeAnew } from '@handover/engine';
 import { configMaps, connect, type Kube, type KubeObject, namespaces, secrets } from '@handover/kube';
@@ -56,7 +56,7 @@ const remove = async (kube: Kube, object: object): Promise<void> => {
   );
 };
 
-/** Puts the objects there, looks, and takes them away again. */
+/** Creates the objects, looks, and deletes them again. */
 const unchangedBy =
   (by: Kube, reader: Kube, ids: readonly string[], before: unknown) =>
   async (objects: readonly object[]): Promise<void> => {

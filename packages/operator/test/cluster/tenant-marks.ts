@@ -41,7 +41,7 @@ const forged = fc
       issuedBy: authority,
     },
   }));
-/** A record as the operator would write it, if only it had. */
+/** A record as the operator would write it. */
 const record = fc
   .record({
     format: of(1, 1, 1, 2),

@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const servers = new Set<Server>();
 
-/** Counts who connects, and says nothing. */
+/** Counts connections, and never answers. */
 const trap = async (
   where: { readonly host: string } | { readonly path: string },
 ): Promise<{ readonly port: number; hits(): number }> => {
@@ -45,7 +45,7 @@ const seenOf = async (name: string): Promise<AuthoritySeen> =>
   ((await stage.evil.get(RESOURCE_KINDS.Authority, { namespace: EVIL, name }))?.status ??
     {}) as AuthoritySeen;
 
-/** An Authority of evil that waits for this consumer: what is said about it, by the API server or by the operator. */
+/** An Authority of evil that waits for this consumer: the message about it, from the API server or the operator. */
 const waitFor = async (
   name: string,
   consumer: object,
@@ -86,25 +86,25 @@ const answerTo = async (name: string, consumer: object): Promise<string> => {
     { namespace: EVIL, name },
     { merge: { metadata: { annotations: { 'handover.dev/rotate': 'now' } } } },
   );
-  // While it rotates it looks at its consumers every second; either it goes on, or it says what it waits for.
+  // During a rotation it checks its consumers every second; either it continues, or it says what it waits for.
   const seen = await until(
     async () => {
       const now = await seenOf(name);
-      const waits = now.blockedBy?.some(({ consumer: who }) => who === 'trick') === true;
+      const waits = now.blockedBy?.some(({ consumer }) => consumer === 'trick') === true;
       const done = now.phase === 'Stable' && now.generations?.[0]?.generation === 2;
       return (waits || done) && now;
     },
     `${name} to rotate or to wait`,
     30_000,
   );
-  const said = seen.blockedBy?.filter(({ consumer: who }) => who === 'trick') ?? [];
+  const said = seen.blockedBy?.filter(({ consumer }) => consumer === 'trick') ?? [];
   return [
     ...said.map(({ waitsFor }) => waitsFor),
     ...(seen.conditions ?? []).map(({ message }) => message),
   ].join('\n');
 };
 
-/** Nothing was connected to, and it says why. */
+/** No connection was made, and the status says why. */
 const REFUSED = {
   said: expect.stringMatching(/is not asked|ADDRESS_REFUSED|consumers\[?0?\]?/),
   connections: 0,

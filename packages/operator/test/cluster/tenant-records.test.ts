@@ -1,4 +1,4 @@
-// Records that another namespace forges: each leaf goes on being renewed, a rotation ends, and a distrust takes effect.
+// Records that another namespace forges: leaves are still renewed, a rotation ends, and a distrust takes effect.
 import { createHash } from 'node:crypto';
 import { configMaps, secrets } from '@handover/kube';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -64,7 +64,7 @@ const recordOf = async (
     `a record on ${namespace}/${name}`,
   );
 
-/** Its leaf is renewed, a rotation ends, a distrust takes effect, and nothing was said that was not so. */
+/** Its leaf is renewed, a rotation ends, a distrust takes effect, and its status was never wrong. */
 const goesOn = async (attacked: Victim): Promise<void> => {
   const failed: string[] = [];
   const tried = async (what: string, step: () => Promise<void>): Promise<void> => {

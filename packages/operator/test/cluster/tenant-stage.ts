@@ -1,5 +1,5 @@
 // What the attacks of one namespace on another share: a real API server with RBAC and the admission policies of `handover install`, the
-// real operator as a process with the token of its service account, and a user who is admin of the namespace `evil` and of nothing else.
+// real operator as a process with the token of its service account, and a user with admin rights in the namespace `evil` only.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -55,7 +55,7 @@ const holdsOnlyItsOwn = async (attacked: Victim, planted: readonly string[]): Pr
   expect(attacked.lies).toEqual([]);
 };
 
-test('the user who attacks is admin of the namespace evil and can do nothing elsewhere', async () => {
+test('the attacker is admin of the namespace evil and can do nothing elsewhere', async () => {
   await stage.namespace('other');
   await expect(stage.evil.list(secrets, { namespace: 'other' })).rejects.toThrow(/forbidden/i);
   await expect(stage.evil.list(secrets, {})).rejects.toThrow(/forbidden/i);

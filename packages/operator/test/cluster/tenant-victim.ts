@@ -1,4 +1,4 @@
-// The namespace under attack: an Authority with a Leaf and a bundle of its own, and a watch that compares what it says with what is so.
+// The namespace under attack: an Authority with its own Leaf and bundle, and a watch that compares its status with its objects.
 import { randomBytes } from 'node:crypto';
 import { generateKey, issueCa, localSigner } from '@handover/core';
 import { readableCertificates } from '@handover/engine';
@@ -152,7 +152,7 @@ export class Victim {
     );
   }
 
-  /** Another leaf takes the place of the one there is. */
+  /** Waits until another leaf replaces the present one. */
   async renewed(ms: number): Promise<void> {
     const before = (await this.leaf())?.chain[0]?.fingerprint;
     await until(
@@ -182,7 +182,7 @@ export class Victim {
     });
   }
 
-  /** A distrust takes the generation out of the bundle, and the leaf is issued anew. */
+  /** A distrust removes the CA generation from the bundle, and the leaf is reissued. */
   async distrusted(generation: number, ms = 30_000): Promise<void> {
     const gone = (await this.status()).generations?.find((one) => one.generation === generation);
     await this.annotate({ 'handover.dev/distrust': String(generation) });

@@ -18,7 +18,7 @@ let kubelet: ReturnType<typeof playKubelet>;
 let operator: Running;
 const watching = new AbortController();
 
-/** Every version there ever was of what matters, oldest first. */
+/** Every version of the watched objects, oldest first. */
 interface Version {
   readonly name: string;
   readonly version: number;
@@ -101,7 +101,7 @@ const statusOf = async (name: string) =>
     | undefined;
 const isMinimum = (minimum: string, name?: string) => async (): Promise<boolean> =>
   (await profileIn(name)).minTLSVersion === minimum;
-/** Until the operator has said this of a profile, whatever it said before. */
+/** Waits until the operator reports this about a profile. */
 const says = (name: string, type: string, status: string, reason: string, words = /./) =>
   until(async () => {
     const found = await condition(stage, 'TLSProfile', name, type);
@@ -112,7 +112,7 @@ const follow = (spec: object): Promise<unknown> =>
 const stampsOf = (name: string): readonly (string | undefined)[] =>
   templates.filter((known) => known.name === name).map(({ stamp }) => stamp);
 const allRolled = () => says('follows', 'RolledOut', 'True', 'NobodyWaitedFor');
-/** What must not move while nothing is rolled out. */
+/** What must not change while nothing is rolled out. */
 const still = async (): Promise<string> => {
   const kept = await configMap();
   return JSON.stringify([
@@ -124,7 +124,7 @@ const still = async (): Promise<string> => {
 };
 
 describe('A TLSProfile of type OpenShift', () => {
-  test('without that API has a condition, and holds up nothing else', async () => {
+  test('without that API has a condition, and blocks nothing else', async () => {
     await stage.cluster.apply(
       deployment('web', { tls: 'platform' }),
       deployment('api', { tls: 'platform' }),
@@ -144,7 +144,7 @@ describe('A TLSProfile of type OpenShift', () => {
     await until(async () => operator.operator.waitingFor().length === 0, 'it to be ready');
   });
 
-  test('whose cluster says nothing is Intermediate: 9 ciphers, TLS 1.2, and restarts nobody', async () => {
+  test('in a cluster without a configured profile is Intermediate: 9 ciphers, TLS 1.2, and no restart', async () => {
     await stage.cluster.apply(apiServerCrd());
     await stage.cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');
     await stage.cluster.apply(apiServer({}));
@@ -160,7 +160,7 @@ describe('A TLSProfile of type OpenShift', () => {
     for (const name of ['web', 'api', 'hot', 'other']) expect(stampsOf(name)).toEqual([undefined]);
   });
 
-  test('that changes is written strictly before any template, and rolls each selected workload once', async () => {
+  test('that changes is written before any pod template, and rolls each selected workload once', async () => {
     await until(async () => kubelet.seen.size === 8, 'eight pods', 120_000);
     const before = files.findLast(({ name }) => name === 'tls-profile')?.hash;
     await follow({ type: 'Modern', modern: {} });
@@ -178,7 +178,7 @@ describe('A TLSProfile of type OpenShift', () => {
     await until(async () => kubelet.seen.size === 12, 'four new pods', 120_000);
   });
 
-  test('is not touched by an edit beside it: one more change is one more rollout', async () => {
+  test('is not affected by an edit of another field: each change of the profile is one rollout', async () => {
     const before = files.length;
     await stage.cluster.apply(
       apiServer({
@@ -266,7 +266,7 @@ describe('The ConfigMap', () => {
   const restored = (wanted: ConfigMap['data']) =>
     until(async () => JSON.stringify((await configMap())?.data) === JSON.stringify(wanted), 'the repair');
 
-  test('that somebody edits or deletes is restored, and nobody is restarted for it', async () => {
+  test('that is edited or deleted is restored, without a restart', async () => {
     const wanted = (await configMap())?.data;
     const before = templates.length;
     for (const [key, value] of [
@@ -288,7 +288,7 @@ describe('The ConfigMap', () => {
     );
     await stage.cluster.kubectl('delete', 'configmap/tls-profile');
     await restored(wanted);
-    // A change of the profile shows what else was stamped in between: nothing.
+    // The next change of the profile shows that nothing else was stamped in between.
     await follow({ type: 'Modern' });
     await until(async () => templates.length >= before + 2, 'the stamps');
     await allRolled();
@@ -299,7 +299,7 @@ describe('The ConfigMap', () => {
 describe('Platform facts', () => {
   const facts = async (namespace: string) => (await configMap('handover-platform', namespace))?.data;
 
-  test('are beside the profile, off OpenShift, whatever profile is followed', async () => {
+  test('are written beside the profile outside OpenShift, for every profile', async () => {
     await until(async () => (await facts('default')) !== undefined, 'the facts');
     expect(await facts('default')).toEqual({
       HANDOVER_PLATFORM: 'kubernetes',
@@ -310,7 +310,7 @@ describe('Platform facts', () => {
     await until(async () => (await facts('default'))?.IS_OPENSHIFT === 'false', 'the repair');
   });
 
-  test('say OpenShift where it is, without any TLSProfile', async () => {
+  test('name OpenShift on OpenShift, without any TLSProfile', async () => {
     await operator.stop();
     await stage.cluster.apply(clusterVersionCrd());
     await stage.cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');
@@ -354,7 +354,7 @@ test('the recipe does what it says', async () => {
   expect(stampsOf('shop')).toEqual([undefined, hashIn((await configMap('shop-tls')) as ConfigMap)]);
 });
 
-test('it never asks for what the installation does not grant, and uses what it grants for this', () => {
+test('the operator makes no request that the installation does not allow, and uses the rights granted for this', () => {
   const granted = grantsFor({ namespace: 'handover-system', features: ['openshift'] });
   const asked: ApiRequest[] = stage.requests
     .filter(({ resource: kind }) => kind !== '' && kind !== 'leases')

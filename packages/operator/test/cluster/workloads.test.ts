@@ -65,7 +65,7 @@ const isStable = (generation: number) => async (): Promise<boolean> => {
   return phase === 'Stable' && generations?.length === 1 && generations[0]?.generation === generation;
 };
 
-test('a rotation waits for pods that show nothing and names them, rolls a restart-only workload once, and ends', async () => {
+test('a rotation names the pods without evidence and waits for them, rolls a restart-only workload once, and ends', async () => {
   await stage.cluster.apply(
     resource('Authority', 'mesh', { rotation: { reloadWithin: '5s' } }),
     leaf('frozen'),
@@ -115,7 +115,7 @@ test('a rotation waits for pods that show nothing and names them, rolls a restar
   expect([...kubelet.seen.values()].filter((name) => name.startsWith('hot-'))).toHaveLength(2);
 }, 600_000);
 
-test('every other kind of target is kept with the rights of the installation, and drift repaired', async () => {
+test('every other kind of target is managed with the rights of the installation, and drift repaired', async () => {
   const clientConfig = { service: { name: 'hook', namespace: 'default', path: '/' } };
   const webhooks = [
     { name: 'a.example.com', clientConfig, admissionReviewVersions: ['v1'], sideEffects: 'None' },
@@ -199,7 +199,7 @@ test('every other kind of target is kept with the rights of the installation, an
   }, 'the repair');
 });
 
-/** Rights that this short a life does not come to use, and when they are. */
+/** Rights that this short test does not use, with their use. */
 const EXPECTED_IDLE = [
   /^list /, // API servers that cannot stream lists
   /^get .*(apiservices|webhookconfigurations|customresourcedefinitions|clustertrustbundles) /, // after a lost race
@@ -211,7 +211,7 @@ const EXPECTED_IDLE = [
   /^get services /, // where an Authority names one: addresses.test.ts
 ];
 
-test('it never asks for what the installation does not grant, and asks for everything that it grants', () => {
+test('the operator makes no request that the installation does not allow, and uses every right', () => {
   const granted = grantsFor({ namespace: 'handover-system', signers: SIGNERS });
   const asked: ApiRequest[] = stage.requests
     .filter(({ resource: kind }) => kind !== '')

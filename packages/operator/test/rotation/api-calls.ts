@@ -7,19 +7,19 @@ import { GROUP } from './pod/web.ts';
 export interface ApiTotals {
   readonly webhook: number;
   readonly api: number;
-  /** Calls that were due, or under way, while the API server was down: nothing is known of them. */
+  /** Calls that were due or in progress while the API server was down: their result is unknown. */
   readonly notMade: number;
   readonly failures: readonly string[];
 }
 
-/** `answered` false: no whole answer came. */
+/** `answered` false: no complete answer arrived. */
 type Answer =
   | { readonly ok: true }
   | { readonly ok: false; readonly answered: boolean; readonly why: string };
 
 /**
- * Makes the API server call the webhook and the aggregated API, each call over a connection of its own. By hand, not with our
- * client: that would try again.
+ * Makes the API server call the webhook and the aggregated API, each call over its own connection. Not with our client, which
+ * would retry.
  */
 export class ApiCalls {
   readonly #cluster: Cluster;
@@ -47,7 +47,7 @@ export class ApiCalls {
     });
   }
 
-  /** Say it before the API server is taken down: what then gets no answer, was not made. */
+  /** Call this before stopping the API server: from then on unanswered calls do not count. */
   down(): void {
     this.#down = true;
     this.#downs++;
@@ -107,7 +107,7 @@ export class ApiCalls {
     });
   }
 
-  /** Until the first call of each goes through: what is counted begins when everything is there. */
+  /** Waits until the first call of each succeeds: counting starts when everything runs. */
   async ready(): Promise<boolean> {
     return (await this.#admit()).ok && (await this.#list()).ok;
   }

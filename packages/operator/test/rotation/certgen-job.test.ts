@@ -101,14 +101,14 @@ const podOf = (job: string): Promise<KubeObject> =>
     LONG,
   );
 
-/** What the parts did meanwhile, said. */
+/** Prints what the parts did meanwhile. */
 const during = async (
   what: string,
   work: () => Promise<unknown>,
 ): Promise<{ failed: number; handshakes: number }> => {
   const [before, from] = [collector.totals(), performance.now()];
   await work();
-  await pause(3_000); // the last calls come in
+  await pause(3_000); // wait for the last reports
   const after = collector.totals();
   const seconds = (performance.now() - from) / 1000;
   const handshakes = after.handshakes - before.handshakes;
@@ -150,7 +150,7 @@ test('the recipe’s Job makes the Secrets in an empty namespace, with the right
   expect((await seen.state()).ids).toEqual([uid]);
 });
 
-test('6 and 11: Secrets without a kept CA key are taken over under load by a Job whose pods are killed and told to stop; nothing fails', async () => {
+test('6 and 11: a Job whose pods are killed and stopped takes over Secrets without a kept CA key under load; no call fails', async () => {
   for (const name of [...LEAVES, STATE]) await kube.delete(secrets, { namespace: GATEWAY, name });
   await kube.delete(configMaps, { namespace: GATEWAY, name: `${CA}-trust` });
   const file = readFileSync(resourcesFile(GATEWAY, { reloadWithin: '2m' }), 'utf8');
@@ -162,7 +162,7 @@ test('6 and 11: Secrets without a kept CA key are taken over under load by a Job
   });
   await until(isReady, 'every part to be ready', LONG);
   collector.go();
-  // A Service leads nowhere for a moment after its first pod is ready.
+  // A Service has no endpoint for a moment after its first pod is ready.
   await until(isHeardByAll, 'a call that got through in every direction', LONG);
   const atRest = await during('at rest', () => pause(5_000));
   expect(atRest).toMatchObject({ failed: 0 });
@@ -171,7 +171,7 @@ test('6 and 11: Secrets without a kept CA key are taken over under load by a Job
   const { failed } = await during('takeover by a Job', async () => {
     const [job] = recipeObjects('Job');
     await cluster.apply(jobWithFile(job ?? {}, 'takeover'));
-    // Killed in the middle of its first writes, without a word.
+    // Killed in the middle of its first writes.
     await until(
       async () => (await kube.get(secrets, { namespace: GATEWAY, name: STATE })) !== undefined,
       'state',
@@ -183,7 +183,7 @@ test('6 and 11: Secrets without a kept CA key are taken over under load by a Job
       { namespace: GATEWAY, name: first.metadata.name ?? '' },
       { gracePeriodSeconds: 0 },
     );
-    // The next one is told to stop while it waits.
+    // The next pod is stopped while it waits.
     const second = await podOf('takeover');
     await until(async () => (await seen.certificates('envoy', 'ca.crt')).length === 2, 'trust', LONG);
     const told = [
@@ -198,7 +198,7 @@ test('6 and 11: Secrets without a kept CA key are taken over under load by a Job
     ];
     await until(
       async () => {
-        // The first process of a container hears no signal before it listens for it.
+        // PID 1 of a container ignores signals without a handler.
         await cluster.kubectl(...told).catch(() => {});
         return ((await jobStatus('takeover')).failed ?? 0) >= 2;
       },
@@ -217,7 +217,7 @@ test('6 and 11: Secrets without a kept CA key are taken over under load by a Job
   expect(accepts(await seen.certificates('envoy', 'ca.crt'), before)).toBe(false);
 });
 
-test('6: the next Job is the next rotation; nothing fails, Rate Limit is restarted once, nobody else', async () => {
+test('6: the next Job is the next rotation; no call fails, and only Rate Limit is restarted, once', async () => {
   const templates = await Promise.all(PARTS.map(({ name }) => seen.template(name)));
   const { failed } = await during('rotation by a Job', async () => {
     const [job] = recipeObjects('Job');

@@ -5,14 +5,14 @@ import type { Failure, Report, Wishes } from './pod/tally.ts';
 export interface Totals {
   readonly handshakes: number;
   readonly failed: number;
-  /** Calls that were due and not made, because too many were under way. */
+  /** Calls that were due and not made, because too many were in progress. */
   readonly skipped: number;
   /** `from → to`. */
   readonly directions: ReadonlyMap<string, { readonly ok: number; readonly failed: number }>;
   readonly failures: readonly (Failure & { readonly from: string })[];
 }
 
-/** Where pods say how their calls went: the last word of a pod that has gone counts too. */
+/** Collects the results of pods' calls, including the last report of a pod that has ended. */
 export class Collector {
   readonly #reports = new Map<string, Report>();
   #wishes: Wishes = { go: false, tries: [] };
@@ -49,7 +49,7 @@ export class Collector {
     return { handshakes: sum('ok') + sum('failed'), failed: sum('failed'), skipped, directions, failures };
   }
 
-  /** From now on every pod calls, those that come later too. */
+  /** From now on every pod makes calls, including later ones. */
   go(): void {
     this.#wishes = { ...this.#wishes, go: true };
   }
@@ -59,7 +59,7 @@ export class Collector {
     this.#wishes = { ...this.#wishes, tries: [...this.#wishes.tries, target] };
   }
 
-  /** How it went; undefined: not known yet. */
+  /** Its result; undefined: not known yet. */
   tried(id: string, pod: string): string | undefined {
     const verdict = this.#reports.get(pod)?.tried[id];
     return verdict === 'under way' ? undefined : verdict;

@@ -5,7 +5,7 @@ import { budget, fields, leaf, MEMBERS, type Member, NAMESPACE, services, trustB
 import { LONG, MeshStage, pause, RESTART_ONLY, say } from './mesh-stage.ts';
 import { type RotationStage, setRotationStage } from './stage.ts';
 
-// One mesh on two nodes, two pods of each part, lives through everything below, in this order, under load.
+// One mesh on two nodes, two pods of each part, runs under load through all tests below, in this order.
 let stage: RotationStage;
 let mesh: MeshStage;
 let nodes: readonly string[];
@@ -15,7 +15,7 @@ const HOT = MEMBERS.map(({ name }) => name).filter((name) => !RESTART_ONLY.inclu
 const podsOn = async (node: string): Promise<readonly LivePod[]> =>
   (await livePods(stage.kube)).filter((pod) => pod.node === node);
 
-/** Drains a node as whoever has work to do on it would, and takes it back when everything is ready elsewhere. */
+/** Drains a node as for maintenance, and uncordons it when everything is ready elsewhere. */
 const drain = async (node: string, members: readonly Member[] = PAIRS): Promise<void> => {
   const begun = performance.now();
   const there = (await podsOn(node)).length;
@@ -58,7 +58,7 @@ interface Standing {
   readonly revisions: ReadonlyMap<string, number>;
 }
 
-/** How things stand before a rotation. */
+/** The state before a rotation. */
 const standing = async (members: readonly Member[] = PAIRS): Promise<Standing> => {
   await mesh.settled(members);
   const [current] = (await mesh.status()).generations;
@@ -73,7 +73,7 @@ const someRolled = async ({ revisions }: Standing): Promise<boolean> => {
   return false;
 };
 
-/** One restart of whoever needs one, and the old CA nowhere: in no bundle, and with no server that follows its files. */
+/** Each restart-only workload restarted once, and the old CA in no bundle and on no server that follows its files. */
 const expectRotated = async ({ old, pair, revisions }: Standing): Promise<void> => {
   for (const { name } of MEMBERS) {
     const rolled = (await revisionOf(stage.kube, name)) - (revisions.get(name) ?? 0);
@@ -125,7 +125,7 @@ test('each part has a pod on each node, and all reach all', async () => {
   expect(traffic.silent).toEqual([]);
 });
 
-test('a kubelet that is gone holds a rotation up, by name, and it goes on when that is back', async () => {
+test('a stopped kubelet blocks a rotation and is named, and the rotation continues when it is back', async () => {
   const was = await standing();
   const lost = stage.cluster.nodes[1];
   const isReady = async (): Promise<boolean> => {
@@ -147,7 +147,7 @@ test('a kubelet that is gone holds a rotation up, by name, and it goes on when t
     expect((await mesh.status()).phase).toBe('Introducing');
     await lost?.startKubelet();
     await leafIsOut(was.pair.cert);
-    // Whoever has to restart is not told yet.
+    // Restart-only workloads are not restarted yet.
     await lost?.stopKubelet();
     await until(() => someRolled(was), 'a restart to be asked for', LONG);
     const names = await waitedFor();
@@ -162,7 +162,7 @@ test('a kubelet that is gone holds a rotation up, by name, and it goes on when t
   await expectRotated(was);
 });
 
-test('a drain of either node fails no handshake while nothing rotates', async () => {
+test('a drain of either node without a rotation fails no handshake', async () => {
   await mesh.settled();
   const traffic = await mesh.during('drains without a rotation', async () => {
     for (const node of [...nodes].reverse()) await drain(node);
@@ -171,7 +171,7 @@ test('a drain of either node fails no handshake while nothing rotates', async ()
   expect(traffic.silent).toEqual([]);
 });
 
-test('a drain from the moment of the first new leaf on fails none, and restarts nobody twice', async () => {
+test('a drain that starts with the first new leaf fails no handshake, and restarts no workload twice', async () => {
   const was = await standing();
   const [busiest] = await byPods();
   const traffic = await mesh.during('rotation, drained when leaves were written', async () => {
@@ -186,19 +186,19 @@ test('a drain from the moment of the first new leaf on fails none, and restarts 
   await expectRotated(was);
 });
 
-test('a pod that starts in the middle counts, and holds nothing up once a drain has moved it', async () => {
+test('a pod that starts in the middle of a rotation counts, and does not block it once a drain has moved the pod', async () => {
   const [from, to] = await byPods();
   const silent: Member = { name: 'silent', manner: 'frozen', replicas: 1, prefers: from };
-  const everybody = [...PAIRS, silent];
+  const everyPart = [...PAIRS, silent];
   await stage.cluster.apply(
     leaf(silent),
-    // As long as the trust that it does not speak of is waited for: time for a drain.
+    // The rotation waits for the pod's trust, which it does not report: time for a drain.
     resource('Authority', 'mesh', { rotation: { reloadWithin: '30s' } }, NAMESPACE),
   );
   await until(async () => (await secretOf(stage.kube, 'silent')).cert !== '', 'its Secret');
   await mesh.apply(silent);
-  await mesh.settled(everybody);
-  const was = await standing(everybody);
+  await mesh.settled(everyPart);
+  const was = await standing(everyPart);
   const itsPod = async (): Promise<LivePod | undefined> =>
     (await livePods(stage.kube)).find(({ app }) => app === 'silent');
   const first = await itsPod();
@@ -208,7 +208,7 @@ test('a pod that starts in the middle counts, and holds nothing up once a drain 
     await mesh.ask('moved');
     await trustIsOut();
     expect((await secretOf(stage.kube, 'hot')).cert).toBe(was.pair.cert);
-    await drain(from, everybody);
+    await drain(from, everyPart);
     const second = await itsPod();
     expect(second?.node).toBe(to);
     expect(second?.name).not.toBe(first?.name);
@@ -225,7 +225,7 @@ test('a pod that starts in the middle counts, and holds nothing up once a drain 
     say(`  ${JSON.stringify(held)}`);
     for (const [name, anchors] of await bundles(stage.kube))
       expect([name, anchors.includes(was.old)]).toEqual([name, true]);
-    await drain(to, everybody);
+    await drain(to, everyPart);
     await ended();
   });
   expect(traffic.failed).toBe(0);

@@ -6,12 +6,12 @@ import { AUTHORITY, deployment, leaf, type Member, NAMESPACE } from './mesh.ts';
 import { loadNginx, nginx } from './nginx.ts';
 import { type RotationStage, setRotationStage } from './stage.ts';
 
-// What pods show, one of each sort, to the operator as it is installed: a Deployment with no rights but its own.
+// The evidence of pods, one of each kind, to the installed operator: a Deployment with only its own rights.
 let stage: RotationStage;
 const LONG = 600_000;
-/** It serves a status document of another pod: as if it had got that one's address. */
+/** It serves the status document of another pod, as if it had that pod's address. */
 const LIAR: Member = { name: 'liar', manner: 'hot', replicas: 1, ack: true };
-/** Only its own owner's word says that it picks up what it is given; a probe sees the leaf that it serves. */
+/** Only its owner's annotation says that it reloads; a probe sees the leaf that it serves. */
 const NGINX: Member = { name: 'nginx', manner: 'polling', replicas: 1 };
 const PLAIN: Member = { name: 'plain', manner: 'polling', replicas: 1, reload: 'hot', probe: '8443/mtls' };
 
@@ -48,7 +48,7 @@ test(
     if (container !== undefined)
       container.env = [
         ...container.env.filter(({ name }) => name !== 'POD_UID'),
-        { name: 'POD_UID', value: 'somebody-else' } as { name: string },
+        { name: 'POD_UID', value: 'another-pod' } as { name: string },
       ];
     await stage.cluster.apply(liar, deployment(PLAIN, where), ...nginx(image));
     await until(() => isSettled(stage.kube, [LIAR, NGINX, PLAIN]), 'three pods', LONG);
@@ -66,7 +66,7 @@ test(
     );
     const evidence = new Map(held.consumers.map(({ name, evidence: by }) => [name, by]));
     expect(evidence.get('Deployment mesh/plain')).toBe('probed');
-    // nginx lets every handshake pass and refuses in HTTP: only the control shows that this proves nothing.
+    // nginx accepts every handshake and refuses in HTTP: only the control shows that a handshake proves nothing here.
     expect(evidence.get('Deployment mesh/nginx')).toBe('settled');
     expect(evidence.get('Deployment mesh/liar')).toBeNull();
   },

@@ -50,7 +50,7 @@ export class ForeignCa {
       apiVersion: 'v1',
       kind: 'Secret',
       type: 'kubernetes.io/tls',
-      // Its owner gives it over; without that the admission policies keep the operator from it.
+      // Its owner consents; without that the admission policies stop the operator.
       metadata: { name, namespace: NAMESPACE, labels: { 'handover.dev/adopt': 'true' } },
       stringData: {
         'tls.crt': encodePem('CERTIFICATE', leaf),

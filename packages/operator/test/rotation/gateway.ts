@@ -63,7 +63,7 @@ const deployment = (part: Part, image: string, collector: string, rate: number):
                 { name: 'POD_NAME', ...fieldOf('metadata.name') },
               ],
               readinessProbe: { httpGet: { path: '/', port: 8080 }, periodSeconds: 1, timeoutSeconds: 5 },
-              // Until everybody has heard that it goes, it goes on.
+              // Keeps serving until all clients have learnt of its end.
               lifecycle: { preStop: { sleep: { seconds: 2 } } },
               resources: { requests: { cpu: '50m' } },
               volumeMounts: [{ name: 'tls', mountPath: '/tls' }],

@@ -9,7 +9,7 @@ import type { NodeImage } from '@handover/test-cluster';
 const run = promisify(execFile);
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const DOCKERFILE = join(ROOT, 'deploy/image/Dockerfile');
-/** `handover` as it is published, and as it is in the image. */
+/** `handover` as published, and as in the image. */
 export const HANDOVER = join(ROOT, 'build/handover/bin/handover.js');
 
 type Config = Omit<NodeImage, 'name' | 'base' | 'files'>;
@@ -20,7 +20,7 @@ const pair = (text: string): readonly [string, string] => {
   return [key, value];
 };
 
-/** How the last stage of the Dockerfile says that the image starts, as whom, and what it is called. */
+/** Entry point, user and labels of the image, from the last stage of the Dockerfile. */
 export const configOf = (dockerfile: string): Config => {
   const stage = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
   const said = (word: string): readonly string[] =>
@@ -30,7 +30,7 @@ export const configOf = (dockerfile: string): Config => {
     entrypoint: JSON.parse(one('ENTRYPOINT')) as string[],
     command: JSON.parse(one('CMD')) as string[],
     env: Object.fromEntries(said('ENV').map(pair)),
-    // Not what an argument of the build fills in.
+    // Without values from build arguments.
     labels: Object.fromEntries(
       said('LABEL')
         .map(pair)
@@ -41,7 +41,7 @@ export const configOf = (dockerfile: string): Config => {
   };
 };
 
-/** The image of deploy/image/Dockerfile, of the same files and the same settings, without a container engine. */
+/** The image of deploy/image/Dockerfile, with the same files and settings, built without a container engine. */
 export const operatorImage = async (name: string): Promise<NodeImage> => {
   await run(process.execPath, ['scripts/pack.mjs'], { cwd: ROOT });
   const folder = mkdtempSync(join(tmpdir(), 'handover-image-'));

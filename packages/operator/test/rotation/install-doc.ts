@@ -5,7 +5,7 @@ import { ROOT } from './image.ts';
 const DOCUMENT = join(ROOT, 'docs/install.md');
 const IMAGE = /registry\.example\/handover:[\d.]+/;
 
-/** The arguments of a command as docs/install.md prints it, for this image and this clone; `start` is how its line starts. */
+/** The arguments of a command in docs/install.md, for this image and this clone; `start` is the start of its line. */
 export const documented = (start: string, image = ''): readonly string[] => {
   const lines = readFileSync(DOCUMENT, 'utf8').split('\n');
   const line = lines.find((one) => one.startsWith(`${start} `));

@@ -40,14 +40,14 @@ export const livePods = async (kube: Kube): Promise<readonly LivePod[]> => {
   }));
 };
 
-/** Every pod is there and ready, and none is on its way out. */
+/** Every pod exists and is ready, and none is terminating. */
 export const isSettled = async (kube: Kube, members: readonly Member[] = MEMBERS): Promise<boolean> => {
   const live = await livePods(kube);
   const wanted = members.reduce((sum, { replicas }) => sum + replicas, 0);
   return live.length === wanted && live.every(({ ready }) => ready);
 };
 
-/** How often the template of a Deployment was rolled out: 1 is its first time. */
+/** How often a Deployment was rolled out, including the first time. */
 export const revisionOf = async (kube: Kube, name: string): Promise<number> => {
   const found = await kube.get(deployments, { namespace: NAMESPACE, name });
   return Number(found?.metadata.annotations?.['deployment.kubernetes.io/revision']);
@@ -62,7 +62,7 @@ export const secretOf = async (
   return { cert: file('tls.crt'), key: file('tls.key'), ca: file('ca.crt') };
 };
 
-/** Every bundle there is, by what holds it: fingerprints. */
+/** Fingerprints in every bundle, by the object that holds it. */
 export const bundles = async (kube: Kube): Promise<ReadonlyMap<string, readonly string[]>> => {
   const found = new Map<string, readonly string[]>();
   const add = (name: string, pem: string): void => {

@@ -18,11 +18,11 @@ export interface Traffic {
   readonly seconds: number;
   readonly handshakes: number;
   readonly failed: number;
-  /** Directions in which nothing was called meanwhile. */
+  /** Directions without any call meanwhile. */
   readonly silent: readonly string[];
 }
 
-/** Failures of one sort in one line each, with when the first and the last of them were. */
+/** One line for each kind of failure, with the times of the first and the last. */
 const alike = (failures: Totals['failures']): readonly string[] => {
   const sorts = new Map<string, string[]>();
   for (const { target, kind, why, at } of failures) {
@@ -32,12 +32,12 @@ const alike = (failures: Totals['failures']): readonly string[] => {
   return [...sorts].map(([sort, times]) => `${times.length} × ${sort}, ${times[0]} to ${times.at(-1)}`);
 };
 
-/** Whose mesh it is, and how its pods are; by default that of `rotation.test.ts`. */
+/** Name and pods of the mesh; by default those of `rotation.test.ts`. */
 export interface MeshSetting extends Partial<Omit<MeshOptions, 'image' | 'collector'>> {
   readonly members?: readonly Member[];
 }
 
-/** The mesh under load, and what can be asked of it. */
+/** The mesh under load, and the questions that tests ask about it. */
 export class MeshStage {
   readonly stage: RotationStage;
   readonly calls: ApiCalls;
@@ -53,7 +53,7 @@ export class MeshStage {
     this.calls = new ApiCalls(stage.cluster);
   }
 
-  /** Everybody starts, and calls everybody from then on; their Secrets and fields are there. */
+  /** Starts all pods, which call each other from then on; their Secrets and fields exist. */
   async start(): Promise<void> {
     await this.apply(...this.#members);
     await this.settled();
@@ -63,7 +63,7 @@ export class MeshStage {
     this.calls.start(300);
   }
 
-  /** Every pod has reached every Service: kube-proxy hears of a pod a moment after it is ready. */
+  /** Waits until every pod has reached every Service: kube-proxy learns of a pod a moment after it is ready. */
   async #reachable(): Promise<boolean> {
     const { collector, kube } = this.stage;
     const round = ++this.#rounds;
@@ -92,13 +92,13 @@ export class MeshStage {
     return authority;
   }
 
-  /** What the mesh did meanwhile, said, with every failure. */
+  /** Prints what the mesh did meanwhile, with every failure. */
   async during(what: string, work: () => Promise<unknown>): Promise<Traffic> {
     const { collector } = this.stage;
     const [before, apiBefore, from] = [collector.totals(), this.calls.totals(), performance.now()];
     const since = new Date().toISOString();
     await work();
-    // The last calls come in.
+    // Wait for the last reports.
     await pause(3_000);
     const seconds = (performance.now() - from) / 1000;
     const [after, api] = [collector.totals(), this.calls.totals()];

@@ -13,15 +13,15 @@ export interface Member {
   readonly name: string;
   readonly manner: Manner;
   readonly replicas: number;
-  /** How its owner says that it picks changes up; undefined: nothing is said. */
+  /** The owner's annotation about reloads; undefined: none. */
   readonly reload?: 'hot' | 'restart';
   readonly ack?: true;
   readonly probe?: '8443' | '8443/mtls';
-  /** Mounted file by file, which no change ever reaches. */
+  /** Mounted file by file: such a mount never sees a change. */
   readonly subPath?: true;
   readonly web?: true;
   readonly grpc?: 'server' | 'client';
-  /** The node its pods go to first, while that takes any. */
+  /** The preferred node of its pods. */
   readonly prefers?: string;
 }
 
@@ -36,7 +36,7 @@ export const MEMBERS: readonly Member[] = [
   { name: 'api', manner: 'hot', replicas: 1, ack: true, web: true },
 ];
 
-/** There is no DNS in the cluster: each Service has an address of its own choosing. */
+/** The cluster has no DNS: each Service has a fixed address. */
 const addressOf = (name: string): string =>
   `10.96.0.${20 + MEMBERS.findIndex((member) => member.name === name)}`;
 
@@ -67,20 +67,20 @@ export interface MeshOptions {
   readonly collector: string;
   /** Calls per second of each pod. */
   readonly rate: number;
-  /** Each Deployment's pods on as many nodes as take pods. */
+  /** Spreads each Deployment's pods over all schedulable nodes. */
   readonly spread?: true;
-  /** Seconds that a pod goes on before it is told to end; default 2. */
+  /** Seconds that a pod keeps serving before it gets SIGTERM; default 2. */
   readonly linger?: number;
 }
 
-/** Evenly over the nodes that take pods, each rollout for itself. */
+/** Evenly over the schedulable nodes, for each rollout separately. */
 const evenly = (name: string): object => ({
   topologySpreadConstraints: [
     {
       maxSkew: 1,
       topologyKey: 'kubernetes.io/hostname',
       whenUnsatisfiable: 'DoNotSchedule',
-      // A node that is being drained is not one to be even with.
+      // A node that is being drained does not count.
       nodeTaintsPolicy: 'Honor',
       labelSelector: { matchLabels: { app: name } },
       matchLabelKeys: ['pod-template-hash'],
@@ -103,7 +103,7 @@ const preferring = (node: string): object => ({
   },
 });
 
-/** A drain leaves one pod of it where it is until another is ready. */
+/** A drain keeps one of its pods running until another is ready. */
 export const budget = ({ name }: Member): object => ({
   apiVersion: 'policy/v1',
   kind: 'PodDisruptionBudget',
@@ -167,7 +167,7 @@ export const deployment = (member: Member, options: MeshOptions): object => {
                 { name: 'POD_UID', ...fieldOf('metadata.uid') },
               ],
               readinessProbe: { httpGet: { path: '/', port: 8080 }, periodSeconds: 1, timeoutSeconds: 5 },
-              // Until everybody has heard that it goes, it goes on.
+              // Keeps serving until all clients have learnt of its end.
               lifecycle: { preStop: { sleep: { seconds: linger } } },
               resources: { requests: { cpu: '50m' } },
               volumeMounts: mounts,
@@ -182,7 +182,7 @@ export const deployment = (member: Member, options: MeshOptions): object => {
 
 const clientConfig = { service: { name: 'webhook', namespace: NAMESPACE, path: '/check' } };
 
-/** What the API server verifies by, with a bundle from before the operator. */
+/** The objects that the API server verifies with, with a bundle from before the operator. */
 export const fields = (caBundle: string): readonly object[] => [
   {
     apiVersion: 'admissionregistration.k8s.io/v1',

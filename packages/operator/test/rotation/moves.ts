@@ -20,7 +20,7 @@ const revisionIn = ({ metadata }: KubeObject): number => {
   return parts['']?.record.revisions[AUTHORITY] ?? 0;
 };
 
-/** Follows the authority and its Secrets from outside, and notes whatever moved backwards. */
+/** Watches the authority and its Secrets independently, and notes every step backwards. */
 export class Moves {
   readonly backwards: string[] = [];
   readonly states: AuthorityState[] = [];
@@ -55,7 +55,7 @@ export class Moves {
     this.states.push(is);
     const complain = (why: string): unknown => this.backwards.push(`revision ${is.revision}: ${why}`);
     const roles = is.generations.map(({ role }) => role);
-    // One at a time: a rotation begins when nothing of another is left.
+    // One at a time: a rotation starts only when the previous one has ended completely.
     for (const role of ['next', 'current', 'previous'] as const)
       if (roles.filter((one) => one === role).length > 1) complain(`two generations are ${role}`);
     if (roles.includes('next') && roles.length > 2) complain('a rotation began before another had ended');
@@ -80,7 +80,7 @@ export class Moves {
     return state;
   }
 
-  /** Every rotation of these names is over, and so is everything derived from it. */
+  /** Every rotation with one of these ids has ended, including everything derived from it. */
   isOver(...ids: readonly string[]): boolean {
     const { generations, revision, ids: done } = this.state;
     return (

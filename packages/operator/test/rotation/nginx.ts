@@ -29,7 +29,7 @@ http {
 }
 `;
 
-/** Tells nginx of new files, as people do. */
+/** Tells nginx to reload new files, as administrators do. */
 const RUN = `
 nginx -e stderr -c /conf/nginx.conf &
 last=$(readlink /tls/..data)
@@ -39,7 +39,7 @@ while sleep 1; do
 done
 `;
 
-/** nginx of this machine as an image. Undefined: there is none. */
+/** An image of this machine's nginx; undefined: not installed. */
 export const loadNginx = async (cluster: NodeCluster): Promise<string | undefined> => {
   let program: string;
   try {
@@ -54,7 +54,7 @@ export const loadNginx = async (cluster: NodeCluster): Promise<string | undefine
   return cluster.node.loadImage({ name: 'localhost/nginx:1', base: 'busybox', files });
 };
 
-/** It asks for client certificates and refuses in HTTP: the handshake itself goes through with any. */
+/** It asks for client certificates and refuses in HTTP: the handshake itself succeeds with any certificate. */
 export const nginx = (image: string): readonly object[] => [
   {
     apiVersion: 'v1',

@@ -35,14 +35,14 @@ export const operatorPods = async (kube: Kube): Promise<readonly OperatorPod[]> 
   });
 };
 
-/** Image of the pod that leads; undefined: nobody that still runs. */
+/** Image of the leading pod; undefined: no running pod leads. */
 export const leadingImage = async (kube: Kube): Promise<string | undefined> => {
   const lease = await kube.get(leases, { namespace: OWN, name: 'handover' });
   const { holderIdentity = '' } = (lease?.spec ?? {}) as { readonly holderIdentity?: string };
   return (await operatorPods(kube)).find(({ name }) => holderIdentity.startsWith(`${name}-`))?.image;
 };
 
-/** What `kubectl port-forward` to the Deployment's port answers at this path. */
+/** The answer at this path through `kubectl port-forward` to the Deployment's port. */
 export const fetchForwarded = async (cluster: NodeCluster, port: number, path: string): Promise<Response> => {
   const child = spawn(
     cluster.kubectlPath,
@@ -62,6 +62,6 @@ export const fetchForwarded = async (cluster: NodeCluster, port: number, path: s
   }
 };
 
-/** Standard output of a program, as somebody at a terminal would call it. */
+/** Standard output of a program, called as at a terminal. */
 export const output = async (command: string, ...args: readonly string[]): Promise<string> =>
   (await run(command, [...args], { maxBuffer: 64 * 1024 * 1024 })).stdout;

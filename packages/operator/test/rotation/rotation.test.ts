@@ -19,7 +19,7 @@ import {
 import { LONG, MeshStage, pause, RESTART_ONLY, say } from './mesh-stage.ts';
 import { type RotationStage, type RunningOperator, setRotationStage } from './stage.ts';
 
-// One mesh lives through everything below, in this order, under load from its first second to its last.
+// One mesh runs through all tests below, in this order, under load all the time.
 let stage: RotationStage;
 let mesh: MeshStage;
 let operator: RunningOperator;
@@ -27,8 +27,8 @@ const HOT = MEMBERS.map(({ name }) => name).filter((name) => !RESTART_ONLY.inclu
 beforeAll(async () => {
   stage = await setRotationStage();
   await stage.cluster.kubectl('create', 'namespace', NAMESPACE);
-  // What was there before Handover: Secrets from a CA whose key nobody has kept.
-  const theirs = await ForeignCa.named('somebody');
+  // The state before Handover: Secrets from a CA whose key was not kept.
+  const theirs = await ForeignCa.named('another issuer');
   await stage.cluster.apply(
     ...services(),
     ...(await Promise.all(MEMBERS.map(({ name }) => theirs.secret(name)))),
@@ -41,7 +41,7 @@ afterAll(async () => {
   await (mesh ?? stage)?.stop();
 });
 
-test('the mesh makes at least 100 handshakes a second, in every direction, before anything is changed', async () => {
+test('before any change the mesh makes at least 100 handshakes a second, in every direction', async () => {
   await pause(5_000);
   const traffic = await mesh.during('at rest', () => pause(10_000));
   expect(traffic.failed).toBe(0);
@@ -100,7 +100,7 @@ test.each([1, 2, 3])(
       expect([name, held.includes(old.fingerprint)]).toEqual([name, false]);
     }
 
-    // With an old leaf, and no X that could help it: as a client of every server, and as a server for every client.
+    // With an old leaf and no cross-certificate that could help: as a client of every server, and as a server for every client.
     await mesh.settled();
     const live = await livePods(stage.kube);
     const hot = live.filter(({ app }) => HOT.includes(app));
@@ -149,7 +149,7 @@ test.each([1, 2, 3])(
   },
 );
 
-test('the same rotation without nudges fails none either, and takes as long as the kubelet does', async () => {
+test('the same rotation without nudges fails no handshake either, and takes as long as the kubelet', async () => {
   await operator.stop();
   operator = stage.startOperator('--no-nudge');
   let alone = 0;
@@ -184,7 +184,7 @@ test('a workload that never confirms keeps the old CA, is named, and is freed by
       'only the silent one to be waited for',
       LONG,
     );
-    // Longer than reloadWithin: time does not stand for its word.
+    // Longer than reloadWithin: elapsed time does not replace its evidence.
     await pause(45_000);
     const held = await mesh.status();
     expect(new Set(held.blockedBy.map(({ consumer }) => consumer))).toEqual(
@@ -202,7 +202,7 @@ test('a workload that never confirms keeps the old CA, is named, and is freed by
     expect([name, held.includes(old?.fingerprint ?? '')]).toEqual([name, false]);
 });
 
-test('the same traffic fails when everything is replaced at once, so that it would have shown', async () => {
+test('the same traffic fails when everything is replaced at once: the test would have noticed failures', async () => {
   await operator.stop();
   const other = await ForeignCa.named('another');
   const traffic = await mesh.during('everything replaced at once', async () => {
@@ -219,7 +219,7 @@ test('the same traffic fails when everything is replaced at once, so that it wou
         put('/webhooks/0/clientConfig/caBundle'),
       ),
     ]);
-    // As fast as it can be done by hand: kubelets are nudged, and who needs it is restarted.
+    // As fast as possible by hand: kubelets are nudged, and restart-only workloads restarted.
     await stage.cluster.kubectl('-n', NAMESPACE, 'annotate', 'pods', '--all', 'replaced=now');
     for (const name of RESTART_ONLY)
       await stage.cluster.kubectl('-n', NAMESPACE, 'rollout', 'restart', `deployment/${name}`);

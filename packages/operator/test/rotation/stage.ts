@@ -24,14 +24,14 @@ const BUNDLED: BuildOptions = {
   format: 'esm',
   target: 'node20',
   conditions: ['source'],
-  // CommonJS inside asks for node's own modules by require.
+  // Bundled CommonJS loads Node's own modules with require.
   banner: {
     js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom('/');",
   },
   logLevel: 'warning',
 };
 
-/** A cluster with a node, our kinds and rights on it, the mesh's image, and a place where its pods report. */
+/** A cluster with a node, our kinds and rights, the mesh's image, and a collector for its pods' reports. */
 export interface RotationStage {
   readonly cluster: NodeCluster;
   readonly kube: Kube;
@@ -45,7 +45,7 @@ export interface RotationStage {
   installOperator(): Promise<void>;
   /** `handover …`, as an administrator outside; its standard output. */
   handover(...args: readonly string[]): Promise<string>;
-  /** One handshake with each, as a client with this certificate that believes whatever it is shown. */
+  /** One handshake with each, as a client with this certificate that accepts any server certificate. */
   tryFromInside(
     targets: readonly Target[],
     pair: { readonly cert: string; readonly key: string },
@@ -63,7 +63,7 @@ export interface LogLine {
 
 export interface RunningOperator {
   log(): readonly LogLine[];
-  /** Told each line of its log as it comes. */
+  /** Gets each line of its log as it is written. */
   onLine(listener: (line: LogLine) => void): void;
   signal(signal: NodeJS.Signals): void;
   stop(): Promise<void>;
@@ -94,7 +94,7 @@ export const bundlePod = async (): Promise<string> => {
   return folder;
 };
 
-/** `kubelet`: fields of its configuration over the harness's own. `bare`: nothing of ours is installed. */
+/** `kubelet`: fields of its configuration that override the harness's own. `bare`: nothing of ours is installed. */
 export async function setRotationStage(
   kubelet: Readonly<Record<string, unknown>> = {},
   { nodes = 1, bare = false }: { readonly nodes?: number; readonly bare?: boolean } = {},
@@ -215,7 +215,7 @@ const startOperator = (
     signal: (signal) => void child.kill(signal),
     stop: async () => {
       child.kill('SIGTERM');
-      child.kill('SIGCONT'); // one that stands still hears nothing
+      child.kill('SIGCONT'); // a stopped process gets no signal
       await ended;
     },
   };

@@ -11,8 +11,8 @@ import { Moves } from './moves.ts';
 import { type RotationStage, type RunningOperator, setRotationStage } from './stage.ts';
 import { MOMENTS, Strikes } from './strikes.ts';
 
-// One mesh lives through everything below under load. Every operator reaches the API server by a relay, which sees each of its writes
-// coming: so it is struck in the middle of a step because of what it did, not because of what time it was.
+// One mesh runs through all tests below under load. Every operator reaches the API server through a relay, which sees each write in
+// advance: so it strikes in the middle of a step because of what the operator did, not because of the time.
 let stage: RotationStage;
 let mesh: MeshStage;
 let relay: Relay;
@@ -22,7 +22,7 @@ let moves: Moves;
 const end = new AbortController();
 const operators = new Map<string, RunningOperator>();
 
-/** With a name of its own, by which the relay knows it, and the rights of its installation. */
+/** An operator with its own name, by which the relay knows it, and the rights of its installation. */
 const startOperator = (): string => {
   const name = `operator-${operators.size + 1}`;
   const kubeconfig = join(stage.cluster.directory, `${name}.kubeconfig`);
@@ -58,17 +58,17 @@ beforeAll(async () => {
   strikes = new Strikes(relay);
   startOperator();
   await stage.cluster.kubectl('create', 'namespace', NAMESPACE);
-  const nobody = await ForeignCa.named('nobody');
+  const unknown = await ForeignCa.named('unknown');
   await stage.cluster.apply(
     ...services(),
-    ...fields(Buffer.from(nobody.pem).toString('base64')),
+    ...fields(Buffer.from(unknown.pem).toString('base64')),
     resource('Authority', 'mesh', {}, NAMESPACE),
     ...MEMBERS.map((member) => leaf(member)),
     trustBundle(),
   );
   for (const { name } of MEMBERS)
     await until(async () => (await secretOf(stage.kube, name)).cert !== '', `Secret ${name}`, LONG);
-  // On a busy machine Services take their time to forget a pod.
+  // On a busy machine Services forget a pod late.
   mesh = new MeshStage(stage, { linger: 5 });
   await mesh.start();
   moves = new Moves(stage.kube, end.signal);
@@ -108,7 +108,7 @@ const nothingFailed = (traffic: Traffic): void => {
   expect(moves.backwards).toEqual([]);
 };
 
-test('an operator killed at every moment of a rotation: another goes on, and no handshake fails', async () => {
+test('when an operator is killed at any moment of a rotation, another continues, and no handshake fails', async () => {
   const { lastGeneration } = moves.state;
   const killed = new Set<string>();
   strikes.plan(MOMENTS, async (_, by) => {
@@ -129,7 +129,7 @@ test('an operator killed at every moment of a rotation: another goes on, and no 
   expect(await rollouts()).toEqual(each(1));
 });
 
-test('an API server killed in each phase: the rotation goes on, and so does everything that it calls', async () => {
+test('when the API server is killed in each phase, the rotation and all its webhooks and APIs continue', async () => {
   const { lastGeneration } = moves.state;
   const phases = ['Introducing', 'Activating', 'Retiring'].map((phase) => `write in ${phase} landed`);
   const seconds: number[] = [];
@@ -143,7 +143,7 @@ test('an API server killed in each phase: the rotation goes on, and so does ever
     mesh.calls.down();
     await stage.cluster.apiServer.stop('SIGKILL');
     void startAgain();
-    // Into nothing: it is not there yet.
+    // The API server is not there yet.
     return 'goes on';
   });
   const { webhook, api, notMade } = mesh.calls.totals();
@@ -163,11 +163,11 @@ test('an API server killed in each phase: the rotation goes on, and so does ever
   expect(await rollouts()).toEqual(each(1));
 });
 
-test('rotations asked for at once, twice, and while others are under way happen once each, one at a time', async () => {
+test('rotations requested at once, twice, or during others happen once each, one at a time', async () => {
   const { lastGeneration, ids } = moves.state;
   const spec = (rotation: object): object => resource('Authority', 'mesh', { rotation }, NAMESPACE);
   const traffic = await mesh.during('overlapping requests', async () => {
-    // Two terminals, one id; then others, while that one is under way.
+    // Two terminals, one id; then other ids, while that rotation is in progress.
     await Promise.all([mesh.ask('first'), mesh.ask('first')]);
     await until(async () => moves.state.ids.includes('first'), 'the first to begin', LONG);
     await Promise.all([mesh.ask('second'), mesh.ask('third'), mesh.ask('first')]);
@@ -178,14 +178,14 @@ test('rotations asked for at once, twice, and while others are under way happen 
       await stage.cluster.apply({ ...more, spec: { ...more.spec, dnsNames } });
     }
     await until(async () => moves.state.ids.length === ids.length + 2, 'the next to begin', LONG);
-    // Over by now, and asked for once more.
+    // Ended by now, and requested once more.
     await mesh.ask('first');
-    // The last one is held before its CA signs, and that CA is distrusted.
+    // The last rotation is held before its CA signs, and that CA is distrusted.
     await until(async () => moves.state.ids.length === ids.length + 3, 'the last to begin', LONG);
     await stage.cluster.apply(spec({ paused: true }));
     const next = moves.state.generations.find(({ role }) => role === 'next');
     const wish = ['--generation', String(next?.number), '--yes', '--home', 'kube'];
-    expect(await stage.handover('distrust', AUTHORITY, ...wish)).toContain('nobody would fail');
+    expect(await stage.handover('distrust', AUTHORITY, ...wish)).toContain('no peer would fail');
     await stage.cluster.apply(spec({ paused: false }));
     await ended('first', 'second', 'third');
   });
@@ -193,11 +193,11 @@ test('rotations asked for at once, twice, and while others are under way happen 
   expect(moves.state.lastGeneration).toBe(lastGeneration + 3);
   expect(moves.state.generations.map(({ number }) => number)).toEqual([lastGeneration + 2]);
   expect([...moves.state.ids.slice(ids.length)].sort()).toEqual(['first', 'second', 'third']);
-  // Twice for what was activated, and once for what was distrusted.
+  // Two for the activated CA generations, and one for the distrusted one.
   expect(await rollouts()).toEqual(each(3));
 });
 
-test('an operator that stood still while another took over changes nothing when it goes on', async () => {
+test('an operator that was stopped while another took over changes nothing when it resumes', async () => {
   const { lastGeneration } = moves.state;
   let still = '';
   let [goOn, sentBefore] = [(): void => {}, 0];
@@ -211,14 +211,14 @@ test('an operator that stood still while another took over changes nothing when 
     await untilGoesOn;
     return 'goes on';
   });
-  // Some of an earlier storm were never answered.
+  // Some requests of an earlier storm were never answered.
   const before = relay.log.length;
   const writesOfIts = () =>
     relay.log.slice(before).filter((passed) => passed.by === still && isWrite(passed));
   const traffic = await mesh.during('operator paused for longer than its lease', async () => {
     await mesh.ask('paused');
     await ended('paused');
-    // Still on their way: with the old leaf, and a bundle of its time.
+    // Writes still on their way: the old leaf, and its bundle.
     const late = writesOfIts().filter(({ status }) => status === 0);
     expect(late.length).toBeGreaterThan(0);
     sentBefore = writesOfIts().length;

@@ -5,7 +5,7 @@ import type { LogLine, RunningOperator } from './stage.ts';
 const SWAPS = ['mint', 'activate', 'retire'] as const;
 const PHASES = ['Stable', 'Introducing', 'Activating', 'Retiring'] as const;
 
-/** Fields of the API server are left out: it writes there too, and a write that loses a race is no moment to strike at. */
+/** Without fields of the API server: it writes there too, and a write that loses a race is not a moment to strike. */
 const PATHS: readonly (readonly [method: string, path: RegExp, kind: 'swap' | 'write' | 'roll'])[] = [
   ['PUT', /^\/api\/v1\/namespaces\/handover-system\/secrets\/handover-authority-/, 'swap'],
   ['PATCH', new RegExp(`^/api/v1/namespaces/${NAMESPACE}/(secrets|configmaps)/[^/]+$`), 'write'],
@@ -19,9 +19,9 @@ const ACTIONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Every moment at which one rotation can be struck. A swap is one write: struck before it lands, and after, when nobody has heard
- * that it did. Of the other steps: when the first of its writes has landed and the rest are on their way, and when its log says
- * that it acted.
+ * Every moment to strike in one rotation. A swap is one write: before it lands, and after it landed but before its answer. For
+ * the other steps: when the first write has landed and the rest are on their way, and when the operator's log says that it
+ * acted.
  */
 export const MOMENTS: readonly string[] = [
   ...SWAPS.flatMap((swap) => [`${swap} on its way`, `${swap} landed`]),
@@ -30,7 +30,7 @@ export const MOMENTS: readonly string[] = [
   ),
 ];
 
-/** What befalls whom at a moment; and whether what it had sent meanwhile goes on its way afterwards, or is lost with it. */
+/** What happens to which operator at a moment, and whether its pending writes land afterwards or are lost. */
 export type Strike = (moment: string, by: string) => Promise<'goes on' | 'is lost'>;
 
 interface Hold {
@@ -39,7 +39,7 @@ interface Hold {
   readonly release: () => void;
 }
 
-/** Sees every write of every operator on its way, and strikes at those moments that are still wanted. */
+/** Sees every write of every operator on its way, and strikes at the requested moments. */
 export class Strikes {
   readonly #wanted = new Set<string>();
   /** Where it struck, in order. */
@@ -49,7 +49,7 @@ export class Strikes {
   #swaps = 0;
   /** The write after which it strikes. */
   #first: { readonly moment: string; readonly by: string; readonly path: string } | undefined;
-  /** Whose writes wait. */
+  /** The operators whose writes are held. */
   #hold: Hold | undefined;
 
   constructor(relay: Relay) {
@@ -57,7 +57,7 @@ export class Strikes {
     relay.done = (passed) => this.#done(passed);
   }
 
-  /** From now on, for one rotation. */
+  /** Starts striking, for one rotation. */
   plan(moments: readonly string[], strike: Strike): void {
     this.#wanted.clear();
     for (const moment of moments) this.#wanted.add(moment);
@@ -67,7 +67,7 @@ export class Strikes {
     this.#first = undefined;
   }
 
-  /** Listens to what an operator says it did. */
+  /** Reads an operator's log of its actions. */
   follow(name: string, operator: RunningOperator): void {
     let phase = '';
     operator.onLine((line: LogLine) => {

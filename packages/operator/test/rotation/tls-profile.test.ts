@@ -8,7 +8,7 @@ import { resource, until } from '../cluster/stage.ts';
 import { handshake, type Verdict } from './pod/handshake.ts';
 import { type RotationStage, setRotationStage } from './stage.ts';
 
-// Pods with a TLS profile, on a real node: who reads it once, who follows it, and who starts while no API server can be reached.
+// Pods with a TLS profile, on a real node: one reads it once, one follows it, one starts without a reachable API server.
 let stage: RotationStage;
 const LONG = 600_000;
 const NAMESPACE = 'default';
@@ -30,7 +30,7 @@ const podSpec = (manner: Server) => ({
       env: [{ name: 'MANNER', value: manner }],
       envFrom: [{ configMapRef: { name: 'handover-platform' } }],
       readinessProbe: { httpGet: { path: '/', port: 8080 }, periodSeconds: 1, timeoutSeconds: 5 },
-      // Until everybody has heard that it goes, it goes on.
+      // Keeps serving until all clients have learnt of its end.
       lifecycle: { preStop: { sleep: { seconds: 2 } } },
       volumeMounts: [
         { name: 'tls', mountPath: '/tls' },
@@ -113,7 +113,7 @@ const isRolledOut = async (): Promise<boolean> => {
 };
 
 beforeAll(async () => {
-  // Restarts follow each other within a second instead of minutes.
+  // Restarts follow within a second instead of minutes.
   stage = await setRotationStage({ crashLoopBackOff: { maxContainerRestartPeriod: '1s' } });
   stage.startOperator();
   await stage.cluster.apply(
@@ -132,7 +132,7 @@ beforeAll(async () => {
 afterAll(() => stage?.stop());
 
 test(
-  'Intermediate to Modern: one rollout for who reads it once, none and no refused handshake for who follows it',
+  'Intermediate to Modern: one rollout of pods that read it once; no rollout and no refused handshake for pods that follow it',
   async () => {
     for (const name of NAMES) {
       await until(async () => (await shake(name, 'TLSv1.2')).ok, `${name} over TLS 1.2`);
@@ -167,7 +167,7 @@ test(
     );
     expect(refused).toEqual([]);
     for (const name of NAMES) {
-      // The way to a new pod takes a moment to open.
+      // A new pod becomes reachable a moment later.
       await until(async () => (await shake(name, 'TLSv1.3')).ok, `${name} over TLS 1.3`);
       expect(await shake(name, 'TLSv1.2')).toMatchObject({ ok: false, kind: 'handshake' });
     }
@@ -224,7 +224,7 @@ test(
     expect(taken.map(([, isOpenShift]) => isOpenShift)).toEqual(Array(RESTARTS).fill('false'));
     expect((await livePods('cut'))[0]?.uid).toBe(pod?.uid);
     expect(await packets()).toBe(0);
-    // The counter does count: this is what asking would have looked like.
+    // The counter works: this is what a request would have looked like.
     await stage.cluster
       .kubectl(
         'exec',
@@ -245,7 +245,7 @@ const nft = async (...args: readonly string[]): Promise<string> => {
   return (await run(command, [...enter, 'nft', ...args])).stdout;
 };
 
-/** Whatever a pod sends to the API server is dropped, and counted. */
+/** Drops and counts everything that a pod sends to the API server. */
 const cut = async (ip: string): Promise<void> => {
   const rule = `ip saddr ${ip} tcp dport { 443, 6443 } counter drop`;
   await nft(

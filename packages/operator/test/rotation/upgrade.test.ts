@@ -22,11 +22,11 @@ import { olderHandover } from './older.ts';
 import { fetchForwarded, leadingImage, OWN, operatorPods, output } from './operator-pods.ts';
 import { type RotationStage, setRotationStage } from './stage.ts';
 
-// One mesh under load, kept by the previous version; then by this one, as it is installed: its image, its Deployment, its rights.
+// One mesh under load, managed first by the previous version, then by this one as installed: its image, Deployment and rights.
 let stage: RotationStage;
 let mesh: MeshStage;
 let helm: string;
-/** Each version: its image, and how its own `handover` is called. */
+/** Each version: its image, and how to call its `handover`. */
 let older: Version;
 let newer: Version;
 
@@ -70,7 +70,7 @@ const atRest = (generation: number): Promise<unknown> =>
     LONG,
   );
 
-/** The generation that signs, when it is the only one. */
+/** The CA generation that signs, if it is the only one. */
 const generationNow = async (): Promise<number> => (await mesh.status()).generations[0]?.generation ?? 0;
 
 const setPaused = (paused: boolean): Promise<void> =>
@@ -81,7 +81,7 @@ const inMidRotation = async (id: string): Promise<void> => {
   await until(async () => (await mesh.status()).phase !== 'Stable', 'the rotation to begin', LONG);
 };
 
-/** All that users run on, and the CA's keys: object → version and content. Whatever writes to one changes its version. */
+/** All objects that users depend on, and the CA's keys: object → version and content. Every write changes the version. */
 const everything = async (): Promise<ReadonlyMap<string, string>> => {
   const { kube } = stage;
   const found = new Map<string, string>();
@@ -89,14 +89,14 @@ const everything = async (): Promise<ReadonlyMap<string, string>> => {
     for (const { metadata, data, spec, webhooks } of objects as readonly (KubeObject &
       Record<string, unknown>)[]) {
       const content = { version: metadata.resourceVersion, data, spec, webhooks };
-      // What an operator saw last: its own notes, not anybody's material.
+      // What an operator saw last: its own notes, not certificates or keys.
       if (!metadata.name?.startsWith('handover-seen-'))
         found.set(`${what} ${metadata.namespace ?? ''}/${metadata.name}`, JSON.stringify(content));
     }
   };
   for (const namespace of [NAMESPACE, OWN]) {
     const own = (await kube.list(secrets, { namespace })).items;
-    // Of helm: it notes there which release there is.
+    // Helm's own: it records the release there.
     add(
       'Secret',
       own.filter(({ type }: KubeObject & { type?: string }) => type !== 'helm.sh/release.v1'),
@@ -109,7 +109,7 @@ const everything = async (): Promise<ReadonlyMap<string, string>> => {
   };
   add('webhook', [field(await kube.get(validatingWebhookConfigurations, { name: WEBHOOK }))]);
   const { spec } = field(await kube.get(apiServices, { name: API })) as { spec?: unknown };
-  found.set('APIService', JSON.stringify(spec)); // its version changes with every look at its backend
+  found.set('APIService', JSON.stringify(spec)); // its version changes with every check of its backend
   for (const { name } of MEMBERS) {
     const deployed = field(await kube.get(deployments, { namespace: NAMESPACE, name }));
     found.set(`Deployment ${name}`, String(deployed.metadata.generation));
@@ -139,7 +139,7 @@ beforeAll(async () => {
   newer = { program: HANDOVER, image: await node.loadImage(await operatorImage('localhost/handover:newer')) };
   await kubectl(older, 'install');
   await stage.cluster.kubectl('create', 'namespace', NAMESPACE);
-  const before = Buffer.from((await ForeignCa.named('somebody')).pem).toString('base64');
+  const before = Buffer.from((await ForeignCa.named('another issuer')).pem).toString('base64');
   await stage.cluster.apply(
     ...services(),
     ...fields(before),
@@ -155,7 +155,7 @@ beforeAll(async () => {
 }, 2 * LONG);
 afterAll(() => (mesh ?? stage)?.stop());
 
-test('a rotation begun by the previous version is ended by this one, and no handshake fails', async () => {
+test('this version completes a rotation that the previous version started, and no handshake fails', async () => {
   await atRest(1);
   expect(await leadingImage(stage.kube)).toBe(older.image);
   const traffic = await mesh.during('upgrade in mid-rotation', async () => {
@@ -181,7 +181,7 @@ test('a rotation begun by the previous version is ended by this one, and no hand
   expect(traffic.silent).toEqual([]);
 });
 
-test('back to the previous version and forth again, each while a rotation goes on: no handshake fails', async () => {
+test('a downgrade and an upgrade, each in the middle of a rotation, fail no handshake', async () => {
   const traffic = await mesh.during('downgrade and upgrade, each in mid-rotation', async () => {
     await inMidRotation('down');
     await kubectl(older, 'install');
@@ -197,7 +197,7 @@ test('back to the previous version and forth again, each while a rotation goes o
   await until(async () => (await leadingImage(stage.kube)) === newer.image, 'this version to lead', LONG);
 });
 
-test('its container is nobody, on a root it cannot write, with no capability and no shell', async () => {
+test('its container runs unprivileged, on a read-only root, without capabilities and without a shell', async () => {
   const inside = `
     const status = require('node:fs').readFileSync('/proc/self/status', 'utf8');
     const field = (name) => status.match(new RegExp('^' + name + ':\\\\s*(\\\\S+)', 'm'))?.[1];
@@ -221,7 +221,7 @@ test('its container is nobody, on a root it cannot write, with no capability and
   await expect(stage.cluster.kubectl(...exec, '/bin/sh', '-c', 'true')).rejects.toThrow(/no such file/);
 });
 
-test('its page is reached by kubectl port-forward, its metrics by their Service', async () => {
+test('kubectl port-forward reaches its page, and their Service its metrics', async () => {
   const page = await fetchForwarded(stage.cluster, 8082, '/');
   expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('<title>Handover</title>')]);
   const told = await fetchForwarded(stage.cluster, 8082, '/api/status');
@@ -236,7 +236,7 @@ test('its page is reached by kubectl port-forward, its metrics by their Service'
   expect(scraped).toMatch(/^handover_leading [01]$/m);
 });
 
-test('an uninstallation leaves Secrets, ConfigMaps and injected bundles byte for byte, and the traffic goes on', async () => {
+test('uninstalling leaves Secrets, ConfigMaps and injected bundles byte for byte, and the traffic continues', async () => {
   const before = await everything();
   const traffic = await mesh.during('uninstalled', async () => {
     await kubectl(newer, 'uninstall');
@@ -249,7 +249,7 @@ test('an uninstallation leaves Secrets, ConfigMaps and injected bundles byte for
   await stage.cluster.kubectl('get', 'authorities', 'mesh', '-n', NAMESPACE);
 });
 
-test('helm installs it again: the same CA, nothing is rewritten, nothing restarted; and the next rotation is clean', async () => {
+test('helm installs it again: the same CA, nothing rewritten, nothing restarted; and the next rotation fails no handshake', async () => {
   const before = await everything();
   const generation = await generationNow();
   const traffic = await mesh.during('installed by helm', async () => {
@@ -270,7 +270,7 @@ test('helm upgrades it in a namespace of the restricted standard, and nothing is
   const before = await everything();
   const traffic = await mesh.during('upgraded by helm', async () => {
     await stage.cluster.kubectl(...documented('kubectl label namespace'));
-    // The other pods are new ones, so the standard is put to them.
+    // The pods are new ones, so the standard applies to them.
     say(await helmAsPrinted('upgrade', '--set', 'replicas=1', '--wait', '--timeout', '10m'));
     await stage.cluster.kubectl('-n', OWN, 'rollout', 'restart', 'deployment/handover');
     await rolledOut();
@@ -294,7 +294,7 @@ test('helm uninstalls it and leaves the same', async () => {
   await stage.cluster.kubectl('get', 'authorities', 'mesh', '-n', NAMESPACE);
 });
 
-test('what is removed for good takes the CAs along, and no Secret of anybody', async () => {
+test('removing everything deletes the CAs, and no Secret of users', async () => {
   const ofUsers = async (): Promise<readonly (readonly [string, string])[]> =>
     [...(await everything())].filter(([name]) => !name.includes(` ${OWN}/`));
   const before = await ofUsers();

@@ -1,5 +1,5 @@
-// `handover operator -f` on a real API server, left alone: how many requests it makes, by the API server's own audit log, and
-// how many of them change anything. Then one drift of each field: how long it lasts, and how many writes put it right.
+// An idle `handover operator -f` on a real API server: how many requests it makes, by the API server's audit log, and how many
+// of them are writes. Then one drift of each field: how long it lasts, and how many writes repair it.
 // Run after a build:
 //   node packages/operator/test/show/quiet.mjs [minutes]
 import { spawn } from 'node:child_process';

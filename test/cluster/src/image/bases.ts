@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import { requireProgram } from '../system-packages.ts';
 import type { ImageSpec, Layer } from './image.ts';
 
-/** What an image begins with: nothing at all, places to mount on, a shell and tools, or the Node that runs this. */
+/** The base of an image: empty, mount points, a shell and tools, or the Node that runs this. */
 export type Base = 'scratch' | 'empty' | 'busybox' | 'node';
 
 const world: Layer = (tar) => {

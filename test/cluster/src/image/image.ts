@@ -3,15 +3,15 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { TarWriter } from './tar.ts';
 
-/** One layer: what is put where. Paths are without a leading slash. */
+/** One layer: path → content. Paths have no leading slash. */
 export type Layer = (tar: TarWriter) => void;
 
 export interface ImageSpec {
-  /** `localhost/app:1`: nothing is ever pulled, so pods say `imagePullPolicy: Never`. */
+  /** `localhost/app:1`: nodes pull no image, so pods set `imagePullPolicy: Never`. */
   readonly name: string;
   readonly layers: readonly Layer[];
   readonly entrypoint?: readonly string[];
-  /** Arguments where the container names none. */
+  /** Default arguments of the container. */
   readonly command?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly workingDirectory?: string;

@@ -38,7 +38,7 @@ const header = ({ path, type, mode, size, target = '' }: Header): Uint8Array => 
   };
   block.write(name, 0);
   octal(mode, 100, 8);
-  // Owner root and time 0 whoever makes it and whenever: same content, same bytes.
+  // Always owner root and time 0: same content, same bytes.
   octal(0, 108, 8);
   octal(0, 116, 8);
   octal(size, 124, 12);
@@ -58,7 +58,7 @@ const header = ({ path, type, mode, size, target = '' }: Header): Uint8Array => 
 
 const pad = (size: number): Uint8Array => new Uint8Array((BLOCK - (size % BLOCK)) % BLOCK);
 
-/** Writes a tar archive piece by piece into a sink. Each directory once, however many entries lie below it. */
+/** Writes a tar archive piece by piece into a sink. Each directory once, however many entries are below it. */
 export class TarWriter {
   readonly #sink: Sink;
   readonly #directories = new Set<string>();

@@ -16,10 +16,10 @@ const hierarchies = (): { readonly path: string; readonly version: 1 | 2 }[] =>
 export const cgroupPaths = (name: string): readonly string[] =>
   hierarchies().map(({ path }) => join(path, name));
 
-/** What all pods of a cluster weigh together against one process beside them, in the kernel's units: ten of those. */
+/** Weight of all pods of a cluster together, in the kernel's units: that of ten processes. */
 const ALL_PODS = 10_240;
 
-/** A node's own group in every hierarchy, below which the kubelet makes those of pods; `nodes`: how many share the machine. */
+/** A node's cgroup in every hierarchy; the kubelet makes those of pods below it; `nodes`: how many share the machine. */
 export function makeCgroups(name: string, nodes: number): void {
   const all = hierarchies();
   for (const { path, version } of all) {
@@ -29,11 +29,11 @@ export function makeCgroups(name: string, nodes: number): void {
       writeFileSync(join(path, 'cgroup.subtree_control'), offered.map((each) => `+${each}`).join(' '));
     }
     mkdirSync(own, { recursive: true });
-    // A group weighs as much as one process beside it: all pods of the node together would get the time of one. Yet more
-    // nodes are not to starve the control plane: what pods weigh is shared among them.
+    // By default a group weighs as much as one process: all pods of the node together would get the time of one. More nodes
+    // must not starve the control plane: the nodes share the weight of the pods.
     if (version === 1 && existsSync(join(own, 'cpu.shares')))
       writeFileSync(join(own, 'cpu.shares'), String(Math.round(ALL_PODS / nodes)));
-    // In version 1 a cpuset begins empty and takes no process until it is told its processors and memory nodes.
+    // In version 1 a cpuset starts empty and takes no process until its processors and memory nodes are set.
     for (const file of ['cpuset.cpus', 'cpuset.mems']) {
       if (version === 1 && existsSync(join(path, file)))
         writeFileSync(join(own, file), readFileSync(join(path, file)));

@@ -4,10 +4,10 @@ import { FEATURE_GATES } from '../components.ts';
 import type { Credentials } from '../credentials.ts';
 import { PAUSE } from '../image/bases.ts';
 
-/** The network that the nodes of a cluster share; seen in the cluster's own network only. */
+/** The network that the nodes of a cluster share; visible only in the cluster's own network. */
 export const NETWORK = {
   bridge: 'pods0',
-  /** The bridge's first address: of the first node and the control plane. */
+  /** The bridge's first address: the first node's and the control plane's. */
   address: '10.244.0.1',
   range: '10.244.0.0/16',
   bits: 16,
@@ -17,12 +17,12 @@ export const NETWORK = {
   kubeletPort: 10250,
 } as const;
 
-/** What tells a node from the others of its cluster. */
+/** What distinguishes a node from the others of its cluster. */
 export interface NodePlace {
   readonly name: string;
-  /** Behind the names of its processes and logs; nothing for the first. */
+  /** Suffix of the names of its processes and logs; empty for the first. */
   readonly suffix: string;
-  /** One more of the bridge's: of the node and, for its pods, of their gateway. */
+  /** Another address of the bridge: the node's, and the gateway of its pods. */
   readonly address: string;
   readonly firstPod: string;
   readonly lastPod: string;
@@ -141,7 +141,7 @@ const kubeletConfiguration = (input: Input, socket: string): object => {
     tlsPrivateKeyFile: serving.keyFile,
     address: place.address,
     port: NETWORK.kubeletPort,
-    // Loopback is one for all nodes.
+    // All nodes share one loopback.
     healthzBindAddress: place.address,
     podLogsDir: join(directory, 'pod-logs'),
     volumePluginDir: join(directory, 'volume-plugins'),

@@ -12,9 +12,9 @@ import { NETWORK } from './configuration.ts';
 export interface Network {
   readonly enter: readonly string[];
   placed(spec: ProcessSpec): ProcessSpec;
-  /** Joins a port of this machine's loopback to an address inside. */
+  /** Forwards a port of this machine's loopback to an address inside. */
   forward(port: number, target: string): Promise<void>;
-  /** Joins an address inside to one of this machine's loopback. */
+  /** Forwards an address inside to one of this machine's loopback. */
   expose(inside: string, port: number): Promise<void>;
 }
 

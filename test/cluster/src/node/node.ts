@@ -27,10 +27,10 @@ export interface NodesInput {
 /** One machine, as Kubernetes sees it: PID and mount namespaces, a cgroup, containerd and a kubelet. */
 export interface OneNode {
   readonly place: NodePlace;
-  /** What does not need the API server: namespaces and containerd. */
+  /** Starts what does not need the API server: namespaces and containerd. */
   startRuntime(): Promise<void>;
   importImage(archive: string): Promise<void>;
-  /** Until the node is Ready. */
+  /** Starts the kubelet and waits until the node is Ready. */
   startKubelet(): Promise<void>;
   stopKubelet(): Promise<void>;
 }
@@ -39,7 +39,7 @@ export function makeNode(place: NodePlace, input: NodesInput): OneNode {
   const { keeper, network, layout, url, options, PATH } = input;
   const { bin, credentials } = layout;
   const { name, suffix, address } = place;
-  // Logs are all in the cluster's directory, where a failed start looks for them.
+  // All logs are in the cluster's directory, where a failed start reads them.
   const logs = layout.directory;
   const directory = join(layout.directory, `node${suffix}`);
   const cgroup = `handover-${basename(layout.directory)}${suffix}`;
@@ -52,7 +52,7 @@ export function makeNode(place: NodePlace, input: NodesInput): OneNode {
     return files;
   };
 
-  /** In the node's PID and mount namespaces. nsenter waits outside; if it is killed, so is what it waits for. */
+  /** Runs in the node's PID and mount namespaces. nsenter waits outside; if it is killed, its child is killed too. */
   const launchInside = (program: string, args: readonly string[]): Promise<number> =>
     keeper.start({
       name: `${program}${suffix}`,
@@ -94,7 +94,7 @@ export function makeNode(place: NodePlace, input: NodesInput): OneNode {
   return {
     place,
     startRuntime: async () => {
-      // Remembered before they are made: whoever clears away finds them at whatever point this ends.
+      // Recorded before they are made, so that a cleanup finds them wherever this ends.
       await keeper.alsoRemoveCgroups(cgroupPaths(cgroup));
       makeCgroups(cgroup, options.nodes ?? 1);
       mkdirSync(directory, { mode: 0o700 });

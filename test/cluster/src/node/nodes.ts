@@ -10,11 +10,11 @@ import { freePort } from './network.ts';
 import { makeNode, type NodesInput } from './node.ts';
 
 export interface StartingNodes {
-  /** What does not need the API server: namespaces, containerd, images. */
+  /** Starts what does not need the API server: namespaces, containerd, images. */
   startRuntime(): Promise<void>;
-  /** The kubelets, until every node is Ready, and kube-proxy. */
+  /** Starts the kubelets and kube-proxy, and waits until every node is Ready. */
   join(): Promise<void>;
-  /** All of these again; pods go on meanwhile. */
+  /** Restarts all of these; pods keep running. */
   restart(): Promise<void>;
   readonly nodes: readonly TestNode[];
 }
@@ -51,7 +51,7 @@ export function makeNodes(where: readonly NodePlace[], given: Omit<NodesInput, '
     rmSync(archive);
   };
 
-  /** One for all nodes: rules belong to a network, and they share one. */
+  /** One for all nodes: rules belong to a network, and the nodes share one. */
   const startProxy = async (): Promise<void> => {
     const user = { commonName: 'system:kube-proxy' };
     await keeper.start(
@@ -63,9 +63,9 @@ export function makeNodes(where: readonly NodePlace[], given: Omit<NodesInput, '
           '--proxy-mode=nftables',
           `--cluster-cidr=${NETWORK.range}`,
           `--hostname-override=${where[0]?.name ?? ''}`,
-          // Answers come back through the node although asker and answerer share a bridge.
+          // Answers come back through the node although both pods share a bridge.
           '--masquerade-all',
-          // These would be set for the whole machine.
+          // These sysctls would apply to the whole machine.
           '--conntrack-max-per-core=0',
           '--conntrack-min=0',
           '--conntrack-tcp-timeout-established=0',

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:tls';
 import { openIdentity, openTlsProfile } from '@handover/runtime';
 
-/** A pod that serves TLS by a profile from its file, and is ready when that is the one it was stamped with. */
+/** A pod that serves TLS with the profile in its file, and is ready when that is the profile of its stamp. */
 const profile = await openTlsProfile('/etc/tls-profile/profile.json', {
   lastKnownGood: '/tmp/profile.json',
   annotations: '/etc/podinfo/annotations',

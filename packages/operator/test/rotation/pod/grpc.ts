@@ -32,7 +32,7 @@ export const serveGrpc = (identity: Identity, port: number): Promise<() => Promi
   );
 };
 
-/** Calls by turns over a channel of its own, made for that one call, and over one that stays for ever. */
+/** Calls alternately over a new channel for each call and over one permanent channel. */
 export const grpcCaller = (identity: Identity, { name, address }: Target): (() => Promise<Verdict>) => {
   const channel = credentials(identity);
   const open = (): Client =>

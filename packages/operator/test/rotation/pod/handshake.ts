@@ -4,20 +4,20 @@ export interface Target {
   readonly name: string;
   /** Address and port. */
   readonly address: string;
-  /** What its certificate is to be good for; default: its Service in the mesh. */
+  /** The name that its certificate must have; default: its Service in the mesh. */
   readonly servername?: string;
 }
 
-/** `unreached`: no TCP connection came about, so that TLS had no say in it. */
+/** `unreached`: no TCP connection, so that TLS played no part. */
 export type Verdict =
   | { readonly ok: true }
   | { readonly ok: false; readonly kind: Kind; readonly why: string };
 export type Kind = 'handshake' | 'unreached';
 
-/** At a machine's busiest; a handshake takes a few milliseconds. */
+/** For a very busy machine; a handshake takes a few milliseconds. */
 const TIMEOUT_MS = 30_000;
 
-/** One full handshake, nothing resumed, and a byte there and back: over TLS 1.3 only data shows that we were accepted. */
+/** One full handshake without resumption, and a byte in both directions: with TLS 1.3 only data shows that we were accepted. */
 export const handshake = (
   { name, address, servername = `${name}.mesh.svc` }: Target,
   options: ConnectionOptions,

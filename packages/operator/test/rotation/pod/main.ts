@@ -24,7 +24,7 @@ interface Setting {
 }
 
 const MOST_UNDER_WAY = 40;
-/** Behind the preStop pause: whoever still has our address from before has used it by then. */
+/** After the preStop pause: clients with our old address have used it by then. */
 const LAST_CALLS_MS = 500;
 
 const setting = JSON.parse(process.env.MESH ?? '{}') as Setting;
@@ -36,7 +36,7 @@ const server = createTlsServer({ requestCert: true, rejectUnauthorized: true }, 
   socket.on('error', () => {});
   socket.once('data', (data) => socket.end(data));
 });
-server.on('tlsClientError', () => {}); // whoever called counts it
+server.on('tlsClientError', () => {}); // the caller counts it
 material.serve(server);
 await new Promise<void>((resolve) => server.listen(8443, resolve));
 const { identity } = material;
@@ -52,7 +52,7 @@ const callers: { readonly name: string; readonly call: () => Promise<Verdict> }[
 );
 if (identity !== undefined && setting.grpcTarget !== undefined) {
   const call = grpcCaller(identity, setting.grpcTarget);
-  // As often as all others together: it is the only one who calls it.
+  // As often as all others together: no other pod calls it.
   callers.push({ name: 'grpc (gRPC)', call }, { name: 'grpc (gRPC)', call });
 }
 
@@ -73,7 +73,7 @@ const callNext = (): void => {
   });
 };
 
-/** Says how things are; the answer says whether to call, and may ask for single handshakes. */
+/** Reports its state; the answer says whether to make calls, and may ask for single handshakes. */
 const report = (): Promise<void> =>
   new Promise((resolve) => {
     const asking = request(setting.collector, { method: 'POST', agent: false }, (response) => {

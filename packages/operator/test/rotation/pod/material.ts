@@ -2,7 +2,7 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { type ConnectionOptions, createSecureContext, type SecureContext, type Server } from 'node:tls';
 import { type Identity, openIdentity } from '@handover/runtime';
 
-/** How a process of the mesh holds what it presents and trusts. */
+/** How a process of the mesh holds its certificate and its trust. */
 export interface Material {
   serve(server: Server): void;
   /** For one handshake, now. */
@@ -29,8 +29,8 @@ const filesIn = (folder: string): Files => ({
   ca: readFileSync(`${folder}/ca.crt`, 'utf8'),
 });
 
-/** What a careful program without our runtime does: looks every second, and takes all three files of one snapshot,
- * `delay` seconds after it has seen that there is a new one. */
+/** As a careful program without our runtime: checks every second, and loads all three files of one snapshot,
+ * `delay` seconds after it saw a new one. */
 const polling = (delay = 0): Material => {
   const snapshot = (): string => readlinkSync(`${FOLDER}/..data`);
   let seen = snapshot();
@@ -50,7 +50,7 @@ const polling = (delay = 0): Material => {
       for (const server of servers) server.setSecureContext(files);
       seen = now;
     } catch {
-      // swapped in between: at the next look
+      // swapped in between: loaded by the next check
     }
   }, 1_000);
   return {

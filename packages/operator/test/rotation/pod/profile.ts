@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:tls';
 import { openIdentity, openTlsProfile } from '@handover/runtime';
 
-// A server with a TLS profile. It asks nobody for anything: its files are all it has. `hot` follows them, `once` reads them.
+// A server with a TLS profile. It uses only its files, and makes no requests. `hot` follows them, `once` reads them once.
 const FILES = { cert: '/tls/tls.crt', key: '/tls/tls.key' };
 const STARTS = '/state/starts';
 const profile = await openTlsProfile('/profile/profile.json');
@@ -15,7 +15,7 @@ const server = createTlsServer(
     socket.once('data', (data) => socket.end(data));
   },
 );
-server.on('tlsClientError', () => {}); // whoever called counts it
+server.on('tlsClientError', () => {}); // the caller counts it
 if (hot) (await openIdentity(FILES)).serve(server, { profile });
 await new Promise<void>((resolve) => server.listen(8443, resolve));
 // Since the process began; kept in a volume that outlives the container.

@@ -7,16 +7,16 @@ export interface Failure {
   readonly why: string;
 }
 
-/** What one pod says, each second and last of all: totals since it started. */
+/** The report of one pod, each second and at its end: totals since it started. */
 export interface Report {
   readonly pod: string;
   readonly name: string;
   readonly counts: Readonly<Record<string, { readonly ok: number; readonly failed: number }>>;
-  /** Calls that were due while too many were under way. */
+  /** Calls that were due while too many were in progress. */
   readonly skipped: number;
   /** The first of them. */
   readonly failures: readonly Failure[];
-  /** How each handshake that the test asked for went. */
+  /** The result of each handshake that the test asked for. */
   readonly tried: Readonly<Record<string, string>>;
 }
 

@@ -1,6 +1,6 @@
 import { handshake, type Target } from './handshake.ts';
 
-// Handshakes with somebody else's certificate, from inside the cluster's network.
+// Handshakes with a foreign certificate, from inside the cluster's network.
 const { targets, cert, key } = JSON.parse(process.argv[2] ?? '{}') as {
   readonly targets: readonly Target[];
   readonly cert: string;

@@ -43,7 +43,7 @@ const bodyOf = async (asked: IncomingMessage): Promise<string> => {
 
 const answer = async (asked: IncomingMessage, response: ServerResponse): Promise<void> => {
   const path = asked.url?.split('?', 1)[0] ?? '';
-  // The API server would keep its connection: each call is to be a handshake.
+  // The API server would keep its connection, but each call must be a handshake.
   const headers = { 'content-type': 'application/json', connection: 'close' };
   if (path === '/check') {
     const { request } = JSON.parse(await bodyOf(asked)) as { request: { uid: string } };
@@ -57,7 +57,7 @@ const answer = async (asked: IncomingMessage, response: ServerResponse): Promise
   response.writeHead(found === undefined ? 404 : 200, headers).end(JSON.stringify(found ?? {}));
 };
 
-/** A webhook and an aggregated API: what only the API server calls. */
+/** A webhook and an aggregated API: only the API server calls them. */
 export const serveApi = (material: Material, port: number): Promise<void> => {
   const server = createServer((asked, response) => {
     answer(asked, response).catch(() => response.destroy());
