@@ -9,6 +9,6 @@ export const timeoutOption = (): Option =>
     .argParser((text): Duration => {
       const length = parseDuration(text);
       if (length !== undefined) return length;
-      throw usageError(`--timeout ${text} is not a duration; write it like 90s, 10m or 2h`);
+      throw usageError(`--timeout: "${text}" is not a duration; write it like 90s, 10m or 2h`);
     })
     .default(600_000 as Duration, '10m');
