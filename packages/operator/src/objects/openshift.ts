@@ -63,7 +63,7 @@ export const unreadable = (error: Error | undefined): ClusterProfile => {
   );
 };
 
-/** OpenShift's APIServer/cluster, followed from when somebody first asks for it. */
+/** OpenShift's APIServer/cluster, watched from the first time it is needed. */
 export class OpenShiftProfile {
   readonly #informer: Informer<KubeObject, NonNullable<Asked>>;
 
@@ -90,7 +90,7 @@ export class OpenShiftProfile {
   }
 }
 
-/** The same, asked for once: for whoever only looks. */
+/** The same, read once, for a command that only looks. */
 export const readOpenShiftProfile = async (
   kube: KubeReader,
   signal: AbortSignal,
