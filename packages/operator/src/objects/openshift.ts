@@ -81,7 +81,7 @@ export class OpenShiftProfile {
     this.#informer.on('trouble', onChange);
   }
 
-  /** What was seen last, however long ago: that the API server does not answer changes nobody's profile. */
+  /** The last answer, however old: an API server that does not answer changes no profile. */
   async read(): Promise<ClusterProfile> {
     this.#informer.start();
     const found = this.#informer.get(NAME);
