@@ -207,7 +207,7 @@ describe.each(Object.entries(INJECTABLES))('%s', (_, injectable) => {
     await stage.cluster.apply(make(name, fromSecret(name)));
     await holds(name, ca);
     await stage.cluster.kubectl('patch', 'secret', name, '--type=merge', '-p', '{"data":{"ca.crt":"eA=="}}');
-    await said(injectable, name, 'is no bundle');
+    await said(injectable, name, 'is not a bundle');
     await stage.cluster.kubectl('patch', 'secret', name, '--type=merge', '-p', '{"data":{"ca.crt":null}}');
     await said(injectable, name, 'it has no CA in ca.crt');
     await holds(name, ca);
