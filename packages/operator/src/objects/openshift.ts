@@ -63,13 +63,14 @@ export const unreadable = (error: Error | undefined): ClusterProfile => {
   );
 };
 
-/** OpenShift's APIServer/cluster, followed from when somebody first asks for it. */
+/** OpenShift's APIServer/cluster, followed from the first read on: most clusters have none. */
 export class OpenShiftProfile {
   readonly #informer: Informer<KubeObject, NonNullable<Asked>>;
+  readonly #signal: AbortSignal;
 
   constructor(kube: Kube, signal: AbortSignal, onChange: () => void) {
+    this.#signal = signal;
     this.#informer = new Informer<KubeObject, NonNullable<Asked>>(kube, API_SERVERS, {
-      signal,
       fieldSelector: `metadata.name=${NAME}`,
       project: (object) => askedBy(object) ?? {},
     });
@@ -81,9 +82,9 @@ export class OpenShiftProfile {
     this.#informer.on('trouble', onChange);
   }
 
-  /** What was seen last, however long ago: that the API server does not answer changes nobody's profile. */
+  /** What was seen last, however long ago: an API server that does not answer changes no profile. */
   async read(): Promise<ClusterProfile> {
-    this.#informer.start();
+    this.#informer.start(this.#signal);
     const found = this.#informer.get(NAME);
     if (found !== undefined) return { found };
     return this.#informer.synced ? absent() : unreadable(this.#informer.state.lastError);
