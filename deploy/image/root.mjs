@@ -32,7 +32,7 @@ for (const [, path] of libraries.matchAll(/(?:=>\s*|^\s*)(\/\S+)\s+\(/gm)) put(p
 for (const name of ['bin', 'dist', 'package.json', 'LICENSE', 'THIRD-PARTY-LICENSES.txt', 'sbom.cdx.json'])
   cpSync(join(program, name), join(folder, 'handover', name), { recursive: true });
 
-// The same whoever made it: readable by everybody, for nobody in the image is root.
+// The same on every build host; readable by all users, because no process in the image is root.
 const level = (path) => {
   const isFolder = statSync(path).isDirectory();
   chmodSync(path, isFolder || statSync(path).mode & 0o100 ? 0o755 : 0o644);

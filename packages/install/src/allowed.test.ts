@@ -62,7 +62,7 @@ test('without cluster rights nothing is granted outside the namespaces it looks 
   expect(new Set(narrow.map(({ namespace }) => namespace))).toEqual(new Set(['hand', 'shop', 'pay']));
 });
 
-test('nobody is given a wildcard, escalation, or a right to act as somebody else', () => {
+test('no role has a wildcard, escalation, or a right to act as another account', () => {
   const words = [...everywhere, ...narrow].flatMap(({ group, resources, verbs }) => [
     group,
     ...resources,
@@ -80,7 +80,7 @@ test('nobody is given a wildcard, escalation, or a right to act as somebody else
     expect(words).not.toContain(word);
 });
 
-test('signers, OpenShift and services only where somebody asked for them', () => {
+test('signers, OpenShift and services only where they are asked for', () => {
   const resources = (grants: readonly { readonly resources: readonly string[] }[]) =>
     grants.flatMap((grant) => grant.resources);
   for (const resource of ['signers', 'apiservers']) expect(resources(everywhere)).not.toContain(resource);
@@ -108,7 +108,7 @@ test('signers, OpenShift and services only where somebody asked for them', () =>
   expect(allowed(asked, { ...signer, name: 'kubernetes.io/kube-apiserver-serving' })).toBe(false);
 });
 
-test('a right that nobody used is named, and only that', () => {
+test('an unused right is named, and only that', () => {
   const grants = grantsFor({ namespace: 'hand' }).filter(({ resources }) =>
     resources.includes('replicasets'),
   );

@@ -116,7 +116,7 @@ test('an annotation for service-ca is a word to the operator only where it stand
   expect(policies({ compat: ['service-ca'] })).toContain('handover-services');
 });
 
-test('the pods run as nobody, on a root they cannot write, without capabilities', () => {
+test('the pods run without privileges, on a root they cannot write, without capabilities', () => {
   const pod = ['spec', 'template', 'spec'];
   const made = of(installation(options), 'Deployment');
   expect(made).toHaveProperty('spec.replicas', 2);

@@ -60,7 +60,7 @@ test.each<[string, z.ZodType, string]>([
   ['anything at all', z.unknown().describe('x'), 'x: has no type'],
   ['a field without a word', z.strictObject({ a: z.string() }).describe('x'), 'x.a: has no description'],
   [
-    'a form nobody has thought about',
+    'a form that is not handled',
     z.string().describe('x').meta({ contentEncoding: 'base64' }),
     'x: has contentEncoding',
   ],

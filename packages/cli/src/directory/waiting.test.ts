@@ -55,7 +55,7 @@ describe('A line about a wait', () => {
     ]);
   });
 
-  test('is plain where nobody watches, and comes again only when something else than the time changed', () => {
+  test('is plain without a terminal, and comes again only when something else than the time changed', () => {
     const { written, line } = said(false);
     line.show(waiting, now);
     line.show(waiting, instant(now + 1_000));

@@ -47,7 +47,7 @@ const refusal = async (act: () => unknown): Promise<string> => {
 };
 const leaf = (changes: Partial<LeafInput>) => refusal(() => issueLeaf({ ...leafInput, ...changes }));
 
-test('keys that peers refuse are refused, whoever would hold them', async () => {
+test('keys that peers refuse are refused, for every holder', async () => {
   const ed = generateKeyPairSync('ed25519');
   const small = generateKeyPairSync('rsa', { modulusLength: 1024 });
   const k1 = generateKeyPairSync('ec', { namedCurve: 'secp256k1' });
@@ -132,7 +132,7 @@ test('serial numbers are 8 to 20 random bytes', async () => {
   expect(await leaf({ serial: new Uint8Array(16) })).toMatch(/^ISSUE_SERIAL: .*zero/);
 });
 
-test('a leaf good for anything, or for nobody, is refused', async () => {
+test('a leaf for every use, or for none, is refused', async () => {
   expect(await leaf({ usages: [] })).toMatch(/^ISSUE_USAGES: .*got none/);
   expect(await leaf({ usages: ['email' as 'server'] })).toMatch(/^ISSUE_USAGES: .*got email/);
   expect(await leaf({ subject: {} })).toMatch(/^ISSUE_NO_NAME/);

@@ -96,7 +96,7 @@ const recordOf = (
 ): ObjectRecord => {
   const found = observation.stored.get(action.object);
   const stored = found?.record;
-  // What somebody else changed since our last write has been seen only now: nothing in it is older.
+  // A change by another program since our last write is dated now: nothing in it is older.
   const intact = found !== undefined && stored?.digest === digestOf(found.data);
   const held = new Map((intact ? stored.anchors : []).map(({ fingerprint, since }) => [fingerprint, since]));
   const same = held.size === anchors.length && anchors.every(({ fingerprint }) => held.has(fingerprint));

@@ -48,7 +48,7 @@ test('namespaces with costly keys are served in turns, and cheap keys all at onc
   expect(['evil', 'shop'].map((namespace) => inNamespace(second, namespace))).toEqual([1, 1]);
 });
 
-test('a home that nobody shares carries out its whole plan', async () => {
+test('a home of one owner carries out its whole plan', async () => {
   const world = new World();
   const known = catalogue(`${AUTHORITY}${many('prod', 3, 'RSA-4096')}`);
   await reconcile(on(world.home, known), 'prod/mesh');

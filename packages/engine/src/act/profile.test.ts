@@ -111,7 +111,7 @@ describe('A TLSProfile', () => {
     expect(await world.object(ID)).toEqual(before);
   });
 
-  test('rolls nobody at its first install, and each workload once per change, after the write', async () => {
+  test('rolls no workload at its first install, and each workload once per change, after the write', async () => {
     await reconcileProfile(home(), INTERMEDIATE);
     await reconcileProfile(home(), INTERMEDIATE);
     world.now = instant(world.now + 3_600_000);
@@ -124,7 +124,7 @@ describe('A TLSProfile', () => {
     expect(stamps).toEqual([await hashOf()]);
   });
 
-  test('that was put right after an edit restarts nobody', async () => {
+  test('that was restored after an edit restarts no workload', async () => {
     await reconcileProfile(home(), INTERMEDIATE);
     await reconcileProfile(home(), MODERN);
     world.now = instant(world.now + 3_600_000);
@@ -191,7 +191,7 @@ describe('A TLSProfile', () => {
     );
   });
 
-  test('by name is nothing to warn of, whatever this OpenSSL lacks; a name that nobody knows is', async () => {
+  test('by name is nothing to warn of, whatever this OpenSSL lacks; an unknown name is', async () => {
     for (const type of ['Old', 'Intermediate', 'Modern'])
       expect((await reconcileProfile(home(), profile(`{type: ${type}}`))).resolved).toMatchObject({
         warnings: [],
@@ -234,7 +234,7 @@ describe('Platform facts', () => {
     expect(toldOfPlatform({ tlsProfiles, namespaces })).toEqual(['asks', 'shop']);
   });
 
-  test('are written once, and again when somebody changed them', async () => {
+  test('are written once, and again after a change by another program', async () => {
     const facts = { platform: 'kubernetes', kubernetesVersion: 'v1', openShiftVersion: undefined } as const;
     const home = on(world.home, catalogue(''));
     const keep = async (kubernetesVersion = 'v1') =>

@@ -131,7 +131,7 @@ describe('A look', () => {
   });
 });
 
-describe('What is written while somebody looks', () => {
+describe('What is written during a look', () => {
   test('is looked at again: dated after the beginning of the look, it would count as very old', async () => {
     await converge(on(world.home, RESOURCES), ID);
     let looks = 0;

@@ -44,7 +44,7 @@ describe('An authority', () => {
       expect([...world.objects.writes].sort()).toEqual([...OBJECTS].sort());
       chains.push((await world.object('default/secrets/a')).data['tls.crt']);
       bundles.push((await world.object('default/secrets/b')).data['ca.crt']);
-      // Whoever lags one phase behind still gets on with everybody.
+      // A peer that lags one phase behind is still accepted by every other.
       for (const chain of chains.slice(-2))
         for (const bundle of bundles.slice(-2)) expect(accepts(chain, bundle, world.now)).toBe(true);
       const early = await reconcile(on(world.home, resources), 'default/mesh');
@@ -78,7 +78,7 @@ describe('An authority', () => {
     expect(await bundleOf('default/secrets/a')).toEqual(['2', '1']);
   });
 
-  test('restores what somebody else changed, and counts nothing in it as old', async () => {
+  test('restores what another program changed, and counts nothing in it as old', async () => {
     const resources = catalogue(MESH.replace('reloadWithin: 20s', 'reloadWithin: 1h'));
     await converge(on(world.home, resources), 'default/mesh');
     const before = await world.object('default/secrets/a');
@@ -105,7 +105,7 @@ describe('An authority', () => {
     }
   });
 
-  test('adopts CAs whose keys nobody has, trusts them first and issues later', async () => {
+  test('adopts CAs without their keys, trusts them first and issues later', async () => {
     const resources = catalogue(MESH.replace('spec: {', 'spec: {adopt: {secret: a}, '));
     await converge(on(world.home, resources), 'default/mesh');
     const upstream = (await world.object('default/secrets/a')).data;

@@ -43,10 +43,10 @@ beforeEach(async () => {
   world.objects.writes.length = 0;
 });
 
-/** Somebody else's bytes. */
+/** Bytes of another program. */
 const spoil = async (id: string, key = 'ca.crt'): Promise<void> => {
   const { version, data, record } = await world.object(id);
-  if (record === undefined) throw new Error(`${id} is nobody's`);
+  if (record === undefined) throw new Error(`${id} has no record`);
   await world.objects.write(id, version, () => ({ data: { ...data, [key]: bytesOf('junk') }, record }));
   world.objects.writes.length = 0;
 };
@@ -96,7 +96,7 @@ describe('One bundle that drifted under an authority at rest', () => {
   test('is left to a whole look when it was made by a later authority than ours', async () => {
     const { version, data, record } = await world.object(ONE);
     const { sealKey } = (await world.authorities.load(ID)) ?? {};
-    if (record === undefined || sealKey === undefined) throw new Error('nobody');
+    if (record === undefined || sealKey === undefined) throw new Error('no record');
     const later = { ...record, revisions: { [ID]: 99 } };
     await world.objects.write(ONE, version, () => ({
       data: { ...data, 'ca.crt': bytesOf('junk') },
@@ -120,7 +120,7 @@ describe('One bundle that drifted under an authority at rest', () => {
     expect(world.objects.writes).toEqual([]);
   });
 
-  test('does not carry along what has to be decided elsewhere: leaves, and bundles that nobody named', async () => {
+  test('does not carry along what has to be decided elsewhere: leaves, and bundles that were not named', async () => {
     await spoil(SECRET);
     expect(await repair(on(home, RESOURCES), rest, [SECRET])).toBe(false);
     await spoil(TWO);

@@ -176,7 +176,7 @@ const objectsOf = (
 
 const folderOf = (object: ObjectId): string => object.split('/').slice(0, 3).join('/');
 
-/** A Leaf owns its Secret whole, so that a key of it cannot be anybody else's; the same for all webhooks and some of them. */
+/** A Leaf owns its Secret whole, so that no key of it belongs to another resource; the same for all webhooks and some of them. */
 const takenBefore = (
   claims: ReadonlyMap<string, string>,
   object: ObjectId,

@@ -1,6 +1,6 @@
 /** How a consumer was asked what it has loaded. */
 export type Question = 'status' | 'probe';
-/** `silent`: nobody answered. `vague`: it answered, and showed nothing of ours. `strips_cross`: it serves a leaf without its X. */
+/** `silent`: no answer. `vague`: it answered, and showed nothing of ours. `strips_cross`: it serves a leaf without the cross-certificate. */
 export type Answered = 'shown' | 'vague' | 'strips_cross' | 'silent';
 /** How a program is told that its files changed. */
 export type Telling = 'command' | 'signal' | 'http';
@@ -14,15 +14,15 @@ export type TellResult =
   | 'other';
 
 /**
- * What is counted while it happens, for whoever shows it. Every argument is one of a few words: no name, no message and no
+ * What is counted while it happens. Every argument is one of a few words: no name, no message and no
  * material, so that what is counted can neither grow without bound nor give anything away.
  */
 export interface Meters {
   asked(how: Question, answer: Answered): void;
   told(how: Telling, result: TellResult): void;
-  /** Work that is due now, and all that is planned. Handed over once; asked whenever somebody looks. */
+  /** Work that is due now, and all that is planned. Passed once; called at each scrape. */
   queue(depth: () => { readonly due: number; readonly planned: number }): void;
 }
 
-/** For whoever counts nothing. */
+/** Counts nothing. */
 export const NO_METERS: Meters = { asked: () => {}, told: () => {}, queue: () => {} };

@@ -83,7 +83,7 @@ export const claimOf = (
 /** As many as a TrustBundle may have sources. */
 const MOST_SEALS = 100;
 
-/** A seal as somebody stored it; undefined: it is none. */
+/** A seal as it was stored; undefined: not a seal. */
 export const sealIn = (value: unknown): Seal | undefined => {
   if (typeof value !== 'object' || value === null) return undefined;
   const { by, mac, also } = value as {

@@ -3,7 +3,7 @@ import { type Instant, instant } from '@handover/material';
 import { type Belief, believe } from './clock-doubt.ts';
 import type { Clock, SetBack } from './look.ts';
 
-/** A clock of somebody else's, watched against our own monotonic one whenever it is read. */
+/** Another machine's clock, compared with our own monotonic clock whenever it is read. */
 export class WatchedClock implements Clock {
   readonly #read: () => Instant;
   readonly #monotonic: () => number;

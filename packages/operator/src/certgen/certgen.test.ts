@@ -138,7 +138,7 @@ test('what is kept from another namespace is refused before anything is written'
   expect(await run({ namespace: 'elsewhere' })).toMatchObject([{ written: 0 }]);
 });
 
-test('somebody else’s Secret is taken over only by who says that it replaces', async () => {
+test('a Secret of another program is taken over only with --overwrite', async () => {
   const donor = await FakeApiServer.start();
   const theirs = connect(donor.config, { signal: end.signal, rate: false });
   await theirs.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });

@@ -38,7 +38,7 @@ test('names: the Service, and what is under it if it is headless', () => {
   ]);
 });
 
-test('its Leaf has a name that nobody else can have, and a Service name too long for a subject is among its DNS names only', () => {
+test('its Leaf has a name that no other resource can have, and a Service name too long for a subject is among its DNS names only', () => {
   const leaf = leafOf({ ...seen({}), name: 'w'.repeat(63), namespace: 'n'.repeat(63) }, 'a/b');
   expect(leaf.metadata.name).toBe(`service ${'w'.repeat(63)}`);
   expect(leaf.spec.subject.commonName).toBeUndefined();
@@ -50,7 +50,7 @@ test('a Secret name that is none is refused, and does not crash anything', () =>
   expect(() => leafOf({ ...seen({}), secretName: '../x' }, 'a/b')).toThrow(HandoverError);
 });
 
-test('a count of errors that somebody damaged counts as none', () => {
+test('a damaged count of errors counts as none', () => {
   for (const damaged of ['x', '-3', '1e9999', '1.5', ''])
     expect(seen({ [`${PREFIX}serving-cert-generation-error-num`]: damaged }).errors).toBe(0);
   expect(seen({ [`${PREFIX}serving-cert-generation-error-num`]: '10' }).errors).toBe(10);

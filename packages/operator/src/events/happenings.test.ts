@@ -187,7 +187,7 @@ test('a rollout is told when it starts and when it has ended', () => {
   expect(tell(consumer(stamp, false, undefined))).toEqual([]);
   expect(tell(consumer(stamp, false, stamp))).toEqual(['RolloutEnded: Restarted: Deployment shop/web']);
   expect(tell(consumer(stamp, false, stamp))).toEqual([]);
-  // Whoever begins to lead in the middle does not take an old stamp for a new one.
+  // A replica that begins to lead in the middle does not take an old stamp for a new one.
   expect(teller()(consumer(stamp, false, stamp))).toEqual([]);
 });
 

@@ -3,7 +3,7 @@ import { withWish } from './wishes.ts';
 
 const none = (): boolean => false;
 
-test('a later wish pushes out none that nobody has taken up yet, however many there are', () => {
+test('a later request pushes out none that is not taken up yet, however many there are', () => {
   const asked = ['a', 'b', 'c', 'd', 'e', 'f'];
   expect(asked.reduce<readonly string[]>((known, wish) => withWish(known, wish, none), [])).toEqual(asked);
 });

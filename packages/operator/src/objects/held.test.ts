@@ -22,7 +22,7 @@ test('who set the field is blamed, not who edited beside it later', () => {
   expect(held.lastForeign).toBe('old-pod');
 });
 
-test('of two who set it the later one is blamed; whoever wrote only status never', () => {
+test('of two managers of the field the later one is named; a manager of status only never is', () => {
   const held = apiService([
     sets('second', 'caBundle', '2030-01-01T00:00:05Z'),
     sets('first', 'caBundle', '2030-01-01T00:00:01Z'),
@@ -31,7 +31,7 @@ test('of two who set it the later one is blamed; whoever wrote only status never
   expect(held.lastForeign).toBe('second');
 });
 
-test('where nobody has the field it was taken out: the last one of all is named', () => {
+test('a field without a manager was removed: the last manager of the object is named', () => {
   expect(apiService([sets('installer', 'group', '2030-01-01T00:00:05Z')]).lastForeign).toBe('installer');
   expect(apiService([]).lastForeign).toBeUndefined();
 });

@@ -23,7 +23,7 @@ test('the field manager of a caBundle tells whose it is', () => {
   expect(held([{ ...cainjector, fieldsV1: { 'f:metadata': { 'f:labels': {} } } }]).keeper).toBeUndefined();
 });
 
-test('a field that another controller keeps is left alone, unless somebody says otherwise or we wrote there already', () => {
+test('a field that another controller keeps is left alone, unless an annotation says otherwise or we wrote there already', () => {
   expect(conflictOf(held([cainjector]), false)).toContain("kept by cert-manager's cainjector");
   expect(conflictOf(held([cainjector]), true)).toBeUndefined();
   expect(conflictOf(held([cainjector], { 'handover.dev/take-over': 'true' }), false)).toBeUndefined();

@@ -30,7 +30,7 @@ test('a write that lands clears it, and the next refusal begins anew', () => {
   expect(obstacles.nextTry(now)).toBe(after(now, 5_000));
 });
 
-test('the next try is that of whoever comes first', () => {
+test('the next try is that of the earliest obstacle', () => {
   const obstacles = new Obstacles();
   obstacles.met('x', 'a', now);
   obstacles.met('x', 'a', now);

@@ -63,7 +63,7 @@ export const unreadable = (error: Error | undefined): ClusterProfile => {
   );
 };
 
-/** OpenShift's APIServer/cluster, followed from the first read on: most clusters have none. */
+/** OpenShift's APIServer/cluster, watched from the first time it is needed. */
 export class OpenShiftProfile {
   readonly #informer: Informer<KubeObject, NonNullable<Asked>>;
   readonly #signal: AbortSignal;
@@ -82,7 +82,7 @@ export class OpenShiftProfile {
     this.#informer.on('trouble', onChange);
   }
 
-  /** What was seen last, however long ago: an API server that does not answer changes no profile. */
+  /** The last answer, however old: an API server that does not answer changes no profile. */
   async read(): Promise<ClusterProfile> {
     this.#informer.start(this.#signal);
     const found = this.#informer.get(NAME);
@@ -91,7 +91,7 @@ export class OpenShiftProfile {
   }
 }
 
-/** The same, asked for once: for whoever only looks. */
+/** The same, read once, for a command that only looks. */
 export const readOpenShiftProfile = async (
   kube: KubeReader,
   signal: AbortSignal,

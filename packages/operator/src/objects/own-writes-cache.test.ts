@@ -131,7 +131,7 @@ test('what is there and not in the cache is asked for each time, until the cache
   expect(ownWrites.isStranger(place)).toBe(false);
 });
 
-test('a new object that is deleted before anybody looked again is gone', async () => {
+test('a new object that is deleted before the next look is gone', async () => {
   const { state, ownWrites } = world();
   state.cached = undefined;
   await ownWrites.wrote(undefined, held('1'));

@@ -31,7 +31,7 @@ test('an event about our own write is not heard, whichever comes first, the even
   expect(heard).toEqual([]);
 });
 
-test('what somebody else wrote meanwhile is heard once the answer is there', () => {
+test('a write by another program meanwhile is heard once the answer is there', () => {
   const { ownWrites, event, heard } = told();
   const ended = ownWrites.begin(place);
   event('7');

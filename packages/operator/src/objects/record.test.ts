@@ -77,7 +77,7 @@ test('nothing is ever dated sooner than it was sent', () => {
   );
 });
 
-test('an annotation that is damaged, of another format or of somebody else counts as none', () => {
+test('an annotation that is damaged, of another format or of another program counts as none', () => {
   for (const text of [
     undefined,
     '',

@@ -45,7 +45,7 @@ const rolledOutOf = ({ waiting, notes, actions }: ProfilePlan) => {
   return verdict(
     'RolledOut',
     true,
-    'NobodyWaitedFor',
+    'NothingWaitedFor',
     note === undefined ? 'no workload has to be restarted' : `${note.object}: ${note.message}`,
   );
 };

@@ -18,7 +18,7 @@ const consumer = (id: string, more: Partial<ConsumerFound> = {}): ConsumerFound 
   ...more,
 });
 
-test('what was seen last is told, even when nobody looks again', async () => {
+test('the last observation is told, even without another look', async () => {
   const server = await FakeApiServer.start();
   const end = new AbortController();
   onTestFinished(async () => {

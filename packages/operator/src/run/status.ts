@@ -141,7 +141,7 @@ export const statusOfAuthority = (declared: Declared, observation: Observation, 
             );
   const blocked =
     first === undefined
-      ? verdict('Blocked', false, 'NobodyWaitedFor', 'the next step waits for nothing')
+      ? verdict('Blocked', false, 'NothingWaitedFor', 'the next step waits for nothing')
       : verdict('Blocked', true, 'WaitingForEvidence', waitingText(plan.blockedBy));
   return {
     phase: phase as 'Stable',

@@ -132,7 +132,7 @@ describe('A Service of its own namespace', () => {
     ['that selects nothing', { selector: { app: 'other' } }, /selects no pod/],
     ['without the port', { ports: [{ port: 1 }] }, /has no port 443/],
     [
-      'that leads to a port nobody has',
+      'that leads to a port without a pod',
       { ports: [{ port: 443, targetPort: 'x' }] },
       /"x", which pod a does not have/,
     ],

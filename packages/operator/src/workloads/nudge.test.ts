@@ -43,7 +43,7 @@ const nudged = async (): Promise<number> =>
     ({ metadata }) => metadata.annotations?.['handover.dev/nudge'] !== undefined,
   ).length;
 
-test('without the lease nobody is nudged, nobody is told of a failure, and nothing is left over', async () => {
+test('without the lease no pod is nudged, no failure is reported, and nothing is left over', async () => {
   const errors: unknown[] = [];
   let term: number | undefined;
   let asked = 0;

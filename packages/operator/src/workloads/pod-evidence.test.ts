@@ -136,7 +136,7 @@ test('forty silent pods of one namespace do not hold up the pod of another', asy
       0,
     ),
   );
-  // Nobody waits for those of another namespace.
+  // No look waits for pods of another namespace.
   for (const shown of await Promise.all(silent)) expect(shown?.proofs).toMatchObject([{ anchors: [] }]);
   const began = performance.now();
   const shown = await shows.of(seen, by(recordOf(1, 'ca2', 'ca1'), T0), PATIENCE);

@@ -13,7 +13,7 @@ const mount = (more: object = {}): object => ({ volumeMounts: [{ name: 'v', moun
 
 test.each<[string, object, string[]]>([
   ['a volume', { volumes, containers: [mount()] }, ['secrets/s']],
-  ['a volume that nobody mounts', { volumes, containers: [{}] }, []],
+  ['a volume that no container mounts', { volumes, containers: [{}] }, []],
   ['a subPath', { volumes, containers: [mount({ subPath: 'ca.crt' })] }, ['secrets/s once']],
   ['a subPath by expression', { volumes, containers: [mount({ subPathExpr: '$(X)' })] }, ['secrets/s once']],
   [

@@ -48,7 +48,7 @@ test('search finds what carries match, and only that', () => {
   expect(reloaderRestarts({}, {}, secret('a', { [`${R}/match`]: 'true' }))).toBe(false);
 });
 
-test('an object that is to be ignored restarts nobody', () => {
+test('an ignored object restarts no workload', () => {
   const ignored = secret('web-tls', { [`${R}/ignore`]: 'true', [`${R}/match`]: 'true' });
   for (const words of [
     { [`${R}/auto`]: 'true' },

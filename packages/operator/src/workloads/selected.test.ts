@@ -54,7 +54,7 @@ const town = (
 const named = (all: readonly { readonly id: string }[]) => all.map(({ id }) => id);
 const free = () => undefined;
 
-test('labels of the pod template select; without a selector nobody, with an empty one everybody of the namespace', () => {
+test('labels of the pod template select; without a selector no workload, with an empty one every workload of the namespace', () => {
   const people = town([
     deployment('a', { tls: 'x' }),
     deployment('b', {}),

@@ -95,7 +95,7 @@ test('kubectl explain says what a field is for, and what it is by default', asyn
   const said = await cluster.kubectl('explain', 'authority.spec.rotation.reloadWithin');
   expect(said).toMatch(/FIELD: reloadWithin <string>/);
   expect(said.replaceAll(/\s+/g, ' ')).toContain(
-    'How long a consumer that gives no evidence takes to reload, at most. Default: 3m.',
+    'Consumers that give no evidence reload within this time. Default: 3m.',
   );
   expect((await cluster.kubectl('explain', 'tb')).replaceAll(/\s+/g, ' ')).toContain(
     'as one canonical bundle in others',

@@ -167,6 +167,11 @@ const target = (given: Json): Json => bundle({ targets: [given] });
 
 /** Refused by the API server, with a message that contains this text. The parser refuses all of them too. */
 export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
+  [
+    'the old name of reloadWithin',
+    authority({ rotation: { settle: '3m' } }),
+    /settle:? is now called reloadWithin/,
+  ],
   ['an unknown field', authority({ rotaton: {} }), /unknown field "spec.rotaton"/],
   [
     'an unknown field deep inside',
@@ -447,11 +452,6 @@ export const LEFT_TO_CONDITIONS: readonly (readonly [string, Json, RegExp])[] = 
     /spec.lifetime: "20s" is out of bounds; use 1m to 100y/,
   ],
   ['a lifetime beyond them', leaf({ lifetime: '999999999y' }), /spec.lifetime: .*out of bounds/],
-  [
-    'the old name of reloadWithin',
-    authority({ rotation: { settle: '3m' } }),
-    /settle:? is now called reloadWithin/,
-  ],
   [
     'a reloadWithin beyond its bounds',
     authority({ rotation: { reloadWithin: '1y' } }),

@@ -111,7 +111,7 @@ const follow = (spec: object): Promise<unknown> =>
   stage.cluster.apply(apiServer({ tlsSecurityProfile: spec }));
 const stampsOf = (name: string): readonly (string | undefined)[] =>
   templates.filter((known) => known.name === name).map(({ stamp }) => stamp);
-const allRolled = () => says('follows', 'RolledOut', 'True', 'NobodyWaitedFor');
+const allRolled = () => says('follows', 'RolledOut', 'True', 'NothingWaitedFor');
 /** What must not change while nothing is rolled out. */
 const still = async (): Promise<string> => {
   const kept = await configMap();
