@@ -130,7 +130,7 @@ export {
   type ProfileSeen,
   type ProfileWorkload,
   planProfile,
-} from './profile/index.ts';
+} from './profile/plan-profile.ts';
 export {
   API_VERSION,
   type Authority,

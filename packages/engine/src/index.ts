@@ -78,6 +78,7 @@ export type {
   ObjectRecord,
   ObjectWriter,
   ProfileWriter,
+  ProgramTeller,
   ReloadHooks,
   Request,
   RequestWriter,

@@ -2,7 +2,7 @@ export { connect } from './client.ts';
 export type { ServerClock } from './clock.ts';
 export { type ApiStatus, apiCause } from './error.ts';
 export { Hidden } from './hidden.ts';
-export { Informer } from './informer.ts';
+export { type AnyInformer, Informer } from './informer.ts';
 export type { InformerOptions, InformerState } from './informer-options.ts';
 export {
   apiServices,

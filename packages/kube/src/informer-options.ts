@@ -23,7 +23,6 @@ export interface InformerOptions<O extends KubeObject, T> {
   readonly lifetime?: number | undefined;
   /** Default `stream`; falls back to `pages` when the server has no streaming lists. */
   readonly lists?: 'stream' | 'pages' | undefined;
-  readonly signal?: AbortSignal | undefined;
 }
 
 export interface InformerState {

@@ -31,14 +31,13 @@ const inform = (more: Partial<InformerOptions<ConfigMap, string>> = {}) => {
   const informer = new Informer<ConfigMap, string>(kube, configMaps, {
     namespace,
     project: ({ data }) => data?.x,
-    signal: stop.signal,
     ...more,
   });
   const seen: string[] = [];
   informer.on('changed', ({ key, before, after }) =>
     seen.push(`${key.split('/')[1]} ${before ?? ''}→${after ?? ''}`),
   );
-  return { informer: informer.start(), seen };
+  return { informer: informer.start(stop.signal), seen };
 };
 const lists = () =>
   server.requests.filter(
@@ -183,7 +182,7 @@ describe('an informer', () => {
 
   test('without a projection keeps the object but not its managed fields', async () => {
     await put('a', '1');
-    const informer = new Informer(kube, configMaps, { namespace, signal: stop.signal }).start();
+    const informer = new Informer(kube, configMaps, { namespace }).start(stop.signal);
     await informer.ready;
     expect(informer.get(`${namespace}/a`)?.data).toEqual({ x: '1' });
     expect(informer.get(`${namespace}/a`)?.metadata.managedFields).toBeUndefined();

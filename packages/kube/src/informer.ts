@@ -11,6 +11,9 @@ import { troubleOf } from './trouble.ts';
 import { anyOf } from './wait.ts';
 import { step, type WatchInput, type WatchState } from './watch-state.ts';
 
+/** An informer, whatever it keeps. */
+export type AnyInformer = Pick<Informer, 'ready' | 'synced'> & { start(signal: AbortSignal): unknown };
+
 /** A local store that follows the server's list. No error ends it; it lists and watches again until it is stopped. */
 export class Informer<O extends KubeObject = KubeObject, T = O> {
   /** Resolves once the store equals a complete list; rejects when the informer is stopped before. */
@@ -103,10 +106,11 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
     return this;
   }
 
-  start(): this {
+  /** Lists and watches until `signal` aborts or `stop` is called. A second call does nothing. */
+  start(signal?: AbortSignal): this {
     if (this.#state.at !== 'idle') return this;
     this.#input({ is: 'start', mode: this.#options.lists ?? 'stream' });
-    void this.#run();
+    void this.#run(signal);
     return this;
   }
 
@@ -114,8 +118,8 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
     this.#stop.abort();
   }
 
-  async #run(): Promise<void> {
-    const any = anyOf(this.#stop.signal, this.#options.signal);
+  async #run(until: AbortSignal | undefined): Promise<void> {
+    const any = anyOf(this.#stop.signal, until);
     while (!any.signal.aborted) {
       try {
         await this.#act(any.signal);

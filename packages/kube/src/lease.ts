@@ -158,12 +158,11 @@ export class LeaderLease implements Fence {
     const informer = new Informer(this.#kube, leases, {
       namespace,
       fieldSelector: `metadata.name=${name}`,
-      signal: any.signal,
     });
     informer.on('changed', ({ after }) => {
       if (after?.spec?.holderIdentity !== this.#options.identity) this.#wake();
     });
-    informer.start();
+    informer.start(any.signal);
     while (!any.signal.aborted) {
       await this.#tryOnce(any.signal);
       if (any.signal.aborted) break;

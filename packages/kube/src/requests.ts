@@ -1,7 +1,7 @@
 import type { KubeObject } from './object.ts';
 
 export interface CallOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Milliseconds for one try. Default: the client's. */
   readonly timeout?: number;
 }

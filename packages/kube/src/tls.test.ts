@@ -80,7 +80,7 @@ describe('the server’s certificate', () => {
     const server = await serve();
     const ca = { file: place.write('ca.crt', one.pem) };
     const kube = client(server, { ca });
-    const informer = new Informer(kube, configMaps, { namespace: 'default', signal: stop.signal }).start();
+    const informer = new Informer(kube, configMaps, { namespace: 'default' }).start(stop.signal);
     await informer.ready;
     await server.stop();
     place.write('ca.crt', two.pem);

@@ -128,13 +128,12 @@ export function watches(scene: () => Scene): void {
         project: ({ data }) => data?.x,
         indexes: { value: (value) => [value] },
         lists,
-        signal: own.signal,
       });
       const changes: string[] = [];
       informer.on('changed', ({ key, before, after }) =>
         changes.push(`${key.split('/')[1]} ${before}→${after}`),
       );
-      informer.start();
+      informer.start(own.signal);
       await informer.ready;
       expect(informer.list().sort()).toEqual(['a', 'b', 'c']);
       expect(informer.get(`${namespace}/b`)).toBe('b');

@@ -1,28 +1,23 @@
 import { waitingText } from '@handover/core';
 import type { CertgenResult } from '@handover/engine';
-import type { Duration } from '@handover/material';
 import { amount } from '../amount.ts';
 import { askedOptions, askedResources } from '../asked-resources.ts';
 import { waitUntilDone } from '../carry-out.ts';
 import type { Context, Define } from '../context.ts';
 import { type HomeFlags, homeOptions, openerOf, type Workplace } from '../open-home.ts';
-import { timeoutOption } from '../timeout-option.ts';
+import { type WaitFlags, waitOptions } from '../wait-options.ts';
 
-interface Flags extends HomeFlags {
+interface Flags extends HomeFlags, WaitFlags {
   readonly overwrite?: true;
   readonly rotationId?: string;
-  readonly wait?: true;
-  readonly timeout: Duration;
-  readonly json?: true;
 }
 
 export const define: Define = (command, context) => {
-  askedOptions(homeOptions(command))
-    .option('--overwrite', 'replace existing certificates: start or continue a rotation')
-    .option('--rotation-id <id>', 'id of the rotation: a repeated run continues it; implies --overwrite')
-    .option('--wait', 'wait until the rotation is complete')
-    .addOption(timeoutOption())
-    .option('--json', 'print one JSON document')
+  waitOptions(
+    askedOptions(homeOptions(command))
+      .option('--overwrite', 'replace existing certificates: start or continue a rotation')
+      .option('--rotation-id <id>', 'id of the rotation: a repeated run continues it; implies --overwrite'),
+  )
     .addHelpText(
       'after',
       `

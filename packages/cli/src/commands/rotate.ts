@@ -1,25 +1,20 @@
 import { authorityIn, type Standing } from '@handover/engine';
-import type { Duration } from '@handover/material';
 import { carryOut } from '../carry-out.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
 import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
-import { timeoutOption } from '../timeout-option.ts';
+import { type WaitFlags, waitOptions } from '../wait-options.ts';
 
-interface Flags extends HomeFlags {
+interface Flags extends HomeFlags, WaitFlags {
   readonly id?: string;
-  readonly wait?: true;
-  readonly timeout: Duration;
-  readonly json?: true;
 }
 
 export const define: Define = (command, context) => {
-  homeOptions(command)
-    .argument('<auth>', 'the authority: namespace/name')
-    .option('--id <id>', 'id of the rotation: the same id never rotates twice')
-    .option('--wait', 'wait until the rotation is complete')
-    .addOption(timeoutOption())
-    .option('--json', 'print one JSON document')
+  waitOptions(
+    homeOptions(command)
+      .argument('<auth>', 'the authority: namespace/name')
+      .option('--id <id>', 'id of the rotation: the same id never rotates twice'),
+  )
     .addHelpText(
       'after',
       `

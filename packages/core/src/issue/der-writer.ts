@@ -1,17 +1,6 @@
-/** DER, as much of it as our certificate profile needs (ITU-T X.690). Values in, bytes out; nothing here knows X.509. */
-export const TAG = {
-  boolean: 0x01,
-  integer: 0x02,
-  bitString: 0x03,
-  octetString: 0x04,
-  null: 0x05,
-  oid: 0x06,
-  utf8String: 0x0c,
-  sequence: 0x30,
-  set: 0x31,
-  utcTime: 0x17,
-  generalizedTime: 0x18,
-} as const;
+import { DER_TAG as TAG } from '@handover/material';
+
+// DER, as much of it as our certificate profile needs (ITU-T X.690). Values in, bytes out; nothing here knows X.509.
 
 /** Tag, length in the shortest form (X.690 §10.1), contents. */
 export const tlv = (tag: number, ...parts: readonly Uint8Array[]): Uint8Array => {

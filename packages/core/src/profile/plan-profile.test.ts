@@ -1,7 +1,7 @@
 import { duration, type Instant, instant } from '@handover/material';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type ProfileSeen, type ProfileWorkload, planProfile } from './index.ts';
+import { type ProfileSeen, type ProfileWorkload, planProfile } from './plan-profile.ts';
 
 const CHANGED = instant(1_000_000);
 const LAG = 10_000;

@@ -2,7 +2,6 @@ import { type Action, isElsewhere, type Plan, plan, type Swap } from '@handover/
 import { HandoverError, type Instant, instant } from '@handover/material';
 import { act } from '../act/act.ts';
 import { fairShare } from '../act/fair-share.ts';
-import { tellPrograms } from '../act/tell.ts';
 import { EngineError } from '../error.ts';
 import type { AuthorityId, Home } from '../look/home.ts';
 import type { TakeLook } from '../look/look.ts';
@@ -87,7 +86,7 @@ export async function reconcile(home: Home, id: AuthorityId, planner: Planner = 
     });
   });
   // Nor does it keep other programs from hearing of theirs.
-  const untold = await tellPrograms(home, observation.responsibilities);
+  const untold = (await home.teller?.tell(home, observation.responsibilities)) ?? [];
   if (failures.length > 0) throw failures.find(isConflict) ?? failures[0];
   const { record } = observation;
   if (record !== undefined) await home.requests.done(id, record.state);

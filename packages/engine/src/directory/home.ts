@@ -4,6 +4,7 @@ import type { KeySource, Leaf, Resource } from '@handover/core';
 import { duration, type Instant } from '@handover/material';
 import { issuerWith } from '../act/issuer.ts';
 import { keyMaker } from '../act/key-maker.ts';
+import { Teller, type TellOptions } from '../act/tell.ts';
 import { takingOver } from '../certgen/certgen.ts';
 import { EngineError } from '../error.ts';
 import { Canaries } from '../evidence/canary.ts';
@@ -36,6 +37,7 @@ export interface DirectoryOptions {
   readonly keys?: KeySource;
   readonly evidence?: EvidenceSource;
   readonly reloads?: ReloadHooks & { told: NonNullable<Readers['told']> };
+  readonly telling?: TellOptions;
   readonly trustNamespace?: string;
   readonly meters?: Meters | undefined;
   /** The user we run as; undefined: owners of files are not looked at. */
@@ -51,7 +53,7 @@ export class DirectoryHome implements Home {
   readonly objects: DirectoryObjects;
   readonly authorities: DirectoryAuthorities;
   readonly requests: DirectoryRequests;
-  readonly reloads: ReloadHooks;
+  readonly teller: Teller;
   readonly clock: Clock;
   readonly keyring: Keyring;
   readonly issuer: Issuer;
@@ -104,7 +106,7 @@ export class DirectoryHome implements Home {
         meters,
         uid: this.#uid,
       });
-    this.reloads = reloads;
+    this.teller = new Teller(reloads, options.telling);
     this.#readers = {
       objects: this.objects,
       authorities: this.authorities,

@@ -145,7 +145,7 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
         spec: { reload: { signal: { pidFile: 'app/pid', signal: 'SIGTERM' } } },
       } as unknown as Leaf;
       const seen = { version: '1', anchors: [] } as unknown as ObjectSeen;
-      await expect(home.reloads?.tell('default/secrets/a', leaf, seen)).rejects.toThrow(
+      await expect(home.teller.hooks.tell('default/secrets/a', leaf, seen)).rejects.toThrow(
         `pid file ${home.path}/app/pid belongs to user 65534, and process ${ofRoot} to user 0`,
       );
     });

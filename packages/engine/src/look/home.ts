@@ -4,6 +4,7 @@ import type { HistoryStep } from '../ledger/history.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Issuer, KeyRef, Keyring } from './keyring.ts';
 import type { Clock, TakeLook } from './look.ts';
+import type { Responsibilities } from './responsibilities.ts';
 import type { Seal, SealKey } from './seal.ts';
 
 /** `namespace/name` of an Authority. */
@@ -113,6 +114,11 @@ export interface ReloadHooks {
   tell(id: ObjectId, leaf: Leaf, seen: ObjectSeen): Promise<void>;
 }
 
+export interface ProgramTeller {
+  /** Tells every program whose files are newer than the last time it was told; returns those that could not be told. */
+  tell(home: Home, responsibilities: Responsibilities): Promise<readonly string[]>;
+}
+
 /** All that reconcilers need of the world: looks to read from, and writers. */
 export interface Home {
   /** A look at what is there now, past every cache. */
@@ -131,7 +137,7 @@ export interface Home {
   readonly issuer: Issuer;
   readonly random: (bytes: number) => Uint8Array;
   /** Undefined: no program here has to be told. */
-  readonly reloads?: ReloadHooks | undefined;
+  readonly teller?: ProgramTeller | undefined;
   /** Undefined: this home restarts nothing. */
   readonly rollouts?: Rollouts | undefined;
   readonly profiles?: ProfileWriter | undefined;

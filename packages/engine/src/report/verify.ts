@@ -46,7 +46,7 @@ export const dryRun = (home: Home, look: Look, asked: Partial<Requests> = {}): H
     objects,
     authorities,
     requests: { ask: async () => {}, done: async () => {} },
-    reloads: undefined,
+    teller: undefined,
     rollouts: { stamp: async () => {} },
     ledger: undefined,
   };

@@ -30,14 +30,14 @@ test('kubectl sees what we write, and who wrote it', async () => {
 });
 
 test('we see what kubectl writes, deletes and labels, as it happens', async () => {
-  const informer = new Informer(kube, configMaps, { namespace: 'default', signal: stop.signal });
+  const informer = new Informer(kube, configMaps, { namespace: 'default' });
   const seen: string[] = [];
   informer.on('changed', ({ key, before, after }) =>
     seen.push(
       `${key} ${before?.data?.x ?? '-'}→${after?.data?.x ?? '-'} ${after?.metadata.labels?.a ?? ''}`.trim(),
     ),
   );
-  await informer.start().ready;
+  await informer.start(stop.signal).ready;
   await cluster.kubectl('create', 'configmap', 'theirs', '--from-literal=x=1');
   await cluster.kubectl('label', 'configmap', 'theirs', 'a=b');
   await cluster.kubectl('delete', 'configmap', 'theirs');

@@ -71,11 +71,10 @@ test('stores equal the lists after each of 10 crashes of the API server under wr
   const informers = specs.map(({ kind, ...more }) => {
     const informer = new Informer<KubeObject, string | undefined>(kube, kind, {
       namespace,
-      signal: stop.signal,
       project,
       ...more,
     });
-    return { kind, more, informer: informer.start() };
+    return { kind, more, informer: informer.start(stop.signal) };
   });
   await Promise.all(informers.map(({ informer }) => informer.ready));
 

@@ -40,11 +40,10 @@ test.each([false, true])(
     const informer = new Informer<ConfigMap, string>(kube, configMaps, {
       namespace,
       project: ({ data }) => data?.value,
-      signal: stop.signal,
     });
     const seen: string[] = [];
     informer.on('changed', ({ key, after }) => seen.push(`${key} ${after}`));
-    await informer.start().ready;
+    await informer.start(stop.signal).ready;
     const { pid } = process;
 
     // Writes until the last moment, so that some changes are still on their way when the server stops.

@@ -33,7 +33,6 @@ export class Watcher {
   constructor(kube: Kube, signal: AbortSignal) {
     this.#informers = KINDS.map((kind) => {
       const informer = new Informer<KubeObject, Seen>(kube, kind, {
-        signal,
         project: (object) => {
           const bundle = bundleIn(object);
           return bundle === undefined ? undefined : { bundle, at: performance.now() };
@@ -42,7 +41,7 @@ export class Watcher {
       informer.on('changed', () => {
         for (const look of this.#waiting) look();
       });
-      return informer.start();
+      return informer.start(signal);
     });
   }
 

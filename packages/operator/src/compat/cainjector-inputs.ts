@@ -5,7 +5,6 @@ import { type CainjectorInputs, CERTIFICATE_NAME } from './cainjector.ts';
 export interface CainjectorWatchOptions {
   readonly kube: Kube;
   readonly takeOver: boolean;
-  readonly signal: AbortSignal;
   /** Something changed that decides what is injected. */
   readonly onChange: () => void;
 }
@@ -51,7 +50,6 @@ const caOf = async ({ tls }: KubeConfig): Promise<string | undefined> => {
 /** What cainjector's annotations refer to, followed; nothing of it is looked at without `--compat cainjector`. */
 export class FollowedCainjectorInputs implements CainjectorInputs {
   readonly takeOver: boolean;
-  readonly ready: Promise<unknown>;
   readonly #options: CainjectorWatchOptions;
   readonly #certificates: Informer<KubeObject, CertificateSecret>;
   readonly #deployments: Informer<KubeObject, Running>;
@@ -59,16 +57,14 @@ export class FollowedCainjectorInputs implements CainjectorInputs {
 
   constructor(options: CainjectorWatchOptions) {
     this.#options = options;
-    const { kube, signal, onChange } = options;
+    const { kube, onChange } = options;
     this.takeOver = options.takeOver;
     this.#certificates = new Informer<KubeObject, CertificateSecret>(kube, secrets, {
-      signal,
       metadataOnly: true,
       project: certificateSecret,
       indexes: { certificate: ({ certificate }) => [certificate] },
     });
     this.#deployments = new Informer<KubeObject, Running>(kube, deployments, {
-      signal,
       // As in cert-manager's chart and manifests.
       labelSelector: 'app.kubernetes.io/name=cainjector',
       project: runningOf,
@@ -79,14 +75,17 @@ export class FollowedCainjectorInputs implements CainjectorInputs {
     this.#deployments.on('changed', ({ before, after }) => {
       if (before?.ready !== after?.ready) onChange();
     });
-    this.#certificates.start();
-    this.#deployments.start();
-    this.ready = Promise.all([this.#certificates.ready, this.#deployments.ready, this.#followCa()]);
+  }
+
+  /** Follows all of it until `signal`; resolves once all is known. */
+  async start(signal: AbortSignal): Promise<void> {
+    const informers = [this.#certificates, this.#deployments];
+    await Promise.all([this.#followCa(signal), ...informers.map((informer) => informer.start(signal).ready)]);
   }
 
   /** The file may change under us: kubelets rotate it. */
-  async #followCa(): Promise<void> {
-    const { kube, signal, onChange } = this.#options;
+  async #followCa(signal: AbortSignal): Promise<void> {
+    const { kube, onChange } = this.#options;
     const look = async (): Promise<void> => {
       const before = this.#ca;
       // Half a file, or none for a moment: the last one stays.

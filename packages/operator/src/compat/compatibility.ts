@@ -17,31 +17,29 @@ export interface CompatibilityOptions {
   readonly compat: readonly Compat[];
   readonly serviceCaAuthority: string | undefined;
   readonly takeOver: boolean;
-  readonly signal: AbortSignal;
   readonly onChange: () => void;
 }
 
 /** Injection by annotation: our own, and those of the programs that --compat names. */
 export class Compatibility {
   readonly injectionOf: WishOf;
-  readonly ready: Promise<unknown>;
   /** With service-ca's annotations. */
   readonly services: FollowedServices | undefined;
   readonly more: (() => More) | undefined;
+  readonly #followed: (FollowedCainjectorInputs | FollowedServices)[] = [];
   readonly #foreign = new ForeignBundles();
 
-  constructor({ kube, compat, serviceCaAuthority, takeOver, signal, onChange }: CompatibilityOptions) {
+  constructor({ kube, compat, serviceCaAuthority, takeOver, onChange }: CompatibilityOptions) {
     const wishes: WishOf[] = [ownWish];
-    const ready: Promise<unknown>[] = [];
     if (compat.includes('cainjector')) {
-      const world = new FollowedCainjectorInputs({ kube, takeOver, signal, onChange });
+      const world = new FollowedCainjectorInputs({ kube, takeOver, onChange });
       wishes.push(cainjectorWish(world));
-      ready.push(world.ready);
+      this.#followed.push(world);
     }
     if (compat.includes('service-ca') && serviceCaAuthority !== undefined) {
-      const services = new FollowedServices({ kube, authority: serviceCaAuthority, signal, onChange });
+      const services = new FollowedServices({ kube, authority: serviceCaAuthority, onChange });
       wishes.push(serviceCaWish(serviceCaAuthority));
-      ready.push(services.ready);
+      this.#followed.push(services);
       this.services = services;
       this.more = () => ({
         ...services.leaves(),
@@ -50,8 +48,11 @@ export class Compatibility {
       });
     }
     this.injectionOf = firstOf(wishes);
-    this.ready = Promise.all(ready);
-    this.ready.catch(() => {}); // a caller that awaits it still gets the error
+  }
+
+  /** Follows what the annotations refer to until `signal`; resolves once all of it is known. */
+  async start(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#followed.map((followed) => followed.start(signal)));
   }
 
   /** What service-ca writes beside a certificate. */

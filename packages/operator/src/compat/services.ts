@@ -16,26 +16,22 @@ import {
 export interface ServicesOptions {
   readonly kube: Kube;
   readonly authority: string;
-  readonly signal: AbortSignal;
   readonly onChange: () => void;
 }
 
 /** Services and ConfigMaps that carry service-ca's annotations, followed; of all others nothing is kept. */
 export class FollowedServices {
-  readonly ready: Promise<unknown>;
   readonly #authority: string;
   readonly #services: Informer<KubeObject, ServiceSeen>;
   readonly #configMaps: Informer<KubeObject, Place>;
 
-  constructor({ kube, authority, signal, onChange }: ServicesOptions) {
+  constructor({ kube, authority, onChange }: ServicesOptions) {
     this.#authority = authority;
     this.#services = new Informer<KubeObject, ServiceSeen>(kube, services, {
-      signal,
       project: serviceSeen,
       indexes: { secret: (service) => [secretIdOf(service)] },
     });
     this.#configMaps = new Informer<KubeObject, Place>(kube, configMaps, {
-      signal,
       metadataOnly: true,
       project: ({ metadata: { namespace, name = '', annotations } }) =>
         wantsBundle(annotations) ? { plural: 'configmaps', namespace, name, part: BUNDLE_KEY } : undefined,
@@ -46,9 +42,11 @@ export class FollowedServices {
     this.#configMaps.on('changed', ({ before, after }) => {
       if ((before === undefined) !== (after === undefined)) onChange();
     });
-    this.#services.start();
-    this.#configMaps.start();
-    this.ready = Promise.all([this.#services.ready, this.#configMaps.ready]);
+  }
+
+  /** Follows them until `signal`; resolves once all are known. */
+  async start(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#services, this.#configMaps].map((informer) => informer.start(signal).ready));
   }
 
   all(): readonly ServiceSeen[] {

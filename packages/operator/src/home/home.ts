@@ -206,21 +206,22 @@ export class KubeHome implements Home {
   readonly cached = (): Promise<Look> =>
     takeLook(this.#cached, async () => (await this.#resolver.resolved()).catalogue);
 
-  /** Begins to follow the cluster. */
+  /** Begins to follow the cluster, with everything that `ready` waits for. */
   start(signal: AbortSignal): void {
-    const { connection, scope, on } = this.#options;
+    const { connection, scope, resources, consumers, on } = this.#options;
+    resources.declarations.start?.(signal);
+    consumers.workloads?.start?.(signal);
     this.#mirror.start(signal);
     if (scope.wide.length === 0) return;
     const states = new Informer<Secret>(connection.kube, secrets, {
       namespace: scope.namespace,
       labelSelector: `${STATE_LABEL}=true`,
-      signal,
     });
     states.on('changed', ({ after, before }) => {
       const authority = (after ?? before)?.metadata.annotations?.['handover.dev/authority'];
       if (authority !== undefined) on?.state?.(authority);
     });
-    states.start();
+    states.start(signal);
     this.#states = states;
   }
 

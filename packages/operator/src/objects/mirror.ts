@@ -63,7 +63,6 @@ export class Mirror implements Source {
   ): Informer<KubeObject, Held> {
     const { kube, kinds, onChange, onTrouble } = this.#options;
     const informer = new Informer<KubeObject, Held>(kube, kinds[plural], {
-      signal,
       project: (object) => {
         const held = heldOf(plural, object);
         if (name === undefined) return this.#room.fit(held);
@@ -80,7 +79,7 @@ export class Mirror implements Source {
     });
     const what = `watch of ${plural}${name === undefined ? '' : ` ${keyOf({ namespace, name })}`}`;
     informer.on('trouble', (error) => onTrouble?.(what, error));
-    informer.start();
+    informer.start(signal);
     return informer;
   }
 

@@ -66,10 +66,11 @@ export const unreadable = (error: Error | undefined): ClusterProfile => {
 /** OpenShift's APIServer/cluster, watched from the first time it is needed. */
 export class OpenShiftProfile {
   readonly #informer: Informer<KubeObject, NonNullable<Asked>>;
+  readonly #signal: AbortSignal;
 
   constructor(kube: Kube, signal: AbortSignal, onChange: () => void) {
+    this.#signal = signal;
     this.#informer = new Informer<KubeObject, NonNullable<Asked>>(kube, API_SERVERS, {
-      signal,
       fieldSelector: `metadata.name=${NAME}`,
       project: (object) => askedBy(object) ?? {},
     });
@@ -83,7 +84,7 @@ export class OpenShiftProfile {
 
   /** The last answer, however old: an API server that does not answer changes no profile. */
   async read(): Promise<ClusterProfile> {
-    this.#informer.start();
+    this.#informer.start(this.#signal);
     const found = this.#informer.get(NAME);
     if (found !== undefined) return { found };
     return this.#informer.synced ? absent() : unreadable(this.#informer.state.lastError);

@@ -1,12 +1,20 @@
 import { parseResources, type Resource, type Kind as ResourceName } from '@handover/core';
 import { type Labels, ownLabels, readYaml } from '@handover/engine';
-import { Informer, type Kube, type KubeObject, namespaces as namespaceKind } from '@handover/kube';
+import {
+  type AnyInformer,
+  Informer,
+  type Kube,
+  type KubeObject,
+  namespaces as namespaceKind,
+} from '@handover/kube';
 import { instant } from '@handover/material';
 import { type Declared, declaredOf } from './declared.ts';
 import { RESOURCE_KINDS } from './kinds.ts';
 
 /** Where resources come from. */
 export interface Declarations {
+  /** Begins to follow them, until `signal`; absent: they do not change. */
+  start?(signal: AbortSignal): void;
   all(): readonly Declared[];
   /** Past every cache. */
   fresh(): Promise<readonly Declared[]>;
@@ -32,7 +40,6 @@ const labelsOf = (items: readonly KubeObject[]): ReadonlyMap<string, Labels> =>
 
 export interface CustomResourceOptions {
   readonly kube: Kube;
-  readonly signal: AbortSignal;
   /** Namespaces to look at; undefined: the whole cluster. */
   readonly only?: readonly string[] | undefined;
   readonly onChange: () => void;
@@ -43,14 +50,14 @@ export class CustomResources implements Declarations {
   readonly #options: CustomResourceOptions;
   readonly #resources: readonly Informer<KubeObject, Declared>[];
   readonly #namespaces: Informer<KubeObject> | undefined;
+  #signal: AbortSignal | undefined;
 
   constructor(options: CustomResourceOptions) {
     this.#options = options;
-    const { kube, signal, only, onChange } = options;
+    const { kube, only, onChange } = options;
     this.#resources = this.#scopes().map(
       ([name, namespace]) =>
         new Informer<KubeObject, Declared>(kube, RESOURCE_KINDS[name], {
-          signal,
           project: (object) => declaredOf(name, object),
           ...(namespace === undefined ? {} : { namespace }),
         }),
@@ -60,19 +67,25 @@ export class CustomResources implements Declarations {
         // Our own writes of status change nothing that we read.
         if (before?.generation !== after?.generation || !sameAnnotations(before, after)) onChange();
       });
-      informer.start();
     }
     if (only === undefined) {
       this.#namespaces = new Informer<KubeObject>(kube, namespaceKind, {
-        signal,
         metadataOnly: true,
         project: ({ metadata }) => ({ metadata: pick(metadata) }),
       });
       this.#namespaces.on('changed', ({ before, after }) => {
         if (JSON.stringify(before) !== JSON.stringify(after)) onChange();
       });
-      this.#namespaces.start();
     }
+  }
+
+  start(signal: AbortSignal): void {
+    this.#signal = signal;
+    for (const informer of this.#informers()) informer.start(signal);
+  }
+
+  #informers(): readonly AnyInformer[] {
+    return this.#namespaces === undefined ? this.#resources : [...this.#resources, this.#namespaces];
   }
 
   #scopes(): readonly (readonly [ResourceName, string | undefined])[] {
@@ -88,13 +101,13 @@ export class CustomResources implements Declarations {
   }
 
   async fresh(): Promise<readonly Declared[]> {
-    const { kube, signal } = this.#options;
+    const { kube } = this.#options;
     const lists = await Promise.all(
       this.#scopes().map(async ([name, namespace]) => {
         const { items } = await kube.list(
           RESOURCE_KINDS[name],
           namespace === undefined ? {} : { namespace },
-          { signal },
+          { signal: this.#signal },
         );
         return items.map((object) => declaredOf(name, object));
       }),
@@ -109,21 +122,17 @@ export class CustomResources implements Declarations {
   }
 
   async freshNamespaces(): Promise<ReadonlyMap<string, Labels> | undefined> {
-    const { kube, signal, only } = this.#options;
+    const { kube, only } = this.#options;
     if (only !== undefined) return this.namespaces();
-    return labelsOf((await kube.list(namespaceKind, { metadataOnly: true }, { signal })).items);
+    return labelsOf((await kube.list(namespaceKind, { metadataOnly: true }, { signal: this.#signal })).items);
   }
 
   get ready(): Promise<unknown> {
-    return Promise.all(
-      [...this.#resources, ...(this.#namespaces === undefined ? [] : [this.#namespaces])].map(
-        (informer) => informer.ready,
-      ),
-    );
+    return Promise.all(this.#informers().map(({ ready }) => ready));
   }
 
   get synced(): boolean {
-    return this.#resources.every(({ synced }) => synced) && (this.#namespaces?.synced ?? true);
+    return this.#informers().every(({ synced }) => synced);
   }
 }
 

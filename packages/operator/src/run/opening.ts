@@ -24,6 +24,13 @@ export interface OpeningOptions {
   readonly writeSignal: AbortSignal;
 }
 
+export interface OpenedHome {
+  readonly home: KubeHome;
+  readonly compat: Compatibility | undefined;
+  /** Resolves once everything is known; rejects when `signal` comes first. */
+  readonly ready: Promise<void>;
+}
+
 /** Begins to follow everything that this operator keeps, or is told by. */
 export function openHome({
   operator,
@@ -35,19 +42,18 @@ export function openHome({
   onTrouble,
   signal,
   writeSignal,
-}: OpeningOptions): { readonly home: KubeHome; readonly compat: Compatibility | undefined } {
+}: OpeningOptions): OpenedHome {
   const { namespace, scope = {}, injection = {}, pods = {} } = operator;
   const { trustNamespace = namespace, namespaces, declarations: given } = scope;
   const { compat: honoured = [], serviceCaAuthority, takeOver = false } = injection;
   const onChange = changes.resourcesChanged;
-  const declarations = given ?? new CustomResources({ kube, signal, only: namespaces, onChange });
+  const declarations = given ?? new CustomResources({ kube, only: namespaces, onChange });
   const consumersFound = pods.found ?? given === undefined;
   const workloadCache =
     given === undefined && consumersFound
       ? new WorkloadCache({
           kube,
           namespaces,
-          signal,
           onPod: changes.podChanged,
           onWorkload: changes.workloadChanged,
         })
@@ -60,7 +66,6 @@ export function openHome({
           compat: honoured,
           serviceCaAuthority,
           takeOver,
-          signal,
           onChange,
         })
       : undefined;
@@ -106,6 +111,7 @@ export function openHome({
     identity: operator.identity,
     meters: operator.meters,
   });
+  const compatKnown = compat?.start(signal);
   home.start(signal);
-  return { home, compat };
+  return { home, compat, ready: Promise.resolve(compatKnown).then(() => home.ready()) };
 }

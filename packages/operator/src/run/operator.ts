@@ -116,7 +116,7 @@ export class Operator {
     this.#lease = lease;
     lease.on('trouble', (error) => this.#trouble(`Lease ${namespace}/${name}`, error));
     const released = this.#releaseAtEnd(lease);
-    const { home, compat } = openHome({
+    const { home, compat, ready } = openHome({
       operator: this.#options,
       kube: kube.fenced(lease),
       swift: (this.#options.swift ?? kube).fenced(lease),
@@ -132,8 +132,7 @@ export class Operator {
     this.#changes.follow(home);
     lease.on('lost', () => this.#end());
     try {
-      await Promise.race([compat?.ready, released]);
-      await Promise.race([home.ready(), released]);
+      await Promise.race([ready, released]);
     } catch (error) {
       // Watches that are told to stop reject.
       if (!signal.aborted) throw error;

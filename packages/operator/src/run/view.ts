@@ -47,13 +47,13 @@ export async function openView({
       wide: PLURALS.filter((candidate) => candidate !== 'clustertrustbundles' || version !== undefined),
     },
     resources: {
-      declarations: new CustomResources({ kube, signal, onChange: () => home?.forget() }),
+      declarations: new CustomResources({ kube, onChange: () => home.forget() }),
       clusterTrustBundles: version !== undefined,
       injectionOf: ownWish,
       takeOver: false,
     },
     consumers: { found: true, evidence: seenEvidence(kube, namespace, signal) },
-    on: { change: () => home?.forget() },
+    on: { change: () => home.forget() },
   });
   home.start(signal);
   await home.ready();

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { NUDGE } from '@handover/core';
 import { type Kube, pods as podKind } from '@handover/kube';
 import { HandoverError } from '@handover/material';
+import { pause } from '@handover/runtime/pause';
 import type { Place } from '../objects/place.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import type { Pod } from './pods.ts';
@@ -42,14 +43,13 @@ export class Nudges {
   readonly #due = new Map<string, Due>();
   /** By namespace: pods that refuse hold up those of their own namespace only. */
   readonly #paused = new Map<string, Paused>();
-  #timer: NodeJS.Timeout | undefined;
+  #planned = false;
 
   constructor(kube: Kube, workloadCache: Workloads, signal: AbortSignal, onError: (error: unknown) => void) {
     this.#kube = kube;
     this.#workloadCache = workloadCache;
     this.#signal = signal;
     this.#onError = onError;
-    signal.addEventListener('abort', () => clearTimeout(this.#timer), { once: true });
   }
 
   /** Something in `place` was written. */
@@ -72,11 +72,12 @@ export class Nudges {
   }
 
   #plan(wait: number): void {
-    if (this.#timer !== undefined || this.#due.size === 0 || this.#signal.aborted) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      void this.#next();
-    }, wait);
+    if (this.#planned || this.#due.size === 0 || this.#signal.aborted) return;
+    this.#planned = true;
+    void pause(wait, this.#signal).then(() => {
+      this.#planned = false;
+      return this.#next();
+    });
   }
 
   async #next(): Promise<void> {

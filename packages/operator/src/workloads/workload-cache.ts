@@ -1,4 +1,5 @@
 import {
+  type AnyInformer,
   daemonSets,
   deployments,
   Informer,
@@ -30,13 +31,13 @@ export interface ControllerOwner {
 export type Workloads = Pick<
   WorkloadCache,
   'ready' | 'pods' | 'freshPods' | 'workload' | 'workloadsIn' | 'makerOf' | 'progress' | 'reloader'
->;
+> &
+  Partial<Pick<WorkloadCache, 'start'>>;
 
 export interface WorkloadCacheOptions {
   readonly kube: Kube;
   /** Namespaces to watch; undefined: the whole cluster. */
   readonly namespaces?: readonly string[] | undefined;
-  readonly signal: AbortSignal;
   readonly onPod: (before: Pod | undefined, after: Pod | undefined) => void;
   readonly onWorkload: (workload: Workload) => void;
 }
@@ -48,6 +49,7 @@ export class WorkloadCache {
   readonly #workloads: ReadonlyMap<Rollable, readonly Informer<KubeObject, Workload>[]>;
   readonly #replicaSets: readonly Informer<KubeObject, ControllerOwner>[];
   readonly progress = new Progress(() => performance.now());
+  #signal: AbortSignal | undefined;
 
   constructor(options: WorkloadCacheOptions) {
     this.#options = options;
@@ -88,23 +90,29 @@ export class WorkloadCache {
     more: { readonly fieldSelector?: string; readonly metadataOnly?: boolean },
     changed: (before: T | undefined, after: T | undefined) => void,
   ): readonly Informer<KubeObject, T>[] {
-    const { kube, namespaces, signal } = this.#options;
+    const { kube, namespaces } = this.#options;
     return (namespaces ?? [undefined]).map((namespace) => {
       const informer = new Informer<KubeObject, T>(kube, kind, {
-        signal,
         project,
         ...more,
         ...(namespace === undefined ? {} : { namespace }),
       });
       informer.on('changed', ({ before, after }) => changed(before, after));
-      informer.start();
       return informer;
     });
   }
 
+  start(signal: AbortSignal): void {
+    this.#signal = signal;
+    for (const informer of this.#informers()) informer.start(signal);
+  }
+
+  #informers(): readonly AnyInformer[] {
+    return [...this.#pods, ...[...this.#workloads.values()].flat(), ...this.#replicaSets];
+  }
+
   get ready(): Promise<unknown> {
-    const all = [...this.#pods, ...[...this.#workloads.values()].flat(), ...this.#replicaSets];
-    return Promise.all(all.map((informer) => informer.ready));
+    return Promise.all(this.#informers().map(({ ready }) => ready));
   }
 
   pods(): readonly Pod[] {
@@ -113,8 +121,7 @@ export class WorkloadCache {
 
   /** Past the cache in one namespace: nothing covers a mistake about who presents. */
   async freshPods(namespace: string): Promise<readonly Pod[]> {
-    const { kube, signal } = this.#options;
-    const { items } = await kube.list(podKind, { namespace }, { signal });
+    const { items } = await this.#options.kube.list(podKind, { namespace }, { signal: this.#signal });
     return items.flatMap((object) => podOf(object) ?? []);
   }
 

@@ -38,10 +38,9 @@ test('after a fight with a manager that reverts a field each time, the manager i
   };
   const watching = new Informer(kube, FIELDS.APIService.kind, {
     fieldSelector: `metadata.name=${FIELDS.APIService.name}`,
-    signal: fighting.signal,
   });
   watching.on('changed', () => void fight().catch(() => undefined));
-  watching.start();
+  watching.start(fighting.signal);
 
   const named = await until(
     async () => (await condition(stage, 'TrustBundle', 'packaging', 'Contended')) ?? false,

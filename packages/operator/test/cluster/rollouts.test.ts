@@ -120,7 +120,7 @@ test.concurrent('workloads that read files only once, in every way, are found an
   const rolling = new Set<string>();
   const end = new AbortController();
   const watching = [deployments, statefulSets, daemonSets].map((kind) => {
-    const informer = new Informer(stage.kube, kind, { namespace: 'default', signal: end.signal });
+    const informer = new Informer(stage.kube, kind, { namespace: 'default' });
     informer.on('changed', ({ after }) => {
       if (!all.includes(after?.metadata.name ?? '')) return;
       const { metadata, status, spec } = after ?? { metadata: {} };
@@ -133,7 +133,7 @@ test.concurrent('workloads that read files only once, in every way, are found an
       else rolling.delete(metadata.name ?? '');
       most = Math.max(most, rolling.size);
     });
-    informer.start();
+    informer.start(end.signal);
     return informer;
   });
   await Promise.all(watching.map((informer) => informer.ready));

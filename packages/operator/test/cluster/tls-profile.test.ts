@@ -40,7 +40,7 @@ beforeAll(async () => {
   stage = await setStage({ controllerManager: true, installed: { openshift: true } });
   kubelet = playKubelet(stage.kube);
   const { signal } = watching;
-  const workloads = new Informer(stage.kube, deployments, { namespace: 'default', signal });
+  const workloads = new Informer(stage.kube, deployments, { namespace: 'default' });
   workloads.on('changed', ({ after }) => {
     if (after === undefined) return;
     const { name = '', resourceVersion, generation = 0 } = after.metadata;
@@ -53,13 +53,13 @@ beforeAll(async () => {
       stamp: annotationsIn(after)[STAMP],
     });
   });
-  const profiles = new Informer<ConfigMap>(stage.kube, configMaps, { namespace: 'default', signal });
+  const profiles = new Informer<ConfigMap>(stage.kube, configMaps, { namespace: 'default' });
   profiles.on('changed', ({ after }) => {
     if (after === undefined) return;
     const { name = '', resourceVersion } = after.metadata;
     files.push({ name, version: Number(resourceVersion), hash: hashIn(after) });
   });
-  await Promise.all([workloads.start().ready, profiles.start().ready]);
+  await Promise.all([workloads.start(signal).ready, profiles.start(signal).ready]);
   operator = stage.start('one');
 }, 300_000);
 afterAll(async () => {

@@ -28,9 +28,9 @@ export class Moves {
   readonly #leaves: Informer<Secret>;
   #gone: readonly number[] = [];
 
-  constructor(kube: Kube, signal: AbortSignal) {
+  constructor(kube: Kube) {
     const labelSelector = 'handover.dev/authority-state=true';
-    this.#state = new Informer(kube, secrets, { namespace: 'handover-system', labelSelector, signal });
+    this.#state = new Informer(kube, secrets, { namespace: 'handover-system', labelSelector });
     this.#state.on('changed', ({ after }) => {
       if (after === undefined) this.backwards.push('the authority has gone');
       else this.#moved(this.states.at(-1), stateIn(after));
@@ -38,7 +38,6 @@ export class Moves {
     this.#leaves = new Informer(kube, secrets, {
       namespace: NAMESPACE,
       labelSelector: 'app.kubernetes.io/managed-by=handover',
-      signal,
     });
     this.#leaves.on('changed', ({ key, before, after }) => {
       const [was, is] = [before, after].map((one) => (one === undefined ? 0 : revisionIn(one)));
@@ -47,8 +46,8 @@ export class Moves {
     });
   }
 
-  async start(): Promise<void> {
-    await Promise.all([this.#state.start().ready, this.#leaves.start().ready]);
+  async start(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#state.start(signal).ready, this.#leaves.start(signal).ready]);
   }
 
   #moved(was: AuthorityState | undefined, is: AuthorityState): void {

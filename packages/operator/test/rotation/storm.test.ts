@@ -71,8 +71,8 @@ beforeAll(async () => {
   // On a busy machine Services forget a pod late.
   mesh = new MeshStage(stage, { linger: 5 });
   await mesh.start();
-  moves = new Moves(stage.kube, end.signal);
-  await moves.start();
+  moves = new Moves(stage.kube);
+  await moves.start(end.signal);
 }, LONG);
 afterAll(async () => {
   end.abort();

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { plan as realPlan, waitingText } from '@handover/core';
 import { isAnswered, violationOf } from './invariants.ts';
-import { normalise, type State, type World } from './model.ts';
+import { normaliser, type State, type World } from './model.ts';
 import { movesFrom, type Planner, planFor } from './moves.ts';
 import type { Oracle } from './oracle.ts';
 
@@ -12,39 +12,37 @@ export interface Exploration {
   readonly violation: { readonly what: string; readonly trace: readonly string[] } | undefined;
 }
 
-const texts = new WeakMap<object, string>();
-
-/** States share most parts with their predecessors, so each part is serialised once. */
-const textOf = (part: object | undefined): string => {
-  if (part === undefined) return '';
-  const known = texts.get(part);
-  if (known !== undefined) return known;
-  const text = JSON.stringify(part);
-  texts.set(part, text);
-  return text;
-};
-
-const keyOf = (state: State): string => {
-  const { authority, backup, objects, consumers, controllers, views, ...rest } = state;
-  const named = (record: Readonly<Record<string, object>>): string =>
-    Object.keys(record)
-      .sort()
-      .map((name) => `${name}${textOf(record[name])}`)
-      .join();
-  const text = [
-    textOf(authority),
-    textOf(backup),
-    named(objects),
-    named(consumers),
-    controllers.map(textOf).join(),
-    views
-      .map((view) =>
-        view === undefined ? '' : named(view.objects) + named(view.consumers) + textOf(view.leaves),
-      )
-      .join(),
-    JSON.stringify(rest),
-  ].join('\n');
-  return createHash('md5').update(text).digest('base64');
+/** Names states. They share most parts with their predecessors, so each part is serialised once. */
+const stateKeys = (): ((state: State) => string) => {
+  const texts = new WeakMap<object, string>();
+  const textOf = (part: object | undefined): string => {
+    if (part === undefined) return '';
+    const known = texts.get(part) ?? JSON.stringify(part);
+    texts.set(part, known);
+    return known;
+  };
+  return (state) => {
+    const { authority, backup, objects, consumers, controllers, views, ...rest } = state;
+    const named = (record: Readonly<Record<string, object>>): string =>
+      Object.keys(record)
+        .sort()
+        .map((name) => `${name}${textOf(record[name])}`)
+        .join();
+    const text = [
+      textOf(authority),
+      textOf(backup),
+      named(objects),
+      named(consumers),
+      controllers.map(textOf).join(),
+      views
+        .map((view) =>
+          view === undefined ? '' : named(view.objects) + named(view.consumers) + textOf(view.leaves),
+        )
+        .join(),
+      JSON.stringify(rest),
+    ].join('\n');
+    return createHash('md5').update(text).digest('base64');
+  };
 };
 
 /** Every interleaving of a world, breadth first, so that a violation comes with a shortest trace. */
@@ -54,12 +52,14 @@ export const explore = (
   planner: Planner = realPlan,
   limit = 2_000_000,
 ): Exploration => {
+  const keyOf = stateKeys();
+  const normalise = normaliser(world);
   const ids = new Map<string, number>();
   const parents: number[] = [];
   const labels: string[] = [];
   const benign: number[][] = [];
   const quiet: number[] = [];
-  const start = normalise(world, world.initial);
+  const start = normalise(world.initial);
   let queue: { id: number; state: State }[] = [];
   const fail = (what: string, id: number, last: readonly string[] = []): Exploration => {
     const trace: string[] = [...last];
@@ -87,7 +87,7 @@ export const explore = (
       if (what !== undefined) return fail(what, id);
       let moved = false;
       for (const move of movesFrom(world, state, planner)) {
-        const next = visit(normalise(world, move.state), id, move.label);
+        const next = visit(normalise(move.state), id, move.label);
         if (move.benign && next !== id) {
           moved = true;
           benign[next]?.push(id);

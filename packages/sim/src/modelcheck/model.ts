@@ -165,30 +165,31 @@ const fold = (world: World, state: State): State => {
 };
 
 /** A canonical form of equivalent states: time folded, old caches dropped, pods sorted. */
-export const normalise = (world: World, state: State): State => {
-  const folded = world.timed === undefined && state.now !== BASE ? fold(world, state) : state;
-  const objects: Record<string, ModelObject> = {};
-  for (const [id, object] of Object.entries(folded.objects)) {
-    const stale = object.stale.filter((files) => files.until > folded.now);
-    objects[id] = stale.length === object.stale.length ? object : { ...object, stale };
-  }
-  const consumers: Record<string, ModelConsumer> = {};
-  for (const [id, consumer] of Object.entries(folded.consumers)) consumers[id] = inOrder(consumer);
-  return { ...folded, objects, consumers };
+export const normaliser = (world: World): ((state: State) => State) => {
+  const ordered = new WeakMap<ModelConsumer, ModelConsumer>();
+  return (state) => {
+    const folded = world.timed === undefined && state.now !== BASE ? fold(world, state) : state;
+    const objects: Record<string, ModelObject> = {};
+    for (const [id, object] of Object.entries(folded.objects)) {
+      const stale = object.stale.filter((files) => files.until > folded.now);
+      objects[id] = stale.length === object.stale.length ? object : { ...object, stale };
+    }
+    const consumers: Record<string, ModelConsumer> = {};
+    for (const [id, consumer] of Object.entries(folded.consumers)) {
+      const known = ordered.get(consumer) ?? inOrder(consumer);
+      ordered.set(consumer, known);
+      consumers[id] = known;
+    }
+    return { ...folded, objects, consumers };
+  };
 };
-
-const ordered = new WeakMap<ModelConsumer, ModelConsumer>();
 
 /** Pods of one workload are interchangeable: states that differ only in their order are one state. */
 const inOrder = (consumer: ModelConsumer): ModelConsumer => {
   if (consumer.pods.length < 2) return consumer;
-  const known = ordered.get(consumer);
-  if (known !== undefined) return known;
   const pods = consumer.pods
     .map((pod) => ({ pod, key: JSON.stringify(pod) }))
     .sort((a, b) => (a.key < b.key ? -1 : 1))
     .map(({ pod }) => pod);
-  const result = { ...consumer, pods };
-  ordered.set(consumer, result);
-  return result;
+  return { ...consumer, pods };
 };

@@ -1,9 +1,0 @@
-export {
-  type ProfileAction,
-  type ProfileHeld,
-  type ProfilePlan,
-  type ProfilePolicy,
-  type ProfileSeen,
-  type ProfileWorkload,
-  planProfile,
-} from './plan-profile.ts';
