@@ -222,7 +222,7 @@ describe.skipIf(noNodeBecause() !== undefined)('Pods that take their TLS profile
     await vi.waitFor(async () => expect((await ask()).status).toBe(503), SOON);
     const status = (await (await ask()).json()) as object;
     expect(status).toMatchObject({ kind: 'tls-profile', hash: profileOf('Modern').hash, ready: false });
-    expect((await check('mesh/web', '--profile', 'Modern')).stderr).toBe('not ready, and left out: late\n');
+    expect((await check('mesh/web', '--profile', 'Modern')).stderr).toBe('skipped, not ready: late\n');
     await cluster.apply(configMap('Old'));
     await nudge('old');
     await cluster.kubectl('wait', '--for=condition=Ready', 'pod/late', '-n', 'mesh', '--timeout=240s');
