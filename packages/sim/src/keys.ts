@@ -19,7 +19,7 @@ export const signNow = (certificate: Unsigned): Uint8Array => {
   return signedWith(certificate, sign('sha256', certificate.tbs, key));
 };
 
-/** CA keys to deal from: which key it is changes no verdict. */
+/** CA keys to deal from, for all worlds of this thread: a key costs more than a step of a world, and which key it is changes no verdict. */
 const deck: { readonly key: KeyRef; readonly signer: Signer }[] = [];
 
 const newCaKey = () => {
