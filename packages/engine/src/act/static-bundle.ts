@@ -12,7 +12,9 @@ import { keepFiles } from './keep-files.ts';
 export const isStatic = (bundle: TrustBundle): boolean =>
   bundle.spec.sources.every((source) => source.authority === undefined);
 
+/** Writes the targets of a static bundle; one with an authority is that authority's to write. True: something was written. */
 export async function reconcileStaticBundle(home: Home, look: Look, bundle: TrustBundle): Promise<boolean> {
+  if (!isStatic(bundle)) return false;
   const { certificates, missing } = await extrasOf(look, bundle, undefined);
   if (missing !== undefined) {
     throw new EngineError(

@@ -239,4 +239,15 @@ spec:
     expect(await reconcileStaticBundle(home, await home.fresh(), bundle)).toBe(false);
     expect((await world.object('far/configmaps/both/ca.crt')).data['ca.crt']).toEqual(root);
   });
+
+  test('with an authority is left to it, so that two passes never write one object in turns', async () => {
+    const resources = catalogue(TWO);
+    const [bundle] = resources.trustBundles;
+    if (bundle === undefined) throw new Error('no bundle');
+    const home = on(world.home, resources);
+    for (const id of resources.authorities.keys()) await converge(home, id);
+    const { version } = await world.object('far/configmaps/both/ca.crt');
+    expect(await reconcileStaticBundle(home, await home.fresh(), bundle)).toBe(false);
+    expect((await world.object('far/configmaps/both/ca.crt')).version).toBe(version);
+  });
 });

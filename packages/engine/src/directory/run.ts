@@ -117,10 +117,11 @@ export async function passOnce(
 export async function runDirectory(home: DirectoryHome, on: Listener, signal: AbortSignal): Promise<void> {
   const load = async (): Promise<Passed> => {
     const catalogue = home.load();
+    // First: a write below that fails must not leave keys of the resources before.
+    controller.keep(keysOf(catalogue));
+    on({ kind: 'loaded', catalogue });
     await rememberResources(home.files, home.path);
     home.objects.tryAgain();
-    on({ kind: 'loaded', catalogue });
-    controller.keep(keysOf(catalogue));
     return { again: undefined };
   };
   const controller = new Controller({

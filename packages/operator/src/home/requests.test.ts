@@ -1,3 +1,4 @@
+import type { AuthorityState } from '@handover/core';
 import { connect, type Kube, type KubeObject, namespaces } from '@handover/kube';
 import { FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -48,7 +49,11 @@ test('of an Authority that no API server has it lasts as long as the process, an
   const asked = requests(false);
   await asked.ask({ authority: ID, rotate: 'r1' });
   await asked.ask({ authority: ID, distrust: 3 });
+  await asked.ask({ authority: ID, rotate: 'r1' });
   expect(await asked.pending(ID)).toEqual({ rotate: ['r1'], distrust: [3] });
+  const current = { number: 4, role: 'current' } as const;
+  await asked.done(ID, { ids: ['r1'], generations: [current] } as unknown as AuthorityState);
+  expect(await asked.pending(ID)).toEqual({ rotate: [], distrust: [] });
   expect(await annotations()).toBeUndefined();
 });
 

@@ -1,3 +1,4 @@
+import type { AuthorityState } from '@handover/core';
 import {
   type AuthorityId,
   type AuthorityReader,
@@ -55,8 +56,8 @@ export class KubeRequests implements RequestReader, RequestWriter {
     this.#asked.set(
       authority,
       'rotate' in request
-        ? { rotate: [...rotate, request.rotate], distrust }
-        : { rotate, distrust: [...distrust, request.distrust] },
+        ? { rotate: [...new Set([...rotate, request.rotate])], distrust }
+        : { rotate, distrust: [...new Set([...distrust, request.distrust])] },
     );
   }
 
@@ -98,5 +99,13 @@ export class KubeRequests implements RequestReader, RequestWriter {
   }
 
   /** Annotations stay: the same id never rotates twice. */
-  async done(): Promise<void> {}
+  async done(id: AuthorityId, { ids, generations }: AuthorityState): Promise<void> {
+    const asked = this.#asked.get(id);
+    if (asked === undefined) return;
+    const trusted = generations.flatMap(({ number, role }) => (role === 'distrusted' ? [] : [number]));
+    this.#asked.set(id, {
+      rotate: asked.rotate.filter((rotation) => !ids.includes(rotation)),
+      distrust: asked.distrust.filter((generation) => trusted.includes(generation)),
+    });
+  }
 }

@@ -60,7 +60,11 @@ test('kubectl describe shows each step of a rotation, the consumers it waits for
   ])
     expect(described).toContain(reason);
   const waits = await notes('Authority', 'mesh', 'WaitingFor');
-  expect(waits.some((note) => note.includes('waiting for Deployment default/silent to load CA generation 2 (missing: silent-'))).toBe(true);
+  expect(
+    waits.some((note) =>
+      note.includes('waiting for Deployment default/silent to load CA generation 2 (missing: silent-'),
+    ),
+  ).toBe(true);
   expect(waits.length).toBeLessThanOrEqual(10);
   // In the order in which it happened.
   const order = ['GenerationMinted', 'GenerationActivated', 'RolloutStarted', 'RotationDone'];
