@@ -1,5 +1,6 @@
 export type { AnnotationEntry, AnnotationOwner } from './contract/annotation-entry.ts';
 export { ANNOTATIONS } from './contract/annotations.ts';
+export { CAINJECTOR, COMPAT, type Compat, RELOADER, SERVICE_CA } from './contract/foreign-marks.ts';
 export {
   INJECTABLE,
   INJECTABLE_KINDS,
@@ -10,17 +11,28 @@ export {
   injectableOf,
 } from './contract/injectable.ts';
 export {
+  ACK_PORT,
   ADOPT,
-  COMPAT,
-  type Compat,
+  AUTHORITY,
+  AUTHORITY_UID,
+  DISTRUST,
+  INJECT_FROM,
+  MANAGED_BY,
   MANAGED_LABEL,
   NUDGE,
+  PLATFORM_LABEL,
+  PROBE,
   RECORD,
-  SERVICE_CA,
+  RELOAD,
+  RESTARTED_AT,
+  ROTATE,
+  STATE_LABEL,
   STATE_TYPE,
+  TAKE_OVER,
   TEMPLATE_STAMPS,
   TLS_PROFILE_HASH,
   TRUST_HASH,
+  USED_BY,
 } from './contract/marks.ts';
 export {
   type AuthorityResourceStatus,

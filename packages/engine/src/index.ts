@@ -5,7 +5,6 @@ export { filesUnder, PLATFORM_KEYS } from './act/part-files.ts';
 export {
   environmentOf,
   keepPlatformFacts,
-  PLATFORM_LABEL,
   type PlatformFacts,
   platformObjectIn,
   toldOfPlatform,

@@ -13,7 +13,7 @@ export { checkName, type NameVerdict } from './name-constraints.ts';
 export { encodePem, type Junk, MAX_PEM_BYTES, type PemBlock, parsePem } from './pem.ts';
 export type { Purpose } from './purpose.ts';
 export { after, type Duration, day, duration, hour, type Instant, instant, minute, second } from './time.ts';
-export { TLS_PROFILE_FILES, tlsProfileFiles } from './tls-files.ts';
+export { TLS_PROFILE_FILES, TLS_PROFILE_HASH, tlsProfileFiles } from './tls-files.ts';
 export {
   goCipherNames,
   type NodeTlsOptions,
