@@ -43,6 +43,7 @@ export {
   type TlsProfileResourceStatus,
   type TrustBundleResourceStatus,
 } from './contract/status-types.ts';
+export type { CoreErrorCode } from './error.ts';
 export {
   type CaInput,
   type CrossInput,

@@ -37,6 +37,7 @@ export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';
 export { readResources, readYaml } from './directory/resources.ts';
 export { passOnce, runDirectory } from './directory/run.ts';
 export { SteadyClock } from './directory/steady-clock.ts';
+export type { EngineErrorCode } from './error.ts';
 export { Canaries, type CanaryTools } from './evidence/canary.ts';
 export { DeclaredConsumers, silence } from './evidence/consumers.ts';
 export { handshake } from './evidence/handshake.ts';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { type Certificate, isExpired, readCertificates } from './certificate.ts';
-import { HandoverError } from './error.ts';
+import { MaterialError } from './error.ts';
 import type { Junk } from './pem.ts';
 import type { Instant } from './time.ts';
 
@@ -25,7 +25,7 @@ const canonical = (certificates: readonly Certificate[]): Certificate[] =>
 /** Takes distinct certificates in their final order. */
 function assemble(certificates: readonly Certificate[], where = 'bundle'): Bundle {
   if (certificates.length === 0) {
-    throw new HandoverError(
+    throw new MaterialError(
       'BUNDLE_EMPTY',
       `${where} holds no certificate; write at least one CA certificate`,
       { path: where },

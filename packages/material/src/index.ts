@@ -2,7 +2,7 @@ export { type Bundle, bundleOf, diffBundles, parseBundle, unexpired } from './bu
 export { bufferOf, bytesOf, sameBytes, textOf } from './bytes.ts';
 export { type Certificate, isExpired, parseCertificate, parseCertificates } from './certificate.ts';
 export { type Verdict, verifyChain } from './chain.ts';
-export { HandoverError, type HandoverErrorOptions, type Retry } from './error.ts';
+export { HandoverError, type HandoverErrorOptions, type MaterialErrorCode, type Retry } from './error.ts';
 export type { NameConstraints } from './extensions.ts';
 export type { GeneralName } from './general-name.ts';
 export { isMap, type Json } from './json.ts';

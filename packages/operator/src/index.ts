@@ -2,6 +2,7 @@ export { type CertgenHome, type CertgenHomeOptions, openCertgen } from './certge
 export { type EmbedOptions, embed, type Own } from './embed/embed.ts';
 export type { EmbedEvent } from './embed/events.ts';
 export type { EmbedAuthority, EmbedInjection, EmbedLeaf, EmbedSpec } from './embed/spec.ts';
+export type { OperatorErrorCode } from './error.ts';
 export { KubeHome } from './home/home.ts';
 export type { KubeHomeOptions } from './home/options.ts';
 export { type Held, heldOf } from './objects/held.ts';
