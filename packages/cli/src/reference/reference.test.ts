@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { EVIDENCE_KINDS } from '@handover/core';
 import { expect, test } from 'vitest';
 import { defined } from './commands.ts';
 import { ERROR_CODES } from './error-codes.ts';
@@ -27,6 +28,16 @@ test('every error code has two sentences', () => {
     expect(todo, code).toMatch(/\.$/);
   }
 });
+
+test.each(['how-a-rotation-works.md', 'decisions/0001-pure-planner-and-evidence.md', 'glossary.md'])(
+  'docs/%s lists evidence strongest first, as the planner does',
+  (name) => {
+    const text = readFileSync(path(`docs/${name}`), 'utf8').split(/\*\*Evidence\*\*|## Evidence/)[1] ?? '';
+    const named = [...text.matchAll(/`([a-z]+)`/g)].map(([, kind]) => kind);
+    const kinds = EVIDENCE_KINDS.slice(0, EVIDENCE_KINDS.indexOf('settled') + 1);
+    expect([...new Set(named)].filter((kind) => kinds.some((known) => known === kind))).toEqual(kinds);
+  },
+);
 
 /** Commands of ours in a line of shell; what goes into a file, or comes from other programs, is left out. */
 const callsIn = (line: string): readonly (readonly string[])[] =>

@@ -8,7 +8,7 @@ export {
   withRole,
 } from './authority.ts';
 export { type Desired, desired } from './desired.ts';
-export type { EvidenceKind, Finding } from './evidence.ts';
+export { byStrength, EVIDENCE_KINDS, type EvidenceKind, type Finding } from './evidence.ts';
 export { type Closeness, closeness, renewalDueAt, rotationDueAt, SKEW } from './expiry.ts';
 export { explain } from './explain.ts';
 export type { Blocker } from './gates.ts';
