@@ -69,7 +69,7 @@ const REASON_OF_STATUS: Readonly<Record<number, keyof typeof REASONS>> = {
 const MAX_MESSAGE = 400;
 
 /** One short line without anything that could be a key, a token or a Secret's value. */
-export const harmless = (text: string): string =>
+const harmless = (text: string): string =>
   text
     .replace(/-----BEGIN [\s\S]*?(?:-----END [^-]*-----|$)/g, '[pem]')
     .replace(/[A-Za-z0-9+/_=.-]{48,}/g, '[…]')

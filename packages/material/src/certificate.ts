@@ -113,7 +113,7 @@ export function parseCertificate(der: Uint8Array): Certificate {
 export const isExpired = (certificate: Certificate, at: Instant): boolean => at >= certificate.notAfter;
 
 /** Refuses every label but CERTIFICATE, a private key with a code of its own. */
-export const onlyCertificates =
+const onlyCertificates =
   (where: string) =>
   (label: string, line: number): void => {
     if (label === 'CERTIFICATE') return;

@@ -41,7 +41,7 @@ export function loadUndici(): Undici {
 type ConnectFunction = Extract<Agent.Options['connect'], (...args: never[]) => void>;
 
 /** Connects with the newest material at each call. */
-export function hotConnect(
+function hotConnect(
   source: ClientSource,
   options: HotDispatcherOptions['connect'] & { readonly allowH2?: boolean | undefined } = {},
   connected: (socket: Socket) => void = () => undefined,

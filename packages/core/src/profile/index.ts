@@ -2,7 +2,6 @@ export {
   type ProfileAction,
   type ProfileHeld,
   type ProfilePlan,
-  type ProfilePolicy,
   type ProfileSeen,
   type ProfileWorkload,
   planProfile,

@@ -111,7 +111,7 @@ const issuerNumber = (observation: Observation, object: ObjectSeen | undefined):
   )?.number ?? null;
 
 /** The most urgent warning about the end of a CA. */
-export const expiringIn = ({ notes }: Pick<Plan, 'notes'>): Closeness | null =>
+const expiringIn = ({ notes }: Pick<Plan, 'notes'>): Closeness | null =>
   (['Critical', 'ExpiringSoon'] as const).find((level) => notes.some(({ code }) => code === level)) ?? null;
 
 /** The status of one authority, for people and programs. */

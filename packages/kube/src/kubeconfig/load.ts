@@ -57,7 +57,7 @@ async function filesOf({ kubeconfig, env = process.env }: LoadOptions): Promise<
 }
 
 /** A pod's own service account. The client follows its token and CA files. */
-export async function inClusterConfig(options: LoadOptions = {}): Promise<KubeConfig | undefined> {
+async function inClusterConfig(options: LoadOptions = {}): Promise<KubeConfig | undefined> {
   const { env = process.env, serviceAccount: directory = SERVICE_ACCOUNT } = options;
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
   if (!host || !port) return undefined;
