@@ -65,6 +65,18 @@ export const PURE = {
   ],
 };
 
+/** Facts of the sources that stand in one place: `[pattern, the paths that may hold it, message]`. */
+export const ONE_PLACE = [
+  [/\bnew HandoverError\(/, /(?!)/, "use the package's own error, whose codes are typed (src/error.ts)"],
+  [
+    // Not the API version, formats of files (…/1), the name of the controller.
+    /\bhandover\.dev\/(?!v1alpha1\b|[a-z]+\/1\b|operator\b)[a-z]|(?:cert-manager\.io|reloader\.stakater\.com|service\.beta\.openshift\.io)\/[a-z]|app\.kubernetes\.io\/managed-by|kubectl\.kubernetes\.io\/restartedAt/,
+    // Runtime may not import core. Mutants copy the planner without the folders beside it.
+    /^packages\/(?:core\/src\/contract\/|material\/src\/tls-files\.ts$|core\/src\/plan\/gates\.ts$)/,
+    'names of annotations and labels stand in core/src/contract',
+  ],
+];
+
 const reachable = (from, seen = new Set()) => {
   for (const next of ARROWS[from] ?? []) {
     if (!seen.has(next)) {
@@ -137,6 +149,9 @@ export const problemsIn = (layer, path, source) => {
         if (!THIRD_PARTY[layer]?.includes(name)) say(`${layer} may not depend on ${name}`);
       }
     }
+    for (const [pattern, place, message] of ONE_PLACE)
+      if (/^packages\/[a-z]+\/src\//.test(path) && !isTest && !place.test(path) && pattern.test(text))
+        say(message);
     if (PURE.packages.includes(layer) && !isTest) {
       for (const [pattern, message] of PURE.patterns) if (pattern.test(text)) say(message);
     }

@@ -59,3 +59,16 @@ test.each(['@handover/test-cluster', '@handover/test-api-server', '@handover/tes
     ]);
   },
 );
+
+test('errors have typed codes, and annotations have one name', () => {
+  const found = (path, source) => messages('engine', path, source);
+  const error = "throw new HandoverError('X_Y', 'z');";
+  const name = "const a = annotations['handover.dev/reload'];";
+  expect(found('packages/engine/src/a.ts', error)).toHaveLength(1);
+  expect(found('packages/engine/src/a.test.ts', error)).toEqual([]);
+  expect(found('packages/engine/src/a.ts', name)).toEqual([
+    '1: names of annotations and labels stand in core/src/contract',
+  ]);
+  expect(found('packages/engine/src/a.ts', `// ${name}`)).toEqual([]);
+  expect(found('packages/engine/src/a.ts', "const v = 'handover.dev/object/1';")).toEqual([]);
+});

@@ -34,7 +34,10 @@ const Line = ({ row, now, index }: { row: Row; now: number; index: number }) => 
         {shortName(row.name)}
       </th>
       <td class="kind">{KIND[row.kind] ?? row.kind}</td>
-      <td class="evidence" title={waits ? row.waitsFor.join('; ') : EVIDENCE[row.evidence ?? '']}>
+      <td
+        class="evidence"
+        title={waits ? row.waitsFor.join('; ') : row.evidence === null ? undefined : EVIDENCE[row.evidence]}
+      >
         {evidenceOf(row)}
       </td>
       <td class="age">{row.at === null || waits ? '' : lengthOf(now - row.at)}</td>

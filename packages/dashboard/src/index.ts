@@ -11,4 +11,5 @@ export type {
   Span,
   TrustGrid,
 } from './document.ts';
+export type { DashboardErrorCode } from './error.ts';
 export { type Dashboard, type DashboardOptions, serveDashboard } from './server.ts';

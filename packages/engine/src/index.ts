@@ -1,31 +1,19 @@
 export { act } from './act/act.ts';
 export { issuerWith } from './act/issuer.ts';
 export { keyMaker } from './act/key-maker.ts';
-export { filesUnder, PLATFORM_KEYS } from './act/part-files.ts';
+export { filesUnder } from './act/part-files.ts';
 export {
   environmentOf,
   keepPlatformFacts,
-  PLATFORM_LABEL,
   type PlatformFacts,
   platformObjectIn,
   toldOfPlatform,
 } from './act/platform.ts';
-export {
-  keepProfile,
-  localTlsSupport,
-  type ProfileOutcome,
-  reconcileProfile,
-  resolveProfile,
-} from './act/profile.ts';
+export { keepProfile, localTlsSupport, type ProfileOutcome, reconcileProfile } from './act/profile.ts';
 export { isStatic, reconcileStaticBundle } from './act/static-bundle.ts';
 export { advance, type CertgenOptions, type CertgenResult, certgen, takingOver } from './certgen/certgen.ts';
-export { type EnvoyGatewayOptions, envoyGateway, type Preset, type RandomSecret } from './certgen/preset.ts';
-export {
-  Controller,
-  type ControllerOptions,
-  type Passed,
-  type Reconcilers,
-} from './controller/controller.ts';
+export { envoyGateway, type RandomSecret } from './certgen/preset.ts';
+export { Controller, type Passed, type Reconcilers } from './controller/controller.ts';
 export { type ControllerEvent, eventsOf, type Listener } from './controller/event.ts';
 export { type Key, keysOf, PLATFORM, RESOURCES, type ResourceKey, textOf } from './controller/key.ts';
 export { converge, isConflict, type Outcome, type Planner, reconcile } from './controller/reconcile.ts';
@@ -33,11 +21,12 @@ export { repair } from './controller/repair.ts';
 export { isAtRest } from './controller/stands.ts';
 export { processHere } from './directory/asker.ts';
 export { type ClockReport, clockReport, confirmClock } from './directory/confirm-clock.ts';
-export { diskFiles, type FileFacts, type Files, type Ownership } from './directory/files.ts';
+export { diskFiles, type Files } from './directory/files.ts';
 export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';
 export { readResources, readYaml } from './directory/resources.ts';
 export { passOnce, runDirectory } from './directory/run.ts';
 export { SteadyClock } from './directory/steady-clock.ts';
+export type { EngineErrorCode } from './error.ts';
 export { Canaries, type CanaryTools } from './evidence/canary.ts';
 export { DeclaredConsumers, silence } from './evidence/consumers.ts';
 export { handshake } from './evidence/handshake.ts';
@@ -45,8 +34,7 @@ export { answerOf, type ProbeTools, probe } from './evidence/probe.ts';
 export { askStatus, readDocument, STATUS_PATH } from './evidence/status-document.ts';
 export type { Endpoint, Locator, Whereabouts } from './evidence/whereabouts.ts';
 export type { HistoryStep } from './ledger/history.ts';
-export type { HistoryStatus } from './ledger/history-status.ts';
-export type { Asker, IssuanceLog, IssuedEntry } from './ledger/issued-entry.ts';
+export type { IssuanceLog, IssuedEntry } from './ledger/issued-entry.ts';
 export type { Asked, Known, Ledger } from './ledger/ledger.ts';
 export { formatAuthority, parseAuthority } from './look/authority-file.ts';
 export {
@@ -93,7 +81,6 @@ export {
   type ClusterProfile,
   type ConsumerFound,
   type EvidenceSource,
-  type HomeFacts,
   type Look,
   type ObjectReader,
   type ProfileReader,
@@ -104,33 +91,13 @@ export {
   type Told,
   takeLook,
 } from './look/look.ts';
-export {
-  type Answered,
-  type Meters,
-  NO_METERS,
-  type Question,
-  type Telling,
-  type TellResult,
-} from './look/meters.ts';
+export type { Meters } from './look/meters.ts';
 export { isDate, isObjectRecord } from './look/object-record.ts';
 export { readBounded } from './look/read-bounded.ts';
-export {
-  authorityIn,
-  type Extras,
-  policyFor,
-  type Responsibilities,
-  specOf,
-} from './look/responsibilities.ts';
+export { authorityIn, policyFor, type Responsibilities, specOf } from './look/responsibilities.ts';
 export { checkRotationId } from './look/rotation-id.ts';
 export { claimOf, type Seal, SealKey, sealed, sealIn } from './look/seal.ts';
-export {
-  bundleKeyOf,
-  digestOf,
-  filesFrom,
-  pemFile,
-  readableCertificates,
-  readableLeaf,
-} from './look/stored-object.ts';
+export { bundleKeyOf, digestOf, filesFrom, pemFile, readableCertificates } from './look/stored-object.ts';
 export { WatchedClock } from './look/watched-clock.ts';
 export { inParallel, type Observation, observe, observeAnew } from './observe/observe.ts';
 export type { Validity, Vitals } from './observe/vitals.ts';
@@ -140,17 +107,14 @@ export { remarksOn } from './report/remarks.ts';
 export {
   type AuthorityStatus,
   authorityStatus,
-  type ConsumerStatus,
-  type LeafStatus,
   restOfStatus,
   type Standing,
   type Status,
   standingOf,
   statusOf,
 } from './report/status.ts';
-export { FAILS_NEXT, FAILS_NOW, type Pair, type TrustColumn } from './report/trust-matrix.ts';
+export { FAILS_NEXT, FAILS_NOW } from './report/trust-matrix.ts';
 export {
-  type Answer,
   answer,
   certificatesKey,
   dryRun,
@@ -162,13 +126,6 @@ export {
 } from './report/verify.ts';
 export { Contention } from './scheduling/contention.ts';
 export { type Places, Turns } from './scheduling/turns.ts';
-export { type QueueOptions, WorkQueue } from './scheduling/work-queue.ts';
-export {
-  type BoundedOptions,
-  type BoundedServer,
-  MOST_CONNECTIONS,
-  NO_SUCH_PAGE,
-  type PageAnswer,
-  serveBounded,
-} from './serving/bounded-server.ts';
+export { WorkQueue } from './scheduling/work-queue.ts';
+export { type BoundedServer, NO_SUCH_PAGE, type PageAnswer, serveBounded } from './serving/bounded-server.ts';
 export { hostIn } from './serving/hosts.ts';

@@ -1,6 +1,7 @@
 export { type ApiRequest, allowed, unused } from './allowed.ts';
 export { type CustomResourceDefinition, crds, GROUP, KIND_TABLE } from './crds.ts';
 export { HTTP_PORT, METRICS_PORT, NODE_OPTIONS } from './deployment.ts';
+export type { InstallErrorCode } from './error.ts';
 export {
   DEFAULT_NAMESPACE,
   type InstallOptions,

@@ -1,4 +1,4 @@
-import { HandoverError } from '@handover/material';
+import { KubeError } from './error.ts';
 import type { HttpAnswer } from './exchange.ts';
 import { parseJson } from './json.ts';
 import type { Kind } from './kinds.ts';
@@ -15,7 +15,7 @@ export function parseAnswer<Answer extends object>({ body }: HttpAnswer, about: 
   const parsed = parseJson(body);
   if (typeof parsed !== 'object' || parsed === null) {
     const message = `${about}: the answer is not JSON; does the config name an API server?`;
-    throw new HandoverError('KUBE_BAD_ANSWER', message, { retry: 'later', path: about });
+    throw new KubeError('KUBE_BAD_ANSWER', message, { retry: 'later', path: about });
   }
   return parsed as Answer;
 }

@@ -1,8 +1,8 @@
-import { HandoverError } from '@handover/material';
 import { parseAnswer, subjectOf } from './answer.ts';
+import { isCode } from './api-error.ts';
 import type { ServerClock } from './clock.ts';
 import { Discovery } from './discovery.ts';
-import { isCode } from './error.ts';
+import { KubeError } from './error.ts';
 import { mustHold } from './fence.ts';
 import { apiVersionOf, type Kind } from './kinds.ts';
 import type { Fence, Kube } from './kube.ts';
@@ -145,7 +145,7 @@ class Client implements Kube {
         : { name: options.name ?? object.metadata.name, subresource: options.subresource }),
     };
     if (kind.namespaced && namespace === undefined) {
-      throw new HandoverError(
+      throw new KubeError(
         'KUBE_NAME_INVALID',
         `a new ${kind.kind} needs a namespace; set metadata.namespace`,
       );
@@ -176,7 +176,7 @@ class Client implements Kube {
           ? (['json', json] as const)
           : (['merge', merge] as const);
     if (how === 'apply' && (options.fieldManager ?? '') === '') {
-      throw new HandoverError('OPTION_INVALID', 'an apply patch needs a fieldManager');
+      throw new KubeError('OPTION_INVALID', 'an apply patch needs a fieldManager');
     }
     return this.#write<T>(how === 'apply' ? 'apply' : 'patch', kind, which, {
       method: 'PATCH',
@@ -215,10 +215,7 @@ class Client implements Kube {
 
   async raw(method: string, path: string, options: RawOptions = {}): Promise<RawAnswer> {
     if (!path.startsWith('/') || path.startsWith('//')) {
-      throw new HandoverError(
-        'OPTION_INVALID',
-        `a path of the API server begins with one slash, not "${path}"`,
-      );
+      throw new KubeError('OPTION_INVALID', `a path of the API server begins with one slash, not "${path}"`);
     }
     const writes = method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS';
     const { status, body } = await this.#session.send({
@@ -260,7 +257,7 @@ class Client implements Kube {
     },
   ): Promise<T> {
     if (write.method !== 'POST' && (place.name ?? '') === '') {
-      throw new HandoverError(
+      throw new KubeError(
         'KUBE_NAME_INVALID',
         `a ${kind.kind} without a name cannot be written; set metadata.name`,
       );

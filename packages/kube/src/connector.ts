@@ -2,8 +2,9 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
-import { HandoverError, isUnknownAuthority } from '@handover/material';
+import { isUnknownAuthority } from '@handover/material';
 import type { buildConnector } from 'undici';
+import { KubeError } from './error.ts';
 import type { LiveTls } from './live-tls.ts';
 import { connectSocks } from './socks.ts';
 
@@ -68,12 +69,12 @@ function viaHttp(proxy: URL, target: string, signal: AbortSignal): Promise<Socke
       socket.destroy();
       const { host } = proxy;
       const words = `the proxy ${host} answered HTTP ${answer.statusCode}; check proxy-url`;
-      reject(new HandoverError('KUBE_PROXY_REFUSED', words, { retry: 'later', path: host }));
+      reject(new KubeError('KUBE_PROXY_REFUSED', words, { retry: 'later', path: host }));
     });
     asking.once('response', (answer) => {
       answer.destroy();
       const words = `${proxy.host} is not a proxy: it answered HTTP ${answer.statusCode} to CONNECT; check proxy-url`;
-      reject(new HandoverError('KUBE_PROXY_REFUSED', words, { path: proxy.host }));
+      reject(new KubeError('KUBE_PROXY_REFUSED', words, { path: proxy.host }));
     });
     asking.end();
   });

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
-import { aborted, timedOut, tooLarge, unreachable } from './error.ts';
+import { aborted, timedOut, tooLarge, unreachable } from './api-error.ts';
 
 export interface HttpRequest {
   readonly method: string;

@@ -1,6 +1,7 @@
+export { type ApiStatus, apiCause } from './api-error.ts';
 export { connect } from './client.ts';
 export type { ServerClock } from './clock.ts';
-export { type ApiStatus, apiCause } from './error.ts';
+export type { KubeErrorCode } from './error.ts';
 export { Hidden } from './hidden.ts';
 export { type AnyInformer, Informer } from './informer.ts';
 export type { InformerOptions, InformerState } from './informer-options.ts';

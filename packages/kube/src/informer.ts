@@ -1,6 +1,7 @@
-import { HandoverError, Listeners } from '@handover/material';
+import { Listeners } from '@handover/material';
 import { pause } from '@handover/runtime/pause';
-import { aborted } from './error.ts';
+import { aborted } from './api-error.ts';
+import { KubeError } from './error.ts';
 import type { InformerEvents, InformerOptions, InformerState } from './informer-options.ts';
 import type { Kind } from './kinds.ts';
 import type { KubeReader } from './kube.ts';
@@ -97,7 +98,7 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
   by(index: string, value: string): T[] {
     const { store } = this.#projection;
     if (!store.has(index))
-      throw new HandoverError('OPTION_INVALID', `the ${this.#about} has no index "${index}"`);
+      throw new KubeError('OPTION_INVALID', `the ${this.#about} has no index "${index}"`);
     return store.by(index, value);
   }
 

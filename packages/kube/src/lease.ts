@@ -1,6 +1,7 @@
-import { HandoverError, Listeners } from '@handover/material';
+import { Listeners } from '@handover/material';
 import { pause } from '@handover/runtime/pause';
-import { isCode } from './error.ts';
+import { isCode } from './api-error.ts';
+import { KubeError } from './error.ts';
 import { Informer } from './informer.ts';
 import { type Lease, leases } from './kinds.ts';
 import type { Fence, Kube } from './kube.ts';
@@ -48,12 +49,12 @@ const resolved = (options: LeadOptions) => {
   if (
     !(duration >= 1000 && duration % 1000 === 0 && renew > 0 && renew < renewWithin && renewWithin < duration)
   ) {
-    throw new HandoverError(
+    throw new KubeError(
       'OPTION_INVALID',
       'a lease needs renew < renewWithin < duration, and a duration in whole seconds',
     );
   }
-  if (options.identity === '') throw new HandoverError('OPTION_INVALID', 'a lease needs an identity');
+  if (options.identity === '') throw new KubeError('OPTION_INVALID', 'a lease needs an identity');
   return { ...options, duration, renewWithin, renew };
 };
 
@@ -118,7 +119,7 @@ export class LeaderLease implements Fence {
   async release(): Promise<void> {
     const mine = this.#leading ? this.#current : undefined;
     this.#lose('it was released');
-    this.#stop.abort(new HandoverError('KUBE_ABORTED', 'the lease was released'));
+    this.#stop.abort(new KubeError('KUBE_ABORTED', 'the lease was released'));
     await this.#ended;
     // A write that has left must land before another process can hold the lease.
     await Promise.allSettled(this.#underWay);
@@ -203,8 +204,7 @@ export class LeaderLease implements Fence {
       return this.#isFree(found) ? await this.#kube.update(leases, this.#asOurs(found), call) : undefined;
     } catch (error) {
       // Another process was faster, or the answer to our own last write was lost: read the lease and decide again.
-      if (!['KUBE_CONFLICT', 'KUBE_ALREADY_EXISTS', 'KUBE_NOT_FOUND'].some((code) => isCode(error, code)))
-        throw error;
+      if (!isCode(error, 'KUBE_CONFLICT', 'KUBE_ALREADY_EXISTS', 'KUBE_NOT_FOUND')) throw error;
       const found = await this.#kube.get(leases, { namespace, name }, call);
       this.#observe(found);
       if (found?.spec?.holderIdentity !== this.#options.identity) return undefined;

@@ -1,4 +1,4 @@
-import { HandoverError } from '@handover/material';
+import { KubeError } from './error.ts';
 import type { InformerOptions } from './informer-options.ts';
 import type { Kind } from './kinds.ts';
 import type { KubeReader } from './kube.ts';
@@ -60,8 +60,7 @@ export class ListWatch<O extends KubeObject, T> {
     const { kube, kind, informer, projection } = this.#options;
     let draft: Draft<T> | undefined = new Map();
     const own = anyOf(signal);
-    const stuck = () =>
-      own.abort(new HandoverError('KUBE_STREAM_UNSUPPORTED', 'the streaming list did not end'));
+    const stuck = () => own.abort(new KubeError('KUBE_STREAM_UNSUPPORTED', 'the streaming list did not end'));
     const timer = setTimeout(stuck, STREAM_MS);
     const seen = (event: WatchEvent<O>) => {
       if (draft === undefined) return this.#take(event);

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { createSecureContext, type SecureContext } from 'node:tls';
-import { HandoverError, parseBundle } from '@handover/material';
+import { parseBundle } from '@handover/material';
 import { type Identity, openIdentity, openTrust, type Trust } from '@handover/runtime';
+import { KubeError } from './error.ts';
 import type { PemSource, TlsConfig } from './kubeconfig/config.ts';
 import { type OnReload, reportReloads } from './reload-report.ts';
 
@@ -23,7 +24,7 @@ async function textOf(source: PemSource): Promise<string> {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === undefined) throw cause;
     const message = `cannot read ${source.file} (${code}); check the path and its mode`;
-    throw new HandoverError('FILE_UNREADABLE', message, { path: source.file, retry: 'later', cause });
+    throw new KubeError('FILE_UNREADABLE', message, { path: source.file, retry: 'later', cause });
   }
 }
 
@@ -119,7 +120,7 @@ export class LiveTls {
     } catch (cause) {
       // OpenSSL's errors are plain. A TypeError is a bug.
       if (cause instanceof TypeError) throw cause;
-      throw new HandoverError(
+      throw new KubeError(
         'KUBE_CLIENT_CERTIFICATE_REFUSED',
         'OpenSSL refuses the client certificate or its key; check that they belong together',
         { cause },

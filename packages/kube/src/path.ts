@@ -1,4 +1,4 @@
-import { HandoverError } from '@handover/material';
+import { KubeError } from './error.ts';
 import type { Kind } from './kinds.ts';
 
 export interface Place {
@@ -10,7 +10,7 @@ export interface Place {
 /** Refuses what is never a name. Each kind has stricter rules of its own. */
 function segment(text: string, what: string): string {
   if (text === '' || text === '.' || text === '..' || /[/%]/.test(text)) {
-    throw new HandoverError('KUBE_NAME_INVALID', `"${text.slice(0, 80)}" is not a valid ${what}`);
+    throw new KubeError('KUBE_NAME_INVALID', `"${text.slice(0, 80)}" is not a valid ${what}`);
   }
   return encodeURIComponent(text);
 }
@@ -19,13 +19,13 @@ function segment(text: string, what: string): string {
 export function pathOf(kind: Kind, { namespace, name, subresource }: Place): string {
   const root = kind.group === '' ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`;
   if (!kind.namespaced && namespace !== undefined) {
-    throw new HandoverError(
+    throw new KubeError(
       'KUBE_NAME_INVALID',
       `${kind.plural} have no namespace; remove namespace "${namespace}"`,
     );
   }
   if (kind.namespaced && name !== undefined && namespace === undefined) {
-    throw new HandoverError('KUBE_NAME_INVALID', `${kind.kind} "${name}" needs a namespace`);
+    throw new KubeError('KUBE_NAME_INVALID', `${kind.kind} "${name}" needs a namespace`);
   }
   const within = namespace === undefined ? '' : `/namespaces/${segment(namespace, 'namespace')}`;
   const object = name === undefined ? '' : `/${segment(name, 'name')}`;

@@ -1,4 +1,5 @@
-import { HandoverError } from '@handover/material';
+import type { HandoverError } from '@handover/material';
+import { KubeError } from './error.ts';
 import type { Kind } from './kinds.ts';
 import { type KubeObject, keyOf } from './object.ts';
 import type { WatchEvent } from './requests.ts';
@@ -61,7 +62,7 @@ export class Projection<O extends KubeObject, T> {
       return project(object);
     } catch (cause) {
       const message = `${kind.kind} ${keyOf(object)} cannot be read; the informer leaves it out`;
-      unreadable(new HandoverError('KUBE_OBJECT_UNREADABLE', message, { cause }));
+      unreadable(new KubeError('KUBE_OBJECT_UNREADABLE', message, { cause }));
       return undefined;
     }
   }

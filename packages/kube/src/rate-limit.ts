@@ -1,4 +1,4 @@
-import { HandoverError } from '@handover/material';
+import { KubeError } from './error.ts';
 import { wait } from './wait.ts';
 
 export interface Rate {
@@ -16,7 +16,7 @@ export class RateLimit {
 
   constructor(rate: Rate, now: () => number = () => performance.now()) {
     if (!(rate.perSecond > 0 && rate.burst >= 1)) {
-      throw new HandoverError('OPTION_INVALID', '`rate` needs `perSecond` above 0 and `burst` of at least 1');
+      throw new KubeError('OPTION_INVALID', '`rate` needs `perSecond` above 0 and `burst` of at least 1');
     }
     this.#rate = rate;
     this.#now = now;

@@ -1,6 +1,6 @@
+import { type ApiStatus, apiError, isCode, unreachable } from './api-error.ts';
 import { ServerClock } from './clock.ts';
 import { Credentials, repeatedHeaders } from './credentials.ts';
-import { type ApiStatus, apiError, isCode, unreachable } from './error.ts';
 import { type ExchangeOptions, exchange, type HttpAnswer } from './exchange.ts';
 import { parseJson } from './json.ts';
 import type { KubeConfig } from './kubeconfig/config.ts';

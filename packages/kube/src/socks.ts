@@ -1,5 +1,6 @@
 import { isIPv4, type Socket } from 'node:net';
-import { HandoverError } from '@handover/material';
+import type { HandoverError } from '@handover/material';
+import { KubeError } from './error.ts';
 
 interface SocksTarget {
   readonly host: string;
@@ -8,7 +9,7 @@ interface SocksTarget {
 }
 
 const refused = (proxy: URL, why: string): HandoverError =>
-  new HandoverError('KUBE_PROXY_REFUSED', `the proxy ${proxy.host} ${why}; check proxy-url`, {
+  new KubeError('KUBE_PROXY_REFUSED', `the proxy ${proxy.host} ${why}; check proxy-url`, {
     retry: 'later',
     path: proxy.host,
   });

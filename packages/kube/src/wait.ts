@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { pause } from '@handover/runtime/pause';
-import { aborted } from './error.ts';
+import { aborted } from './api-error.ts';
 
 /** Waits; throws KUBE_ABORTED when the signal aborts first. */
 export async function wait(ms: number, signal: AbortSignal, about: string): Promise<void> {

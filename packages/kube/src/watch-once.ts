@@ -1,6 +1,6 @@
-import { HandoverError } from '@handover/material';
 import { subjectOf } from './answer.ts';
-import { type ApiStatus, apiError, tooLarge } from './error.ts';
+import { type ApiStatus, apiError, tooLarge } from './api-error.ts';
+import { KubeError } from './error.ts';
 import { parseJson } from './json.ts';
 import type { Kind } from './kinds.ts';
 import { Lines } from './lines.ts';
@@ -34,7 +34,7 @@ export async function watchOnce<T extends KubeObject>(
     const event = parseJson(line) as RawEvent | null | undefined;
     if (typeof event?.object !== 'object' || event.object === null) {
       const message = `${about}: the server sent an event that is not JSON; watch again`;
-      throw new HandoverError('KUBE_BAD_ANSWER', message, { retry: 'later', path: about });
+      throw new KubeError('KUBE_BAD_ANSWER', message, { retry: 'later', path: about });
     }
     if (event.type === 'ERROR') {
       const status = event.object as ApiStatus;
@@ -66,7 +66,7 @@ export async function watchOnce<T extends KubeObject>(
       chunk: (bytes) => lines.push(bytes),
       silence,
       silent: () =>
-        new HandoverError(
+        new KubeError(
           'KUBE_WATCH_SILENT',
           `${about}: the server sent nothing for ${silence} ms; connect again`,
           {

@@ -1,16 +1,15 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { authority, DAY, type Issued, leafOf, NOW } from '../test/mock-ca.ts';
 import {
   type Bundle,
   bundleOf,
-  diffBundles,
   encodePem,
   HandoverError,
   instant,
+  isExpired,
   parseBundle,
   parseCertificate,
-  unexpired,
 } from './index.ts';
 
 const cas = Array.from({ length: 8 }, (_, i) =>
@@ -119,35 +118,13 @@ describe('a bundle', () => {
   });
 });
 
-describe('expiry', () => {
-  const bundle = parseBundle(pem(...cas));
-  it('drops what has ended at the instant given, not a millisecond before', () => {
-    expect(names(unexpired(bundle, instant(NOW + DAY - 1)).bundle)).toBe('8 7 6 5 4 3 2 1');
-    const later = unexpired(bundle, instant(NOW + DAY));
-    expect(names(later.bundle)).toBe('8 7 6 5 4 3 2');
-    expect(later.dropped).toEqual(
-      [ca1.certificate].map((c) => expect.objectContaining({ fingerprint: c.fingerprint })),
-    );
-    expect(later.degraded).toBe(false);
-  });
-  it('never empties a bundle: it stays as it is and is called degraded', () => {
-    const all = unexpired(bundle, instant(NOW + 100 * DAY));
-    expect(all).toMatchObject({ dropped: [], degraded: true });
-    expect(all.bundle.pem).toBe(bundle.pem);
-  });
+test('a certificate has expired at the end of its validity, not a millisecond before', () => {
+  expect(isExpired(ca1.certificate, instant(NOW + DAY - 1))).toBe(false);
+  expect(isExpired(ca1.certificate, instant(NOW + DAY))).toBe(true);
 });
 
-describe('the difference of two bundles', () => {
-  it('is the CAs that gain trust and the CAs that lose it', () => {
-    const diff = diffBundles(parseBundle(pem(ca1, ca2)), parseBundle(pem(ca2, ca3)));
-    expect(diff.gained.map(({ subject }) => subject)).toEqual(['CN=mesh 3']);
-    expect(diff.lost.map(({ subject }) => subject)).toEqual(['CN=mesh 1']);
-    expect(diffBundles(undefined, parseBundle(pem(ca1))).gained).toHaveLength(1);
-    expect(diffBundles(parseBundle(pem(ca1)), parseBundle(pem(ca1)))).toEqual({ gained: [], lost: [] });
-  });
-  it('tells a certificate by its bytes, not by its name', () => {
-    const twin = authority('mesh 1', { key: ca1.key });
-    expect(diffBundles(parseBundle(pem(ca1)), parseBundle(pem(twin))).gained).toHaveLength(1);
-    expect(leafOf(ca1, 'x').certificate.issuerKey).toBe(twin.certificate.subjectKey);
-  });
+test('a bundle tells certificates apart by their bytes, not by their names', () => {
+  const twin = authority('mesh 1', { key: ca1.key });
+  expect(parseBundle(pem(ca1, twin)).certificates).toHaveLength(2);
+  expect(leafOf(ca1, 'x').certificate.issuerKey).toBe(twin.certificate.subjectKey);
 });

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
-import { type Certificate, isExpired, readCertificates } from './certificate.ts';
-import { HandoverError } from './error.ts';
+import { type Certificate, readCertificates } from './certificate.ts';
+import { MaterialError } from './error.ts';
 import type { Junk } from './pem.ts';
-import type { Instant } from './time.ts';
 
 /** A CA bundle. Never empty. */
 export interface Bundle {
@@ -25,7 +24,7 @@ const canonical = (certificates: readonly Certificate[]): Certificate[] =>
 /** Takes distinct certificates in their final order. */
 function assemble(certificates: readonly Certificate[], where = 'bundle'): Bundle {
   if (certificates.length === 0) {
-    throw new HandoverError(
+    throw new MaterialError(
       'BUNDLE_EMPTY',
       `${where} holds no certificate; write at least one CA certificate`,
       { path: where },
@@ -56,29 +55,4 @@ export function parseBundle(
 ): Bundle & { readonly junk: readonly Junk[] } {
   const { certificates, junk } = readCertificates(pem, name);
   return Object.assign(assemble(canonical(certificates), name), { junk });
-}
-
-/** Leaves out expired certificates. When all have expired, the bundle stays as it is and is called degraded. */
-export function unexpired(
-  bundle: Bundle,
-  at: Instant,
-): { bundle: Bundle; dropped: readonly Certificate[]; degraded: boolean } {
-  const kept = bundle.certificates.filter((certificate) => !isExpired(certificate, at));
-  if (kept.length === 0) return { bundle, dropped: [], degraded: true };
-  if (kept.length === bundle.certificates.length) return { bundle, dropped: [], degraded: false };
-  const dropped = bundle.certificates.filter((certificate) => isExpired(certificate, at));
-  return { bundle: assemble(kept), dropped, degraded: false };
-}
-
-/** CAs that only `to` trusts, and CAs that only `from` trusts. */
-export function diffBundles(
-  from: Bundle | undefined,
-  to: Bundle,
-): { gained: readonly Certificate[]; lost: readonly Certificate[] } {
-  const before = new Set(from?.certificates.map(({ fingerprint }) => fingerprint));
-  const now = new Set(to.certificates.map(({ fingerprint }) => fingerprint));
-  return {
-    gained: to.certificates.filter(({ fingerprint }) => !before.has(fingerprint)),
-    lost: (from?.certificates ?? []).filter(({ fingerprint }) => !now.has(fingerprint)),
-  };
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { HandoverError } from './error.ts';
+import { MaterialError } from './error.ts';
 
 const encoder = new TextEncoder();
 
@@ -12,7 +12,7 @@ export const bytesOf = (text: string): Uint8Array => encoder.encode(text);
 /** UTF-8 as text. Refuses what is no UTF-8: decoded leniently it would not be the same bytes again. */
 export const textOf = (bytes: Uint8Array, path = 'content'): string => {
   if (isUtf8(bytes)) return bufferOf(bytes).toString('utf8');
-  throw new HandoverError('PEM_BINARY', `${path} is binary data, not text`, { path });
+  throw new MaterialError('PEM_BINARY', `${path} is binary data, not text`, { path });
 };
 
 /** Whether two contents are equal; two that are absent are. */

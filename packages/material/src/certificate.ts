@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { readTime } from './asn1-time.ts';
 import { DerReader, readBitString, readIntegerHex, readSmallInteger, TAG } from './der.ts';
-import { HandoverError } from './error.ts';
+import { HandoverError, MaterialError } from './error.ts';
 import { type Extensions, NO_EXTENSIONS, readExtensions } from './extensions.ts';
 import { type Name, readName } from './name.ts';
 import { OpenSslCertificate } from './openssl-certificate.ts';
@@ -113,18 +113,18 @@ export function parseCertificate(der: Uint8Array): Certificate {
 export const isExpired = (certificate: Certificate, at: Instant): boolean => at >= certificate.notAfter;
 
 /** Refuses every label but CERTIFICATE, a private key with a code of its own. */
-export const onlyCertificates =
+const onlyCertificates =
   (where: string) =>
   (label: string, line: number): void => {
     if (label === 'CERTIFICATE') return;
     if (label.endsWith('PRIVATE KEY')) {
-      throw new HandoverError(
+      throw new MaterialError(
         'PEM_PRIVATE_KEY_IN_BUNDLE',
         `${where} holds a ${label} at line ${line}; take it out, and replace the key if others could read the file`,
         { path: where },
       );
     }
-    throw new HandoverError(
+    throw new MaterialError(
       'PEM_LABEL_REFUSED',
       `${where} holds a ${label} at line ${line}; only CERTIFICATE belongs there`,
       { path: where },
@@ -142,7 +142,7 @@ export function readCertificates(
       return parseCertificate(der);
     } catch (cause) {
       if (!(cause instanceof HandoverError)) throw cause;
-      throw new HandoverError(cause.code, `${where}, block at line ${line}: ${cause.message}`, {
+      throw new MaterialError(cause.code, `${where}, block at line ${line}: ${cause.message}`, {
         path: where,
         cause,
       });
@@ -158,7 +158,7 @@ export function parseCertificates(pem: string | Uint8Array): {
 } {
   const result = readCertificates(pem, 'certificate list');
   if (result.certificates.length === 0) {
-    throw new HandoverError('PEM_NO_CERTIFICATE', 'no CERTIFICATE block found; give PEM text');
+    throw new MaterialError('PEM_NO_CERTIFICATE', 'no CERTIFICATE block found; give PEM text');
   }
   return result;
 }

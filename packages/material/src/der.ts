@@ -1,4 +1,4 @@
-import { HandoverError } from './error.ts';
+import { MaterialError } from './error.ts';
 
 /** Universal tags and the context tags of X.509, as whole identifier octets. */
 export const TAG = {
@@ -44,7 +44,7 @@ export class DerReader {
   }
 
   fail(what: string): never {
-    throw new HandoverError('CERTIFICATE_MALFORMED', `not a DER certificate: ${what} at byte ${this.at}`);
+    throw new MaterialError('CERTIFICATE_MALFORMED', `not a DER certificate: ${what} at byte ${this.at}`);
   }
 
   /** The identifier octet that comes next, or -1 at the end. */

@@ -38,3 +38,30 @@ export class HandoverError<Code extends string = string> extends Error {
     this.path = options.path;
   }
 }
+
+export type MaterialErrorCode =
+  | 'BUNDLE_EMPTY'
+  | 'CERTIFICATE_MALFORMED'
+  | 'KEY_AMBIGUOUS'
+  | 'KEY_ENCRYPTED'
+  | 'KEY_LABEL_REFUSED'
+  | 'KEY_MALFORMED'
+  | 'KEY_MISSING'
+  | 'KEY_NOT_PRIVATE'
+  | 'PEM_BAD_BASE64'
+  | 'PEM_BAD_BOUNDARY'
+  | 'PEM_BINARY'
+  | 'PEM_LABEL_REFUSED'
+  | 'PEM_NO_CERTIFICATE'
+  | 'PEM_PRIVATE_KEY_IN_BUNDLE'
+  | 'PEM_TOO_LARGE'
+  | 'PEM_TRUNCATED'
+  | 'TLS_PROFILE_CUSTOM_EMPTY'
+  | 'TLS_PROFILE_INVALID'
+  | 'TLS_PROFILE_NO_CIPHER'
+  | 'TLS_PROFILE_NO_GROUP'
+  | 'TLS_PROFILE_UNKNOWN_TYPE'
+  | 'TLS_PROFILE_UNKNOWN_VERSION';
+
+/** HandoverError with the codes of this package: another code does not compile. */
+export const MaterialError = HandoverError<MaterialErrorCode>;

@@ -1,37 +1,29 @@
-export { type Bundle, bundleOf, diffBundles, parseBundle, unexpired } from './bundle.ts';
+export { type Bundle, bundleOf, parseBundle } from './bundle.ts';
 export { bufferOf, bytesOf, sameBytes, textOf } from './bytes.ts';
 export { type Certificate, isExpired, parseCertificate, parseCertificates } from './certificate.ts';
 export { type Verdict, verifyChain } from './chain.ts';
 export { TAG as DER_TAG } from './der.ts';
-export { HandoverError, type HandoverErrorOptions, type Retry } from './error.ts';
+export { HandoverError, type HandoverErrorOptions, type MaterialErrorCode, type Retry } from './error.ts';
 export type { NameConstraints } from './extensions.ts';
 export type { GeneralName } from './general-name.ts';
 export { isMap, type Json } from './json.ts';
 export { PrivateKey } from './keys.ts';
 export { Listeners } from './listeners.ts';
 export type { Name } from './name.ts';
-export { checkName, type NameVerdict } from './name-constraints.ts';
-export { encodePem, type Junk, MAX_PEM_BYTES, type PemBlock, parsePem } from './pem.ts';
+export { checkName } from './name-constraints.ts';
+export { encodePem, type Junk, MAX_PEM_BYTES, parsePem } from './pem.ts';
 export type { Purpose } from './purpose.ts';
 export { after, type Duration, day, duration, hour, type Instant, instant, minute, second } from './time.ts';
-export { TLS_PROFILE_FILES, tlsProfileFiles } from './tls-files.ts';
+export { TLS_PROFILE_FILES, TLS_PROFILE_HASH, tlsProfileFiles } from './tls-files.ts';
 export {
   goCipherNames,
-  type NodeTlsOptions,
   nodeTlsOptions,
   parseTlsProfileJson,
   type ResolvedTlsProfile,
   resolveTlsProfile,
   type TlsProfile,
-  type TlsProfileType,
   type TlsProfileWarning,
   type TlsSupport,
 } from './tls-profile.ts';
-export {
-  type NodeTlsVersion,
-  OFTEN_MISSING,
-  TLS_VERSIONS,
-  TLS13_SUITES,
-  type TlsVersion,
-} from './tls-tables.ts';
+export { OFTEN_MISSING, type TlsVersion } from './tls-tables.ts';
 export { isUnknownAuthority } from './unknown-authority.ts';

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { inspect } from 'node:util';
 import type { Certificate } from './certificate.ts';
-import { HandoverError } from './error.ts';
+import { MaterialError, type MaterialErrorCode } from './error.ts';
 import { type PemBlock, parsePem } from './pem.ts';
 
 const ENCODINGS: Readonly<Record<string, 'pkcs8' | 'pkcs1' | 'sec1'>> = {
@@ -41,14 +41,14 @@ export class PrivateKey {
 
   static of(key: KeyObject): PrivateKey {
     if (key.type !== 'private')
-      throw new HandoverError('KEY_NOT_PRIVATE', `a private key is needed, not a ${key.type} one`);
+      throw new MaterialError('KEY_NOT_PRIVATE', `a private key is needed, not a ${key.type} one`);
     return new PrivateKey(key);
   }
 
   /** Reads exactly one unencrypted private key: PKCS#8, PKCS#1 or SEC 1. `path` is only for the messages. */
   static parse(pem: string | Uint8Array, path = 'key'): PrivateKey {
-    const fail = (code: string, message: string): never => {
-      throw new HandoverError(code, `${path}: ${message}`, { path });
+    const fail = (code: MaterialErrorCode, message: string): never => {
+      throw new MaterialError(code, `${path}: ${message}`, { path });
     };
     const found: PemBlock[] = [];
     // `openssl ecparam -genkey` writes the curve before the key

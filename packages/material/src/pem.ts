@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { bufferOf } from './bytes.ts';
-import { HandoverError } from './error.ts';
+import { MaterialError, type MaterialErrorCode } from './error.ts';
 
 export interface PemBlock {
   readonly label: string;
@@ -24,8 +24,8 @@ const JUNK_CHARS = 60;
 const MAX_JUNK = 1_000;
 const BOUNDARY = /^-----(BEGIN|END) ([A-Z0-9][A-Z0-9 ]*)-----$/;
 
-const refuse = (code: string, message: string): never => {
-  throw new HandoverError(code, message);
+const refuse = (code: MaterialErrorCode, message: string): never => {
+  throw new MaterialError(code, message);
 };
 
 function asText(input: string | Uint8Array): string {

@@ -15,6 +15,9 @@ import {
   type TlsVersion,
 } from './tls-tables.ts';
 
+/** Annotation with the SHA-256 of `profile.json` that a pod was started with. */
+export const TLS_PROFILE_HASH = 'handover.dev/tls-profile-hash';
+
 /** Files of a profile: the profile itself, which is hashed, and the same settings in the formats of other programs. */
 export const TLS_PROFILE_FILES = [
   'profile.json',

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { HandoverError } from './error.ts';
+import { MaterialError, type MaterialErrorCode } from './error.ts';
 import {
   DEFAULT_GROUPS,
   GO_CIPHERS,
@@ -23,7 +23,10 @@ export interface TlsProfile {
 }
 
 export interface TlsProfileWarning {
-  readonly code: string;
+  readonly code:
+    | 'TLS_PROFILE_CIPHERS_UNSUPPORTED'
+    | 'TLS_PROFILE_GROUPS_UNSUPPORTED'
+    | 'TLS_PROFILE_MINIMUM_RAISED';
   readonly message: string;
 }
 
@@ -54,8 +57,8 @@ interface CustomProfile {
   readonly groups?: readonly string[] | undefined;
 }
 
-const refuse = (code: string, message: string): never => {
-  throw new HandoverError(code, message);
+const refuse = (code: MaterialErrorCode, message: string): never => {
+  throw new MaterialError(code, message);
 };
 
 const VERSION_NAMES = Object.keys(TLS_VERSIONS) as readonly TlsVersion[];
@@ -136,7 +139,8 @@ function asked(custom: CustomProfile): TlsProfile {
 
 function resolve(wanted: TlsProfile, support: TlsSupport): ResolvedTlsProfile {
   const warnings: TlsProfileWarning[] = [];
-  const warn = (code: string, message: string): void => void warnings.push({ code, message });
+  const warn = (code: TlsProfileWarning['code'], message: string): void =>
+    void warnings.push({ code, message });
   const knownCiphers = new Set(support.ciphers.map((name) => name.toLowerCase()));
   const knownGroups = new Set(support.groups.map(groupName));
   const elsewhere = new Set((support.elsewhere ?? []).map((name) => name.toLowerCase()));

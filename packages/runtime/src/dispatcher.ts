@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module';
 import { connect as connectPlain, type Socket } from 'node:net';
-import { HandoverError } from '@handover/material';
 import type { Agent, Dispatcher, fetch as undiciFetch } from 'undici';
 import { type ClientSource, type ContextOptions, contextOptionsIn, subscribe } from './client-source.ts';
 import { connectTls } from './connect-tls.ts';
+import { RuntimeError } from './error.ts';
 import { withFreshTrust } from './fresh-trust.ts';
 
 /** Options of undici's agent. `connect` takes TLS options, but no function and no certificates. */
@@ -27,7 +27,7 @@ export function loadUndici(): Undici {
     return createRequire(import.meta.url)('undici') as Undici;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw cause;
-    throw new HandoverError(
+    throw new RuntimeError(
       'PEER_MISSING',
       'dispatcher() and fetch() need undici; run `npm install undici@7`',
       {
@@ -41,7 +41,7 @@ export function loadUndici(): Undici {
 type ConnectFunction = Extract<Agent.Options['connect'], (...args: never[]) => void>;
 
 /** Connects with the newest material at each call. */
-export function hotConnect(
+function hotConnect(
   source: ClientSource,
   options: HotDispatcherOptions['connect'] & { readonly allowH2?: boolean | undefined } = {},
   connected: (socket: Socket) => void = () => undefined,

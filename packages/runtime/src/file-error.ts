@@ -1,6 +1,7 @@
 import { HandoverError, type Retry } from '@handover/material';
+import { RuntimeError, type RuntimeErrorCode } from './error.ts';
 
-const KNOWN: Record<string, readonly [code: string, what: string, retry: Retry]> = {
+const KNOWN: Record<string, readonly [code: RuntimeErrorCode, what: string, retry: Retry]> = {
   ENOENT: ['FILE_MISSING', 'does not exist; mount or create it', 'later'],
   ENOTDIR: ['FILE_MISSING', 'is below a path that is not a directory; correct the path', 'never'],
   EACCES: ['FILE_FORBIDDEN', 'is not readable by this process; correct its owner or mode', 'never'],
@@ -16,5 +17,5 @@ export function fileError(path: string, cause: unknown): HandoverError {
   const errno = (cause as NodeJS.ErrnoException | undefined)?.code;
   if (errno === undefined) throw cause;
   const [code, what, retry] = KNOWN[errno] ?? ['FILE_UNREADABLE', `cannot be read (${errno})`, 'later'];
-  return new HandoverError(code, `${path} ${what}`, { path, retry, cause });
+  return new RuntimeError(code, `${path} ${what}`, { path, retry, cause });
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { HandoverError, type Instant, instant, Listeners } from '@handover/material';
+import { RuntimeError } from './error.ts';
 import type { ResolvedFollowOptions } from './options.ts';
 import { type Failure, failureOf, type KeptEvent, type Outcome, type ReloadedEvent } from './outcome.ts';
 import { type Contents, readAll, resolveAll } from './read-files.ts';
@@ -105,7 +106,7 @@ export class Follower<Label extends string, Value extends Material> {
   }
 
   get loaded(): Loaded<Value> {
-    if (this.#loaded === undefined) throw new HandoverError('NOT_LOADED', `${this.path} is not loaded yet`);
+    if (this.#loaded === undefined) throw new RuntimeError('NOT_LOADED', `${this.path} is not loaded yet`);
     return this.#loaded;
   }
 

@@ -14,7 +14,7 @@ export interface ClientMaterial extends Material {
   readonly context: SecureContext;
 }
 
-export function followerSource<Value extends ClientMaterial>(
+function followerSource<Value extends ClientMaterial>(
   follower: Follower<string, Value>,
   verify: boolean,
 ): ClientSource {

@@ -2,10 +2,10 @@ import type { ClientRequest } from 'node:http';
 import { Agent, type AgentOptions, type RequestOptions } from 'node:https';
 import { Socket } from 'node:net';
 import type { SecureContext, TLSSocket } from 'node:tls';
-import { HandoverError } from '@handover/material';
 import type { ClientSource, ContextOptions, TlsMaterial } from './client-source.ts';
 import { contextOptionsIn, subscribe } from './client-source.ts';
 import { finished } from './connect-tls.ts';
+import { RuntimeError } from './error.ts';
 import { withFreshTrust } from './fresh-trust.ts';
 
 /** Options of the agent of `node:https`. Certificates, keys and verification come from the files. */
@@ -49,7 +49,7 @@ export class HotAgent extends Agent {
 
   constructor(source: ClientSource, options: HotAgentOptions = {}) {
     if ('proxyEnv' in options) {
-      throw new HandoverError(
+      throw new RuntimeError(
         'OPTION_INVALID',
         'httpsAgent connects directly and takes no proxyEnv; leave it out',
       );

@@ -2,13 +2,13 @@ import type { SecureContext } from 'node:tls';
 import {
   type Bundle,
   type Certificate,
-  HandoverError,
   type Instant,
   isExpired,
   PrivateKey,
   parseCertificates,
 } from '@handover/material';
 import { contextOf, type Pems } from './client-source.ts';
+import { RuntimeError } from './error.ts';
 import type { ClientMaterial } from './hot-client.ts';
 import { inFile, mustNotBeBlank } from './in-file.ts';
 import type { Contents } from './read-files.ts';
@@ -28,7 +28,7 @@ function readLeafFirst(bytes: Buffer, path: string): readonly [Certificate, ...C
   mustNotBeBlank(bytes, path, 'a PEM certificate');
   const [leaf, ...rest] = inFile(path, () => parseCertificates(bytes)).certificates;
   if (leaf === undefined)
-    throw new HandoverError('PEM_NO_CERTIFICATE', `${path} holds no certificate`, { path });
+    throw new RuntimeError('PEM_NO_CERTIFICATE', `${path} holds no certificate`, { path });
   return [leaf, ...rest];
 }
 
@@ -39,14 +39,14 @@ function readKey(bytes: Buffer, path: string): PrivateKey {
 
 function mustBeValid(leaf: Certificate, path: string, now: Instant): void {
   if (isExpired(leaf, now)) {
-    throw new HandoverError(
+    throw new RuntimeError(
       'CERTIFICATE_EXPIRED',
       `${path} expired at ${isoTime(leaf.notAfter)}; write a new one`,
       { path, retry: 'later' },
     );
   }
   if (leaf.notBefore > now) {
-    throw new HandoverError(
+    throw new RuntimeError(
       'CERTIFICATE_NOT_YET_VALID',
       `${path} is not valid before ${isoTime(leaf.notBefore)}; check this machine's clock`,
       { path, retry: 'later' },
@@ -58,7 +58,7 @@ function contextFor(pems: Pems, path: string): SecureContext {
   try {
     return contextOf(pems);
   } catch (cause) {
-    throw new HandoverError('IDENTITY_REFUSED', `${path} is refused by OpenSSL; is the key too weak?`, {
+    throw new RuntimeError('IDENTITY_REFUSED', `${path} is refused by OpenSSL; is the key too weak?`, {
       path,
       cause,
     });
@@ -76,7 +76,7 @@ export function readIdentity(
   const bundle = paths.ca === undefined ? undefined : readBundle(contents.ca, paths.ca);
   const [leaf] = chain;
   if (!key.matches(leaf)) {
-    throw new HandoverError(
+    throw new RuntimeError(
       'KEY_MISMATCH',
       `the key in ${paths.key} does not match the certificate in ${paths.cert}; write both together`,
       { path: paths.key, retry: 'later' },

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
-import { HandoverError } from '@handover/material';
+import { RuntimeError } from './error.ts';
 import type { FollowOptions } from './options.ts';
 import { readSmallFile } from './read-files.ts';
 import { PathResolver } from './resolve-path.ts';
@@ -35,7 +35,7 @@ export interface InCluster {
 function serverFrom(env: Readonly<Record<string, string | undefined>>): string {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
   if (!host || !port) {
-    throw new HandoverError(
+    throw new RuntimeError(
       'NOT_IN_CLUSTER',
       'KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: not running in a pod',
     );
@@ -75,7 +75,7 @@ export async function inCluster(options: InClusterOptions = {}): Promise<InClust
       const url = new URL(path, server);
       if (url.origin !== new URL(server).origin) {
         // The token must not reach another server.
-        throw new HandoverError('URL_REFUSED', `${url.origin} is not the API server ${server}`);
+        throw new RuntimeError('URL_REFUSED', `${url.origin} is not the API server ${server}`);
       }
       const headers = new Headers(init.headers);
       headers.set('authorization', `Bearer ${token.value()}`);

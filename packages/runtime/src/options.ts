@@ -1,4 +1,5 @@
-import { HandoverError, second } from '@handover/material';
+import { second } from '@handover/material';
+import { RuntimeError } from './error.ts';
 
 /** How a file is followed. All durations in milliseconds. */
 export interface FollowOptions {
@@ -25,7 +26,7 @@ const MAX_WAIT = 2 ** 31 - 1;
 function wait(name: string, value: number | undefined, fallback: number): number {
   const ms = value ?? fallback;
   if (!(ms > 0 && ms <= MAX_WAIT / 2)) {
-    throw new HandoverError('OPTION_INVALID', `${name} must be a number of milliseconds above 0, got ${ms}`);
+    throw new RuntimeError('OPTION_INVALID', `${name} must be a number of milliseconds above 0, got ${ms}`);
   }
   return ms;
 }

@@ -1,4 +1,5 @@
 import { HandoverError, type Instant } from '@handover/material';
+import { RuntimeError } from './error.ts';
 
 /** How a reload ended. `updated` and `unchanged` are good; after any other reason the last good material stays in use. */
 export type Reason =
@@ -55,7 +56,7 @@ export function failureOf(thrown: unknown, path: string): Failure {
   const error =
     thrown instanceof HandoverError
       ? thrown
-      : new HandoverError('LOAD_FAILED', `${path} could not be loaded: ${firstLine(thrown)}`, {
+      : new RuntimeError('LOAD_FAILED', `${path} could not be loaded: ${firstLine(thrown)}`, {
           path,
           retry: 'later',
           cause: thrown,

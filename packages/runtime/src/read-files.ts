@@ -1,6 +1,7 @@
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open } from 'node:fs/promises';
-import { HandoverError } from '@handover/material';
+import type { HandoverError } from '@handover/material';
+import { RuntimeError } from './error.ts';
 import { fileError } from './file-error.ts';
 import type { PathResolver } from './resolve-path.ts';
 
@@ -10,13 +11,13 @@ export type Contents<Label extends string> = Readonly<Record<Label, Buffer>>;
 function mustBeSmallFile(path: string, stats: Stats, maxBytes: number): void {
   if (!stats.isFile()) {
     const what = stats.isDirectory() ? 'a directory' : stats.isFIFO() ? 'a pipe' : 'a socket or device';
-    throw new HandoverError('FILE_NOT_REGULAR', `${path} is ${what}, not a file`, { path });
+    throw new RuntimeError('FILE_NOT_REGULAR', `${path} is ${what}, not a file`, { path });
   }
   if (stats.size > maxBytes) throw tooLarge(path, maxBytes);
 }
 
 const tooLarge = (path: string, maxBytes: number): HandoverError =>
-  new HandoverError('FILE_TOO_LARGE', `${path} is over ${maxBytes} bytes; is it the right file?`, { path });
+  new RuntimeError('FILE_TOO_LARGE', `${path} is over ${maxBytes} bytes; is it the right file?`, { path });
 
 /** The size from stat may be wrong (a growing file, /proc), so the limit applies to the bytes read. */
 async function readBounded(handle: FileHandle, path: string, size: number, maxBytes: number) {

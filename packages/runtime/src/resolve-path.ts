@@ -1,6 +1,6 @@
 import { readlink } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { HandoverError } from '@handover/material';
+import { RuntimeError } from './error.ts';
 import { fileError } from './file-error.ts';
 
 /** Kind of a watched name: a link changes in one step, a file may be read half-written. */
@@ -58,7 +58,7 @@ export class PathResolver {
       this.#note(at, name, 'link');
       sealed = name === '..data' && !target.includes('/');
       if (++links > MAX_LINKS) {
-        throw new HandoverError(
+        throw new RuntimeError(
           'FILE_LINK_LOOP',
           `${path} leads through more than ${MAX_LINKS} links; break the loop`,
           {

@@ -4,6 +4,7 @@ import { connect, type ListenOptions } from 'node:net';
 import { resolve } from 'node:path';
 import { HandoverError, instant } from '@handover/material';
 import { writeAtomically } from './atomic-write.ts';
+import { RuntimeError } from './error.ts';
 import { isoTime, type SourceStatus, type StatusSource } from './status.ts';
 import { warn } from './warn.ts';
 
@@ -123,7 +124,7 @@ async function listenOnSocket(server: Server, path: string): Promise<void> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
     if (!(await lstat(path)).isSocket()) {
-      throw new HandoverError(
+      throw new RuntimeError(
         'STATUS_LISTEN_FAILED',
         `the status document cannot be served on ${path}: the file there is not a socket; move it away, or choose another path`,
         { path },
@@ -149,7 +150,7 @@ async function serveHttp(options: StatusOptions): Promise<StatusServer> {
       });
   } catch (cause) {
     if (cause instanceof HandoverError) throw cause;
-    throw new HandoverError(
+    throw new RuntimeError(
       'STATUS_LISTEN_FAILED',
       `the status document cannot be served on ${where}; is it free?`,
       {
@@ -195,7 +196,7 @@ async function serveFile(options: StatusOptions, path: string): Promise<StatusSe
   try {
     await write();
   } catch (cause) {
-    throw new HandoverError('STATUS_WRITE_FAILED', `the status document cannot be written to ${path}`, {
+    throw new RuntimeError('STATUS_WRITE_FAILED', `the status document cannot be written to ${path}`, {
       path,
       cause,
     });
@@ -216,7 +217,7 @@ async function serveFile(options: StatusOptions, path: string): Promise<StatusSe
 async function start(options: StatusOptions): Promise<StatusServer> {
   const ways = [options.port, options.socket, options.file].filter((way) => way !== undefined);
   if (ways.length !== 1) {
-    throw new HandoverError('OPTION_INVALID', 'serveStatus takes exactly one of port, socket and file');
+    throw new RuntimeError('OPTION_INVALID', 'serveStatus takes exactly one of port, socket and file');
   }
   options.signal?.throwIfAborted();
   const server =

@@ -5,6 +5,7 @@ import {
   nodeTlsOptions,
   parseTlsProfileJson,
   type ResolvedTlsProfile,
+  TLS_PROFILE_HASH,
   type TlsProfileWarning,
   type TlsSupport,
 } from '@handover/material';
@@ -146,12 +147,10 @@ async function readCopy(path: string, support: TlsSupport): Promise<LoadedProfil
   }
 }
 
-const STAMP = 'handover.dev/tls-profile-hash';
-
 /** Reads `key="value"` lines, or the value alone. Empty when the pod has no stamp. */
 function stampIn(text: string): string {
-  const line = text.split('\n').find((candidate) => candidate.startsWith(`${STAMP}=`));
-  if (line !== undefined) return line.slice(STAMP.length + 1).replace(/^"|"$/g, '');
+  const line = text.split('\n').find((candidate) => candidate.startsWith(`${TLS_PROFILE_HASH}=`));
+  if (line !== undefined) return line.slice(TLS_PROFILE_HASH.length + 1).replace(/^"|"$/g, '');
   return /^[0-9a-f]{64}$/.test(text.trim()) ? text.trim() : '';
 }
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { resolve } from 'node:path';
-import { HandoverError } from '@handover/material';
+import { RuntimeError } from './error.ts';
 import { Followed } from './followed.ts';
 import { follow, type Material } from './follower.ts';
 import { mustNotBeBlank } from './in-file.ts';
@@ -18,7 +18,7 @@ function readToken(bytes: Buffer, path: string): TokenMaterial {
   const value = bytes.toString('utf8').trim();
   // Visible ASCII only: other characters break an Authorization header (RFC 9110 §5.5).
   if (!/^[\x21-\x7e]+$/.test(value)) {
-    throw new HandoverError(
+    throw new RuntimeError(
       'TOKEN_MALFORMED',
       `${path} holds characters that no token has; is it the right file?`,
       {

@@ -110,7 +110,7 @@ const evictOne = (world: World): void => {
 };
 
 /** Distrusts a generation of any role. */
-export const distrustOne = (world: World): void => {
+const distrustOne = (world: World): void => {
   const { store, random } = world;
   const [first, ...rest] = store.state?.generations.filter((item) => item.role !== 'distrusted') ?? [];
   if (first === undefined || world.distrusted) return;
@@ -122,7 +122,7 @@ export const distrustOne = (world: World): void => {
 };
 
 /** The home's clock jumps, and controllers notice within seconds. */
-export const jumpClock = (world: World): void => {
+const jumpClock = (world: World): void => {
   const { store, random } = world;
   // A jump ahead and back between two looks of a controller would leave no trace.
   if (!world.stormy || world.time() < world.lastJump + 30 * second) return;

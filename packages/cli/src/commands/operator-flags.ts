@@ -1,4 +1,4 @@
-import { COMPAT, type Compat } from '@handover/core';
+import { COMPAT, type Compat, TAKE_OVER } from '@handover/core';
 import { METRICS_AUTH, type MetricsAuth } from '@handover/install';
 import { HandoverError } from '@handover/material';
 import { Addresses } from '@handover/operator';
@@ -95,7 +95,7 @@ Manages the Authorities, Leaves, TrustBundles and TLSProfiles of a cluster. Run 
 while the API server does not answer, and writes nothing after SIGTERM. Its log is one JSON document per line.
 
 An object whose caBundle cainjector or service-ca already manages is left alone, with an Event on it, until the object carries
-handover.dev/take-over: "true" or the operator has --take-over.
+${TAKE_OVER}: "true" or the operator has --take-over.
 
 The operator asks only pods what they have loaded. A status.url or probe.address of an Authority names a Service or a pod of the
 Authority's own namespace; the operator asks each pod behind it. A server outside the cluster is named by its IP address, which has

@@ -67,7 +67,7 @@ const portOf = ({ spec }: Service, id: string, asked: string | undefined): { nam
 };
 
 /** Every address behind a port, once: a Service may have several slices, and an address may move from one to another. */
-export const addressesIn = (
+const addressesIn = (
   slices: readonly EndpointSlice[],
   portName: string,
 ): Pick<ServiceTargets, 'targets' | 'notReady'> => {

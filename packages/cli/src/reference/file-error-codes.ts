@@ -1,7 +1,7 @@
-import { type ErrorEntry, entry } from './error-entry.ts';
+import { type ErrorCode, type ErrorEntry, entry } from './error-entry.ts';
 
 /** Codes about files and the directory home. */
-export const FILE_ERROR_CODES: Readonly<Record<string, ErrorEntry>> = {
+export const FILE_ERROR_CODES = {
   CERTIFICATE_EXPIRED: entry(
     'The certificate has expired.',
     'Write a new one; the last good one stays loaded.',
@@ -82,4 +82,4 @@ export const FILE_ERROR_CODES: Readonly<Record<string, ErrorEntry>> = {
   ),
   TOKEN_MALFORMED: entry('The file holds no token.', 'Check whether it is the right file.'),
   YAML_INVALID: entry('The YAML cannot be parsed.', 'Correct the line that the message names.'),
-};
+} satisfies Partial<Record<ErrorCode, ErrorEntry>>;

@@ -1,7 +1,7 @@
-import { type ErrorEntry, entry } from './error-entry.ts';
+import { type ErrorCode, type ErrorEntry, entry } from './error-entry.ts';
 
 /** Codes about a cluster and its API server. */
-export const KUBE_ERROR_CODES: Readonly<Record<string, ErrorEntry>> = {
+export const KUBE_ERROR_CODES = {
   CRDS_MISSING: entry(
     'Handover’s custom resource definitions are not installed.',
     'Run `handover install | kubectl apply -f -`.',
@@ -90,4 +90,4 @@ export const KUBE_ERROR_CODES: Readonly<Record<string, ErrorEntry>> = {
     'The URL is not that of the API server.',
     'Use the API server’s own URL: the token is sent nowhere else.',
   ),
-};
+} satisfies Partial<Record<ErrorCode, ErrorEntry>>;

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { ANNOTATIONS } from '@handover/core';
+import { EVIDENCE_KINDS } from '@handover/core';
 import { expect, test } from 'vitest';
 import { defined } from './commands.ts';
 import { ERROR_CODES } from './error-codes.ts';
@@ -22,74 +22,22 @@ test('docs/reference is what the code says', async () => {
   }
 });
 
-/** Sources that users run, by path from the root, without the simulator and fakes. */
-const SOURCES: ReadonlyMap<string, string> = new Map(
-  readdirSync(path('packages'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /^[a-z]+\/src\/.*\.ts$/.test(name) && !name.endsWith('.test.ts'))
-    .filter((name) => !/^sim\/|\/testing\/|^cli\/src\/reference\//.test(name))
-    .map((name) => [name, readFileSync(path(`packages/${name}`), 'utf8')]),
-);
-
-const LITERAL = /'([A-Z][A-Z0-9]*_[A-Z0-9_]+)'/g;
-const found = (text: string, pattern: RegExp): readonly string[] =>
-  [...text.matchAll(pattern)].map(([, name = '']) => name);
-
-/** Codes of one file: those written where an error is made, the union in `error.ts`, and where a variable stands, every code that the file names. */
-const codesIn = (name: string, text: string): readonly string[] => {
-  if (/^[a-z]+\/src\/error\.ts$/.test(name) && text.includes('HandoverError<')) return found(text, LITERAL);
-  return [...text.matchAll(/new [A-Z][A-Za-z]*Error\(\s*([^\s,]+)/g)].flatMap(([all, first = '']) => {
-    if (!/new (Handover|Core|Engine|Operator|Install|Cli|Dashboard|Kube|Runtime|Material)Error/.test(all))
-      return [];
-    if (first.startsWith("'")) return [first.slice(1, -1)];
-    if (first === 'cause.code' || first.startsWith('NOTHING_LEARNED')) return []; // handed on, or in the union
-    const named = found(text, LITERAL);
-    if (named.length === 0) throw new Error(`${name}: where does ${first} come from?`);
-    return named;
-  });
-};
-
-test('every error code in the code has its line in the reference, and no other', () => {
-  const used = new Set([...SOURCES].flatMap(([name, text]) => codesIn(name, text)));
-  used.add('INTERNAL'); // what is no HandoverError: error-line.ts
-  expect(used.size).toBeGreaterThan(100);
-  expect(Object.keys(ERROR_CODES).sort()).toEqual([...used].sort());
+test('every error code has two sentences', () => {
   for (const [code, { means, todo }] of Object.entries(ERROR_CODES)) {
     expect(means, code).toMatch(/\.$/);
     expect(todo, code).toMatch(/\.$/);
   }
 });
 
-/** Names of other things that are spelled alike. */
-const NO_ANNOTATIONS: readonly string[] = [
-  'handover.dev/operator', // reporter of Events
-  'handover.dev/object', // versions of files in a directory
-  'handover.dev/resources',
-  'handover.dev/v1alpha1',
-  'kubectl.kubernetes.io/default-container', // on our own Deployment, for kubectl logs
-  'app.kubernetes.io/name', // what Deployments of others, and ours, are found by
-];
-
-test('every annotation and label in the code has its line in the reference, and no other', () => {
-  const texts = [...SOURCES]
-    .filter(([name]) => name !== 'operator/src/annotations.ts')
-    .map(([, text]) => text);
-  const pattern =
-    /\b((?:[a-z]+\.)*(?:handover\.dev|cert-manager\.io|reloader\.stakater\.com|service\.beta\.openshift\.io|app\.kubernetes\.io|kubectl\.kubernetes\.io)\/[A-Za-z0-9-]+)/g;
-  // service-ca's are made from one prefix.
-  const prefixed = texts.flatMap((text) => found(text, /\$\{PREFIX\}([a-z][a-z-]+)`/g));
-  const used = new Set([
-    ...texts.flatMap((text) => found(text, pattern)),
-    ...prefixed.map((name) => `service.beta.openshift.io/${name}`),
-  ]);
-  for (const name of NO_ANNOTATIONS)
-    expect(used.delete(name), `${name} is not in the code any more`).toBe(true);
-  expect(ANNOTATIONS.map(({ name }) => name).sort()).toEqual([...used].sort());
-  for (const { name, value, on, means } of ANNOTATIONS) {
-    expect(value, name).not.toBe('');
-    expect(on, name).not.toBe('');
-    expect(means, name).toMatch(/\.$/);
-  }
-});
+test.each(['how-a-rotation-works.md', 'decisions/0001-pure-planner-and-evidence.md', 'glossary.md'])(
+  'docs/%s lists evidence strongest first, as the planner does',
+  (name) => {
+    const text = readFileSync(path(`docs/${name}`), 'utf8').split(/\*\*Evidence\*\*|## Evidence/)[1] ?? '';
+    const named = [...text.matchAll(/`([a-z]+)`/g)].map(([, kind]) => kind);
+    const kinds = EVIDENCE_KINDS.slice(0, EVIDENCE_KINDS.indexOf('settled') + 1);
+    expect([...new Set(named)].filter((kind) => kinds.some((known) => known === kind))).toEqual(kinds);
+  },
+);
 
 /** Commands of ours in a line of shell; what goes into a file, or comes from other programs, is left out. */
 const callsIn = (line: string): readonly (readonly string[])[] =>

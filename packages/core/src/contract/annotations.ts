@@ -1,5 +1,26 @@
 import { type AnnotationEntry, entriesOf, FIELDS, WORKLOAD } from './annotation-entry.ts';
 import { FOREIGN_ANNOTATIONS } from './foreign-annotations.ts';
+import {
+  ACK_PORT,
+  ADOPT,
+  AUTHORITY,
+  AUTHORITY_UID,
+  DISTRUST,
+  INJECT_FROM,
+  MANAGED_BY,
+  MANAGED_LABEL,
+  NUDGE,
+  PLATFORM_LABEL,
+  PROBE,
+  RECORD,
+  RELOAD,
+  ROTATE,
+  STATE_LABEL,
+  TAKE_OVER,
+  TLS_PROFILE_HASH,
+  TRUST_HASH,
+  USED_BY,
+} from './marks.ts';
 
 const yours = entriesOf('you');
 const ours = entriesOf('Handover');
@@ -7,121 +28,109 @@ const ours = entriesOf('Handover');
 /** Annotations and labels of Handover. */
 const OWN: readonly AnnotationEntry[] = [
   yours(
-    'handover.dev/reload',
+    RELOAD,
     '`hot`, `restart`',
     `${WORKLOAD}, Leaf`,
     'How programs pick up changed files: `hot`, they reload within `reloadWithin`; `restart`, they have to be restarted. On a Leaf it speaks for programs that read the Secret without mounting it in a pod; with `certgen` also for pods without this annotation.',
   ),
   yours(
-    'handover.dev/ack-port',
+    ACK_PORT,
     'a port',
     'pod template',
     'Port where the pod serves its status document (`serveStatus` of the runtime), which says what the pod has loaded. Pods with `hostNetwork` are not asked.',
   ),
   yours(
-    'handover.dev/probe',
+    PROBE,
     '`8443`, `8443/mtls`',
     'pod template',
     'Port for a TLS handshake that shows which leaf the pod serves; with `/mtls` also which CAs it trusts. Pods with `hostNetwork` are not asked.',
   ),
   yours(
-    'handover.dev/used-by',
+    USED_BY,
     '`nobody`',
     'Leaf',
     'Only pods in this cluster read the Secret, so that a rotation need not wait until the old leaf has expired.',
   ),
   yours(
-    'handover.dev/rotate',
+    ROTATE,
     'an id',
     'Authority; Secret of the authority (`operator -f`)',
     'Rotate now. The same id never rotates twice; several are separated by commas.',
   ),
   yours(
-    'handover.dev/distrust',
+    DISTRUST,
     'numbers of CA generations',
     'Authority; Secret of the authority (`operator -f`)',
     'Remove these CA generations from every bundle at once. `handover distrust` first lists the connections that would fail.',
   ),
   yours(
-    'handover.dev/inject-ca-from',
+    INJECT_FROM,
     '`namespace/authority`',
     FIELDS,
     "Keep the object's caBundle equal to the bundle of this Authority.",
   ),
   yours(
-    'handover.dev/take-over',
+    TAKE_OVER,
     '`"true"`',
     `${FIELDS}; workload`,
     'Take the object over from the controller that manages it now (cainjector, service-ca, Reloader).',
   ),
   yours(
-    'handover.dev/adopt',
+    ADOPT,
     '`"true"`',
     'Authority, Leaf, TrustBundle, TLSProfile; as a label: Secret, ConfigMap, ClusterTrustBundle',
     'Objects of this resource may be overwritten although another program made them. With the admission policies of `handover install` the object has to carry the label too. It does not make Handover trust their CAs: `spec.adopt` of the Authority does.',
   ),
   yours(
-    'handover.dev/platform-facts',
+    PLATFORM_LABEL,
     '`"true"`',
     'Namespace',
     'Write the ConfigMap `handover-platform` into this namespace, even without a TLSProfile.',
     'label',
   ),
   ours(
-    'handover.dev/trust-hash',
+    TRUST_HASH,
     'generations and distrusts',
     'pod template',
     'CA generation and leaf that a restart-only workload was last restarted for. A new value restarts it.',
   ),
   ours(
-    'handover.dev/tls-profile-hash',
+    TLS_PROFILE_HASH,
     'SHA-256 of `profile.json`',
     'pod template',
     'TLS profile that a workload was last restarted for.',
   ),
+  ours(NUDGE, 'a hash', 'pod', "A change makes the kubelet refresh the pod's volumes at once."),
   ours(
-    'handover.dev/nudge',
-    'a hash',
-    'pod',
-    "A change makes the kubelet refresh the pod's volumes at once.",
-  ),
-  ours(
-    'handover.dev/record',
+    RECORD,
     'JSON',
     'everything Handover writes',
     'Revision, digests, fingerprints and times of what was written; no key. It is authenticated with a key from the Secret of the authority, and ignored if that fails.',
   ),
   ours(
-    'handover.dev/authority',
+    AUTHORITY,
     '`namespace/name`',
     'Secret of an authority',
     'The Authority whose state the Secret holds. It is also the type of that Secret.',
   ),
   ours(
-    'handover.dev/authority-uid',
+    AUTHORITY_UID,
     'a UID',
     'Secret of an authority',
     'UID of the Authority whose state it is. After an Authority was deleted and created again, an administrator sets the new UID here to keep its CA.',
   ),
   ours(
-    'handover.dev/authority-state',
+    STATE_LABEL,
     '`"true"`',
     'Secret of an authority',
     'Marks these Secrets, so that they can be listed.',
     'label',
   ),
-  ours('handover.dev/managed', '`"true"`', 'Secret, ConfigMap', 'Managed by Handover.', 'label'),
-  ours(
-    'app.kubernetes.io/managed-by',
-    '`handover`',
-    'Secret, ConfigMap',
-    'The same, for tools that read this label.',
-    'label',
-  ),
+  ours(MANAGED_LABEL, '`"true"`', 'Secret, ConfigMap', 'Managed by Handover.', 'label'),
+  ours(MANAGED_BY, '`handover`', 'Secret, ConfigMap', 'The same, for tools that read this label.', 'label'),
 ];
 
 /**
- * Every annotation and label that Handover reads or writes: the source of docs/reference/annotations.md. A test compares the list
- * with the code, both ways.
+ * Every annotation and label that Handover reads or writes: the source of docs/reference/annotations.md.
  */
 export const ANNOTATIONS: readonly AnnotationEntry[] = [...OWN, ...FOREIGN_ANNOTATIONS];

@@ -1,27 +1,28 @@
-/** On Secrets and ConfigMaps that the operator manages. */
-export const MANAGED_LABEL = 'handover.dev/managed';
-/** On a resource: its objects may be overwritten although another program made them. On such an object: its owner agrees. */
+import { TLS_PROFILE_HASH } from '@handover/material';
+
+// Names of Handover's annotations and labels. annotations.ts says what each means.
+export const RELOAD = 'handover.dev/reload';
+export const ACK_PORT = 'handover.dev/ack-port';
+export const PROBE = 'handover.dev/probe';
+export const USED_BY = 'handover.dev/used-by';
+export const ROTATE = 'handover.dev/rotate';
+export const DISTRUST = 'handover.dev/distrust';
+export const INJECT_FROM = 'handover.dev/inject-ca-from';
+export const TAKE_OVER = 'handover.dev/take-over';
 export const ADOPT = 'handover.dev/adopt';
-/** What the operator wrote into an object, and when. */
+export const PLATFORM_LABEL = 'handover.dev/platform-facts';
 export const RECORD = 'handover.dev/record';
-/** Type of the Secrets that hold authorities and their keys. */
-export const STATE_TYPE = 'handover.dev/authority';
-/** On pods: any change to it makes the kubelet refresh their volumes. */
+export const AUTHORITY = 'handover.dev/authority';
+export const AUTHORITY_UID = 'handover.dev/authority-uid';
+export const STATE_LABEL = 'handover.dev/authority-state';
+export const MANAGED_LABEL = 'handover.dev/managed';
+export const MANAGED_BY = 'app.kubernetes.io/managed-by';
 export const NUDGE = 'handover.dev/nudge';
 export const TRUST_HASH = 'handover.dev/trust-hash';
-export const TLS_PROFILE_HASH = 'handover.dev/tls-profile-hash';
-/** On pod templates: any change to one of them rolls the workload. The last is kubectl's own. */
-export const TEMPLATE_STAMPS = [TRUST_HASH, TLS_PROFILE_HASH, 'kubectl.kubernetes.io/restartedAt'] as const;
+export { TLS_PROFILE_HASH };
 
-/** service-ca's annotations that admission policies use as well. */
-export const SERVICE_CA = {
-  /** On ConfigMaps and API fields that ask for the bundle. */
-  inject: 'service.beta.openshift.io/inject-cabundle',
-  /** On Services: why a Service has no certificate, and how often issuing failed. */
-  error: 'service.beta.openshift.io/serving-cert-generation-error',
-  errorNum: 'service.beta.openshift.io/serving-cert-generation-error-num',
-} as const;
-
-/** Annotations of other programs that the operator can honour. */
-export const COMPAT = ['cainjector', 'service-ca', 'reloader'] as const;
-export type Compat = (typeof COMPAT)[number];
+/** Type of the Secrets that hold authorities and their keys. */
+export const STATE_TYPE = AUTHORITY;
+export const RESTARTED_AT = 'kubectl.kubernetes.io/restartedAt';
+/** On pod templates: any change to one of them rolls the workload. */
+export const TEMPLATE_STAMPS = [TRUST_HASH, TLS_PROFILE_HASH, RESTARTED_AT] as const;

@@ -1,6 +1,5 @@
 export type { KeyAlgorithm } from './algorithms.ts';
-export { type CaInput, type CrossInput, issueCa, issueCross, unsignedCa, unsignedCross } from './ca.ts';
-export type { Usage } from './extensions.ts';
+export { issueCa, issueCross, unsignedCa, unsignedCross } from './ca.ts';
 export { inIpRange } from './ip-range.ts';
 export { generateKey, generateKeyAside, type KeyPair, type KeySource } from './keys.ts';
 export { issueLeaf, type LeafInput, unsignedLeaf } from './leaf.ts';

@@ -11,16 +11,22 @@ import { listed } from './waiting.ts';
  * accept the new CA. `expired`, `unused`: nothing is left that could be wrong. `outside`: a consumer of another namespace whose
  * object cannot be repaired; no step waits for it (docs/decisions/0401).
  */
-export type EvidenceKind =
-  | 'acknowledged'
-  | 'probed'
-  | 'restarted'
-  | 'written'
-  | 'settled'
-  | 'cross'
-  | 'expired'
-  | 'unused'
-  | 'outside';
+export const EVIDENCE_KINDS = [
+  'acknowledged',
+  'probed',
+  'restarted',
+  'written',
+  'settled',
+  'cross',
+  'expired',
+  'outside',
+  'unused',
+] as const;
+export type EvidenceKind = (typeof EVIDENCE_KINDS)[number];
+
+/** Orders kinds, strongest first. */
+export const byStrength = (a: EvidenceKind, b: EvidenceKind): number =>
+  EVIDENCE_KINDS.indexOf(a) - EVIDENCE_KINDS.indexOf(b);
 
 export type Finding =
   | { readonly ok: true; readonly by: EvidenceKind; readonly at: Instant | undefined }

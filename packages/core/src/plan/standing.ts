@@ -2,7 +2,14 @@ import type { Instant } from '@handover/material';
 import { type AuthorityState, withRole } from './authority.ts';
 import { elsewhereIn } from './borders.ts';
 import { Clock } from './clock.ts';
-import { type EvidenceKind, type Finding, holds, type PlanningContext, serves } from './evidence.ts';
+import {
+  byStrength,
+  type EvidenceKind,
+  type Finding,
+  holds,
+  type PlanningContext,
+  serves,
+} from './evidence.ts';
 import { strictness } from './gates.ts';
 import type { ConsumerSeen, InstanceSeen, ObjectSeen, Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
@@ -26,24 +33,11 @@ export interface Lack {
   readonly waitsFor: string;
 }
 
-/** Strongest first. */
-const STRENGTH: readonly EvidenceKind[] = [
-  'acknowledged',
-  'probed',
-  'restarted',
-  'written',
-  'settled',
-  'cross',
-  'expired',
-  'outside',
-  'unused',
-];
-
 export const weakestOf = (findings: readonly Finding[]): Pick<Standing, 'by' | 'at'> => {
   let weakest: Pick<Standing, 'by' | 'at'> = { by: undefined, at: undefined };
   for (const finding of findings) {
     if (!finding.ok) return { by: undefined, at: undefined };
-    if (weakest.by === undefined || STRENGTH.indexOf(finding.by) > STRENGTH.indexOf(weakest.by))
+    if (weakest.by === undefined || byStrength(finding.by, weakest.by) > 0)
       weakest = { by: finding.by, at: finding.at };
   }
   return weakest;

@@ -1,4 +1,4 @@
-import type { Duration, Instant } from '@handover/material';
+import { type Duration, type Instant, TLS_PROFILE_HASH } from '@handover/material';
 import { Clock } from '../plan/clock.ts';
 import type { Blocker } from '../plan/gates.ts';
 import type { Reload } from '../plan/observed.ts';
@@ -71,8 +71,7 @@ export interface ProfilePlan {
 
 const NOTHING: ProfilePlan = { actions: [], waiting: [], notes: [], wakeAt: undefined };
 
-const OLD_STAMP =
-  'it reloads by itself (hot), but its template still carries handover.dev/tls-profile-hash; remove that annotation';
+const OLD_STAMP = `it reloads by itself (hot), but its template still carries ${TLS_PROFILE_HASH}; remove that annotation`;
 
 /** What to do about one TLSProfile now. A profile that cannot be honoured changes nothing; the one written before is still rolled out. */
 export const planProfile = (seen: ProfileSeen, policy: ProfilePolicy, now: Instant): ProfilePlan => {

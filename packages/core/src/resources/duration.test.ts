@@ -2,7 +2,7 @@ import { day, duration, hour, minute } from '@handover/material';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { formatDuration, parseDuration } from './duration.ts';
-import { type Fraction, formatPercent, parsePercent } from './percent.ts';
+import { parsePercent } from './percent.ts';
 
 test.each([
   ['500ms', 500],
@@ -56,12 +56,8 @@ test('every duration reads back from its text', () => {
   );
 });
 
-test('a percentage is a whole one from 1 to 99, and reads back from its text', () => {
-  for (let percent = 1; percent < 100; percent++) {
-    const share = parsePercent(`${percent}%`);
-    expect(share).toBe(percent / 100);
-    expect(formatPercent(share as Fraction)).toBe(`${percent}%`);
-  }
+test('a percentage is a whole one from 1 to 99', () => {
+  for (let percent = 1; percent < 100; percent++) expect(parsePercent(`${percent}%`)).toBe(percent / 100);
 });
 
 test.each(['0%', '100%', '80', '0.8', '08%', '-5%', '80 %', '66.6%', '%', ''])(

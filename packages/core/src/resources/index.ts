@@ -12,4 +12,3 @@ export {
   type TlsProfile,
   type TrustBundle,
 } from './parse.ts';
-export { type Fraction, formatPercent, parsePercent } from './percent.ts';

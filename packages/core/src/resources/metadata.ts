@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ROTATE } from '../contract/marks.ts';
 import { fields, namespaceName, objectName } from './fields.ts';
 
 export const API_VERSION = 'handover.dev/v1alpha1';
@@ -29,7 +30,7 @@ const serverOwned = Object.fromEntries(SERVER_OWNED.map((name) => [name, z.unkno
 const named = {
   name: objectName().describe('Name of the resource, unique in its namespace.'),
   labels: strings('Labels, for selectors.'),
-  annotations: strings('Annotations, such as handover.dev/rotate.'),
+  annotations: strings(`Annotations, such as ${ROTATE}.`),
 };
 
 export const namespacedMetadata = fields({

@@ -9,5 +9,3 @@ export const PERCENT_HINT = 'write a whole percentage from 1% to 99%';
 /** `80%` as 0.8, or undefined. Neither 0% nor 100%: one would always rotate, the other only after the end. */
 export const parsePercent = (text: string): Fraction | undefined =>
   PERCENT_PATTERN.test(text) ? ((Number.parseInt(text, 10) / 100) as Fraction) : undefined;
-
-export const formatPercent = (share: Fraction): string => `${Math.round(share * 100)}%`;

@@ -1,3 +1,4 @@
+import type { EvidenceKind } from '@handover/core';
 import type { AuthorityPart } from '../document.ts';
 import { waitingFor } from './headline.ts';
 
@@ -5,14 +6,14 @@ export interface Row {
   readonly name: string;
   readonly kind: string;
   /** Null: none that counts yet. */
-  readonly evidence: string | null;
+  readonly evidence: EvidenceKind | null;
   readonly waitsFor: readonly string[];
   readonly at: number | null;
   readonly remark: string | null;
 }
 
 /** What each kind of evidence means. */
-export const EVIDENCE: Readonly<Record<string, string>> = {
+export const EVIDENCE: Readonly<Record<EvidenceKind, string>> = {
   acknowledged: 'the process itself reports what it has loaded',
   probed: 'a TLS handshake showed it',
   restarted: 'it started after the files were written',
@@ -20,8 +21,8 @@ export const EVIDENCE: Readonly<Record<string, string>> = {
   settled: 'its owner says that it reloads within reloadWithin',
   cross: 'it need not load it: the cross-certificate makes it accept the new CA',
   expired: 'the old leaf has expired',
-  unused: 'no program uses it',
   outside: 'of another namespace; no step waits for it',
+  unused: 'no program uses it',
 };
 
 /** Consumers that the next step waits for come first; then by name. */

@@ -59,7 +59,7 @@ const sightOf = (observation: Observation, id: ObjectId): ObjectSeen | undefined
   observation.seen.objects.find((object) => object.id === id);
 
 /** Certificates by fingerprint, from wherever this authority or the object itself has them. */
-export const certificatesFor = (
+const certificatesFor = (
   observation: Observation,
   id: ObjectId | undefined,
   fingerprints: readonly string[],

@@ -34,7 +34,7 @@ export const askerOfStep = (
   }
 };
 
-export const askerOfRotation = (
+const askerOfRotation = (
   knows: Knows,
   authority: AuthorityId,
   wished: readonly string[],

@@ -1,3 +1,4 @@
+import { PLATFORM_LABEL } from '@handover/core';
 import type { Catalogue } from '../look/catalogue.ts';
 import type { Home, ObjectId } from '../look/home.ts';
 import type { Look } from '../look/look.ts';
@@ -14,8 +15,6 @@ export interface PlatformFacts {
 }
 
 const CONFIG_MAP = 'handover-platform';
-/** On a namespace: its workloads want to know, TLSProfile or not. */
-export const PLATFORM_LABEL = 'handover.dev/platform-facts';
 
 export const platformObjectIn = (namespace: string): ObjectId =>
   `${namespace}/configmaps/${CONFIG_MAP}/${PLATFORM_KEYS[0]}`;

@@ -1,4 +1,4 @@
-import { API_VERSION, parseResources, type Resource } from '@handover/core';
+import { API_VERSION, parseResources, RELOAD, type Resource, USED_BY } from '@handover/core';
 
 /** A Secret of random bytes beside the certificates; created once, and never changed. */
 export interface RandomSecret {
@@ -52,9 +52,9 @@ const injector = (namespace: string) => ({
 });
 
 /** Envoy follows its files; Envoy Gateway reads them at each handshake (its crypto.LoadTLSConfig). */
-const FOLLOWS = { 'handover.dev/reload': 'hot' };
+const FOLLOWS = { [RELOAD]: 'hot' };
 /** Rate Limit reads its CA once, when it starts (issue 4891). Only its pods read its Secret. */
-const READS_ONCE = { 'handover.dev/reload': 'restart', 'handover.dev/used-by': 'nobody' };
+const READS_ONCE = { [RELOAD]: 'restart', [USED_BY]: 'nobody' };
 
 export interface EnvoyGatewayOptions {
   readonly domain?: string | undefined;

@@ -1,3 +1,4 @@
+import { ADOPT } from '@handover/core';
 import { quoted } from './trusted-path.ts';
 
 /** What a Leaf's folder holds; every other name in it is another's. */
@@ -22,8 +23,7 @@ const listed = (names: readonly string[]): string =>
  * others stay as they are.
  */
 export const foreignObstacle = ({ path, names, wanted }: ForeignFolder): string => {
-  const consent =
-    'or set handover.dev/adopt: "true" on the resource that asks for this folder (other files stay as they are)';
+  const consent = `or set ${ADOPT}: "true" on the resource that asks for this folder (other files stay as they are)`;
   const unknown = names.filter((name) => !wanted.includes(name));
   if (unknown.length > 0)
     return `${path} holds files that handover did not write (${listed(unknown)}); move them away, ${consent}`;

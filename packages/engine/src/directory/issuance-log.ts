@@ -5,7 +5,7 @@ import type { Files } from './files.ts';
 
 const NAME = 'issued.jsonl';
 /** About 20,000 certificates per file, and at most five files. */
-export const MOST_LOG_BYTES = 10 * 1024 * 1024;
+const MOST_LOG_BYTES = 10 * 1024 * 1024;
 const OLDER_FILES = 4;
 
 /**

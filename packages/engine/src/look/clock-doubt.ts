@@ -2,9 +2,9 @@ import type { ClockDoubt } from '@handover/core';
 import { hour, type Instant, instant, minute } from '@handover/material';
 
 /** Clocks are corrected by seconds or minutes, and certificates begin an hour back: a larger jump ahead is not trusted at once. */
-export const LEAP_MS = hour;
+const LEAP_MS = hour;
 /** A clock that is wrong at boot is corrected long before. */
-export const BELIEVED_AFTER_MS = 10 * minute;
+const BELIEVED_AFTER_MS = 10 * minute;
 
 /** How far a clock is trusted: its time less that of a monotonic counter. */
 export interface Belief {

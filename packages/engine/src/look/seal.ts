@@ -54,7 +54,7 @@ export interface Seal {
 }
 
 /** What a seal is made over: bound to the object, so that a record copied to another one is worth nothing. */
-export const sealedText = (id: ObjectId, record: ObjectRecord): string => `${id}\n${JSON.stringify(record)}`;
+const sealedText = (id: ObjectId, record: ObjectRecord): string => `${id}\n${JSON.stringify(record)}`;
 
 export const sealed = (
   id: ObjectId,

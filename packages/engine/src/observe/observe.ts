@@ -1,4 +1,4 @@
-import type { ConsumerSeen, ObjectSeen, Observed } from '@handover/core';
+import { type ConsumerSeen, DISTRUST, type ObjectSeen, type Observed, ROTATE } from '@handover/core';
 import { type Certificate, HandoverError, type Instant } from '@handover/material';
 import { EngineError } from '../error.ts';
 import { type Catalogue, liesElsewhere } from '../look/catalogue.ts';
@@ -210,8 +210,8 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
         ...consumers,
         ...inUse.map((object) => keeperOf(object, !liesElsewhere(object, responsibilities))),
       ],
-      rotate: [...requests.rotate, ...annotated('handover.dev/rotate')],
-      distrust: [...requests.distrust, ...annotated('handover.dev/distrust').map(Number)],
+      rotate: [...requests.rotate, ...annotated(ROTATE)],
+      distrust: [...requests.distrust, ...annotated(DISTRUST).map(Number)],
       adoptable: adoption === undefined ? [] : anchorsOf(adoption),
       ...(adoption?.key === undefined ? {} : { adoptableKey: true }),
       ...(adoption === undefined ? {} : { orphaned: orphanedBy(responsibilities, stored, adoption, now) }),

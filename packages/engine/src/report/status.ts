@@ -1,9 +1,12 @@
 import {
+  byStrength,
   type Closeness,
   type ConsumerSeen,
+  type EvidenceKind,
   explain,
   type ObjectSeen,
   type Plan,
+  type Proof,
   plan,
   standings,
 } from '@handover/core';
@@ -70,7 +73,7 @@ export interface ConsumerStatus {
   readonly name: string;
   readonly kind: string;
   /** Its weakest evidence; null: none yet. */
-  readonly evidence: string | null;
+  readonly evidence: EvidenceKind | null;
   readonly hash: string | null;
   readonly at: string | null;
   /** Such as `trusts CA generation 1 until restarted`. */
@@ -108,7 +111,7 @@ const issuerNumber = (observation: Observation, object: ObjectSeen | undefined):
   )?.number ?? null;
 
 /** The most urgent warning about the end of a CA. */
-export const expiringIn = ({ notes }: Pick<Plan, 'notes'>): Closeness | null =>
+const expiringIn = ({ notes }: Pick<Plan, 'notes'>): Closeness | null =>
   (['Critical', 'ExpiringSoon'] as const).find((level) => notes.some(({ code }) => code === level)) ?? null;
 
 /** The status of one authority, for people and programs. */
@@ -200,13 +203,12 @@ const consumersOf = (observation: Observation): readonly ConsumerStatus[] => {
   });
 };
 
-/** Its latest evidence, even if that is of an older generation. */
-const proofOf = ({ instances }: ConsumerSeen): { readonly by: string; readonly at: Instant } | undefined => {
-  const proofs = instances
+/** Its strongest evidence, even if that is of an older generation. */
+const proofOf = ({ instances }: ConsumerSeen): Proof | undefined =>
+  instances
     .flatMap((instance) => instance.proofs)
-    .filter(({ anchors, issuer }) => (anchors?.length ?? 0) > 0 || (issuer ?? 'unknown') !== 'unknown');
-  return proofs.find(({ by }) => by === 'acknowledged') ?? proofs[0];
-};
+    .filter(({ anchors, issuer }) => (anchors?.length ?? 0) > 0 || (issuer ?? 'unknown') !== 'unknown')
+    .sort((a, b) => byStrength(a.by, b.by))[0];
 
 /** The hash of a set of CAs, to be compared with `bundleHash`; null: one of them is not known here. */
 const hashOf = (observation: Observation, fingerprints: readonly string[]): string | null => {

@@ -30,8 +30,8 @@ export interface Trust {
 }
 
 /** Those of 100 leaves. Pairs grow with the square of the leaves: 5,000 leaves have 25 million, too many for memory. */
-export const MOST_PAIRS = 10_000;
-export const MOST_FAILING = 1_000;
+const MOST_PAIRS = 10_000;
+const MOST_FAILING = 1_000;
 
 const grouped = (
   members: readonly ObjectId[],

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
-import { HandoverError } from '@handover/material';
-import { aborted } from '../error.ts';
+import { aborted } from '../api-error.ts';
+import { KubeError } from '../error.ts';
 import { Hidden } from '../hidden.ts';
 import { parseJson } from '../json.ts';
 import type { ExecConfig } from './config.ts';
@@ -21,15 +21,11 @@ const PAUSE_MS = 1_000;
 
 const failure = (config: ExecConfig, why: string, retry: 'later' | 'never' = 'later', cause?: unknown) => {
   const hint = config.installHint === undefined ? '' : `; ${config.installHint.replace(/\s+/g, ' ').trim()}`;
-  return new HandoverError(
-    'KUBECONFIG_EXEC_FAILED',
-    `the credential plugin ${config.command} ${why}${hint}`,
-    {
-      retry,
-      path: config.command,
-      ...(cause === undefined ? {} : { cause }),
-    },
-  );
+  return new KubeError('KUBECONFIG_EXEC_FAILED', `the credential plugin ${config.command} ${why}${hint}`, {
+    retry,
+    path: config.command,
+    ...(cause === undefined ? {} : { cause }),
+  });
 };
 
 /** Runs the plugin once. Its output is a credential, so no message quotes it. */

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
 import { homedir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
-import { HandoverError } from '@handover/material';
+import { KubeError } from '../error.ts';
 import type { KubeConfig } from './config.ts';
 import { type MergedConfig, mergeConfigs, parseKubeConfig } from './parse.ts';
 import { resolveConfig } from './resolve.ts';
@@ -29,10 +29,10 @@ async function read(path: string): Promise<string | undefined> {
     if (code === undefined) throw cause;
     if (code === 'ENOENT') return undefined;
     const message = `cannot read ${path} (${code}); check its mode`;
-    throw new HandoverError('KUBECONFIG_UNREADABLE', message, { path, cause });
+    throw new KubeError('KUBECONFIG_UNREADABLE', message, { path, cause });
   }
   const message = `${path} is larger than ${MAX_BYTES} bytes; is it a kubeconfig?`;
-  throw new HandoverError('KUBECONFIG_MALFORMED', message, { path });
+  throw new KubeError('KUBECONFIG_MALFORMED', message, { path });
 }
 
 /** The files that kubectl reads: the flag, or the KUBECONFIG list, or `~/.kube/config`. */
@@ -41,7 +41,7 @@ async function filesOf({ kubeconfig, env = process.env }: LoadOptions): Promise<
     const path = resolve(kubeconfig);
     const text = await read(path);
     if (text === undefined) {
-      throw new HandoverError('KUBECONFIG_NOT_FOUND', `${path} not found; check --kubeconfig`, { path });
+      throw new KubeError('KUBECONFIG_NOT_FOUND', `${path} not found; check --kubeconfig`, { path });
     }
     return [await parseKubeConfig(text, path)];
   }
@@ -57,7 +57,7 @@ async function filesOf({ kubeconfig, env = process.env }: LoadOptions): Promise<
 }
 
 /** A pod's own service account. The client follows its token and CA files. */
-export async function inClusterConfig(options: LoadOptions = {}): Promise<KubeConfig | undefined> {
+async function inClusterConfig(options: LoadOptions = {}): Promise<KubeConfig | undefined> {
   const { env = process.env, serviceAccount: directory = SERVICE_ACCOUNT } = options;
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
   if (!host || !port) return undefined;
@@ -83,7 +83,7 @@ export async function loadKubeConfig(options: LoadOptions = {}): Promise<KubeCon
   }
   const inCluster = options.context === undefined ? await inClusterConfig(options) : undefined;
   if (inCluster !== undefined) return inCluster;
-  throw new HandoverError(
+  throw new KubeError(
     'KUBECONFIG_NOT_FOUND',
     'no kubeconfig found, and not running in a pod; set KUBECONFIG or pass --kubeconfig',
   );

@@ -1,5 +1,6 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
-import { HandoverError } from '@handover/material';
+import type { HandoverError } from '@handover/material';
+import { KubeError } from '../error.ts';
 import { type NamedCluster, type NamedContext, type NamedUser, wrongField } from './fields.ts';
 
 /** One or several kubeconfig files, merged: for each name the first file wins. */
@@ -13,7 +14,7 @@ export interface MergedConfig {
 type Entries = readonly Readonly<Record<string, unknown>>[];
 
 const malformed = (path: string, why: string): HandoverError =>
-  new HandoverError('KUBECONFIG_MALFORMED', `${path} ${why}; compare it with \`kubectl config view\``, {
+  new KubeError('KUBECONFIG_MALFORMED', `${path} ${why}; compare it with \`kubectl config view\``, {
     path,
   });
 

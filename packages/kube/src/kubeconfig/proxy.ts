@@ -1,4 +1,4 @@
-import { HandoverError } from '@handover/material';
+import { KubeError } from '../error.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -7,7 +7,7 @@ function parsed(text: string, from: string): string {
   if (!/^(https?|socks5h?):/i.test(given) || !URL.canParse(given)) {
     // Without the text: it may hold a password.
     const message = `the proxy of ${from} is not an http, https or socks5 URL`;
-    throw new HandoverError('KUBECONFIG_MALFORMED', message, { path: from });
+    throw new KubeError('KUBECONFIG_MALFORMED', message, { path: from });
   }
   return new URL(given).href;
 }

@@ -1,4 +1,5 @@
-import { HandoverError } from '@handover/material';
+import type { HandoverError } from '@handover/material';
+import { KubeError, type KubeErrorCode } from '../error.ts';
 import { Hidden } from '../hidden.ts';
 import type { AuthConfig, ExecConfig, Impersonation, KubeConfig, PemSource, TlsConfig } from './config.ts';
 import type { NamedCluster, NamedUser } from './fields.ts';
@@ -9,8 +10,8 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 const EXEC_VERSIONS = new Set(['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1']);
 
-const bad = (code: string, message: string, path: string): HandoverError =>
-  new HandoverError(code, message, { path });
+const bad = (code: KubeErrorCode, message: string, path: string): HandoverError =>
+  new KubeError(code, message, { path });
 
 /** Data wins over a file, as in kubectl. */
 function pemOf(data: string | undefined, file: string | undefined): PemSource | undefined {
@@ -178,7 +179,7 @@ function named<Value>(map: ReadonlyMap<string, Value>, what: string, name: strin
 export function resolveConfig(merged: MergedConfig, wanted: string | undefined, env: Env): KubeConfig {
   const contextName = wanted ?? merged.currentContext;
   if (contextName === '') {
-    throw new HandoverError(
+    throw new KubeError(
       'KUBECONFIG_NO_CONTEXT',
       'no current-context is set; pass --context, or run `kubectl config use-context`',
     );

@@ -1,4 +1,4 @@
-import type { Resource } from '@handover/core';
+import { MANAGED_BY, RELOAD, type Resource } from '@handover/core';
 import {
   type CertgenResult,
   certgen,
@@ -93,8 +93,7 @@ export async function openCertgen(options: CertgenHomeOptions): Promise<CertgenH
 const wordsIn = (resources: readonly Resource[]): ReadonlyMap<ObjectId, string> =>
   new Map(
     resources.flatMap((resource) => {
-      const word =
-        resource.kind === 'Leaf' ? resource.metadata.annotations['handover.dev/reload'] : undefined;
+      const word = resource.kind === 'Leaf' ? resource.metadata.annotations[RELOAD] : undefined;
       return resource.kind === 'Leaf' && word !== undefined ? [[secretOf(resource), word] as const] : [];
     }),
   );
@@ -128,7 +127,7 @@ const makeRandomSecret = async (
     apiVersion: 'v1',
     kind: 'Secret',
     type: 'Opaque',
-    metadata: { name, namespace, labels: { ...labels, 'app.kubernetes.io/managed-by': 'handover' } },
+    metadata: { name, namespace, labels: { ...labels, [MANAGED_BY]: 'handover' } },
     data: { [key]: Buffer.from(random(bytes)).toString('base64') },
   };
   try {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
+import { CAINJECTOR } from '@handover/core';
 import { deployments, Informer, type Kube, type KubeConfig, type KubeObject, secrets } from '@handover/kube';
-import { type CainjectorInputs, CERTIFICATE_NAME } from './cainjector.ts';
+import type { CainjectorInputs } from './cainjector.ts';
 
 export interface CainjectorWatchOptions {
   readonly kube: Kube;
@@ -25,7 +26,7 @@ const CA_MS = 30_000;
 
 const certificateSecret = ({ metadata }: KubeObject): CertificateSecret | undefined => {
   const { namespace, name = '', creationTimestamp: createdAt = '', annotations } = metadata;
-  const certificate = annotations?.[CERTIFICATE_NAME];
+  const certificate = annotations?.[CAINJECTOR.certificateName];
   return certificate === undefined
     ? undefined
     : { certificate: `${namespace}/${certificate}`, name, createdAt };

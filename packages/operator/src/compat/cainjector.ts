@@ -1,4 +1,4 @@
-import type { Leaf } from '@handover/core';
+import { CAINJECTOR, type Leaf, TAKE_OVER } from '@handover/core';
 import { authorityRef } from '@handover/engine';
 import type { Held } from '../objects/held.ts';
 import type { Place } from '../objects/place.ts';
@@ -8,15 +8,9 @@ import {
   type InjectionRequest,
   namespacedName,
   quoted,
-  TAKE_OVER,
   type WishOf,
 } from '../resources/injections.ts';
 
-const FROM_SECRET = 'cert-manager.io/inject-ca-from-secret';
-const FROM_CERTIFICATE = 'cert-manager.io/inject-ca-from';
-const API_SERVER = 'cert-manager.io/inject-apiserver-ca';
-const ALLOWED = 'cert-manager.io/allow-direct-injection';
-export const CERTIFICATE_NAME = 'cert-manager.io/certificate-name';
 const KEY = 'ca.crt';
 
 /** What is known beside the objects themselves. */
@@ -52,11 +46,11 @@ const wishIn = (
   world: CainjectorInputs,
   around: Around,
 ): Promise<InjectionRequest> | undefined => {
-  const secret = annotations[FROM_SECRET];
+  const secret = annotations[CAINJECTOR.fromSecret];
   if (secret !== undefined) return fromSecret(secret, around);
-  const certificate = annotations[FROM_CERTIFICATE];
+  const certificate = annotations[CAINJECTOR.fromCertificate];
   if (certificate !== undefined) return fromCertificate(certificate, world, around);
-  return annotations[API_SERVER] === 'true' ? fromApiServer(world) : undefined;
+  return annotations[CAINJECTOR.fromApiServer] === 'true' ? fromApiServer(world) : undefined;
 };
 
 const invalid = (annotation: string, value: string): InjectionRequest => ({
@@ -76,13 +70,13 @@ const leafWith = ({ leaves }: Around, namespace: string, secretName: string): Le
 
 const fromSecret = async (value: string, around: Around): Promise<InjectionRequest> => {
   const named = namespacedName(value);
-  if (named === undefined) return invalid(FROM_SECRET, value);
+  if (named === undefined) return invalid(CAINJECTOR.fromSecret, value);
   const place: Place = { plural: 'secrets', ...named, part: KEY };
   const refuse = (why: string): InjectionRequest => ({ refused: `Secret ${value}: ${why}`, follow: [place] });
   const secret = await around.held(place);
   if (secret === undefined) return refuse('it does not exist (yet)');
-  if (secret.annotations[ALLOWED] !== 'true')
-    return refuse(`it does not carry ${ALLOWED}: "true", so nothing is taken from it`);
+  if (secret.annotations[CAINJECTOR.allowed] !== 'true')
+    return refuse(`it does not carry ${CAINJECTOR.allowed}: "true", so nothing is taken from it`);
   const leaf = leafWith(around, named.namespace, named.name);
   if (leaf !== undefined) return { ...authorityOf(leaf), follow: [place] };
   return taken(secret, value, place);
@@ -94,14 +88,16 @@ const fromCertificate = async (
   around: Around,
 ): Promise<InjectionRequest> => {
   const named = namespacedName(value);
-  if (named === undefined) return invalid(FROM_CERTIFICATE, value);
+  if (named === undefined) return invalid(CAINJECTOR.fromCertificate, value);
   const { namespace } = named;
   const name = world.secretOf(value);
   const leaf =
     around.leaves.get(value) ?? (name === undefined ? undefined : leafWith(around, namespace, name));
   if (leaf !== undefined) return authorityOf(leaf);
   if (name === undefined)
-    return { refused: `no Secret in ${namespace} carries ${CERTIFICATE_NAME}: ${named.name} (yet)` };
+    return {
+      refused: `no Secret in ${namespace} carries ${CAINJECTOR.certificateName}: ${named.name} (yet)`,
+    };
   const place: Place = { plural: 'secrets', namespace, name, part: KEY };
   const secret = await around.held(place);
   if (secret === undefined)
@@ -118,6 +114,8 @@ const taken = (secret: Held, name: string, place: Place): InjectionRequest => {
 const fromApiServer = async (world: CainjectorInputs): Promise<InjectionRequest> => {
   const inline = world.apiServerCa();
   return inline === undefined
-    ? { refused: `${API_SERVER}: our connection to the API server does not use a CA of its own` }
+    ? {
+        refused: `${CAINJECTOR.fromApiServer}: our connection to the API server does not use a CA of its own`,
+      }
     : { source: { inline } };
 };

@@ -5,13 +5,6 @@ import type { Instant } from '@handover/material';
 import { cut, MOST_NAME, MOST_SAID } from '../objects/bounds.ts';
 import type { WishOf } from '../resources/injections.ts';
 
-const PREFIX = 'service.beta.openshift.io/';
-const SECRET_NAME = `${PREFIX}serving-cert-secret-name`;
-const INJECT = SERVICE_CA.inject;
-const ORIGIN_NAME = `${PREFIX}originating-service-name`;
-const ORIGIN_UID = `${PREFIX}originating-service-uid`;
-const EXPIRY = `${PREFIX}expiry`;
-export const { error: ERROR, errorNum: ERROR_NUM } = SERVICE_CA;
 /** Key under which a ConfigMap gets the bundle. */
 export const BUNDLE_KEY = 'service-ca.crt';
 /** After this many failures a Service is left alone until its error annotations are removed. */
@@ -32,10 +25,10 @@ export interface ServiceSeen {
 export const serviceSeen = ({ metadata, spec }: KubeObject): ServiceSeen | undefined => {
   const { namespace = '', name = '', uid = '', annotations = {} } = metadata;
   // One character more than a name can have is enough to refuse it.
-  const secretName = cut(annotations[SECRET_NAME] ?? '', MOST_NAME + 1);
+  const secretName = cut(annotations[SERVICE_CA.secretName] ?? '', MOST_NAME + 1);
   if (secretName === '') return undefined;
-  const error = annotations[ERROR];
-  const errors = Number(annotations[ERROR_NUM] ?? 0);
+  const error = annotations[SERVICE_CA.error];
+  const errors = Number(annotations[SERVICE_CA.errorNum] ?? 0);
   return {
     namespace,
     name,
@@ -48,7 +41,7 @@ export const serviceSeen = ({ metadata, spec }: KubeObject): ServiceSeen | undef
 };
 
 export const wantsBundle = (annotations: Readonly<Record<string, string>> | undefined): boolean =>
-  annotations?.[INJECT]?.toLowerCase() === 'true';
+  annotations?.[SERVICE_CA.inject]?.toLowerCase() === 'true';
 
 /** Names that a Service goes by; its pods too, where they have names of their own. */
 const namesOf = ({ namespace, name, headless }: ServiceSeen): readonly string[] => {
@@ -90,9 +83,9 @@ export const secretAnnotations = (
   { name, uid }: ServiceSeen,
   { leaf }: ObjectRecord,
 ): Readonly<Record<string, string>> => ({
-  [ORIGIN_NAME]: name,
-  [ORIGIN_UID]: uid,
-  ...(leaf === undefined ? {} : { [EXPIRY]: rfc3339(leaf.notAfter) }),
+  [SERVICE_CA.originName]: name,
+  [SERVICE_CA.originUid]: uid,
+  ...(leaf === undefined ? {} : { [SERVICE_CA.expiry]: rfc3339(leaf.notAfter) }),
 });
 
 /** service-ca's annotation on fields: the bundle of the one authority that stands in for it. */
@@ -103,6 +96,6 @@ export const serviceCaWish =
     return hasAuthority(authority)
       ? { source: { authority } }
       : {
-          refused: `${INJECT}: there is no Authority ${authority} (yet), which --service-ca-authority names`,
+          refused: `${SERVICE_CA.inject}: there is no Authority ${authority} (yet), which --service-ca-authority names`,
         };
   };

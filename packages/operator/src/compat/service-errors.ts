@@ -1,9 +1,10 @@
+import { SERVICE_CA } from '@handover/core';
 import { idOf, type Observation } from '@handover/engine';
 import { type Kube, services } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
-import { ERROR, ERROR_NUM, leafIdOf, MOST_ERRORS, type ServiceSeen } from './service-ca.ts';
+import { leafIdOf, MOST_ERRORS, type ServiceSeen } from './service-ca.ts';
 
 const LEAST_MS = 5_000;
 const MOST_MS = 300_000;
@@ -37,7 +38,10 @@ export class ServiceErrors {
       if (next !== undefined && now < next) continue;
       const count = service.errors + 1;
       this.#next.set(service.uid, (now + Math.min(LEAST_MS * 2 ** (count - 1), MOST_MS)) as Instant);
-      await this.#write(service, { [ERROR]: error.slice(0, 1_000), [ERROR_NUM]: String(count) });
+      await this.#write(service, {
+        [SERVICE_CA.error]: error.slice(0, 1_000),
+        [SERVICE_CA.errorNum]: String(count),
+      });
     }
   }
 

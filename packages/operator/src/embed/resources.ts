@@ -1,4 +1,4 @@
-import { type Authority, type Leaf, parseResource, type TrustBundle } from '@handover/core';
+import { API_VERSION, type Authority, type Leaf, parseResource, type TrustBundle } from '@handover/core';
 import { OperatorError } from '../error.ts';
 import type { EmbedSpec } from './spec.ts';
 
@@ -7,8 +7,6 @@ export interface OwnResources {
   readonly leaf: Leaf;
   readonly bundle: TrustBundle;
 }
-
-const API_VERSION = 'handover.dev/v1alpha1';
 
 /** The caller's options as resources, checked by the same rules as YAML. */
 export const ownResources = ({ authority, leaf, inject }: EmbedSpec, own: string): OwnResources => {

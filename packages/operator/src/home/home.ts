@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { AUTHORITY, STATE_LABEL } from '@handover/core';
 import {
   type Clock,
   type EvidenceSource,
@@ -25,7 +26,7 @@ import {
 import { Informer, type Secret, secrets } from '@handover/kube';
 import { after, duration, type Instant, second } from '@handover/material';
 import { OperatorError } from '../error.ts';
-import { KubeAuthorities, requestsIn, STATE_LABEL, stateName } from '../objects/authorities.ts';
+import { KubeAuthorities, requestsIn, stateName } from '../objects/authorities.ts';
 import { FreshSource, OneByOne, type Source } from '../objects/fresh.ts';
 import { Mirror } from '../objects/mirror.ts';
 import { ObjectStore } from '../objects/object-store.ts';
@@ -218,7 +219,7 @@ export class KubeHome implements Home {
       labelSelector: `${STATE_LABEL}=true`,
     });
     states.on('changed', ({ after, before }) => {
-      const authority = (after ?? before)?.metadata.annotations?.['handover.dev/authority'];
+      const authority = (after ?? before)?.metadata.annotations?.[AUTHORITY];
       if (authority !== undefined) on?.state?.(authority);
     });
     states.start(signal);

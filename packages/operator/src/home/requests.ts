@@ -1,4 +1,4 @@
-import type { AuthorityState } from '@handover/core';
+import { type AuthorityState, DISTRUST, ROTATE } from '@handover/core';
 import {
   type AuthorityId,
   type AuthorityReader,
@@ -67,9 +67,9 @@ export class KubeRequests implements RequestReader, RequestWriter {
     const state = (await authorities.load(request.authority))?.state;
     const [key, value, isTaken] =
       'rotate' in request
-        ? (['handover.dev/rotate', request.rotate, (id: string) => state?.ids.includes(id) === true] as const)
+        ? ([ROTATE, request.rotate, (id: string) => state?.ids.includes(id) === true] as const)
         : ([
-            'handover.dev/distrust',
+            DISTRUST,
             String(request.distrust),
             (generation: string) =>
               state?.generations.some(

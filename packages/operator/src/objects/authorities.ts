@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto';
-import { STATE_TYPE } from '@handover/core';
+import {
+  AUTHORITY,
+  AUTHORITY_UID,
+  DISTRUST,
+  MANAGED_BY,
+  ROTATE,
+  STATE_LABEL,
+  STATE_TYPE,
+} from '@handover/core';
 import {
   type AuthorityId,
   type AuthorityReader,
@@ -14,11 +22,6 @@ import { HandoverError } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import { FIELD_MANAGER } from './record.ts';
 
-/** Marks the Secrets that hold authorities; they lie in the operator's own namespace and nowhere else. */
-export const STATE_LABEL = 'handover.dev/authority-state';
-const OWNER = 'handover.dev/authority';
-/** The Authority that the state belongs to. One of the same name that was made later is another. */
-export const OWNER_UID = 'handover.dev/authority-uid';
 const KEY = 'authority.json';
 
 /** A name that any `namespace/name` fits into. */
@@ -64,13 +67,13 @@ export class KubeAuthorities implements AuthorityReader, AuthorityWriter {
 
   /** A namespace that was deleted and made again, perhaps by other people, must not inherit a CA's key. */
   #refuseAnothers(id: AuthorityId, secret: Secret | undefined): void {
-    const [bound, own] = [secret?.metadata.annotations?.[OWNER_UID], this.#options.uidOf(id)];
+    const [bound, own] = [secret?.metadata.annotations?.[AUTHORITY_UID], this.#options.uidOf(id)];
     if (secret === undefined || bound === undefined || own === undefined || bound === own) return;
     const { namespace } = this.#options;
     const name = stateName(id);
     throw new OperatorError(
       'STATE_OF_ANOTHER',
-      `Authority ${id} was deleted and made again, and the CA of the old one is kept for it alone; to go on with that CA: kubectl -n ${namespace} annotate secret ${name} ${OWNER_UID}=${own} --overwrite; to begin with a new CA: kubectl -n ${namespace} delete secret ${name}`,
+      `Authority ${id} was deleted and made again, and the CA of the old one is kept for it alone; to go on with that CA: kubectl -n ${namespace} annotate secret ${name} ${AUTHORITY_UID}=${own} --overwrite; to begin with a new CA: kubectl -n ${namespace} delete secret ${name}`,
       { path: id, retry: 'later' },
     );
   }
@@ -108,12 +111,12 @@ export class KubeAuthorities implements AuthorityReader, AuthorityWriter {
         labels: {
           ...found?.metadata.labels,
           [STATE_LABEL]: 'true',
-          'app.kubernetes.io/managed-by': 'handover',
+          [MANAGED_BY]: 'handover',
         },
         annotations: {
           ...found?.metadata.annotations,
-          [OWNER]: id,
-          ...(uid === undefined ? {} : { [OWNER_UID]: uid }),
+          [AUTHORITY]: id,
+          ...(uid === undefined ? {} : { [AUTHORITY_UID]: uid }),
         },
       },
       data: { [KEY]: Buffer.from(formatAuthority(id, record), 'utf8').toString('base64') },
@@ -135,8 +138,6 @@ const LOST: ReadonlySet<string> = new Set(['KUBE_CONFLICT', 'KUBE_NOT_FOUND']);
 const changed = (id: AuthorityId, cause?: unknown): HandoverError =>
   new OperatorError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id, cause });
 
-const ROTATE = 'handover.dev/rotate';
-const DISTRUST = 'handover.dev/distrust';
 const listed = (text: string | undefined): readonly string[] =>
   (text ?? '')
     .split(',')

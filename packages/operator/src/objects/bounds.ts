@@ -1,5 +1,4 @@
-import type { ConsumerSeen, Note } from '@handover/core';
-import { ANNOTATIONS, TRUST_HASH } from '@handover/core';
+import { ANNOTATIONS, type ConsumerSeen, DISTRUST, type Note, ROTATE, TRUST_HASH } from '@handover/core';
 
 /** A sentence that others wrote, such as the message of a condition. */
 export const MOST_SAID = 300;
@@ -9,7 +8,7 @@ const MOST_VALUE = 1_024;
 /** The stamps of all authorities that a workload reads from stand in one annotation, and so do all rotations that were asked for. */
 const MOST_LIST = 16_384;
 /** Half an entry of these would be another one: what is longer counts for nothing. */
-const REQUESTS: ReadonlySet<string> = new Set(['handover.dev/rotate', 'handover.dev/distrust']);
+const REQUESTS: ReadonlySet<string> = new Set([ROTATE, DISTRUST]);
 const MOST_LABELS = 8_192;
 
 /** The beginning of a text, as a copy: V8 keeps the whole of a string for as long as a slice of it is kept. */

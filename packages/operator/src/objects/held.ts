@@ -1,4 +1,4 @@
-import { MANAGED_LABEL } from '@handover/core';
+import { CAINJECTOR, MANAGED_LABEL } from '@handover/core';
 import type { FileData } from '@handover/engine';
 import type { KubeObject, ManagedFields } from '@handover/kube';
 import { type Instant, instant } from '@handover/material';
@@ -78,7 +78,7 @@ const ownerOf = ({ metadata }: KubeObject): string | undefined => {
   const { ownerReferences = [], annotations = {}, managedFields = [] } = metadata;
   const controller = ownerReferences.find((reference) => reference.controller === true) ?? ownerReferences[0];
   if (controller !== undefined) return cut(`${controller.kind} ${controller.name}`, MOST_SAID);
-  const certificate = annotations['cert-manager.io/certificate-name'];
+  const certificate = annotations[CAINJECTOR.certificateName];
   if (certificate !== undefined) return cut(`cert-manager's Certificate ${certificate}`, MOST_SAID);
   return latestOf(managedFields);
 };

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { MANAGED_LABEL } from '@handover/core';
+import { MANAGED_BY, MANAGED_LABEL } from '@handover/core';
 import type { FileData, ObjectId } from '@handover/engine';
 import { isMap, type Json } from '@handover/material';
 import { OperatorError } from '../error.ts';
@@ -22,9 +22,7 @@ interface Written {
 export const bodyOf = (id: ObjectId, { data, entries, keptIn, labels, annotations }: Written): Json => {
   const place = placeOf(id);
   const metadata = {
-    ...(isField(place)
-      ? {}
-      : { labels: { ...labels, 'app.kubernetes.io/managed-by': 'handover', [MANAGED_LABEL]: 'true' } }),
+    ...(isField(place) ? {} : { labels: { ...labels, [MANAGED_BY]: 'handover', [MANAGED_LABEL]: 'true' } }),
     annotations: { ...annotations, [RECORD]: formatEntries(entries, keptIn) },
   };
   return { ...SHAPES[place.plural].body(nonEmpty(id, data)), metadata };

@@ -1,3 +1,4 @@
+import { ADOPT } from '@handover/core';
 import {
   type Contention,
   digestOf,
@@ -96,7 +97,7 @@ export class ObjectView {
       return `it has no webhook ${place.part.replaceAll(',', ', ')}; name one that it has`;
     const { keptIn = this.#options.namespace } = held;
     if (keptIn !== this.#options.namespace && !mayAdopt(id))
-      return `it is kept by the operator of namespace ${keptIn}; stop that one, or set handover.dev/adopt: "true" on the resource that asks for this object`;
+      return `it is kept by the operator of namespace ${keptIn}; stop that one, or set ${ADOPT}: "true" on the resource that asks for this object`;
     if (held.crowded === true) return CROWDED;
     if (held.immutable) return 'it is immutable; delete it, and it is made anew';
     const met = this.#obstacles.why(id, now());
@@ -108,7 +109,7 @@ export class ObjectView {
     }
     const foreign = held.entries[place.part] === undefined && Object.keys(data).length > 0 && !isField(place);
     if (!foreign || mayAdopt(id) || this.#options.isWhole?.(id) === true) return undefined;
-    return `it exists and is kept by ${held.owner ?? 'another program'}; choose another name, remove it, or set handover.dev/adopt: "true" on what asks for it`;
+    return `it exists and is kept by ${held.owner ?? 'another program'}; choose another name, remove it, or set ${ADOPT}: "true" on what asks for it`;
   }
 }
 

@@ -3,7 +3,7 @@ import { Informer, type Kube, type KubeObject, type KubeReader, kindOf } from '@
 import { HandoverError, isMap } from '@handover/material';
 import { OperatorError, type OperatorErrorCode } from '../error.ts';
 
-export const API_SERVERS = kindOf('config.openshift.io/v1', 'apiservers', 'APIServer', false);
+const API_SERVERS = kindOf('config.openshift.io/v1', 'apiservers', 'APIServer', false);
 export const CLUSTER_VERSIONS = kindOf('config.openshift.io/v1', 'clusterversions', 'ClusterVersion', false);
 /** The only one there is. */
 const NAME = 'cluster';

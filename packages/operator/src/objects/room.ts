@@ -1,3 +1,4 @@
+import { MANAGED_LABEL } from '@handover/core';
 import type { Held } from './held.ts';
 import { keyOf, type Plural } from './place.ts';
 
@@ -6,8 +7,7 @@ const BY_RIGHT = 16_384;
 /** What all larger ones of a namespace may hold together: forty bundles of every public CA. */
 const MOST = 8 * 1_024 * 1_024;
 
-export const CROWDED =
-  'the objects of its namespace that are labelled handover.dev/managed hold more than 8 MiB; remove those that are not needed, then change an annotation of this one';
+export const CROWDED = `the objects of its namespace that are labelled ${MANAGED_LABEL} hold more than 8 MiB; remove those that are not needed, then change an annotation of this one`;
 
 const lengthOf = ({ entries, data }: Held): number =>
   Object.entries(data).reduce(

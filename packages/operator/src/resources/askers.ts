@@ -1,3 +1,4 @@
+import { DISTRUST, ROTATE } from '@handover/core';
 import type { Asked, Known } from '@handover/engine';
 import type { ManagedFields } from '@handover/kube';
 import { requestsIn } from '../objects/authorities.ts';
@@ -19,8 +20,8 @@ const inside = (fields: unknown, path: readonly string[]): unknown =>
 
 const ASKED = {
   spec: ['f:spec'],
-  rotate: ['f:metadata', 'f:annotations', 'f:handover.dev/rotate'],
-  distrust: ['f:metadata', 'f:annotations', 'f:handover.dev/distrust'],
+  rotate: ['f:metadata', 'f:annotations', `f:${ROTATE}`],
+  distrust: ['f:metadata', 'f:annotations', `f:${DISTRUST}`],
 } as const satisfies Record<keyof Managers, readonly string[]>;
 
 /** The last writer of each. */

@@ -1,4 +1,4 @@
-import { parseResource, type Resource } from '@handover/core';
+import { API_VERSION, parseResource, type Resource } from '@handover/core';
 import type { KubeObject } from '@handover/kube';
 import { HandoverError, type Instant, instant } from '@handover/material';
 import { cut, labelsOf, saidOn } from '../objects/bounds.ts';
@@ -37,7 +37,7 @@ export const declaredOf = (kind: string, object: KubeObject): Declared => {
     status,
   };
   try {
-    const { apiVersion = 'handover.dev/v1alpha1', ...rest } = object;
+    const { apiVersion = API_VERSION, ...rest } = object;
     const annotations = saidOn('resource', metadata.annotations);
     const said = { ...metadata, annotations, labels: labelsOf(metadata.labels) };
     const resource = parseResource({ ...rest, apiVersion, kind, metadata: said }, where);

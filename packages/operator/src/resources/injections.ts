@@ -1,4 +1,11 @@
-import { injectableOf, type Leaf, type TrustBundle } from '@handover/core';
+import {
+  API_VERSION,
+  INJECT_FROM,
+  injectableOf,
+  type Leaf,
+  TAKE_OVER,
+  type TrustBundle,
+} from '@handover/core';
 import type { Held } from '../objects/held.ts';
 import type { Place } from '../objects/place.ts';
 
@@ -28,9 +35,6 @@ export interface Refusal {
   readonly held: Held;
   readonly why: string;
 }
-
-export const INJECT_FROM = 'handover.dev/inject-ca-from';
-export const TAKE_OVER = 'handover.dev/take-over';
 
 /** Both parts of `namespace/name`; undefined: it is no such reference. */
 export const namespacedName = (
@@ -119,7 +123,7 @@ export const syntheticBundle = (
   source: InjectSource,
   targets: readonly TrustBundle['spec']['targets'][number][],
 ): TrustBundle => ({
-  apiVersion: 'handover.dev/v1alpha1',
+  apiVersion: API_VERSION,
   kind: 'TrustBundle',
   metadata: { name: `${PREFIX}${name}`, labels: {}, annotations: {} },
   spec: { sources: [source], targets },

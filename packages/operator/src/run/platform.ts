@@ -35,7 +35,7 @@ async function openShiftVersion(kube: Kube, signal: AbortSignal): Promise<string
 }
 
 /** Which platform this is. Throws without an answer: nothing is guessed. */
-export async function readPlatform(kube: Kube, signal: AbortSignal): Promise<PlatformFacts> {
+async function readPlatform(kube: Kube, signal: AbortSignal): Promise<PlatformFacts> {
   const { group, version, plural } = CLUSTER_VERSIONS;
   const openShift = await kube.serves(group, version, plural, { signal });
   const { body } = await kube.raw('GET', '/version', { signal });

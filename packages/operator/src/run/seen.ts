@@ -1,3 +1,4 @@
+import { MANAGED_BY } from '@handover/core';
 import type { AuthorityId, ConsumerFound, EvidenceSource } from '@handover/engine';
 import { type ConfigMap, configMaps, type Kube } from '@handover/kube';
 import { type Instant, instant } from '@handover/material';
@@ -118,7 +119,7 @@ export class SeenWriter {
             metadata: {
               name,
               namespace: this.#namespace,
-              labels: { 'app.kubernetes.io/managed-by': 'handover' },
+              labels: { [MANAGED_BY]: 'handover' },
             },
             data: { [KEY]: textOf(authority, consumers, now) },
           },

@@ -1,3 +1,4 @@
+import { RELOAD, USED_BY } from '@handover/core';
 import {
   type ConsumerFound,
   type EvidenceSource,
@@ -35,8 +36,8 @@ export const fieldConsumers = (responsibilities: Responsibilities): readonly Con
  */
 export const wordOfOwners = (responsibilities: Responsibilities): readonly ConsumerFound[] =>
   [...responsibilities.leaves].flatMap(([id, { metadata }]) => {
-    const hot = metadata.annotations['handover.dev/reload'] === 'hot';
-    if (!hot && metadata.annotations['handover.dev/used-by'] !== 'nobody') return [];
+    const hot = metadata.annotations[RELOAD] === 'hot';
+    if (!hot && metadata.annotations[USED_BY] !== 'nobody') return [];
     return [
       {
         id: `readers of ${id}`,

@@ -1,5 +1,4 @@
-import type { InstanceSeen, Proof, Reload } from '@handover/core';
-import { TRUST_HASH } from '@handover/core';
+import { type InstanceSeen, type Proof, RELOAD, type Reload, TAKE_OVER, TRUST_HASH } from '@handover/core';
 import type {
   AuthorityId,
   AuthorityRecord,
@@ -10,7 +9,6 @@ import type {
 } from '@handover/engine';
 import type { Instant } from '@handover/material';
 import { placeOf } from '../objects/place.ts';
-import { TAKE_OVER } from '../resources/injections.ts';
 import type { PodEvidence } from './pod-evidence.ts';
 import type { Pod } from './pods.ts';
 import { type ReloaderObject, reloaderRestarts } from './reloader.ts';
@@ -47,7 +45,6 @@ const managedBy = (responsibilities: Responsibilities, issued: readonly ObjectId
 const OWN_MS = 15_000;
 const FOREIGN_MS = 250;
 
-const RELOAD = 'handover.dev/reload';
 const LEAF_KEYS = ['tls.crt', 'tls.key'];
 
 const useOf = ({ namespace, references }: Pod, managed: Managed): Use | undefined => {

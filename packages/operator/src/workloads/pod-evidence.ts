@@ -1,4 +1,4 @@
-import type { Proof } from '@handover/core';
+import { ACK_PORT, PROBE, type Proof } from '@handover/core';
 import {
   type AuthorityId,
   type AuthorityRecord,
@@ -68,8 +68,8 @@ interface Asking {
 }
 
 const declaredBy = (pod: Pod): Declared | undefined => {
-  const ack = portIn(pod.annotations['handover.dev/ack-port']);
-  const probed = probeIn(pod.annotations['handover.dev/probe']);
+  const ack = portIn(pod.annotations[ACK_PORT]);
+  const probed = probeIn(pod.annotations[PROBE]);
   const { ip, running } = pod;
   const silent = ack === undefined && probed === undefined;
   return silent || ip === undefined || !running ? undefined : { pod, ip, ack, probed };
@@ -106,7 +106,7 @@ export class PodEvidence {
 
   #refusal({ pod, ip }: Declared): string | undefined {
     return pod.onNode
-      ? 'its address is that of its node (hostNetwork); remove its handover.dev/ack-port and handover.dev/probe annotations'
+      ? `its address is that of its node (hostNetwork); remove its ${ACK_PORT} and ${PROBE} annotations`
       : this.#tools.addresses.why(ip);
   }
 

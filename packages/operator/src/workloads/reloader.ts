@@ -1,3 +1,5 @@
+import { RELOADER } from '@handover/core';
+
 /** Annotations by name. */
 type Words = Readonly<Record<string, string>>;
 
@@ -7,25 +9,6 @@ export interface ReloaderObject {
   readonly name: string;
   readonly annotations: Words;
 }
-
-const AUTO = 'reloader.stakater.com/auto';
-const SEARCH = 'reloader.stakater.com/search';
-const MATCH = 'reloader.stakater.com/match';
-const IGNORE = 'reloader.stakater.com/ignore';
-
-/** How Reloader spells what is about one kind of object. */
-const KINDS = {
-  secrets: {
-    auto: 'secret.reloader.stakater.com/auto',
-    named: 'secret.reloader.stakater.com/reload',
-    excluded: 'secrets.exclude.reloader.stakater.com/reload',
-  },
-  configmaps: {
-    auto: 'configmap.reloader.stakater.com/auto',
-    named: 'configmap.reloader.stakater.com/reload',
-    excluded: 'configmaps.exclude.reloader.stakater.com/reload',
-  },
-} as const satisfies Record<ReloaderObject['plural'], Readonly<Record<string, string>>>;
 
 // As Go's strconv.ParseBool, which Reloader reads them with.
 const TRUE: ReadonlySet<string> = new Set(['1', 't', 'T', 'TRUE', 'true', 'True']);
@@ -54,14 +37,14 @@ const fits = (entry: string, name: string): boolean => {
 
 /** Whether Reloader would restart a workload when this object changes. What pods carry counts only if the workload says nothing. */
 export const reloaderRestarts = (onWorkload: Words, onPods: Words, object: ReloaderObject): boolean => {
-  const { auto, named, excluded } = KINDS[object.plural];
-  if (object.annotations[IGNORE] === 'true') return false;
-  const speaks = [AUTO, SEARCH, auto, named].some((name) => onWorkload[name] !== undefined);
+  const { auto, named, excluded } = RELOADER[object.plural];
+  if (object.annotations[RELOADER.ignore] === 'true') return false;
+  const speaks = [RELOADER.auto, RELOADER.search, auto, named].some((name) => onWorkload[name] !== undefined);
   const words = speaks ? onWorkload : onPods;
-  if (words[IGNORE] === 'true' || listed(words[excluded]).includes(object.name)) return false;
-  if (isTrue(words[AUTO]) || isTrue(words[auto])) return true;
+  if (words[RELOADER.ignore] === 'true' || listed(words[excluded]).includes(object.name)) return false;
+  if (isTrue(words[RELOADER.auto]) || isTrue(words[auto])) return true;
   if (listed(words[named]).some((entry) => fits(entry, object.name))) return true;
-  return words[SEARCH] === 'true' && object.annotations[MATCH] === 'true';
+  return words[RELOADER.search] === 'true' && object.annotations[RELOADER.match] === 'true';
 };
 
 /** Stakater's own image, from whatever registry. */

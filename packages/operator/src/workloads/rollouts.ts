@@ -1,5 +1,4 @@
-import type { Stamp } from '@handover/core';
-import { TLS_PROFILE_HASH, TRUST_HASH } from '@handover/core';
+import { RESTARTED_AT, type Stamp, TLS_PROFILE_HASH, TRUST_HASH } from '@handover/core';
 import type { AuthorityId, Rollouts } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
@@ -59,7 +58,7 @@ export class KubeRollouts implements Rollouts {
     if (kind === undefined || workload?.version !== expect) throw changed(consumer);
     const annotations = {
       ...stamps(workload),
-      'kubectl.kubernetes.io/restartedAt': new Date(this.#now()).toISOString(),
+      [RESTARTED_AT]: new Date(this.#now()).toISOString(),
     };
     try {
       await this.#kube.patch(

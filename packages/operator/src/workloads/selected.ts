@@ -1,5 +1,4 @@
-import type { ProfileWorkload, Reload, TlsProfile } from '@handover/core';
-import { TLS_PROFILE_HASH } from '@handover/core';
+import { type ProfileWorkload, RELOAD, type Reload, TLS_PROFILE_HASH, type TlsProfile } from '@handover/core';
 import { idOf, profileObjectOf, selects } from '@handover/engine';
 import { placeOf } from '../objects/place.ts';
 import type { Pod } from './pods.ts';
@@ -21,7 +20,7 @@ const reloadOf = (workload: Workload, pods: readonly Pod[], configMap: string): 
   const copied = pods.some(({ references }) =>
     references.some(({ plural, name, frozen }) => plural === 'configmaps' && name === configMap && frozen),
   );
-  const said = workload.annotations['handover.dev/reload'];
+  const said = workload.annotations[RELOAD];
   if (copied || said === 'restart') return 'restart';
   return said === 'hot' ? 'hot' : 'unknown';
 };
