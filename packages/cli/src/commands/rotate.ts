@@ -1,4 +1,4 @@
-import { authorityIn, type Standing } from '@handover/engine';
+import { type AuthorityStanding, authorityIn } from '@handover/engine';
 import type { Duration } from '@handover/material';
 import { carryOut } from '../carry-out.ts';
 import type { Define } from '../context.ts';
@@ -34,7 +34,7 @@ Examples:
     .action(async (auth: string, flags: Flags) => {
       const authority = authorityArgument(auth);
       const id = flags.id ?? `asked-${new Date(context.now()).toISOString().replace(/[-:.]/g, '')}`;
-      const until = ({ status, observation }: Standing): boolean =>
+      const until = ({ status, observation }: AuthorityStanding): boolean =>
         observation.record?.state.ids.includes(id) === true &&
         status.phase === 'Stable' &&
         status.blockedBy.length === 0;
