@@ -1,4 +1,4 @@
-import { type AuthorityId, type Standing, standingOf } from '@handover/engine';
+import { type AuthorityId, type AuthorityStanding, standingOf } from '@handover/engine';
 import { type Duration, type Instant, instant } from '@handover/material';
 import { pause } from '@handover/runtime/pause';
 import type { Context } from './context.ts';
@@ -68,8 +68,8 @@ export async function carryOut(
   open: OpenHome,
   authority: AuthorityId,
   context: Context,
-  wait: { readonly until: (standing: Standing) => boolean; readonly timeout: Duration } | undefined,
-): Promise<Standing & { readonly by: string }> {
+  wait: { readonly until: (standing: AuthorityStanding) => boolean; readonly timeout: Duration } | undefined,
+): Promise<AuthorityStanding & { readonly by: string }> {
   const { by, advice, lookEvery, work, close } = await open.worker();
   try {
     const look = async () => {
@@ -79,7 +79,7 @@ export async function carryOut(
     };
     const first = await look();
     if (wait === undefined) return { ...first, by };
-    const waiting = ({ restartsDue, ...standing }: Standing & { readonly restartsDue: boolean }) => {
+    const waiting = ({ restartsDue, ...standing }: AuthorityStanding & { readonly restartsDue: boolean }) => {
       const { phase, blockedBy, wakeAt } = standing.status;
       const dueAt = wakeAt === null ? undefined : instant(Date.parse(wakeAt));
       return wait.until(standing) && !restartsDue ? undefined : { authority, phase, blockedBy, dueAt };

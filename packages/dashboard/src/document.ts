@@ -1,3 +1,4 @@
+import type { Role } from '@handover/core';
 import type { AuthorityStatus, Status } from '@handover/engine';
 
 /** `waits`: it verifies, and one of the two sides has not confirmed yet. */
@@ -26,8 +27,6 @@ export interface TrustGrid {
   /** By the group of the presenter, then of the verifier. */
   readonly cells: readonly (readonly Cell[])[];
 }
-
-export type Role = 'next' | 'current' | 'previous' | 'distrusted';
 
 /** One generation in one role. */
 export interface Span {

@@ -1,5 +1,5 @@
-import { type AuthorityState, type Generation, SKEW } from '@handover/core';
-import type { History, Role, Span } from './document.ts';
+import { type AuthorityState, type Generation, type Role, SKEW } from '@handover/core';
+import type { History, Span } from './document.ts';
 
 const MOST_SPANS = 120;
 

@@ -105,10 +105,10 @@ export { MemoryAuthorities, MemoryObjects } from './report/memory-home.ts';
 export { notReadyIn } from './report/readiness.ts';
 export { remarksOn } from './report/remarks.ts';
 export {
+  type AuthorityStanding,
   type AuthorityStatus,
   authorityStatus,
   restOfStatus,
-  type Standing,
   type Status,
   standingOf,
   statusOf,

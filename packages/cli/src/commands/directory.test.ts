@@ -86,6 +86,15 @@ describe('A directory of one’s own', () => {
     ]);
   });
 
+  test('a rotation stays complete while a later one is under way', async () => {
+    await begin();
+    const rotate = (seconds: number, id: string) =>
+      handover(['rotate', 'default/internal', '--id', id, '--home', `dir:${dir}`], at(seconds));
+    for (const seconds of [0, 200, 400]) await rotate(seconds, 'q1');
+    expect((await rotate(400, 'q2')).stdout).toContain('rotation q2 of default/internal is Introducing');
+    expect((await rotate(400, 'q1')).stdout).toBe('rotation q1 of default/internal is complete\n');
+  });
+
   test('status of one authority shows the last rotation: its requester, and the reason and evidence of each step', async () => {
     await begin();
     for (const seconds of [0, 200, 400])

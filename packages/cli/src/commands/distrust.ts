@@ -1,4 +1,10 @@
-import { authorityIn, materialIn, type Standing, standingOf, verifyAuthority } from '@handover/engine';
+import {
+  type AuthorityStanding,
+  authorityIn,
+  materialIn,
+  standingOf,
+  verifyAuthority,
+} from '@handover/engine';
 import { duration } from '@handover/material';
 import { amount } from '../amount.ts';
 import { askedOptions } from '../asked-resources.ts';
@@ -46,7 +52,7 @@ const TIMEOUT = { request: duration(30_000), restarts: duration(600_000) };
 
 const isDistrusted =
   (generation: number) =>
-  ({ observation }: Standing): boolean => {
+  ({ observation }: AuthorityStanding): boolean => {
     const now = observation.record?.state.generations.find(({ number }) => number === generation);
     return now === undefined || now.role === 'distrusted';
   };

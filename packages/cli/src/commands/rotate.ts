@@ -1,4 +1,4 @@
-import { authorityIn, type Standing } from '@handover/engine';
+import { type AuthorityStanding, authorityIn } from '@handover/engine';
 import { carryOut } from '../carry-out.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
@@ -29,20 +29,23 @@ Examples:
     .action(async (auth: string, flags: Flags) => {
       const authority = authorityArgument(auth);
       const id = flags.id ?? `asked-${new Date(context.now()).toISOString().replace(/[-:.]/g, '')}`;
-      const until = ({ status, observation }: Standing): boolean =>
-        observation.record?.state.ids.includes(id) === true &&
-        status.phase === 'Stable' &&
-        status.blockedBy.length === 0;
-      const wait = flags.wait === undefined ? undefined : { until, timeout: flags.timeout };
-      const { status, observation, by } = await withHome(flags, context, async (open) => {
+      /** A later rotation begins only after this one. */
+      const isOver = ({ status, observation }: AuthorityStanding): boolean => {
+        const { ids = [] } = observation.record?.state ?? {};
+        const isLast = ids.at(-1) === id;
+        return ids.includes(id) && (!isLast || (status.phase === 'Stable' && status.blockedBy.length === 0));
+      };
+      const wait = flags.wait === undefined ? undefined : { until: isOver, timeout: flags.timeout };
+      const { by, ...standing } = await withHome(flags, context, async (open) => {
         const { catalogue, authorities } = await open.look();
         authorityIn(catalogue, authority);
         const known = (await authorities.load(authority))?.state.ids.includes(id) === true;
         if (!known) await open.home.requests.ask({ authority, rotate: id });
         return carryOut(open, authority, context, wait);
       });
+      const { status, observation } = standing;
       const begun = observation.record?.state.ids.includes(id) === true;
-      const done = begun && status.phase === 'Stable';
+      const done = isOver(standing);
       if (flags.json === true) {
         const { phase, blockedBy, generations } = status;
         context.stdout.write(

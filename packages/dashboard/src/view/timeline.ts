@@ -1,4 +1,5 @@
-import type { History, Role } from '../document.ts';
+import type { Role } from '@handover/core';
+import type { History } from '../document.ts';
 
 export interface Bar {
   readonly role: Role;

@@ -7,7 +7,7 @@ import { Directories, loaded, visible } from '../../test/directories.ts';
 import { faultyFiles, Killed } from '../../test/faulty-files.ts';
 import { accepts, MESH } from '../../test/world.ts';
 import { converge, diskFiles, type Files, observeAnew, readYaml } from '../index.ts';
-import { fileError } from './files.ts';
+import { homeFileError } from './files.ts';
 
 const directories = new Directories();
 afterAll(() => directories.end());
@@ -123,7 +123,7 @@ const refusing = (operation: Operation, at: number, system: string) => {
       );
       refused = path;
       const error = Object.assign(new Error(system), { code: system });
-      throw operation === 'link' ? error : fileError(error, 'write', path);
+      throw operation === 'link' ? error : homeFileError(error, 'write', path);
     },
   };
   return { files, refused: () => refused };

@@ -60,7 +60,7 @@ const REMEDIES: Readonly<Record<string, readonly [code: EngineErrorCode, remedy:
 };
 
 /** A system error in our words. The previous files are intact: nothing changes in place. */
-export const fileError = (cause: unknown, verb: string, path: string): unknown => {
+export const homeFileError = (cause: unknown, verb: string, path: string): unknown => {
   const code = (cause as NodeJS.ErrnoException)?.code;
   if (cause instanceof HandoverError || code === undefined) return cause;
   const [ours, remedy] = REMEDIES[code] ?? ['HOME_IO_FAILED', `system error ${code}`];
@@ -71,7 +71,7 @@ const tried = async <T>(verb: string, path: string, work: () => Promise<T>): Pro
   try {
     return await work();
   } catch (error) {
-    throw fileError(error, verb, path);
+    throw homeFileError(error, verb, path);
   }
 };
 
@@ -81,7 +81,7 @@ const orUndefined = <T>(path: string, read: () => T): T | undefined => {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EISDIR') return undefined;
-    throw fileError(error, 'read', path);
+    throw homeFileError(error, 'read', path);
   }
 };
 

@@ -17,7 +17,7 @@ import { Directories, loaded, visible } from '../../test/directories.ts';
 import { faultyFiles, Killed } from '../../test/faulty-files.ts';
 import { MESH, resourcesOf } from '../../test/world.ts';
 import { converge, diskFiles, type IssuedEntry, readableCertificates } from '../index.ts';
-import { fileError } from './files.ts';
+import { homeFileError } from './files.ts';
 import { DirectoryIssuanceLog } from './issuance-log.ts';
 
 const directories = new Directories();
@@ -127,7 +127,7 @@ describe('The log of a directory', () => {
     'that cannot be written because of %s is an error with a code that says what to do',
     async (code, says) => {
       const folder = directories.make();
-      const refused = fileError(Object.assign(new Error(code), { code }), 'append to', 'the log');
+      const refused = homeFileError(Object.assign(new Error(code), { code }), 'append to', 'the log');
       const log = new DirectoryIssuanceLog({ ...diskFiles, append: () => Promise.reject(refused) }, folder);
       await expect(log.issued(entry('01'))).rejects.toMatchObject({
         code: 'ISSUANCE_LOG_UNWRITABLE',

@@ -1,7 +1,7 @@
 import { utimesSync } from 'node:fs';
 import type { HandoverError } from '@handover/material';
 import { EngineError } from '../error.ts';
-import { type Files, fileError } from './files.ts';
+import { type Files, homeFileError } from './files.ts';
 import { isAlive, isWithinSight, ownIdentity, type ProcessIdentity } from './process-identity.ts';
 import { quoted } from './trusted-path.ts';
 
@@ -71,7 +71,7 @@ export async function takeLock(
         await sweep(files, directory, times);
         return held(files, path, self.token, times);
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw fileError(error, 'create', path);
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw homeFileError(error, 'create', path);
       }
       const holder = read(files, path);
       if (holder !== undefined && !isStale(files, path, holder, times))

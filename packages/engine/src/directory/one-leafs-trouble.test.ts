@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Directories, visible } from '../../test/directories.ts';
 import { type DirectoryHome, diskFiles, type Files, passOnce } from '../index.ts';
-import { fileError } from './files.ts';
+import { homeFileError } from './files.ts';
 
 const directories = new Directories();
 afterAll(() => directories.end());
@@ -26,7 +26,7 @@ ${more}`;
 const refusing = (code: string, verb: 'read' | 'write'): Files => {
   const refuse = (path: string): void => {
     if (path.includes('secrets/bad/..2') && path.endsWith('.key'))
-      throw fileError(Object.assign(new Error(code), { code }), verb, path);
+      throw homeFileError(Object.assign(new Error(code), { code }), verb, path);
   };
   return {
     ...diskFiles,
@@ -171,7 +171,7 @@ test('a failed write leaves no key behind', async () => {
     create: async (file, content, ownership) => {
       await diskFiles.create(file, content, ownership);
       if (file.includes('secrets/bad/') && file.endsWith('.handover.json'))
-        throw fileError(Object.assign(new Error(), { code: 'ENOSPC' }), 'write', file);
+        throw homeFileError(Object.assign(new Error(), { code: 'ENOSPC' }), 'write', file);
     },
   };
   const home = open(path, broken);
@@ -183,7 +183,7 @@ test('a failed write leaves no key behind', async () => {
     ...diskFiles,
     rename: async (from, to) => {
       if (to === `${folder}/..data`)
-        throw fileError(Object.assign(new Error(), { code: 'EIO' }), 'replace', to);
+        throw homeFileError(Object.assign(new Error(), { code: 'EIO' }), 'replace', to);
       return diskFiles.rename(from, to);
     },
   };

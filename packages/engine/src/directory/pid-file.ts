@@ -2,7 +2,7 @@ import { lstatSync, readFileSync, type Stats } from 'node:fs';
 import { HandoverError } from '@handover/material';
 import { EngineError } from '../error.ts';
 import { readBounded } from '../look/read-bounded.ts';
-import { type FileReader, fileError } from './files.ts';
+import { type FileReader, homeFileError } from './files.ts';
 import { type OwnUser, quoted, trustedPath } from './trusted-path.ts';
 
 /** PostgreSQL's postmaster.pid has eight lines; the pid is the first. */
@@ -44,7 +44,7 @@ const refuseMisplaced = (files: FileReader, path: string, uid: OwnUser, stat: St
   } catch (error) {
     if (error instanceof HandoverError)
       throw refused(path, `could have been put there by another user: ${error.message}`);
-    throw fileError(error, 'read', path);
+    throw homeFileError(error, 'read', path);
   }
   if (found.dev !== stat.dev || found.ino !== stat.ino)
     throw refused(path, 'was replaced while handover read it; handover reads it again');
@@ -83,6 +83,6 @@ const opened = (path: string): ReturnType<typeof readBounded> => {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') throw refused(path, 'does not exist');
     if (code === 'ELOOP') throw refused(path, 'is a link; set pidFile to the file itself');
-    throw fileError(error, 'read', path);
+    throw homeFileError(error, 'read', path);
   }
 };

@@ -7,7 +7,7 @@ import type { Responsibilities } from '../look/responsibilities.ts';
 import { Turns } from '../scheduling/turns.ts';
 import { answerOf, type ProbeTools, probe } from './probe.ts';
 import { askStatus } from './status-document.ts';
-import { asDeclared, type Declared, type Endpoint, type Locator } from './whereabouts.ts';
+import { asDeclared, type DeclaredConsumer, type Endpoint, type Locator } from './whereabouts.ts';
 
 /**
  * Evidence that answers every question with no: for a consumer that declares a status document or a probe and does not answer. It
@@ -34,7 +34,7 @@ const presentersOf = (object: ObjectId, responsibilities: Responsibilities): Con
   workload: undefined,
 });
 
-const presentedBy = (responsibilities: Responsibilities, consumer: Declared): readonly ObjectId[] => {
+const presentedBy = (responsibilities: Responsibilities, consumer: DeclaredConsumer): readonly ObjectId[] => {
   if (!consumer.presents) return [];
   if (consumer.leaf === undefined) return [...responsibilities.leaves.keys()];
   const wanted = authorityRef(consumer.leaf, responsibilities.authority.metadata.namespace);
@@ -43,7 +43,7 @@ const presentedBy = (responsibilities: Responsibilities, consumer: Declared): re
     .map(secretOf);
 };
 
-const verifiedBy = (responsibilities: Responsibilities, consumer: Declared): readonly ObjectId[] => {
+const verifiedBy = (responsibilities: Responsibilities, consumer: DeclaredConsumer): readonly ObjectId[] => {
   if (!consumer.verifies) return [];
   const bundle = consumer.bundle === undefined ? undefined : responsibilities.targets.get(consumer.bundle);
   // A program that has a leaf also has the ca.crt beside it.
@@ -113,7 +113,7 @@ export class DeclaredConsumers implements EvidenceSource {
 
   async #look(
     responsibilities: Responsibilities,
-    consumer: Declared,
+    consumer: DeclaredConsumer,
     locate: ReturnType<Locator>,
     record: AuthorityRecord | undefined,
     now: Instant,

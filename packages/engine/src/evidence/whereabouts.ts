@@ -2,7 +2,7 @@ import type { Responsibilities } from '../look/responsibilities.ts';
 import type { ProbeTarget } from './probe.ts';
 import type { StatusPlace } from './status-document.ts';
 
-export type Declared = Responsibilities['authority']['spec']['consumers'][number];
+export type DeclaredConsumer = Responsibilities['authority']['spec']['consumers'][number];
 
 /** One process of a declared consumer, and where it is asked. */
 export interface Endpoint {
@@ -18,7 +18,9 @@ export type Whereabouts =
   | { readonly refused: string };
 
 /** Where the consumers of an authority are asked; called once for each look. */
-export type Locator = (responsibilities: Responsibilities) => (consumer: Declared) => Promise<Whereabouts>;
+export type Locator = (
+  responsibilities: Responsibilities,
+) => (consumer: DeclaredConsumer) => Promise<Whereabouts>;
 
 /** In the directory home: where the resource says. */
 export const asDeclared: Locator =

@@ -4,6 +4,7 @@ import {
   type ConsumerSeen,
   type EvidenceKind,
   explain,
+  MOST_NAMED,
   type ObjectSeen,
   type Plan,
   type Proof,
@@ -102,7 +103,6 @@ export interface Status {
   readonly remarks: readonly string[];
 }
 
-const MOST_NAMED = 50;
 const iso = (at: Instant): string => new Date(at).toISOString();
 
 const issuerNumber = (observation: Observation, object: ObjectSeen | undefined): number | null =>
@@ -219,13 +219,13 @@ const hashOf = (observation: Observation, fingerprints: readonly string[]): stri
 };
 
 /** How one authority stands: status, plan and record of one observation. */
-export interface Standing {
+export interface AuthorityStanding {
   readonly status: AuthorityStatus;
   readonly plan: Plan;
   readonly observation: Observation;
 }
 
-export async function standingOf(take: TakeLook, id: AuthorityId): Promise<Standing> {
+export async function standingOf(take: TakeLook, id: AuthorityId): Promise<AuthorityStanding> {
   const observation = await observeAnew(take, id);
   const made = plan(observation.seen, observation.responsibilities.policy, observation.now);
   return { status: authorityStatus(observation, made), plan: made, observation };

@@ -16,7 +16,7 @@ import { ownNotes } from '../objects/bounds.ts';
 import type { Happening } from './event.ts';
 
 /** About the Authority itself, or about one of its Leaves (`namespace/name`). */
-export interface Told extends Happening {
+export interface AuthorityHappening extends Happening {
   readonly leaf?: string;
 }
 
@@ -64,7 +64,7 @@ const REASONS = {
   'distrust-done': ['Normal', 'DistrustDone', 'Distrust'],
 } as const satisfies Partial<Record<Action['kind'], readonly [Happening['type'], string, string]>>;
 
-const stepOf = (plan: Plan, action: Action): readonly Told[] => {
+const stepOf = (plan: Plan, action: Action): readonly AuthorityHappening[] => {
   if (action.kind === 'write-bundle' || action.kind === 'write-leaf' || action.kind === 'stamp') return [];
   const [type, reason, step] = REASONS[action.kind];
   const [sentence = ''] = explain({ ...plan, actions: [action], blockedBy: [], notes: [] });
@@ -86,7 +86,10 @@ export class Happenings {
   readonly #memories = new Map<AuthorityId, Memory>();
 
   /** The Events of one pass. */
-  after(id: AuthorityId, { observation, plan }: Pick<Outcome, 'observation' | 'plan'>): readonly Told[] {
+  after(
+    id: AuthorityId,
+    { observation, plan }: Pick<Outcome, 'observation' | 'plan'>,
+  ): readonly AuthorityHappening[] {
     const memory = this.#memories.get(id) ?? newMemory();
     this.#memories.set(id, memory);
     const told = [
@@ -118,7 +121,7 @@ export class Happenings {
   }
 }
 
-const waits = (memory: Memory, observation: Observation, plan: Plan): readonly Told[] => {
+const waits = (memory: Memory, observation: Observation, plan: Plan): readonly AuthorityHappening[] => {
   const revision = observation.record?.state.revision ?? 0;
   if (memory.revision !== revision) {
     memory.revision = revision;
@@ -126,7 +129,7 @@ const waits = (memory: Memory, observation: Observation, plan: Plan): readonly T
     memory.waits = 0;
     memory.impatient = false;
   }
-  const told: Told[] = [];
+  const told: AuthorityHappening[] = [];
   const blockers = new Map(plan.blockedBy.map((blocker) => [blocker.consumer, blocker]));
   const fresh = [...blockers.values()].filter(({ consumer }) => !memory.named.has(consumer));
   for (const { consumer } of fresh) memory.named.add(consumer);
@@ -189,7 +192,7 @@ const leafWorries = ({ responsibilities, seen, now }: Observation): readonly Wor
 
 const keyOf = ({ code, object }: Worry): string => `${code} ${object}`;
 
-const worries = (memory: Memory, observation: Observation, plan: Plan): readonly Told[] => {
+const worries = (memory: Memory, observation: Observation, plan: Plan): readonly AuthorityHappening[] => {
   const all = worriesIn(observation, plan);
   const holding = new Set(all.map(keyOf));
   const told = begun(memory, observation.now, all);
@@ -198,7 +201,7 @@ const worries = (memory: Memory, observation: Observation, plan: Plan): readonly
 };
 
 /** New problems, those of one kind together in one Event. */
-const begun = (memory: Memory, now: Instant, all: readonly Worry[]): readonly Told[] => {
+const begun = (memory: Memory, now: Instant, all: readonly Worry[]): readonly AuthorityHappening[] => {
   const groups = new Map<string, Worry[]>();
   for (const worry of all) {
     const before = memory.said.get(keyOf(worry));
@@ -208,7 +211,7 @@ const begun = (memory: Memory, now: Instant, all: readonly Worry[]): readonly To
     const group = `${worry.code} ${worry.leaf ?? ''}`;
     groups.set(group, [...(groups.get(group) ?? []), worry]);
   }
-  return [...groups.values()].flatMap((group): readonly Told[] => {
+  return [...groups.values()].flatMap((group): readonly AuthorityHappening[] => {
     const [first] = group;
     if (first === undefined) return [];
     const { code, leaf } = first;
@@ -231,7 +234,7 @@ const reasonFor = (before: Stamp | undefined, now: Stamp): string => {
 };
 
 /** Read off the stamps: a rollout that failed does not hide the others. */
-const rollouts = (memory: Memory, { seen }: Observation): readonly Told[] => {
+const rollouts = (memory: Memory, { seen }: Observation): readonly AuthorityHappening[] => {
   const started: string[] = [];
   const ended: string[] = [];
   for (const { id, workload, instances } of seen.consumers) {
@@ -258,4 +261,9 @@ const rollouts = (memory: Memory, { seen }: Observation): readonly Told[] => {
   ];
 };
 
-const rollout = (reason: string, note: string): Told => ({ type: 'Normal', reason, action: 'Restart', note });
+const rollout = (reason: string, note: string): AuthorityHappening => ({
+  type: 'Normal',
+  reason,
+  action: 'Restart',
+  note,
+});

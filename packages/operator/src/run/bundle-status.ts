@@ -1,10 +1,10 @@
-import type { TrustBundle } from '@handover/core';
+import { MOST_NAMED, type TrustBundle } from '@handover/core';
 import { readableCertificates, targetsOf } from '@handover/engine';
 import { bundleOf } from '@handover/material';
 import type { KubeHome } from '../home/home.ts';
 import type { Declared } from '../resources/declared.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
-import { type AnyStatus, conditionsOf, MOST_NAMED, verdict } from './status.ts';
+import { type AnyStatus, conditionsOf, verdict } from './status.ts';
 
 /** Status of a TrustBundle: how many of its targets hold something, and which cannot be written. */
 export const statusOfBundle = async (

@@ -1,8 +1,8 @@
-import { type ProfilePlan, type TlsProfileResourceStatus, waitingText } from '@handover/core';
+import { MOST_NAMED, type ProfilePlan, type TlsProfileResourceStatus, waitingText } from '@handover/core';
 import type { ProfileOutcome } from '@handover/engine';
 import { HandoverError, type Instant, type ResolvedTlsProfile } from '@handover/material';
 import type { Declared } from '../resources/declared.ts';
-import { type AnyStatus, conditionsOf, MOST_NAMED, verdict } from './status.ts';
+import { type AnyStatus, conditionsOf, verdict } from './status.ts';
 
 /** Why a profile is not honoured, for machines; whatever else: it is refused for what it asks. */
 const REASONS: Readonly<Record<string, string>> = {

@@ -1,10 +1,16 @@
-import type {
-  AuthorityResourceStatus,
-  Condition,
-  LeafResourceStatus,
-  TrustBundleResourceStatus,
+import {
+  type AuthorityResourceStatus,
+  type Condition,
+  closeness,
+  type LeafResourceStatus,
+  type LeafSeen,
+  MOST_NAMED,
+  type Note,
+  type Plan,
+  renewalDueAt,
+  type TrustBundleResourceStatus,
+  waitingText,
 } from '@handover/core';
-import { closeness, type LeafSeen, type Note, type Plan, renewalDueAt, waitingText } from '@handover/core';
 import { authorityStatus, idOf, type Observation } from '@handover/engine';
 import { type Instant, instant } from '@handover/material';
 import { ownNotes } from '../objects/bounds.ts';
@@ -19,7 +25,6 @@ export type AnyStatus =
 type Verdict = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
 const iso = (at: Instant): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
-export const MOST_NAMED = 50;
 const shortened = (text: string, most = 1_000): string =>
   text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 

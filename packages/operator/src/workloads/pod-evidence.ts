@@ -13,7 +13,7 @@ import { after, type Instant } from '@handover/material';
 import type { Addresses } from './addresses.ts';
 import type { Pod } from './pods.ts';
 
-export interface Shown {
+export interface PodProofs {
   readonly proofs: readonly Proof[];
   readonly stripsCross: boolean;
   /** Why it is not asked. */
@@ -21,7 +21,7 @@ export interface Shown {
 }
 
 interface Remembered {
-  readonly shown: Shown;
+  readonly shown: PodProofs;
   readonly revision: number;
   /** CAs of the authority, those that it has retired meanwhile too. */
   readonly ours: readonly string[];
@@ -79,18 +79,18 @@ const declaredBy = (pod: Pod): Declared | undefined => {
 export class PodEvidence {
   readonly #tools: PodEvidenceOptions;
   readonly #known = new Map<string, Remembered>();
-  readonly #asking = new Map<string, Promise<Shown>>();
+  readonly #asking = new Map<string, Promise<PodProofs>>();
 
   constructor(options: PodEvidenceOptions) {
     this.#tools = options;
   }
 
   /** Waits `patience` milliseconds for an answer; a later answer is remembered for the next look. */
-  async of(pod: Pod, asking: Asking, patience: number): Promise<Shown | undefined> {
+  async of(pod: Pod, asking: Asking, patience: number): Promise<PodProofs | undefined> {
     const declared = declaredBy(pod);
     if (declared === undefined) return undefined;
     const { record, now } = asking;
-    const silent: Shown = { proofs: [silence(now)], stripsCross: false };
+    const silent: PodProofs = { proofs: [silence(now)], stripsCross: false };
     const refused = this.#refusal(declared);
     if (refused !== undefined) return { ...silent, refused };
     const key = `${pod.uid} ${record.state.generations[0]?.anchors[0].fingerprint ?? ''}`;
@@ -110,7 +110,7 @@ export class PodEvidence {
       : this.#tools.addresses.why(ip);
   }
 
-  async #begin(key: string, declared: Declared, asking: Asking): Promise<Shown> {
+  async #begin(key: string, declared: Declared, asking: Asking): Promise<PodProofs> {
     const answer = this.#tools.turns.take(declared.pod.namespace, () => this.#ask(declared, asking));
     this.#asking.set(key, answer);
     try {
@@ -125,7 +125,7 @@ export class PodEvidence {
     }
   }
 
-  async #ask({ pod, ip, ack, probed }: Declared, { authority, record, now }: Asking): Promise<Shown> {
+  async #ask({ pod, ip, ack, probed }: Declared, { authority, record, now }: Asking): Promise<PodProofs> {
     const host = ip.includes(':') ? `[${ip}]` : ip;
     const proofs: Proof[] = [];
     let stripsCross = false;
