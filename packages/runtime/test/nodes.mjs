@@ -13,6 +13,8 @@ for (const version of versions) {
     'node',
     'node_modules/vitest/vitest.mjs',
     'run',
+    '--project',
+    'unit',
     'packages/runtime',
   ];
   process.stdout.write(`node ${version}\n`);
