@@ -37,9 +37,9 @@ export const askerOfStep = (
 const askerOfRotation = (
   knows: Knows,
   authority: AuthorityId,
-  wished: readonly string[],
+  requested: readonly string[],
   id: string | undefined,
 ): Asker => {
-  if (id === undefined || !wished.includes(id)) return { via: 'schedule' };
+  if (id === undefined || !requested.includes(id)) return { via: 'schedule' };
   return knows?.({ kind: 'rotate', authority, id }).askedBy ?? { via: 'request' };
 };

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { type Held, heldOf } from '../objects/held.ts';
 import { keyOf } from '../objects/place.ts';
 import type { InjectionRequest } from '../resources/injections.ts';
-import { type CainjectorInputs, cainjectorWish } from './cainjector.ts';
+import { type CainjectorInputs, cainjectorInjection } from './cainjector.ts';
 
 const CA = encodePem(
   'CERTIFICATE',
@@ -35,25 +35,25 @@ const leaf = (name: string, secretName: string): Leaf =>
 interface Given {
   readonly secrets?: readonly Held[];
   readonly leaves?: readonly Leaf[];
-  readonly world?: Partial<CainjectorInputs>;
+  readonly inputs?: Partial<CainjectorInputs>;
 }
 
 const wish = (
   annotations: Readonly<Record<string, string>>,
   given: Given = {},
 ): Promise<InjectionRequest | undefined> => {
-  const world: CainjectorInputs = {
+  const inputs: CainjectorInputs = {
     secretOf: (certificate) => (certificate === 'ns/cert' ? 'cert-tls' : undefined),
     apiServerCa: () => CA,
     running: () => undefined,
     takeOver: false,
-    ...given.world,
+    ...given.inputs,
   };
   const asking = heldOf('apiservices', {
     metadata: { name: 'v1.example.com', annotations },
     spec: { service: { name: 'api' } },
   });
-  return cainjectorWish(world)(asking, {
+  return cainjectorInjection(inputs)(asking, {
     leaves: new Map(
       (given.leaves ?? []).map((one) => [`${one.metadata.namespace}/${one.metadata.name}`, one]),
     ),
@@ -138,18 +138,18 @@ test('a Secret comes before a Certificate, and that before the API server; a wro
 });
 
 test('without a CA of its own our connection has none to give', async () => {
-  expect((await wish(API_SERVER, { world: { apiServerCa: () => undefined } }))?.refused).toContain(
+  expect((await wish(API_SERVER, { inputs: { apiServerCa: () => undefined } }))?.refused).toContain(
     'does not use a CA of its own',
   );
 });
 
 test('a running cainjector keeps what carries its annotations, unless it is told off', async () => {
-  const world = { running: () => 'cert-manager/cainjector' };
-  expect((await wish(API_SERVER, { world }))?.refused).toContain(
+  const inputs = { running: () => 'cert-manager/cainjector' };
+  expect((await wish(API_SERVER, { inputs }))?.refused).toContain(
     'Deployment cert-manager/cainjector is running',
   );
-  expect((await wish(API_SERVER, { world: { ...world, takeOver: true } }))?.source).toBeDefined();
+  expect((await wish(API_SERVER, { inputs: { ...inputs, takeOver: true } }))?.source).toBeDefined();
   const told = { ...API_SERVER, 'handover.dev/take-over': 'true' };
-  expect((await wish(told, { world }))?.source).toBeDefined();
-  expect(await wish({}, { world })).toBeUndefined();
+  expect((await wish(told, { inputs }))?.source).toBeDefined();
+  expect(await wish({}, { inputs })).toBeUndefined();
 });

@@ -5,10 +5,10 @@ import type { Place } from '../objects/place.ts';
 import { certificatesIn } from '../resources/certificates-in.ts';
 import {
   type Around,
+  type InjectionOf,
   type InjectionRequest,
   namespacedName,
   quoted,
-  type WishOf,
 } from '../resources/injections.ts';
 
 const KEY = 'ca.crt';
@@ -28,12 +28,12 @@ export interface CainjectorInputs {
  * cainjector's annotations, in its order: Secret, Certificate, API server. One that is there and wrong is not passed over for
  * the next, as there.
  */
-export const cainjectorWish = (world: CainjectorInputs): WishOf => {
+export const cainjectorInjection = (inputs: CainjectorInputs): InjectionOf => {
   return async (held, around) => {
-    const asked = wishIn(held, world, around);
+    const asked = injectionIn(held, inputs, around);
     if (asked === undefined) return undefined;
-    const running = world.running();
-    const takesOver = world.takeOver || held.annotations[TAKE_OVER] === 'true';
+    const running = inputs.running();
+    const takesOver = inputs.takeOver || held.annotations[TAKE_OVER] === 'true';
     if (running === undefined || takesOver) return asked;
     return {
       refused: `Deployment ${running} is running and keeps objects with cert-manager's annotations; scale it to 0, or set ${TAKE_OVER}: "true" on this object`,
@@ -41,16 +41,16 @@ export const cainjectorWish = (world: CainjectorInputs): WishOf => {
   };
 };
 
-const wishIn = (
+const injectionIn = (
   { annotations }: Held,
-  world: CainjectorInputs,
+  inputs: CainjectorInputs,
   around: Around,
 ): Promise<InjectionRequest> | undefined => {
   const secret = annotations[CAINJECTOR.fromSecret];
   if (secret !== undefined) return fromSecret(secret, around);
   const certificate = annotations[CAINJECTOR.fromCertificate];
-  if (certificate !== undefined) return fromCertificate(certificate, world, around);
-  return annotations[CAINJECTOR.fromApiServer] === 'true' ? fromApiServer(world) : undefined;
+  if (certificate !== undefined) return fromCertificate(certificate, inputs, around);
+  return annotations[CAINJECTOR.fromApiServer] === 'true' ? fromApiServer(inputs) : undefined;
 };
 
 const invalid = (annotation: string, value: string): InjectionRequest => ({
@@ -84,13 +84,13 @@ const fromSecret = async (value: string, around: Around): Promise<InjectionReque
 
 const fromCertificate = async (
   value: string,
-  world: CainjectorInputs,
+  inputs: CainjectorInputs,
   around: Around,
 ): Promise<InjectionRequest> => {
   const named = namespacedName(value);
   if (named === undefined) return invalid(CAINJECTOR.fromCertificate, value);
   const { namespace } = named;
-  const name = world.secretOf(value);
+  const name = inputs.secretOf(value);
   const leaf =
     around.leaves.get(value) ?? (name === undefined ? undefined : leafWith(around, namespace, name));
   if (leaf !== undefined) return authorityOf(leaf);
@@ -111,8 +111,8 @@ const taken = (secret: Held, name: string, place: Place): InjectionRequest => {
   return { source: { secret: { name, key: KEY } }, follow: [place] };
 };
 
-const fromApiServer = async (world: CainjectorInputs): Promise<InjectionRequest> => {
-  const inline = world.apiServerCa();
+const fromApiServer = async (inputs: CainjectorInputs): Promise<InjectionRequest> => {
+  const inline = inputs.apiServerCa();
   return inline === undefined
     ? {
         refused: `${CAINJECTOR.fromApiServer}: our connection to the API server does not use a CA of its own`,

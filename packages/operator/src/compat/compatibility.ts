@@ -3,12 +3,12 @@ import { type Catalogue, type ObjectId, type ObjectRecord, targetsOf } from '@ha
 import type { Kube } from '@handover/kube';
 import type { KubeHome } from '../home/home.ts';
 import { placeOf } from '../objects/place.ts';
-import { ownWish, type WishOf } from '../resources/injections.ts';
+import { type InjectionOf, ownInjection } from '../resources/injections.ts';
 import type { More } from '../resources/resolved-resources.ts';
-import { cainjectorWish } from './cainjector.ts';
+import { cainjectorInjection } from './cainjector.ts';
 import { FollowedCainjectorInputs } from './cainjector-inputs.ts';
 import { ForeignBundles } from './foreign-bundle.ts';
-import { secretAnnotations, serviceCaWish } from './service-ca.ts';
+import { secretAnnotations, serviceCaInjection } from './service-ca.ts';
 import { FollowedServices } from './services.ts';
 
 export interface CompatibilityOptions {
@@ -22,7 +22,7 @@ export interface CompatibilityOptions {
 
 /** Injection by annotation: our own, and those of the programs that --compat names. */
 export class Compatibility {
-  readonly injectionOf: WishOf;
+  readonly injectionOf: InjectionOf;
   /** With service-ca's annotations. */
   readonly services: FollowedServices | undefined;
   readonly more: (() => More) | undefined;
@@ -30,15 +30,15 @@ export class Compatibility {
   readonly #foreign = new ForeignBundles();
 
   constructor({ kube, compat, serviceCaAuthority, takeOver, onChange }: CompatibilityOptions) {
-    const wishes: WishOf[] = [ownWish];
+    const injections: InjectionOf[] = [ownInjection];
     if (compat.includes('cainjector')) {
-      const world = new FollowedCainjectorInputs({ kube, takeOver, onChange });
-      wishes.push(cainjectorWish(world));
-      this.#followed.push(world);
+      const inputs = new FollowedCainjectorInputs({ kube, takeOver, onChange });
+      injections.push(cainjectorInjection(inputs));
+      this.#followed.push(inputs);
     }
     if (compat.includes('service-ca') && serviceCaAuthority !== undefined) {
       const services = new FollowedServices({ kube, authority: serviceCaAuthority, onChange });
-      wishes.push(serviceCaWish(serviceCaAuthority));
+      injections.push(serviceCaInjection(serviceCaAuthority));
       this.#followed.push(services);
       this.services = services;
       this.more = () => ({
@@ -47,7 +47,7 @@ export class Compatibility {
         authority: serviceCaAuthority,
       });
     }
-    this.injectionOf = firstOf(wishes);
+    this.injectionOf = firstOf(injections);
   }
 
   /** Follows what the annotations refer to until `signal`; resolves once all of it is known. */
@@ -80,9 +80,9 @@ export class Compatibility {
 
 /** Our own annotation comes first: it was written for Handover. */
 const firstOf =
-  (wishes: readonly WishOf[]): WishOf =>
+  (injections: readonly InjectionOf[]): InjectionOf =>
   async (held, around) => {
-    for (const injectionOf of wishes) {
+    for (const injectionOf of injections) {
       const wish = await injectionOf(held, around);
       if (wish !== undefined) return wish;
     }

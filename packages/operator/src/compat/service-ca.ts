@@ -3,7 +3,7 @@ import type { ObjectRecord } from '@handover/engine';
 import type { KubeObject } from '@handover/kube';
 import type { Instant } from '@handover/material';
 import { cut, MOST_NAME, MOST_SAID } from '../objects/bounds.ts';
-import type { WishOf } from '../resources/injections.ts';
+import type { InjectionOf } from '../resources/injections.ts';
 
 /** Key under which a ConfigMap gets the bundle. */
 export const BUNDLE_KEY = 'service-ca.crt';
@@ -89,8 +89,8 @@ export const secretAnnotations = (
 });
 
 /** service-ca's annotation on fields: the bundle of the one authority that stands in for it. */
-export const serviceCaWish =
-  (authority: string): WishOf =>
+export const serviceCaInjection =
+  (authority: string): InjectionOf =>
   async ({ annotations }, { hasAuthority }) => {
     if (!wantsBundle(annotations)) return undefined;
     return hasAuthority(authority)

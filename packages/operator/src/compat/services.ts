@@ -37,7 +37,7 @@ export class FollowedServices {
         wantsBundle(annotations) ? { plural: 'configmaps', namespace, name, part: BUNDLE_KEY } : undefined,
     });
     this.#services.on('changed', ({ before, after }) => {
-      if (wishIn(before) !== wishIn(after)) onChange();
+      if (injectionIn(before) !== injectionIn(after)) onChange();
     });
     this.#configMaps.on('changed', ({ before, after }) => {
       if ((before === undefined) !== (after === undefined)) onChange();
@@ -82,7 +82,7 @@ export class FollowedServices {
 const secretIdOf = ({ namespace, secretName }: ServiceSeen): ObjectId => `${namespace}/secrets/${secretName}`;
 
 /** What of a Service decides which Leaf there is; our own notes of errors do so only when it is given up. */
-const wishIn = (service: ServiceSeen | undefined): string =>
+const injectionIn = (service: ServiceSeen | undefined): string =>
   service === undefined
     ? ''
     : JSON.stringify([service.uid, service.secretName, service.headless, service.errors >= MOST_ERRORS]);

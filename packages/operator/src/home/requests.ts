@@ -13,7 +13,7 @@ import { HandoverError } from '@handover/material';
 import { requestsIn, stateName } from '../objects/authorities.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
-import { withWish } from './wishes.ts';
+import { withRequest } from './request-list.ts';
 
 export interface KubeRequestOptions {
   readonly kube: Kube;
@@ -80,7 +80,7 @@ export class KubeRequests implements RequestReader, RequestWriter {
       const found = await kube.get(RESOURCE_KINDS.Authority, { namespace, name }, { signal });
       const known = (found?.metadata.annotations?.[key] ?? '').split(',').filter((item) => item !== '');
       if (known.includes(value)) return;
-      const annotations = { [key]: withWish(known, value, isTaken).join(',') };
+      const annotations = { [key]: withRequest(known, value, isTaken).join(',') };
       try {
         await kube.patch(
           RESOURCE_KINDS.Authority,

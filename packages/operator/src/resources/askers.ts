@@ -53,11 +53,11 @@ export const knownIn = (declared: readonly Declared[], asked: Asked): Known => {
       return { uid, askedBy: { via: 'resource', ...by(managers.spec) } };
     case 'rotate':
     case 'distrust': {
-      const wishes = requestsIn(resource?.metadata.annotations);
+      const injections = requestsIn(resource?.metadata.annotations);
       const written =
         asked.kind === 'rotate'
-          ? wishes.rotate.includes(asked.id)
-          : wishes.distrust.includes(asked.generation);
+          ? injections.rotate.includes(asked.id)
+          : injections.distrust.includes(asked.generation);
       return written ? { uid, askedBy: { via: 'annotation', ...by(managers[asked.kind]) } } : { uid };
     }
     default:

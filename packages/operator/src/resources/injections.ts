@@ -28,7 +28,7 @@ export interface Around {
   readonly held: (place: Place) => Promise<Held | undefined>;
 }
 
-export type WishOf = (held: Held, around: Around) => Promise<InjectionRequest | undefined>;
+export type InjectionOf = (held: Held, around: Around) => Promise<InjectionRequest | undefined>;
 
 /** An object that asks for a bundle and does not get it. */
 export interface Refusal {
@@ -45,7 +45,7 @@ export const namespacedName = (
 };
 
 /** A source by our own annotation: `namespace/authority`. */
-export const ownWish: WishOf = async ({ annotations }, { hasAuthority }) => {
+export const ownInjection: InjectionOf = async ({ annotations }, { hasAuthority }) => {
   const value = annotations[INJECT_FROM];
   if (value === undefined) return undefined;
   if (namespacedName(value) === undefined)

@@ -18,10 +18,10 @@ import {
   type Around,
   bundlesByAnnotation,
   conflictOf,
+  type InjectionOf,
   type Injections,
   type Refusal,
   syntheticBundle,
-  type WishOf,
 } from './injections.ts';
 
 export interface Absent {
@@ -68,7 +68,7 @@ export interface ResolveOptions {
   /** Whether this API server has ClusterTrustBundles. */
   readonly clusterTrustBundles: boolean;
   /** Where annotations say that an object's caBundle comes from; undefined: annotations are not honoured. */
-  readonly injectionOf: WishOf | undefined;
+  readonly injectionOf: InjectionOf | undefined;
   /** Whether fields that another controller keeps become ours. */
   readonly takeOver: boolean;
   readonly more?: (() => More) | undefined;

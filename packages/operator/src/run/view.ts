@@ -5,7 +5,7 @@ import { KubeHome } from '../home/home.ts';
 import { kindsWith, trustBundleVersion } from '../objects/kinds.ts';
 import { PLURALS } from '../objects/place.ts';
 import { CustomResources } from '../resources/declarations.ts';
-import { ownWish } from '../resources/injections.ts';
+import { ownInjection } from '../resources/injections.ts';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
 import { seenEvidence } from './seen.ts';
 
@@ -49,7 +49,7 @@ export async function openView({
     resources: {
       declarations: new CustomResources({ kube, onChange: () => home.forget() }),
       clusterTrustBundles: version !== undefined,
-      injectionOf: ownWish,
+      injectionOf: ownInjection,
       takeOver: false,
     },
     consumers: { found: true, evidence: seenEvidence(kube, namespace, signal) },

@@ -15,7 +15,7 @@ export interface Totals {
 /** Collects the results of pods' calls, including the last report of a pod that has ended. */
 export class Collector {
   readonly #reports = new Map<string, Report>();
-  #wishes: Wishes = { go: false, tries: [] };
+  #injections: Wishes = { go: false, tries: [] };
 
   constructor(server: Server) {
     server.on('request', (asked, response) => {
@@ -26,7 +26,7 @@ export class Collector {
       asked.on('end', () => {
         const report = JSON.parse(text) as Report;
         this.#reports.set(report.pod, report);
-        response.setHeader('connection', 'close').end(JSON.stringify(this.#wishes));
+        response.setHeader('connection', 'close').end(JSON.stringify(this.#injections));
       });
     });
   }
@@ -51,12 +51,12 @@ export class Collector {
 
   /** From now on every pod makes calls, including later ones. */
   go(): void {
-    this.#wishes = { ...this.#wishes, go: true };
+    this.#injections = { ...this.#injections, go: true };
   }
 
   /** Asks every pod for one handshake. */
   ask(target: Target & { readonly id: string }): void {
-    this.#wishes = { ...this.#wishes, tries: [...this.#wishes.tries, target] };
+    this.#injections = { ...this.#injections, tries: [...this.#injections.tries, target] };
   }
 
   /** Its result; undefined: not known yet. */

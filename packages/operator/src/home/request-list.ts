@@ -2,7 +2,7 @@
 const MOST_KEPT = 5;
 
 /** Adds a request to the known ones. It pushes out only requests that were taken up. */
-export const withWish = (
+export const withRequest = (
   known: readonly string[],
   wish: string,
   isTaken: (wish: string) => boolean,
