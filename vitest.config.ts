@@ -63,6 +63,12 @@ export default defineConfig({
         testTimeout: 1_800_000,
         hookTimeout: 600_000,
       }),
+      // The programs of the four incidents (docs/scenarios.md), built or installed by the tests. Needs root, Go, cargo and Python.
+      tier('field', ['test/field/**/*.test.ts'], {
+        ...ONE_BY_ONE,
+        testTimeout: 1_800_000,
+        hookTimeout: 900_000,
+      }),
       // Chains of a rotation judged by other verifiers. Needs openssl, certtool, Java, Go and cargo; the first run builds the judges.
       tier('verdicts', ['test/verdicts/*.test.ts'], {
         // Vitest's own --update is about snapshots; the matrix goes by the same word.
