@@ -119,6 +119,7 @@ export {
   shownFor,
   standings,
   type Transition,
+  type Unread,
   waitGroups,
   waitingText,
   withRole,

@@ -2,7 +2,7 @@ import type { Instant } from '@handover/material';
 import { type AuthorityState, type Generation, withRole } from './authority.ts';
 import type { Clock } from './clock.ts';
 import { EXPIRY_GRACE } from './desired.ts';
-import type { ConsumerSeen, InstanceSeen, ObjectSeen, Proof } from './observed.ts';
+import type { ConsumerSeen, InstanceSeen, ObjectSeen, Proof, Unread } from './observed.ts';
 import { FIELD_LAG, type Policy } from './policy.ts';
 import { listed } from './waiting.ts';
 
@@ -92,6 +92,7 @@ export const isUnborn = ({ state, policy, objects }: PlanningContext, object: st
 interface Question {
   readonly consumer: ConsumerSeen;
   readonly object: string;
+  readonly about: keyof Unread;
   /** What one instance shows, if anything. */
   readonly shown: (instance: InstanceSeen) => Finding | undefined;
   /** Whether it shows the contrary: then its owner's promise does not count. */
@@ -125,7 +126,7 @@ const ask = (context: PlanningContext, question: Question): Finding => {
     if (finding !== undefined) weakest = finding;
     else {
       missing.push(instance);
-      denied ||= instance.proofs.some(question.denied);
+      denied ||= instance.unread?.[question.about] !== undefined || instance.proofs.some(question.denied);
     }
   }
   if (missing.length === 0 && consumer.instances.length > 0) return weakest;
@@ -138,9 +139,22 @@ const ask = (context: PlanningContext, question: Question): Finding => {
   if (settledStands && since !== undefined && clock.aged(since, policy.reloadWithin))
     return found('settled', since);
   if (admits.cross && consumer.reload === 'restart') return found('cross');
+  return waits(
+    `${consumer.reload === 'restart' ? 'to restart with' : 'to load'} ${what}${detailOf(question, missing)}`,
+  );
+};
+
+/** Which instances of several are missing, and why the first of them cannot be read. */
+const detailOf = ({ consumer, about }: Question, missing: readonly InstanceSeen[]): string => {
   const names = consumer.instances.length < 2 ? [] : missing.map(({ name, uid }) => name ?? uid);
-  const which = names.length === 0 ? '' : ` (missing: ${listed(names, 3)})`;
-  return waits(`${consumer.reload === 'restart' ? 'to restart with' : 'to load'} ${what}${which}`);
+  const mute = missing.find(({ unread }) => unread?.[about] !== undefined);
+  const parts = [
+    ...(names.length === 0 ? [] : [`missing: ${listed(names, 3)}`]),
+    ...(mute === undefined
+      ? []
+      : [`${names.length > 1 ? `${mute.name ?? mute.uid}: ` : ''}${mute.unread?.[about]}`]),
+  ];
+  return parts.length === 0 ? '' : ` (${parts.join('; ')})`;
 };
 
 /** Does this verifier hold the generation? */
@@ -155,6 +169,7 @@ export const holds = (
   return ask(context, {
     consumer,
     object,
+    about: 'trust',
     since,
     admits,
     what: `CA generation ${generation.number}`,
@@ -191,6 +206,7 @@ export const isRidOf = (
   return ask(context, {
     consumer,
     object,
+    about: 'trust',
     since,
     admits: { settled: false, cross: false },
     what: `a bundle without CA generation ${generations.map((generation) => generation.number).join(', ')}`,
@@ -240,6 +256,7 @@ export const serves = (
   const finding = ask(context, {
     consumer,
     object,
+    about: 'leaf',
     since: issued ? leaf.issuerSince : undefined,
     admits: { settled: false, cross: false },
     what: `a leaf of CA generation ${generation.number}`,

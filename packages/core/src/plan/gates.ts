@@ -82,8 +82,7 @@ const missing = (
     for (const object of consumer[role]) {
       const finding = ask(consumer, object);
       if (finding.ok) continue;
-      const why = consumer.silence === undefined ? '' : ` (${consumer.silence})`;
-      blockers.push({ consumer: consumer.id, waitsFor: `${finding.waitsFor}${why}`, since });
+      blockers.push({ consumer: consumer.id, waitsFor: finding.waitsFor, since });
     }
   }
   return blockers;

@@ -19,6 +19,7 @@ export type {
   Observed,
   Proof,
   Reload,
+  Unread,
 } from './observed.ts';
 export { type Action, isElsewhere, type Phase, type Plan, phaseOf, plan, type Swap } from './plan.ts';
 export type { Policy } from './policy.ts';

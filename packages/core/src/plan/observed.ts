@@ -73,6 +73,16 @@ export interface InstanceSeen {
   readonly ready: boolean;
   readonly stamp: Stamp | undefined;
   readonly proofs: readonly Proof[];
+  readonly unread?: Unread;
+}
+
+/**
+ * Why evidence that was declared could not be read: about the CAs that an instance trusts, and about the leaf that it serves. It is then no
+ * evidence, and the time since a write does not stand in for it.
+ */
+export interface Unread {
+  readonly trust?: string;
+  readonly leaf?: string;
 }
 
 /** How a consumer picks changes up. `field`: the API server itself reads it. */
@@ -91,8 +101,6 @@ export interface ConsumerSeen {
   readonly verifies: readonly string[];
   /** A probe saw its chain without the cross-certificate that its Secret holds. */
   readonly stripsCross: boolean;
-  /** Why it cannot be asked for evidence, and the remedy. */
-  readonly silence?: string;
   /** Every instance that has not ended, Pending and Terminating ones included. */
   readonly instances: readonly InstanceSeen[];
   /** How to roll it; undefined: it cannot be rolled. */

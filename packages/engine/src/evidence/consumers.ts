@@ -1,25 +1,13 @@
-import type { ConsumerSeen, InstanceSeen, Proof } from '@handover/core';
+import type { ConsumerSeen, InstanceSeen } from '@handover/core';
 import type { Instant } from '@handover/material';
 import { authorityRef, liesElsewhere, ownBundleOf, secretOf } from '../look/catalogue.ts';
-import type { AuthorityId, AuthorityRecord, ObjectId } from '../look/home.ts';
+import type { AuthorityRecord, ObjectId } from '../look/home.ts';
 import type { EvidenceSource } from '../look/look.ts';
 import type { Responsibilities } from '../look/responsibilities.ts';
 import { Turns } from '../scheduling/turns.ts';
-import { answerOf, type ProbeTools, probe } from './probe.ts';
-import { askStatus } from './status-document.ts';
-import { asDeclared, type DeclaredConsumer, type Endpoint, type Locator } from './whereabouts.ts';
-
-/**
- * Evidence that answers every question with no: for a consumer that declares a status document or a probe and does not answer. It
- * blocks the next step, and time does not count as evidence for it.
- */
-export const silence = (at: Instant): Proof => ({
-  by: 'acknowledged',
-  anchors: [],
-  complete: true,
-  issuer: 'unknown',
-  at,
-});
+import { askProcess, type ProcessShown, silent } from './ask.ts';
+import type { ProbeTools } from './probe.ts';
+import { asDeclared, type DeclaredConsumer, type Locator } from './whereabouts.ts';
 
 /** Stands for other programs that may present a Secret. */
 const presentersOf = (object: ObjectId, responsibilities: Responsibilities): ConsumerSeen => ({
@@ -61,7 +49,6 @@ const LOOK_MS = 15_000;
 interface Shown {
   readonly instances: readonly InstanceSeen[];
   readonly stripsCross: boolean;
-  readonly silence?: string;
 }
 
 /** The consumers that an Authority declares, with what each of them shows right now. */
@@ -121,72 +108,39 @@ export class DeclaredConsumers implements EvidenceSource {
   ): Promise<Shown> {
     const { name, status, probe: probed } = consumer;
     if (status === undefined && probed === undefined) return { instances: [], stripsCross: false };
-    const found = record === undefined ? { endpoints: [{}] } : await locate(consumer);
+    if (record === undefined)
+      return {
+        instances: [instanceOf(name, silent('the authority does not exist yet'))],
+        stripsCross: false,
+      };
+    const found = await locate(consumer);
     if ('refused' in found)
-      return { instances: [instanceOf(name, [silence(now)])], stripsCross: false, silence: found.refused };
+      return { instances: [instanceOf(name, silent(found.refused))], stripsCross: false };
+    const { id, authority } = responsibilities;
     const shown = await Promise.all(
       found.endpoints.map((endpoint) =>
-        this.#turns.take(responsibilities.authority.metadata.namespace, async () =>
-          performance.now() < until ? this.#ask(responsibilities.id, name, endpoint, record, now) : undefined,
+        this.#turns.take(authority.metadata.namespace, async () =>
+          performance.now() < until
+            ? askProcess(endpoint, { authority: id, record, now }, this.#tools)
+            : silent('it was not asked in time; the next look asks it'),
         ),
       ),
     );
-    const silent = (uid: string | undefined): InstanceSeen => instanceOf(uid ?? name, [silence(now)]);
-    const mute = found.endpoints.find((_, index) => shown[index]?.silent !== false);
     return {
-      instances: shown.map((one, index) => one?.instance ?? silent(found.endpoints[index]?.uid)),
-      stripsCross: shown.some((one) => one?.stripsCross === true),
-      ...(mute === undefined || record === undefined ? {} : { silence: unanswered(mute) }),
+      instances: shown.map((one, index) => {
+        const own = one.pid === undefined ? name : `${name}#${one.pid}`;
+        return instanceOf(found.endpoints[index]?.uid ?? own, one);
+      }),
+      stripsCross: shown.some(({ stripsCross }) => stripsCross),
     };
-  }
-
-  async #ask(
-    authority: AuthorityId,
-    name: string,
-    endpoint: Endpoint,
-    record: AuthorityRecord | undefined,
-    now: Instant,
-  ): Promise<{ readonly instance: InstanceSeen; readonly stripsCross: boolean; readonly silent: boolean }> {
-    const proofs: Proof[] = [];
-    let uid = endpoint.uid ?? name;
-    let stripsCross = false;
-    if (record !== undefined && endpoint.status !== undefined) {
-      const said = await askStatus(endpoint.status, record, now);
-      // An address is reused when a pod ends: the document of another pod is no evidence for this one.
-      const isItsOwn = endpoint.uid === undefined || (said?.podUid ?? endpoint.uid) === endpoint.uid;
-      this.#tools.meters?.asked('status', said === undefined || !isItsOwn ? 'silent' : 'shown');
-      if (said !== undefined && isItsOwn) {
-        proofs.push(said.proof);
-        uid = endpoint.uid ?? `${name}#${said.pid}`;
-      }
-    }
-    if (record !== undefined && endpoint.probe !== undefined) {
-      const shown = await probe({ ...endpoint.probe, authority }, record, this.#tools, now);
-      this.#tools.meters?.asked('probe', answerOf(shown));
-      proofs.push(...(shown?.proofs ?? []));
-      stripsCross = shown?.stripsCross ?? false;
-      // It answers, but does not show what it trusts: that rests on its owner's word.
-      if (shown !== undefined && proofs.length === 0) proofs.push({ by: 'probed', at: now });
-    }
-    const silent = proofs.length === 0;
-    if (silent) proofs.push(silence(now));
-    return { instance: instanceOf(uid, proofs), stripsCross, silent };
   }
 }
 
-/** Where no answer came from. */
-const unanswered = ({ status, probe: probed }: Endpoint): string =>
-  [
-    ...(status === undefined
-      ? []
-      : [`no status document from ${status.file ?? status.socket ?? status.url}`]),
-    ...(probed === undefined ? [] : [`no answer to a probe of ${probed.address}`]),
-  ].join('; ');
-
-const instanceOf = (uid: string, proofs: readonly Proof[]): InstanceSeen => ({
+const instanceOf = (uid: string, { proofs, unread }: ProcessShown): InstanceSeen => ({
   uid,
   createdAt: undefined,
   ready: true,
   stamp: undefined,
   proofs,
+  unread,
 });

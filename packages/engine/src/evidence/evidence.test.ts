@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createPlainServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer, type Server, type TlsOptions } from 'node:tls';
@@ -121,6 +121,60 @@ describe('A consumer with a status document', () => {
     }
   });
 
+  test('whose document lacks the field for what the consumer does is waited for, and the field is named', async () => {
+    const file = join(scratch, 'partial.json');
+    const home = homeWith(`{name: part, presents: true, verifies: true, leaf: a, status: {file: ${file}}}`);
+    await pass(home);
+    await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
+    const told = (change: (sources: { anchors?: string[]; leaf?: { issuerKeyId?: string } }[]) => void) => {
+      const whole = JSON.parse(document(secret('a', 'ca.crt'), secret('a', 'tls.crt')));
+      change(whole.sources);
+      writeFileSync(file, JSON.stringify(whole));
+    };
+    const waits = async (): Promise<{ phase: string; waits: readonly string[] }> => {
+      await pass(home);
+      const { plan } = await pass(home);
+      return { phase: plan.phase, waits: [...new Set(plan.blockedBy.map(({ waitsFor }) => waitsFor))] };
+    };
+    told((sources) => {
+      for (const source of sources) delete source.anchors;
+    });
+    await pass(home);
+    // reloadWithin has passed many times over.
+    later(1_000);
+    told((sources) => {
+      for (const source of sources) delete source.anchors;
+    });
+    expect(await waits()).toEqual({
+      phase: 'Introducing',
+      waits: [`to load CA generation 2 (the status document of ${file} has no field sources[0].anchors)`],
+    });
+    told((sources) => {
+      for (const source of sources) source.anchors = ['00'];
+    });
+    expect((await waits()).waits).toEqual([
+      `to load CA generation 2 (the status document of ${file} lists no CA of this authority in sources[].anchors)`,
+    ]);
+    told(() => {});
+    expect((await pass(home)).plan.phase).toBe('Activating');
+    told((sources) => {
+      for (const { leaf } of sources) delete leaf?.issuerKeyId;
+    });
+    await pass(home);
+    later(1_000);
+    told((sources) => {
+      for (const { leaf } of sources) delete leaf?.issuerKeyId;
+    });
+    expect(await waits()).toEqual({
+      phase: 'Activating',
+      waits: [
+        `to load a leaf of CA generation 2 (the status document of ${file} has no field sources[1].leaf.issuerKeyId)`,
+      ],
+    });
+    told(() => {});
+    expect((await pass(home)).plan.phase).toBe('Stable');
+  });
+
   test('is asked over a unix socket or a URL, at a fixed path, without following redirects', async () => {
     const home = homeWith('');
     await pass(home);
@@ -139,7 +193,7 @@ describe('A consumer with a status document', () => {
     const good = document(secret('a', 'ca.crt'), secret('a', 'tls.crt'));
     answer = (response) => response.writeHead(200).end(good);
     const said = await askStatus({ socket }, record, now);
-    expect(said?.proof).toMatchObject({
+    expect(said.proof).toMatchObject({
       by: 'acknowledged',
       complete: true,
       anchors: [expect.any(String)],
@@ -150,12 +204,16 @@ describe('A consumer with a status document', () => {
       () => (answer = (response) => response.writeHead(200).end(`${good}${' '.repeat(70_000)}`)),
     ]) {
       bad();
-      expect(await askStatus({ socket }, record, now)).toBeUndefined();
+      expect((await askStatus({ socket }, record, now)).proof).toBeUndefined();
     }
     expect(new Set(asked)).toEqual(new Set(['/handover/status']));
     await new Promise((closed) => server.close(closed));
-    expect(await askStatus({ socket }, record, now)).toBeUndefined();
-    expect(await askStatus({ url: 'http://127.0.0.1:1/' }, record, now)).toBeUndefined();
+    expect((await askStatus({ socket }, record, now)).unread.leaf).toBe(
+      `no status document from ${socket}: there is no such file`,
+    );
+    expect((await askStatus({ url: 'http://127.0.0.1:1/' }, record, now)).unread.trust).toBe(
+      'no status document from http://127.0.0.1:1/: ECONNREFUSED',
+    );
   });
 
   test('of several sources the one that holds least counts', async () => {
@@ -168,8 +226,8 @@ describe('A consumer with a status document', () => {
     const both = JSON.parse(document(secret('a', 'ca.crt'), old.chain));
     const laggard = JSON.parse(document(old.bundle, old.chain));
     const text = JSON.stringify({ ...both, sources: [...both.sources, ...laggard.sources] });
-    expect(readDocument(text, record, now)?.proof.anchors).toHaveLength(1);
-    expect(readDocument(JSON.stringify(both), record, now)?.proof.anchors).toHaveLength(2);
+    expect(readDocument(text, record, now).proof?.anchors).toHaveLength(1);
+    expect(readDocument(JSON.stringify(both), record, now).proof?.anchors).toHaveLength(2);
   });
 });
 
@@ -205,14 +263,14 @@ describe('A probe', () => {
         tools,
         now,
       );
-      expect(before?.proofs).toMatchObject([{ issuer: current }, { anchors: [current], refuses: [next] }]);
+      expect(before.proofs).toMatchObject([{ issuer: current }, { anchors: [current], refuses: [next] }]);
       const after = await probe(
         { authority: 'default/mesh', address: await serve({ ...files, ca: bothCas, ...mtls }), mtls: true },
         record,
         tools,
         now,
       );
-      expect(after?.proofs).toMatchObject([{ issuer: current }, { anchors: [next, current], refuses: [] }]);
+      expect(after.proofs).toMatchObject([{ issuer: current }, { anchors: [next, current], refuses: [] }]);
     },
   );
 
@@ -220,10 +278,45 @@ describe('A probe', () => {
     const { files, bothCas, record, current } = await begin();
     const open = await serve({ ...files, ca: bothCas, requestCert: true, rejectUnauthorized: false });
     const shown = await probe({ authority: 'default/mesh', address: open, mtls: true }, record, tools, now);
-    expect(shown?.proofs).toEqual([{ by: 'probed', at: now, issuer: current, leaf: expect.any(String) }]);
-    expect(
-      await probe({ authority: 'default/mesh', address: '127.0.0.1:1', mtls: true }, record, tools, now),
-    ).toBeUndefined();
+    expect(shown.proofs).toEqual([{ by: 'probed', at: now, issuer: current, leaf: expect.any(String) }]);
+    expect(shown.unread).toEqual({
+      trust: `${open} accepts a client certificate of an unknown CA, and so does not show which CAs it trusts`,
+    });
+    const none = await probe(
+      { authority: 'default/mesh', address: '127.0.0.1:1', mtls: true },
+      record,
+      tools,
+      now,
+    );
+    const why = '127.0.0.1:1 cannot be reached (ECONNREFUSED)';
+    expect(none).toEqual({ proofs: [], stripsCross: false, unread: { trust: why, leaf: why } });
+  });
+
+  test.each([
+    ['answers in clear text', (socket: Socket) => void socket.write('HTTP/1.1 400 Bad Request\r\n\r\n')],
+    ['speaks first', (socket: Socket) => void socket.write('220 mail.local ESMTP\r\n')],
+  ])('of a port that %s is no evidence, whatever time passes', async (_, answer) => {
+    const plain = createPlainServer((socket) => {
+      socket.on('error', () => {});
+      answer(socket);
+    });
+    await new Promise<void>((listening) => plain.listen(0, '127.0.0.1', listening));
+    const address = `127.0.0.1:${(plain.address() as AddressInfo).port}`;
+    const home = homeWith(
+      `{name: web, presents: true, leaf: a, probe: {address: "${address}"}}, {name: hot, presents: true, verifies: true, leaf: b, reload: hot}`,
+    );
+    await pass(home);
+    await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
+    for (let passes = 0; passes < 6; passes++) {
+      await pass(home);
+      later(100);
+    }
+    const { plan } = await pass(home);
+    expect(plan.phase).toBe('Activating');
+    expect(plan.blockedBy).toMatchObject([
+      { consumer: 'web', waitsFor: `to load a leaf of CA generation 2 (${address} does not speak TLS)` },
+    ]);
+    plain.close();
   });
 
   test('sees a presenter that strips the cross-certificate from its chain', async () => {

@@ -8,7 +8,8 @@ export interface ClientCertificate {
 }
 
 export type HandshakeResult =
-  | { readonly kind: 'unreachable' }
+  /** No TLS server answers; `why` is read after its address: "refuses the connection (ECONNREFUSED)". */
+  | { readonly kind: 'unreachable'; readonly why: string }
   /** `accepted`: undefined when neither a ticket, nor data, nor an end came. */
   | { readonly kind: 'done'; readonly chain: readonly Certificate[]; readonly accepted: boolean | undefined };
 
@@ -26,6 +27,23 @@ const chainOf = (socket: TLSSocket): readonly Certificate[] => {
     peer = peer.issuerCertificate;
   }
   return chain;
+};
+
+const NO_SERVER = ['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'];
+/** Codes of what OpenSSL says when the answer is no TLS record: HTTP, a banner, anything. */
+const NOT_TLS = [
+  'ERR_SSL_WRONG_VERSION_NUMBER',
+  'ERR_SSL_PACKET_LENGTH_TOO_LONG',
+  'ERR_SSL_RECORD_LAYER_FAILURE',
+];
+
+/** Why there is no TLS server at the other end; undefined: there is one, and it refuses us. */
+const noTlsServer = ({ code = '', message }: NodeJS.ErrnoException): string | undefined => {
+  if (NO_SERVER.includes(code)) return `cannot be reached (${code})`;
+  // Node 20 gives EPROTO for some of them.
+  const isPlain =
+    NOT_TLS.includes(code) || (code === 'EPROTO' && /wrong version number|packet length/.test(message));
+  return isPlain ? 'does not speak TLS' : undefined;
 };
 
 /**
@@ -57,7 +75,11 @@ export const handshake = (
       resolve(result);
     };
     const verdict = (accepted: boolean | undefined): void => end({ kind: 'done', chain, accepted });
-    let timer = setTimeout(() => end({ kind: 'unreachable' }), TIMEOUT_MS);
+    const unreachable = (why: string): void => end({ kind: 'unreachable', why });
+    let timer = setTimeout(
+      () => unreachable(`ends no TLS handshake within ${TIMEOUT_MS / 1000} s`),
+      TIMEOUT_MS,
+    );
     socket.on('session', () => {
       gotTicket = true;
       if (isSecure) verdict(true);
@@ -68,7 +90,7 @@ export const handshake = (
       try {
         chain = chainOf(socket);
       } catch {
-        return end({ kind: 'unreachable' });
+        return unreachable('serves a certificate that cannot be read');
       }
       // Without a client certificate only the chain matters; on TLS 1.2 the ticket came before.
       if (client === undefined) return verdict(undefined);
@@ -77,11 +99,9 @@ export const handshake = (
       timer = setTimeout(() => verdict(gotTicket ? true : undefined), VERDICT_MS);
     });
     const refused = (error?: NodeJS.ErrnoException): void => {
-      const noServer = ['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'].includes(
-        error?.code ?? '',
-      );
-      if (noServer) end({ kind: 'unreachable' });
-      else verdict(false);
+      const why = error === undefined ? undefined : noTlsServer(error);
+      if (why === undefined) verdict(false);
+      else unreachable(why);
     };
     socket.on('error', refused);
     // An orderly end after a ticket: the client was accepted, and the server sent nothing.

@@ -1,11 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Proof } from '@handover/core';
+import type { Proof, Unread } from '@handover/core';
 import type { Certificate, Instant } from '@handover/material';
 import type { AuthorityId, AuthorityRecord } from '../look/home.ts';
 import type { Answered, Meters } from '../look/meters.ts';
 import type { Turns } from '../scheduling/turns.ts';
 import type { Canaries } from './canary.ts';
 import { type ClientCertificate, type HandshakeResult, handshake } from './handshake.ts';
+import { unreadOf } from './read-document.ts';
 
 export interface ProbeTools {
   readonly meters?: Meters | undefined;
@@ -28,17 +29,20 @@ export interface ProbeTarget {
 export interface ProbeResult {
   readonly proofs: readonly Proof[];
   readonly stripsCross: boolean;
+  /** What it was to show and did not; `trust` only for mTLS. */
+  readonly unread: Unread;
 }
 
 /** The result in one word, for metrics. */
-export const answerOf = (result: ProbeResult | undefined): Answered => {
-  if (result === undefined) return 'silent';
-  if (result.stripsCross) return 'strips_cross';
-  return result.proofs.length === 0 ? 'vague' : 'shown';
+export const answerOf = ({ proofs, stripsCross, unread }: ProbeResult): Answered => {
+  if (stripsCross) return 'strips_cross';
+  if (proofs.length === 0) return 'silent';
+  return unread.trust === undefined && unread.leaf === undefined ? 'shown' : 'vague';
 };
 
 /** For all handshakes of one probe: a slow server does not delay a look for longer. */
 const PROBE_MS = 10_000;
+const OUT_OF_TIME = `does not end the handshakes of a probe within ${PROBE_MS / 1000} s`;
 
 type Knock = (client: ClientCertificate | undefined) => Promise<HandshakeResult>;
 
@@ -49,29 +53,35 @@ const knockAt = ({ address, at }: ProbeTarget, until: number): Knock => {
   return async (client) =>
     performance.now() < until
       ? handshake(at?.ip ?? name, at?.port ?? port, client, name)
-      : { kind: 'unreachable' };
+      : { kind: 'unreachable', why: OUT_OF_TIME };
 };
 
-/** Inspects a server with real handshakes. Undefined: no server answers. */
+/** Inspects a server with real handshakes. */
 export async function probe(
   target: ProbeTarget,
   record: AuthorityRecord,
   tools: ProbeTools,
   now: Instant,
-): Promise<ProbeResult | undefined> {
+): Promise<ProbeResult> {
+  const says = (why: string): string => `${target.address} ${why}`;
+  const nothing = (why: string): ProbeResult => ({
+    proofs: [],
+    stripsCross: false,
+    unread: unreadOf(target.mtls ? says(why) : undefined, says(why)),
+  });
   const until = performance.now() + PROBE_MS;
   const knock = knockAt(target, until);
   const control = await tools.canaries.control(now);
   // A server that requires a client certificate presents its own chain before it refuses.
   const first = await knock(target.mtls ? control : undefined);
-  if (first.kind === 'unreachable') return undefined;
+  if (first.kind === 'unreachable') return nothing(first.why);
   const checks = target.mtls && first.accepted === false;
   const trust = checks ? await probeTrust(target.authority, knock, record, tools.canaries, now) : undefined;
   // On TLS 1.2 a refusal ends the handshake before the chain is available; an accepted canary has it.
   const chain = first.chain.length > 0 ? first.chain : (trust?.chain ?? []);
   const again = await lookAgain(knock, target.mtls ? control : undefined, record);
   // A probe that ran out of time proves nothing.
-  if (performance.now() >= until) return undefined;
+  if (performance.now() >= until) return nothing(OUT_OF_TIME);
   const served = oldestOf(
     [chain, ...again].flatMap((shown) => servedBy(shown, record) ?? []),
     record,
@@ -80,8 +90,23 @@ export async function probe(
     ...(served === undefined ? [] : [{ by: 'probed', at: now, ...served } as const]),
     ...(trust?.proof === undefined ? [] : [trust.proof]),
   ];
-  return { proofs, stripsCross: strips(chain, record, served?.issuer) };
+  const noTrust = checks
+    ? 'gave no verdict on a client certificate of this authority'
+    : 'accepts a client certificate of an unknown CA, and so does not show which CAs it trusts';
+  return {
+    proofs,
+    stripsCross: strips(chain, record, served?.issuer),
+    unread: unreadOf(
+      target.mtls && trust?.proof === undefined ? says(noTrust) : undefined,
+      served === undefined ? says(noCertificate(chain)) : undefined,
+    ),
+  };
 }
+
+const noCertificate = (chain: readonly Certificate[]): string =>
+  chain.length === 0
+    ? 'ends the handshake before it shows a certificate'
+    : 'serves a certificate without an authority key id';
 
 const MORE_LOOKS = 4;
 const BETWEEN_LOOKS_MS = 150;

@@ -1,10 +1,10 @@
 import { request as httpRequest, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
-import type { Proof } from '@handover/core';
-import { type Instant, instant } from '@handover/material';
+import type { Instant } from '@handover/material';
 import type { AuthorityRecord } from '../look/home.ts';
 import { readBounded } from '../look/read-bounded.ts';
+import { type DocumentRead, readDocument, unreadable, unreadOf } from './read-document.ts';
 
 /** Where a process serves its status document. */
 export interface StatusPlace {
@@ -20,8 +20,6 @@ export const STATUS_PATH = '/handover/status';
 const MAX_BYTES = 64 * 1024;
 const MAX_HEADER_BYTES = 8 * 1024;
 const TIMEOUT_MS = 2_000;
-/** The runtime writes its file every 10 s; after three missed writes its process is gone. */
-const STALE_MS = 35_000;
 
 const fetchText = (options: RequestOptions, secure: boolean): Promise<string> =>
   new Promise((resolve, reject) => {
@@ -71,83 +69,30 @@ const textOf = async ({ file, socket, url, at }: StatusPlace): Promise<string> =
   );
 };
 
-interface Source {
-  readonly anchors?: unknown;
-  readonly leaf?: { readonly fingerprint?: unknown; readonly issuerKeyId?: unknown };
-}
+/** Where a document comes from, for people. */
+const placeName = ({ file, socket, url }: StatusPlace): string => file ?? socket ?? url ?? '';
 
-const strings = (value: unknown): readonly string[] | undefined =>
-  Array.isArray(value) && value.every((item) => typeof item === 'string') ? value : undefined;
-
-/** CA certificates of all generations of an authority, newest first. */
-const issuersOf = (record: AuthorityRecord): readonly { keyId: string | undefined; fingerprint: string }[] =>
-  record.state.generations.flatMap(({ anchors }) =>
-    anchors.map(({ fingerprint }) => ({
-      fingerprint,
-      keyId: record.certificates.get(fingerprint)?.subjectKeyId,
-    })),
-  );
-
-/**
- * Proof that a status document gives for one authority. Skips sources without a CA of this authority; of the others, only
- * the CAs that all of them hold count. Undefined when the text is not a status document.
- */
-export const readDocument = (
-  text: string,
-  record: AuthorityRecord,
-  now: Instant,
-): { readonly proof: Proof; readonly pid: number; readonly podUid: string | undefined } | undefined => {
-  let value: {
-    version?: unknown;
-    at?: unknown;
-    pid?: unknown;
-    podUid?: unknown;
-    sources?: unknown;
-    truncated?: unknown;
-  };
-  try {
-    value = JSON.parse(text) ?? {};
-  } catch {
-    return undefined;
-  }
-  const at = Date.parse(String(value.at));
-  if (value.version !== 1 || !Array.isArray(value.sources) || Number.isNaN(at) || now - at > STALE_MS)
-    return undefined;
-  const issuers = issuersOf(record);
-  const ours = new Set(issuers.map(({ fingerprint }) => fingerprint));
-  const held = (value.sources as readonly Source[])
-    .map((source) => strings(source?.anchors))
-    .filter((anchors) => anchors?.some((anchor) => ours.has(anchor)) === true)
-    .map((anchors) => new Set(anchors));
-  const common = held[0] && [...held[0]].filter((anchor) => held.every((anchors) => anchors.has(anchor)));
-  const shown = (value.sources as readonly Source[]).flatMap(({ leaf } = {}) => {
-    const index = issuers.findIndex(({ keyId }) => keyId !== undefined && keyId === leaf?.issuerKeyId);
-    return index < 0 ? [] : [{ index, leaf: leaf?.fingerprint }];
-  });
-  // Of several leaves the one with the oldest issuer counts.
-  const oldest = shown.sort((a, b) => b.index - a.index)[0];
-  const issuer = oldest === undefined ? undefined : issuers[oldest.index]?.fingerprint;
-  return {
-    pid: typeof value.pid === 'number' ? value.pid : 0,
-    podUid: typeof value.podUid === 'string' ? value.podUid : undefined,
-    proof: {
-      by: 'acknowledged',
-      at: instant(Math.min(at, now)),
-      ...(common === undefined ? {} : { anchors: common, complete: value.truncated !== true }),
-      ...(issuer === undefined ? {} : { issuer }),
-      ...(typeof oldest?.leaf === 'string' ? { leaf: oldest.leaf } : {}),
-    },
-  };
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error);
+  if (error.name === 'TimeoutError') return `no answer within ${TIMEOUT_MS / 1000} s`;
+  const code = 'code' in error ? String(error.code) : '';
+  return code === 'ENOENT' ? 'there is no such file' : code || error.message;
 };
 
+/** Asks for a status document, and says why it is no evidence. */
 export const askStatus = async (
   place: StatusPlace,
   record: AuthorityRecord,
   now: Instant,
-): Promise<ReturnType<typeof readDocument>> => {
+): Promise<DocumentRead> => {
+  let text: string;
   try {
-    return readDocument(await textOf(place), record, now);
-  } catch {
-    return undefined; // unreachable, incomplete or too slow: no proof
+    text = await textOf(place);
+  } catch (error) {
+    return unreadable(`no status document from ${placeName(place)}: ${reasonOf(error)}`);
   }
+  const { unread, ...read } = readDocument(text, record, now);
+  const named = (why: string | undefined): string | undefined =>
+    why === undefined ? undefined : `the status document of ${placeName(place)} ${why}`;
+  return { ...read, unread: unreadOf(named(unread.trust), named(unread.leaf)) };
 };

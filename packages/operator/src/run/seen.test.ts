@@ -55,7 +55,6 @@ const published = async (consumers: readonly ConsumerFound[]): Promise<string> =
 const failing = (text: string) => ({
   blocks: false,
   workload: { stamp: undefined, rolling: true, failing: text, obstacle: text, warning: text },
-  silence: text,
 });
 
 test('what others say does not push out the consumers of the own namespace', async () => {
@@ -67,6 +66,7 @@ test('what others say does not push out the consumers of the own namespace', asy
         createdAt: undefined,
         ready: true,
         stamp: undefined,
+        unread: { trust: '…'.repeat(9_000) },
         proofs: [{ by: 'acknowledged' as const, anchors: ['…'.repeat(64)], at: instant(1) }],
       })),
     }),

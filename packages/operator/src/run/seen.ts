@@ -32,9 +32,14 @@ const newsIn = (consumers: readonly ConsumerFound[]): string =>
 const inOrder = (consumers: readonly ConsumerFound[]): readonly ConsumerFound[] =>
   [...consumers]
     .sort((a, b) => Number(b.blocks) - Number(a.blocks))
-    .map(({ silence, workload, ...consumer }) => ({
+    .map(({ instances, workload, ...consumer }) => ({
       ...consumer,
-      ...(silence === undefined ? {} : { silence: cut(silence, MOST_SAID) }),
+      instances: instances.map(({ unread = {}, ...instance }) => ({
+        ...instance,
+        unread: Object.fromEntries(
+          Object.entries(unread).map(([about, why]) => [about, cut(why, MOST_SAID)]),
+        ),
+      })),
       workload: workload === undefined ? undefined : inBrief(workload),
     }));
 

@@ -1,4 +1,4 @@
-import { API_VERSION } from '@handover/core';
+import { API_VERSION, type Condition } from '@handover/core';
 import type { Kube } from '@handover/kube';
 import { HandoverError } from '@handover/material';
 import { FIELD_MANAGER } from '../objects/record.ts';
@@ -26,13 +26,27 @@ const textOf = (value: unknown): string =>
       : inner,
   );
 
+const conditionsIn = (status: unknown): readonly Condition[] =>
+  (status as { readonly conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
+
+/** A condition's time is when its status last changed, as everywhere in Kubernetes. */
+const withTimesOf = (before: unknown, status: AnyStatus): AnyStatus => ({
+  ...status,
+  conditions: conditionsIn(status).map((condition) => {
+    const last = conditionsIn(before).find(({ type }) => type === condition.type);
+    return last?.status === condition.status
+      ? { ...condition, lastTransitionTime: last.lastTransitionTime }
+      : condition;
+  }),
+});
+
 /** Writes a status only when it differs, and each object's at most once in two seconds. The newest wins. */
 export class StatusWriter {
   readonly #kube: Kube;
   readonly #signal: AbortSignal;
   readonly #onError: (what: string, error: unknown) => void;
   readonly #pending = new Map<string, Pending>();
-  readonly #written = new Map<string, { readonly text: string; readonly at: number }>();
+  readonly #written = new Map<string, { readonly status: AnyStatus; readonly at: number }>();
   #timer: NodeJS.Timeout | undefined;
   #busy: Promise<void> = Promise.resolve();
 
@@ -42,10 +56,12 @@ export class StatusWriter {
     this.#onError = onError;
   }
 
-  put(declared: Declared, status: AnyStatus): void {
+  put(declared: Declared, now: AnyStatus): void {
     const { uid } = declared;
-    const known = this.#written.get(uid)?.text ?? textOf(declared.status ?? {});
-    if (textOf(status) === known) this.#pending.delete(uid);
+    // What was written last is newer than what the resource had when it was resolved.
+    const known = this.#written.get(uid)?.status ?? declared.status ?? {};
+    const status = withTimesOf(known, now);
+    if (textOf(status) === textOf(known)) this.#pending.delete(uid);
     else this.#pending.set(uid, { declared, status });
     this.#plan();
   }
@@ -75,7 +91,7 @@ export class StatusWriter {
       this.#pending.delete(uid);
       try {
         await this.#write(declared, status);
-        this.#written.set(uid, { text: textOf(status), at: performance.now() });
+        this.#written.set(uid, { status, at: performance.now() });
       } catch (error) {
         // The resource has gone, or another replica leads: the next pass writes it again.
         this.#written.delete(uid);

@@ -28,23 +28,18 @@ const iso = (at: Instant): string => new Date(at).toISOString().replace(/\.\d+Z$
 const shortened = (text: string, most = 1_000): string =>
   text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 
-/** The condition's time is when its status last changed, as everywhere in Kubernetes. */
+/** Conditions of now; `StatusWriter` keeps the time of those whose status has not changed. */
 export const conditionsOf = (
-  before: Declared,
+  { generation }: Declared,
   verdicts: readonly Verdict[],
   now: Instant,
-): readonly Condition[] => {
-  const known = (before.status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
-  return verdicts.map((verdict) => {
-    const last = known.find(({ type }) => type === verdict.type);
-    return {
-      ...verdict,
-      message: shortened(verdict.message),
-      lastTransitionTime: last?.status === verdict.status ? last.lastTransitionTime : iso(now),
-      observedGeneration: before.generation,
-    };
-  });
-};
+): readonly Condition[] =>
+  verdicts.map((verdict) => ({
+    ...verdict,
+    message: shortened(verdict.message),
+    lastTransitionTime: iso(now),
+    observedGeneration: generation,
+  }));
 
 export const verdict = (type: string, good: boolean, reason: string, message: string): Verdict => ({
   type,

@@ -1,10 +1,11 @@
-import { type InstanceSeen, type Proof, RELOAD, type Reload, TAKE_OVER, TRUST_HASH } from '@handover/core';
+import { type InstanceSeen, RELOAD, type Reload, TAKE_OVER, TRUST_HASH } from '@handover/core';
 import type {
   AuthorityId,
   AuthorityRecord,
   ConsumerFound,
   EvidenceSource,
   ObjectId,
+  ProcessShown,
   Responsibilities,
 } from '@handover/engine';
 import type { Instant } from '@handover/material';
@@ -182,7 +183,6 @@ export class PodConsumers implements EvidenceSource {
             : await showing.of(pod, { authority: responsibilities.id, record, now }, patience),
       })),
     );
-    const refused = seen.find(({ shown }) => shown?.refused !== undefined);
     const why =
       workload?.obstacle ?? obstacle(id) ?? (byReloader ? this.#otherOwner(pods, workload) : undefined);
     const failing = workload === undefined ? undefined : workloadCache.progress.failing(workload);
@@ -196,8 +196,7 @@ export class PodConsumers implements EvidenceSource {
       verifies: [...new Set(pods.flatMap(([, { verifies }]) => [...verifies]))],
       // What a pod of another namespace serves must not make this authority wait.
       stripsCross: blocks && seen.some(({ shown }) => shown?.stripsCross === true),
-      ...(refused === undefined ? {} : { silence: `pod ${refused.pod.name}: ${refused.shown?.refused}` }),
-      instances: seen.map(({ pod, shown }) => instanceOf(pod, responsibilities.id, shown?.proofs ?? [])),
+      instances: seen.map(({ pod, shown }) => instanceOf(pod, responsibilities.id, shown)),
       workload:
         workload === undefined
           ? undefined
@@ -246,12 +245,13 @@ export class PodConsumers implements EvidenceSource {
 const instanceOf = (
   { uid, name, createdAt, ready, annotations }: Pod,
   authority: AuthorityId,
-  proofs: readonly Proof[],
+  shown: ProcessShown | undefined,
 ): InstanceSeen => ({
   uid,
   name,
   createdAt,
   ready,
   stamp: stampIn(annotations[TRUST_HASH], authority),
-  proofs,
+  proofs: shown?.proofs ?? [],
+  ...(shown === undefined ? {} : { unread: shown.unread }),
 });

@@ -1,27 +1,19 @@
-import { ACK_PORT, PROBE, type Proof } from '@handover/core';
+import { ACK_PORT, PROBE } from '@handover/core';
 import {
-  type AuthorityId,
+  type Asking,
   type AuthorityRecord,
-  answerOf,
-  askStatus,
+  askProcess,
   type ProbeTools,
-  probe,
-  silence,
+  type ProcessShown,
+  silent,
   type Turns,
 } from '@handover/engine';
 import { after, type Instant } from '@handover/material';
 import type { Addresses } from './addresses.ts';
 import type { Pod } from './pods.ts';
 
-export interface PodProofs {
-  readonly proofs: readonly Proof[];
-  readonly stripsCross: boolean;
-  /** Why it is not asked. */
-  readonly refused?: string;
-}
-
 interface Remembered {
-  readonly shown: PodProofs;
+  readonly shown: ProcessShown;
   readonly revision: number;
   /** CAs of the authority, those that it has retired meanwhile too. */
   readonly ours: readonly string[];
@@ -60,13 +52,6 @@ interface Declared {
   readonly probed: { readonly port: number; readonly mtls: boolean } | undefined;
 }
 
-/** On behalf of which authority a pod is asked, and when. */
-interface Asking {
-  readonly authority: AuthorityId;
-  readonly record: AuthorityRecord;
-  readonly now: Instant;
-}
-
 const declaredBy = (pod: Pod): Declared | undefined => {
   const ack = portIn(pod.annotations[ACK_PORT]);
   const probed = probeIn(pod.annotations[PROBE]);
@@ -79,20 +64,19 @@ const declaredBy = (pod: Pod): Declared | undefined => {
 export class PodEvidence {
   readonly #tools: PodEvidenceOptions;
   readonly #known = new Map<string, Remembered>();
-  readonly #asking = new Map<string, Promise<PodProofs>>();
+  readonly #asking = new Map<string, Promise<ProcessShown>>();
 
   constructor(options: PodEvidenceOptions) {
     this.#tools = options;
   }
 
   /** Waits `patience` milliseconds for an answer; a later answer is remembered for the next look. */
-  async of(pod: Pod, asking: Asking, patience: number): Promise<PodProofs | undefined> {
+  async of(pod: Pod, asking: Asking, patience: number): Promise<ProcessShown | undefined> {
     const declared = declaredBy(pod);
     if (declared === undefined) return undefined;
     const { record, now } = asking;
-    const silent: PodProofs = { proofs: [silence(now)], stripsCross: false };
     const refused = this.#refusal(declared);
-    if (refused !== undefined) return { ...silent, refused };
+    if (refused !== undefined) return silent(refused);
     const key = `${pod.uid} ${record.state.generations[0]?.anchors[0].fingerprint ?? ''}`;
     const before = this.#known.get(key);
     const moving =
@@ -101,7 +85,7 @@ export class PodEvidence {
     const current = before?.revision === record.state.revision ? before : undefined;
     if (current !== undefined && now < after(current.at, wait)) return current.shown;
     const answer = this.#asking.get(key) ?? this.#begin(key, declared, asking);
-    return within(patience, answer, current?.shown ?? silent);
+    return within(patience, answer, current?.shown ?? silent('it has not answered yet'));
   }
 
   #refusal({ pod, ip }: Declared): string | undefined {
@@ -110,7 +94,7 @@ export class PodEvidence {
       : this.#tools.addresses.why(ip);
   }
 
-  async #begin(key: string, declared: Declared, asking: Asking): Promise<PodProofs> {
+  async #begin(key: string, declared: Declared, asking: Asking): Promise<ProcessShown> {
     const answer = this.#tools.turns.take(declared.pod.namespace, () => this.#ask(declared, asking));
     this.#asking.set(key, answer);
     try {
@@ -125,25 +109,14 @@ export class PodEvidence {
     }
   }
 
-  async #ask({ pod, ip, ack, probed }: Declared, { authority, record, now }: Asking): Promise<PodProofs> {
+  #ask({ pod, ip, ack, probed }: Declared, asking: Asking): Promise<ProcessShown> {
     const host = ip.includes(':') ? `[${ip}]` : ip;
-    const proofs: Proof[] = [];
-    let stripsCross = false;
-    if (ack !== undefined) {
-      const said = await askStatus({ url: `http://${host}:${ack}/` }, record, now);
-      this.#tools.meters?.asked('status', said?.podUid === pod.uid ? 'shown' : 'silent');
-      // An address passes to another pod when one ends: only the uid says which pod answered.
-      if (said?.podUid === pod.uid) proofs.push(said.proof);
-    }
-    if (probed !== undefined) {
-      const target = { authority, address: `${host}:${probed.port}`, mtls: probed.mtls };
-      const result = await probe(target, record, this.#tools, now);
-      this.#tools.meters?.asked('probe', answerOf(result));
-      proofs.push(...(result?.proofs ?? []));
-      stripsCross = result?.stripsCross ?? false;
-      if (result !== undefined && proofs.length === 0) proofs.push({ by: 'probed', at: now });
-    }
-    return { proofs: proofs.length === 0 ? [silence(now)] : proofs, stripsCross };
+    const endpoint = {
+      uid: pod.uid,
+      status: ack === undefined ? undefined : { url: `http://${host}:${ack}/` },
+      probe: probed === undefined ? undefined : { address: `${host}:${probed.port}`, mtls: probed.mtls },
+    };
+    return askProcess(endpoint, asking, this.#tools, true);
   }
 }
 

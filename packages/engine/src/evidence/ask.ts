@@ -1,0 +1,85 @@
+import type { Proof, Unread } from '@handover/core';
+import type { Instant } from '@handover/material';
+import type { AuthorityId, AuthorityRecord } from '../look/home.ts';
+import { answerOf, type ProbeTools, probe } from './probe.ts';
+import { type DocumentRead, unreadable, unreadOf } from './read-document.ts';
+import { askStatus } from './status-document.ts';
+import type { Endpoint } from './whereabouts.ts';
+
+/** On behalf of which authority a process is asked, and when. */
+export interface Asking {
+  readonly authority: AuthorityId;
+  readonly record: AuthorityRecord;
+  readonly now: Instant;
+}
+
+/** What one process shows of itself. */
+export interface ProcessShown {
+  readonly proofs: readonly Proof[];
+  readonly unread: Unread;
+  readonly stripsCross: boolean;
+  readonly pid?: number;
+}
+
+/** Shows nothing of what it was to show. */
+export const silent = (why: string): ProcessShown => ({
+  proofs: [],
+  unread: { trust: why, leaf: why },
+  stripsCross: false,
+});
+
+/** The reasons of all ways in which a question was asked, if none of them answered it. */
+const both = (answered: boolean, reasons: readonly (string | undefined)[]): string | undefined => {
+  const given = reasons.filter((reason) => reason !== undefined);
+  return answered || given.length === 0 ? undefined : given.join('; ');
+};
+
+/** An address passes to another pod when one ends: the document of another pod is no evidence for this one. */
+const statusOf = async (
+  { uid, status }: Endpoint,
+  { record, now }: Asking,
+  tools: ProbeTools,
+  mustName: boolean,
+): Promise<DocumentRead> => {
+  if (status === undefined) return { unread: {} };
+  const read = await askStatus(status, record, now);
+  const { proof, podUid } = read;
+  const isItsOwn = uid === undefined || (podUid ?? (mustName ? '' : uid)) === uid;
+  tools.meters?.asked('status', proof !== undefined && isItsOwn ? 'shown' : 'silent');
+  if (proof === undefined || isItsOwn) return read;
+  return unreadable(
+    `the status document is of ${podUid === undefined ? 'a process that names no pod in podUid' : 'another pod'}`,
+  );
+};
+
+/** Asks a process in every way that was declared for it; `mustName`: its status document must name its pod. */
+export const askProcess = async (
+  endpoint: Endpoint,
+  asking: Asking,
+  tools: ProbeTools,
+  mustName = false,
+): Promise<ProcessShown> => {
+  const said = await statusOf(endpoint, asking, tools, mustName);
+  const { authority, record, now } = asking;
+  const probed =
+    endpoint.probe === undefined
+      ? undefined
+      : await probe({ ...endpoint.probe, authority }, record, tools, now);
+  if (probed !== undefined) tools.meters?.asked('probe', answerOf(probed));
+  const proofs = [...(said.proof === undefined ? [] : [said.proof]), ...(probed?.proofs ?? [])];
+  return {
+    proofs,
+    unread: unreadOf(
+      both(
+        proofs.some(({ anchors }) => anchors !== undefined),
+        [said.unread.trust, probed?.unread.trust],
+      ),
+      both(
+        proofs.some(({ issuer }) => issuer !== undefined),
+        [said.unread.leaf, probed?.unread.leaf],
+      ),
+    ),
+    stripsCross: probed?.stripsCross ?? false,
+    ...(said.pid === undefined ? {} : { pid: said.pid }),
+  };
+};

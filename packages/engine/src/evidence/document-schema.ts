@@ -1,0 +1,133 @@
+import { isMap } from '@handover/material';
+
+/** The runtime writes its file every 10 s; after three missed writes its process is gone. */
+export const STALE_MS = 35_000;
+
+/** Whose evidence needs a field: that of every consumer, of consumers that verify, of consumers that present a leaf, of pods; or of none. */
+export type NeededBy = 'every consumer' | 'verifies' | 'presents' | 'pods' | 'none';
+
+interface Field {
+  readonly name: string;
+  readonly type: string;
+  readonly neededBy: NeededBy;
+  readonly meaning: string;
+}
+
+/** The status document, field by field: docs/reference/status-document.md is made from this list. Other fields are ignored. */
+export const DOCUMENT_FIELDS: readonly Field[] = [
+  { name: 'version', type: '1', neededBy: 'every consumer', meaning: 'Version of this format.' },
+  {
+    name: 'at',
+    type: 'ISO 8601 time',
+    neededBy: 'every consumer',
+    meaning: `When the process wrote the document. More than ${STALE_MS / 1000} s before or after the reader's clock, it is no evidence.`,
+  },
+  {
+    name: 'sources',
+    type: 'list',
+    neededBy: 'every consumer',
+    meaning: 'What the process has loaded: one entry for each file or set of files.',
+  },
+  {
+    name: 'sources[].anchors',
+    type: 'list of text',
+    neededBy: 'verifies',
+    meaning:
+      'SHA-256 fingerprints, lower-case hex, of all CA certificates in use. Of the sources that hold a CA of the authority, the CAs that all of them hold count.',
+  },
+  {
+    name: 'sources[].leaf.issuerKeyId',
+    type: 'text',
+    neededBy: 'presents',
+    meaning:
+      'Authority key id of the leaf in use, lower-case hex without colons: it tells which CA generation signed the leaf. Of several leaves the one with the oldest CA counts.',
+  },
+  {
+    name: 'sources[].leaf.fingerprint',
+    type: 'text',
+    neededBy: 'none',
+    meaning: 'SHA-256 fingerprint of the leaf, lower-case hex.',
+  },
+  {
+    name: 'pid',
+    type: 'number',
+    neededBy: 'none',
+    meaning: 'Process id: evidence of another process does not count for this one.',
+  },
+  {
+    name: 'podUid',
+    type: 'text',
+    neededBy: 'pods',
+    meaning:
+      'UID of the pod, for pods with `handover.dev/ack-port`: an address passes to another pod when one ends.',
+  },
+  {
+    name: 'truncated',
+    type: 'true or false',
+    neededBy: 'none',
+    meaning: 'True when CAs were left out: then a missing CA proves nothing.',
+  },
+];
+
+export interface SourceDocument {
+  readonly anchors: readonly string[] | undefined;
+  readonly leaf: { readonly fingerprint?: unknown; readonly issuerKeyId?: string } | undefined;
+}
+
+export interface StatusDocument {
+  readonly at: number;
+  readonly pid: number | undefined;
+  readonly podUid: string | undefined;
+  readonly truncated: boolean;
+  readonly sources: readonly SourceDocument[];
+}
+
+const isTexts = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string');
+
+const sourceOf = (value: unknown, name: string): SourceDocument | string => {
+  if (!isMap(value)) return `has no object in ${name}`;
+  const { anchors, leaf } = value;
+  if (anchors !== undefined && !isTexts(anchors)) return `has no list of text in ${name}.anchors`;
+  if (leaf === undefined || leaf === null) return { anchors, leaf: undefined };
+  if (!isMap(leaf)) return `has no object in ${name}.leaf`;
+  const { issuerKeyId, fingerprint } = leaf;
+  if (issuerKeyId !== undefined && typeof issuerKeyId !== 'string')
+    return `has no text in ${name}.leaf.issuerKeyId`;
+  return { anchors, leaf: { fingerprint, ...(issuerKeyId === undefined ? {} : { issuerKeyId }) } };
+};
+
+/** The document; or what is wrong with it, to be read after its name: "has no field at". */
+export const documentIn = (text: string, now: number): StatusDocument | string => {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return 'is not JSON';
+  }
+  if (!isMap(value)) return 'is not a JSON object';
+  const missing = ['version', 'at', 'sources'].find((field) => value[field] === undefined);
+  if (missing !== undefined) return `has no field ${missing}`;
+  if (value.version !== 1) return 'has a version other than 1';
+  const at = Date.parse(String(value.at));
+  if (Number.isNaN(at)) return 'has no ISO 8601 time in at';
+  // The time, not the age: a text that changes with every look would be news each time.
+  if (now - at > STALE_MS)
+    return `was written at ${new Date(at).toISOString()}; after ${STALE_MS / 1000} s it is no evidence`;
+  if (at - now > STALE_MS) return `is dated ahead, ${new Date(at).toISOString()}; set the clocks`;
+  if (!Array.isArray(value.sources)) return 'has no list in sources';
+  const sources: SourceDocument[] = [];
+  for (const [index, item] of value.sources.entries()) {
+    const source = sourceOf(item, `sources[${index}]`);
+    if (typeof source === 'string') return source;
+    sources.push(source);
+  }
+  const { pid, podUid, truncated } = value;
+  return {
+    at,
+    pid: typeof pid === 'number' ? pid : undefined,
+    podUid: typeof podUid === 'string' ? podUid : undefined,
+    truncated: truncated === true,
+    sources,
+  };
+};

@@ -1,0 +1,55 @@
+import { connect } from '@handover/kube';
+import { instant } from '@handover/material';
+import { FakeApiServer } from '@handover/test-api-server';
+import { expect, onTestFinished, test } from 'vitest';
+import { type Declared, declaredOf } from '../resources/declared.ts';
+import { RESOURCE_KINDS } from '../resources/kinds.ts';
+import { conditionsOf, verdict } from './status.ts';
+import { StatusWriter } from './status-writer.ts';
+
+test('a status that says the same later is not written again, and keeps its times, though the resource was read before it had one', async () => {
+  const server = await FakeApiServer.start();
+  onTestFinished(() => server.stop());
+  server.serve(RESOURCE_KINDS.Leaf);
+  const end = new AbortController();
+  onTestFinished(() => end.abort());
+  const kube = connect(server.config, { signal: end.signal });
+  const spec = { authority: 'mesh', secretName: 'web', dnsNames: ['web.default.svc'] };
+  const make = async (name: string) =>
+    declaredOf(
+      'Leaf',
+      await kube.create(
+        RESOURCE_KINDS.Leaf,
+        { metadata: { namespace: 'default', name }, spec },
+        { namespace: 'default' },
+      ),
+    );
+  const [web, other] = [await make('web'), await make('other')];
+  const writer = new StatusWriter(kube, end.signal, (_, error) => {
+    throw error;
+  });
+  const say = (declared: Declared, ready: boolean, seconds: number): void =>
+    writer.put(declared, {
+      conditions: conditionsOf(
+        declared,
+        [verdict('Ready', ready, 'Because', 'why')],
+        instant(Date.UTC(2030, 0, 1, 0, 0, seconds)),
+      ),
+    });
+  const find = (name: string) => kube.get(RESOURCE_KINDS.Leaf, { namespace: 'default', name });
+  const readyOf = async (name: string): Promise<unknown> =>
+    ((await find(name))?.status as { conditions?: readonly unknown[] } | undefined)?.conditions?.[0];
+  say(web, false, 1);
+  say(other, false, 1);
+  const first = { status: 'False', lastTransitionTime: '2030-01-01T00:00:01Z' };
+  await expect.poll(() => readyOf('other')).toMatchObject(first);
+  const version = (await find('web'))?.metadata.resourceVersion;
+  say(web, false, 2);
+  say(other, true, 2);
+  // Of the two, web would be written first.
+  await expect
+    .poll(() => readyOf('other'), { timeout: 20_000 })
+    .toMatchObject({ status: 'True', lastTransitionTime: '2030-01-01T00:00:02Z' });
+  expect((await find('web'))?.metadata.resourceVersion).toBe(version);
+  expect(await readyOf('web')).toMatchObject(first);
+});
