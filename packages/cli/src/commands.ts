@@ -57,6 +57,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'show what PEM files hold: chain, dates, names, key ids, fingerprints, and warnings',
     load: () => import('./commands/inspect.ts'),
   },
+  'status-document': {
+    summary: 'say what a program’s status document is evidence for: `handover status-document check`',
+    load: () => import('./commands/status-document.ts'),
+  },
   tls: {
     summary: 'compare what a server negotiates with a TLS profile: `handover tls check`',
     load: () => import('./commands/tls.ts'),

@@ -17,6 +17,7 @@ export type CliErrorCode =
   | 'ROTATION_UNFINISHED'
   | 'SERVICE_MISSING'
   | 'SERVICE_WITHOUT_PODS'
+  | 'STATUS_DOCUMENT'
   | 'TLS_CLOSED'
   | 'TLS_NOT_TLS'
   | 'TLS_SILENT'

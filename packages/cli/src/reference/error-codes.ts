@@ -141,6 +141,10 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorEntry>> = {
     'Choose another port or socket.',
   ),
   STATUS_WRITE_FAILED: entry('The status document cannot be written.', 'Correct its path.'),
+  STATUS_DOCUMENT: entry(
+    'A status document is no evidence.',
+    'Correct the field that the message names: docs/reference/status-document.md.',
+  ),
   TLS_CLOSED: entry('The server closes every connection without TLS.', 'Check the address and port.'),
   TLS_NOT_TLS: entry('The server answers, but not with TLS.', 'Check the port, or add `--starttls`.'),
   TLS_PROFILE_CIPHERS_UNSUPPORTED: entry(

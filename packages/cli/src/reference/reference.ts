@@ -4,6 +4,7 @@ import { errorsPage } from './errors.ts';
 import { issuedPage } from './issued.ts';
 import { metricsPage } from './metrics.ts';
 import { resourcesPage } from './resources.ts';
+import { statusDocumentPage } from './status-document.ts';
 
 /** docs/reference, by file name, made from the code. */
 export const reference = async (): Promise<Readonly<Record<string, string>>> => ({
@@ -13,4 +14,5 @@ export const reference = async (): Promise<Readonly<Record<string, string>>> => 
   'issuance-log.md': issuedPage(),
   'metrics.md': await metricsPage(),
   'resources.md': resourcesPage(),
+  'status-document.md': statusDocumentPage(),
 });

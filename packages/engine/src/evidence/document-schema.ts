@@ -1,3 +1,4 @@
+import { ACK_PORT } from '@handover/core';
 import { isMap } from '@handover/material';
 
 /** The runtime writes its file every 10 s; after three missed writes its process is gone. */
@@ -58,8 +59,7 @@ export const DOCUMENT_FIELDS: readonly Field[] = [
     name: 'podUid',
     type: 'text',
     neededBy: 'pods',
-    meaning:
-      'UID of the pod, for pods with `handover.dev/ack-port`: an address passes to another pod when one ends.',
+    meaning: `UID of the pod, for pods with \`${ACK_PORT}\`: an address passes to another pod when one ends.`,
   },
   {
     name: 'truncated',

@@ -57,6 +57,8 @@ export interface Nature {
   readonly verifies?: string;
   /** Reports what it has loaded. */
   readonly acknowledges?: boolean;
+  /** Its evidence was declared and cannot be read. */
+  readonly unread?: boolean;
   /** Its owner promised a reload within reloadWithin. */
   readonly ownersWord?: boolean;
   /** In another namespace. */

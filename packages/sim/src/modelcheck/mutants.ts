@@ -182,6 +182,13 @@ export const mutants: readonly Mutant[] = [
     worlds: ['a hot consumer that reports no load, against its owner’s word'],
   },
   {
+    name: 'reloadWithin stands in for declared evidence that cannot be read',
+    file: 'evidence.js',
+    from: 'denied ||= instance.unread?.[question.about] !== undefined ||',
+    to: 'denied ||= false ||',
+    worlds: ['a consumer whose declared evidence cannot be read, against its owner’s word'],
+  },
+  {
     name: 'one pod speaks for all',
     file: 'evidence.js',
     from: 'if (missing.length === 0 && consumer.instances.length > 0)',

@@ -34,6 +34,7 @@ export const observe = (world: World, state: State): Observed => ({
           ready: !pod.pending,
           stamp: pod.stamp,
           proofs: nature.acknowledges === true && !pod.pending ? [proofOf(pod, state)] : [],
+          ...(nature.unread === true ? { unread: { trust: 'unread', leaf: 'unread' } } : {}),
         })),
         workload:
           nature.unrollable === true || nature.reload === 'field'

@@ -243,6 +243,9 @@ export const worlds: readonly World[] = [
   worldOf('a hot consumer that reports no load, against its owner’s word', {
     natures: { a: hot('sa'), b: { ...hot('sb'), ownersWord: true } },
   }),
+  worldOf('a consumer whose declared evidence cannot be read, against its owner’s word', {
+    natures: { a: hot('sa'), b: { ...promised('sb'), unread: true, neverReloads: true } },
+  }),
   worldOf('an unknown presenter', {
     timeless: true,
     natures: {

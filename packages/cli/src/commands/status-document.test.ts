@@ -1,0 +1,52 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { handover, NOW } from '../../test/capture.ts';
+
+const dir = mkdtempSync(join(tmpdir(), 'handover-status-document-'));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const at = new Date(NOW).toISOString();
+const checked = (document: unknown, ...flags: readonly string[]) => {
+  const path = join(dir, 'status.json');
+  writeFileSync(path, typeof document === 'string' ? document : JSON.stringify(document));
+  return handover(['status-document', 'check', path, ...flags]);
+};
+
+test('a document is told apart by what it is evidence for', async () => {
+  const whole = { version: 1, at, sources: [{ anchors: ['aa', 'bb'], leaf: { issuerKeyId: 'cc' } }] };
+  expect(await checked(whole)).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/verifies: +yes, of 2 CA certificates\n.*yes, signed by the key cc\n/),
+  });
+  const { stdout } = await checked({ version: 1, at, sources: [{ leaf: {} }] });
+  expect(stdout).toMatch(/verifies: +no: it has no sources\[\]\.anchors\n/);
+  expect(stdout).toMatch(/presents a leaf: no: it has no sources\[\]\.leaf\.issuerKeyId\n/);
+  expect(JSON.parse((await checked(whole, '--json')).stdout)).toEqual({
+    at,
+    verifies: true,
+    presents: true,
+    anchors: 2,
+    issuerKeyIds: ['cc'],
+  });
+});
+
+test.each([
+  ['nonsense', /is not JSON/],
+  [[], /is not a JSON object/],
+  [{ version: 1, at }, /has no field sources/],
+  [{ version: 2, at, sources: [] }, /has a version other than 1/],
+  [{ version: 1, at: 'noon', sources: [] }, /has no ISO 8601 time in at/],
+  [{ version: 1, at, sources: [{ anchors: 'aa' }] }, /has no list of text in sources\[0\]\.anchors/],
+  [
+    { version: 1, at, sources: [{ leaf: { issuerKeyId: 7 } }] },
+    /has no text in sources\[0\]\.leaf\.issuerKeyId/,
+  ],
+  [{ version: 1, at: new Date(NOW - 36_000).toISOString(), sources: [] }, /after 35 s it is no evidence/],
+  [{ version: 1, at: new Date(NOW + 36_000).toISOString(), sources: [] }, /is dated ahead/],
+])('%j is no evidence, and the reason is one line', async (document, why) => {
+  const { code, stderr, stdout } = await checked(document);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(why);
+  expect(stderr.trim().split('\n')).toHaveLength(1);
+});

@@ -1,0 +1,59 @@
+import { DOCUMENT_FIELDS, documentIn } from '@handover/engine';
+import { Argument } from 'commander';
+import type { Define } from '../context.ts';
+import { CliError } from '../error.ts';
+import { readInput } from '../inspect/read-input.ts';
+
+export const define: Define = (command, context) => {
+  command
+    .usage('check [options] <file>')
+    .addArgument(new Argument('<action>', 'what to do').choices(['check']))
+    .argument('<file>', 'a status document, or - for standard input')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Says what a status document is evidence for, as Handover reads it: whether it answers for a consumer that verifies, and for a
+consumer that presents a leaf. The fields: docs/reference/status-document.md.
+
+Exit code 1 if it is no evidence at all, 0 otherwise.
+
+Examples:
+  $ handover status-document check /run/web/status.json
+  $ curl -s http://127.0.0.1:9464/handover/status | handover status-document check -`,
+    )
+    .action(async (_: 'check', path: string, options: { json?: true }) => {
+      const text = (await readInput(path, context.stdin)).toString('utf8');
+      const document = documentIn(text, context.now());
+      const name = path === '-' ? 'standard input' : path;
+      if (typeof document === 'string')
+        throw new CliError(
+          'STATUS_DOCUMENT',
+          `${name} ${document}; the fields are in docs/reference/status-document.md`,
+          { path },
+        );
+      const { sources } = document;
+      const listed = new Set(sources.flatMap(({ anchors = [] }) => anchors)).size;
+      const leaves = sources.flatMap(({ leaf }) =>
+        leaf?.issuerKeyId === undefined ? [] : [leaf.issuerKeyId],
+      );
+      if (options.json === true) {
+        const found = {
+          at: new Date(document.at).toISOString(),
+          verifies: listed > 0,
+          presents: leaves.length > 0,
+        };
+        context.stdout.write(
+          `${JSON.stringify({ ...found, anchors: listed, issuerKeyIds: leaves }, undefined, 2)}\n`,
+        );
+        return;
+      }
+      const lacks = (role: string): string =>
+        `no: it has no ${DOCUMENT_FIELDS.find(({ neededBy }) => neededBy === role)?.name}`;
+      context.stdout.write(
+        `evidence for a consumer that verifies:       ${listed > 0 ? `yes, of ${listed} CA ${listed === 1 ? 'certificate' : 'certificates'}` : lacks('verifies')}
+evidence for a consumer that presents a leaf: ${leaves.length > 0 ? `yes, signed by the key ${leaves.join(', ')}` : lacks('presents')}
+`,
+      );
+    });
+};
