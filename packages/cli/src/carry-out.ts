@@ -63,29 +63,64 @@ export async function waitUntilDone<T>(first: T, options: WaitOptions<T>): Promi
   }
 }
 
+interface Looked extends AuthorityStanding {
+  readonly restartsDue: boolean;
+  /** By `performance.now()`. */
+  readonly at: number;
+}
+
+/**
+ * How long a look is good enough while nothing changes: each look asks every consumer. Where another process works, its state says when
+ * there is something new; where this one works, a step that has waited for long is tried less often.
+ */
+const goodFor = ({ status, observation, plan }: Looked, worksHere: boolean): number => {
+  const [blocker] = plan.blockedBy;
+  if (!worksHere) return status.generations.length > 1 ? 5_000 : 1_000;
+  if (blocker === undefined) return 0;
+  const untilWake = (plan.wakeAt ?? Number.POSITIVE_INFINITY) - observation.now;
+  return Math.min(untilWake, 10_000, Math.max(1_000, (observation.now - blocker.since) / 10));
+};
+
+const isAsBefore = async (open: OpenHome, authority: AuthorityId, last: Looked, worksHere: boolean) => {
+  if (performance.now() - last.at > goodFor(last, worksHere)) return false;
+  const record = await (await open.look()).authorities.load(authority);
+  return record?.state.revision === last.observation.record?.state.revision;
+};
+
 /** Lets what was asked for be carried out. Waits for `until`, if given. */
 export async function carryOut(
   open: OpenHome,
   authority: AuthorityId,
   context: Context,
-  wait: { readonly until: (standing: AuthorityStanding) => boolean; readonly timeout: Duration } | undefined,
+  wait:
+    | {
+        readonly until: (standing: AuthorityStanding) => boolean;
+        readonly timeout: Duration;
+        /** What a user can do when waiting ends early; default: the worker's advice. */
+        readonly advice?: string;
+      }
+    | undefined,
 ): Promise<AuthorityStanding & { readonly by: string }> {
   const { by, advice, lookEvery, work, close } = await open.worker();
   try {
-    const look = async () => {
+    let last: Looked | undefined;
+    const look = async (): Promise<Looked> => {
+      if (last !== undefined && (await isAsBefore(open, authority, last, work !== undefined))) return last;
       const { restartsDue = false } = (await work?.(authority)) ?? {};
       open.reload();
-      return { ...(await standingOf(open.look, authority)), restartsDue };
+      last = { ...(await standingOf(open.look, authority)), restartsDue, at: performance.now() };
+      return last;
     };
     const first = await look();
     if (wait === undefined) return { ...first, by };
-    const waiting = ({ restartsDue, ...standing }: AuthorityStanding & { readonly restartsDue: boolean }) => {
+    const waiting = ({ restartsDue, ...standing }: Looked) => {
       const { phase, blockedBy, wakeAt } = standing.status;
       const dueAt = wakeAt === null ? undefined : instant(Date.parse(wakeAt));
       return wait.until(standing) && !restartsDue ? undefined : { authority, phase, blockedBy, dueAt };
     };
     const { timeout } = wait;
-    const options = { context, look, waiting, lookEvery, timeout, now: () => open.home.clock.now(), advice };
+    const now = () => open.home.clock.now();
+    const options = { context, look, waiting, lookEvery, timeout, now, advice: wait.advice ?? advice };
     return { ...(await waitUntilDone(first, options)), by };
   } finally {
     await close();

@@ -35,7 +35,8 @@ Examples:
         const isLast = ids.at(-1) === id;
         return ids.includes(id) && (!isLast || (status.phase === 'Stable' && status.blockedBy.length === 0));
       };
-      const wait = flags.wait === undefined ? undefined : { until: isOver, timeout: flags.timeout };
+      const advice = `it goes on without this command wherever \`handover run\` or an operator runs; to wait for it again: handover rotate ${authority} --id ${id} --wait --home ${flags.home}`;
+      const wait = flags.wait === undefined ? undefined : { until: isOver, timeout: flags.timeout, advice };
       const { by, ...standing } = await withHome(flags, context, async (open) => {
         const { catalogue, authorities } = await open.look();
         authorityIn(catalogue, authority);

@@ -15,8 +15,11 @@ import { SteadyClock } from './steady-clock.ts';
 
 /** Files that were edited by hand are put right within this time, even without an event. */
 const BACKSTOP_MS = 15_000;
-/** How often consumers are asked while a step waits for them. */
-const ASK_AGAIN_MS = 1_000;
+/**
+ * How often consumers are asked while a step waits for them: each second at first, then after a tenth of the time that the step has waited
+ * already, so that a server that does not reload is not asked, and does not log a refusal, 60 times a minute.
+ */
+const ASK_AGAIN_MS = { least: 1_000, most: 10_000 } as const;
 const TELL_AGAIN_MS = 5_000;
 /** How soon it is noticed that the clock was set. */
 const LOOK_AT_CLOCK_MS = 1_000;
@@ -76,8 +79,11 @@ const reconcilersOf = (
 const againFor = ({ again, plan, untold, observation }: Outcome): number => {
   const { now, responsibilities } = observation;
   const times = [again ?? Number.POSITIVE_INFINITY];
-  if (plan.blockedBy.length > 0 && responsibilities.authority.spec.consumers.length > 0)
-    times.push(now + ASK_AGAIN_MS);
+  const [blocker] = plan.blockedBy;
+  if (blocker !== undefined && responsibilities.authority.spec.consumers.length > 0) {
+    const { least, most } = ASK_AGAIN_MS;
+    times.push(now + Math.min(most, Math.max(least, (now - blocker.since) / 10)));
+  }
   if (untold.length > 0) times.push(now + TELL_AGAIN_MS);
   return Math.min(...times);
 };

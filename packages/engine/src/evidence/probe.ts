@@ -79,7 +79,8 @@ export async function probe(
   const trust = checks ? await probeTrust(target.authority, knock, record, tools.canaries, now) : undefined;
   // On TLS 1.2 a refusal ends the handshake before the chain is available; an accepted canary has it.
   const chain = first.chain.length > 0 ? first.chain : (trust?.chain ?? []);
-  const again = await lookAgain(knock, target.mtls ? control : undefined, record);
+  // An accepted canary leaves no refusal in the server's log.
+  const again = await lookAgain(knock, trust?.accepted ?? (target.mtls ? control : undefined), record);
   // A probe that ran out of time proves nothing.
   if (performance.now() >= until) return nothing(OUT_OF_TIME);
   const served = oldestOf(
@@ -175,8 +176,13 @@ const probeTrust = async (
   record: AuthorityRecord,
   canaries: Canaries,
   now: Instant,
-): Promise<{ readonly proof: Proof | undefined; readonly chain: readonly Certificate[] }> => {
+): Promise<{
+  readonly proof: Proof | undefined;
+  readonly chain: readonly Certificate[];
+  readonly accepted: ClientCertificate | undefined;
+}> => {
   let chain: readonly Certificate[] = [];
+  let accepted: ClientCertificate | undefined;
   const anchors: string[] = [];
   const refuses: string[] = [];
   for (const {
@@ -190,8 +196,9 @@ const probeTrust = async (
     const result = await knock(canary);
     if (result.kind === 'unreachable' || result.accepted === undefined) continue;
     if (result.chain.length > 0) chain = result.chain;
+    if (result.accepted) accepted = canary;
     (result.accepted ? anchors : refuses).push(anchor.fingerprint);
   }
   const told = anchors.length + refuses.length > 0;
-  return { chain, proof: told ? { by: 'probed', at: now, anchors, refuses } : undefined };
+  return { chain, accepted, proof: told ? { by: 'probed', at: now, anchors, refuses } : undefined };
 };
