@@ -72,3 +72,22 @@ test('of two runs on one directory the second is refused, and the message names 
   expect(code).toBe(0);
   expect(existsSync(join(dir, 'state/lock'))).toBe(false);
 });
+
+test('a run that starts while another command works waits for it to end, and says so', async () => {
+  const home = new DirectoryHome(dir);
+  const lock = await home.lock();
+  const child = spawn(process.execPath, [BIN, 'run', dir], { stdio: ['ignore', 'pipe', 'pipe'] });
+  child.stdout.setEncoding('utf8');
+  let said = '';
+  child.stdout.on('data', (text: string) => {
+    said += text;
+  });
+  await expect
+    .poll(() => said, { timeout: 30_000 })
+    .toBe(`waiting for process ${process.pid} to finish its work on this directory\n`);
+  expect(home.holder()?.pid).toBe(process.pid);
+  await lock.release();
+  await expect.poll(() => home.holder()?.pid, { timeout: 30_000 }).toBe(child.pid);
+  child.kill('SIGTERM');
+  expect(await once(child, 'close')).toEqual([0, null]);
+});

@@ -12,6 +12,7 @@ import { listenAddress } from '../address.ts';
 import type { Context, Define } from '../context.ts';
 import { openHome } from '../directory/open-home.ts';
 import { Speaker } from '../directory/say-event.ts';
+import { waitForLock } from '../directory/wait-for-lock.ts';
 import { WaitsBelow } from '../directory/waits-below.ts';
 import { EventLog } from '../event-log.ts';
 import { createLog, type Level, levelIn, withoutKeys } from '../log.ts';
@@ -113,7 +114,16 @@ Examples:
         say(event);
       };
       const catalogue = home.load();
-      const lock = await home.lock();
+      const stopped = flags.once === true ? undefined : context.untilStopped(GRACE_MS);
+      const lock =
+        stopped === undefined
+          ? await home.lock()
+          : await waitForLock(home, stopped, (line) =>
+              flags.json === true
+                ? log.info({ event: 'waiting', message: line })
+                : context.stdout.write(`${line}\n`),
+            );
+      if (lock === undefined) return;
       const server = await serve(flags, metrics).catch(async (error: unknown) => {
         await lock.release();
         throw error;
@@ -131,12 +141,12 @@ Examples:
           if (flags.json === true) log.info({ event: 'dashboard', url });
           else context.stdout.write(`dashboard: ${url}\n`);
         }
-        if (flags.once === true) {
+        if (stopped === undefined) {
           on({ kind: 'loaded', catalogue });
           await passOnce(home, catalogue, (event) => {
             if (event.kind !== 'failed') on(event);
           });
-        } else await runDirectory(home, on, context.untilStopped(GRACE_MS));
+        } else await runDirectory(home, on, stopped);
       } finally {
         clearInterval(tick);
         waits.clear();

@@ -201,6 +201,32 @@ test('a step names the consumers that Proceed did not wait for, and says that al
   ]);
 });
 
+test('Proceed keeps the old CA while a leaf of it may be served, and says until when', () => {
+  const story = new Story()
+    .set({ onBlocked: 'Proceed', patience: duration(hour) })
+    .leaf('web')
+    .consumer('web', { presents: ['web'], verifies: ['web'] });
+  story.run();
+  const { notAfter } = story.objects.get('web')?.leaf ?? { notAfter: T0 };
+  story.pass(day);
+  story.rotate = ['r'];
+  story.run();
+  story.acknowledgeAll();
+  story.run();
+  expect(story.roles()).toBe('2:current 1:previous');
+  const old = story.objects.get('web')?.leaf?.othersExpire;
+  expect(old).toBe(notAfter);
+  story.acknowledge('web', { issuer: 'ca1' });
+  story.pass(2 * hour);
+  const date = new Date(notAfter + hour).toISOString();
+  expect(waits(story)).toContain(
+    `CA generation 1: to go out of use: onBlocked: Proceed goes on at ${date}, when the last leaf of CA generation 1 has expired`,
+  );
+  story.now = instant(notAfter + hour);
+  story.run();
+  expect(story.roles()).toBe('2:current');
+});
+
 test('where no cross-certificate helps, gate 1 opens only when little is left of the old CA', () => {
   const story = new Story().consumer('stuck', { stripsCross: true });
   story.run();

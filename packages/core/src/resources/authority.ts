@@ -34,7 +34,7 @@ const rotation = fields({
     .enum(['Wait', 'Restart', 'Proceed'])
     .default('Wait')
     .describe(
-      'What to do about consumers without evidence when patience has passed: wait on, restart them, or go on without them.',
+      'What to do about consumers without evidence when patience has passed: wait on, restart them, or go on without them. `Proceed` activates the new CA without them; it removes the old CA only when no leaf of it can be in use any more: each is shown to be replaced, or has expired.',
     ),
   patience: durationField(none, year).prefault('24h').describe('How long to wait before onBlocked applies.'),
   paused: z.boolean().default(false).describe('Take no further step of a rotation.'),

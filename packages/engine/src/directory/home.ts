@@ -202,16 +202,16 @@ export class DirectoryHome implements Home {
   }
 
   /** The process that holds the lock now. */
-  holder(): { readonly pid: number } | undefined {
+  holder(): ReturnType<typeof lockHolder> {
     return lockHolder(this.files, this.state, this.#times);
   }
 
-  /** Makes the directories, takes the lock, and clears away what a killed process left. */
-  async lock(): Promise<{ release(): Promise<void> }> {
+  /** Makes the directories, takes the lock, and clears away what a killed process left. `stays`: it is held until the process is stopped. */
+  async lock(stays = false): Promise<{ release(): Promise<void> }> {
     this.check();
     await this.files.makeDirectory(this.state, 0o700);
     await this.files.makeDirectory(this.out, 0o755);
-    const lock = await takeLock(this.files, this.state, this.#times);
+    const lock = await takeLock(this.files, this.state, this.#times, stays);
     this.#held = lock;
     try {
       await this.authorities.sweep();

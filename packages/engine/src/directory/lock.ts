@@ -48,7 +48,7 @@ export const lockHolder = (
   files: Files,
   directory: string,
   times: LockTimes = DEFAULT_TIMES,
-): { readonly pid: number } | undefined => {
+): Pick<ProcessIdentity, 'pid' | 'stays'> | undefined => {
   const path = `${directory}/lock`;
   const holder = read(files, path);
   return holder === undefined || isStale(files, path, holder, times) ? undefined : holder;
@@ -59,9 +59,10 @@ export async function takeLock(
   files: Files,
   directory: string,
   times: LockTimes = DEFAULT_TIMES,
+  stays = false,
 ): Promise<HeldLock> {
   const path = `${directory}/lock`;
-  const self = ownIdentity();
+  const self: ProcessIdentity = { ...ownIdentity(), ...(stays ? { stays } : {}) };
   const mine = `${path}.${self.token}`;
   await files.create(mine, `${JSON.stringify(self)}\n`, { mode: 0o600 });
   try {

@@ -11,6 +11,8 @@ export interface ProcessIdentity {
   /** Empty where there is no /proc. */
   readonly boot: string;
   readonly pidNamespace: string;
+  /** It works until it is stopped, as `handover run` does; other commands end by themselves. */
+  readonly stays?: true;
   /** Random: tells two holders apart when all other fields are equal. */
   readonly token: string;
 }

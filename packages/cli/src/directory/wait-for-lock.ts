@@ -1,0 +1,32 @@
+import type { DirectoryHome } from '@handover/engine';
+import { HandoverError } from '@handover/material';
+import { pause } from '@handover/runtime/pause';
+
+const LOOK_MS = 250;
+
+/**
+ * The lock of a directory, for `handover run`. Waits for a command that ends by itself, such as `rotate --wait`; another `run` is an error.
+ * Undefined: `signal` came first.
+ */
+export const waitForLock = async (
+  home: DirectoryHome,
+  signal: AbortSignal,
+  say: (line: string) => void,
+): Promise<Awaited<ReturnType<DirectoryHome['lock']>> | undefined> => {
+  let told: number | undefined;
+  while (!signal.aborted) {
+    try {
+      return await home.lock(true);
+    } catch (error) {
+      const holder = home.holder();
+      if (!(error instanceof HandoverError) || error.code !== 'HOME_LOCKED' || holder?.stays === true)
+        throw error;
+      if (holder !== undefined && holder.pid !== told) {
+        say(`waiting for process ${holder.pid} to finish its work on this directory`);
+        told = holder.pid;
+      }
+    }
+    await pause(LOOK_MS, signal);
+  }
+  return undefined;
+};
