@@ -8,7 +8,7 @@ import type { OpenHome } from './open-home.ts';
 
 /** What carries requests out: this process under the directory's lock, or another process. */
 export interface Worker {
-  /** What a user is told of a request that is not complete yet: "the operator carries it out". */
+  /** What a user is told of a request that is not complete yet: "the operator is carrying it out". */
   readonly by: string;
   /** What a user can do when waiting ended too early. */
   readonly advice: string;

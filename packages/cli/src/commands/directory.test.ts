@@ -250,7 +250,7 @@ spec:
     await begin();
     const asked = await handover(['distrust', 'internal', '--generation', '1', '--home', `dir:${dir}`]);
     expect(asked.stdout).toContain('would refuse default/secrets/web');
-    expect(asked.stdout).toContain('nothing was done');
+    expect(asked.stdout).toContain('nothing was changed');
     expect((await statusAt(1)).generations).toHaveLength(1);
     const done = await handover([
       'distrust',

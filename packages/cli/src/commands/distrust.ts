@@ -11,7 +11,7 @@ import { askedOptions } from '../asked-resources.ts';
 import { carryOut } from '../carry-out.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
-import { failingPairs } from '../directory/trust-table.ts';
+import { failingLines } from '../directory/trust-table.ts';
 import { CliError } from '../error.ts';
 import { endingOf, usageError } from '../error-line.ts';
 import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
@@ -127,16 +127,14 @@ Examples:
           context.stdout.write(`${JSON.stringify(document)}\n`);
           return;
         }
-        const told = matrix === undefined ? [] : failingPairs(matrix).slice(0, SHOWN);
-        const rest = (matrix?.failingCount ?? 0) - told.length;
+        const told = matrix === undefined ? [] : failingLines([matrix], SHOWN);
         const isUnknown = matrix === undefined && !already;
         const lines = [
-          ...(told.length === 0 && !isUnknown ? ['no peer would fail'] : told),
-          ...(rest > 0 ? [`and ${amount(rest, 'more pair')}`] : []),
+          ...(told.length === 0 && !isUnknown ? ['no connection would fail'] : told),
           ...(told.length === 0 ? [] : failingConsumers(consumers)),
           done
             ? `CA generation ${generation} of ${authority} is distrusted`
-            : 'nothing was done; add --yes to distrust the CA generation',
+            : `nothing was changed; add --yes to distrust CA generation ${generation}`,
         ];
         context.stdout.write(`${lines.join('\n')}\n`);
       }),

@@ -57,7 +57,7 @@ Examples:
       context.stdout.write(
         done
           ? `rotation ${id} of ${authority} is complete\n`
-          : `rotation ${id} of ${authority} is ${begun ? status.phase : 'asked for'}; ${by}\n`,
+          : `rotation ${id} of ${authority} ${begun ? `is ${status.phase}` : 'has been requested'}; ${by}\n`,
       );
     });
 };

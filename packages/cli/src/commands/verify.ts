@@ -1,9 +1,8 @@
 import { type TrustMatrix, verifyAuthority } from '@handover/engine';
-import { amount } from '../amount.ts';
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
-import { failingPairs, trustTable } from '../directory/trust-table.ts';
+import { failingLines, trustTable } from '../directory/trust-table.ts';
 import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 
 const SHOWN = 20;
@@ -44,10 +43,7 @@ Examples:
           ];
           context.stdout.write(`${lines.join('\n')}\n`);
         }
-        const told = matrices.flatMap(failingPairs).slice(0, SHOWN);
-        for (const line of told) context.stdout.write(`${line}\n`);
-        if (failing > told.length)
-          context.stdout.write(`and ${amount(failing - told.length, 'more pair')}\n`);
+        for (const line of failingLines(matrices, SHOWN)) context.stdout.write(`${line}\n`);
       }),
     );
 };

@@ -49,7 +49,7 @@ const workerOn = async (home: DirectoryHome): Promise<Worker> => {
     by:
       holder === undefined
         ? 'run `handover run`, or this command again with its id'
-        : `process ${holder.pid} carries it out`,
+        : `process ${holder.pid} is carrying it out`,
     advice: 'it goes on with `handover run`, or ask again with the same id',
     lookEvery: duration(250),
     work: lock === undefined ? undefined : work,

@@ -1,4 +1,6 @@
+import { listed } from '@handover/core';
 import { FAILS_NEXT, FAILS_NOW, type TrustMatrix } from '@handover/engine';
+import { amount } from '../amount.ts';
 import { printable } from '../printable.ts';
 
 /** With more presenters, those with equal rows share one, as verifiers do. */
@@ -59,12 +61,29 @@ export const trustTable = ({ presenters, verifiers, columns }: TrustMatrix): rea
   );
 };
 
-/** The pairs that fail now or would fail after the next step, in words; of a large fleet only the first. */
-export const failingPairs = ({ pairs }: TrustMatrix): readonly string[] =>
-  pairs
-    .filter(({ now, next }) => !now.ok || !next.ok)
-    .map(({ presenter, verifier, now, next }) =>
-      printable(
-        `${verifier} ${now.ok ? 'would refuse' : 'refuses'} ${presenter}: ${(now.ok ? next : now).reason ?? ''}`,
-      ),
-    );
+const MOST_PRESENTERS = 5;
+
+/** The pairs that fail now or would fail after the next step, in words, one line for each verifier and reason; of a large fleet only the first. */
+export const failingLines = (matrices: readonly TrustMatrix[], most: number): readonly string[] => {
+  const groups = new Map<
+    string,
+    { readonly head: string; readonly why: string; readonly presenters: string[] }
+  >();
+  for (const { presenter, verifier, now, next } of matrices.flatMap(({ pairs }) => pairs)) {
+    if (now.ok && next.ok) continue;
+    const head = `${verifier} ${now.ok ? 'would refuse' : 'refuses'}`;
+    const why = (now.ok ? next : now).reason ?? '';
+    const group = groups.get(`${head} ${why}`) ?? { head, why, presenters: [] };
+    group.presenters.push(presenter);
+    groups.set(`${head} ${why}`, group);
+  }
+  const shown = [...groups.values()].slice(0, most);
+  const failing = matrices.reduce((sum, { failingCount }) => sum + failingCount, 0);
+  const rest = failing - shown.reduce((sum, { presenters }) => sum + presenters.length, 0);
+  return [
+    ...shown.map(({ head, why, presenters }) =>
+      printable(`${head} ${listed(presenters, MOST_PRESENTERS)}: ${why}`),
+    ),
+    ...(rest > 0 ? [`and ${amount(rest, 'more pair')}`] : []),
+  ];
+};

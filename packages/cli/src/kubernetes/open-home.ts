@@ -27,7 +27,7 @@ const kept = async (flags: HomeFlags): Promise<OpenHome> => {
       ...view,
       reload: () => {},
       worker: async () => ({
-        by: 'the operator carries it out',
+        by: 'the operator is carrying it out',
         advice: 'the operator goes on with it; check that one runs',
         lookEvery: duration(500),
         work: undefined,

@@ -481,7 +481,7 @@ test.concurrent('10: one command removes a compromised CA everywhere at once', a
   const args = command.replaceAll(OWN, namespace).split(' ');
   const here = ['--namespace', namespace, '--kubeconfig', cluster.kubeconfig];
   const only = await start([...args.filter((word) => word !== '--yes'), ...here]).ended;
-  expect(only).toMatchObject({ code: 0, stdout: expect.stringContaining('nothing was done; add --yes') });
+  expect(only).toMatchObject({ code: 0, stdout: expect.stringContaining('nothing was changed; add --yes') });
   expect(only.stdout).toMatch(/stolen\/secrets\/envoy/);
   expect(await seen.generations('envoy')).toEqual(['1']);
   const done = await start([...args, ...here]).ended;

@@ -122,7 +122,7 @@ test('a distrusted CA leaves every bundle and field at once, leaves are reissued
   for (const name of leaves) expect(asked.text).toContain(`Deployment default/${name}`);
   expect(asked.text).toMatch(/default\/secrets\/\w+ would refuse default\/secrets\/\w+: /);
   expect(asked.text).toContain('Deployment default/env, which loads them when it is restarted');
-  expect(asked.text).toContain('nothing was done; add --yes to distrust the CA generation');
+  expect(asked.text).toContain('nothing was changed; add --yes to distrust CA generation');
   expect((await authoritySeen(stage, 'mesh')).generations).toHaveLength(1);
   for (const held of Object.values(await bundles(leaves))) expect(held).toEqual([old]);
 

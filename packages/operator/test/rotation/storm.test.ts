@@ -185,7 +185,7 @@ test('rotations requested at once, twice, or during others happen once each, one
     await stage.cluster.apply(spec({ paused: true }));
     const next = moves.state.generations.find(({ role }) => role === 'next');
     const wish = ['--generation', String(next?.number), '--yes', '--home', 'kube'];
-    expect(await stage.handover('distrust', AUTHORITY, ...wish)).toContain('no peer would fail');
+    expect(await stage.handover('distrust', AUTHORITY, ...wish)).toContain('no connection would fail');
     await stage.cluster.apply(spec({ paused: false }));
     await ended('first', 'second', 'third');
   });
