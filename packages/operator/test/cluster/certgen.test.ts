@@ -322,6 +322,14 @@ test.concurrent('2 and 8: new then old, never more; the old CA goes once the rot
   expect(await seen.allAccept()).toBe(true);
   expect(await certgen([...file, '--overwrite'])).toMatchObject({ code: 0 });
   expect(await seen.generations('envoy')).toEqual(['3', '2']);
+  // As a CronJob: it neither waits nor asks for anything.
+  await until(
+    async () => (await certgen(file)).stdout.includes(`${CA}: Stable`),
+    'a plain run to end it',
+    60_000,
+  );
+  for (const name of LEAVES) expect(await seen.generations(name)).toEqual(['3']);
+  expect(await seen.caBundle()).toBe(await seen.text('envoy', 'ca.crt'));
 });
 
 /** Passes on this many writes of a run but not their last answer: the process is killed before its next write. */

@@ -150,6 +150,16 @@ test('the recipe’s Job makes the Secrets in an empty namespace, with the right
   expect((await seen.state()).ids).toEqual([uid]);
 });
 
+test('the recipe’s CronJob finds nothing to do, with the rights of the recipe', async () => {
+  await cluster.apply(...recipeObjects('CronJob'));
+  await cluster.kubectl('create', 'job', '-n', GATEWAY, 'now', '--from=cronjob/certgen-hourly');
+  const before = await seen.versions();
+  expect(await done('now')).toMatchObject({ succeeded: 1 });
+  expect(await cluster.kubectl('logs', '-n', GATEWAY, 'job/now')).toMatch(/^0 objects written\n.*: Stable/);
+  expect(await seen.versions()).toEqual(before);
+  await cluster.kubectl('delete', 'cronjob', '-n', GATEWAY, 'certgen-hourly');
+});
+
 test('6 and 11: a Job whose pods are killed and stopped takes over Secrets without a kept CA key under load; no call fails', async () => {
   for (const name of [...LEAVES, STATE]) await kube.delete(secrets, { namespace: GATEWAY, name });
   await kube.delete(configMaps, { namespace: GATEWAY, name: `${CA}-trust` });

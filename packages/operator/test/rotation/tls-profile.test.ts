@@ -28,13 +28,13 @@ const podSpec = (manner: Server) => ({
       imagePullPolicy: 'Never',
       command: ['node', '/app/profile.mjs'],
       env: [{ name: 'MANNER', value: manner }],
-      envFrom: [{ configMapRef: { name: 'handover-platform' } }],
       readinessProbe: { httpGet: { path: '/', port: 8080 }, periodSeconds: 1, timeoutSeconds: 5 },
       // Keeps serving until all clients have learnt of its end.
       lifecycle: { preStop: { sleep: { seconds: 2 } } },
       volumeMounts: [
         { name: 'tls', mountPath: '/tls' },
         { name: 'profile', mountPath: '/profile' },
+        { name: 'platform', mountPath: '/etc/handover/platform' },
         { name: 'state', mountPath: '/state' },
       ],
     },
@@ -42,6 +42,7 @@ const podSpec = (manner: Server) => ({
   volumes: [
     { name: 'tls', secret: { secretName: 'server' } },
     { name: 'profile', configMap: { name: 'tls-profile' } },
+    { name: 'platform', configMap: { name: 'handover-platform' } },
     { name: 'state', emptyDir: {} },
   ],
 });
