@@ -2,7 +2,16 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Certificate, day, instant, minute, parseCertificates, verifyChain } from '@handover/material';
+import {
+  type Certificate,
+  day,
+  hour,
+  instant,
+  minute,
+  parseCertificates,
+  second,
+  verifyChain,
+} from '@handover/material';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { handover, NOW, type Ran } from '../../test/capture.ts';
 
@@ -110,6 +119,29 @@ describe('A plain run', () => {
     ).toBe(false);
     passed = 20 * minute;
     expect((await certgen()).stdout).toMatch(/^0 objects written\n/);
+  });
+
+  test('S3.2 leaves an expired CA out of bundles once it has expired by clocks that are an hour behind, and not before', async () => {
+    const file = join(root, 'brief.yaml');
+    const spec = 'spec: {lifetime: 10d, rotation: {strategy: Instant, reloadWithin: 3h}}\n';
+    writeFileSync(file, `${authority('own')}${spec}${leaf('envoy', '10d', 'own')}`);
+    await run('-f', file);
+    const old = certificates('envoy', 'tls.crt');
+    const accepted = (behind: number): boolean =>
+      verifyChain({
+        chain: old,
+        anchors: certificates('envoy', 'ca.crt'),
+        at: instant(at() - behind),
+        purpose: 'client',
+      }).ok;
+    passed = 10 * day + second;
+    await run('-f', file, '--rotation-id', 'late');
+    expect(generations('envoy')).toEqual(['2', '1']);
+    expect(accepted(0)).toBe(false);
+    expect(accepted(59 * minute)).toBe(true);
+    passed = 10 * day + hour + second;
+    await run('-f', file);
+    expect(generations('envoy')).toEqual(['2']);
   });
 
   test('goes on with a takeover that a run without --wait began', async () => {
