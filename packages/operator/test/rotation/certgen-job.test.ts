@@ -137,7 +137,7 @@ const isReady = async (): Promise<boolean> => {
   return items.length === PARTS.length && ready.length === PARTS.length;
 };
 
-test('the recipe’s Job makes the Secrets in an empty namespace, with the rights of the recipe', async () => {
+test('S3.1 the recipe’s Job makes the Secrets in an empty namespace, with the rights of the recipe', async () => {
   await cluster.apply(...recipeObjects('Job'));
   expect(await done('certgen')).toMatchObject({ succeeded: 1 });
   expect(await cluster.kubectl('logs', '-n', GATEWAY, 'job/certgen')).toMatch(
@@ -160,7 +160,7 @@ test('the recipe’s CronJob finds nothing to do, with the rights of the recipe'
   await cluster.kubectl('delete', 'cronjob', '-n', GATEWAY, 'certgen-hourly');
 });
 
-test('6 and 11: a Job whose pods are killed and stopped takes over Secrets without a kept CA key under load; no call fails', async () => {
+test('S3.6 and S3.11: a Job whose pods are killed and stopped takes over Secrets without a kept CA key under load; no call fails', async () => {
   for (const name of [...LEAVES, STATE]) await kube.delete(secrets, { namespace: GATEWAY, name });
   await kube.delete(configMaps, { namespace: GATEWAY, name: `${CA}-trust` });
   const file = readFileSync(resourcesFile(GATEWAY, { reloadWithin: '2m' }), 'utf8');
@@ -227,7 +227,7 @@ test('6 and 11: a Job whose pods are killed and stopped takes over Secrets witho
   expect(accepts(await seen.certificates('envoy', 'ca.crt'), before)).toBe(false);
 });
 
-test('6: the next Job is the next rotation; no call fails, and only Rate Limit is restarted, once', async () => {
+test('S3.6 the next Job is the next rotation; no call fails, and only Rate Limit is restarted, once', async () => {
   const templates = await Promise.all(PARTS.map(({ name }) => seen.template(name)));
   const { failed } = await during('rotation by a Job', async () => {
     const [job] = recipeObjects('Job');
