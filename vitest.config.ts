@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { NoSkips } from './scripts/no-skips.ts';
 
 /** One tier of tests: `npx vitest run --project NAME`, or the script in package.json that also builds what the tier needs. */
 const tier = (name: string, include: readonly string[], more: object = {}) => ({
@@ -17,6 +18,7 @@ export default defineConfig({
   test: {
     // The default leaves one core free, which is half of a small machine.
     maxWorkers: '100%',
+    reporters: process.env.CI === 'true' ? ['default', new NoSkips()] : ['default'],
     projects: [
       // npm test
       tier('unit', [

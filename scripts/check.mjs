@@ -1,9 +1,10 @@
-// npm run check: types, lint and format, the layer rule, and the lock.
+// npm run check: types, lint and format, the layer rule, the lock, and that each scenario has a test.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ARROWS, problemsIn } from './layers.mjs';
 import { problemsInLock } from './lock.mjs';
+import { collect, page, problems } from './scenarios/scenarios.mjs';
 
 let failed = false;
 const step = (name, ok) => {
@@ -42,4 +43,11 @@ step('layers', broken === 0);
 const unlocked = problemsInLock(JSON.parse(readFileSync('package-lock.json', 'utf8')));
 for (const problem of unlocked) process.stdout.write(`package-lock.json: ${problem}\n`);
 step('lock', unlocked.length === 0);
+
+const tests = collect();
+const unproved = problems(tests);
+if (unproved.length === 0 && readFileSync('docs/scenarios.md', 'utf8') !== page(tests))
+  unproved.push('docs/scenarios.md is stale: npm run generate');
+for (const problem of unproved) process.stdout.write(`${problem}\n`);
+step('scenarios', unproved.length === 0);
 process.exitCode = failed ? 1 : 0;

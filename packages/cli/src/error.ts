@@ -1,6 +1,7 @@
 import { HandoverError } from '@handover/material';
 
 export type CliErrorCode =
+  | 'CERTGEN_NOT_VALID'
   | 'FILE_EMPTY'
   | 'FILE_FORBIDDEN'
   | 'FILE_LINK_LOOP'

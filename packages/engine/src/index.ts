@@ -3,7 +3,7 @@ export { issuerWith } from './act/issuer.ts';
 export { keyMaker } from './act/key-maker.ts';
 export { filesUnder } from './act/part-files.ts';
 export {
-  environmentOf,
+  factFiles,
   keepPlatformFacts,
   type PlatformFacts,
   platformObjectIn,

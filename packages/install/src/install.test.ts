@@ -91,7 +91,7 @@ test('a policy lets probes and scrapers in, by port, and nothing else; what goes
   ]);
 });
 
-test('metrics ask for a token only if told to, whatever the platform; then the operator may review tokens', () => {
+test('S1.10 metrics ask for a token only if told to, whatever the platform; then the operator may review tokens', () => {
   for (const openshift of [false, true]) {
     const made = (metricsAuth: 'none' | 'token') => installation({ ...options, openshift, metricsAuth });
     const text = (metricsAuth: 'none' | 'token') => JSON.stringify(made(metricsAuth));

@@ -59,7 +59,7 @@ const negotiate = ({ profile }: ResolvedTlsProfile, version: SecureVersion): Pro
   });
 
 describe('the profiles', () => {
-  it('are Intermediate when nothing is said: 9 ciphers, TLS 1.2', () => {
+  it('S1.6 profiles are Intermediate when nothing is said: 9 ciphers, TLS 1.2', () => {
     for (const input of [undefined, {}, { type: '' }, { type: 'Intermediate' }]) {
       const { profile, warnings } = resolveTlsProfile(input, support);
       expect(profile).toMatchObject({ type: 'Intermediate', minTLSVersion: 'VersionTLS12' });
@@ -89,7 +89,7 @@ describe('the profiles', () => {
     );
   });
 
-  it('refuse Bogus, Custom without a body, and an unknown version', () => {
+  it('S1.7 profiles refuse Bogus, Custom without a body, and an unknown version', () => {
     expect(codeOf(() => resolve('Bogus'))).toBe('TLS_PROFILE_UNKNOWN_TYPE');
     expect(codeOf(() => resolve('intermediate'))).toBe('TLS_PROFILE_UNKNOWN_TYPE');
     expect(codeOf(() => resolve('Custom'))).toBe('TLS_PROFILE_CUSTOM_EMPTY');
@@ -99,7 +99,7 @@ describe('the profiles', () => {
     expect(codeOf(() => resolve('Custom', {}))).toBe('TLS_PROFILE_NO_CIPHER');
   });
 
-  it('serve a Custom list in part and name what is unknown; refuse it when nothing is left', () => {
+  it('S1.8 profiles serve a Custom list in part and name what is unknown; refuse it when nothing is left', () => {
     const good = 'ECDHE-ECDSA-AES128-GCM-SHA256';
     const part = resolve('Custom', { ciphers: [good, 'NO-SUCH-CIPHER'], groups: ['X25519'] });
     expect(part.profile).toMatchObject({ ciphers: [good], minTLSVersion: 'VersionTLS12' });
@@ -219,7 +219,7 @@ describe('in Node', () => {
     expect(await negotiate(resolve('Old'), 'TLSv1.3')).toBe('TLSv1.3');
   });
 
-  it('a list of TLS 1.3 ciphers at minimum 1.2 refuses TLS 1.2, a list without any refuses TLS 1.3', async () => {
+  it('S1.9 a list of TLS 1.3 ciphers at minimum 1.2 refuses TLS 1.2, a list without any refuses TLS 1.3', async () => {
     const only13 = resolve('Custom', { ciphers: ['TLS_AES_128_GCM_SHA256'], minTLSVersion: 'VersionTLS12' });
     expect(await negotiate(only13, 'TLSv1.2')).toBe('refused');
     expect(await negotiate(only13, 'TLSv1.3')).toBe('TLSv1.3');

@@ -69,18 +69,20 @@ try {
 
 const api = () => ({ KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(blackHolePort) });
 
-describe('S1: startup without an API server', () => {
-  // How long it takes is measured in bench/startup.ts; one that waited for the API server would be killed here.
-  test('1: an API server that accepts and never answers, twelve restarts, twelve successes, no call', async () => {
+describe('Startup without an API server', () => {
+  // How long it takes is measured in bench/startup.ts. Five times the bound of 2 s: a start that waits for the API server is longer.
+  test('S1.1 an API server that accepts and never answers, twelve restarts, twelve successes, no call', async () => {
     const profile = scope.volume({ 'profile.json': PROFILE });
     for (let restart = 0; restart < 12; restart++) {
+      const began = performance.now();
       const ended = await run(dir, role, { args: ['serves', profile.path('profile.json')], env: api() });
       expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining('SERVED TLSv1.3') });
+      expect(performance.now() - began).toBeLessThan(10_000);
     }
     expect(calls).toBe(0);
   });
 
-  test('2: a role that serves no platform TLS starts without the file; one that does exits 1 and names the path', async () => {
+  test('S1.2 a role that serves no platform TLS starts without the file; one that does exits 1 and names the path', async () => {
     const idle = await run(dir, role, { args: ['idle', '/nowhere/profile.json'], env: api() });
     expect(idle).toMatchObject({ code: 0, stdout: expect.stringContaining('SERVED') });
     const serves = await run(dir, role, { args: ['serves', '/nowhere/profile.json'], env: api() });
@@ -89,7 +91,7 @@ describe('S1: startup without an API server', () => {
     expect(serves.stdout).not.toContain('LISTENING');
   });
 
-  test('2: a malformed file exits 1 with no listener opened; with a last known good copy it starts and says so', async () => {
+  test('S1.2 a malformed file exits 1 with no listener opened; with a last known good copy it starts and says so', async () => {
     const profile = scope.volume({ 'profile.json': PROFILE });
     const copy = profile.path('copy.json');
     const args = ['serves', profile.path('profile.json'), copy];
@@ -116,7 +118,7 @@ describe('S1: startup without an API server', () => {
     ['true ', false],
     ['', false],
     [undefined, false],
-  ])('3: IS_OPENSHIFT=%s means %s', async (value, openShift) => {
+  ])('S1.3 IS_OPENSHIFT=%s means %s', async (value, openShift) => {
     const env = value === undefined ? {} : { IS_OPENSHIFT: value };
     const { stdout } = await run(dir, role, { args: ['idle'], env });
     expect(stdout).toContain(`openshift=${openShift}`);
@@ -124,9 +126,11 @@ describe('S1: startup without an API server', () => {
 });
 
 describe('A process', () => {
-  test.runIf(process.env.HANDOVER_NODE)('is the Node that was asked for', () => {
-    expect(process.versions.node.split('.')[0]).toBe(process.env.HANDOVER_NODE?.split('.')[0]);
-  });
+  const { HANDOVER_NODE } = process.env; // set by test:nodes
+  if (HANDOVER_NODE !== undefined)
+    test('is the Node that was asked for', () => {
+      expect(process.versions.node.split('.')[0]).toBe(HANDOVER_NODE.split('.')[0]);
+    });
 
   test('ends by itself with everything open: nothing here holds it', async () => {
     const ended = await run(
@@ -175,7 +179,7 @@ describe('A process', () => {
     expect(ended).toMatchObject({ code: 0, stdout: 'mine 2\n' });
   });
 
-  test.runIf(process.features.require_module)('can require() the package', async () => {
+  test('can require() the package', async () => {
     const ended = await run(
       dir,
       `const { openTrust } = require('./runtime.mjs');

@@ -72,7 +72,7 @@ export const packagingApi = async (cluster: Cluster): Promise<void> => {
   );
 };
 
-/** OpenShift's own kinds, as far as Handover reads them: a stand-in, since there is no OpenShift here. */
+/** A stand-in for OpenShift's kinds, with the fields that Handover reads. */
 export const openShift = async (cluster: Cluster): Promise<void> => {
   await cluster.apply(apiServerCrd(), clusterVersionCrd(), namespace('shop'));
   await cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');

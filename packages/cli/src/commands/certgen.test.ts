@@ -41,8 +41,8 @@ const accepted = (presenter: string, verifier: string): boolean =>
     purpose: 'client',
   }).ok;
 
-describe('certgen --preset envoy-gateway (S3)', () => {
-  test('1: four Secrets with upstream’s names, keys, types and SANs; a rerun writes nothing; one missing is made alone', async () => {
+describe('certgen --preset envoy-gateway', () => {
+  test('S3.1 four Secrets with upstream’s names, keys, types and SANs; a rerun writes nothing; one missing is made alone', async () => {
     expect(await certgen()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^5 objects written\n/) });
     expect(readdirSync(join(dir, 'out', NAMESPACE, 'secrets')).sort()).toEqual(SECRETS);
     expect(certificates('envoy-gateway', 'tls.crt')[0]?.dnsNames).toEqual([
@@ -69,7 +69,7 @@ describe('certgen --preset envoy-gateway (S3)', () => {
     expect(accepted('envoy-rate-limit', 'envoy')).toBe(true);
   });
 
-  test('2 and 8: the bundle is new then old, never more, and the old CA goes once the rotation has ended', async () => {
+  test('S3.2 and S3.8: the bundle is new then old, never more, and the old CA goes once the rotation has ended', async () => {
     await certgen();
     await certgen('--overwrite');
     expect(generationsIn('envoy')).toEqual(['2', '1']);
@@ -83,7 +83,7 @@ describe('certgen --preset envoy-gateway (S3)', () => {
     expect(readFileSync(join(secret('envoy'), 'tls.crt'))).toEqual(old);
   });
 
-  test('5: a run that is repeated with its id goes on with the same CA, also when it was the very first', async () => {
+  test('S3.5 a run that is repeated with its id goes on with the same CA, also when it was the very first', async () => {
     await certgen('--rotation-id', 'job-1');
     await certgen('--rotation-id', 'job-1');
     expect(generationsIn('envoy')).toEqual(['1']);
@@ -108,7 +108,7 @@ describe('certgen --preset envoy-gateway (S3)', () => {
     expect(generationsIn('envoy')).toEqual(['3', '2']);
   });
 
-  test('9: the HMAC is never touched', async () => {
+  test('S3.9 the HMAC is never touched', async () => {
     await certgen();
     const hmac = readFileSync(join(secret('envoy-oidc-hmac'), 'hmac-secret'));
     await certgen('--overwrite');
@@ -117,7 +117,7 @@ describe('certgen --preset envoy-gateway (S3)', () => {
     expect(readFileSync(join(secret('envoy-oidc-hmac'), 'hmac-secret'))).toEqual(hmac);
   });
 
-  test('11: Secrets without a kept CA key are left alone, or taken over: trusted first, leaves later', async () => {
+  test('S3.11 Secrets without a kept CA key are left alone, or taken over: trusted first, leaves later', async () => {
     const donor = join(root, `donor-${count}`);
     await handover(['certgen', '--preset', 'envoy-gateway', '--home', `dir:${donor}`]);
     for (const name of ['envoy', 'envoy-gateway', 'envoy-rate-limit']) {

@@ -4,6 +4,7 @@ import { amount } from '../amount.ts';
 import { askedOptions, askedResources } from '../asked-resources.ts';
 import { waitUntilDone } from '../carry-out.ts';
 import type { Context, Define } from '../context.ts';
+import { CliError } from '../error.ts';
 import { type HomeFlags, homeOptions, openerOf, type Workplace } from '../open-home.ts';
 import { type WaitFlags, waitOptions } from '../wait-options.ts';
 
@@ -15,14 +16,15 @@ interface Flags extends HomeFlags, WaitFlags {
 export const define: Define = (command, context) => {
   waitOptions(
     askedOptions(homeOptions(command))
-      .option('--overwrite', 'replace existing certificates: start or continue a rotation')
+      .option('--overwrite', 'replace existing certificates: start a rotation, or continue the one under way')
       .option('--rotation-id <id>', 'id of the rotation: a repeated run continues it; implies --overwrite'),
   )
     .addHelpText(
       'after',
       `
-One run for a Job or a script. Without --overwrite it creates only what is missing. With it, each run advances the rotation
-as far as is safe. Existing Secrets whose CA key is lost are adopted: their CA is trusted first, and replaced later.
+One run for a Job, a CronJob or a script. Each run creates what is missing, renews what is due, and advances a rotation as
+far as is safe; Secrets of another program stay as they are. --overwrite starts a rotation, and adopts existing Secrets
+whose CA key is lost: their CA is trusted first, and replaced later. No run ends with exit 0 over an expired certificate.
 
 On Kubernetes the CA is in a Secret of the Job's own namespace (change it with --operator-namespace). Every run updates the
 caBundle of a webhook. A workload that reads its files only when it starts is restarted once per rotation; the run waits for
@@ -51,6 +53,7 @@ Examples:
             ? `${JSON.stringify({ written: written + made.length, made, authorities: results })}\n`
             : `${amount(written + made.length, 'object')} written\n${results.map(sentence).join('')}`,
         );
+        mustBeValid(results);
       } finally {
         await workplace.close();
       }
@@ -90,6 +93,22 @@ const goOn = async (
     advice: 'run again with the same id',
   });
   return { results, written };
+};
+
+/** A Job that ends well must not hide that peers refuse what it looks after. */
+const mustBeValid = (results: readonly CertgenResult[]): void => {
+  const bad = results.find(({ notValid }) => notValid.length > 0);
+  const [first, ...others] = bad?.notValid ?? [];
+  if (bad === undefined || first === undefined) return;
+  const more = others.length === 0 ? '' : `, and ${amount(others.length, 'other Secret')} too`;
+  const advice =
+    bad.phase === 'Stable'
+      ? 'run with --overwrite to replace it'
+      : 'the rotation under way replaces it: run again, or with --wait';
+  throw new CliError('CERTGEN_NOT_VALID', `${first.object} ${first.why}${more}; ${advice}`, {
+    path: first.object,
+    retry: 'later',
+  });
 };
 
 const rotationIn = (results: readonly CertgenResult[]): string | undefined =>

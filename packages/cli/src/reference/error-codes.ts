@@ -36,6 +36,10 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorEntry>> = {
     'An operator, or a Job of another namespace, manages these objects.',
     'Use `handover rotate`, or give `--operator-namespace`.',
   ),
+  CERTGEN_NOT_VALID: entry(
+    'A Secret holds a certificate that has expired or is not valid yet, and this run could not replace it.',
+    'Run with `--overwrite` if another program made it; run again if a rotation is under way.',
+  ),
   CERTGEN_NO_KEY: entry(
     'A Secret is missing, and the key of the CA in the others is lost.',
     'Run with `--overwrite` to adopt that CA.',

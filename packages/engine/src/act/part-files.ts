@@ -1,6 +1,6 @@
 import { TLS_PROFILE_FILES } from '@handover/material';
 
-/** Names a container can have in its environment as they are. */
+/** Also the names of the environment variables that say the same. */
 export const PLATFORM_KEYS = [
   'HANDOVER_PLATFORM',
   'IS_OPENSHIFT',

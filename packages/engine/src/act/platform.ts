@@ -30,8 +30,8 @@ export const toldOfPlatform = ({
   ].sort();
 };
 
-/** The facts as environment: exactly "true" is true. */
-export const environmentOf = (facts: PlatformFacts): Readonly<Record<string, string>> => {
+/** One file per fact, which pods mount; exactly "true" is true. The names are those of environment variables. */
+export const factFiles = (facts: PlatformFacts): Readonly<Record<string, string>> => {
   const { platform, kubernetesVersion, openShiftVersion } = facts;
   return {
     HANDOVER_PLATFORM: platform,
@@ -47,4 +47,4 @@ export const keepPlatformFacts = (
   look: Look,
   namespace: string,
   facts: PlatformFacts,
-): Promise<boolean> => keepFiles(home, look, platformObjectIn(namespace), filesFrom(environmentOf(facts)));
+): Promise<boolean> => keepFiles(home, look, platformObjectIn(namespace), filesFrom(factFiles(facts)));

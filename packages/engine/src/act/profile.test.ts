@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { catalogue, on, type Parts, World } from '../../test/world.ts';
 import {
   type ClusterProfile,
-  environmentOf,
+  factFiles,
   keepProfile as keepOn,
   keepPlatformFacts,
   type ProfileOutcome,
@@ -212,14 +212,14 @@ describe('A TLSProfile', () => {
 });
 
 describe('Platform facts', () => {
-  test('are environment, and exactly "true" is true', () => {
+  test('are one file each, and exactly "true" is true', () => {
     const facts = { kubernetesVersion: 'v1.36.4', openShiftVersion: undefined } as const;
-    expect(environmentOf({ ...facts, platform: 'kubernetes' })).toEqual({
+    expect(factFiles({ ...facts, platform: 'kubernetes' })).toEqual({
       HANDOVER_PLATFORM: 'kubernetes',
       IS_OPENSHIFT: 'false',
       KUBERNETES_VERSION: 'v1.36.4',
     });
-    expect(environmentOf({ ...facts, platform: 'openshift', openShiftVersion: '4.20.1' })).toMatchObject({
+    expect(factFiles({ ...facts, platform: 'openshift', openShiftVersion: '4.20.1' })).toMatchObject({
       IS_OPENSHIFT: 'true',
       OPENSHIFT_VERSION: '4.20.1',
     });

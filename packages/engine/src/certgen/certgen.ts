@@ -12,16 +12,15 @@ import { after, type Instant, second } from '@handover/material';
 import { act } from '../act/act.ts';
 import { converge, isConflict, type Outcome } from '../controller/reconcile.ts';
 import { EngineError } from '../error.ts';
-import type { AuthorityId, Home, ObjectId, ObjectWriter } from '../look/home.ts';
+import type { AuthorityId, Home, ObjectWriter } from '../look/home.ts';
 import { type Observation, observeAnew } from '../observe/observe.ts';
+import { type NotValid, notValidIn } from './not-valid.ts';
 
 export interface CertgenOptions {
   /** Replace existing certificates: request a rotation, or continue the one in progress. */
   readonly overwrite: boolean;
   /** Id of the rotation: the same id never rotates twice, so that a retried Job continues. */
   readonly rotationId?: string | undefined;
-  /** Objects that every run repairs, even one that only creates what is missing. Default: none. */
-  readonly keeps?: ((object: ObjectId) => boolean) | undefined;
 }
 
 export interface CertgenResult {
@@ -36,6 +35,8 @@ export interface CertgenResult {
   readonly wakeAt: Instant | undefined;
   /** Whether workloads have to be restarted once kubelet caches have expired: a run that ends earlier does not restart them. */
   readonly restartsDue: boolean;
+  /** Objects with a certificate that peers refuse at this moment because of its dates, each with the reason. */
+  readonly notValid: readonly NotValid[];
 }
 
 /** With `--overwrite` objects of other programs may be replaced without an annotation. `spec.adopt` still decides what is trusted. */
@@ -54,15 +55,16 @@ export const takingOver = (resources: readonly Resource[]): readonly Resource[] 
 /** Of two runs at once each conflict stops one, and the other makes progress. */
 const MOST_RACES = 20;
 
-/** One run for one authority: creates what is missing, and with `overwrite` advances a rotation as far as evidence allows. */
+/**
+ * One run for one authority: creates what is missing, renews what is due and advances a rotation as far as evidence allows. With
+ * `overwrite` it begins one.
+ */
 export async function certgen(home: Home, id: AuthorityId, options: CertgenOptions): Promise<CertgenResult> {
   const replaces = options.overwrite || options.rotationId !== undefined;
   // A run that found nothing wants a first generation, not a second one, even if another run was faster.
   const isFirst = (await stateOf(home, id)) === undefined;
   return throughRaces(home, (counted) =>
-    replaces
-      ? replace(counted, id, options, isFirst)
-      : makeMissing(counted, id, options.keeps ?? (() => false)),
+    replaces ? replace(counted, id, options, isFirst) : keepUp(counted, id),
   );
 }
 
@@ -133,6 +135,7 @@ const resultOf = ({ plan: last, observation }: Outcome, rotation: string | undef
     blockedBy,
     wakeAt,
     restartsDue: restartsDue(observation),
+    notValid: notValidIn(observation),
   };
 };
 
@@ -174,38 +177,32 @@ const countingWrites = (home: Home): { home: Home; count: () => number } => {
   return { count: () => count, home: { ...home, cached: undefined, objects: { write } } };
 };
 
-/** Without `overwrite` existing objects are left alone, whatever their age: the rule of Envoy Gateway's own certgen. */
-const makeMissing = async (
-  home: Home,
-  id: AuthorityId,
-  keeps: (object: ObjectId) => boolean,
-): Promise<Done> => {
-  for (let passes = 0; ; passes++) {
+/** Without `overwrite`: certgen looks after what it made. Secrets of other programs stay as they are, whatever their age. */
+const keepUp = async (home: Home, id: AuthorityId): Promise<Done> => {
+  if ((await stateOf(home, id)) === undefined) {
     const observation = await observeAnew(home.fresh, id);
-    const { responsibilities, record, stored, seen, now } = observation;
-    const missing = [...responsibilities.leaves.keys()].filter((object) => !stored.has(object));
-    const phase = phaseOf(record?.state, seen, responsibilities.policy);
-    const result = {
-      authority: id,
-      phase,
-      rotation: undefined,
-      blockedBy: [],
-      wakeAt: undefined,
-      restartsDue: false,
-    };
-    const foreign = [...responsibilities.leaves.keys()].find((object) => stored.has(object));
+    const { responsibilities, record, stored, seen } = observation;
+    const asked = [...responsibilities.leaves.keys()];
+    const foreign = asked.find((object) => stored.has(object));
     if (record === undefined && foreign !== undefined && seen.adoptableKey !== true) {
-      if (missing.length === 0) return result;
+      const missing = asked.find((object) => !stored.has(object));
+      if (missing === undefined) return untouched(observation);
       throw new EngineError(
         'CERTGEN_NO_KEY',
-        `${missing[0]} is missing, and the key of the CA in ${foreign} is not known; name that CA in spec.adopt of the Authority, and run with --overwrite to adopt it`,
-        { path: missing[0] ?? id },
+        `${missing} is missing, and the key of the CA in ${foreign} is not known; name that CA in spec.adopt of the Authority, and run with --overwrite to adopt it`,
+        { path: missing },
       );
     }
-    const actions = plan(seen, responsibilities.policy, now).actions.filter((action) =>
-      'object' in action ? action.expect === undefined || keeps(action.object) : record === undefined,
-    );
-    if (actions.length === 0 || passes === 8) return result;
-    for (const action of actions) await act(home, observation, action);
   }
+  return resultOf(await converge(home, id), undefined);
 };
+
+const untouched = (observation: Observation): Done => ({
+  authority: observation.responsibilities.id,
+  phase: phaseOf(undefined, observation.seen, observation.responsibilities.policy),
+  rotation: undefined,
+  blockedBy: [],
+  wakeAt: undefined,
+  restartsDue: false,
+  notValid: notValidIn(observation),
+});

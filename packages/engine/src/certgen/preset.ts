@@ -30,7 +30,8 @@ const leaf = (
     subject: { commonName: name },
     dnsNames,
     usages: ['server', 'client'],
-    lifetime: '1y',
+    // As upstream's certificates, and as long as its CA: a leaf is replaced when the CA is, after four years.
+    lifetime: '5y',
   },
 });
 

@@ -1,6 +1,7 @@
 import type { Anchor } from '@handover/core';
 import { type Certificate, type Instant, isExpired, PrivateKey } from '@handover/material';
 import { EngineError } from '../error.ts';
+import { certificatesBesideJunk } from '../look/beside-junk.ts';
 import { ownBundleOf } from '../look/catalogue.ts';
 import type { ObjectId, StoredObject } from '../look/home.ts';
 import { LocalKey } from '../look/local-key.ts';
@@ -43,7 +44,7 @@ const ownObjects = (
 };
 
 const casIn = (id: ObjectId, { data }: StoredObject, now: Instant): readonly Certificate[] =>
-  readableCertificates(data[bundleKeyOf(id)]).filter((one) => one.isCa && !isExpired(one, now));
+  certificatesBesideJunk(data[bundleKeyOf(id)]).filter((one) => one.isCa && !isExpired(one, now));
 
 /** A Secret of a CA: certificate and key, as cert-manager and openssl users keep it. */
 const withKey = async (id: ObjectId, { data }: StoredObject, now: Instant): Promise<Adoption | undefined> => {

@@ -14,7 +14,7 @@ import { HandoverError } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import { KubeHome } from '../home/home.ts';
 import { kindsWith, trustBundleVersion } from '../objects/kinds.ts';
-import { isField, type Place, placeOf, placesOf } from '../objects/place.ts';
+import { type Place, placeOf, placesOf } from '../objects/place.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import { GivenResources } from '../resources/declarations.ts';
 import { ListedWorkloads } from '../workloads/listed-workloads.ts';
@@ -82,7 +82,7 @@ export async function openCertgen(options: CertgenHomeOptions): Promise<CertgenH
     run: async (asked) => {
       const results: CertgenResult[] = [];
       for (const id of (await home.resolved()).catalogue.authorities.keys())
-        results.push(await certgen(home, id, { ...asked, keeps: (object) => isField(placeOf(object)) }));
+        results.push(await certgen(home, id, asked));
       return results;
     },
     makeRandomSecret: (secret) => makeRandomSecret(kube, secret, home.random, signal),

@@ -53,7 +53,7 @@ const sourcesOf = (volume: Json): readonly Source[] => [
   ]),
 ];
 
-const environmentOf = (container: Json): readonly Reference[] => [
+const factFiles = (container: Json): readonly Reference[] => [
   ...list(container.env).flatMap(({ valueFrom }) =>
     isMap(valueFrom)
       ? [...keyed('secrets', valueFrom.secretKeyRef), ...keyed('configmaps', valueFrom.configMapKeyRef)]
@@ -97,7 +97,7 @@ export const referencesOf = ({ spec }: KubeObject): readonly Reference[] => {
     found.set(key, { ...reference, frozen: reference.frozen || before?.frozen === true });
   };
   for (const [container, copies] of containers) {
-    for (const reference of environmentOf(container)) add(reference);
+    for (const reference of factFiles(container)) add(reference);
     for (const mount of list(container.volumeMounts)) {
       const frozen = copies || text(mount.subPath) !== undefined || text(mount.subPathExpr) !== undefined;
       for (const source of volumes.get(text(mount.name) ?? '') ?? []) add({ ...source, frozen });

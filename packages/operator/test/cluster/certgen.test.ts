@@ -89,7 +89,7 @@ describe('with the rights of the recipe', () => {
     mine = account();
   });
 
-  test('1 and 3: four Secrets with upstream’s names, keys, types and SANs, the webhook’s bundle equal to theirs; a rerun writes nothing; one missing is made alone', async () => {
+  test('S3.1 and S3.3: four Secrets with upstream’s names, keys, types and SANs, the webhook’s bundle equal to theirs; a rerun writes nothing; one missing is made alone', async () => {
     const [, command = ''] = /\nhandover (certgen .*)\n/.exec(recipe) ?? [];
     expect(command).toBe('certgen --preset envoy-gateway --home kube');
     const [, shown = ''] = /\nhandover certgen [^\n]*\n```\n\n```text\n([\s\S]*?)```/.exec(recipe) ?? [];
@@ -149,7 +149,7 @@ describe('with the rights of the recipe', () => {
     expect(await seen.allAccept()).toBe(true);
   });
 
-  test('3: a wrong webhook bundle is corrected with one write, without --overwrite', async () => {
+  test('S3.3 a wrong webhook bundle is corrected with one write, without --overwrite', async () => {
     await kube.patch(
       mutatingWebhookConfigurations,
       { name: webhookName(OWN) },
@@ -161,7 +161,7 @@ describe('with the rights of the recipe', () => {
     expect(requestsOf(ACCOUNT, since).filter(isWrite)).toHaveLength(1);
   });
 
-  test('4 and 9: a restart-only Deployment is restarted exactly once per rotation, the HMAC untouched; followers are not restarted', async () => {
+  test('S3.4 and S3.9: a restart-only Deployment is restarted exactly once per rotation, the HMAC untouched; followers are not restarted', async () => {
     await cluster.apply(
       reader(OWN, 'envoy-ratelimit', 'envoy-rate-limit'),
       reader(OWN, 'envoy-gateway', 'envoy-gateway'),
@@ -241,7 +241,7 @@ describe('with the rights of the recipe', () => {
     expect(unused(grants, requests)).toEqual([`get apps/daemonsets in ${OWN}`]);
   });
 
-  test('4: a forbidden restart is an error with a code, and a retry does not rotate again', async () => {
+  test('S3.4 a forbidden restart is an error with a code, and a retry does not rotate again', async () => {
     await kube.delete(secrets, { namespace: OWN, name: 'handover-authority-a498f7c86fbc48a087f66abc' });
     for (const name of LEAVES) await kube.delete(secrets, { namespace: OWN, name });
     await kube.delete(configMaps, { namespace: OWN, name: `${CA}-trust` });
@@ -295,7 +295,7 @@ describe('with the rights of the recipe', () => {
   });
 });
 
-test.concurrent('2 and 8: new then old, never more; the old CA goes once the rotation has ended, and its leaf is refused', async () => {
+test.concurrent('S3.2 and S3.8: new then old, never more; the old CA goes once the rotation has ended, and its leaf is refused', async () => {
   const namespace = 'bundles';
   const seen = await namespaceWithGateway(namespace);
   const file = ['-f', resourcesFile(namespace)];
@@ -322,6 +322,14 @@ test.concurrent('2 and 8: new then old, never more; the old CA goes once the rot
   expect(await seen.allAccept()).toBe(true);
   expect(await certgen([...file, '--overwrite'])).toMatchObject({ code: 0 });
   expect(await seen.generations('envoy')).toEqual(['3', '2']);
+  // As a CronJob: it neither waits nor asks for anything.
+  await until(
+    async () => (await certgen(file)).stdout.includes(`${CA}: Stable`),
+    'a plain run to end it',
+    60_000,
+  );
+  for (const name of LEAVES) expect(await seen.generations(name)).toEqual(['3']);
+  expect(await seen.caBundle()).toBe(await seen.text('envoy', 'ca.crt'));
 });
 
 /** Passes on this many writes of a run but not their last answer: the process is killed before its next write. */
@@ -343,7 +351,7 @@ const killedAfter = async (count: number, args: readonly string[]): Promise<numb
   return landed;
 };
 
-describe('5: killed after each single write', () => {
+describe('S3.5 killed after each single write', () => {
   test('of the very first run: the next run makes the rest, with the same CA', async () => {
     const turns = [1, 2, 3, 4, 5, 6, 7, 8];
     const landed = await Promise.all(
@@ -420,7 +428,7 @@ test.concurrent('two or more Jobs at once: one CA, one rotation, and every Job s
   expect((await seen.state()).lastGeneration).toBe(2);
 });
 
-test.concurrent('7: a workload that never confirms blocks the new leaves, is named, and the exit code is 1', async () => {
+test.concurrent('S3.7 a workload that never confirms blocks the new leaves, is named, and the exit code is 1', async () => {
   const namespace = 'silent';
   const seen = await namespaceWithGateway(namespace);
   const file = ['-f', resourcesFile(namespace, { strategy: 'Phased' })];
@@ -469,7 +477,7 @@ test.concurrent('7: a workload that never confirms blocks the new leaves, is nam
   expect(await seen.text('envoy', 'tls.crt')).not.toBe(before);
 });
 
-test.concurrent('10: one command removes a compromised CA everywhere at once', async () => {
+test.concurrent('S3.10 one command removes a compromised CA everywhere at once', async () => {
   const namespace = 'stolen';
   const seen = await namespaceWithGateway(namespace);
   expect((await certgen(preset(namespace))).code).toBe(0);
@@ -496,7 +504,7 @@ test.concurrent('10: one command removes a compromised CA everywhere at once', a
   expect((await seen.template('envoy-ratelimit')).generation).toBe(template.generation + 1);
 });
 
-describe.concurrent('11: Secrets of upstream’s certgen, which keeps no CA key', () => {
+describe.concurrent('S3.11 Secrets of upstream’s certgen, which keeps no CA key', () => {
   test('are left alone, or taken over: first their CA is trusted, then leaves change', async () => {
     const namespace = 'taken';
     const seen = await namespaceWithGateway(namespace);

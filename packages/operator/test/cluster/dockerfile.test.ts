@@ -4,6 +4,7 @@ import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { noNodeBecause } from '@handover/test-cluster';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { configOf, operatorImage, ROOT } from '../rotation/image.ts';
 import { buildah, buildImage } from './engine-image.ts';
@@ -12,7 +13,7 @@ const run = promisify(execFile);
 const scratch = mkdtempSync(join(tmpdir(), 'handover-dockerfile-'));
 const NAME = 'localhost/handover:dockerfile';
 const LONG = 1_200_000;
-const engine = buildah(scratch);
+let engine: readonly string[] = [];
 
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
@@ -29,53 +30,57 @@ const contents = (folder: string, at = ''): readonly string[] =>
       return [`${line} ${hash.digest('hex')}`];
     });
 
-describe.skipIf(engine === undefined)('the Dockerfile, built by buildah from what is committed', () => {
-  let built: string;
-  const call = async (...args: readonly string[]): Promise<string> => {
-    const [command = '', ...common] = engine ?? [];
-    return (await run(command, [...common, ...args], { maxBuffer: 64 * 1024 * 1024 })).stdout.trim();
-  };
-
-  beforeAll(async () => {
-    const clone = join(scratch, 'clone');
-    mkdirSync(clone);
-    await run('git', ['archive', '--output', join(scratch, 'clone.tar'), 'HEAD'], { cwd: ROOT });
-    await run('tar', ['-xf', join(scratch, 'clone.tar'), '-C', clone]);
-    // Packs first: the base image uses the packages as well.
-    await operatorImage(NAME);
-    const { archive, name } = await buildImage(ROOT, scratch);
-    await call('pull', `docker-archive:${archive}`);
-    const how = ['--isolation', 'chroot', '--network', 'host', '--build-arg', `NODE_IMAGE=${name}`];
-    await call('bud', ...how, '-f', join(clone, 'deploy/image/Dockerfile'), '-t', NAME, clone);
-    built = await call('mount', await call('from', NAME));
-  }, LONG);
-
-  test('has the same files, byte for byte, as the image that the cluster tests run', async () => {
-    const { files } = await operatorImage(NAME);
-    expect(contents(built)).toEqual(contents(files?.['/'] ?? ''));
-  });
-
-  test('starts the same way, as the same user, with the same labels', async () => {
-    const { OCIv1 } = JSON.parse(await call('inspect', '--type', 'image', NAME)) as {
-      OCIv1: { config: Record<string, unknown> };
+describe.skipIf(noNodeBecause() !== undefined)(
+  'the Dockerfile, built by buildah from what is committed',
+  () => {
+    let built: string;
+    const call = async (...args: readonly string[]): Promise<string> => {
+      const [command = '', ...common] = engine;
+      return (await run(command, [...common, ...args], { maxBuffer: 64 * 1024 * 1024 })).stdout.trim();
     };
-    const said = configOf(readFileSync(join(ROOT, 'deploy/image/Dockerfile'), 'utf8'));
-    const { Labels, ...config } = OCIv1.config;
-    expect(config).toEqual({
-      User: said.user,
-      Env: Object.entries(said.env ?? {}).map(([key, value]) => `${key}=${value}`),
-      Entrypoint: said.entrypoint,
-      Cmd: said.command,
-      WorkingDir: said.workingDirectory,
-    });
-    expect(Labels).toMatchObject(said.labels ?? {});
-  });
 
-  test('runs in it, as an unprivileged user', async () => {
-    const { stdout } = await run('chroot', [
-      ...['--userspec=65532:65532', built],
-      ...['/usr/local/bin/node', '/handover/bin/handover.js', '--version'],
-    ]);
-    expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
-  });
-});
+    beforeAll(async () => {
+      engine = buildah(scratch);
+      const clone = join(scratch, 'clone');
+      mkdirSync(clone);
+      await run('git', ['archive', '--output', join(scratch, 'clone.tar'), 'HEAD'], { cwd: ROOT });
+      await run('tar', ['-xf', join(scratch, 'clone.tar'), '-C', clone]);
+      // Packs first: the base image uses the packages as well.
+      await operatorImage(NAME);
+      const { archive, name } = await buildImage(ROOT, scratch);
+      await call('pull', `docker-archive:${archive}`);
+      const how = ['--isolation', 'chroot', '--network', 'host', '--build-arg', `NODE_IMAGE=${name}`];
+      await call('bud', ...how, '-f', join(clone, 'deploy/image/Dockerfile'), '-t', NAME, clone);
+      built = await call('mount', await call('from', NAME));
+    }, LONG);
+
+    test('has the same files, byte for byte, as the image that the cluster tests run', async () => {
+      const { files } = await operatorImage(NAME);
+      expect(contents(built)).toEqual(contents(files?.['/'] ?? ''));
+    });
+
+    test('starts the same way, as the same user, with the same labels', async () => {
+      const { OCIv1 } = JSON.parse(await call('inspect', '--type', 'image', NAME)) as {
+        OCIv1: { config: Record<string, unknown> };
+      };
+      const said = configOf(readFileSync(join(ROOT, 'deploy/image/Dockerfile'), 'utf8'));
+      const { Labels, ...config } = OCIv1.config;
+      expect(config).toEqual({
+        User: said.user,
+        Env: Object.entries(said.env ?? {}).map(([key, value]) => `${key}=${value}`),
+        Entrypoint: said.entrypoint,
+        Cmd: said.command,
+        WorkingDir: said.workingDirectory,
+      });
+      expect(Labels).toMatchObject(said.labels ?? {});
+    });
+
+    test('runs in it, as an unprivileged user', async () => {
+      const { stdout } = await run('chroot', [
+        ...['--userspec=65532:65532', built],
+        ...['/usr/local/bin/node', '/handover/bin/handover.js', '--version'],
+      ]);
+      expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    });
+  },
+);

@@ -1,20 +1,32 @@
-import { execFile } from 'node:child_process';
-import { copyFileSync, cpSync, mkdirSync, mkdtempSync, symlinkSync } from 'node:fs';
+import { execFile, spawnSync } from 'node:child_process';
+import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { folderImage, writeImage } from '@handover/test-cluster';
 
 const run = promisify(execFile);
 
-/**
- * The command line of buildah (named by HANDOVER_BUILDAH), with a store of its own that is removed afterwards. It needs root and no
- * daemon, and downloads every package: this takes minutes, so it runs only on request.
- */
-export const buildah = (scratch: string): readonly string[] | undefined => {
-  const program = process.env.HANDOVER_BUILDAH ?? '';
-  if (program === '') return undefined;
+/** The command line of buildah, with a store of its own that is removed afterwards. It needs root and no daemon. As root on Debian it is installed. */
+export const buildah = (scratch: string): readonly string[] => {
+  const program = findBuildah() ?? installBuildah();
   const store = ['--root', join(scratch, 'storage'), '--runroot', join(scratch, 'run')];
   return [program, '--storage-driver', 'vfs', ...store];
+};
+
+const findBuildah = (): string | undefined =>
+  ['/usr/bin/buildah', '/usr/local/bin/buildah'].find((path) => existsSync(path));
+
+const installBuildah = (): string => {
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  for (const args of [
+    ['update', '-q'],
+    ['install', '-y', '-q', '--no-install-recommends', 'buildah'],
+  ])
+    spawnSync('apt-get', args, { env });
+  const found = findBuildah();
+  if (found === undefined)
+    throw new Error('no buildah: run `apt-get install buildah` as root, and this again');
+  return found;
 };
 
 /**

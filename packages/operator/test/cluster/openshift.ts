@@ -1,5 +1,5 @@
 /**
- * OpenShift's own kinds, as far as Handover reads them: a stand-in for the real ones (openshift/api, config/v1). Types of profiles
+ * A stand-in for OpenShift's kinds (openshift/api, config/v1), with the fields that Handover reads. Types of profiles
  * are not an enum, so that a test can use one of a later OpenShift.
  */
 const text = { type: 'string' };

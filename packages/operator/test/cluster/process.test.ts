@@ -217,9 +217,10 @@ test('S0.9 after SIGTERM the process writes nothing, whatever drifts, and ends',
   await spoil(kube, 'ValidatingWebhookConfiguration', OLD_POD);
   await spoil(kube, 'MutatingWebhookConfiguration', OLD_POD);
   expect(await one.ended()).toBe(0);
-  console.log(
-    `process ended ${Math.round(performance.now() - began)} ms after SIGTERM, with a write that hung`,
-  );
+  const ms = Math.round(performance.now() - began);
+  console.log(`process ended ${ms} ms after SIGTERM, with a write that hung`);
+  // Five times the bound: other tests load this machine.
+  expect(ms).toBeLessThan(5_000);
   expect(relay.log.slice(since).filter(isWrite)).toEqual([]);
   release();
   await relay.stop();

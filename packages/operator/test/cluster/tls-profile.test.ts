@@ -144,7 +144,7 @@ describe('A TLSProfile of type OpenShift', () => {
     await until(async () => operator.operator.waitingFor().length === 0, 'it to be ready');
   });
 
-  test('in a cluster without a configured profile is Intermediate: 9 ciphers, TLS 1.2, and no restart', async () => {
+  test('S1.6 without a configured profile it is Intermediate: 9 ciphers, TLS 1.2, and no restart', async () => {
     await stage.cluster.apply(apiServerCrd());
     await stage.cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');
     await stage.cluster.apply(apiServer({}));
@@ -160,7 +160,7 @@ describe('A TLSProfile of type OpenShift', () => {
     for (const name of ['web', 'api', 'hot', 'other']) expect(stampsOf(name)).toEqual([undefined]);
   });
 
-  test('that changes is written before any pod template, and rolls each selected workload once', async () => {
+  test('S1.4 a change is written before any pod template, and rolls each selected workload once', async () => {
     await until(async () => kubelet.seen.size === 8, 'eight pods', 120_000);
     const before = files.findLast(({ name }) => name === 'tls-profile')?.hash;
     await follow({ type: 'Modern', modern: {} });
@@ -178,7 +178,7 @@ describe('A TLSProfile of type OpenShift', () => {
     await until(async () => kubelet.seen.size === 12, 'four new pods', 120_000);
   });
 
-  test('is not affected by an edit of another field: each change of the profile is one rollout', async () => {
+  test('S1.5 an edit of another field changes nothing: each change of the profile is one rollout', async () => {
     const before = files.length;
     await stage.cluster.apply(
       apiServer({
@@ -205,15 +205,18 @@ describe('A TLSProfile of type OpenShift', () => {
       { type: 'Custom', custom: { ciphers: ['FOO', 'BAR'], minTLSVersion: 'VersionTLS12' } },
       /TLS_PROFILE_NO_CIPHER/,
     ],
-  ])('with %s is refused: file, hash and templates stay as they are', async (_, spec, words) => {
-    const before = await still();
-    await follow(spec);
-    await says('follows', 'Ready', 'False', 'TLSProfileRefused', words);
-    await says('follows', 'Degraded', 'True', 'TLSProfileRefused');
-    expect(await still()).toBe(before);
-  });
+  ])(
+    'S1.7 a profile with %s is refused: file, hash and templates stay as they are',
+    async (_, spec, words) => {
+      const before = await still();
+      await follow(spec);
+      await says('follows', 'Ready', 'False', 'TLSProfileRefused', words);
+      await says('follows', 'Degraded', 'True', 'TLSProfileRefused');
+      expect(await still()).toBe(before);
+    },
+  );
 
-  test('with one unknown cipher beside a good one is served, and the unknown one is named', async () => {
+  test('S1.8 a profile with one unknown cipher beside a good one is served, and the unknown one is named', async () => {
     await follow({
       type: 'Custom',
       custom: { ciphers: ['ECDHE-RSA-AES128-GCM-SHA256', 'MADE-UP'], minTLSVersion: 'VersionTLS12' },
@@ -224,7 +227,7 @@ describe('A TLSProfile of type OpenShift', () => {
     await allRolled();
   });
 
-  test('with suites of TLS 1.3 only, at minimum 1.2, refuses a TLS 1.2 client', async () => {
+  test('S1.9 a profile with suites of TLS 1.3 only, at minimum 1.2, refuses a TLS 1.2 client', async () => {
     await follow({
       type: 'Custom',
       custom: { ciphers: ['TLS_AES_128_GCM_SHA256'], minTLSVersion: 'VersionTLS12' },
@@ -266,7 +269,7 @@ describe('The ConfigMap', () => {
   const restored = (wanted: ConfigMap['data']) =>
     until(async () => JSON.stringify((await configMap())?.data) === JSON.stringify(wanted), 'the repair');
 
-  test('that is edited or deleted is restored, without a restart', async () => {
+  test('S1.13 a ConfigMap that is edited or deleted is restored, without a restart', async () => {
     const wanted = (await configMap())?.data;
     const before = templates.length;
     for (const [key, value] of [
@@ -299,7 +302,7 @@ describe('The ConfigMap', () => {
 describe('Platform facts', () => {
   const facts = async (namespace: string) => (await configMap('handover-platform', namespace))?.data;
 
-  test('are written beside the profile outside OpenShift, for every profile', async () => {
+  test('S1.10 a profile outside OpenShift: platform facts are written beside it, for every profile', async () => {
     await until(async () => (await facts('default')) !== undefined, 'the facts');
     expect(await facts('default')).toEqual({
       HANDOVER_PLATFORM: 'kubernetes',
@@ -310,7 +313,7 @@ describe('Platform facts', () => {
     await until(async () => (await facts('default'))?.IS_OPENSHIFT === 'false', 'the repair');
   });
 
-  test('name OpenShift on OpenShift, without any TLSProfile', async () => {
+  test('S1.10 platform facts name OpenShift on OpenShift, without any TLSProfile', async () => {
     await operator.stop();
     await stage.cluster.apply(clusterVersionCrd());
     await stage.cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');

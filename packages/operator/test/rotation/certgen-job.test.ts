@@ -137,11 +137,12 @@ const isReady = async (): Promise<boolean> => {
   return items.length === PARTS.length && ready.length === PARTS.length;
 };
 
-test('the recipe’s Job makes the Secrets in an empty namespace, with the rights of the recipe', async () => {
+test('S3.1 the recipe’s Job makes the Secrets in an empty namespace, with the rights of the recipe', async () => {
   await cluster.apply(...recipeObjects('Job'));
   expect(await done('certgen')).toMatchObject({ succeeded: 1 });
   expect(await cluster.kubectl('logs', '-n', GATEWAY, 'job/certgen')).toMatch(
-    /^6 objects written\n.*: Stable/,
+    // The issuance log stands before it.
+    /^6 objects written\n.*: Stable/m,
   );
   expect(await seen.allAccept()).toBe(true);
   expect(await seen.caBundle()).toBe(await seen.text('envoy', 'ca.crt'));
@@ -150,7 +151,17 @@ test('the recipe’s Job makes the Secrets in an empty namespace, with the right
   expect((await seen.state()).ids).toEqual([uid]);
 });
 
-test('6 and 11: a Job whose pods are killed and stopped takes over Secrets without a kept CA key under load; no call fails', async () => {
+test('the recipe’s CronJob finds nothing to do, with the rights of the recipe', async () => {
+  await cluster.apply(...recipeObjects('CronJob'));
+  await cluster.kubectl('create', 'job', '-n', GATEWAY, 'now', '--from=cronjob/certgen-hourly');
+  const before = await seen.versions();
+  expect(await done('now')).toMatchObject({ succeeded: 1 });
+  expect(await cluster.kubectl('logs', '-n', GATEWAY, 'job/now')).toMatch(/^0 objects written\n.*: Stable/);
+  expect(await seen.versions()).toEqual(before);
+  await cluster.kubectl('delete', 'cronjob', '-n', GATEWAY, 'certgen-hourly');
+});
+
+test('S3.6 and S3.11: a Job whose pods are killed and stopped takes over Secrets without a kept CA key under load; no call fails', async () => {
   for (const name of [...LEAVES, STATE]) await kube.delete(secrets, { namespace: GATEWAY, name });
   await kube.delete(configMaps, { namespace: GATEWAY, name: `${CA}-trust` });
   const file = readFileSync(resourcesFile(GATEWAY, { reloadWithin: '2m' }), 'utf8');
@@ -217,7 +228,7 @@ test('6 and 11: a Job whose pods are killed and stopped takes over Secrets witho
   expect(accepts(await seen.certificates('envoy', 'ca.crt'), before)).toBe(false);
 });
 
-test('6: the next Job is the next rotation; no call fails, and only Rate Limit is restarted, once', async () => {
+test('S3.6 the next Job is the next rotation; no call fails, and only Rate Limit is restarted, once', async () => {
   const templates = await Promise.all(PARTS.map(({ name }) => seen.template(name)));
   const { failed } = await during('rotation by a Job', async () => {
     const [job] = recipeObjects('Job');

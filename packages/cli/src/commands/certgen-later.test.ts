@@ -1,0 +1,217 @@
+// Runs of certgen long after the first one, as a CronJob makes them: without --overwrite and without --wait.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  type Certificate,
+  day,
+  hour,
+  instant,
+  minute,
+  parseCertificates,
+  second,
+  verifyChain,
+} from '@handover/material';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { handover, NOW, type Ran } from '../../test/capture.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'handover-certgen-later-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+let count = 0;
+let dir: string;
+let passed = 0;
+beforeEach(() => {
+  dir = join(root, `home-${++count}`);
+  passed = 0;
+});
+const NAMESPACE = 'envoy-gateway-system';
+const NAMES = ['envoy', 'envoy-gateway', 'envoy-rate-limit'];
+const year = 365 * day;
+const at = () => instant(NOW + passed);
+const run = (...args: readonly string[]): Promise<Ran> =>
+  handover(['certgen', ...args, '--home', `dir:${dir}`], { now: at() });
+const certgen = (...more: readonly string[]): Promise<Ran> => run('--preset', 'envoy-gateway', ...more);
+const secret = (name: string, from = dir): string => join(from, 'out', NAMESPACE, 'secrets', name);
+const certificates = (name: string, file: string): readonly Certificate[] =>
+  parseCertificates(readFileSync(join(secret(name), file))).certificates;
+const generations = (name: string): readonly (string | undefined)[] =>
+  certificates(name, 'ca.crt').map(({ subject }) => subject.split(' ')[1]);
+/** Whether every part accepts every other at this moment. */
+const allAccept = (): boolean =>
+  NAMES.every((presenter) =>
+    NAMES.every(
+      (verifier) =>
+        verifyChain({
+          chain: certificates(presenter, 'tls.crt'),
+          anchors: certificates(verifier, 'ca.crt'),
+          at: at(),
+          purpose: 'client',
+        }).ok,
+    ),
+  );
+
+const authority = (name: string): string =>
+  `apiVersion: handover.dev/v1alpha1\nkind: Authority\nmetadata: {name: ${name}, namespace: ${NAMESPACE}}\n`;
+const leaf = (name: string, lifetime: string, by: string): string =>
+  `---\napiVersion: handover.dev/v1alpha1\nkind: Leaf\nmetadata: {name: ${name}, namespace: ${NAMESPACE}}\n` +
+  `spec: {authority: ${by}, dnsNames: [${name}], usages: [server, client], lifetime: ${lifetime}}\n`;
+
+describe('A plain run', () => {
+  test.each([366, 400])(
+    'on day %i leaves certificates that are valid, for five years as upstream',
+    async (days) => {
+      await certgen();
+      const [leaf] = certificates('envoy', 'tls.crt');
+      expect(leaf?.notAfter).toBe(NOW + 5 * year);
+      passed = days * day;
+      expect(await certgen()).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/^0 objects written\n.*: Stable\n$/),
+      });
+      expect(allAccept()).toBe(true);
+    },
+  );
+
+  test('every quarter for twelve years never leaves a certificate that another part refuses, and never two old CAs', async () => {
+    await certgen();
+    for (; passed < 12 * year; passed += 91 * day) {
+      expect(await certgen()).toMatchObject({ code: 0 });
+      expect(allAccept(), `day ${passed / day}`).toBe(true);
+      expect(generations('envoy').length).toBeLessThanOrEqual(2);
+    }
+    expect(Number(generations('envoy')[0])).toBeGreaterThan(2);
+  });
+
+  test('after all certificates have expired replaces them', async () => {
+    await certgen();
+    passed = 6 * year;
+    expect(await certgen()).toMatchObject({ code: 0 });
+    expect(allAccept()).toBe(true);
+  });
+
+  test('renews a leaf that is due, and no other', async () => {
+    const file = join(root, 'two.yaml');
+    writeFileSync(file, `${authority('own')}${leaf('short', '90d', 'own')}${leaf('long', '1y', 'own')}`);
+    await run('-f', file);
+    const before = ['short', 'long'].map((name) => certificates(name, 'tls.crt')[0]?.fingerprint);
+    passed = 70 * day;
+    expect(await run('-f', file)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^1 object written\n/),
+    });
+    const after = ['short', 'long'].map((name) => certificates(name, 'tls.crt')[0]?.fingerprint);
+    expect(after[0]).not.toBe(before[0]);
+    expect(after[1]).toBe(before[1]);
+  });
+
+  test('S3.8 ends a rotation that a run without --wait began: the old CA is gone, and nothing is rotated again', async () => {
+    await certgen();
+    const old = certificates('envoy', 'tls.crt');
+    await certgen('--rotation-id', '2030-06');
+    expect(generations('envoy')).toEqual(['2', '1']);
+    passed = minute;
+    expect((await certgen()).stdout).toContain('Activating');
+    passed = 10 * minute;
+    expect(await certgen()).toMatchObject({ code: 0, stdout: expect.stringContaining(': Stable') });
+    for (const name of NAMES) expect(generations(name)).toEqual(['2']);
+    expect(
+      verifyChain({ chain: old, anchors: certificates('envoy', 'ca.crt'), at: at(), purpose: 'client' }).ok,
+    ).toBe(false);
+    passed = 20 * minute;
+    expect((await certgen()).stdout).toMatch(/^0 objects written\n/);
+  });
+
+  test('S3.2 leaves an expired CA out of bundles once it has expired by clocks that are an hour behind, and not before', async () => {
+    const file = join(root, 'brief.yaml');
+    const spec = 'spec: {lifetime: 10d, rotation: {strategy: Instant, reloadWithin: 3h}}\n';
+    writeFileSync(file, `${authority('own')}${spec}${leaf('envoy', '10d', 'own')}`);
+    await run('-f', file);
+    const old = certificates('envoy', 'tls.crt');
+    const accepted = (behind: number): boolean =>
+      verifyChain({
+        chain: old,
+        anchors: certificates('envoy', 'ca.crt'),
+        at: instant(at() - behind),
+        purpose: 'client',
+      }).ok;
+    passed = 10 * day + second;
+    await run('-f', file, '--rotation-id', 'late');
+    expect(generations('envoy')).toEqual(['2', '1']);
+    expect(accepted(0)).toBe(false);
+    expect(accepted(59 * minute)).toBe(true);
+    passed = 10 * day + hour + second;
+    await run('-f', file);
+    expect(generations('envoy')).toEqual(['2']);
+  });
+
+  test('goes on with a takeover that a run without --wait began', async () => {
+    await adoptable(0);
+    await certgen('--rotation-id', 'takeover');
+    for (let looks = 0; looks < 3; looks++) {
+      passed += 5 * minute;
+      expect(await certgen()).toMatchObject({ code: 0 });
+    }
+    expect((await certgen()).stdout).toContain(': Stable');
+    expect(certificates('envoy', 'ca.crt')).toHaveLength(1);
+    expect(allAccept()).toBe(true);
+  });
+});
+
+/** Secrets of another program, made so long ago: they hold no CA key. */
+const adoptable = async (age: number, lifetime = '5y'): Promise<void> => {
+  const donor = join(root, `donor-${count}`);
+  mkdirSync(donor, { recursive: true });
+  const file = join(donor, 'resources.yaml');
+  const leaves = NAMES.map((name) => leaf(name, lifetime, 'other'));
+  writeFileSync(file, `${authority('other')}${leaves.join('')}`);
+  await handover(['certgen', '-f', file, '--home', `dir:${donor}`], { now: instant(at() - age) });
+  for (const name of NAMES) {
+    mkdirSync(secret(name), { recursive: true });
+    for (const kept of ['tls.crt', 'tls.key', 'ca.crt'])
+      writeFileSync(join(secret(name), kept), readFileSync(join(secret(name, donor), kept)), { mode: 0o600 });
+  }
+};
+
+test('S3.2 a junk block and a repeated CA in an old bundle are left out when it is taken over', async () => {
+  await adoptable(0);
+  const [ca] = certificates('envoy-gateway', 'ca.crt');
+  const junk = '-----BEGIN CERTIFICATE-----\nanVuaw==\n-----END CERTIFICATE-----\n';
+  for (const name of NAMES)
+    writeFileSync(join(secret(name), 'ca.crt'), `${ca?.pem}${junk}# note\n${ca?.pem}`);
+  expect(await certgen('--rotation-id', 'takeover')).toMatchObject({ code: 0 });
+  for (const name of NAMES) {
+    const [first, second, ...more] = certificates(name, 'ca.crt');
+    expect(first?.fingerprint).not.toBe(ca?.fingerprint);
+    expect(second?.fingerprint).toBe(ca?.fingerprint);
+    expect(more).toEqual([]);
+    expect(readFileSync(join(secret(name), 'ca.crt'), 'utf8')).not.toContain('anVuaw==');
+  }
+});
+
+describe('No run ends with 0 over', () => {
+  test.each([
+    ['an expired certificate', 6 * year, / expired at /],
+    ['a certificate that is not valid yet', -10 * day, / is not valid before /],
+  ])('%s of another program, which it leaves alone', async (_, age, says) => {
+    await adoptable(age);
+    const before = readFileSync(join(secret('envoy'), 'tls.crt'));
+    const { code, stderr, stdout } = await certgen();
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^CERTGEN_NOT_VALID: .*secrets\/envoy-gateway .*--overwrite.*\n$/);
+    expect(stderr).toMatch(says);
+    expect(stdout).toMatch(/^1 object written\n/);
+    expect(readFileSync(join(secret('envoy'), 'tls.crt'))).toEqual(before);
+  });
+
+  test('an expired certificate that a takeover has yet to replace', async () => {
+    await adoptable(100 * day, '90d');
+    const { code, stdout, stderr } = await certgen('--rotation-id', 'takeover', '--json');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^CERTGEN_NOT_VALID: .* expired at .*, and 2 other Secrets too; .*run again/);
+    expect(JSON.parse(stdout).authorities).toMatchObject([{ phase: 'Introducing' }]);
+    expect(JSON.parse(stdout).authorities[0].notValid).toHaveLength(3);
+    passed = 5 * minute;
+    expect(await certgen()).toMatchObject({ code: 0, stderr: '' });
+    expect(allAccept()).toBe(true);
+  });
+});
