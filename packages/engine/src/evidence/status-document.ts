@@ -5,6 +5,7 @@ import type { Proof } from '@handover/core';
 import { type Instant, instant } from '@handover/material';
 import type { AuthorityRecord } from '../look/home.ts';
 import { readBounded } from '../look/read-bounded.ts';
+import { unheard } from './processes.ts';
 
 /** Where a process serves its status document. */
 export interface StatusPlace {
@@ -102,6 +103,7 @@ export const readDocument = (
     at?: unknown;
     pid?: unknown;
     podUid?: unknown;
+    processes?: unknown;
     sources?: unknown;
     truncated?: unknown;
   };
@@ -113,6 +115,8 @@ export const readDocument = (
   const at = Date.parse(String(value.at));
   if (value.version !== 1 || !Array.isArray(value.sources) || Number.isNaN(at) || now - at > STALE_MS)
     return undefined;
+  // A process that gave no answer may still use what the others no longer do.
+  if (unheard(value.processes) !== undefined) return undefined;
   const issuers = issuersOf(record);
   const ours = new Set(issuers.map(({ fingerprint }) => fingerprint));
   const held = (value.sources as readonly Source[])
