@@ -35,8 +35,8 @@ export abstract class Followed<Label extends string, Value extends Material> {
   }
 
   /**
-   * Calls the listener after each change (`reloaded`), or when new files could not be used (`kept`). Without a listener
-   * for `kept` a failure is a process warning.
+   * Calls the listener after each change (`reloaded`), when new files could not be used (`kept`), or when connections in
+   * use were ended (`cut`). Without a listener for them, `kept` and `cut` are process warnings.
    *
    * @example
    * ```ts

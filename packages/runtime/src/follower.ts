@@ -2,7 +2,15 @@ import { createHash } from 'node:crypto';
 import { HandoverError, type Instant, instant, Listeners } from '@handover/material';
 import { RuntimeError } from './error.ts';
 import type { ResolvedFollowOptions } from './options.ts';
-import { type Failure, failureOf, type KeptEvent, type Outcome, type ReloadedEvent } from './outcome.ts';
+import {
+  type CutEvent,
+  type CutReason,
+  type Failure,
+  failureOf,
+  type KeptEvent,
+  type Outcome,
+  type ReloadedEvent,
+} from './outcome.ts';
 import { type Contents, readAll, resolveAll } from './read-files.ts';
 import { type KnownDirectories, PathResolver, type Watched } from './resolve-path.ts';
 import { warn } from './warn.ts';
@@ -23,6 +31,7 @@ export interface Material {
 export interface FollowerEvents {
   reloaded: ReloadedEvent;
   kept: KeptEvent;
+  cut: CutEvent;
 }
 
 export interface FollowerSpec<Label extends string, Value extends Material> {
@@ -159,6 +168,22 @@ export class Follower<Label extends string, Value extends Material> {
   /** Reports that good files could not be put to use, like any other failure. */
   complain(thrown: unknown): void {
     this.#kept(failureOf(thrown, this.path));
+  }
+
+  /** Reports connections in use that were ended at the deadline. */
+  cut(connections: number, reason: CutReason): void {
+    const event = { connections, reason, at: now() };
+    if (this.listeners.count('cut') === 0) {
+      const which = connections === 1 ? '1 connection was' : `${connections} connections were`;
+      const after = `${this.options.drainMs / 1000} s after`;
+      warn(
+        'CONNECTIONS_CUT',
+        reason === 'ca_removed'
+          ? `${which} ended ${after} the CA that had accepted the peer was removed from ${this.path}`
+          : `${which} ended ${after} ${this.path} changed, because drainMs is set`,
+      );
+    }
+    this.listeners.emit('cut', event);
   }
 
   close(): void {

@@ -27,6 +27,8 @@ function followerSource<Value extends ClientMaterial>(
   return {
     verify,
     drainMs: follower.options.drainMs,
+    drainAll: follower.options.drainAll,
+    cut: (connections, reason) => follower.cut(connections, reason),
     current: () => current,
     refresh: (failed) => follower.refresh(failed),
     onSwap: (listener) => follower.onSwap(() => listener()),

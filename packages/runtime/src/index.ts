@@ -4,7 +4,7 @@ export type { HotDispatcherOptions } from './dispatcher.ts';
 export type { HotAgentOptions } from './https-agent.ts';
 export { type Identity, type IdentityFiles, openIdentity } from './identity.ts';
 export type { FollowOptions } from './options.ts';
-export type { KeptEvent, Outcome, Reason, ReloadedEvent } from './outcome.ts';
+export type { CutEvent, CutReason, KeptEvent, Outcome, Reason, ReloadedEvent } from './outcome.ts';
 export { isOpenShift } from './platform.ts';
 export type { ServeOptions } from './serve.ts';
 export type { FailureStatus, LeafStatus, SourceStatus, StatusSource } from './status.ts';

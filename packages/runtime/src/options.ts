@@ -9,7 +9,11 @@ export interface FollowOptions {
   readonly pollMs?: number;
   /** Shortest time between two reports of the same failure. Default 60,000. */
   readonly warnMs?: number;
-  /** Connections made with older material are destroyed after this time, even busy ones. Default 600,000. */
+  /**
+   * How long a connection lives on, even a busy one, after the CA that accepted its peer was removed. Default 600,000. When
+   * given, it also ends connections that this program made with older material for any other reason. No other change ends
+   * a connection that is in use.
+   */
   readonly drainMs?: number;
 }
 
@@ -18,6 +22,8 @@ export interface ResolvedFollowOptions {
   readonly pollMs: number;
   readonly warnMs: number;
   readonly drainMs: number;
+  /** The caller gave `drainMs`: it holds for every connection made with older material. */
+  readonly drainAll: boolean;
 }
 
 /** Longest wait of setTimeout: above it Node fires at once. */
@@ -37,5 +43,6 @@ export function resolveFollowOptions(options: FollowOptions = {}): ResolvedFollo
     pollMs: wait('pollMs', options.pollMs, 60 * second),
     warnMs: wait('warnMs', options.warnMs, 60 * second),
     drainMs: wait('drainMs', options.drainMs, 600 * second),
+    drainAll: options.drainMs !== undefined,
   };
 }

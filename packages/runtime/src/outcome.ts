@@ -44,6 +44,19 @@ export interface KeptEvent {
   readonly at: Instant;
 }
 
+/** Why connections in use were ended: their CA was removed, or the caller gave `drainMs`. */
+export type CutReason = 'ca_removed' | 'drain_ms';
+
+/** Connections in use were ended, `drainMs` after a change. */
+export interface CutEvent {
+  /** How many connections. */
+  readonly connections: number;
+  /** Why they were ended. */
+  readonly reason: CutReason;
+  /** When they were ended, in milliseconds since 1970. */
+  readonly at: Instant;
+}
+
 const REASONS: Readonly<Record<string, Failure['reason']>> = {
   FILE_EMPTY: 'empty',
   KEY_MISMATCH: 'mismatch',

@@ -3,7 +3,7 @@ import type { Duplex, Readable } from 'node:stream';
 import * as grpc from '@grpc/grpc-js';
 import { request as undiciRequest } from 'undici';
 import { credentials, serverCredentials } from '../src/grpc.ts';
-import { openIdentity, openTrust, type TrustOptions } from '../src/index.ts';
+import { type FollowOptions, openIdentity, openTrust, type TrustOptions } from '../src/index.ts';
 import { hotKubeConfig } from '../src/kubernetes.ts';
 import { loadClientNode1, loadClientNode2 } from './client-node.ts';
 import type { Leaf, MockCa } from './mock-ca.ts';
@@ -104,6 +104,7 @@ export const ECHO = { get: method('Get', false), watch: method('Watch', true) };
 export async function grpcServer(
   ca: MockCa,
   clientCa?: string,
+  options: FollowOptions = {},
 ): Promise<Omit<Target, 'use'> & { use(leaf: Leaf, clientCa?: string): void }> {
   const contentOf = ({ cert, key }: Leaf, trusted: string | undefined) => ({
     'tls.crt': cert,
@@ -118,7 +119,7 @@ export async function grpcServer(
       key: volume.path('tls.key'),
       ...(clientCa === undefined ? {} : { ca: volume.path('ca.crt') }),
     },
-    { signal: stop.signal },
+    { signal: stop.signal, ...options },
   );
   const server = new grpc.Server();
   const streams = new Set<() => void>();
