@@ -2,7 +2,8 @@ import { createSecureContext, type SecureContext, type SecureContextOptions } fr
 import { type Certificate, parseBundle } from '@handover/material';
 import type { CutReason } from './outcome.ts';
 
-const CONTEXT_OPTIONS = [
+/** Options of a TLS context that a caller may choose. */
+export const CONTEXT_OPTIONS = [
   'allowPartialTrustChain',
   'ciphers',
   'crl',

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { connect as connectPlain } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Agent, Dispatcher, fetch as undiciFetch } from 'undici';
+import { mustNotOverride } from './arguments.ts';
 import { type ClientSource, type ContextOptions, contextOptionsIn, subscribe } from './client-source.ts';
 import { connectTls } from './connect-tls.ts';
 import { Drain } from './drain.ts';
@@ -100,6 +101,7 @@ export function hotDispatcher(
   options: HotDispatcherOptions = {},
 ): Dispatcher {
   const { connect, ...agentOptions } = options;
+  mustNotOverride(connect ?? {}, 'dispatcher', source.verify);
   const drain = new Drain(source);
   const connectNow = hotConnect(source, { ...connect, allowH2: agentOptions.allowH2 }, (socket, loads) =>
     drain.add(socket, loads),

@@ -1,6 +1,7 @@
 import type { TLSSocket } from 'node:tls';
 import type { ClientSource } from './client-source.ts';
 import { hasLost, isStillTrusted } from './peer-trust.ts';
+import { setTimeout } from './timers.ts';
 
 /**
  * The live connections of a client. A change of trust ends none of them, but for two: a connection whose server's CA was

@@ -16,6 +16,7 @@ import { withFreshTrust } from './fresh-trust.ts';
 import type { Identity } from './identity.ts';
 import { ServedConnections, sessionServed } from './serve-drain.ts';
 import { TICKET_KEY_BYTES, ticketKeysFor } from './ticket-keys.ts';
+import { setImmediate } from './timers.ts';
 import type { TlsProfile } from './tls-profile.ts';
 import type { Trust } from './trust.ts';
 

@@ -2,17 +2,19 @@ import type { ClientRequest } from 'node:http';
 import { Agent, type AgentOptions, type RequestOptions } from 'node:https';
 import { Socket } from 'node:net';
 import type { SecureContext, TLSSocket } from 'node:tls';
+import { mustNotOverride, mustNotTurnOff } from './arguments.ts';
 import type { ClientSource, ContextOptions, TlsMaterial } from './client-source.ts';
 import { contextOptionsIn, subscribe } from './client-source.ts';
 import { finished } from './connect-tls.ts';
 import { Drain } from './drain.ts';
 import { RuntimeError } from './error.ts';
 import { withFreshTrust } from './fresh-trust.ts';
+import { setImmediate } from './timers.ts';
 
 /** Options of the agent of `node:https`. Certificates, keys and verification come from the files. */
 export type HotAgentOptions = Omit<
   AgentOptions,
-  'ca' | 'cert' | 'key' | 'pfx' | 'passphrase' | 'secureContext'
+  'ca' | 'cert' | 'key' | 'pfx' | 'passphrase' | 'rejectUnauthorized' | 'secureContext'
 >;
 
 type Created = (error: Error | null, socket: Socket) => void;
@@ -55,6 +57,7 @@ export class HotAgent extends Agent {
         'httpsAgent connects directly and takes no proxyEnv; leave it out',
       );
     }
+    mustNotOverride(options, 'httpsAgent', source.verify);
     super({ keepAlive: true, ...options, ...(source.verify ? {} : { rejectUnauthorized: false }) });
     this.#source = source;
     this.#contextOptions = contextOptionsIn(options);
@@ -114,6 +117,7 @@ export class HotAgent extends Agent {
   }
 
   async #handshake(options: OwnOptions, material: TlsMaterial): Promise<TLSSocket> {
+    mustNotTurnOff(options, 'a request', this.#source.verify);
     const own: OwnOptions = { ...options, secureContext: material.context(this.#contextOptions) };
     // Sessions are kept under this name: a session made with older trust would resume past the new trust.
     if (options[LOADS] !== material.loads || own._agentKey === undefined) {

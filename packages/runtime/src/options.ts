@@ -1,10 +1,14 @@
 import { second } from '@handover/material';
+import { mustKnowOptions } from './arguments.ts';
+import { millisecondsOf, type Wait } from './duration.ts';
 import { RuntimeError } from './error.ts';
 
 /** How a file is followed. All durations in milliseconds. */
 export interface FollowOptions {
   /** Ends following: watches, timers and idle connections close; the last good material stays usable. */
   readonly signal?: AbortSignal;
+  /** How long opening waits for files that are missing or cannot be used yet, such as `'30s'`. Default: not at all. */
+  readonly waitFor?: Wait;
   /** Backstop for missed events, jittered by ±20 %. Default 60,000. */
   readonly pollMs?: number;
   /** Shortest time between two reports of the same failure. Default 60,000. */
@@ -19,6 +23,7 @@ export interface FollowOptions {
 
 export interface ResolvedFollowOptions {
   readonly signal: AbortSignal | undefined;
+  readonly waitMs: number;
   readonly pollMs: number;
   readonly warnMs: number;
   readonly drainMs: number;
@@ -37,9 +42,22 @@ function wait(name: string, value: number | undefined, fallback: number): number
   return ms;
 }
 
-export function resolveFollowOptions(options: FollowOptions = {}): ResolvedFollowOptions {
+const NAMES = ['signal', 'waitFor', 'pollMs', 'warnMs', 'drainMs'] as const satisfies (keyof FollowOptions)[];
+
+/** `where` and `more` are the caller's name and its further options, for messages. */
+export function resolveFollowOptions(
+  options: FollowOptions = {},
+  where = 'options',
+  more: readonly string[] = [],
+): ResolvedFollowOptions {
+  mustKnowOptions(options, where, [...NAMES, ...more]);
+  const { signal } = options;
+  if (signal !== undefined && typeof signal?.addEventListener !== 'function') {
+    throw new RuntimeError('OPTION_INVALID', `${where}: signal must be an AbortSignal`);
+  }
   return {
-    signal: options.signal,
+    signal,
+    waitMs: millisecondsOf('waitFor', options.waitFor ?? 0),
     pollMs: wait('pollMs', options.pollMs, 60 * second),
     warnMs: wait('warnMs', options.warnMs, 60 * second),
     drainMs: wait('drainMs', options.drainMs, 600 * second),

@@ -4,6 +4,7 @@ import type { Server, TLSSocket } from 'node:tls';
 import type { Certificate } from '@handover/material';
 import type { CutReason } from './outcome.ts';
 import { hasLost, isStillTrusted, type Peered } from './peer-trust.ts';
+import { setTimeout } from './timers.ts';
 
 export interface ServedOptions {
   readonly drainMs: number;

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { LineSocket } from './line-socket.ts';
 import type { SourceStatus } from './status.ts';
 import type { Report } from './status-document.ts';
+import { clearTimeout, setTimeout } from './timers.ts';
 
 /** Less than the 2 s after which a controller gives up. */
 const ANSWER_MS = 1_000;

@@ -5,6 +5,7 @@ import { pause } from './pause.ts';
 import { type FromSibling, Siblings, type ToSibling } from './siblings.ts';
 import type { SourceStatus } from './status.ts';
 import type { Report } from './status-document.ts';
+import { clearInterval, setInterval, setTimeout } from './timers.ts';
 import { warn } from './warn.ts';
 
 /** Tries before a place counts as taken by a program that is not of this cluster. */

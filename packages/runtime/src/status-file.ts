@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { writeAtomically } from './atomic-write.ts';
 import { RuntimeError } from './error.ts';
+import { clearInterval, setInterval } from './timers.ts';
 import { warn } from './warn.ts';
 
 /** The file says when it was written; a controller takes the process for dead after a few missed writes. */

@@ -1,4 +1,5 @@
 import { HandoverError } from '@handover/material';
+import { mustBePort, mustBeSources, mustKnowOptions } from './arguments.ts';
 import { isClusterWorker } from './cluster-process.ts';
 import { RuntimeError } from './error.ts';
 import type { StatusSource } from './status.ts';
@@ -69,6 +70,9 @@ async function serveAlone(options: StatusOptions): Promise<StatusServer> {
 }
 
 async function start(options: StatusOptions): Promise<StatusServer> {
+  mustKnowOptions(options, 'serveStatus', ['port', 'host', 'socket', 'file', 'sources', 'podUid', 'signal']);
+  mustBePort(options.port, 'serveStatus');
+  mustBeSources(options.sources, 'serveStatus');
   const ways = [options.port, options.socket, options.file].filter((way) => way !== undefined);
   if (ways.length !== 1) {
     throw new RuntimeError('OPTION_INVALID', 'serveStatus takes exactly one of port, socket and file');
