@@ -42,7 +42,7 @@ const shown = (identity: Identity | ClientCertificate | undefined): Partial<Clie
   if (identity === undefined) return {};
   if (!('tlsOptions' in identity)) return identity;
   const { cert, key } = identity.tlsOptions();
-  return { ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }) };
+  return { ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key: key.toString() }) };
 };
 
 /** CA, client certificate and key in use, from files or data. Each change makes a new generation. */

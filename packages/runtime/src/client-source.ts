@@ -1,6 +1,9 @@
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
+import { type Certificate, parseBundle } from '@handover/material';
+import type { CutReason } from './outcome.ts';
 
-const CONTEXT_OPTIONS = [
+/** Options of a TLS context that a caller may choose. */
+export const CONTEXT_OPTIONS = [
   'allowPartialTrustChain',
   'ciphers',
   'crl',
@@ -46,6 +49,7 @@ export class TlsMaterial {
   readonly #pems: Pems;
   readonly #contexts = new WeakMap<ContextOptions, SecureContext>();
   #context: SecureContext | undefined;
+  #anchors: readonly Certificate[] | undefined;
 
   constructor(loads: number, pems: Pems, context?: SecureContext) {
     this.loads = loads;
@@ -55,6 +59,12 @@ export class TlsMaterial {
 
   get ca(): string | undefined {
     return this.#pems.ca;
+  }
+
+  /** The CA certificates; undefined for Node's own. */
+  get anchors(): readonly Certificate[] | undefined {
+    if (this.#pems.ca !== undefined) this.#anchors ??= parseBundle(Buffer.from(this.#pems.ca)).certificates;
+    return this.#anchors;
   }
 
   get cert(): string | undefined {
@@ -86,7 +96,12 @@ export const contextOf = (pems: Pems, options: ContextOptions = {}): SecureConte
 export interface ClientSource {
   /** False: servers are not verified at all. */
   readonly verify: boolean;
+  /** How long a connection may live on after its server's CA was removed. */
   readonly drainMs: number;
+  /** True: every connection made with older material ends after `drainMs`. */
+  readonly drainAll: boolean;
+  /** Reports connections that were ended at the deadline. */
+  cut(connections: number, reason: CutReason): void;
   /** The newest material. */
   current(): TlsMaterial;
   /** After an unknown authority: reloads, and says whether there is material with more `loads` than `failed`. */

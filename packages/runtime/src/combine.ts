@@ -9,6 +9,8 @@ export function fixedSource(pems: Pems, { verify = true, drainMs = 0 } = {}): Cl
   return {
     verify,
     drainMs,
+    drainAll: false,
+    cut: nothing,
     current: () => material,
     refresh: async () => false,
     onSwap: () => nothing,
@@ -35,6 +37,8 @@ export function combine(trust: ClientSource, identity: ClientSource): ClientSour
   return {
     verify: trust.verify,
     drainMs: trust.drainMs,
+    drainAll: trust.drainAll || identity.drainAll,
+    cut: (connections, reason) => trust.cut(connections, reason),
     current: () => current,
     refresh: async (failed) => {
       if (current.loads > failed) return true;

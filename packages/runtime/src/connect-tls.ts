@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import type { ContextOptions, TlsMaterial } from './client-source.ts';
+import { clearTimeout, setTimeout } from './timers.ts';
 
 /** The default of undici's connector. */
 const CONNECT_MS = 10_000;

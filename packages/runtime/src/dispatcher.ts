@@ -1,8 +1,11 @@
 import { createRequire } from 'node:module';
-import { connect as connectPlain, type Socket } from 'node:net';
+import { connect as connectPlain } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import type { Agent, Dispatcher, fetch as undiciFetch } from 'undici';
+import { mustNotOverride } from './arguments.ts';
 import { type ClientSource, type ContextOptions, contextOptionsIn, subscribe } from './client-source.ts';
 import { connectTls } from './connect-tls.ts';
+import { Drain } from './drain.ts';
 import { RuntimeError } from './error.ts';
 import { withFreshTrust } from './fresh-trust.ts';
 
@@ -44,7 +47,7 @@ type ConnectFunction = Extract<Agent.Options['connect'], (...args: never[]) => v
 function hotConnect(
   source: ClientSource,
   options: HotDispatcherOptions['connect'] & { readonly allowH2?: boolean | undefined } = {},
-  connected: (socket: Socket) => void = () => undefined,
+  connected: (socket: TLSSocket, loads: number) => void = () => undefined,
 ): ConnectFunction {
   const contextOptions = contextOptionsIn(options);
   const ALPNProtocols = options.allowH2 === true ? ['http/1.1', 'h2'] : ['http/1.1'];
@@ -56,13 +59,12 @@ function hotConnect(
       const failed = (error: Error) => done(error, null);
       socket.once('error', failed).once('connect', () => {
         socket.off('error', failed);
-        connected(socket);
         done(null, socket);
       });
       return;
     }
-    withFreshTrust(source, (material) =>
-      connectTls(
+    withFreshTrust(source, async (material) => {
+      const socket = await connectTls(
         material,
         {
           host,
@@ -79,21 +81,17 @@ function hotConnect(
             ...(target.httpSocket === undefined ? {} : { socket: target.httpSocket }),
           },
         },
-      ),
-    ).then(
+      );
+      connected(socket, material.loads);
+      return socket;
+    }).then(
       (socket) => {
         socket.setNoDelay(true).setKeepAlive(true, 30_000);
-        connected(socket);
         done(null, socket);
       },
       (error: Error) => done(error, null),
     );
   };
-}
-
-interface Pool {
-  readonly agent: Agent;
-  readonly sockets: ReadonlySet<Socket>;
 }
 
 /** One dispatcher for as long as its owner wants; inside it one undici agent for each set of material. */
@@ -103,44 +101,32 @@ export function hotDispatcher(
   options: HotDispatcherOptions = {},
 ): Dispatcher {
   const { connect, ...agentOptions } = options;
-  const make = (): Pool => {
-    const sockets = new Set<Socket>();
-    const track = (socket: Socket) => {
-      sockets.add(socket);
-      socket.once('close', () => sockets.delete(socket));
-    };
-    const connectNow = hotConnect(source, { ...connect, allowH2: agentOptions.allowH2 }, track);
-    return { agent: new undici.Agent({ ...agentOptions, connect: connectNow }), sockets };
-  };
+  mustNotOverride(connect ?? {}, 'dispatcher', source.verify);
+  const drain = new Drain(source);
+  const connectNow = hotConnect(source, { ...connect, allowH2: agentOptions.allowH2 }, (socket, loads) =>
+    drain.add(socket, loads),
+  );
+  const make = () => new undici.Agent({ ...agentOptions, connect: connectNow });
 
-  /** Requests under way may finish until the deadline. */
-  const retire = ({ agent, sockets }: Pool) => {
-    // Not agent.destroy(): after close() an undici agent has forgotten its clients, and destroys none.
-    const deadline = setTimeout(() => {
-      for (const socket of sockets) socket.destroy();
-    }, source.drainMs).unref();
-    agent
-      .close()
-      .catch(() => undefined)
-      .finally(() => clearTimeout(deadline));
-  };
+  /** Requests under way finish. */
+  const retire = (agent: Agent) => void agent.close().catch(() => undefined);
 
   class HotDispatcher extends undici.Dispatcher {
-    #pool = make();
+    #agent = make();
     #ended = false;
     readonly #unsubscribe = subscribe<HotDispatcher>(source, this, {
       swap: (self) => self.#swap(),
-      end: (self) => retire(self.#pool),
+      end: (self) => retire(self.#agent),
     });
 
     override dispatch(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
-      return this.#pool.agent.dispatch(request, handler);
+      return this.#agent.dispatch(request, handler);
     }
 
     override close(): Promise<void>;
     override close(done: () => void): void;
     override close(done?: () => void): Promise<void> | undefined {
-      return this.#end(this.#pool.agent.close(), done);
+      return this.#end(this.#agent.close(), done);
     }
 
     override destroy(error?: Error | null): Promise<void>;
@@ -148,7 +134,7 @@ export function hotDispatcher(
     override destroy(error: Error | null, done: () => void): void;
     override destroy(first?: Error | null | (() => void), second?: () => void): Promise<void> | undefined {
       const [error, done] = typeof first === 'function' ? [null, first] : [first ?? null, second];
-      return this.#end(this.#pool.agent.destroy(error), done);
+      return this.#end(this.#agent.destroy(error), done);
     }
 
     #end(ending: Promise<void>, done: (() => void) | undefined): Promise<void> | undefined {
@@ -161,9 +147,10 @@ export function hotDispatcher(
 
     #swap(): void {
       if (this.#ended) return;
-      const old = this.#pool;
-      this.#pool = make();
+      const old = this.#agent;
+      this.#agent = make();
       retire(old);
+      drain.swapped();
     }
   }
   return new HotDispatcher();

@@ -1,4 +1,4 @@
-import { HandoverError } from '@handover/material';
+import { HandoverError, type MaterialErrorCode } from '@handover/material';
 
 export type RuntimeErrorCode =
   | 'CERTIFICATE_EXPIRED'
@@ -22,6 +22,9 @@ export type RuntimeErrorCode =
   | 'STATUS_WRITE_FAILED'
   | 'TOKEN_MALFORMED'
   | 'URL_REFUSED';
+
+/** Every code of an error of this package. */
+export type ErrorCode = RuntimeErrorCode | MaterialErrorCode;
 
 /** HandoverError with the codes of this package: another code does not compile. */
 export const RuntimeError = HandoverError<RuntimeErrorCode>;

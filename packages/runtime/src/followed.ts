@@ -1,10 +1,18 @@
 import type { Instant } from '@handover/material';
-import type { Follower, FollowerEvents, Material } from './follower.ts';
+import { mustBeEvent } from './arguments.ts';
+import type { Follower } from './follower.ts';
+import { EVENTS, type FollowerEvents, type Material } from './follower-spec.ts';
 import type { Outcome } from './outcome.ts';
 import { ageOf, failureStatus, isoTime, type SourceStatus } from './status.ts';
 
+type Listener<Event> = (event: Event) => void;
+
 /** Material that follows its files. */
-export abstract class Followed<Label extends string, Value extends Material> {
+export abstract class Followed<
+  Label extends string,
+  Value extends Material,
+  Events extends { [Name in keyof FollowerEvents]: object } = FollowerEvents,
+> {
   readonly #follower: Follower<Label, Value>;
 
   /** @internal */
@@ -35,8 +43,9 @@ export abstract class Followed<Label extends string, Value extends Material> {
   }
 
   /**
-   * Calls the listener after each change (`reloaded`), or when new files could not be used (`kept`). Without a listener
-   * for `kept` a failure is a process warning.
+   * Calls the listener after each change (`reloaded`), when new files could not be used (`kept`), when connections in use
+   * were ended (`cut`), and when a leaf in use is in the last tenth of its life (`expiring`) or past it (`expired`). Without
+   * a listener each of them but `reloaded` is a process warning. A listener that throws is a process warning too.
    *
    * @example
    * ```ts
@@ -45,8 +54,23 @@ export abstract class Followed<Label extends string, Value extends Material> {
    *   .on('kept', ({ reason, error }) => console.log(`${reason}: ${error.message}`));
    * ```
    */
-  on<Name extends keyof FollowerEvents>(name: Name, listener: (event: FollowerEvents[Name]) => void): this {
-    this.#follower.listeners.on(name, listener);
+  on<Name extends keyof FollowerEvents>(name: Name, listener: Listener<Events[Name]>): this {
+    mustBeEvent(name, listener, EVENTS);
+    this.#follower.listeners.on(name, listener as Listener<FollowerEvents[keyof FollowerEvents]>);
+    return this;
+  }
+
+  /**
+   * Calls the listener at the next event of that name, and not again.
+   *
+   * @example
+   * ```ts
+   * trust.once('reloaded', () => console.log('the first new CA bundle'));
+   * ```
+   */
+  once<Name extends keyof FollowerEvents>(name: Name, listener: Listener<Events[Name]>): this {
+    mustBeEvent(name, listener, EVENTS);
+    this.#follower.listeners.on(name, listener as Listener<FollowerEvents[keyof FollowerEvents]>, true);
     return this;
   }
 
@@ -59,9 +83,40 @@ export abstract class Followed<Label extends string, Value extends Material> {
    * trust.on('reloaded', listener).off('reloaded', listener);
    * ```
    */
-  off<Name extends keyof FollowerEvents>(name: Name, listener: (event: FollowerEvents[Name]) => void): this {
-    this.#follower.listeners.off(name, listener);
+  off<Name extends keyof FollowerEvents>(name: Name, listener: Listener<Events[Name]>): this {
+    mustBeEvent(name, listener, EVENTS);
+    this.#follower.listeners.off(name, listener as Listener<FollowerEvents[keyof FollowerEvents]>);
     return this;
+  }
+
+  /**
+   * Ends following: watches, timers and idle connections close. The last good material stays usable. The same as aborting
+   * the `signal` that it was opened with.
+   *
+   * @example
+   * ```ts
+   * trust.close();
+   * const { reason } = await trust.reload();
+   * console.log(reason); // unchanged
+   * ```
+   */
+  close(): void {
+    this.#follower.close();
+  }
+
+  /**
+   * Closes at the end of a block.
+   *
+   * @example
+   * ```ts
+   * import { openTrust } from '@handover/runtime';
+   *
+   * await using own = await openTrust('/etc/mesh/ca.crt');
+   * console.log(own.status().loads); // 1
+   * ```
+   */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close();
   }
 
   /**
@@ -75,10 +130,15 @@ export abstract class Followed<Label extends string, Value extends Material> {
    */
   abstract status(): SourceStatus;
 
-  protected commonStatus(): Pick<SourceStatus, 'path' | 'loads' | 'loadedAt' | 'age' | 'lastFailure'> {
+  protected commonStatus(): Pick<
+    SourceStatus,
+    'path' | 'watching' | 'loads' | 'loadedAt' | 'age' | 'lastFailure'
+  > {
+    const { watching } = this.#follower;
     const { loads, loadedAt } = this.#follower.loaded;
     return {
       path: this.#follower.path,
+      ...(watching === undefined ? {} : { watching }),
       loads,
       loadedAt: isoTime(loadedAt),
       age: ageOf(loadedAt),

@@ -1,10 +1,21 @@
-import { createHash } from 'node:crypto';
 import { HandoverError, type Instant, instant, Listeners } from '@handover/material';
 import { RuntimeError } from './error.ts';
+import { Expiry, type Stage } from './expiry.ts';
+import { firstLoad } from './first-load.ts';
+import type { FollowerEvents, FollowerSpec, Loaded, Material } from './follower-spec.ts';
 import type { ResolvedFollowOptions } from './options.ts';
-import { type Failure, failureOf, type KeptEvent, type Outcome, type ReloadedEvent } from './outcome.ts';
-import { type Contents, readAll, resolveAll } from './read-files.ts';
+import {
+  type CutReason,
+  type Failure,
+  failureOf,
+  type KeptEvent,
+  type Outcome,
+  type ReloadedEvent,
+} from './outcome.ts';
+import { type Contents, digestOf, readAll, resolveAll } from './read-files.ts';
+import { warnOfCut, warnOfExpiry, warnOfFailure, warnOfPoll } from './report.ts';
 import { type KnownDirectories, PathResolver, type Watched } from './resolve-path.ts';
+import { clearTimeout, setTimeout, uptimeMs } from './timers.ts';
 import { warn } from './warn.ts';
 import { DirectoryWatches } from './watch-directories.ts';
 
@@ -16,50 +27,18 @@ const REFRESH_MS = 1_000;
 /** Tries of one load, as swaps may happen while it follows links. */
 const ATTEMPTS = 4;
 
-export interface Material {
-  readonly hash: string;
-}
-
-export interface FollowerEvents {
-  reloaded: ReloadedEvent;
-  kept: KeptEvent;
-}
-
-export interface FollowerSpec<Label extends string, Value extends Material> {
-  readonly files: Readonly<Record<Label, string>>;
-  readonly maxBytes: number;
-  /** Reads contents from memory instead of files; the caller calls `reload`. `files` are then names for messages. */
-  readonly read?: (() => Contents<Label>) | undefined;
-  /** Builds the whole replacement, or throws. */
-  readonly load: (contents: Contents<Label>, now: Instant) => Value;
-  readonly options: ResolvedFollowOptions;
-}
-
-export interface Loaded<Value> {
-  readonly value: Value;
-  /** 1 for the first load, +1 for each change since. */
-  readonly loads: number;
-  readonly loadedAt: Instant;
-}
-
 const now = (): Instant => instant(Date.now());
-
-const digestOf = (contents: Contents<string>): string => {
-  const digest = createHash('sha256');
-  for (const label of Object.keys(contents).sort()) {
-    const bytes = contents[label] ?? Buffer.alloc(0);
-    digest.update(`${label} ${bytes.length}\n`).update(bytes);
-  }
-  return digest.digest('base64');
-};
 
 /** Follows files: reads and checks all new material, then swaps it in. After a failure the last good material stays. */
 export class Follower<Label extends string, Value extends Material> {
-  readonly listeners = new Listeners<FollowerEvents>();
+  readonly listeners = new Listeners<FollowerEvents>((error, name) =>
+    warn('LISTENER_THREW', `a listener for "${name}" of ${this.path} threw: ${String(error)}`),
+  );
   readonly options: ResolvedFollowOptions;
   readonly path: string;
   readonly #spec: FollowerSpec<Label, Value>;
-  readonly #swapped = new Listeners<{ swap: Loaded<Value> }>();
+  readonly #swapped = new Listeners<{ swap: Loaded<Value> }>((error) => this.complain(error));
+  readonly #expiry = new Expiry((stage, notAfter) => this.#reached(stage, notAfter));
   readonly #ended = new Listeners<{ end: undefined }>();
   readonly #watches = new DirectoryWatches((kind) => this.#noticed(kind));
   #loaded: Loaded<Value> | undefined;
@@ -75,6 +54,7 @@ export class Follower<Label extends string, Value extends Material> {
   #settle: NodeJS.Timeout | undefined;
   #settleBy = 0;
   #poll: NodeJS.Timeout | undefined;
+  readonly #abort = () => this.close();
   #closed = false;
 
   constructor(spec: FollowerSpec<Label, Value>) {
@@ -87,11 +67,12 @@ export class Follower<Label extends string, Value extends Material> {
   async start(fallback?: (failure: Failure) => Promise<Value | undefined>): Promise<void> {
     const { signal } = this.options;
     signal?.throwIfAborted();
-    const outcome = await this.reload();
+    const outcome = await firstLoad(() => this.reload(), this.options);
     if ('error' in outcome) {
       const value = await fallback?.(outcome);
       if (value === undefined) {
         this.close();
+        signal?.throwIfAborted();
         throw outcome.error;
       }
       this.#loaded = { value, loads: 1, loadedAt: now() };
@@ -101,8 +82,15 @@ export class Follower<Label extends string, Value extends Material> {
       this.close();
       throw signal.reason;
     }
-    signal?.addEventListener('abort', () => this.close(), { once: true });
+    signal?.addEventListener('abort', this.#abort, { once: true });
+    this.#watchExpiry();
     this.#schedulePoll();
+  }
+
+  /** How changes are noticed; undefined when the caller tells of them. */
+  get watching(): 'events' | 'poll' | undefined {
+    if (this.#spec.read !== undefined) return undefined;
+    return this.#watches.failure === undefined ? 'events' : 'poll';
   }
 
   get loaded(): Loaded<Value> {
@@ -146,8 +134,8 @@ export class Follower<Label extends string, Value extends Material> {
   /** Reloads for a handshake that failed with the material of load number `failed`. True if there is newer material to try. */
   async refresh(failed: number): Promise<boolean> {
     if (this.loaded.loads > failed) return true;
-    if (this.#refreshing === undefined && performance.now() - this.#refreshedAt >= REFRESH_MS) {
-      this.#refreshedAt = performance.now();
+    if (this.#refreshing === undefined && uptimeMs() - this.#refreshedAt >= REFRESH_MS) {
+      this.#refreshedAt = uptimeMs();
       this.#refreshing = this.reload().finally(() => {
         this.#refreshing = undefined;
       });
@@ -161,10 +149,19 @@ export class Follower<Label extends string, Value extends Material> {
     this.#kept(failureOf(thrown, this.path));
   }
 
+  /** Reports connections in use that were ended at the deadline. */
+  cut(connections: number, reason: CutReason): void {
+    const event = { connections, reason, at: now() };
+    if (this.listeners.count('cut') === 0) warnOfCut(this.path, this.options.drainMs, event);
+    this.listeners.emit('cut', event);
+  }
+
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.options.signal?.removeEventListener('abort', this.#abort);
     this.#watches.close();
+    this.#expiry.close();
     clearTimeout(this.#poll);
     clearTimeout(this.#settle);
     this.#ended.emit('end', undefined);
@@ -178,7 +175,7 @@ export class Follower<Label extends string, Value extends Material> {
       void this.#queue();
       return;
     }
-    const at = performance.now();
+    const at = uptimeMs();
     if (this.#settle === undefined) this.#settleBy = at + SETTLE_AT_MOST_MS;
     this.#settle = setTimeout(
       () => {
@@ -191,7 +188,11 @@ export class Follower<Label extends string, Value extends Material> {
 
   #schedulePoll(): void {
     if (this.#closed) return;
-    const jittered = this.options.pollMs * (0.8 + 0.4 * Math.random());
+    clearTimeout(this.#poll);
+    const { pollMs, warnMs } = this.options;
+    // A failure is reported again after each warnMs, so it is looked at that often.
+    const every = this.#failure === undefined ? pollMs : Math.min(pollMs, warnMs);
+    const jittered = every * (0.8 + 0.4 * Math.random());
     this.#poll = setTimeout(() => {
       void this.reload().then(() => this.#schedulePoll());
     }, jittered).unref();
@@ -205,6 +206,8 @@ export class Follower<Label extends string, Value extends Material> {
       const resolved = await resolveAll(files, resolver);
       // A swap before the new watch was set would go unseen: follow the links again.
       if (!this.#closed && this.#watches.arm(resolver.watch) && attempt < ATTEMPTS) continue;
+      const unwatched = this.#watches.failure;
+      if (unwatched !== undefined) warnOfPoll(this.path, this.options.pollMs, unwatched);
       try {
         if ('failure' in resolved) throw resolved.failure;
         return await readAll(files, resolved.real, maxBytes);
@@ -232,12 +235,10 @@ export class Follower<Label extends string, Value extends Material> {
       this.#loaded = loaded;
       this.#swapped.emit('swap', loaded);
       if (before !== undefined) {
-        this.listeners.emit('reloaded', {
-          hash: value.hash,
-          previousHash: before.value.hash,
-          loads: loaded.loads,
-          at,
-        });
+        this.#watchExpiry();
+        const hashes = { hash: value.hash, previousHash: before.value.hash };
+        const event = { ...(this.#spec.isSecret ? {} : hashes), loads: loaded.loads, at };
+        this.listeners.emit('reloaded', event as ReloadedEvent);
       }
       return this.#good('updated');
     } catch (thrown) {
@@ -252,17 +253,27 @@ export class Follower<Label extends string, Value extends Material> {
     return { reason };
   }
 
+  #watchExpiry(): void {
+    const { validity } = this.#spec;
+    if (validity !== undefined && !this.#closed) this.#expiry.watch(validity(this.loaded.value));
+  }
+
+  #reached(stage: Stage, notAfter: Instant): void {
+    if (this.listeners.count(stage) === 0) warnOfExpiry(this.path, stage, notAfter);
+    this.listeners.emit(stage, { path: this.path, notAfter, at: now() });
+  }
+
   #kept({ reason, error }: Failure): void {
     if (this.#closed) return;
     const at = now();
+    const isNews = this.#failure === undefined;
     this.#failure = { reason, error, path: error.path ?? this.path, at };
+    if (isNews) this.#schedulePoll();
     const key = `${reason} ${error.code}`;
     const last = this.#warned.get(key);
-    if (last !== undefined && performance.now() - last < this.options.warnMs) return;
-    this.#warned.set(key, performance.now());
-    if (this.listeners.count('kept') === 0) {
-      warn(error.code, `${error.message}; the last good material stays in use (${reason})`);
-    }
+    if (last !== undefined && uptimeMs() - last < this.options.warnMs) return;
+    this.#warned.set(key, uptimeMs());
+    if (this.listeners.count('kept') === 0) warnOfFailure({ reason, error });
     this.listeners.emit('kept', this.#failure);
   }
 }

@@ -1,14 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import type { ClientHttp2Session } from 'node:http2';
+import type { ClientHttp2Session, Http2Stream } from 'node:http2';
 import { connect, type Socket } from 'node:net';
-import type { SecureContextOptions } from 'node:tls';
-import { ChannelCredentials, ServerCredentials } from '@grpc/grpc-js';
+import { type SecureContextOptions, TLSSocket } from 'node:tls';
+import {
+  ChannelCredentials,
+  ServerCredentials,
+  type ServerInterceptingCall,
+  type ServerInterceptor,
+} from '@grpc/grpc-js';
 import { type ClientSource, SOURCE } from './client-source.ts';
 import { combine } from './combine.ts';
+import { Drain } from './drain.ts';
 import { withFreshTrust } from './fresh-trust.ts';
 import type { Identity } from './identity.ts';
+import { ServedConnections, sessionServed } from './serve-drain.ts';
 import { TICKET_KEY_BYTES, ticketKeysFor } from './ticket-keys.ts';
+import { setImmediate } from './timers.ts';
 import type { TlsProfile } from './tls-profile.ts';
 import type { Trust } from './trust.ts';
 
@@ -28,15 +36,19 @@ const sessionOn = (socket: Socket): ClientHttp2Session | undefined =>
 class Connections {
   readonly #live = new Map<Socket, number>();
   readonly #source: ClientSource;
+  readonly #drain: Drain;
 
   constructor(source: ClientSource) {
     this.#source = source;
+    this.#drain = new Drain(source);
     source.onSwap(() => {
       for (const [socket, loads] of this.#live) this.#retire(socket, loads);
+      this.#drain.swapped();
     });
   }
 
   add(socket: Socket, loads: number): void {
+    if (socket instanceof TLSSocket) this.#drain.add(socket, loads);
     this.#live.set(socket, loads);
     socket.once('close', () => this.#live.delete(socket));
     // grpc-js makes the HTTP/2 session after this call; a swap in between must not be lost.
@@ -45,14 +57,12 @@ class Connections {
 
   /**
    * Acts on grpc-js like a server's GOAWAY: calls under way finish, the next call connects anew. When no session is found
-   * (a newer Node), the connection serves until the deadline.
+   * (a newer Node), the connection serves on.
    */
   #retire(socket: Socket, loads: number): void {
     if (loads === this.#source.current().loads || !this.#live.has(socket)) return;
     this.#live.delete(socket);
     sessionOn(socket)?.emit('goaway', 0, 0, Buffer.alloc(0));
-    const deadline = setTimeout(() => socket.destroy(), this.#source.drainMs).unref();
-    socket.once('close', () => clearTimeout(deadline));
   }
 }
 
@@ -140,6 +150,9 @@ export interface ServerCredentialsOptions {
 }
 
 class HotServerCredentials extends ServerCredentials {
+  readonly #connections: ServedConnections;
+  readonly #known = new WeakSet<object>();
+
   constructor(source: ClientSource, { profile, requireClientCertificate }: ServerCredentialsOptions) {
     const secret = randomBytes(TICKET_KEY_BYTES);
     const contextOptions = (): SecureContextOptions => {
@@ -154,13 +167,37 @@ class HotServerCredentials extends ServerCredentials {
     };
     const required = requireClientCertificate ?? source.current().ca !== undefined;
     super({ requestCert: required, rejectUnauthorized: required }, contextOptions());
-    const update = () => this.updateSecureContextOptions(contextOptions());
+    this.#connections = new ServedConnections({
+      drainMs: source.drainMs,
+      anchors: () => source.current().anchors,
+      cut: (count, reason) => source.cut(count, reason),
+    });
+    const update = () => {
+      this.updateSecureContextOptions(contextOptions());
+      this.#connections.changed();
+    };
     source.onSwap(update);
     profile?.onSwap(update);
   }
 
   override _equals(other: ServerCredentials): boolean {
     return this === other;
+  }
+
+  /** grpc-js keeps its HTTP/2 server to itself; each call leads to its session. */
+  override _getInterceptors(): ServerInterceptor[] {
+    return [
+      (_method, call) => {
+        const session = (call as unknown as { readonly stream?: Http2Stream }).stream?.session;
+        if (session !== undefined && !this.#known.has(session)) {
+          this.#known.add(session);
+          if ((session.socket as TLSSocket).authorized) {
+            session.once('close', this.#connections.add(sessionServed(session)));
+          }
+        }
+        return call as ServerInterceptingCall;
+      },
+    ];
   }
 }
 

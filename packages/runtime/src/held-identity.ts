@@ -28,7 +28,8 @@ export async function openHeldIdentity(
       return { cert: Buffer.from(cert), key: Buffer.from(key), ca: Buffer.from(ca) };
     },
     load: (contents, now) => readIdentity(files, contents, now),
-    options: resolveFollowOptions(options),
+    validity: ({ leaf }) => leaf,
+    options: resolveFollowOptions(options, 'openHeldIdentity'),
   });
   return new Identity(follower);
 }

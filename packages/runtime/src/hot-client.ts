@@ -4,7 +4,8 @@ import type { Dispatcher } from 'undici';
 import { type ClientSource, type Pems, SOURCE, TlsMaterial } from './client-source.ts';
 import { type HotDispatcherOptions, hotDispatcher, hotFetch, loadUndici } from './dispatcher.ts';
 import { Followed } from './followed.ts';
-import type { Follower, Loaded, Material } from './follower.ts';
+import type { Follower } from './follower.ts';
+import type { Loaded, Material } from './follower-spec.ts';
 import { HotAgent, type HotAgentOptions } from './https-agent.ts';
 import { type LiveTlsOptions, liveTlsOptions } from './tls-options.ts';
 
@@ -27,6 +28,8 @@ function followerSource<Value extends ClientMaterial>(
   return {
     verify,
     drainMs: follower.options.drainMs,
+    drainAll: follower.options.drainAll,
+    cut: (connections, reason) => follower.cut(connections, reason),
     current: () => current,
     refresh: (failed) => follower.refresh(failed),
     onSwap: (listener) => follower.onSwap(() => listener()),

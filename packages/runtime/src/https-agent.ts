@@ -2,16 +2,19 @@ import type { ClientRequest } from 'node:http';
 import { Agent, type AgentOptions, type RequestOptions } from 'node:https';
 import { Socket } from 'node:net';
 import type { SecureContext, TLSSocket } from 'node:tls';
+import { mustNotOverride, mustNotTurnOff } from './arguments.ts';
 import type { ClientSource, ContextOptions, TlsMaterial } from './client-source.ts';
 import { contextOptionsIn, subscribe } from './client-source.ts';
 import { finished } from './connect-tls.ts';
+import { Drain } from './drain.ts';
 import { RuntimeError } from './error.ts';
 import { withFreshTrust } from './fresh-trust.ts';
+import { setImmediate } from './timers.ts';
 
 /** Options of the agent of `node:https`. Certificates, keys and verification come from the files. */
 export type HotAgentOptions = Omit<
   AgentOptions,
-  'ca' | 'cert' | 'key' | 'pfx' | 'passphrase' | 'secureContext'
+  'ca' | 'cert' | 'key' | 'pfx' | 'passphrase' | 'rejectUnauthorized' | 'secureContext'
 >;
 
 type Created = (error: Error | null, socket: Socket) => void;
@@ -44,7 +47,7 @@ export class HotAgent extends Agent {
   readonly #contextOptions: ContextOptions | undefined;
   readonly #loadsOf = new WeakMap<Socket, number>();
   readonly #waiting = new WeakMap<ClientRequest, RequestOptions>();
-  readonly #live = new Set<Socket>();
+  readonly #drain: Drain;
   readonly #unsubscribe: () => void;
 
   constructor(source: ClientSource, options: HotAgentOptions = {}) {
@@ -54,9 +57,11 @@ export class HotAgent extends Agent {
         'httpsAgent connects directly and takes no proxyEnv; leave it out',
       );
     }
+    mustNotOverride(options, 'httpsAgent', source.verify);
     super({ keepAlive: true, ...options, ...(source.verify ? {} : { rejectUnauthorized: false }) });
     this.#source = source;
     this.#contextOptions = contextOptionsIn(options);
+    this.#drain = new Drain(source);
     this.#unsubscribe = subscribe<HotAgent>(source, this, {
       swap: (agent) => agent.#swap(),
       end: (agent) => agent.#dropIdle(),
@@ -91,7 +96,8 @@ export class HotAgent extends Agent {
     };
     withFreshTrust(this.#source, (material) => this.#handshake(options, material)).then(
       (socket) => {
-        this.#track(socket);
+        // An upgraded socket (WebSocket) belongs to its new owner.
+        socket.once('agentRemove', () => this.#drain.forget(socket));
         deliver(socket);
       },
       (error: Error) => {
@@ -110,7 +116,8 @@ export class HotAgent extends Agent {
     super.destroy();
   }
 
-  #handshake(options: OwnOptions, material: TlsMaterial): Promise<TLSSocket> {
+  async #handshake(options: OwnOptions, material: TlsMaterial): Promise<TLSSocket> {
+    mustNotTurnOff(options, 'a request', this.#source.verify);
     const own: OwnOptions = { ...options, secureContext: material.context(this.#contextOptions) };
     // Sessions are kept under this name: a session made with older trust would resume past the new trust.
     if (options[LOADS] !== material.loads || own._agentKey === undefined) {
@@ -119,7 +126,9 @@ export class HotAgent extends Agent {
     const socket = super.createConnection(own) as TLSSocket;
     const late = () =>
       socket.destroy(Object.assign(new Error('connection timed out'), { code: 'ETIMEDOUT' }));
-    return finished(socket.on('timeout', late)).finally(() => socket.off('timeout', late));
+    await finished(socket.on('timeout', late)).finally(() => socket.off('timeout', late));
+    this.#drain.add(socket, material.loads);
+    return socket;
   }
 
   #isLimited(): boolean {
@@ -141,14 +150,6 @@ export class HotAgent extends Agent {
     };
   }
 
-  #track(socket: Socket): void {
-    this.#live.add(socket);
-    const forget = () => this.#live.delete(socket);
-    socket.once('close', forget);
-    // An upgraded socket (WebSocket) belongs to its new owner.
-    socket.once('agentRemove', forget);
-  }
-
   #dropIdle(): void {
     for (const sockets of Object.values(this.#inner.freeSockets)) {
       for (const socket of [...(sockets ?? [])]) socket.destroy();
@@ -157,12 +158,7 @@ export class HotAgent extends Agent {
 
   #swap(): void {
     this.#dropIdle();
-    const old = [...this.#live];
-    if (old.length > 0) {
-      setTimeout(() => {
-        for (const socket of old) socket.destroy();
-      }, this.#source.drainMs).unref();
-    }
+    this.#drain.swapped();
     // Requests that still wait for a place have sent nothing: they wait again, for a connection with the new trust.
     const suffix = `:handover-${this.#source.current().loads}`;
     for (const [name, requests] of Object.entries(this.#inner.requests)) {

@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
 import type { Server } from 'node:tls';
+import { mustBePath, mustBeTlsServer, mustKnowOptions } from './arguments.ts';
+import { CONTEXT_OPTIONS } from './client-source.ts';
 import { follow } from './follower.ts';
 import { HotClient } from './hot-client.ts';
 import { type IdentityLabel, type IdentityMaterial, readIdentity } from './identity-material.ts';
@@ -44,6 +46,8 @@ export class Identity extends HotClient<IdentityLabel, IdentityMaterial> {
    * ```
    */
   serve<S extends Server>(server: S, options: ServeOptions = {}): S {
+    mustBeTlsServer(server);
+    mustKnowOptions(options, 'serve', ['profile', 'ca', ...CONTEXT_OPTIONS]);
     serve(this.follower, server, options);
     return server;
   }
@@ -78,6 +82,11 @@ export class Identity extends HotClient<IdentityLabel, IdentityMaterial> {
  * ```
  */
 export async function openIdentity(files: IdentityFiles, options: FollowOptions = {}): Promise<Identity> {
+  const where = 'openIdentity';
+  mustKnowOptions(files, where, ['cert', 'key', 'ca'], 'files');
+  mustBePath(files.cert, where, 'files.cert');
+  mustBePath(files.key, where, 'files.key');
+  if (files.ca !== undefined) mustBePath(files.ca, where, 'files.ca');
   const paths = {
     cert: resolve(files.cert),
     key: resolve(files.key),
@@ -87,7 +96,8 @@ export async function openIdentity(files: IdentityFiles, options: FollowOptions 
     files: paths as Record<IdentityLabel, string>,
     maxBytes: MAX_IDENTITY_BYTES,
     load: (contents, now) => readIdentity(paths, contents, now),
-    options: resolveFollowOptions(options),
+    validity: ({ leaf }) => leaf,
+    options: resolveFollowOptions(options, where),
   });
   return new Identity(follower);
 }

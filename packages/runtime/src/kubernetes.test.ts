@@ -50,6 +50,21 @@ describe.each([
     expect(target.seen.at(-1)).toBe('Bearer second');
   });
 
+  test('a CA file counts, and inline data beside it does not', async () => {
+    const volume = scope.volume({ 'ca.crt': one.pem });
+    const target = scope.add(await httpsServer(one));
+    const caData = (ca: MockCa) => Buffer.from(ca.pem).toString('base64');
+    const { list } = await make(target, { caFile: volume.path('ca.crt'), caData: caData(two) }, {});
+    await list();
+    volume.write({ 'ca.crt': two.pem });
+    await eventually(async () => {
+      target.cut();
+      return UNKNOWN_AUTHORITY.test(await wordsOf(list()));
+    });
+    const inline = await make(target, { caData: caData(one) }, {});
+    await inline.list();
+  });
+
   test('the client certificate follows its files', async () => {
     const volume = scope.volume(files(one.leaf(), one));
     const target = scope.add(

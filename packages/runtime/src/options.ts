@@ -1,23 +1,34 @@
 import { second } from '@handover/material';
+import { mustKnowOptions } from './arguments.ts';
+import { millisecondsOf, type Wait } from './duration.ts';
 import { RuntimeError } from './error.ts';
 
 /** How a file is followed. All durations in milliseconds. */
 export interface FollowOptions {
   /** Ends following: watches, timers and idle connections close; the last good material stays usable. */
   readonly signal?: AbortSignal;
+  /** How long opening waits for files that are missing or cannot be used yet, such as `'30s'`. Default: not at all. */
+  readonly waitFor?: Wait;
   /** Backstop for missed events, jittered by ±20 %. Default 60,000. */
   readonly pollMs?: number;
   /** Shortest time between two reports of the same failure. Default 60,000. */
   readonly warnMs?: number;
-  /** Connections made with older material are destroyed after this time, even busy ones. Default 600,000. */
+  /**
+   * How long a connection lives on, even a busy one, after the CA that accepted its peer was removed. Default 600,000. When
+   * given, it also ends connections that this program made with older material for any other reason. No other change ends
+   * a connection that is in use.
+   */
   readonly drainMs?: number;
 }
 
 export interface ResolvedFollowOptions {
   readonly signal: AbortSignal | undefined;
+  readonly waitMs: number;
   readonly pollMs: number;
   readonly warnMs: number;
   readonly drainMs: number;
+  /** The caller gave `drainMs`: it holds for every connection made with older material. */
+  readonly drainAll: boolean;
 }
 
 /** Longest wait of setTimeout: above it Node fires at once. */
@@ -31,11 +42,25 @@ function wait(name: string, value: number | undefined, fallback: number): number
   return ms;
 }
 
-export function resolveFollowOptions(options: FollowOptions = {}): ResolvedFollowOptions {
+const NAMES = ['signal', 'waitFor', 'pollMs', 'warnMs', 'drainMs'] as const satisfies (keyof FollowOptions)[];
+
+/** `where` and `more` are the caller's name and its further options, for messages. */
+export function resolveFollowOptions(
+  options: FollowOptions = {},
+  where = 'options',
+  more: readonly string[] = [],
+): ResolvedFollowOptions {
+  mustKnowOptions(options, where, [...NAMES, ...more]);
+  const { signal } = options;
+  if (signal !== undefined && typeof signal?.addEventListener !== 'function') {
+    throw new RuntimeError('OPTION_INVALID', `${where}: signal must be an AbortSignal`);
+  }
   return {
-    signal: options.signal,
+    signal,
+    waitMs: millisecondsOf('waitFor', options.waitFor ?? 0),
     pollMs: wait('pollMs', options.pollMs, 60 * second),
     warnMs: wait('warnMs', options.warnMs, 60 * second),
     drainMs: wait('drainMs', options.drainMs, 600 * second),
+    drainAll: options.drainMs !== undefined,
   };
 }

@@ -1,5 +1,5 @@
 import { HandoverError, type Instant } from '@handover/material';
-import { RuntimeError } from './error.ts';
+import { type ErrorCode, RuntimeError } from './error.ts';
 
 /** How a reload ended. `updated` and `unchanged` are good; after any other reason the last good material stays in use. */
 export type Reason =
@@ -16,7 +16,7 @@ export type Reason =
 /** Result of a reload: a reason, with an error when the new files could not be used. */
 export type Outcome =
   | { readonly reason: 'updated' | 'unchanged' }
-  | { readonly reason: Exclude<Reason, 'updated' | 'unchanged'>; readonly error: HandoverError };
+  | { readonly reason: Exclude<Reason, 'updated' | 'unchanged'>; readonly error: HandoverError<ErrorCode> };
 
 export type Failure = Extract<Outcome, { error: HandoverError }>;
 
@@ -37,10 +37,36 @@ export interface KeptEvent {
   /** Kind of failure. */
   readonly reason: Failure['reason'];
   /** What is wrong, and what to do. */
-  readonly error: HandoverError;
+  readonly error: HandoverError<ErrorCode>;
   /** The file. */
   readonly path: string;
   /** When the reload failed, in milliseconds since 1970. */
+  readonly at: Instant;
+}
+
+/** A token was replaced. Nothing in it helps to guess the token. */
+export type TokenReloadedEvent = Omit<ReloadedEvent, 'hash' | 'previousHash'>;
+
+/** A leaf in use nears its end, or has passed it. */
+export interface ExpiryEvent {
+  /** The file. */
+  readonly path: string;
+  /** End of validity, in milliseconds since 1970. */
+  readonly notAfter: Instant;
+  /** When this was noticed, in milliseconds since 1970. */
+  readonly at: Instant;
+}
+
+/** Why connections in use were ended: their CA was removed, or the caller gave `drainMs`. */
+export type CutReason = 'ca_removed' | 'drain_ms';
+
+/** Connections in use were ended, `drainMs` after a change. */
+export interface CutEvent {
+  /** How many connections. */
+  readonly connections: number;
+  /** Why they were ended. */
+  readonly reason: CutReason;
+  /** When they were ended, in milliseconds since 1970. */
   readonly at: Instant;
 }
 

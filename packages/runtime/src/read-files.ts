@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open } from 'node:fs/promises';
 import type { HandoverError } from '@handover/material';
@@ -82,3 +83,13 @@ export async function readAll<Label extends string>(
   );
   return Object.fromEntries(contents) as Record<Label, Buffer>;
 }
+
+/** Equal for equal contents. */
+export const digestOf = (contents: Contents<string>): string => {
+  const digest = createHash('sha256');
+  for (const label of Object.keys(contents).sort()) {
+    const bytes = contents[label] ?? Buffer.alloc(0);
+    digest.update(`${label} ${bytes.length}\n`).update(bytes);
+  }
+  return digest.digest('base64');
+};

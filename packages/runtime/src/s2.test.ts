@@ -9,7 +9,6 @@ import { eventually, ok, type Target, UNKNOWN_AUTHORITY, wordsOf } from '../test
 
 const one = new MockCa('one');
 const two = new MockCa('two');
-const three = new MockCa('three');
 
 describe.each(ADAPTERS)('S2 over $name', (adapter) => {
   let volume: Volume;
@@ -50,21 +49,7 @@ describe.each(ADAPTERS)('S2 over $name', (adapter) => {
     await refused();
   };
 
-  test('1: a server that moved to another CA is refused until the file is swapped, then accepted', async () => {
-    await moveTo(two);
-    volume.write({ 'ca.crt': two.pem });
-    await eventually(() => ok(client.get(target)));
-  });
-
-  test('2: two swaps in a row are both seen', async () => {
-    await moveTo(two);
-    volume.write({ 'ca.crt': two.pem });
-    await eventually(() => ok(client.get(target)));
-    await moveTo(three);
-    volume.write({ 'ca.crt': three.pem });
-    await eventually(() => ok(client.get(target)));
-  });
-
+  // 1 and 2: s2-watch.test.ts
   test('4: a deleted, empty, unreadable or wrong file changes nothing; a good one is picked up afterwards', async () => {
     const key = one.leaf().key;
     for (const content of ['', 'no certificate at all', key]) {

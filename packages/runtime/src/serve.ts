@@ -3,6 +3,7 @@ import type { SecureContextOptions, Server } from 'node:tls';
 import { type ContextOptions, contextOptionsIn } from './client-source.ts';
 import type { Follower } from './follower.ts';
 import type { IdentityLabel, IdentityMaterial } from './identity-material.ts';
+import { followConnections, ServedConnections } from './serve-drain.ts';
 import { TICKET_KEY_BYTES, ticketKeysFor } from './ticket-keys.ts';
 import type { TlsProfile } from './tls-profile.ts';
 
@@ -34,9 +35,16 @@ export function serve(
       ticketKeys: ticketKeysFor(secret, pems.ca, profile?.hash),
     });
   };
+  const connections = new ServedConnections({
+    drainMs: follower.options.drainMs,
+    anchors: () => follower.loaded.value.bundle?.certificates,
+    cut: (count, reason) => follower.cut(count, reason),
+  });
+  followConnections(server, connections);
   const applyOrKeep = () => {
     try {
       apply();
+      connections.changed();
     } catch (error) {
       follower.complain(error);
     }

@@ -7,6 +7,10 @@ export interface SourceStatus {
   readonly kind: 'trust' | 'identity' | 'token' | 'tls-profile';
   /** The first file of the source. */
   readonly path: string;
+  /** Processes with this material, where a document speaks for several. `loads` and times are those of the oldest load. */
+  readonly pids?: readonly number[];
+  /** How changes are noticed: by events of the file system, or, when it gives none, at each poll. */
+  readonly watching?: 'events' | 'poll';
   /** Hash of the material in use. Left out for a token: even its hash could help to guess it. */
   readonly hash?: string;
   /** SHA-256 fingerprints of the CA certificates in use, newest first. */

@@ -1,4 +1,5 @@
 import type { SecureContext } from 'node:tls';
+import { inspect } from 'node:util';
 import type { ClientSource } from './client-source.ts';
 
 /** Options for `tls.connect` that give the newest material at each read or copy. */
@@ -7,10 +8,10 @@ export interface LiveTlsOptions {
   readonly secureContext: SecureContext;
   /** The CA bundle. */
   readonly ca?: string;
-  /** The certificate chain. Not enumerable: only a driver that reads it by name gets it. */
+  /** The certificate chain. */
   readonly cert?: string;
-  /** The private key. Not enumerable, so that it stays out of copies and logs. */
-  readonly key?: string;
+  /** The private key, as PEM text in a buffer that prints as `[private key]`. */
+  readonly key?: Buffer;
   /** False when servers are not verified. */
   readonly rejectUnauthorized?: false;
 }
@@ -24,22 +25,28 @@ function liveContext(source: ClientSource): SecureContext {
   return Object.create(source.current().context(), { context }) as SecureContext;
 }
 
+/** A copy of the options may be logged; `node:tls` takes a buffer wherever it takes a text. */
+function unprintable(pem: string): Buffer {
+  const show = { value: () => '[private key]' };
+  return Object.defineProperties(Buffer.from(pem), { [inspect.custom]: show, toJSON: show });
+}
+
 /** Properties are configurable because pg redefines `key` on the object it is given. */
 export function liveTlsOptions(source: ClientSource): LiveTlsOptions {
-  const live = (get: () => unknown, enumerable: boolean) => ({ get, enumerable, configurable: true });
+  const live = (get: () => unknown) => ({ get, enumerable: true, configurable: true });
   const { ca, cert } = source.current();
   return Object.defineProperties(
     {},
     {
       secureContext: { value: liveContext(source), enumerable: true, configurable: true },
-      ...(ca === undefined ? {} : { ca: live(() => source.current().ca, true) }),
+      ...(ca === undefined ? {} : { ca: live(() => source.current().ca) }),
       ...(cert === undefined
         ? {}
         : {
-            cert: live(() => source.current().cert, false),
-            key: live(() => source.current().key, false),
+            cert: live(() => source.current().cert),
+            key: live(() => unprintable(source.current().key ?? '')),
           }),
-      ...(source.verify ? {} : { rejectUnauthorized: live(() => false, true) }),
+      ...(source.verify ? {} : { rejectUnauthorized: live(() => false) }),
     },
   ) as LiveTlsOptions;
 }

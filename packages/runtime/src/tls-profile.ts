@@ -9,12 +9,14 @@ import {
   type TlsProfileWarning,
   type TlsSupport,
 } from '@handover/material';
+import { mustBePath } from './arguments.ts';
 import { writeAtomically } from './atomic-write.ts';
 import type { ContextOptions } from './client-source.ts';
 import { Followed } from './followed.ts';
-import { type Follower, follow, type Material } from './follower.ts';
+import { type Follower, follow } from './follower.ts';
+import type { Material } from './follower-spec.ts';
 import { inFile, mustNotBeBlank } from './in-file.ts';
-import { type FollowOptions, resolveFollowOptions } from './options.ts';
+import { type FollowOptions, type ResolvedFollowOptions, resolveFollowOptions } from './options.ts';
 import type { Failure } from './outcome.ts';
 import { readSmallFile } from './read-files.ts';
 import { PathResolver } from './resolve-path.ts';
@@ -109,6 +111,11 @@ export class TlsProfile extends Followed<'profile', LoadedProfile> {
     return this.follower.onSwap(() => listener());
   }
 
+  override close(): void {
+    super.close();
+    this.#stamp?.close();
+  }
+
   override status(): SourceStatus {
     const common = this.commonStatus();
     return {
@@ -154,12 +161,12 @@ function stampIn(text: string): string {
   return /^[0-9a-f]{64}$/.test(text.trim()) ? text.trim() : '';
 }
 
-const followStamp = (path: string, options: FollowOptions): Promise<StampFollower> =>
+const followStamp = (path: string, options: ResolvedFollowOptions): Promise<StampFollower> =>
   follow({
     files: { annotations: resolve(path) },
     maxBytes: MAX_ANNOTATIONS_BYTES,
     load: ({ annotations }) => ({ hash: stampIn(annotations.toString('utf8')) }),
-    options: resolveFollowOptions(options),
+    options,
   });
 
 /**
@@ -175,6 +182,8 @@ const followStamp = (path: string, options: FollowOptions): Promise<StampFollowe
  * ```
  */
 export async function openTlsProfile(path: string, options: TlsProfileOptions = {}): Promise<TlsProfile> {
+  mustBePath(path, 'openTlsProfile');
+  const followed = resolveFollowOptions(options, 'openTlsProfile', ['lastKnownGood', 'annotations']);
   const file = resolve(path);
   const copy = options.lastKnownGood === undefined ? undefined : resolve(options.lastKnownGood);
   const support = tlsSupport();
@@ -191,7 +200,7 @@ export async function openTlsProfile(path: string, options: TlsProfileOptions = 
       files: { profile: file },
       maxBytes: MAX_PROFILE_BYTES,
       load: ({ profile }) => parse(profile, file, support),
-      options: resolveFollowOptions(options),
+      options: followed,
     },
     fallBack,
   );
@@ -211,7 +220,7 @@ export async function openTlsProfile(path: string, options: TlsProfileOptions = 
   });
   try {
     const stamp =
-      options.annotations === undefined ? undefined : await followStamp(options.annotations, options);
+      options.annotations === undefined ? undefined : await followStamp(options.annotations, followed);
     return new TlsProfile(follower, stamp, fromCopy);
   } catch (error) {
     follower.close();

@@ -1,13 +1,22 @@
 import { hash } from 'node:crypto';
 import { resolve } from 'node:path';
+import { mustBePath } from './arguments.ts';
 import { RuntimeError } from './error.ts';
 import { Followed } from './followed.ts';
-import { follow, type Material } from './follower.ts';
+import { follow } from './follower.ts';
+import type { FollowerEvents, Material } from './follower-spec.ts';
 import { mustNotBeBlank } from './in-file.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
+import type { TokenReloadedEvent } from './outcome.ts';
 import type { SourceStatus } from './status.ts';
 
 const MAX_TOKEN_BYTES = 64 * 1024;
+
+/** Events of a {@link Token}. */
+export interface TokenEvents extends Omit<FollowerEvents, 'reloaded'> {
+  /** The token was replaced. */
+  readonly reloaded: TokenReloadedEvent;
+}
 
 interface TokenMaterial extends Material {
   readonly value: string;
@@ -30,7 +39,7 @@ function readToken(bytes: Buffer, path: string): TokenMaterial {
 }
 
 /** A bearer token that follows its file. It never prints. */
-export class Token extends Followed<'token', TokenMaterial> {
+export class Token extends Followed<'token', TokenMaterial, TokenEvents> {
   /**
    * The newest token. Ask for it at each request.
    *
@@ -72,12 +81,14 @@ export class Token extends Followed<'token', TokenMaterial> {
  * ```
  */
 export async function openToken(path: string, options: FollowOptions = {}): Promise<Token> {
+  mustBePath(path, 'openToken');
   const file = resolve(path);
   const follower = await follow<'token', TokenMaterial>({
     files: { token: file },
     maxBytes: MAX_TOKEN_BYTES,
     load: ({ token }) => readToken(token, file),
-    options: resolveFollowOptions(options),
+    isSecret: true,
+    options: resolveFollowOptions(options, 'openToken'),
   });
   return new Token(follower);
 }

@@ -1,10 +1,14 @@
 import { resolve } from 'node:path';
 import { type Bundle, parseBundle } from '@handover/material';
+import { mustBePath } from './arguments.ts';
 import { contextOf } from './client-source.ts';
+import { RuntimeError } from './error.ts';
 import { follow } from './follower.ts';
 import { type ClientMaterial, HotClient } from './hot-client.ts';
 import { inFile, mustNotBeBlank } from './in-file.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
+import type { Contents } from './read-files.ts';
+import { bundledRoots, type Roots, systemRootsFile } from './roots.ts';
 import type { SourceStatus } from './status.ts';
 
 /** A bundle of every public root is 0.25 MB; Kubernetes keeps objects under 1.5 MB. */
@@ -27,7 +31,7 @@ export function readBundle(bytes: Buffer, path: string): Bundle {
 }
 
 /** A CA bundle that follows its file. */
-export class Trust extends HotClient<'ca', TrustMaterial> {
+export class Trust extends HotClient<string, TrustMaterial> {
   /** The CA bundle in use, newest certificate first. */
   get pem(): string {
     return this.follower.loaded.value.bundle?.pem ?? '';
@@ -49,8 +53,37 @@ export class Trust extends HotClient<'ca', TrustMaterial> {
   }
 }
 
+/** Files to follow, by label, and the roots that come from no file. */
+function placesOf(paths: readonly string[]): {
+  readonly files: Record<string, string>;
+  readonly roots: string;
+} {
+  const files: Record<string, string> = {};
+  let roots = '';
+  for (const [index, path] of paths.entries()) {
+    mustBePath(path, 'openTrust');
+    if (path === 'bundled') roots = bundledRoots();
+    else files[`ca${index}`] = resolve(path === 'system' ? systemRootsFile() : path);
+  }
+  return { files, roots };
+}
+
+function readBundles(
+  files: Readonly<Record<string, string>>,
+  contents: Contents<string>,
+  roots: string,
+): Bundle {
+  const read = Object.entries(files).map(([label, path]) =>
+    readBundle(contents[label] ?? Buffer.alloc(0), path),
+  );
+  const [only] = read;
+  if (only !== undefined && read.length === 1 && roots === '') return only;
+  return parseBundle(Buffer.from([...read.map(({ pem }) => pem), roots].join('\n')));
+}
+
 /**
- * Reads a CA bundle and follows its file. Throws `HandoverError` with the path when the first load fails.
+ * Reads a CA bundle and follows its file. Throws `HandoverError` with the path when the first load fails. A list of paths is
+ * trusted together; in it `'system'` stands for the roots of the operating system, and `'bundled'` for those of Node.
  *
  * @example
  * ```ts
@@ -59,21 +92,31 @@ export class Trust extends HotClient<'ca', TrustMaterial> {
  * const trust = await openTrust('/etc/mesh/ca.crt');
  * const response = await trust.fetch('https://billing.mesh.svc/');
  * console.log(response.status); // 200
+ *
+ * const beside = await openTrust(['/etc/mesh/ca.crt', 'bundled'], { waitFor: '30s' });
+ * console.log(beside.status().loads); // 1
  * ```
  */
-export async function openTrust(path: string, options: TrustOptions = {}): Promise<Trust> {
+export async function openTrust(
+  path: string | readonly (string | Roots)[],
+  options: TrustOptions = {},
+): Promise<Trust> {
+  const followed = resolveFollowOptions(options, 'openTrust', ['verify']);
   const verify = options.verify ?? true;
-  const file = resolve(path);
-  const follower = await follow<'ca', TrustMaterial>({
-    files: (verify ? { ca: file } : {}) as Record<'ca', string>,
+  const { files, roots } = placesOf(typeof path === 'object' && path !== null ? path : [path]);
+  if (Object.keys(files).length === 0 && roots === '') {
+    throw new RuntimeError('OPTION_INVALID', 'openTrust: the list of paths must hold at least one');
+  }
+  const follower = await follow<string, TrustMaterial>({
+    files: verify ? files : {},
     maxBytes: MAX_BUNDLE_BYTES,
-    load: ({ ca }) => {
+    load: (contents) => {
       if (!verify) return { bundle: undefined, hash: 'unverified', pems: {}, context: contextOf({}) };
-      const bundle = readBundle(ca, file);
+      const bundle = readBundles(files, contents, roots);
       const pems = { ca: bundle.pem };
       return { bundle, hash: bundle.hash, pems, context: contextOf(pems) };
     },
-    options: resolveFollowOptions(options),
+    options: followed,
   });
   return new Trust(follower, verify);
 }

@@ -25,6 +25,7 @@ function identityOf(directory: string): string | undefined {
 export class DirectoryWatches {
   readonly #armed = new Map<string, Armed>();
   readonly #changed: (kind: Watched) => void;
+  #failure: NodeJS.ErrnoException | undefined;
 
   constructor(changed: (kind: Watched) => void) {
     this.#changed = changed;
@@ -33,6 +34,7 @@ export class DirectoryWatches {
   /** Watches exactly these names. True if a watch was added: earlier reads may then be stale. */
   arm(wanted: ReadonlyMap<string, ReadonlyMap<string, Watched>>): boolean {
     let added = false;
+    this.#failure = undefined;
     for (const [directory, armed] of this.#armed) {
       if (!wanted.has(directory) || armed.identity !== identityOf(directory)) {
         armed.watcher.close();
@@ -47,9 +49,9 @@ export class DirectoryWatches {
     return added;
   }
 
-  /** Watched directories. When the system is out of watches, some are missing and only the poll covers them. */
-  get size(): number {
-    return this.#armed.size;
+  /** Why a directory could not be watched at the last try: then only the poll covers it. */
+  get failure(): NodeJS.ErrnoException | undefined {
+    return this.#failure;
   }
 
   close(): void {
@@ -63,7 +65,8 @@ export class DirectoryWatches {
     let watcher: FSWatcher;
     try {
       watcher = watch(directory, { persistent: false });
-    } catch {
+    } catch (error) {
+      this.#failure = error as NodeJS.ErrnoException;
       return false;
     }
     const armed: Armed = { watcher, identity, names };

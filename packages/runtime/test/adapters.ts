@@ -1,10 +1,11 @@
 import { request as httpsRequest } from 'node:https';
-import type { Duplex, Readable } from 'node:stream';
+import { dirname } from 'node:path';
+import { type Duplex, Readable } from 'node:stream';
 import * as grpc from '@grpc/grpc-js';
 import { request as undiciRequest } from 'undici';
 import { credentials, serverCredentials } from '../src/grpc.ts';
-import { openIdentity, openTrust, type TrustOptions } from '../src/index.ts';
-import { hotKubeConfig } from '../src/kubernetes.ts';
+import { type FollowOptions, openIdentity, openTrust, type TrustOptions } from '../src/index.ts';
+import { hotKubeConfig, inCluster } from '../src/kubernetes.ts';
 import { loadClientNode1, loadClientNode2 } from './client-node.ts';
 import type { Leaf, MockCa } from './mock-ca.ts';
 import { Volume } from './volume.ts';
@@ -81,7 +82,6 @@ const overFetch: Adapter = {
     return {
       get: async (target) => (await trust.fetch(target.url)).text(),
       stream: async (target) => {
-        const { Readable } = await import('node:stream');
         const { body } = await trust.fetch(`${target.url}/watch`);
         return streamOf(Readable.fromWeb(body as never));
       },
@@ -104,6 +104,7 @@ export const ECHO = { get: method('Get', false), watch: method('Watch', true) };
 export async function grpcServer(
   ca: MockCa,
   clientCa?: string,
+  options: FollowOptions = {},
 ): Promise<Omit<Target, 'use'> & { use(leaf: Leaf, clientCa?: string): void }> {
   const contentOf = ({ cert, key }: Leaf, trusted: string | undefined) => ({
     'tls.crt': cert,
@@ -118,7 +119,7 @@ export async function grpcServer(
       key: volume.path('tls.key'),
       ...(clientCa === undefined ? {} : { ca: volume.path('ca.crt') }),
     },
-    { signal: stop.signal },
+    { signal: stop.signal, ...options },
   );
   const server = new grpc.Server();
   const streams = new Set<() => void>();
@@ -154,7 +155,10 @@ export async function grpcServer(
     port,
     url: `localhost:${port}`,
     handshakes: () => handshakes,
-    use: (leaf, trusted = clientCa) => volume.write(contentOf(leaf, trusted)),
+    use: (leaf, trusted = clientCa) => {
+      volume.write(contentOf(leaf, trusted));
+      void identity.reload(); // the client is on trial, not the server's watch
+    },
     cut: () => server.drain(`127.0.0.1:${port}`, 0),
     endStreams: () => {
       for (const end of [...streams]) end();
@@ -250,6 +254,28 @@ const overClientNode = (name: string, load: typeof loadClientNode1): Adapter => 
     };
   },
 });
+
+/** Verifies always, and follows the `token` beside the bundle. */
+export const OVER_IN_CLUSTER: Adapter = {
+  name: 'inCluster()',
+  serve: httpsServer,
+  open: async (caFile, { verify: _verify, ...options }) => {
+    const opened = new Map<Target, ReturnType<typeof inCluster>>();
+    const clusterOf = (target: Target) => {
+      const env = { KUBERNETES_SERVICE_HOST: 'localhost', KUBERNETES_SERVICE_PORT: String(target.port) };
+      const known = opened.get(target) ?? inCluster({ directory: dirname(caFile), env, ...options });
+      opened.set(target, known);
+      return known;
+    };
+    return {
+      get: async (target) => (await (await clusterOf(target)).fetch('/api')).text(),
+      stream: async (target) => {
+        const { body } = await (await clusterOf(target)).fetch('/api?watch');
+        return streamOf(Readable.fromWeb(body as never));
+      },
+    };
+  },
+};
 
 export const ADAPTERS: readonly Adapter[] = [
   overHttps,

@@ -1,5 +1,6 @@
 import { ACK_PORT } from '@handover/core';
 import { isMap } from '@handover/material';
+import { unheard } from './processes.ts';
 
 /** The runtime writes its file every 10 s; after three missed writes its process is gone. */
 export const STALE_MS = 35_000;
@@ -54,6 +55,13 @@ export const DOCUMENT_FIELDS: readonly Field[] = [
     type: 'number',
     neededBy: 'none',
     meaning: 'Process id: evidence of another process does not count for this one.',
+  },
+  {
+    name: 'processes',
+    type: 'list',
+    neededBy: 'none',
+    meaning:
+      'The processes that the document speaks for, where there are several (`node:cluster`): `pid` of each, and `silent` for one that gave no answer. With a silent one it is no evidence.',
   },
   {
     name: 'podUid',
@@ -122,6 +130,9 @@ export const documentIn = (text: string, now: number): StatusDocument | string =
     if (typeof source === 'string') return source;
     sources.push(source);
   }
+  // A process that gave no answer may still use what the others no longer do.
+  const silent = unheard(value.processes);
+  if (silent !== undefined) return silent;
   const { pid, podUid, truncated } = value;
   return {
     at,

@@ -229,6 +229,20 @@ describe('A consumer with a status document', () => {
     expect(readDocument(text, record, now).proof?.anchors).toHaveLength(1);
     expect(readDocument(JSON.stringify(both), record, now).proof?.anchors).toHaveLength(2);
   });
+
+  test('that speaks for several processes counts only when all of them answered', async () => {
+    const home = homeWith('');
+    await pass(home);
+    const record = (await home.authorities.load(MESH_ID)) as AuthorityRecord;
+    const good = JSON.parse(document(secret('a', 'ca.crt'), secret('a', 'tls.crt')));
+    const read = (processes: unknown) => readDocument(JSON.stringify({ ...good, processes }), record, now);
+    expect(read([{ pid: 7 }, { pid: 8 }]).proof?.anchors).toHaveLength(1);
+    expect(read([{ pid: 7 }, { pid: 8, silent: true }])).toEqual({
+      unread: { trust: expect.stringContaining('process 8'), leaf: expect.stringContaining('process 8') },
+    });
+    expect(read([{ pid: 7 }, {}]).proof).toBeUndefined();
+    expect(read('all').proof).toBeUndefined();
+  });
 });
 
 const serve = async (options: TlsOptions): Promise<string> => {

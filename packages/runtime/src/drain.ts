@@ -1,0 +1,61 @@
+import type { TLSSocket } from 'node:tls';
+import type { ClientSource } from './client-source.ts';
+import { hasLost, isStillTrusted } from './peer-trust.ts';
+import { setTimeout } from './timers.ts';
+
+/**
+ * The live connections of a client. A change of trust ends none of them, but for two: a connection whose server's CA was
+ * removed, and, where the caller gave `drainMs`, every connection made with older material. Both end at the deadline.
+ */
+export class Drain {
+  readonly #source: ClientSource;
+  /** `loads` of the material that each connection was made with. */
+  readonly #live = new Map<TLSSocket, number>();
+  #before;
+
+  constructor(source: ClientSource) {
+    this.#source = source;
+    this.#before = source.current();
+  }
+
+  add(socket: TLSSocket, loads: number): void {
+    this.#live.set(socket, loads);
+    socket.once('close', () => this.#live.delete(socket));
+    // The trust may have changed during the handshake.
+    if (loads < this.#source.current().loads) this.#doom([socket]);
+  }
+
+  /** The connection has a new owner. */
+  forget(socket: TLSSocket): void {
+    this.#live.delete(socket);
+  }
+
+  /** The trust has changed. */
+  swapped(): void {
+    const before = this.#before;
+    this.#before = this.#source.current();
+    if (this.#live.size === 0) return;
+    // A bundle that only grows ends nothing, and needs no look at each connection.
+    if (this.#source.drainAll || hasLost(before.anchors, this.#before.anchors))
+      this.#doom([...this.#live.keys()]);
+  }
+
+  #doom(sockets: readonly TLSSocket[]): void {
+    const { drainMs, drainAll, cut } = this.#source;
+    const doomed = sockets.filter((socket) => this.#isDoomed(socket));
+    if (doomed.length === 0) return;
+    setTimeout(() => {
+      // The CA may have come back.
+      const ended = doomed.filter((socket) => !socket.destroyed && this.#isDoomed(socket));
+      for (const socket of ended) socket.destroy();
+      if (ended.length > 0) cut(ended.length, drainAll ? 'drain_ms' : 'ca_removed');
+    }, drainMs).unref();
+  }
+
+  #isDoomed(socket: TLSSocket): boolean {
+    const { drainAll, verify, current } = this.#source;
+    const { anchors, loads } = current();
+    if ((this.#live.get(socket) ?? loads) >= loads) return false;
+    return drainAll || (verify && anchors !== undefined && !isStillTrusted(socket, anchors, 'server'));
+  }
+}

@@ -1,0 +1,47 @@
+import type { Instant } from '@handover/material';
+import type { Validity } from './expiry.ts';
+import type { ResolvedFollowOptions } from './options.ts';
+import type { CutEvent, ExpiryEvent, KeptEvent, ReloadedEvent } from './outcome.ts';
+import type { Contents } from './read-files.ts';
+
+export interface Material {
+  readonly hash: string;
+}
+
+export interface FollowerEvents {
+  reloaded: ReloadedEvent;
+  kept: KeptEvent;
+  cut: CutEvent;
+  expiring: ExpiryEvent;
+  expired: ExpiryEvent;
+}
+
+/** Names of all events. */
+export const EVENTS = [
+  'reloaded',
+  'kept',
+  'cut',
+  'expiring',
+  'expired',
+] as const satisfies (keyof FollowerEvents)[];
+
+export interface FollowerSpec<Label extends string, Value extends Material> {
+  readonly files: Readonly<Record<Label, string>>;
+  readonly maxBytes: number;
+  /** Reads contents from memory instead of files; the caller calls `reload`. `files` are then names for messages. */
+  readonly read?: (() => Contents<Label>) | undefined;
+  /** Builds the whole replacement, or throws. */
+  readonly load: (contents: Contents<Label>, now: Instant) => Value;
+  /** True: events carry no hash of the material, and their type says so. */
+  readonly isSecret?: boolean;
+  /** When the certificate that this process shows is valid. */
+  readonly validity?: (value: Value) => Validity;
+  readonly options: ResolvedFollowOptions;
+}
+
+export interface Loaded<Value> {
+  readonly value: Value;
+  /** 1 for the first load, +1 for each change since. */
+  readonly loads: number;
+  readonly loadedAt: Instant;
+}

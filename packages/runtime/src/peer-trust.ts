@@ -1,0 +1,55 @@
+import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
+import {
+  type Certificate,
+  HandoverError,
+  instant,
+  type Purpose,
+  parseCertificate,
+  verifyChain,
+} from '@handover/material';
+
+/** A TLS connection, or the view of one that an HTTP/2 session gives. */
+export type Peered = Pick<TLSSocket, 'getPeerCertificate'>;
+
+/** OpenSSL follows no more issuers than this. */
+const MAX_CHAIN = 100;
+
+/** The certificates that the peer showed and OpenSSL verified, leaf first. A resumed session holds the leaf alone. */
+function chainOf(peer: Peered): readonly Certificate[] {
+  const chain: Certificate[] = [];
+  let at: DetailedPeerCertificate | undefined = peer.getPeerCertificate(true) ?? undefined;
+  while (at?.raw !== undefined && chain.length < MAX_CHAIN) {
+    chain.push(parseCertificate(at.raw));
+    const issuer: DetailedPeerCertificate | undefined = at.issuerCertificate;
+    at = issuer === at ? undefined : issuer;
+  }
+  return chain;
+}
+
+/**
+ * Whether these CAs would accept the peer. Its leaf may have expired since the handshake: only the CA is asked for. True for
+ * a peer without a certificate, which no CA has accepted.
+ */
+export function isStillTrusted(peer: Peered, anchors: readonly Certificate[], purpose: Purpose): boolean {
+  try {
+    const chain = chainOf(peer);
+    const [leaf] = chain;
+    if (leaf === undefined) return true;
+    const at = instant(Math.min(Math.max(Date.now(), leaf.notBefore), leaf.notAfter));
+    return verifyChain({ chain, anchors, at, purpose }).ok;
+  } catch (error) {
+    // A certificate that OpenSSL reads and we do not: whether it is trusted is not known.
+    if (error instanceof HandoverError) return false;
+    throw error;
+  }
+}
+
+/** True when a CA of `before` is not in `after`. */
+export const hasLost = (
+  before: readonly Certificate[] | undefined,
+  after: readonly Certificate[] | undefined,
+): boolean => {
+  if (before === undefined || after === undefined) return false;
+  const kept = new Set(after.map(({ fingerprint }) => fingerprint));
+  return before.some(({ fingerprint }) => !kept.has(fingerprint));
+};

@@ -1,0 +1,122 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2Session } from 'node:http2';
+import type { Server, TLSSocket } from 'node:tls';
+import type { Certificate } from '@handover/material';
+import type { CutReason } from './outcome.ts';
+import { hasLost, isStillTrusted, type Peered } from './peer-trust.ts';
+import { setTimeout } from './timers.ts';
+
+export interface ServedOptions {
+  readonly drainMs: number;
+  /** The client CAs in use; undefined when they do not come from the identity. */
+  anchors(): readonly Certificate[] | undefined;
+  cut(connections: number, reason: CutReason): void;
+}
+
+/** One connection whose client a CA has accepted. */
+interface Served {
+  readonly peer: Peered;
+  isOpen(): boolean;
+  /** Ends it without breaking a request. */
+  leave(): void;
+  destroy(): void;
+}
+
+/**
+ * Connections whose clients a CA has accepted. When that CA is removed they are told to leave, and end at the deadline. A
+ * handshake is not made again on a live connection, so nothing else would end them.
+ */
+export class ServedConnections {
+  readonly #options: ServedOptions;
+  readonly #live = new Set<Served>();
+  #before: readonly Certificate[] | undefined;
+
+  constructor(options: ServedOptions) {
+    this.#options = options;
+    this.#before = options.anchors();
+  }
+
+  /** Returns a function that forgets the connection. */
+  add(served: Served): () => void {
+    this.#live.add(served);
+    return () => void this.#live.delete(served);
+  }
+
+  /** The client CAs may have changed. */
+  changed(): void {
+    const before = this.#before;
+    this.#before = this.#options.anchors();
+    if (!hasLost(before, this.#before)) return;
+    const doomed = [...this.#live].filter((served) => this.#isDoomed(served));
+    for (const served of doomed) served.leave();
+    if (doomed.length === 0) return;
+    setTimeout(() => {
+      // The CA may have come back.
+      const ended = doomed.filter((served) => served.isOpen() && this.#isDoomed(served));
+      for (const served of ended) served.destroy();
+      if (ended.length > 0) this.#options.cut(ended.length, 'ca_removed');
+    }, this.#options.drainMs).unref();
+  }
+
+  #isDoomed({ peer }: Served): boolean {
+    const anchors = this.#options.anchors();
+    return anchors !== undefined && !isStillTrusted(peer, anchors, 'client');
+  }
+}
+
+/** An HTTP/2 session: GOAWAY, then its streams finish. */
+export const sessionServed = (session: Http2Session): Served => ({
+  peer: session.socket as TLSSocket,
+  isOpen: () => !session.destroyed,
+  leave: () => session.close(),
+  destroy: () => session.destroy(),
+});
+
+/** The answers that a connection is working on: HTTP/1.1 only. */
+class Answers {
+  readonly #open = new Set<ServerResponse>();
+  #leaving = false;
+
+  add(response: ServerResponse, socket: TLSSocket): void {
+    this.#open.add(response);
+    response.once('close', () => this.#open.delete(response));
+    if (this.#leaving) this.#end(response, socket);
+  }
+
+  leave(socket: TLSSocket): void {
+    this.#leaving = true;
+    for (const response of this.#open) this.#end(response, socket);
+  }
+
+  /** Node says `Connection: close` and closes after it; where the headers are out, closing has to do. */
+  #end(response: ServerResponse, socket: TLSSocket): void {
+    response.shouldKeepAlive = false;
+    if (response.headersSent) response.once('finish', () => socket.destroySoon());
+  }
+}
+
+/** Follows the connections of a tls, https or http2 server. */
+export function followConnections(server: Server, connections: ServedConnections): void {
+  const answers = new WeakMap<object, Answers>();
+  server.on('secureConnection', (socket: TLSSocket) => {
+    // Of HTTP/2 the session is told.
+    if (!socket.authorized || socket.alpnProtocol === 'h2') return;
+    const own = new Answers();
+    answers.set(socket, own);
+    const forget = connections.add({
+      peer: socket,
+      isOpen: () => !socket.destroyed,
+      leave: () => own.leave(socket),
+      destroy: () => socket.destroy(),
+    });
+    socket.once('close', forget);
+  });
+  server.on('session', (session: Http2Session) => {
+    if ((session.socket as TLSSocket).authorized)
+      session.once('close', connections.add(sessionServed(session)));
+  });
+  // First, so that the answer is marked before a program sends its headers.
+  server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    answers.get(socket)?.add(response, socket as TLSSocket);
+  });
+}

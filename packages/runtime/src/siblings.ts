@@ -1,0 +1,123 @@
+import type { Socket } from 'node:net';
+import { LineSocket } from './line-socket.ts';
+import type { SourceStatus } from './status.ts';
+import type { Report } from './status-document.ts';
+import { clearTimeout, setTimeout } from './timers.ts';
+
+/** Less than the 2 s after which a controller gives up. */
+const ANSWER_MS = 1_000;
+const MAX_MEMBERS = 1_024;
+
+/** What the process that answers a controller says to a sibling. */
+export interface ToSibling {
+  /** Asks for a report; the answer carries the same number. */
+  readonly ask: number;
+  /** Every process of the group, so that each of them can take over. */
+  readonly members: readonly number[];
+  /** The speaker leaves, and is no longer of the group. */
+  readonly bye: true;
+}
+
+/** What a sibling says to the process that answers a controller. */
+export interface FromSibling {
+  readonly answer: number;
+  readonly sources: readonly SourceStatus[];
+  /** Its material has changed. */
+  readonly changed: true;
+  readonly bye: true;
+}
+
+type Line = LineSocket<Partial<ToSibling>, FromSibling>;
+
+export interface SiblingsOptions {
+  /** Processes known to belong to the group. */
+  readonly known: readonly number[];
+  /** Whether a process id is a running process of this cluster. */
+  readonly isSibling: (pid: number) => boolean;
+  /** Further processes that must answer. */
+  readonly expected: () => readonly number[];
+  /** A sibling came, left or changed. */
+  readonly changed: () => void;
+}
+
+/**
+ * The other processes of a cluster, seen by the process that answers for all. A process that once belonged to the group
+ * counts, silent or not, until it says goodbye or ends.
+ */
+export class Siblings {
+  readonly #lines = new Map<number, Line | undefined>();
+  readonly #waiting = new Map<number, (pid: number, sources: readonly SourceStatus[]) => void>();
+  readonly #options: SiblingsOptions;
+  #asked = 0;
+
+  constructor(options: SiblingsOptions) {
+    this.#options = options;
+    for (const pid of options.known) this.#lines.set(pid, undefined);
+  }
+
+  /** False: this process is not of the cluster, and the connection is not used. */
+  accept(pid: number, socket: Socket): boolean {
+    if (pid === process.pid || this.#lines.size >= MAX_MEMBERS || !this.#options.isSibling(pid)) return false;
+    const line: Line = new LineSocket(
+      socket,
+      (message) => {
+        if (message.changed === true) this.#options.changed();
+        if (message.bye === true) this.#lines.delete(pid);
+        if (typeof message.answer === 'number' && Array.isArray(message.sources))
+          this.#waiting.get(message.answer)?.(pid, message.sources);
+      },
+      () => {
+        if (this.#lines.get(pid) === line) this.#lines.set(pid, undefined);
+        this.#options.changed();
+      },
+    );
+    this.#lines.set(pid, line);
+    this.#tellMembers();
+    this.#options.changed();
+    return true;
+  }
+
+  /** What each sibling has loaded, within a second. */
+  async reports(): Promise<readonly Report[]> {
+    for (const pid of this.#options.expected()) if (!this.#lines.has(pid)) this.#lines.set(pid, undefined);
+    for (const [pid, line] of this.#lines) {
+      if (line === undefined && !this.#options.isSibling(pid)) this.#lines.delete(pid);
+    }
+    const asked = [...this.#lines];
+    const answers = await this.#ask(asked.flatMap(([, line]) => (line === undefined ? [] : [line])));
+    return asked.filter(([pid]) => this.#lines.has(pid)).map(([pid]) => ({ pid, sources: answers.get(pid) }));
+  }
+
+  /** Leaves the group: another process answers from now on. */
+  leave(): void {
+    for (const line of this.#lines.values()) {
+      line?.send({ bye: true });
+      line?.end();
+    }
+    this.#lines.clear();
+  }
+
+  #ask(lines: readonly Line[]): Promise<ReadonlyMap<number, readonly SourceStatus[]>> {
+    const answers = new Map<number, readonly SourceStatus[]>();
+    if (lines.length === 0) return Promise.resolve(answers);
+    const ask = ++this.#asked;
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(late);
+        this.#waiting.delete(ask);
+        resolve(answers);
+      };
+      const late = setTimeout(done, ANSWER_MS).unref();
+      this.#waiting.set(ask, (pid, sources) => {
+        answers.set(pid, sources);
+        if (answers.size === lines.length) done();
+      });
+      for (const line of lines) line.send({ ask });
+    });
+  }
+
+  #tellMembers(): void {
+    const members = [process.pid, ...this.#lines.keys()];
+    for (const line of this.#lines.values()) line?.send({ members });
+  }
+}

@@ -1,0 +1,272 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { bundleRuntime } from '../test/bundle.ts';
+import { Scope } from '../test/fixture.ts';
+import { MockCa } from '../test/mock-ca.ts';
+import type { Volume } from '../test/volume.ts';
+import { eventually } from '../test/world.ts';
+import type { StatusDocument } from './index.ts';
+import { joinSibling } from './status-http.ts';
+
+const one = new MockCa('one');
+const two = new MockCa('two');
+const bundled = new Scope();
+let dir: string;
+let scope: Scope;
+
+beforeAll(async () => {
+  ({ dir } = await bundleRuntime());
+  bundled.after(() => rmSync(dir, { recursive: true, force: true }));
+  writeFileSync(join(dir, 'worker.mjs'), WORKER);
+  writeFileSync(join(dir, 'primary.cjs'), PRIMARY);
+});
+afterAll(() => bundled.end());
+beforeEach(() => {
+  scope = new Scope();
+});
+afterEach(() => scope.end());
+
+/** Each worker follows a file of its own, so that a test can leave one behind. */
+const WORKER = `
+import cluster from 'node:cluster';
+import { openTrust, serveStatus } from './runtime.mjs';
+const { volumes, place } = JSON.parse(process.env.WORLD);
+const trust = await openTrust(volumes[(cluster.worker.id - 1) % volumes.length] + '/ca.crt');
+const server = await serveStatus({ ...place, sources: [trust] }).catch((error) => ({ code: error.code }));
+process.on('message', async (asked) => {
+  if (asked === 'leave') { await server.close(); process.send({ left: process.pid }); }
+  if (asked === 'hang') { process.send({ hanging: process.pid }); setTimeout(() => { for (;;); }, 20); }
+});
+process.send({ ready: process.pid, code: server.code });
+`;
+
+/** As PM2's daemon: knows nothing of this package. Commands come from the test, one a line. */
+const PRIMARY = `
+const cluster = require('node:cluster');
+cluster.setupPrimary({ exec: __dirname + '/worker.mjs' });
+cluster.on('message', (worker, message) => console.log(JSON.stringify(message)));
+cluster.on('exit', (worker) => console.log(JSON.stringify({ ended: worker.process.pid })));
+for (let i = 0; i < Number(process.argv[2]); i++) cluster.fork();
+process.stdin.on('data', (data) => {
+  for (const line of String(data).trim().split('\\n')) {
+    const { kill, tell, pid, fork } = JSON.parse(line);
+    if (fork) cluster.fork();
+    for (const worker of Object.values(cluster.workers)) {
+      if (worker.process.pid !== pid) continue;
+      if (kill) worker.process.kill(kill);
+      if (tell) worker.send(tell);
+    }
+  }
+}).on('end', () => process.exit());
+`;
+
+interface Said {
+  readonly ready?: number;
+  readonly code?: string;
+  readonly ended?: number;
+  readonly left?: number;
+  readonly hanging?: number;
+}
+
+class Cluster {
+  readonly said: Said[] = [];
+  readonly #child: ChildProcess;
+
+  constructor(workers: number, world: { volumes: readonly string[]; place: object }) {
+    this.#child = spawn(process.execPath, [join(dir, 'primary.cjs'), String(workers)], {
+      env: { PATH: process.env.PATH, WORLD: JSON.stringify(world) },
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
+    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      for (const line of text.trim().split('\n')) this.said.push(JSON.parse(line) as Said);
+    });
+    scope.after(() => this.#child.kill('SIGKILL'));
+  }
+
+  tell(command: object): void {
+    this.#child.stdin?.write(`${JSON.stringify(command)}\n`);
+  }
+
+  /** Process ids of the workers that are ready. */
+  async ready(count: number): Promise<readonly number[]> {
+    await eventually(() => this.said.filter(({ ready }) => ready !== undefined).length >= count);
+    return this.said.flatMap(({ ready }) => (ready === undefined ? [] : [ready]));
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((listening) => server.once('listening', listening));
+  const { port } = server.address() as { port: number };
+  await new Promise((closed) => server.close(closed));
+  return port;
+}
+
+const ask = (where: object): Promise<StatusDocument> =>
+  new Promise((resolve, reject) => {
+    request({ path: '/handover/status', agent: false, ...where }, (response) => {
+      let body = '';
+      response.on('data', (chunk) => {
+        body += chunk;
+      });
+      response.on('end', () => resolve(JSON.parse(body) as StatusDocument));
+    })
+      .on('error', reject)
+      .end();
+  });
+
+const pidsOf = ({ processes }: StatusDocument): readonly number[] =>
+  processes.map(({ pid }) => pid).sort((a, b) => a - b);
+const sorted = (pids: readonly number[]): readonly number[] => [...pids].sort((a, b) => a - b);
+
+/** The three forms: options of a worker, and how a controller reads. */
+const FORMS: readonly [
+  string,
+  (volume: Volume) => Promise<{ place: object; read: () => Promise<StatusDocument> }>,
+][] = [
+  [
+    'port',
+    async () => {
+      const port = await freePort();
+      return { place: { port }, read: () => ask({ port, host: '127.0.0.1' }) };
+    },
+  ],
+  [
+    'socket',
+    async (volume) => {
+      const socket = volume.path('status.sock');
+      return { place: { socket }, read: () => ask({ socketPath: socket }) };
+    },
+  ],
+  [
+    'file',
+    async (volume) => {
+      const file = volume.path('status.json');
+      return { place: { file }, read: async () => JSON.parse(readFileSync(file, 'utf8')) as StatusDocument };
+    },
+  ],
+];
+
+/** A read that fails while one process takes over from another is no answer. */
+const attempt = (read: () => Promise<StatusDocument>): Promise<StatusDocument | undefined> =>
+  read().catch(() => undefined);
+
+describe.each(FORMS)('Workers of one cluster, status by %s', (form, where) => {
+  const start = async (workers: number) => {
+    const own = scope.volume({});
+    const { place, read } = await where(own);
+    const volumes = Array.from({ length: 3 }, () => scope.volume({ 'ca.crt': one.pem }));
+    const cluster = new Cluster(workers, { volumes: volumes.map((volume) => volume.dir), place });
+    return { cluster, read, place, volumes, pids: await cluster.ready(workers) };
+  };
+
+  test('all count: a worker that is behind is in every answer', async () => {
+    const { read, volumes, pids, cluster } = await start(3);
+    expect(cluster.said.filter(({ code }) => code !== undefined)).toEqual([]);
+    for (const volume of volumes.slice(0, 2)) volume.write({ 'ca.crt': two.pem + one.pem });
+    await eventually(
+      async () => (await attempt(read))?.sources.some(({ anchors }) => anchors?.length === 2) === true,
+    );
+    await eventually(async () => (await attempt(read))?.processes.length === 3);
+    for (let i = 0; i < 9; i++) {
+      const document = await read();
+      expect(pidsOf(document)).toEqual(sorted(pids));
+      expect(document.processes.every(({ silent }) => silent === undefined)).toBe(true);
+      const held = document.sources.flatMap(({ pids: holders = [], anchors = [] }) =>
+        holders.map((pid) => [pid, anchors.length] as const),
+      );
+      expect(held).toHaveLength(3);
+      expect(held.some(([, anchors]) => anchors === 1)).toBe(true);
+    }
+    volumes[2]?.write({ 'ca.crt': two.pem + one.pem });
+    await eventually(async () => {
+      const sources = (await attempt(read))?.sources ?? [];
+      return sources.length > 0 && sources.every(({ anchors }) => anchors?.length === 2);
+    });
+  });
+
+  test('one that was killed no longer counts; another answers in its place, for all that are left', async () => {
+    const { cluster, read, pids } = await start(3);
+    await eventually(async () => (await attempt(read))?.processes.length === 3);
+    const { pid } = await read();
+    cluster.tell({ kill: 'SIGKILL', pid });
+    const left = sorted(pids.filter((other) => other !== pid));
+    // Never an answer for fewer than are left.
+    await eventually(async () => {
+      const document = await attempt(read);
+      if (document === undefined) return false;
+      expect(pidsOf(document)).toEqual(expect.arrayContaining([...left]));
+      return (
+        JSON.stringify(pidsOf(document)) === JSON.stringify(left) &&
+        document.processes.every(({ silent }) => silent === undefined)
+      );
+    });
+    cluster.tell({ fork: true });
+    await eventually(async () => (await attempt(read))?.processes.length === 3);
+  });
+
+  test('one that hangs is named, and is silent', async () => {
+    const { cluster, read, pids } = await start(2);
+    await eventually(async () => (await attempt(read))?.processes.length === 2);
+    const { pid: leader } = await read();
+    const other = pids.find((pid) => pid !== leader);
+    cluster.tell({ tell: 'hang', pid: other });
+    await eventually(() => cluster.said.some(({ hanging }) => hanging === other));
+    await eventually(async () => {
+      const silent = (await attempt(read))?.processes.filter((process) => process.silent === true);
+      return silent?.length === 1 && silent[0]?.pid === other;
+    });
+  });
+
+  test('one that closes its status leaves; the others are answered for', async () => {
+    const { cluster, read, pids } = await start(3);
+    await eventually(async () => (await attempt(read))?.processes.length === 3);
+    const { pid } = await read();
+    cluster.tell({ tell: 'leave', pid });
+    await eventually(() => cluster.said.some(({ left }) => left === pid));
+    const left = sorted(pids.filter((other) => other !== pid));
+    await eventually(async () => {
+      const document = await attempt(read);
+      return (
+        document !== undefined &&
+        document.pid !== pid &&
+        JSON.stringify(pidsOf(document)) === JSON.stringify(left)
+      );
+    });
+  });
+
+  test.runIf(form === 'port')('a process that is not of the cluster cannot join it', async () => {
+    const { read, place } = await start(2);
+    await eventually(async () => (await attempt(read))?.processes.length === 2);
+    const socket = await joinSibling({ host: '127.0.0.1', ...place });
+    if (socket !== undefined && !socket.destroyed) await once(socket, 'close');
+    expect((await read()).processes).toHaveLength(2);
+  });
+
+  test.runIf(form === 'port' && process.getuid?.() === 0)(
+    'a process of another user cannot speak for a worker, even with its process id',
+    async () => {
+      const { read, place, pids } = await start(2);
+      await eventually(async () => (await attempt(read))?.processes.length === 2);
+      const { pid: leader } = await read();
+      const other = pids.find((pid) => pid !== leader);
+      const headers = { connection: 'upgrade', upgrade: 'handover-siblings', 'handover-pid': other };
+      const options = { host: '127.0.0.1', path: '/handover/status', headers, ...place };
+      const code = `const ask = require('node:http').request(${JSON.stringify(options)});
+        ask.on('upgrade', () => console.log('joined')).on('error', () => console.log('refused')).end();`;
+      const joins = async (uid: number): Promise<string> => {
+        const child = spawn(process.execPath, ['-e', code], { uid, stdio: ['ignore', 'pipe', 'ignore'] });
+        scope.after(() => child.kill('SIGKILL'));
+        const [text] = await once(child.stdout, 'data');
+        return String(text).trim();
+      };
+      expect(await joins(65_534)).toBe('refused');
+      expect(await joins(0)).toBe('joined');
+    },
+  );
+});

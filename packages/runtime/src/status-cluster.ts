@@ -1,0 +1,181 @@
+import type { Socket } from 'node:net';
+import { isChildOf, ownWorkers } from './cluster-process.ts';
+import { LineSocket } from './line-socket.ts';
+import { pause } from './pause.ts';
+import { type FromSibling, Siblings, type ToSibling } from './siblings.ts';
+import type { SourceStatus } from './status.ts';
+import type { Report } from './status-document.ts';
+import { clearInterval, setInterval, setTimeout } from './timers.ts';
+import { warn } from './warn.ts';
+
+/** Tries before a place counts as taken by a program that is not of this cluster. */
+const TRIES = 20;
+const TRY_MS = 50;
+/** How often the process that answers looks whether the place is still its own. */
+const HOLD_MS = 1_000;
+
+/** The work of the process that answers. */
+export interface Lead {
+  readonly port: number | undefined;
+  /** False: another process has taken the place. */
+  isHeld(): boolean;
+  /** The material of this process has changed. */
+  changed(): void;
+  close(): Promise<void>;
+}
+
+/** A place where exactly one process of a cluster answers. */
+export interface Seat {
+  /** Begins to answer. Rejects with EADDRINUSE while another process does. */
+  lead(group: Group): Promise<Lead>;
+  /** Connects to the process that answers; undefined when it does not take this process. */
+  join(): Promise<Socket | undefined>;
+}
+
+export interface Group {
+  readonly siblings: Siblings;
+  /** What every process of the group has loaded. */
+  reports(): Promise<readonly Report[]>;
+  /** Called when a report may have changed. */
+  onChange(listener: () => void): void;
+}
+
+type Own = () => readonly SourceStatus[];
+
+/** A group of one process and, in the primary of a cluster, of its workers. */
+export function groupOf(own: Own, known: readonly number[], parent: number | undefined): Group {
+  let changed: () => void = () => undefined;
+  const siblings = new Siblings({
+    known,
+    isSibling: (pid) => (parent === undefined ? ownWorkers().includes(pid) : isChildOf(pid, parent)),
+    expected: parent === undefined ? ownWorkers : () => [],
+    changed: () => changed(),
+  });
+  return {
+    siblings,
+    reports: async () => [{ pid: process.pid, sources: own() }, ...(await siblings.reports())],
+    onChange: (listener) => {
+      changed = listener;
+    },
+  };
+}
+
+type Role =
+  | { readonly leads: Lead; readonly siblings: Siblings }
+  | { readonly line: LineSocket<Partial<FromSibling>, ToSibling> };
+
+/**
+ * One worker's part in the status of its cluster. The worker that gets the place answers for all, the others report to it;
+ * when it ends, one of them takes its place and knows whom to wait for. The primary need not load this package (PM2).
+ */
+export class Worker {
+  readonly #seat: Seat;
+  readonly #own: Own;
+  readonly #stop = new AbortController();
+  readonly #primary = process.ppid;
+  #role: Role | undefined;
+  /** Processes of the group, the one that answers first. */
+  #members: readonly number[] = [];
+  #hold: NodeJS.Timeout | undefined;
+
+  constructor(seat: Seat, own: Own) {
+    this.#seat = seat;
+    this.#own = own;
+  }
+
+  /** Rejects when the place is taken by a program that is not of this cluster. */
+  async enter(): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#lead();
+      } catch (error) {
+        if (!isTaken(error) || tries >= TRIES) throw error;
+      }
+      if (await this.#join()) return;
+      await pause(TRY_MS, this.#stop.signal);
+    }
+  }
+
+  /** The material of this process has changed. */
+  changed(): void {
+    if (this.#role === undefined) return;
+    if ('leads' in this.#role) this.#role.leads.changed();
+    else this.#role.line.send({ changed: true });
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    clearInterval(this.#hold);
+    const role = this.#role;
+    this.#role = undefined;
+    if (role === undefined) return;
+    if ('leads' in role) {
+      role.siblings.leave();
+      await role.leads.close();
+    } else {
+      role.line.send({ bye: true });
+      role.line.end();
+    }
+  }
+
+  async #lead(): Promise<void> {
+    const known = this.#members.filter((pid) => pid !== process.pid);
+    const group = groupOf(this.#own, known, this.#primary);
+    const leads = await this.#seat.lead(group);
+    const role = { leads, siblings: group.siblings };
+    this.#role = role;
+    this.#hold = setInterval(() => {
+      if (leads.isHeld()) return;
+      clearInterval(this.#hold);
+      group.siblings.leave();
+      void leads.close();
+      this.#again(role);
+    }, HOLD_MS).unref();
+  }
+
+  async #join(): Promise<boolean> {
+    const socket = await this.#seat.join();
+    if (socket === undefined) return false;
+    return new Promise((resolve) => {
+      const line: LineSocket<Partial<FromSibling>, ToSibling> = new LineSocket(
+        socket,
+        ({ ask, members, bye }) => {
+          if (typeof ask === 'number') line.send({ answer: ask, sources: this.#own() });
+          if (bye === true) this.#members = this.#members.slice(1);
+          if (!Array.isArray(members)) return;
+          this.#members = members.filter((pid): pid is number => Number.isSafeInteger(pid));
+          this.#role = role;
+          resolve(true);
+        },
+        () => {
+          resolve(false);
+          this.#again(role);
+        },
+      );
+      const role = { line };
+    });
+  }
+
+  /** The process that answered is gone. */
+  #again(was: Role): void {
+    if (this.#role !== was || this.#stop.signal.aborted) return;
+    this.#role = undefined;
+    void this.#retry();
+  }
+
+  async #retry(): Promise<void> {
+    for (let failed = false; !this.#stop.signal.aborted; failed = true) {
+      try {
+        return await this.enter();
+      } catch (error) {
+        if (!failed) warn('STATUS_FAILED', `no status document of process ${process.pid}: ${String(error)}`);
+      }
+      await new Promise((tick) => setTimeout(tick, HOLD_MS).unref());
+    }
+  }
+}
+
+const isTaken = (error: unknown): boolean =>
+  [error, (error as Error)?.cause].some(
+    (thrown) => (thrown as NodeJS.ErrnoException | undefined)?.code === 'EADDRINUSE',
+  );

@@ -1,0 +1,81 @@
+import { instant } from '@handover/material';
+import { isoTime, type SourceStatus } from './status.ts';
+
+/** Path that a controller requests. */
+export const STATUS_PATH = '/handover/status';
+/** Controllers read no more than this. */
+const MAX_DOCUMENT_BYTES = 64 * 1024;
+
+/** One process that a status document speaks for. */
+export interface ProcessStatus {
+  /** Process id. */
+  readonly pid: number;
+  /** True when the process runs but gave no answer. What it has loaded is then unknown, and a rotation waits. */
+  readonly silent?: true;
+}
+
+/** The material that this process, or every process of this cluster, has loaded. A rotation waits for it. */
+export interface StatusDocument {
+  /** Readers refuse any other version. */
+  readonly version: 1;
+  /** When the document was made: ISO 8601. */
+  readonly at: string;
+  /** The process that made the document. */
+  readonly pid: number;
+  /** `metadata.uid` of the pod, when given. */
+  readonly podUid?: string;
+  /** Every process that the document speaks for: more than one under `node:cluster`. */
+  readonly processes: readonly ProcessStatus[];
+  /** One entry for each source. Processes with the same material share an entry. */
+  readonly sources: readonly SourceStatus[];
+  /** True when the oldest CA fingerprints were left out to stay under 64 KiB. */
+  readonly truncated?: true;
+}
+
+/** What one process says of itself. `sources` is undefined when it gave no answer. */
+export interface Report {
+  readonly pid: number;
+  readonly sources: readonly SourceStatus[] | undefined;
+}
+
+/** Equal but for the times: the same material, in the same condition. */
+const conditionOf = ({ loads, loadedAt, age, pids, lastFailure, ...rest }: SourceStatus): string =>
+  JSON.stringify([rest, lastFailure?.reason, lastFailure?.code]);
+
+/** One entry for each condition, so that 64 workers fit into one document. The oldest load stands for all. */
+function merged(reports: readonly Report[]): readonly SourceStatus[] {
+  const byCondition = new Map<string, SourceStatus & { readonly pids: readonly number[] }>();
+  for (const { pid, sources = [] } of reports) {
+    for (const source of sources) {
+      const key = conditionOf(source);
+      const known = byCondition.get(key);
+      const oldest = known === undefined || source.age > known.age ? source : known;
+      byCondition.set(key, { ...oldest, pids: [...new Set([...(known?.pids ?? []), pid])] });
+    }
+  }
+  return [...byCondition.values()];
+}
+
+/** The document about these processes, as text of at most 64 KiB. */
+export function renderDocument(reports: readonly Report[], podUid: string | undefined): string {
+  const [only, ...others] = reports;
+  const sources = others.length === 0 ? (only?.sources ?? []) : merged(reports);
+  const document = (anchors: number): StatusDocument => ({
+    version: 1,
+    at: isoTime(instant(Date.now())),
+    pid: process.pid,
+    ...(podUid === undefined ? {} : { podUid }),
+    processes: reports.map((report) =>
+      report.sources === undefined ? { pid: report.pid, silent: true } : { pid: report.pid },
+    ),
+    sources: sources.map((status) =>
+      status.anchors === undefined ? status : { ...status, anchors: status.anchors.slice(0, anchors) },
+    ),
+    ...(anchors === Number.POSITIVE_INFINITY ? {} : { truncated: true }),
+  });
+  let text = JSON.stringify(document(Number.POSITIVE_INFINITY));
+  for (let anchors = 512; Buffer.byteLength(text) > MAX_DOCUMENT_BYTES && anchors >= 1; anchors /= 2) {
+    text = JSON.stringify(document(anchors));
+  }
+  return text;
+}

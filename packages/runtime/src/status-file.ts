@@ -1,0 +1,82 @@
+import { readFile } from 'node:fs/promises';
+import { writeAtomically } from './atomic-write.ts';
+import { RuntimeError } from './error.ts';
+import { clearInterval, setInterval } from './timers.ts';
+import { warn } from './warn.ts';
+
+/** The file says when it was written; a controller takes the process for dead after a few missed writes. */
+const HEARTBEAT_MS = 10_000;
+const STALE_MS = 35_000;
+
+/** Keeps a file up to date. */
+export interface StatusFile {
+  /** Writes soon. Calls made before a write begins share that write. */
+  changed(): void;
+  close(): Promise<void>;
+}
+
+/** True when another process that `pid` names writes this file too. */
+async function isWrittenBy(pid: number | undefined, path: string): Promise<boolean> {
+  if (pid === undefined) return false;
+  try {
+    const { pid: writer, at } = JSON.parse(await readFile(path, 'utf8')) as { pid?: unknown; at?: unknown };
+    return writer === pid && Date.now() - Date.parse(String(at)) < STALE_MS;
+  } catch {
+    return false; // no file, or no document
+  }
+}
+
+/** Writes the text now, at each change and every 10 s. `other` is a process that must not write the same file. */
+export async function keepFile(
+  path: string,
+  render: () => Promise<string>,
+  other?: number,
+): Promise<StatusFile> {
+  let queue = Promise.resolve();
+  let waiting = false;
+  let closed = false;
+  let complained = false;
+  const write = async () => {
+    if (await isWrittenBy(other, path)) {
+      throw new Error(
+        `process ${other}, which started this one, writes it too; call serveStatus in one of them`,
+      );
+    }
+    await writeAtomically(path, `${await render()}\n`, 0o644);
+  };
+  const failed = (cause: unknown) => {
+    if (!complained) {
+      warn('STATUS_WRITE_FAILED', `the status document cannot be written to ${path}`, String(cause));
+    }
+    complained = true;
+  };
+  const changed = () => {
+    if (waiting || closed) return;
+    waiting = true;
+    queue = queue.then(async () => {
+      waiting = false;
+      if (closed) return;
+      await write().then(() => {
+        complained = false;
+      }, failed);
+    });
+  };
+  try {
+    await write();
+  } catch (cause) {
+    throw new RuntimeError(
+      'STATUS_WRITE_FAILED',
+      `the status document cannot be written to ${path}: ${(cause as Error).message}`,
+      { path, cause },
+    );
+  }
+  const heartbeat = setInterval(changed, HEARTBEAT_MS).unref();
+  return {
+    changed,
+    close: async () => {
+      closed = true;
+      clearInterval(heartbeat);
+      await queue;
+    },
+  };
+}
