@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { connect as connectPlain, type Socket } from 'node:net';
-import type { Agent, Dispatcher, fetch as undiciFetch } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import { type ClientSource, type ContextOptions, contextOptionsIn, subscribe } from './client-source.ts';
 import { connectTls } from './connect-tls.ts';
 import { RuntimeError } from './error.ts';
@@ -18,7 +18,6 @@ export type HotDispatcherOptions = Omit<Agent.Options, 'connect' | 'factory'> & 
 export interface Undici {
   readonly Agent: typeof Agent;
   readonly Dispatcher: typeof Dispatcher;
-  readonly fetch: typeof undiciFetch;
 }
 
 /** undici is an optional peer dependency: it is loaded at first use. */
@@ -167,16 +166,4 @@ export function hotDispatcher(
     }
   }
   return new HotDispatcher();
-}
-
-/** undici's `fetch` over one hot dispatcher. */
-export function hotFetch(
-  source: ClientSource,
-): (input: string | URL, init: RequestInit) => Promise<Response> {
-  const undici = loadUndici();
-  const dispatcher = hotDispatcher(undici, source);
-  return (input, init) => {
-    const own = { ...init, dispatcher } as Parameters<typeof undici.fetch>[1];
-    return undici.fetch(input, own) as unknown as Promise<Response>;
-  };
 }
