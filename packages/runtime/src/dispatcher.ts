@@ -20,19 +20,26 @@ export interface Undici {
   readonly Dispatcher: typeof Dispatcher;
 }
 
+const NOT_FOUND = ['MODULE_NOT_FOUND', 'ERR_INVALID_ARG_VALUE'];
+
 /** undici is an optional peer dependency: it is loaded at first use. */
 export function loadUndici(): Undici {
   try {
+    // Some bundlers leave import.meta.url undefined, which createRequire refuses.
     return createRequire(import.meta.url)('undici') as Undici;
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw cause;
+    const path = 'undici';
+    if (NOT_FOUND.includes((cause as NodeJS.ErrnoException).code ?? '')) {
+      throw new RuntimeError(
+        'PEER_MISSING',
+        'dispatcher() does not find undici; run `npm install undici@7`, or in a bundle use dispatcher(trust) of @handover/runtime/undici',
+        { path, cause },
+      );
+    }
     throw new RuntimeError(
-      'PEER_MISSING',
-      'dispatcher() and fetch() need undici; run `npm install undici@7`',
-      {
-        path: 'undici',
-        cause,
-      },
+      'PEER_UNUSABLE',
+      `undici does not load on Node ${process.versions.node}; undici 8 needs Node 22.19: run \`npm install undici@7\``,
+      { path, cause },
     );
   }
 }

@@ -5,7 +5,6 @@ export type { HotAgentOptions } from './https-agent.ts';
 export { type Identity, type IdentityFiles, openIdentity } from './identity.ts';
 export type { FollowOptions } from './options.ts';
 export type { KeptEvent, Outcome, Reason, ReloadedEvent } from './outcome.ts';
-export { isOpenShift } from './platform.ts';
 export type { ServeOptions } from './serve.ts';
 export type { FailureStatus, LeafStatus, SourceStatus, StatusSource } from './status.ts';
 export { type StatusDocument, type StatusOptions, type StatusServer, serveStatus } from './status-server.ts';

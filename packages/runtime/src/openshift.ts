@@ -3,7 +3,7 @@
  *
  * @example
  * ```ts
- * import { isOpenShift } from '@handover/runtime';
+ * import { isOpenShift } from '@handover/runtime/openshift';
  *
  * console.log(isOpenShift({ IS_OPENSHIFT: 'true' })); // true
  * ```
