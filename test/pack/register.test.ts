@@ -2,22 +2,12 @@ import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { NODES, nodeOf, project } from './src/project.ts';
+import { NODES, nodeOf, programs } from './src/project.ts';
 import { start } from './src/run.ts';
 import { cas, Files, leaves, WORLD } from './src/world.ts';
 
 const consumers = fileURLToPath(new URL('./consumers/', import.meta.url));
-const cwd = project('unchanged', [
-  '@grpc/grpc-js@1.14.7',
-  'axios@1.21.1',
-  'express@5.3.0',
-  'got@14.6.5',
-  'node-fetch@3.3.2',
-  'pg@8.23.1',
-  'superagent@10.4.2',
-  'undici@7.30.2',
-  'ws@8.22.2',
-]);
+const cwd = programs();
 for (const file of ['unchanged-clients.mjs', 'unchanged-servers.mjs', 'dial.cjs'])
   copyFileSync(join(consumers, file), join(cwd, file));
 

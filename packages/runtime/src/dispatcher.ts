@@ -5,6 +5,7 @@ import { type ClientSource, type ContextOptions, contextOptionsIn, subscribe } f
 import { connectTls } from './connect-tls.ts';
 import { RuntimeError } from './error.ts';
 import { withFreshTrust } from './fresh-trust.ts';
+import { refuseOn } from './only-node.ts';
 
 /** Options of undici's agent. `connect` takes TLS options, but no function and no certificates. */
 export type HotDispatcherOptions = Omit<Agent.Options, 'connect' | 'factory'> & {
@@ -108,6 +109,7 @@ export function hotDispatcher(
   source: ClientSource,
   options: HotDispatcherOptions = {},
 ): Dispatcher {
+  refuseOn(['bun'], 'dispatcher()', 'use node:https with httpsAgent()'); // it has an undici of its own
   const { connect, ...agentOptions } = options;
   const make = (): Pool => {
     const sockets = new Set<Socket>();

@@ -7,9 +7,9 @@ import {
 import { request as httpsRequest } from 'node:https';
 import { pipeline, Readable } from 'node:stream';
 import type { ClientSource } from './client-source.ts';
-import { RuntimeError } from './error.ts';
 import { type Exchange, exchangeOf, type FetchHandler } from './fetch-handler.ts';
 import { HotAgent } from './https-agent.ts';
+import { refuseOn } from './only-node.ts';
 
 /** Time for a handshake, and for an idle connection: a server that names no time often closes after 5 seconds or later. */
 const CONNECT_MS = 10_000;
@@ -130,13 +130,12 @@ const nodeFetch = globalThis.fetch;
 export function hotFetch(source: ClientSource): typeof globalThis.fetch {
   let dispatcher: FetchDispatcher | undefined;
   return async (input, init) => {
-    if (process.versions.bun !== undefined || 'deno' in process.versions) {
-      // Their fetch ignores the dispatcher, too.
-      throw new RuntimeError(
-        'RUNTIME_UNSUPPORTED',
-        'fetch() needs Node; use httpsAgent() with node:https here',
-      );
-    }
+    // Their fetch ignores the dispatcher, too.
+    refuseOn(
+      ['bun', 'deno'],
+      'fetch()',
+      'use node:https with httpsAgent(), or on deno fetch of undici with dispatcher()',
+    );
     dispatcher ??= new FetchDispatcher(source);
     return nodeFetch(input, { ...init, dispatcher } as unknown as RequestInit);
   };

@@ -3,6 +3,7 @@ import type { Server } from 'node:tls';
 import { follow } from './follower.ts';
 import { HotClient } from './hot-client.ts';
 import { type IdentityLabel, type IdentityMaterial, readIdentity } from './identity-material.ts';
+import { refuseOn } from './only-node.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
 import { type ServeOptions, serve } from './serve.ts';
 import { leafStatus, type SourceStatus } from './status.ts';
@@ -44,6 +45,7 @@ export class Identity extends HotClient<IdentityLabel, IdentityMaterial> {
    * ```
    */
   serve<S extends Server>(server: S, options: ServeOptions = {}): S {
+    refuseOn(['bun'], 'serve()', 'run the server on Node or Deno'); // its servers keep their first certificate
     serve(this.follower, server, options);
     return server;
   }

@@ -23,6 +23,20 @@ export const project = (name: string, packages: readonly string[]): string => {
   return cwd;
 };
 
+/** Clients and servers of others, for tests that use them as they are. */
+export const programs = (): string =>
+  project('programs', [
+    '@grpc/grpc-js@1.14.7',
+    'axios@1.21.1',
+    'express@5.3.0',
+    'got@14.6.5',
+    'node-fetch@3.3.2',
+    'pg@8.23.1',
+    'superagent@10.4.2',
+    'undici@7.30.2',
+    'ws@8.22.2',
+  ]);
+
 /** The oldest Node that we support, and the newest of each later line. */
 export const NODES = ['20.19.0', '22', '24', '26'] as const;
 

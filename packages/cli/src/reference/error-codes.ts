@@ -122,10 +122,7 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorEntry>> = {
     'The previous rotation has not ended.',
     'Run again later. The message says what the previous one waits for.',
   ),
-  RUNTIME_UNSUPPORTED: entry(
-    'A function needs Node, and runs on another JavaScript runtime.',
-    'Use what the message names.',
-  ),
+  RUNTIME_UNSUPPORTED: entry('A function does not work on Bun or Deno.', 'Use what the message names.'),
   SCHEMA_NOT_STRUCTURAL: entry(
     'A schema cannot become a CRD.',
     'Change it in `packages/core/src/resources`.',
