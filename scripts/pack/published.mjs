@@ -19,7 +19,7 @@ const bothWays = (name, types) => ({
   require: { types: `./cjs/types/${types[name]}`, default: `./cjs/dist/${name}.js` },
 });
 
-const RUNTIME = ['index', 'grpc', 'kubernetes', 'openshift', 'undici'];
+const RUNTIME = ['index', 'grpc', 'kubernetes', 'openshift', 'testing', 'undici'];
 /** For `node --import`: it awaits, which `require` cannot. */
 const REGISTER = 'register';
 const perEntry = (names, path) => Object.fromEntries(names.map((name) => [name, path(name)]));

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { HandoverError, type Instant, instant, Listeners } from '@handover/material';
+import { publishKept, publishReloaded } from './diagnostics.ts';
 import { RuntimeError } from './error.ts';
 import type { ResolvedFollowOptions } from './options.ts';
 import { type Failure, failureOf, type KeptEvent, type Outcome, type ReloadedEvent } from './outcome.ts';
@@ -232,12 +233,9 @@ export class Follower<Label extends string, Value extends Material> {
       this.#loaded = loaded;
       this.#swapped.emit('swap', loaded);
       if (before !== undefined) {
-        this.listeners.emit('reloaded', {
-          hash: value.hash,
-          previousHash: before.value.hash,
-          loads: loaded.loads,
-          at,
-        });
+        const event = { hash: value.hash, previousHash: before.value.hash, loads: loaded.loads, at };
+        this.listeners.emit('reloaded', event);
+        publishReloaded(this.path, event);
       }
       return this.#good('updated');
     } catch (thrown) {
@@ -264,6 +262,7 @@ export class Follower<Label extends string, Value extends Material> {
       warn(error.code, `${error.message}; the last good material stays in use (${reason})`);
     }
     this.listeners.emit('kept', this.#failure);
+    publishKept(this.#failure);
   }
 }
 

@@ -16,7 +16,7 @@ export interface TrustOptions extends FollowOptions {
   readonly verify?: boolean;
 }
 
-interface TrustMaterial extends ClientMaterial {
+export interface TrustMaterial extends ClientMaterial {
   readonly bundle: Bundle | undefined;
 }
 
@@ -24,6 +24,13 @@ interface TrustMaterial extends ClientMaterial {
 export function readBundle(bytes: Buffer, path: string): Bundle {
   mustNotBeBlank(bytes, path, 'PEM certificates');
   return inFile(path, () => parseBundle(bytes, path));
+}
+
+/** The material of a bundle file's bytes. */
+export function trustMaterial(bytes: Buffer, path: string): TrustMaterial {
+  const bundle = readBundle(bytes, path);
+  const pems = { ca: bundle.pem };
+  return { bundle, hash: bundle.hash, pems, context: contextOf(pems) };
 }
 
 /** A CA bundle that follows its file. */
@@ -69,9 +76,7 @@ export async function openTrust(path: string, options: TrustOptions = {}): Promi
     maxBytes: MAX_BUNDLE_BYTES,
     load: ({ ca }) => {
       if (!verify) return { bundle: undefined, hash: 'unverified', pems: {}, context: contextOf({}) };
-      const bundle = readBundle(ca, file);
-      const pems = { ca: bundle.pem };
-      return { bundle, hash: bundle.hash, pems, context: contextOf(pems) };
+      return trustMaterial(ca, file);
     },
     options: resolveFollowOptions(options),
   });

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { SecureContextOptions } from 'node:tls';
 import * as tls from 'node:tls';
 import { SOURCE } from '../client-source.ts';
@@ -32,6 +33,14 @@ interface DefaultCertificates {
 const blocksOf = (pem: string): readonly string[] =>
   pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/g) ?? [];
 
+const blocksIn = (path: string | undefined): readonly string[] => {
+  try {
+    return path ? blocksOf(`${readFileSync(path, 'utf8')}\n`) : [];
+  } catch {
+    return []; // Node has warned of it
+  }
+};
+
 const defined = (options: SecureContextOptions): SecureContextOptions =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 
@@ -42,6 +51,8 @@ export class FollowedMaterial {
   readonly #leaves: KnownTexts | undefined;
   /** Set where Node itself adds the bundle to each context that names no CA. */
   #inDefaults = false;
+  /** Node before 22.19 forgets NODE_EXTRA_CA_CERTS in a context to which a CA is added. */
+  readonly #extra = blocksIn(process.env.NODE_EXTRA_CA_CERTS);
   version = 1;
 
   constructor(sources: Sources) {
@@ -94,7 +105,7 @@ export class FollowedMaterial {
   added({ ca }: Followed): readonly string[] {
     const { trust, caOnly } = this.#sources;
     if (ca !== 'default' || caOnly || this.#inDefaults || trust === undefined) return [];
-    return blocksOf(trust.pem);
+    return [...this.#extra, ...blocksOf(trust.pem)];
   }
 
   #setDefaults(): void {
