@@ -1,4 +1,4 @@
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -10,6 +10,8 @@ const consumers = fileURLToPath(new URL('./consumers/', import.meta.url));
 const cwd = programs();
 for (const file of ['unchanged-clients.mjs', 'unchanged-servers.mjs', 'dial.cjs'])
   copyFileSync(join(consumers, file), join(cwd, file));
+
+const readme = readFileSync(join(cwd, 'node_modules/@handover/runtime/README.md'), 'utf8');
 
 const REGISTER = ['--import', '@handover/runtime/register'];
 const under = (node: string, args: readonly string[], env: Readonly<Record<string, string>>) =>
@@ -85,6 +87,13 @@ describe.each(NODES)('on Node %s', (version) => {
     expect(await dial(env, 'default', [])).toEqual([false, false, true]);
     expect(await dial(env)).toEqual([true, false, true]);
     expect(await dial({ ...env, HANDOVER_CA_ONLY: 'true' })).toEqual([true, false, false]);
+  });
+
+  test('the line of a Dockerfile does the same', async () => {
+    const [, value = ''] = /^ENV NODE_OPTIONS="(.*)"$/m.exec(readme) ?? [];
+    expect(value).toContain('--import=/app/');
+    const env = { HANDOVER_CA: new Files(cwd).path('ca.crt'), NODE_OPTIONS: value.replace('/app', cwd) };
+    expect(await dial(env, 'default', [])).toEqual([true, false, false]);
   });
 
   test('a program that sets its own CA keeps it', async () => {
