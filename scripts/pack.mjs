@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { writeCommonJs } from './pack/commonjs.mjs';
 import { licencesOf, partsOf } from './pack/parts.mjs';
 import { PUBLISHED } from './pack/published.mjs';
 import { sbomOf } from './pack/sbom.mjs';
@@ -13,7 +14,18 @@ const read = (path) => readFileSync(join(ROOT, path), 'utf8');
 const json = (value) => `${JSON.stringify(value, undefined, 2)}\n`;
 
 const runtime = JSON.parse(read('packages/runtime/package.json'));
-for (const { folder, from, entries, declared, external, banner, copied, pageInputs, manifest } of PUBLISHED) {
+for (const {
+  folder,
+  from,
+  entries,
+  declared,
+  external,
+  banner,
+  copied,
+  commonJs,
+  pageInputs,
+  manifest,
+} of PUBLISHED) {
   const out = join(ROOT, 'build', folder);
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
@@ -41,6 +53,7 @@ for (const { folder, from, entries, declared, external, banner, copied, pageInpu
     out: join(out, 'types'),
     peers: Object.keys(runtime.peerDependencies),
   });
+  if (commonJs !== undefined) await writeCommonJs(out, commonJs.onlyImport);
   const shipped = {
     'package.json': json(manifest(source, types, runtime)),
     'README.md': read(`packages/${from}/README.md`),

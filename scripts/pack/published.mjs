@@ -12,6 +12,18 @@ const common = ({ name, version, description, license, type, engines }) => ({
 /** One condition for `import` and `require`: both load the same file, so a process has one copy of each class. */
 const way = (name, types) => ({ types: `./types/${types[name]}`, default: `./dist/${name}.js` });
 
+/** The same, and a CommonJS copy for tools that cannot load an ES module. */
+const bothWays = (name, types) => ({
+  'module-sync': way(name, types),
+  import: way(name, types),
+  require: { types: `./cjs/types/${types[name]}`, default: `./cjs/dist/${name}.js` },
+});
+
+const RUNTIME = ['index', 'grpc', 'kubernetes', 'openshift', 'testing', 'undici'];
+/** For `node --import`: it awaits, which `require` cannot. */
+const REGISTER = 'register';
+const perEntry = (names, path) => Object.fromEntries(names.map((name) => [name, path(name)]));
+
 const SHIPPED = ['dist', 'types', 'CHANGELOG.md', 'sbom.cdx.json'];
 const ITSELF = { './package.json': './package.json' };
 
@@ -19,16 +31,9 @@ export const PUBLISHED = [
   {
     folder: 'runtime',
     from: 'runtime',
-    entries: {
-      index: 'packages/runtime/src/index.ts',
-      grpc: 'packages/runtime/src/grpc.ts',
-      kubernetes: 'packages/runtime/src/kubernetes.ts',
-    },
-    declared: {
-      index: 'packages/runtime/dist/index.d.ts',
-      grpc: 'packages/runtime/dist/grpc.d.ts',
-      kubernetes: 'packages/runtime/dist/kubernetes.d.ts',
-    },
+    entries: perEntry([...RUNTIME, REGISTER], (name) => `packages/runtime/src/${name}.ts`),
+    declared: perEntry([...RUNTIME, REGISTER], (name) => `packages/runtime/dist/${name}.d.ts`),
+    commonJs: { onlyImport: [REGISTER] },
     external: ['undici', '@grpc/grpc-js'],
     banner: {},
     copied: [],
@@ -36,16 +41,17 @@ export const PUBLISHED = [
     manifest: (source, types) => ({
       ...common(source),
       keywords: ['tls', 'mtls', 'certificate', 'rotation', 'reload', 'trust', 'kubernetes', 'grpc'],
-      sideEffects: false,
-      main: './dist/index.js',
-      types: `./types/${types.index}`,
+      sideEffects: [`./dist/${REGISTER}.js`],
+      main: './cjs/dist/index.js',
+      types: `./cjs/types/${types.index}`,
       exports: {
-        '.': way('index', types),
-        './grpc': way('grpc', types),
-        './kubernetes': way('kubernetes', types),
+        ...Object.fromEntries(
+          RUNTIME.map((name) => [name === 'index' ? '.' : `./${name}`, bothWays(name, types)]),
+        ),
+        [`./${REGISTER}`]: { import: way(REGISTER, types) },
         ...ITSELF,
       },
-      files: SHIPPED,
+      files: [...SHIPPED, 'cjs'],
       peerDependencies: source.peerDependencies,
       peerDependenciesMeta: source.peerDependenciesMeta,
       publishConfig: { access: 'public' }, // scoped packages are private by default

@@ -1,8 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { PUBLISHED } from '../pack/published.mjs';
+import { runtimeReference } from './reference.mjs';
 import { faultsOf } from './run.mjs';
 import { setStage } from './stage.mjs';
 import { examplesIn, problemsIn, surfaceOf } from './surface.mjs';
@@ -14,6 +15,10 @@ const surface = PUBLISHED.flatMap(({ entries, declared }) =>
 
 test('every name of the published packages has TSDoc, and what can be called has an example', () => {
   expect(problemsIn(surface)).toEqual([]);
+});
+
+test('docs/reference/runtime.md is what `npm run generate` writes', () => {
+  expect(readFileSync(join(root, 'docs/reference/runtime.md'), 'utf8')).toBe(runtimeReference(root));
 });
 
 test('every example compiles, runs, and prints what it says', async () => {

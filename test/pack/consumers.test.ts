@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { ROOT } from './src/install.ts';
+import { NODES, nodeOf } from './src/project.ts';
 import { type Ended, run } from './src/run.ts';
 
 const { bare, withPeers } = inject('installed');
@@ -25,7 +26,7 @@ describe('a program', () => {
     errors: ['HandoverError', 'HandoverError'],
     oneOfEach: true,
   };
-  const ALONE = { ...WELL, fetched: 'none', withoutUndici: 'PEER_MISSING', channel: 'none' };
+  const ALONE = { ...WELL, fetched: WELL.said, withoutUndici: 'PEER_MISSING', channel: 'none' };
   const TOGETHER = { ...WELL, fetched: WELL.said, withoutUndici: 'none', channel: 'function' };
 
   beforeAll(async () => {
@@ -50,14 +51,28 @@ describe('a program', () => {
     expect(outcomeOf(await run(withPeers, process.execPath, file, certificates, 'peers'))).toEqual(TOGETHER);
   });
 
-  test.each(['20.19.0', '22', '24'])('both make their handshake on Node %s', async (version) => {
+  test.each(NODES)('both make their handshake on Node %s', async (version) => {
     for (const file of ['esm.mjs', 'cjs.cjs']) {
-      const node = ['-y', '-p', `node@${version}`, '--', 'node'];
-      const ended = await run(withPeers, 'npx', ...node, file, certificates, 'peers');
+      const ended = await run(withPeers, nodeOf(version), file, certificates, 'peers');
       expect({ ...ended, stderr: '' }).toMatchObject({ code: 0 });
       expect(JSON.parse(ended.stdout)).toEqual({ ...TOGETHER, node: expect.stringMatching(`^${version}`) });
     }
   });
+
+  test.each(NODES)(
+    'require() takes the CommonJS copy where Node %s may not load ES modules',
+    async (version) => {
+      const flags = ['--no-experimental-require-module', '--no-warnings'];
+      const ended = await run(withPeers, nodeOf(version), ...flags, 'commonjs.cjs', certificates);
+      expect(outcomeOf(ended)).toEqual({
+        said: WELL.said,
+        fetched: WELL.said,
+        peers: true,
+        errors: true,
+        copies: 2,
+      });
+    },
+  );
 
   test('internal modules cannot be imported', async () => {
     for (const name of [
@@ -116,7 +131,8 @@ describe('types', () => {
   test.each(RESOLUTIONS)(
     'the whole surface resolves in an ES module by %s, without any peer',
     async (_name, options) => {
-      expect(await compile(bare, [as(bare, 'surface.ts', 'mts')], options)).toEqual(WELL);
+      const files = ['surface.ts', 'surface-command.ts'].map((file) => as(bare, file, 'mts'));
+      expect(await compile(bare, files, options)).toEqual(WELL);
     },
   );
 
@@ -128,8 +144,18 @@ describe('types', () => {
     },
   );
 
-  test('the whole surface resolves in a CommonJS file with nodenext', async () => {
+  test.each(['node16', 'nodenext'])(
+    'the whole surface of the runtime resolves in a CommonJS file with %s',
+    async (module) => {
+      const options = { module, esModuleInterop: true };
+      expect(await compile(bare, [as(bare, 'surface.ts', 'cts')], options)).toEqual(WELL);
+      const files = ['surface.ts', 'peers.ts'].map((file) => as(withPeers, file, 'cts'));
+      expect(await compile(withPeers, files, options)).toEqual(WELL);
+    },
+  );
+
+  test('the whole surface of the command resolves in a CommonJS file with nodenext', async () => {
     const options = { module: 'nodenext', esModuleInterop: true };
-    expect(await compile(bare, [as(bare, 'surface.ts', 'cts')], options)).toEqual(WELL);
+    expect(await compile(bare, [as(bare, 'surface-command.ts', 'cts')], options)).toEqual(WELL);
   });
 });

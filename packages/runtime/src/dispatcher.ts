@@ -1,13 +1,14 @@
 import { createRequire } from 'node:module';
 import { connect as connectPlain } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import type { Agent, Dispatcher, fetch as undiciFetch } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import { mustNotOverride } from './arguments.ts';
 import { type ClientSource, type ContextOptions, contextOptionsIn, subscribe } from './client-source.ts';
 import { connectTls } from './connect-tls.ts';
 import { Drain } from './drain.ts';
 import { RuntimeError } from './error.ts';
 import { withFreshTrust } from './fresh-trust.ts';
+import { refuseOn } from './only-node.ts';
 
 /** Options of undici's agent. `connect` takes TLS options, but no function and no certificates. */
 export type HotDispatcherOptions = Omit<Agent.Options, 'connect' | 'factory'> & {
@@ -21,22 +22,28 @@ export type HotDispatcherOptions = Omit<Agent.Options, 'connect' | 'factory'> & 
 export interface Undici {
   readonly Agent: typeof Agent;
   readonly Dispatcher: typeof Dispatcher;
-  readonly fetch: typeof undiciFetch;
 }
+
+const NOT_FOUND = ['MODULE_NOT_FOUND', 'ERR_INVALID_ARG_VALUE'];
 
 /** undici is an optional peer dependency: it is loaded at first use. */
 export function loadUndici(): Undici {
   try {
+    // Some bundlers leave import.meta.url undefined, which createRequire refuses.
     return createRequire(import.meta.url)('undici') as Undici;
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw cause;
+    const path = 'undici';
+    if (NOT_FOUND.includes((cause as NodeJS.ErrnoException).code ?? '')) {
+      throw new RuntimeError(
+        'PEER_MISSING',
+        'dispatcher() does not find undici; run `npm install undici@7`, or in a bundle use dispatcher(trust) of @handover/runtime/undici',
+        { path, cause },
+      );
+    }
     throw new RuntimeError(
-      'PEER_MISSING',
-      'dispatcher() and fetch() need undici; run `npm install undici@7`',
-      {
-        path: 'undici',
-        cause,
-      },
+      'PEER_UNUSABLE',
+      `undici does not load on Node ${process.versions.node}; undici 8 needs Node 22.19: run \`npm install undici@7\``,
+      { path, cause },
     );
   }
 }
@@ -100,6 +107,7 @@ export function hotDispatcher(
   source: ClientSource,
   options: HotDispatcherOptions = {},
 ): Dispatcher {
+  refuseOn(['bun'], 'dispatcher()', 'use node:https with httpsAgent()'); // it has an undici of its own
   const { connect, ...agentOptions } = options;
   mustNotOverride(connect ?? {}, 'dispatcher', source.verify);
   const drain = new Drain(source);
@@ -154,16 +162,4 @@ export function hotDispatcher(
     }
   }
   return new HotDispatcher();
-}
-
-/** undici's `fetch` over one hot dispatcher. */
-export function hotFetch(
-  source: ClientSource,
-): (input: string | URL, init: RequestInit) => Promise<Response> {
-  const undici = loadUndici();
-  const dispatcher = hotDispatcher(undici, source);
-  return (input, init) => {
-    const own = { ...init, dispatcher } as Parameters<typeof undici.fetch>[1];
-    return undici.fetch(input, own) as unknown as Promise<Response>;
-  };
 }

@@ -9,6 +9,7 @@ import { eventually, get, ok } from '../test/world.ts';
 import * as grpc from './grpc.ts';
 import * as runtime from './index.ts';
 import * as kubernetes from './kubernetes.ts';
+import * as undici from './undici.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 // below node_modules, so that what is left external is found
@@ -83,6 +84,7 @@ describe('The README', () => {
       '@handover/runtime': runtime,
       '@handover/runtime/grpc': grpc,
       '@handover/runtime/kubernetes': kubernetes,
+      '@handover/runtime/undici': undici,
     };
     for (const code of examples) {
       await transform(code, { loader: 'js', format: 'esm' });
@@ -92,26 +94,5 @@ describe('The README', () => {
         for (const name of names.split(',')) expect(Object.keys(entry)).toContain(name.trim());
       }
     }
-  });
-
-  test('the first example runs as it stands, with files of its own', async () => {
-    const volume = scope.volume(files(one.leaf(), one));
-    const { createServer } = await import('node:https');
-    const server = createServer((_request, response) => response.end('billing'));
-    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-    scope.after(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    const { port } = server.address() as { port: number };
-    server.setSecureContext(one.leaf());
-    const code = (examples[0] ?? '')
-      .replace(/import [^;]+;/, '')
-      .replaceAll('/etc/mesh', volume.dir)
-      .replace('https://billing.mesh.svc/', `https://localhost:${port}/`);
-    const body = `return (async () => { ${code}; return { trust, identity, text: await response.text() }; })()`;
-    const run = new Function('openIdentity', 'openTrust', 'server', body);
-    const made = await run(runtime.openIdentity, runtime.openTrust, server);
-    expect(made.text).toBe('billing');
   });
 });

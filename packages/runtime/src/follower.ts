@@ -1,4 +1,5 @@
 import { HandoverError, type Instant, instant, Listeners } from '@handover/material';
+import { publishKept, publishReloaded } from './diagnostics.ts';
 import { RuntimeError } from './error.ts';
 import { Expiry, type Stage } from './expiry.ts';
 import { firstLoad } from './first-load.ts';
@@ -237,8 +238,9 @@ export class Follower<Label extends string, Value extends Material> {
       if (before !== undefined) {
         this.#watchExpiry();
         const hashes = { hash: value.hash, previousHash: before.value.hash };
-        const event = { ...(this.#spec.isSecret ? {} : hashes), loads: loaded.loads, at };
-        this.listeners.emit('reloaded', event as ReloadedEvent);
+        const event = { ...(this.#spec.isSecret ? {} : hashes), loads: loaded.loads, at } as ReloadedEvent;
+        this.listeners.emit('reloaded', event);
+        publishReloaded(this.path, event);
       }
       return this.#good('updated');
     } catch (thrown) {
@@ -275,6 +277,7 @@ export class Follower<Label extends string, Value extends Material> {
     this.#warned.set(key, uptimeMs());
     if (this.listeners.count('kept') === 0) warnOfFailure({ reason, error });
     this.listeners.emit('kept', this.#failure);
+    publishKept(this.#failure);
   }
 }
 

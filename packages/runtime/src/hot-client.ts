@@ -2,7 +2,8 @@ import type { Agent } from 'node:https';
 import type { SecureContext } from 'node:tls';
 import type { Dispatcher } from 'undici';
 import { type ClientSource, type Pems, SOURCE, TlsMaterial } from './client-source.ts';
-import { type HotDispatcherOptions, hotDispatcher, hotFetch, loadUndici } from './dispatcher.ts';
+import { type HotDispatcherOptions, hotDispatcher, loadUndici } from './dispatcher.ts';
+import { hotFetch } from './fetch.ts';
 import { Followed } from './followed.ts';
 import type { Follower } from './follower.ts';
 import type { Loaded, Material } from './follower-spec.ts';
@@ -44,12 +45,24 @@ export abstract class HotClient<Label extends string, Value extends ClientMateri
 > {
   /** @internal */
   readonly [SOURCE]: ClientSource;
-  #fetch: ReturnType<typeof hotFetch> | undefined;
+
+  /**
+   * The global `fetch` with this material: the same requests, bodies and responses. It can be handed to a library that takes a
+   * `fetch`, such as ky. All calls share one pool of connections.
+   *
+   * @example
+   * ```ts
+   * const response = await trust.fetch('https://billing.mesh.svc/');
+   * console.log(response.status); // 200
+   * ```
+   */
+  readonly fetch: typeof globalThis.fetch;
 
   /** @internal */
   constructor(follower: Follower<Label, Value>, verify = true) {
     super(follower);
     this[SOURCE] = followerSource(follower as unknown as Follower<string, Value>, verify);
+    this.fetch = hotFetch(this[SOURCE]);
   }
 
   /**
@@ -95,21 +108,6 @@ export abstract class HotClient<Label extends string, Value extends ClientMateri
    */
   dispatcher(options?: HotDispatcherOptions): Dispatcher {
     return hotDispatcher(loadUndici(), this[SOURCE], options);
-  }
-
-  /**
-   * undici's `fetch`. All calls share one dispatcher, made at the first call. Throws `PEER_MISSING` when undici is not
-   * installed.
-   *
-   * @example
-   * ```ts
-   * const response = await trust.fetch('https://billing.mesh.svc/');
-   * console.log(response.status); // 200
-   * ```
-   */
-  fetch(input: string | URL, init: RequestInit = {}): Promise<Response> {
-    this.#fetch ??= hotFetch(this[SOURCE]);
-    return this.#fetch(input, init);
   }
 
   /**

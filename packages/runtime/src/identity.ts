@@ -5,6 +5,7 @@ import { CONTEXT_OPTIONS } from './client-source.ts';
 import { follow } from './follower.ts';
 import { HotClient } from './hot-client.ts';
 import { type IdentityLabel, type IdentityMaterial, readIdentity } from './identity-material.ts';
+import { refuseOn } from './only-node.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
 import { type ServeOptions, serve } from './serve.ts';
 import { leafStatus, type SourceStatus } from './status.ts';
@@ -46,6 +47,7 @@ export class Identity extends HotClient<IdentityLabel, IdentityMaterial> {
    * ```
    */
   serve<S extends Server>(server: S, options: ServeOptions = {}): S {
+    refuseOn(['bun'], 'serve()', 'run the server on Node or Deno'); // its servers keep their first certificate
     mustBeTlsServer(server);
     mustKnowOptions(options, 'serve', ['profile', 'ca', ...CONTEXT_OPTIONS]);
     serve(this.follower, server, options);

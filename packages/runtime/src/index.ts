@@ -17,7 +17,6 @@ export type {
   ReloadedEvent,
   TokenReloadedEvent,
 } from './outcome.ts';
-export { isOpenShift } from './platform.ts';
 export type { Roots } from './roots.ts';
 export type { ServeOptions } from './serve.ts';
 export type { FailureStatus, LeafStatus, SourceStatus, StatusSource } from './status.ts';

@@ -40,11 +40,12 @@ process.on('unhandledRejection', (error) => { console.log('UNHANDLED', error); p
 
 /** A role of S1: serves TLS with the profile from its file, or serves none and needs no file. */
 const role = `${header}
+import { isOpenShift } from './openshift.mjs';
 import { createServer } from 'node:https';
 import { connect } from 'node:tls';
 import { readFileSync } from 'node:fs';
 const [, , kind, profilePath, lastKnownGood] = process.argv;
-const openShift = runtime.isOpenShift();
+const openShift = isOpenShift();
 try {
   const server = createServer((request, response) => response.end('ok'));
   let profile;

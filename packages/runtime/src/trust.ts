@@ -20,7 +20,7 @@ export interface TrustOptions extends FollowOptions {
   readonly verify?: boolean;
 }
 
-interface TrustMaterial extends ClientMaterial {
+export interface TrustMaterial extends ClientMaterial {
   readonly bundle: Bundle | undefined;
 }
 
@@ -28,6 +28,13 @@ interface TrustMaterial extends ClientMaterial {
 export function readBundle(bytes: Buffer, path: string): Bundle {
   mustNotBeBlank(bytes, path, 'PEM certificates');
   return inFile(path, () => parseBundle(bytes, path));
+}
+
+/** The material of a bundle file's bytes. */
+export function trustMaterial(bytes: Buffer, path: string): TrustMaterial {
+  const bundle = readBundle(bytes, path);
+  const pems = { ca: bundle.pem };
+  return { bundle, hash: bundle.hash, pems, context: contextOf(pems) };
 }
 
 /** A CA bundle that follows its file. */

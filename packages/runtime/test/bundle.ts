@@ -11,8 +11,9 @@ const src = fileURLToPath(new URL('../src/', import.meta.url));
 export async function bundleRuntime(): Promise<{ dir: string; index: string }> {
   const dir = mkdtempSync(join(tmpdir(), 'handover-bundle-'));
   await build({
-    entryPoints: [join(src, 'index.ts')],
-    outfile: join(dir, 'runtime.mjs'),
+    entryPoints: { runtime: join(src, 'index.ts'), openshift: join(src, 'openshift.ts') },
+    outdir: dir,
+    outExtension: { '.js': '.mjs' },
     bundle: true,
     platform: 'node',
     format: 'esm',

@@ -1,5 +1,5 @@
-// The whole surface of both packages, as a program uses it; compiled and never run. A line that must not compile shows that a type
-// exists.
+// The whole surface of the runtime without optional peers, as a program uses it; compiled and never run. A line that must not compile
+// shows that a type exists.
 import { createServer } from 'node:https';
 import {
   type ContextOptions,
@@ -10,7 +10,6 @@ import {
   type HotDispatcherOptions,
   type Identity,
   type IdentityFiles,
-  isOpenShift,
   type KeptEvent,
   type LeafStatus,
   type LiveTlsOptions,
@@ -42,18 +41,7 @@ import {
   inCluster,
   type KubeConfigLike,
 } from '@handover/runtime/kubernetes';
-import {
-  type EmbedAuthority,
-  type EmbedEvent,
-  type EmbedInjection,
-  type EmbedLeaf,
-  type EmbedOptions,
-  type EmbedSpec,
-  embed,
-  HandoverError as HandoverErrorOfCommand,
-  type Own,
-} from 'handover';
-
+import { isOpenShift } from '@handover/runtime/openshift';
 export type Every = [
   ContextOptions,
   FailureStatus,
@@ -67,9 +55,6 @@ export type Every = [
   StatusSource,
   HotKubeConfigOptions,
   InClusterOptions,
-  EmbedAuthority,
-  EmbedInjection,
-  EmbedLeaf,
   TlsProfileOptions,
   TrustOptions,
 ];
@@ -91,6 +76,8 @@ export async function follow(signal: AbortSignal, options: FollowOptions): Promi
   trust.nothing;
   const { ca } = trust.tlsOptions();
   const answer: Response = await trust.fetch('https://billing.mesh.svc/', { method: 'POST' });
+  const asFetch: typeof fetch = trust.fetch;
+  await asFetch(new Request('https://billing.mesh.svc/'));
   const files: IdentityFiles = { cert: 'tls.crt', key: 'tls.key', ca: 'ca.crt' };
   const identity: Identity = await openIdentity(files, options);
   const profile: TlsProfile = await openTlsProfile('profile.json', { lastKnownGood: 'copy.json' });
@@ -114,28 +101,5 @@ export async function cluster(config: KubeConfigLike): Promise<string> {
   return inside.namespace;
 }
 
-export async function own(options: EmbedOptions): Promise<Own> {
-  const spec: EmbedSpec = {
-    authority: { name: 'my-webhook', rotation: { strategy: 'Phased', reloadWithin: '3m' } },
-    leaf: { name: 'my-webhook', dnsNames: ['my-webhook.my-webhook.svc'] },
-    inject: [{ kind: 'ValidatingWebhookConfiguration', name: 'my-webhook' }],
-  };
-  const on = (event: EmbedEvent): void => {
-    if (event.kind === 'acted') console.log(event.phase, event.did.join(' '));
-    if (event.kind === 'failed') console.log(event.what, event.error, event.retryAt?.toFixed());
-    // @ts-expect-error what it was decided on has keys in it
-    if (event.kind === 'rested') event.observation;
-  };
-  // @ts-expect-error an Ingress has no caBundle
-  await embed({ ...spec, inject: [{ kind: 'Ingress', name: 'a' }] }, options);
-  const own = await embed(spec, { ...options, on, onRequest: ({ verb, ms }) => `${verb} ${ms.toFixed()}` });
-  own.identity.serve(createServer());
-  await own.ready;
-  const words: readonly string[] = own.waitingFor();
-  await own.ended;
-  console.log(words);
-  return own;
-}
-
 export const codes = (error: unknown): string | undefined =>
-  error instanceof HandoverError || error instanceof HandoverErrorOfCommand ? error.code : undefined;
+  error instanceof HandoverError ? error.code : undefined;

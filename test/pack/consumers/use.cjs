@@ -20,7 +20,7 @@ const codeOf = (promise) =>
     (error) => error.code,
   );
 
-module.exports.use = async ({ runtime, kubernetes, handover, grpc }, [folder, peers]) => {
+module.exports.use = async ({ runtime, kubernetes, handover, grpc }, [folder]) => {
   const ending = new AbortController();
   const { signal } = ending;
   const ca = `${folder}/ca.crt`;
@@ -39,9 +39,7 @@ module.exports.use = async ({ runtime, kubernetes, handover, grpc }, [folder, pe
     () => 'taken',
     () => 'refused',
   );
-  const fetched = peers
-    ? await identity.fetch(`https://127.0.0.1:${port}/`).then((answer) => answer.text())
-    : 'none';
+  const fetched = await identity.fetch(`https://127.0.0.1:${port}/`).then((answer) => answer.text());
   let withoutUndici = 'none';
   try {
     trust.dispatcher();

@@ -94,6 +94,10 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorEntry>> = {
   ),
   OPTION_INVALID: entry('An option of a function is wrong.', 'Correct the call.'),
   PEER_MISSING: entry('An optional package is not installed.', 'Install what the message names.'),
+  PEER_UNUSABLE: entry(
+    'An optional package does not load on this version of Node.',
+    'Install the version that the message names.',
+  ),
   PEM_BAD_BASE64: entry('The content of a PEM block is not base64.', 'Copy the complete file again.'),
   PORT_TAKEN: entry('The port of the dashboard is in use.', 'Choose another port.'),
   RELOAD_FAILED: entry(
@@ -122,6 +126,7 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorEntry>> = {
     'The previous rotation has not ended.',
     'Run again later. The message says what the previous one waits for.',
   ),
+  RUNTIME_UNSUPPORTED: entry('A function does not work on Bun or Deno.', 'Use what the message names.'),
   SCHEMA_NOT_STRUCTURAL: entry(
     'A schema cannot become a CRD.',
     'Change it in `packages/core/src/resources`.',

@@ -11,7 +11,10 @@ const STALE = 'is not what the code says; run `npm run generate`';
 
 test('docs/reference is what the code says', async () => {
   const made = await reference();
-  expect(readdirSync(path('docs/reference')).sort(), STALE).toEqual(Object.keys(made).sort());
+  // runtime.md is made from TSDoc: scripts/tsdoc/tsdoc.test.mjs
+  expect(readdirSync(path('docs/reference')).sort(), STALE).toEqual(
+    [...Object.keys(made), 'runtime.md'].sort(),
+  );
   for (const [name, text] of Object.entries(made)) {
     const file = path(`docs/reference/${name}`);
     expect(existsSync(file) && readFileSync(file, 'utf8') === text, `docs/reference/${name} ${STALE}`).toBe(

@@ -1,7 +1,8 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:tls';
-import { isOpenShift, openIdentity, openTlsProfile } from '@handover/runtime';
+import { openIdentity, openTlsProfile } from '@handover/runtime';
+import { isOpenShift } from '@handover/runtime/openshift';
 
 // A server with a TLS profile. It uses only its files, and makes no requests. `hot` follows them, `once` reads them once.
 const FILES = { cert: '/tls/tls.crt', key: '/tls/tls.key' };

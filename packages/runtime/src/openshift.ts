@@ -36,7 +36,7 @@ const factIn = (path: string): string | undefined => {
  *
  * @example
  * ```ts
- * import { isOpenShift } from '@handover/runtime';
+ * import { isOpenShift } from '@handover/runtime/openshift';
  *
  * console.log(isOpenShift({ IS_OPENSHIFT: 'true' })); // true
  * ```

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { isOpenShift } from './index.ts';
+import { isOpenShift } from './openshift.ts';
 
 let folder: string;
 beforeEach(() => {

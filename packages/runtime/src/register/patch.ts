@@ -1,0 +1,103 @@
+import { syncBuiltinESMExports } from 'node:module';
+import tls, {
+  type ConnectionOptions,
+  type SecureContext,
+  type SecureContextOptions,
+  type TLSSocket,
+} from 'node:tls';
+import { warn } from '../warn.ts';
+import type { FollowedMaterial } from './material.ts';
+
+/** The native half of a context, as `node:tls` keeps it. */
+interface NativeContext {
+  addCACert(pem: string): void;
+}
+
+/** Members of a server that `node:tls` uses and does not declare. */
+interface ServerInternals {
+  setSecureContext(options: SecureContextOptions): void;
+  addContext(hostname: string, context: SecureContextOptions | SecureContext): void;
+  readonly _contexts?: [RegExp, unknown][];
+}
+
+/**
+ * `node:tls` makes every context with `tls.createSecureContext`, and reads its native half at each handshake: so a context whose
+ * native half is looked up follows the files, in agents, servers and drivers that know nothing of it. Tested on Node 20 to 26.
+ */
+function followContexts(material: FollowedMaterial): void {
+  const { createSecureContext } = tls;
+  let serves = false;
+
+  const made = (options: SecureContextOptions = {}): SecureContext => {
+    const followed = material.followedIn(options, serves);
+    if (followed === undefined) return createSecureContext(options);
+    const build = (): SecureContext => {
+      const context = createSecureContext(material.optionsFor(options, followed));
+      for (const pem of material.added(followed)) (context.context as NativeContext).addCACert(pem);
+      return context;
+    };
+    const first = build();
+    // For one connection that is made now; Node 26 takes such a context apart afterwards.
+    if ((options as { readonly singleUse?: boolean }).singleUse) return first;
+    let native: unknown = first.context;
+    let version = material.version;
+    const get = (): unknown => {
+      if (version === material.version) return native;
+      version = material.version;
+      try {
+        native = build().context;
+      } catch (error) {
+        warn('IDENTITY_REFUSED', `${(error as Error).message}; the last good TLS context stays in use`);
+      }
+      return native;
+    };
+    return Object.create(first, { context: { get, enumerable: true } }) as SecureContext;
+  };
+  tls.createSecureContext = made;
+
+  const server = tls.Server.prototype as unknown as ServerInternals;
+  const { addContext, setSecureContext } = server;
+  server.setSecureContext = function (this: ServerInternals, options) {
+    serves = true;
+    try {
+      setSecureContext.call(this, options);
+    } finally {
+      serves = false;
+    }
+  };
+  // A server keeps the native half of a context for a host name; it takes the whole context as well.
+  server.addContext = function (this: ServerInternals, hostname, context) {
+    serves = true;
+    try {
+      const live = 'context' in context ? context : made(context);
+      addContext.call(this, hostname, live);
+      const last = this._contexts?.at(-1);
+      if (last !== undefined) last[1] = live;
+    } finally {
+      serves = false;
+    }
+  };
+}
+
+/** A session made with older material would resume past the newest trust. */
+function dropOldSessions(material: FollowedMaterial): void {
+  const connect = tls.connect as (...args: readonly unknown[]) => TLSSocket;
+  const versions = new WeakMap<Buffer, number>();
+  const isOld = ({ session }: ConnectionOptions): boolean =>
+    session !== undefined && (versions.get(session) ?? material.version) !== material.version;
+  const without = (argument: unknown): unknown =>
+    typeof argument === 'object' && argument !== null && isOld(argument)
+      ? { ...argument, session: undefined }
+      : argument;
+  tls.connect = (...args: readonly unknown[]): TLSSocket => {
+    const { version } = material;
+    return connect(...args.map(without)).on('session', (session) => versions.set(session, version));
+  };
+}
+
+/** Makes `node:tls`, and all that is built on it, follow the files from now on. */
+export function patchTls(material: FollowedMaterial): void {
+  followContexts(material);
+  dropOldSessions(material);
+  syncBuiltinESMExports();
+}

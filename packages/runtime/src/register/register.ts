@@ -1,0 +1,22 @@
+import { isMainThread } from 'node:worker_threads';
+import { openIdentity } from '../identity.ts';
+import { serveStatus } from '../status-server.ts';
+import { openTlsProfile } from '../tls-profile.ts';
+import { openTrust } from '../trust.ts';
+import { FollowedMaterial } from './material.ts';
+import { patchTls } from './patch.ts';
+import { settingsFrom } from './settings.ts';
+
+/** Opens the files that the environment names, and makes this thread's TLS follow them. */
+export async function register(env: Readonly<Record<string, string | undefined>>): Promise<void> {
+  const settings = settingsFrom(env);
+  if (settings === undefined) return;
+  const { ca, caOnly } = settings;
+  const trust = ca === undefined ? undefined : await openTrust(ca);
+  const identity = settings.identity === undefined ? undefined : await openIdentity(settings.identity);
+  const profile = settings.profile === undefined ? undefined : await openTlsProfile(settings.profile);
+  patchTls(new FollowedMaterial({ trust, identity, profile, caOnly }));
+  if (settings.status === undefined || !isMainThread) return;
+  const sources = [trust, identity, profile].filter((source) => source !== undefined);
+  await serveStatus({ ...settings.status, sources });
+}

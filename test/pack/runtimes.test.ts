@@ -1,0 +1,41 @@
+import { copyFileSync, mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { project } from './src/project.ts';
+import { start } from './src/run.ts';
+import { WORLD } from './src/world.ts';
+
+const cwd = project('runtimes', ['bun@1.4.4', 'deno@2.9.6', 'undici@7.30.2']);
+const source = fileURLToPath(new URL('./consumers/other-runtimes.mjs', import.meta.url));
+copyFileSync(source, join(cwd, 'other-runtimes.mjs'));
+
+const under = async (name: string, ...args: readonly string[]) => {
+  const folder = mkdtempSync(join(cwd, 'files-'));
+  const program = join(cwd, 'node_modules/.bin', name);
+  const ended = await start(cwd, program, [...args, 'other-runtimes.mjs', folder], WORLD).ended;
+  expect(ended).toMatchObject({ code: 0 });
+  return JSON.parse(ended.stdout) as unknown;
+};
+
+const REFUSED = expect.stringMatching(/^refused UNABLE_TO_VERIFY_LEAF_SIGNATURE$/);
+const CLIENTS = (outcome: unknown) => ({ httpsAgent: outcome, tlsOptions: outcome, secureContext: outcome });
+const UNSUPPORTED = 'RUNTIME_UNSUPPORTED';
+
+test('on Deno all but fetch follows the files', async () => {
+  const all = (outcome: unknown) => ({ ...CLIENTS(outcome), fetch: UNSUPPORTED, dispatcher: outcome });
+  expect(await under('deno', 'run', '-A')).toEqual({
+    before: { 0: all('taken'), 1: all(REFUSED) },
+    after: { 0: all(REFUSED), 1: all('taken') },
+    serve: 'shows 0, then 1',
+  });
+});
+
+test('on Bun clients of node:https and node:tls follow the files, and the rest says that it does not', async () => {
+  const all = (outcome: unknown) => ({ ...CLIENTS(outcome), fetch: UNSUPPORTED, dispatcher: UNSUPPORTED });
+  expect(await under('bun')).toEqual({
+    before: { 0: all('taken'), 1: all(REFUSED) },
+    after: { 0: all(REFUSED), 1: all('taken') },
+    serve: UNSUPPORTED,
+  });
+});
