@@ -101,6 +101,7 @@ export { bundleKeyOf, digestOf, filesFrom, pemFile, readableCertificates } from 
 export { WatchedClock } from './look/watched-clock.ts';
 export { inParallel, type Observation, observe, observeAnew } from './observe/observe.ts';
 export type { Validity, Vitals } from './observe/vitals.ts';
+export { type Damage, damageIn } from './report/damage.ts';
 export { MemoryAuthorities, MemoryObjects } from './report/memory-home.ts';
 export { notReadyIn } from './report/readiness.ts';
 export { remarksOn } from './report/remarks.ts';
