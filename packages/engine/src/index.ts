@@ -83,6 +83,7 @@ export {
   type EvidenceSource,
   type Look,
   type ObjectReader,
+  type RecordedObject,
   type ProfileReader,
   type Readers,
   type RequestReader,
@@ -114,6 +115,7 @@ export {
   standingOf,
   statusOf,
 } from './report/status.ts';
+export { type Stranded, strandedIn } from './report/stranded.ts';
 export { FAILS_NEXT, FAILS_NOW } from './report/trust-matrix.ts';
 export {
   answer,

@@ -1,7 +1,7 @@
 import type { ClockDoubt, ConsumerSeen, ObjectSeen, ProfileWorkload, TlsProfile } from '@handover/core';
 import type { Duration, HandoverError, Instant, resolveTlsProfile } from '@handover/material';
 import type { Catalogue } from './catalogue.ts';
-import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from './home.ts';
+import type { AuthorityId, AuthorityRecord, ObjectId, ObjectRecord, StoredObject } from './home.ts';
 import type { Responsibilities } from './responsibilities.ts';
 
 export interface ObjectReader {
@@ -10,6 +10,14 @@ export interface ObjectReader {
   readonly whyAbsent?: ((id: ObjectId) => string | undefined) | undefined;
   /** Secrets outside `known` that hold a leaf of this authority, though no Leaf asks for them any more. */
   issuedBy(authority: AuthorityId, known: ReadonlySet<ObjectId>): Promise<readonly ObjectId[]>;
+  /** Objects that carry a record, whether or not a resource asks for them. Undefined: this home does not list them. */
+  readonly recorded?: (() => Promise<readonly RecordedObject[]>) | undefined;
+}
+
+/** An object by what is remembered about it. */
+export interface RecordedObject extends Pick<StoredObject, 'claim'> {
+  readonly id: ObjectId;
+  readonly record: ObjectRecord;
 }
 
 export interface AuthorityReader {

@@ -22,6 +22,7 @@ import { readableCertificates } from '../look/stored-object.ts';
 import { type Observation, observeAnew } from '../observe/observe.ts';
 import { notReadyIn } from './readiness.ts';
 import { remarksOn } from './remarks.ts';
+import { strandedIn } from './stranded.ts';
 
 export interface AuthorityStatus {
   readonly namespace: string;
@@ -245,7 +246,12 @@ export async function statusOf(take: TakeLook, only?: AuthorityId): Promise<Stat
         expiring.push(`${code}: Authority ${id}: ${object} ${message}`);
   }
   const rest = await restOfStatus(look);
-  return { authorities, ...rest, remarks: [...expiring, ...rest.remarks] };
+  const stranded = (await strandedIn(look, only)).map(({ object, problem }) => `${object}: ${problem}`);
+  return {
+    authorities,
+    ...rest,
+    remarks: [...expiring, ...stranded.slice(0, MOST_NAMED), ...rest.remarks],
+  };
 }
 
 /** The status of everything that belongs to no authority. */

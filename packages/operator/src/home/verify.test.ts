@@ -1,5 +1,5 @@
 import { parseResources } from '@handover/core';
-import { converge, verifyAuthority } from '@handover/engine';
+import { converge, strandedIn, verifyAuthority } from '@handover/engine';
 import { configMaps, connect, type Kube, namespaces, secrets } from '@handover/kube';
 import { FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -25,7 +25,14 @@ beforeEach(async () => {
     resource('Authority', 'mesh', {}),
     resource('Leaf', 'web', { authority: 'mesh', dnsNames: ['web.prod.svc'] }),
   ];
-  home = new KubeHome({
+  home = homeOf(declared);
+  home.start(end.signal);
+  await home.ready();
+  await converge(home, 'prod/mesh');
+});
+
+const homeOf = (declared: readonly ReturnType<typeof resource>[]): KubeHome =>
+  new KubeHome({
     connection: { kube, signal: end.signal },
     scope: {
       kinds: kindsWith('v1'),
@@ -41,10 +48,6 @@ beforeEach(async () => {
     },
     consumers: { found: false },
   });
-  home.start(end.signal);
-  await home.ready();
-  await converge(home, 'prod/mesh');
-});
 afterEach(async () => {
   end.abort();
   await server.stop();
@@ -76,4 +79,28 @@ test('A Secret that was deleted is named, and so is a bundle', async () => {
     'prod/secrets/web: tls.crt, tls.key and ca.crt are missing',
     'prod/configmaps/mesh-trust/ca.crt: ca.crt is missing',
   ]);
+});
+
+const strandedAfterRename = async (): Promise<readonly string[]> => {
+  const renamed = homeOf([resource('Authority', 'corp', {})]);
+  renamed.start(end.signal);
+  await renamed.ready();
+  return (await strandedIn(await renamed.fresh())).map(({ object }) => object);
+};
+
+test('Objects of an Authority that is no longer declared are named', async () => {
+  expect(await strandedIn(await home.fresh())).toEqual([]);
+  expect(await strandedAfterRename()).toEqual(['prod/configmaps/mesh-trust/ca.crt', 'prod/secrets/web']);
+});
+
+test('A record that was copied to another object names nothing', async () => {
+  const own = await kube.get(configMaps, { namespace: 'prod', name: 'mesh-trust' });
+  const { labels = {}, annotations = {} } = own?.metadata ?? {};
+  await kube.create(configMaps, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { namespace: 'prod', name: 'copied', labels, annotations },
+    data: { 'ca.crt': '' },
+  });
+  expect(await strandedAfterRename()).not.toContain('prod/configmaps/copied/ca.crt');
 });
