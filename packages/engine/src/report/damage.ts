@@ -81,16 +81,24 @@ const troublesIn = (object: ObjectId, isLeaf: boolean, data: FileData, now: Inst
   ];
 };
 
+/** What is wrong with the files of one object. */
+export const damageOf = (
+  { responsibilities, stored, now }: Observation,
+  object: ObjectId,
+): readonly string[] =>
+  troublesIn(object, responsibilities.leaves.has(object), stored.get(object)?.data ?? {}, now);
+
 /**
  * What is wrong with the objects that an authority is asked for, read from their bytes: the record beside them is not believed.
  * Whether chains verify against bundles is told by the trust matrix.
  */
-export const damageIn = ({ responsibilities, stored, seen, now }: Observation): readonly Damage[] => {
+export const damageIn = (observation: Observation): readonly Damage[] => {
+  const { responsibilities, seen } = observation;
   const { leaves, bundles, refused } = responsibilities;
   const obstacles = new Map(seen.objects.map(({ id, obstacle }) => [id, obstacle]));
   const damaged = [...new Set([...leaves.keys(), ...bundles.keys()])].flatMap((object) => {
     const obstacle = obstacles.get(object);
-    const troubles = troublesIn(object, leaves.has(object), stored.get(object)?.data ?? {}, now);
+    const troubles = damageOf(observation, object);
     return [...troubles, ...(obstacle === undefined ? [] : [obstacle])].map((problem) => ({
       object,
       problem,
