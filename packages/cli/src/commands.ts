@@ -49,6 +49,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'remove a CA generation from every bundle at once; lists the connections that would fail',
     load: () => import('./commands/distrust.ts'),
   },
+  adopt: {
+    summary: 'import an existing CA, with or without its key; says first what would change',
+    load: () => import('./commands/adopt.ts'),
+  },
   clock: {
     summary: 'accept a clock that jumped ahead, or one that is behind the recorded dates',
     load: () => import('./commands/clock.ts'),

@@ -19,6 +19,7 @@ export { type Key, keysOf, PLATFORM, RESOURCES, type ResourceKey, textOf } from 
 export { converge, isConflict, type Outcome, type Planner, reconcile } from './controller/reconcile.ts';
 export { repair } from './controller/repair.ts';
 export { isAtRest } from './controller/stands.ts';
+export { adopt, handing, isAdopted } from './directory/adopt.ts';
 export { processHere } from './directory/asker.ts';
 export { type ClockReport, clockReport, confirmClock } from './directory/confirm-clock.ts';
 export { diskFiles, type Files } from './directory/files.ts';
@@ -76,6 +77,7 @@ export type {
 export type { IssuedLeaf, Issuer, KeyRef, Keyring, SigningCa } from './look/keyring.ts';
 export { LocalKey, localKeyring } from './look/local-key.ts';
 export {
+  type Adoption,
   type AuthorityReader,
   type Clock,
   type ClusterProfile,
@@ -100,6 +102,7 @@ export { checkRotationId } from './look/rotation-id.ts';
 export { claimOf, type Seal, SealKey, sealed, sealIn } from './look/seal.ts';
 export { bundleKeyOf, digestOf, filesFrom, pemFile, readableCertificates } from './look/stored-object.ts';
 export { WatchedClock } from './look/watched-clock.ts';
+export { adoptionFrom } from './observe/adoption.ts';
 export { inParallel, type Observation, observe, observeAnew } from './observe/observe.ts';
 export type { Validity, Vitals } from './observe/vitals.ts';
 export { type Damage, damageIn } from './report/damage.ts';

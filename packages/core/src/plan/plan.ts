@@ -158,7 +158,7 @@ const beginning = (seen: Observed): Swap => {
   const revision = Math.max(0, ...seen.objects.map((object) => object.revision ?? 0)) + 1;
   const adopts = first === undefined ? undefined : ([first, ...rest] as const);
   if (adoptsKey && adopts !== undefined) {
-    const why = 'spec.adopt names a CA with its key';
+    const why = 'an existing CA is adopted with its key';
     return {
       kind: 'mint',
       generation,
