@@ -45,6 +45,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'check every leaf against every bundle, now and after the next step',
     load: () => import('./commands/verify.ts'),
   },
+  check: {
+    summary: 'one line and an exit code for monitoring, as Nagios and Icinga expect them',
+    load: () => import('./commands/check.ts'),
+  },
   distrust: {
     summary: 'remove a CA generation from every bundle at once; lists the connections that would fail',
     load: () => import('./commands/distrust.ts'),

@@ -106,6 +106,7 @@ export { adoptionFrom } from './observe/adoption.ts';
 export { inParallel, type Observation, observe, observeAnew } from './observe/observe.ts';
 export type { Validity, Vitals } from './observe/vitals.ts';
 export { type Damage, damageIn } from './report/damage.ts';
+export { type Finding, findingsIn, type Severity, type Thresholds } from './report/health.ts';
 export { MemoryAuthorities, MemoryObjects } from './report/memory-home.ts';
 export { notReadyIn } from './report/readiness.ts';
 export { remarksOn } from './report/remarks.ts';
