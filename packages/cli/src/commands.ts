@@ -45,9 +45,17 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'check every leaf against every bundle, now and after the next step',
     load: () => import('./commands/verify.ts'),
   },
+  check: {
+    summary: 'one line and an exit code for monitoring, as Nagios and Icinga expect them',
+    load: () => import('./commands/check.ts'),
+  },
   distrust: {
     summary: 'remove a CA generation from every bundle at once; lists the connections that would fail',
     load: () => import('./commands/distrust.ts'),
+  },
+  adopt: {
+    summary: 'import an existing CA, with or without its key; says first what would change',
+    load: () => import('./commands/adopt.ts'),
   },
   clock: {
     summary: 'accept a clock that jumped ahead, or one that is behind the recorded dates',

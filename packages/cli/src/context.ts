@@ -25,7 +25,7 @@ export interface Context {
   /** For commands whose work matters more than their output: a closed pipe or a full disk behind stdout does not end them. */
   readonly goOnUnheard: () => void;
   /** 1: the command worked, and its answer is bad. Errors are thrown instead. */
-  exitCode: 0 | 1;
+  exitCode: 0 | 1 | 2 | 3;
 }
 
 /** What a command's file exports as `define`: its arguments, options, examples and action. */

@@ -109,6 +109,7 @@ export {
   type Reload,
   type Role,
   renewalDueAt,
+  rotationDueAt,
   type Shown,
   SKEW,
   type Stamp,

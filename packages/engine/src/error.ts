@@ -2,6 +2,13 @@ import { HandoverError } from '@handover/material';
 
 export type EngineErrorCode =
   | 'ADDRESS_UNUSABLE'
+  | 'ADOPT_AMBIGUOUS'
+  | 'ADOPT_EXPIRED'
+  | 'ADOPT_KEY_MISMATCH'
+  | 'ADOPT_NOT_CA'
+  | 'ADOPT_NOT_FIRST'
+  | 'ADOPT_NOT_ROOT'
+  | 'ADOPT_PATH_LENGTH'
   | 'ADOPT_REFUSED'
   | 'ADOPT_UNDECIDED'
   | 'AUTHORITY_UNKNOWN'

@@ -19,6 +19,7 @@ export { type Key, keysOf, PLATFORM, RESOURCES, type ResourceKey, textOf } from 
 export { converge, isConflict, type Outcome, type Planner, reconcile } from './controller/reconcile.ts';
 export { repair } from './controller/repair.ts';
 export { isAtRest } from './controller/stands.ts';
+export { adopt, handing, isAdopted } from './directory/adopt.ts';
 export { processHere } from './directory/asker.ts';
 export { type ClockReport, clockReport, confirmClock } from './directory/confirm-clock.ts';
 export { diskFiles, type Files } from './directory/files.ts';
@@ -79,6 +80,7 @@ export type {
 export type { IssuedLeaf, Issuer, KeyRef, Keyring, SigningCa } from './look/keyring.ts';
 export { LocalKey, localKeyring } from './look/local-key.ts';
 export {
+  type Adoption,
   type AuthorityReader,
   type Clock,
   type ClusterProfile,
@@ -88,6 +90,7 @@ export {
   type ObjectReader,
   type ProfileReader,
   type Readers,
+  type RecordedObject,
   type RequestReader,
   type Requests,
   type TakeLook,
@@ -102,8 +105,11 @@ export { checkRotationId } from './look/rotation-id.ts';
 export { claimOf, type Seal, SealKey, sealed, sealIn } from './look/seal.ts';
 export { bundleKeyOf, digestOf, filesFrom, pemFile, readableCertificates } from './look/stored-object.ts';
 export { WatchedClock } from './look/watched-clock.ts';
+export { adoptionFrom } from './observe/adoption.ts';
 export { inParallel, type Observation, observe, observeAnew } from './observe/observe.ts';
 export type { Validity, Vitals } from './observe/vitals.ts';
+export { type Damage, damageIn } from './report/damage.ts';
+export { type Finding, findingsIn, type Severity, type Thresholds } from './report/health.ts';
 export { MemoryAuthorities, MemoryObjects } from './report/memory-home.ts';
 export { notReadyIn } from './report/readiness.ts';
 export { remarksOn } from './report/remarks.ts';
@@ -116,6 +122,7 @@ export {
   standingOf,
   statusOf,
 } from './report/status.ts';
+export { type Stranded, strandedIn } from './report/stranded.ts';
 export { FAILS_NEXT, FAILS_NOW } from './report/trust-matrix.ts';
 export {
   answer,

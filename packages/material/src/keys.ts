@@ -51,6 +51,11 @@ export class PrivateKey {
       throw new MaterialError(code, `${path}: ${message}`, { path });
     };
     const found: PemBlock[] = [];
+    // RFC 1421 §4.6.1.1, as old versions of OpenSSL and ssh-keygen write it: its header lines are no base64.
+    if (
+      /^Proc-Type: 4,ENCRYPTED\r?$/m.test(typeof pem === 'string' ? pem : Buffer.from(pem).toString('latin1'))
+    )
+      fail('KEY_ENCRYPTED', 'the key is encrypted; store it without a passphrase');
     // `openssl ecparam -genkey` writes the curve before the key
     for (const block of parsePem(pem).blocks) {
       if (block.label === 'EC PARAMETERS') continue;

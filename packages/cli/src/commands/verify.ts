@@ -1,9 +1,11 @@
-import { type TrustMatrix, verifyAuthority } from '@handover/engine';
+import { strandedIn, type TrustMatrix, verifyAuthority } from '@handover/engine';
+import { amount } from '../amount.ts';
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
 import { failingLines, trustTable } from '../directory/trust-table.ts';
 import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
+import { printable } from '../printable.ts';
 
 const SHOWN = 20;
 
@@ -14,8 +16,10 @@ export const define: Define = (command, context) => {
     .addHelpText(
       'after',
       `
-Verifies every leaf, with its cross-certificates, against every bundle, with the same rules as OpenSSL and Node: the files
-of now, and those after the next step, whichever side loads its new files later. Exit code 1 if a pair fails or would fail.
+Reads every file of every leaf and bundle as it is now: present, readable, key and certificate belong together, valid now. Then
+verifies every leaf, with its cross-certificates, against every bundle, with the same rules as OpenSSL and Node: the files
+of now, and those after the next step, whichever side loads its new files later. Exit code 1 if anything is wrong with a file,
+or if a pair fails or would fail; each is named.
 With more than 10,000 pairs, --json lists the first 1,000 that fail, and counts the rest.
 
 Examples:
@@ -29,10 +33,13 @@ Examples:
         const matrices: TrustMatrix[] = [];
         for (const id of ids) matrices.push(await verifyAuthority(home, look, id));
         const failing = matrices.reduce((count, { failingCount }) => count + failingCount, 0);
-        if (failing > 0) context.exitCode = 1;
+        const stranded = await strandedIn(look, auth === undefined ? undefined : ids[0]);
+        const problems = [...matrices.flatMap((matrix) => matrix.problems), ...stranded];
+        const ok = failing === 0 && problems.length === 0;
+        if (!ok) context.exitCode = 1;
         if (flags.json === true) {
           const authorities = matrices.map(({ columns: _, ...matrix }) => matrix);
-          context.stdout.write(`${JSON.stringify({ ok: failing === 0, authorities })}\n`);
+          context.stdout.write(`${JSON.stringify({ ok, authorities, stranded })}\n`);
           return;
         }
         for (const matrix of matrices) {
@@ -43,6 +50,10 @@ Examples:
           ];
           context.stdout.write(`${lines.join('\n')}\n`);
         }
+        for (const { object, problem } of problems.slice(0, SHOWN))
+          context.stdout.write(`${printable(`${object}: ${problem}`)}\n`);
+        if (problems.length > SHOWN)
+          context.stdout.write(`and ${amount(problems.length - SHOWN, 'more problem')}\n`);
         for (const line of failingLines(matrices, SHOWN)) context.stdout.write(`${line}\n`);
       }),
     );

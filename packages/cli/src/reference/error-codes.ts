@@ -16,6 +16,22 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorEntry>> = {
     'The operator cannot listen on the address for health or metrics.',
     'Choose another `--health-address` or `--metrics-address`.',
   ),
+  ADOPT_AMBIGUOUS: entry(
+    'The file for `handover adopt` holds more than one certificate.',
+    'Give a file with the root CA alone.',
+  ),
+  ADOPT_EXPIRED: entry('The CA to adopt has expired.', 'Begin with a new CA: no peer accepts the old one.'),
+  ADOPT_KEY_MISMATCH: entry('The key is not that of the CA to adopt.', 'Give the key of that CA.'),
+  ADOPT_NOT_CA: entry('The certificate to adopt is not a CA.', 'Give the certificate of the CA.'),
+  ADOPT_NOT_FIRST: entry(
+    'The Authority has a CA already.',
+    'Adopt into a new Authority, before its first `handover run`.',
+  ),
+  ADOPT_NOT_ROOT: entry('The CA to adopt is signed by another CA.', 'Give the root CA.'),
+  ADOPT_PATH_LENGTH: entry(
+    'The CA to adopt has path length 0, as those of mkcert have: peers would refuse the cross-certificate of its successor.',
+    'Adopt it without its key: leave out `--key`.',
+  ),
   ADOPT_REFUSED: entry(
     'A CA that spec.adopt names cannot be adopted with its key.',
     'Put the CA’s key beside it, or adopt a root by its fingerprint.',

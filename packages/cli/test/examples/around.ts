@@ -54,10 +54,11 @@ export const handover = async (...args: readonly string[]): Promise<{ code: numb
   return { code, stdout };
 };
 
-/** Rotates twice while repeating `call`; returns every problem that it found. */
+/** Rotates twice, or once for each of `ids`, while repeating `call`; returns every problem that it found. */
 export const rotatedTwice = async (
   dir: string,
   call: () => Promise<string | undefined>,
+  ids: readonly string[] = ['one', 'two'],
 ): Promise<{ codes: readonly number[]; calls: number; problems: readonly string[] }> => {
   const problems: string[] = [];
   let calls = 0;
@@ -70,7 +71,7 @@ export const rotatedTwice = async (
     }
   })();
   const codes: number[] = [];
-  for (const id of ['one', 'two'])
+  for (const id of ids)
     codes.push((await handover('rotate', 'internal', '--id', id, '--wait', '--home', `dir:${dir}`)).code);
   // Also catches a failure of a program that is slow to load the last change.
   const soFar = calls;

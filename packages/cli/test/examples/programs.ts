@@ -31,6 +31,8 @@ const PROGRAMS = {
   systemd: () => onPath('systemd-analyze'),
   'docker-compose': () => onPath('docker-compose'),
   prometheus: () => onPath('promtool'),
+  mkcert: () => onPath('mkcert'),
+  'easy-rsa': () => ['/usr/share/easy-rsa/easyrsa'].find((path) => existsSync(path)),
 } as const satisfies Record<string, () => string | undefined>;
 
 type Package = keyof typeof PROGRAMS;

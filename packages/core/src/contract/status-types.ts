@@ -43,7 +43,7 @@ const common = {
 
 const authority = z.strictObject({
   phase: z
-    .enum(['Stable', 'Introducing', 'Activating', 'Retiring'])
+    .enum(['Pending', 'Stable', 'Introducing', 'Activating', 'Retiring'])
     .optional()
     .describe('Phase of the rotation.'),
   generations: z

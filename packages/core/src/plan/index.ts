@@ -7,7 +7,7 @@ export {
   withRole,
 } from './authority.ts';
 export { byStrength, EVIDENCE_KINDS, type EvidenceKind } from './evidence.ts';
-export { type Closeness, closeness, renewalDueAt, SKEW } from './expiry.ts';
+export { type Closeness, closeness, renewalDueAt, rotationDueAt, SKEW } from './expiry.ts';
 export { explain } from './explain.ts';
 export type { Blocker } from './gates.ts';
 export type {

@@ -40,6 +40,8 @@ export interface ObjectSeen {
   /** When the set of anchors last changed. */
   readonly changedAt: Instant;
   readonly leaf: LeafSeen | undefined;
+  /** Another program made it, or changed it since it was written. */
+  readonly edited?: true;
   /** Why it cannot be written now (forbidden, owned by another program). */
   readonly obstacle?: string;
   /** Outside the authority's namespace: it can delay a step for a bounded time only. */

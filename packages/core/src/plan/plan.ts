@@ -14,7 +14,8 @@ import { type BundleWrite, type LeafWrite, type Note, writesFor } from './writes
 
 const PAUSED = 'paused: set spec.rotation.paused to false to go on';
 
-export type Phase = 'Stable' | 'Introducing' | 'Activating' | 'Retiring';
+/** `Pending`: there is no CA, and something has to be decided before there can be one. */
+export type Phase = 'Pending' | 'Stable' | 'Introducing' | 'Activating' | 'Retiring';
 
 /** One compare-and-swap of the authority; it lands only on the revision it was decided on. */
 export type Swap = Transition & {
@@ -58,7 +59,9 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
       since: now,
     }));
     const blockedBy = [...undecided, ...doubted];
-    return blockedBy.length > 0 ? answer({ blockedBy }) : answer({ actions: [beginning(seen)] });
+    return blockedBy.length > 0
+      ? answer({ phase: 'Pending', blockedBy })
+      : answer({ actions: [beginning(seen)] });
   }
 
   const elsewhere = elsewhereIn(seen, policy);
@@ -74,7 +77,7 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
   const highest = Math.max(state.revision, ...ahead.map(({ revision }) => revision ?? 0));
   if (distrust !== undefined) return swap(distrust, 'its distrust was requested', highest);
   if (ahead.length > 0) {
-    const waitsFor = `to be no newer than its authority: the authority is at revision ${state.revision}, as if restored from a backup; restore its latest state`;
+    const waitsFor = `to be no newer than its authority: the authority is at revision ${state.revision}, as if restored from a backup; restore its latest state; if there is none, remove this one, and status says how to keep the CAs that are in use, by spec.adopt`;
     return answer({ blockedBy: ahead.map((object) => ({ consumer: object.id, waitsFor, since: now })) });
   }
 
@@ -155,7 +158,7 @@ const beginning = (seen: Observed): Swap => {
   const revision = Math.max(0, ...seen.objects.map((object) => object.revision ?? 0)) + 1;
   const adopts = first === undefined ? undefined : ([first, ...rest] as const);
   if (adoptsKey && adopts !== undefined) {
-    const why = 'spec.adopt names a CA with its key';
+    const why = 'an existing CA is adopted with its key';
     return {
       kind: 'mint',
       generation,
@@ -183,6 +186,10 @@ const beginning = (seen: Observed): Swap => {
   };
 };
 
+/** What another program changed says nothing about a rotation; unless it cannot be written, it is put right by the next pass. */
+const isDamaged = ({ edited, obstacle, revision }: ObjectSeen): boolean =>
+  edited === true && (obstacle === undefined || revision === undefined);
+
 /** Read from the roles, and at the end from the authority's own objects; never from evidence. */
 export const phaseOf = (
   state: AuthorityState | undefined,
@@ -195,7 +202,9 @@ export const phaseOf = (
   if (withRole(state, 'distrusted') !== undefined) return 'Retiring';
   const own = [...policy.leaves, ...policy.bundles].filter(({ elsewhere }) => elsewhere !== true);
   const managed = new Set(own.map(({ object }) => object));
-  const behind = seen.objects.some(({ id, revision }) => managed.has(id) && (revision ?? 0) < state.revision);
+  const behind = seen.objects.some(
+    (object) => managed.has(object.id) && !isDamaged(object) && (object.revision ?? 0) < state.revision,
+  );
   return behind ? 'Retiring' : 'Stable';
 };
 

@@ -19,6 +19,13 @@ describe('Ready', () => {
     expect(reasons(new Story())).toEqual(['its first CA generation is being created']);
   });
 
+  test('is false while it has to be decided which CA to begin with', () => {
+    const seen = { ...new Story().seen, orphaned: [{ object: 'web', waitsFor: 'to be decided on' }] };
+    expect(notReady(seen, new Story().policy, new Story().now, () => undefined)).toEqual([
+      'it has no CA: what it waits for has to be decided first',
+    ]);
+  });
+
   test('is said at every step of a rotation', () => {
     const story = stable();
     story.rotate = ['r'];
@@ -38,7 +45,10 @@ describe('Ready', () => {
     story.pass(90 * day);
     expect(reasons(story)).toEqual(['web holds a leaf that expired at 2030-04-01T00:00:00.000Z']);
     story.now = instant(story.now - 92 * day);
-    expect(reasons(story)).toEqual(['web holds a leaf that is not valid before 2029-12-31T23:00:00.000Z']);
+    expect(reasons(story)).toEqual([
+      'CA generation 1 is not valid before 2029-12-31T23:00:00.000Z',
+      'web holds a leaf that is not valid before 2029-12-31T23:00:00.000Z',
+    ]);
   });
 
   test('is false while a bundle refuses a leaf, and asks the certificates wherever notes may be wrong', () => {
@@ -59,7 +69,10 @@ describe('Ready', () => {
     story.pass(2000 * day);
     const leaf = { ...object.leaf, notAfter: instant(story.now + day) };
     story.objects.set('web', { ...object, leaf });
-    expect(reasons(story)).toHaveLength(1);
+    expect(reasons(story)).toEqual([
+      expect.stringMatching(/^CA generation 1 expired at /),
+      expect.stringMatching(/ refuses the leaf of web: /),
+    ]);
   });
 
   test('does not depend on what lies elsewhere, unless it is still as this authority wrote it', () => {

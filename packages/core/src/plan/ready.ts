@@ -7,6 +7,9 @@ import type { Policy } from './policy.ts';
 /** Why a bundle refuses a leaf, by their real certificates; undefined: it accepts it. Both are given as the id of their object. */
 export type Refusal = (leaf: string, bundle: string) => string | undefined;
 
+/** What is wrong with the files of an object that holds no leaf or no bundle. */
+export type Lacking = (object: string) => readonly string[];
+
 const iso = (at: Instant): string => new Date(at).toISOString();
 
 /**
@@ -18,9 +21,11 @@ export const notReady = (
   policy: Policy,
   now: Instant,
   refusal: Refusal,
+  lacking: Lacking = () => [],
 ): readonly string[] => {
   const state = seen.authority;
-  if (state === undefined) return ['its first CA generation is being created'];
+  if (state === undefined)
+    return [isUndecided(seen) ? UNDECIDED : 'its first CA generation is being created'];
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
   const asked = [...policy.leaves, ...policy.bundles].filter(({ object, elsewhere }) => {
     const found = objects.get(object);
@@ -30,17 +35,42 @@ export const notReady = (
   const holders = asked.map(({ object }) => ({ object, found: objects.get(object) }));
   const bare = holders.filter(({ found }) => (found?.anchors.length ?? 0) === 0);
   const bundles = distinct(state, holders.flatMap(({ found }) => found ?? []).filter(hasAnchors));
-  const problems = bare.map(({ object }) => `${object} does not hold the bundle yet`);
+  const damaged = new Map<string, readonly string[]>();
+  const lackingIn = (object: string): readonly string[] => {
+    const found = damaged.get(object) ?? (objects.get(object)?.edited === true ? lacking(object) : []);
+    damaged.set(object, found);
+    return found;
+  };
+  const problems = [
+    ...caTroubles(state, now),
+    ...bare
+      .filter(({ object }) => lackingIn(object).length === 0)
+      .map(({ object }) => `${object} does not hold the bundle yet`),
+  ];
   const vouched = new Set(asked.map(({ object }) => object));
   for (const { object } of policy.leaves) {
     if (!vouched.has(object)) continue;
     const found = objects.get(object);
     const trouble = datesOf(found?.leaf, now);
+    if (found?.leaf === undefined && lackingIn(object).length > 0) continue;
     if (trouble !== undefined) problems.push(`${object} ${trouble}`);
     else if (found !== undefined) problems.push(...refusals(state, found, bundles, now, refusal));
   }
+  for (const [object, lacks] of damaged) problems.push(...lacks.map((one) => `${object}: ${one}`));
   return problems;
 };
+
+const UNDECIDED = 'it has no CA: what it waits for has to be decided first';
+const isUndecided = ({ orphaned = [], clockDoubt }: Observed): boolean =>
+  orphaned.length > 0 || clockDoubt !== undefined;
+
+/** Of the CA that signs: a bundle is worth nothing with a CA that no peer accepts. */
+const caTroubles = ({ generations }: AuthorityState, now: Instant): readonly string[] =>
+  generations.flatMap(({ number, role, anchors: [ca] }) => {
+    if (role !== 'current') return [];
+    if (now >= ca.notAfter) return [`CA generation ${number} expired at ${iso(ca.notAfter)}`];
+    return now < ca.notBefore ? [`CA generation ${number} is not valid before ${iso(ca.notBefore)}`] : [];
+  });
 
 const hasAnchors = ({ anchors }: ObjectSeen): boolean => anchors.length > 0;
 

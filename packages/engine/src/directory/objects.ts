@@ -4,7 +4,7 @@ import { obstacleError } from '../act/keep-files.ts';
 import { filesUnder } from '../act/part-files.ts';
 import { EngineError } from '../error.ts';
 import type { AuthorityId, Contents, FileData, ObjectId, ObjectWriter, StoredObject } from '../look/home.ts';
-import type { ObjectReader } from '../look/look.ts';
+import type { ObjectReader, RecordedObject } from '../look/look.ts';
 import { claimOf, sealIn } from '../look/seal.ts';
 import { digestOf } from '../look/stored-object.ts';
 import { Contention } from '../scheduling/contention.ts';
@@ -172,6 +172,23 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       }
     }
     return found;
+  }
+
+  async recorded(): Promise<readonly RecordedObject[]> {
+    const { files, root } = this.#options;
+    const folders = files
+      .list(root)
+      .flatMap((namespace) => ['secrets', 'configmaps'].map((kind) => `${namespace}/${kind}`))
+      .flatMap((kind) => files.list(`${root}/${kind}`).map((name) => `${kind}/${name}`));
+    return folders.flatMap((folder) => {
+      const text = this.#guarded(() => files.read(`${root}/${folder}/..data/${RECORD}`));
+      if (text === undefined || text instanceof HandoverError) return [];
+      return Object.entries(entriesOf(Buffer.from(text).toString('utf8'))).map(([key, { record, seal }]) => ({
+        id: key === '' ? folder : `${folder}/${key}`,
+        record,
+        ...claimOf(record, sealIn(seal)),
+      }));
+    });
   }
 
   async write(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void> {

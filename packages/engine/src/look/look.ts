@@ -1,7 +1,8 @@
 import type { ClockDoubt, ConsumerSeen, ObjectSeen, ProfileWorkload, TlsProfile } from '@handover/core';
-import type { Duration, HandoverError, Instant, resolveTlsProfile } from '@handover/material';
+import type { Certificate, Duration, HandoverError, Instant, resolveTlsProfile } from '@handover/material';
 import type { Catalogue } from './catalogue.ts';
-import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from './home.ts';
+import type { AuthorityId, AuthorityRecord, ObjectId, ObjectRecord, StoredObject } from './home.ts';
+import type { LocalKey } from './local-key.ts';
 import type { Responsibilities } from './responsibilities.ts';
 
 export interface ObjectReader {
@@ -10,6 +11,14 @@ export interface ObjectReader {
   readonly whyAbsent?: ((id: ObjectId) => string | undefined) | undefined;
   /** Secrets outside `known` that hold a leaf of this authority, though no Leaf asks for them any more. */
   issuedBy(authority: AuthorityId, known: ReadonlySet<ObjectId>): Promise<readonly ObjectId[]>;
+  /** Objects that carry a record, whether or not a resource asks for them. Undefined: this home does not list them. */
+  readonly recorded?: (() => Promise<readonly RecordedObject[]>) | undefined;
+}
+
+/** An object by what is remembered about it. */
+export interface RecordedObject extends Pick<StoredObject, 'claim'> {
+  readonly id: ObjectId;
+  readonly record: ObjectRecord;
 }
 
 export interface AuthorityReader {
@@ -110,6 +119,24 @@ export interface Look extends Readers {
   readonly steadySince: Instant | undefined;
   readonly clockDoubt?: ClockDoubt | undefined;
   readonly catalogue: Catalogue;
+  /** A CA that a person hands over to an authority that has none yet, in place of what its `spec.adopt` names. */
+  readonly given?: { readonly authority: AuthorityId; readonly adoption: Adoption } | undefined;
+}
+
+/** CAs that an Authority's owner asked to take over, found where the owner said they are. */
+export interface Adoption {
+  /** Newest first, as in every bundle. */
+  readonly certificates: readonly Certificate[];
+  /** Key of the one CA there is. */
+  readonly key?: LocalKey | undefined;
+  /** What was asked for and is not there: without it, beginning would leave out a CA that is to be trusted. */
+  readonly missing: readonly Orphaned[];
+}
+
+/** Something that stands in the way of a first generation, and what would free it. */
+export interface Orphaned {
+  readonly object: ObjectId;
+  readonly waitsFor: string;
 }
 
 /** Takes a new look each time it is called. */

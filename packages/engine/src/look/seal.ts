@@ -97,7 +97,12 @@ export const sealIn = (value: unknown): Seal | undefined => {
   return { by, mac, also: Object.fromEntries(others.slice(0, MOST_SEALS)) };
 };
 
-const fits = (id: ObjectId, { claim }: StoredObject, keys: ReadonlyMap<AuthorityId, SealKey>): boolean =>
+/** Whether one of these keys sealed what is remembered about the object. */
+export const fits = (
+  id: ObjectId,
+  { claim }: Pick<StoredObject, 'claim'>,
+  keys: ReadonlyMap<AuthorityId, SealKey>,
+): boolean =>
   claim !== undefined &&
   macsIn(claim.seal).some(([by, mac]) => keys.get(by)?.matches(`${id}\n${claim.text}`, mac) === true);
 

@@ -174,6 +174,7 @@ export const seenAs = (
   const cas = readableCertificates(stored.data[bundleKeyOf(id)]);
   return {
     ...base,
+    edited: true,
     // A lower one would be rewritten in any case; a higher one means that the authority is older than its objects.
     revision: revision !== undefined && revision > 0 ? revision - 1 : undefined,
     anchors: cas.map(({ fingerprint }) => ({ fingerprint, since: now })),

@@ -1,30 +1,14 @@
 import type { Anchor } from '@handover/core';
-import { type Certificate, type Instant, isExpired, PrivateKey } from '@handover/material';
-import { EngineError } from '../error.ts';
+import { type Certificate, type Instant, isExpired, PrivateKey, parseCertificates } from '@handover/material';
+import { EngineError, type EngineErrorCode } from '../error.ts';
 import { certificatesBesideJunk } from '../look/beside-junk.ts';
 import { ownBundleOf } from '../look/catalogue.ts';
 import type { ObjectId, StoredObject } from '../look/home.ts';
 import { LocalKey } from '../look/local-key.ts';
-import type { ObjectReader } from '../look/look.ts';
+import type { Adoption, ObjectReader, Orphaned } from '../look/look.ts';
 import { anchorOf, type Responsibilities } from '../look/responsibilities.ts';
 import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
 import { whyItCannotSign } from './adoption-trial.ts';
-
-/** CAs that an Authority's owner asked to take over, found where the owner said they are. */
-export interface Adoption {
-  /** Newest first, as in every bundle. */
-  readonly certificates: readonly Certificate[];
-  /** Key of the one CA there is. */
-  readonly key?: LocalKey | undefined;
-  /** What was asked for and is not there: without it, beginning would leave out a CA that is to be trusted. */
-  readonly missing: readonly Orphaned[];
-}
-
-/** Something that stands in the way of a first generation, and what would free it. */
-interface Orphaned {
-  readonly object: ObjectId;
-  readonly waitsFor: string;
-}
 
 const NOTHING: Adoption = { certificates: [], missing: [] };
 
@@ -57,7 +41,7 @@ const withKey = async (id: ObjectId, { data }: StoredObject, now: Instant): Prom
   const instead = 'adopt it without its key, by spec.adopt.fingerprints, or begin without it';
   const key = PrivateKey.parse(pem, `${id}, tls.key`);
   if (!key.matches(ca)) return refuse('tls.key is not the key of the CA in tls.crt; put the right one there');
-  if (ca.issuerKey !== ca.subjectKey)
+  if (!isRoot(ca))
     return refuse(
       'the CA in tls.crt is signed by another CA, and many programs accept only a root as an anchor; adopt its root by spec.adopt.fingerprints',
     );
@@ -65,6 +49,54 @@ const withKey = async (id: ObjectId, { data }: StoredObject, now: Instant): Prom
   if (trouble !== undefined) return refuse(`the CA in tls.crt cannot sign here: ${trouble}; ${instead}`);
   return { certificates: [ca], key: new LocalKey(key), missing: [] };
 };
+
+/** OpenSSL and GnuTLS accept an intermediate as an anchor only with a flag that few programs set. */
+const isRoot = ({ issuerKey, subjectKey }: Certificate): boolean => issuerKey === subjectKey;
+
+const KEYLESS = 'or adopt it without its key: leave out --key';
+
+/** A CA from files that a person names. Refuses one that peers would not accept as an anchor, or that could not sign what follows. */
+export async function adoptionFrom(
+  given: { readonly certificate: Uint8Array; readonly key: Uint8Array | undefined },
+  names: { readonly certificate: string; readonly key: string },
+  now: Instant,
+): Promise<Adoption> {
+  const path = names.certificate;
+  const refuse = (code: EngineErrorCode, why: string): never => {
+    throw new EngineError(code, `${path}: ${why}`, { path });
+  };
+  const { certificates } = parseCertificates(given.certificate);
+  const [ca] = certificates;
+  if (ca === undefined || certificates.length > 1)
+    return refuse(
+      'ADOPT_AMBIGUOUS',
+      `holds ${certificates.length} certificates; give a file with the root CA alone`,
+    );
+  if (!ca.isCa) return refuse('ADOPT_NOT_CA', `${ca.subject} is not a CA; give the certificate of the CA`);
+  if (isExpired(ca, now))
+    return refuse(
+      'ADOPT_EXPIRED',
+      `${ca.subject} expired at ${new Date(ca.notAfter).toISOString()}, and no peer accepts it any more; begin with a new CA: handover run`,
+    );
+  if (!isRoot(ca))
+    return refuse(
+      'ADOPT_NOT_ROOT',
+      `${ca.subject} is signed by another CA, and many programs accept only a root as an anchor; give that root`,
+    );
+  if (given.key === undefined) return { certificates: [ca], missing: [] };
+  const key = PrivateKey.parse(given.key, names.key);
+  if (!key.matches(ca))
+    return refuse('ADOPT_KEY_MISMATCH', `${names.key} is not its key; give the key of ${ca.subject}`);
+  if (ca.pathLength === 0)
+    return refuse(
+      'ADOPT_PATH_LENGTH',
+      `${ca.subject} has path length 0, so that peers would refuse the cross-certificate of its successor; adopt it without its key: leave out --key`,
+    );
+  const trouble = await whyItCannotSign(ca, key, now);
+  if (trouble !== undefined)
+    return refuse('ADOPT_REFUSED', `${ca.subject} cannot sign here: ${trouble}; give another CA, ${KEYLESS}`);
+  return { certificates: [ca], key: new LocalKey(key), missing: [] };
+}
 
 /** A neighbour's bundle may hold these too: as many as a handful of CAs takes, and no more. */
 const MOST_CAS = 16;

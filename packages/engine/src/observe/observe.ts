@@ -3,12 +3,12 @@ import { type Certificate, HandoverError, type Instant } from '@handover/materia
 import { EngineError } from '../error.ts';
 import { type Catalogue, liesElsewhere } from '../look/catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from '../look/home.ts';
-import type { ConsumerFound, Look, TakeLook, Told } from '../look/look.ts';
+import type { Adoption, ConsumerFound, Look, TakeLook, Told } from '../look/look.ts';
 import { authorityIn, policyFor, type Responsibilities } from '../look/responsibilities.ts';
 import { believed } from '../look/seal.ts';
 import { extrasFor, keepingUnknown } from '../look/shared-bundles.ts';
 import { seenAs } from '../look/stored-object.ts';
-import { type Adoption, adoptionOf, anchorsOf, orphanedBy } from './adoption.ts';
+import { adoptionOf, anchorsOf, orphanedBy } from './adoption.ts';
 
 /** Everything known about one authority at one moment. */
 export interface Observation {
@@ -193,8 +193,11 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   const inUse = facts.consumersFound
     ? []
     : orphans.filter((object) => objects.some((seen) => seen.id === object && seen.leaf !== undefined));
+  const given = look.given?.authority === id ? look.given.adoption : undefined;
   const adoption =
-    record === undefined ? await adoptionOf(look.objects, responsibilities, stored, now) : undefined;
+    record === undefined
+      ? (given ?? (await adoptionOf(look.objects, responsibilities, stored, now)))
+      : undefined;
   return {
     responsibilities,
     record,

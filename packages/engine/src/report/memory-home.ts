@@ -9,7 +9,7 @@ import type {
   ObjectWriter,
   StoredObject,
 } from '../look/home.ts';
-import type { AuthorityReader, ObjectReader } from '../look/look.ts';
+import type { AuthorityReader, ObjectReader, RecordedObject } from '../look/look.ts';
 import { claimOf } from '../look/seal.ts';
 
 const conflict = (path: string): HandoverError =>
@@ -38,6 +38,10 @@ export class MemoryObjects implements ObjectReader, ObjectWriter {
       .filter(([id, { record }]) => record?.issuedBy === authority && !known.has(id))
       .map(([id]) => id);
     return [...new Set([...own, ...((await this.#under?.issuedBy(authority, known)) ?? [])])];
+  }
+
+  async recorded(): Promise<readonly RecordedObject[]> {
+    return (await this.#under?.recorded?.()) ?? [];
   }
 
   async write(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void> {

@@ -11,7 +11,7 @@ import {
   plan,
   standings,
 } from '@handover/core';
-import { bundleOf, bytesOf, HandoverError, type Instant, sameBytes } from '@handover/material';
+import { bundleOf, bytesOf, HandoverError, hour, type Instant, instant, sameBytes } from '@handover/material';
 import { resolveProfile } from '../act/profile.ts';
 import { type HistoryStatus, historyOf } from '../ledger/history-status.ts';
 import { profileObjectOf, targetsOf } from '../look/catalogue.ts';
@@ -22,6 +22,7 @@ import { readableCertificates } from '../look/stored-object.ts';
 import { type Observation, observeAnew } from '../observe/observe.ts';
 import { notReadyIn } from './readiness.ts';
 import { remarksOn } from './remarks.ts';
+import { strandedIn } from './stranded.ts';
 
 export interface AuthorityStatus {
   readonly namespace: string;
@@ -165,9 +166,29 @@ export const authorityStatus = (observation: Observation, made: Plan): Authority
     consumers: consumersOf(observation),
     wakeAt: made.wakeAt === undefined ? null : iso(made.wakeAt),
     expiring: expiringIn(made),
-    notes: made.notes.map(({ object, message }) => `${object}: ${message}`),
+    notes: [
+      ...clockBehind(observation),
+      ...made.notes.map(({ object, message }) => `${object}: ${message}`),
+      ...obstacles(observation),
+    ],
     next: explain(made),
   };
+};
+
+/** Objects that cannot be written, with the reason. */
+const obstacles = ({ seen }: Observation): readonly string[] =>
+  seen.objects
+    .flatMap(({ id, obstacle }) => (obstacle === undefined ? [] : [`${id}: ${obstacle}`]))
+    .slice(0, MOST_NAMED);
+
+const CLOCK_SLACK = hour;
+/** Where the clock is this machine's own, nothing is changed while it is behind what was written here. */
+const clockBehind = ({ record, responsibilities, now }: Observation): readonly string[] => {
+  const latest = Math.max(...(record?.state.generations ?? []).map(({ since }) => since));
+  if (!responsibilities.oneOwner || !(latest > now + CLOCK_SLACK)) return [];
+  return [
+    `the clock says ${iso(now)}, but this Authority last changed at ${iso(instant(latest))}, so that Handover does not change it; set the clock, or if it is right: handover clock --confirm`,
+  ];
 };
 
 const consumersOf = (observation: Observation): readonly ConsumerStatus[] => {
@@ -245,7 +266,12 @@ export async function statusOf(take: TakeLook, only?: AuthorityId): Promise<Stat
         expiring.push(`${code}: Authority ${id}: ${object} ${message}`);
   }
   const rest = await restOfStatus(look);
-  return { authorities, ...rest, remarks: [...expiring, ...rest.remarks] };
+  const stranded = (await strandedIn(look, only)).map(({ object, problem }) => `${object}: ${problem}`);
+  return {
+    authorities,
+    ...rest,
+    remarks: [...expiring, ...stranded.slice(0, MOST_NAMED), ...rest.remarks],
+  };
 }
 
 /** The status of everything that belongs to no authority. */

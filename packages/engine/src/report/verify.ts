@@ -1,3 +1,4 @@
+import type { Action } from '@handover/core';
 import { type Certificate, type Instant, verifyChain } from '@handover/material';
 import { reconcile } from '../controller/reconcile.ts';
 import type { AuthorityId, Home, ObjectId } from '../look/home.ts';
@@ -5,6 +6,7 @@ import { trialKeyring } from '../look/local-key.ts';
 import { type Look, type Requests, takeLook } from '../look/look.ts';
 import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
 import { type Observation, observeAnew } from '../observe/observe.ts';
+import { type Damage, damageIn } from './damage.ts';
 import { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
 import { type Trust, trustBetween } from './trust-matrix.ts';
 
@@ -17,6 +19,8 @@ export interface TrustMatrix extends Trust {
   readonly authority: AuthorityId;
   /** The next step; empty: there is none. */
   readonly step: readonly string[];
+  /** What is wrong with the objects of now, besides pairs that fail. */
+  readonly problems: readonly Damage[];
 }
 
 export interface Material {
@@ -99,6 +103,17 @@ export const answer = (
   return found;
 };
 
+const NAMED = 3;
+/** The writes that are due now; those that follow a step are part of it. */
+const dueWrites = (actions: readonly Action[]): readonly string[] => {
+  const due = actions.flatMap((action) =>
+    action.kind === 'write-bundle' || action.kind === 'write-leaf' ? [action.object] : [],
+  );
+  if (due.length === 0) return [];
+  const rest = due.length > NAMED ? ` and ${due.length - NAMED} more` : '';
+  return [`write ${due.slice(0, NAMED).join(', ')}${rest}`];
+};
+
 /**
  * Every presenter against every verifier: with their files of now, and after the next step, when each of them may or may not have
  * loaded its new files. `was`: the files of before, if they may have changed since.
@@ -111,15 +126,17 @@ export async function verifyAuthority(
   was?: Material,
 ): Promise<TrustMatrix> {
   const trial = dryRun(home, look, asked);
-  const material = async (): Promise<Material> => materialIn(await observeAnew(trial.fresh, id));
-  const before = was ?? (await material());
+  const observation = await observeAnew(trial.fresh, id);
+  const before = was ?? materialIn(observation);
   const step: string[] = [];
   for (let passes = 0; passes < 64; passes++) {
     const { plan: made } = await reconcile(trial, id);
     if (made.actions.length === 0) break;
+    if (passes === 0) step.push(...dueWrites(made.actions));
     for (const action of made.actions)
       if (!action.kind.startsWith('write-')) step.push(`${action.kind}: ${action.why}`);
   }
-  const after = await material();
-  return { authority: id, step, ...trustBetween(before, after, look.clock.now()) };
+  const after = materialIn(await observeAnew(trial.fresh, id));
+  const problems = damageIn(observation);
+  return { authority: id, step, problems, ...trustBetween(before, after, look.clock.now()) };
 }

@@ -8,6 +8,7 @@ import {
   type ObjectReader,
   type ObjectRecord,
   type ObjectWriter,
+  type RecordedObject,
 } from '@handover/engine';
 import type { Kube, KubeObject } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
@@ -57,6 +58,10 @@ export class ObjectStore {
       },
       whyAbsent: (id) => this.obstacles.why(id, this.#options.now()),
       issuedBy: async (authority, known) => issuedBy(await source.all('secrets'), authority, known),
+      recorded: async () => [
+        ...recordedIn(await source.all('secrets')),
+        ...recordedIn(await source.all('configmaps')),
+      ],
       write: (id, expect, make) => this.write(id, expect, make),
     };
   }
@@ -224,6 +229,15 @@ const sameToUs = ({ uid, entries, data, binary, labelled, injectable, annotation
 const OUTDATED: ReadonlySet<string> = new Set(['KUBE_CONFLICT', 'KUBE_ALREADY_EXISTS', 'KUBE_NOT_FOUND']);
 /** Trying again at once would not help; the others need not wait for it. */
 const REFUSED: ReadonlySet<string> = new Set(['KUBE_FORBIDDEN', 'KUBE_INVALID']);
+
+const recordedIn = (all: readonly Held[]): readonly RecordedObject[] =>
+  all.flatMap((held) =>
+    Object.entries(held.entries).map(([part, { record, sealed }]) => ({
+      id: idOfPlace({ ...held, part }),
+      record,
+      claim: sealed?.claim,
+    })),
+  );
 
 const issuedBy = (
   secrets: readonly Held[],

@@ -118,7 +118,7 @@ export const statusOfAuthority = (declared: Declared, observation: Observation, 
   const [first] = plan.blockedBy;
   const ready =
     observation.record === undefined
-      ? verdict('Ready', false, 'Starting', 'its first CA generation is being created')
+      ? verdict('Ready', false, 'Starting', notReady.join('; '))
       : obstacles.length > 0
         ? verdict(
             'Ready',

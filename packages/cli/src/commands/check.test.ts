@@ -1,0 +1,123 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { day, hour, instant } from '@handover/material';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { handover, NOW } from '../../test/capture.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'handover-check-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+let count = 0;
+let dir: string;
+const begin = async (edit = (yaml: string): string => yaml): Promise<void> => {
+  dir = join(root, `home-${++count}`);
+  await handover(['init', dir]);
+  const file = join(dir, 'handover.yaml');
+  writeFileSync(file, edit(readFileSync(file, 'utf8')));
+  await handover(['run', dir, '--once']);
+};
+const check = async (ms = 0, ...args: readonly string[]) => {
+  const { code, stdout } = await handover(['check', '--home', `dir:${dir}`, ...args], {
+    now: instant(NOW + ms),
+  });
+  expect(stdout.trimEnd().split('\n')).toHaveLength(1);
+  return { code, line: stdout.trimEnd() };
+};
+beforeEach(() => begin());
+
+test('is OK over a whole directory, with figures for graphs', async () => {
+  expect(await check()).toEqual({
+    code: 0,
+    line: 'HANDOVER OK - 1 authority, 1 leaf | authorities=1 leaves=1 findings=0',
+  });
+  expect(JSON.parse((await check(0, '--json')).line)).toMatchObject({ state: 'OK', findings: [] });
+});
+
+test('warns of a leaf that was not renewed, alarms when it is close to its end, and when it has ended', async () => {
+  expect((await check(58 * day)).code).toBe(0);
+  expect(await check(70 * day)).toMatchObject({
+    code: 1,
+    line: expect.stringMatching(
+      /^HANDOVER WARNING - default\/internal: default\/secrets\/web ends at 2030-08-30/,
+    ),
+  });
+  expect(await check(84 * day)).toMatchObject({
+    code: 2,
+    line: expect.stringMatching(/^HANDOVER CRITICAL - /),
+  });
+  expect(await check(91 * day)).toMatchObject({
+    code: 2,
+    line: expect.stringContaining('expired at 2030-08-30'),
+  });
+  expect((await check(70 * day, '--warn', '10d')).code).toBe(0);
+  expect((await check(84 * day, '--critical', '1d')).code).toBe(1);
+});
+
+test('a leaf of a day that is renewed in time is no reason for a word', async () => {
+  await begin((yaml) => yaml.replace('lifetime: 90d', 'lifetime: 24h'));
+  expect((await check(12 * hour)).code).toBe(0);
+  expect((await check(18 * hour)).code).toBe(1);
+  expect((await check(23 * hour)).code).toBe(2);
+});
+
+test('a damaged file is critical', async () => {
+  writeFileSync(join(dir, 'out/default/secrets/web/..data/tls.key'), 'junk');
+  expect(await check()).toMatchObject({ code: 2, line: expect.stringContaining('tls.key cannot be read') });
+});
+
+test('a lost state is critical, and named', async () => {
+  rmSync(join(dir, 'state/authorities'), { recursive: true });
+  expect(await check()).toMatchObject({ code: 2, line: expect.stringContaining('blocked: ') });
+});
+
+test('a step that has waited longer than its patience is a warning', async () => {
+  await begin((yaml) =>
+    yaml.replace(
+      'reloadWithin: 3m',
+      'reloadWithin: 3m\n    patience: 1h\n  consumers: [{name: app, presents: true, verifies: true, reload: restart}]',
+    ),
+  );
+  const rotate = (ms: number) =>
+    handover(['rotate', 'internal', '--id', 'x', '--home', `dir:${dir}`], { now: instant(NOW + ms) });
+  await rotate(0);
+  await rotate(hour / 2);
+  expect((await check(hour / 2)).code).toBe(0);
+  expect(await check(3 * hour)).toMatchObject({
+    code: 1,
+    line: expect.stringMatching(/^HANDOVER WARNING - default\/internal: blocked: app/),
+  });
+});
+
+test('a clock that jumped ahead is a warning', async () => {
+  const { code, stdout } = await handover(['check', '--home', `dir:${dir}`], {
+    now: instant(NOW + 3 * hour),
+    sinceBoot: 1_000_000_000,
+  });
+  expect({ code, stdout }).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('the clock is in doubt'),
+  });
+});
+
+test('files of another program are a warning', async () => {
+  await begin((yaml) => yaml.replace('authority: internal', 'secretName: theirs\n  authority: internal'));
+  dir = join(root, `home-${++count}`);
+  await handover(['init', dir]);
+  mkdirSync(join(dir, 'out/default/configmaps/internal-trust'), { recursive: true });
+  writeFileSync(join(dir, 'out/default/configmaps/internal-trust/x'), '');
+  await handover(['run', dir, '--once']);
+  expect((await check()).line).toContain('holds files that handover did not write');
+});
+
+test('a home that cannot be read is unknown, and a wrong option a usage error', async () => {
+  dir = join(root, 'nowhere');
+  expect(await check()).toMatchObject({
+    code: 3,
+    line: expect.stringMatching(/^HANDOVER UNKNOWN - HOME_MISSING: /),
+  });
+  await begin();
+  const unknown = await handover(['check', 'default/none', '--home', `dir:${dir}`]);
+  expect(unknown).toMatchObject({ code: 3, stdout: expect.stringContaining('AUTHORITY_UNKNOWN') });
+  const wrong = await handover(['check', '--warn', '1d', '--critical', '9d', '--home', `dir:${dir}`]);
+  expect(wrong).toMatchObject({ code: 2, stderr: expect.stringMatching(/^USAGE: --critical/) });
+});

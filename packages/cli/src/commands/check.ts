@@ -1,0 +1,120 @@
+import { formatDuration, parseDuration } from '@handover/core';
+import { type Finding, findingsIn, standingOf, type Thresholds } from '@handover/engine';
+import { type Duration, day, duration, HandoverError } from '@handover/material';
+import { Option } from 'commander';
+import { amount } from '../amount.ts';
+import { askedOptions } from '../asked-resources.ts';
+import type { Context, Define } from '../context.ts';
+import { authorityArgument } from '../directory/open-home.ts';
+import { endingOf, usageError } from '../error-line.ts';
+import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
+import { printable } from '../printable.ts';
+
+interface Flags extends HomeFlags {
+  readonly warn: Duration;
+  readonly critical: Duration;
+  readonly json?: true;
+}
+
+/** What Nagios calls them, and its exit codes. */
+const STATES = { ok: ['OK', 0], warning: ['WARNING', 1], critical: ['CRITICAL', 2] } as const;
+const UNKNOWN = 3;
+const NAMED = 3;
+
+const length = (text: string): Duration => {
+  const found = parseDuration(text);
+  if (found === undefined) throw usageError(`${text} is not a duration; write 30d, 36h or 10m`);
+  return found;
+};
+
+interface Checked {
+  readonly authorities: number;
+  readonly leaves: number;
+  readonly findings: readonly Finding[];
+}
+
+const check = (flags: Flags, auth: string | undefined, context: Context): Promise<Checked> =>
+  withHome(flags, context, async ({ look: take }) => {
+    const { catalogue } = await take();
+    const ids = auth === undefined ? [...catalogue.authorities.keys()] : [authorityArgument(auth)];
+    const thresholds: Thresholds = { warn: flags.warn, critical: flags.critical };
+    let leaves = 0;
+    const findings: Finding[] = [];
+    for (const id of ids) {
+      const standing = await standingOf(take, id);
+      leaves += standing.status.leaves.length;
+      findings.push(...findingsIn(standing, thresholds));
+    }
+    return { authorities: ids.length, leaves, findings };
+  });
+
+const worst = (findings: readonly Finding[]): keyof typeof STATES => {
+  if (findings.some(({ severity }) => severity === 'critical')) return 'critical';
+  return findings.length > 0 ? 'warning' : 'ok';
+};
+
+const lineOf = ({ authorities, leaves, findings }: Checked): string => {
+  const counted = `${amount(authorities, 'authority', 'authorities')}, ${amount(leaves, 'leaf', 'leaves')}`;
+  const first = [...findings].sort(
+    (a, b) => Number(b.severity === 'critical') - Number(a.severity === 'critical'),
+  );
+  const named = first.slice(0, NAMED).map(({ authority, text }) => `${authority}: ${text}`);
+  const more = findings.length > NAMED ? [`and ${findings.length - NAMED} more`] : [];
+  const said = findings.length === 0 ? counted : [...named, ...more].join('; ');
+  // A bar begins the figures for graphs: docs of the plugin API.
+  return `${said.replaceAll('|', '/')} | authorities=${authorities} leaves=${leaves} findings=${findings.length}`;
+};
+
+export const define: Define = (command, context) => {
+  askedOptions(homeOptions(command))
+    .argument('[auth]', 'one authority: namespace/name')
+    .addOption(
+      new Option('--warn <time>', 'warn of certificates that end within this time')
+        .argParser(length)
+        .default(duration(30 * day), '30d'),
+    )
+    .addOption(
+      new Option('--critical <time>', 'alarm over certificates that end within this time')
+        .argParser(length)
+        .default(duration(7 * day), '7d'),
+    )
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+One line, as Nagios, Icinga and their like read it. Exit code 0: OK. 1, WARNING: a certificate is close to its end, a rotation
+has waited for longer than its patience, a hook fails, an object cannot be written, or the clock is in doubt. 2, CRITICAL: a
+certificate has ended, is missing or damaged, or ends within --critical. 3, UNKNOWN: the home cannot be read. Only reads.
+Short-lived certificates are not always close to their end: of the time that is left when one is due for renewal, at most nine
+tenths (warn) and half (critical) count. Times: 30d, 36h, 10m.
+
+Examples:
+  $ handover check --home dir:/etc/handover
+  $ handover check default/internal --warn 20d --critical 5d --home kube`,
+    )
+    .action(async (auth: string | undefined, flags: Flags) => {
+      if (flags.critical > flags.warn)
+        throw usageError(
+          `--critical ${formatDuration(flags.critical)} is longer than --warn ${formatDuration(flags.warn)}; swap them`,
+        );
+      try {
+        const checked = await check(flags, auth, context);
+        const [word, code] = STATES[worst(checked.findings)];
+        context.exitCode = code;
+        context.stdout.write(
+          flags.json === true
+            ? `${JSON.stringify({ state: word, ...checked })}\n`
+            : `HANDOVER ${word} - ${printable(lineOf(checked))}\n`,
+        );
+      } catch (error) {
+        if (!(error instanceof HandoverError) || error.code === 'USAGE') throw error;
+        context.exitCode = UNKNOWN;
+        const { line } = endingOf(error, 'check');
+        context.stdout.write(
+          flags.json === true
+            ? `${JSON.stringify({ state: 'UNKNOWN', error: line })}\n`
+            : `HANDOVER UNKNOWN - ${line.replaceAll('|', '/')}\n`,
+        );
+      }
+    });
+};

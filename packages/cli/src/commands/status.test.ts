@@ -1,0 +1,102 @@
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { day, hour, instant } from '@handover/material';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { handover, NOW } from '../../test/capture.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'handover-status-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+let count = 0;
+let dir: string;
+beforeEach(async () => {
+  dir = join(root, `home-${++count}`);
+  await handover(['init', dir]);
+});
+const once = async (): Promise<void> => {
+  expect(await handover(['run', dir, '--once'])).toMatchObject({ code: 0 });
+};
+const status = async (ms = 0) => {
+  const around = { now: instant(NOW + ms) };
+  const { stdout } = await handover(['status', '--home', `dir:${dir}`], around);
+  const json = await handover(['status', '--json', '--home', `dir:${dir}`], around);
+  return { stdout, authority: JSON.parse(json.stdout).authorities[0] };
+};
+const snapshot = (name: string): string => join(dir, 'out/default/secrets/web/..data', name);
+
+test('A damaged file is named with what is wrong, and no rotation is shown', async () => {
+  await once();
+  writeFileSync(snapshot('tls.key'), 'junk');
+  const { stdout, authority } = await status();
+  expect(stdout).toMatch(/^default\/internal {2}Stable {2}not ready$/m);
+  expect(stdout).toMatch(/not ready: default\/secrets\/web: tls\.key cannot be read: /);
+  expect(authority).toMatchObject({ phase: 'Stable', ready: false });
+});
+
+test('A bundle with a CA that was added by hand shows no rotation either', async () => {
+  await once();
+  const own = dir;
+  dir = join(root, `home-${++count}`);
+  await handover(['init', dir]);
+  await once();
+  const other = readFileSync(join(dir, 'out/default/configmaps/internal-trust/ca.crt'));
+  dir = own;
+  writeFileSync(join(dir, 'out/default/configmaps/internal-trust/..data/ca.crt'), other);
+  const { authority } = await status();
+  expect(authority).toMatchObject({ phase: 'Stable', ready: false });
+});
+
+test('Files of another program are named, with what to do', async () => {
+  mkdirSync(join(dir, 'out/default/secrets/web'), { recursive: true });
+  writeFileSync(join(dir, 'out/default/secrets/web/dhparam.pem'), 'theirs');
+  await handover(['run', dir, '--once']);
+  const { stdout, authority } = await status();
+  expect(stdout).toMatch(
+    /default\/secrets\/web: .* holds files that handover did not write \(dhparam\.pem\); .*handover\.dev\/adopt/,
+  );
+  expect(authority.phase).toBe('Stable');
+});
+
+test('An Authority whose state is lost is Pending, and says what to do', async () => {
+  await once();
+  rmSync(join(dir, 'state/authorities'), { recursive: true });
+  const { stdout, authority } = await status();
+  expect(authority).toMatchObject({ phase: 'Pending', ready: false });
+  expect(stdout).not.toContain('is being created');
+  expect(stdout).toContain('not ready: it has no CA: what it waits for has to be decided first');
+  expect(stdout).toContain('set spec.adopt.fingerprints');
+});
+
+test('A state that is older than its objects gets a remedy, also where no later one exists', async () => {
+  await once();
+  cpSync(join(dir, 'state'), join(dir, 'kept'), { recursive: true });
+  await handover(['rotate', 'default/internal', '--id', 'x', '--home', `dir:${dir}`]);
+  rmSync(join(dir, 'state'), { recursive: true });
+  cpSync(join(dir, 'kept'), join(dir, 'state'), { recursive: true });
+  const { stdout } = await status();
+  expect(stdout).toContain('restore its latest state');
+  expect(stdout).toMatch(/if there is none, remove this one.* spec\.adopt/);
+});
+
+test('An expired leaf and one that is not valid yet are named', async () => {
+  await once();
+  expect((await status(100 * day)).stdout).toMatch(
+    /not ready: default\/secrets\/web holds a leaf that expired at/,
+  );
+  expect((await status(-2 * hour)).stdout).toMatch(
+    /not ready: default\/secrets\/web holds a leaf that is not valid before/,
+  );
+});
+
+test('A CA that is dated ahead of the clock, or has ended, is not ready even without a leaf', async () => {
+  const file = join(dir, 'handover.yaml');
+  writeFileSync(file, readFileSync(file, 'utf8').split('---')[0] ?? '');
+  await once();
+  expect((await status()).authority.ready).toBe(true);
+  const ahead = await status(-2 * hour);
+  expect(ahead.authority.ready).toBe(false);
+  expect(ahead.stdout).toMatch(/not ready: CA generation 1 is not valid before 2030-/);
+  expect(ahead.stdout).toContain('handover clock --confirm');
+  const ended = await status(6 * 366 * day);
+  expect(ended.stdout).toMatch(/not ready: CA generation 1 expired at 2035-/);
+});

@@ -1,0 +1,142 @@
+import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { day, instant } from '@handover/material';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { handover, NOW } from '../../test/capture.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'handover-verify-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+let count = 0;
+let dir: string;
+const WEB = 'default/secrets/web';
+const TRUST = 'default/configmaps/internal-trust/ca.crt';
+const API = `---
+apiVersion: handover.dev/v1alpha1
+kind: Leaf
+metadata: {name: api}
+spec: {authority: internal, dnsNames: [api.internal]}
+`;
+
+const begin = async (): Promise<void> => {
+  dir = join(root, `home-${++count}`);
+  await handover(['init', dir]);
+  const file = join(dir, 'handover.yaml');
+  writeFileSync(file, `${readFileSync(file, 'utf8')}${API}`);
+  expect(await handover(['run', dir, '--once'])).toMatchObject({ code: 0, stderr: '' });
+};
+const verify = async (days = 0) => {
+  const asked = ['verify', '--home', `dir:${dir}`];
+  const around = { now: instant(NOW + days * day) };
+  const { code, stdout } = await handover(asked, around);
+  const json = await handover([...asked, '--json'], around);
+  expect(json.code).toBe(code);
+  return { code, stdout, document: JSON.parse(json.stdout) };
+};
+const file = (...path: string[]): string => join(dir, 'out/default', ...path);
+
+beforeEach(begin);
+
+test('verify says ok, and exits 0, over files that are whole', async () => {
+  const { code, stdout, document } = await verify();
+  expect(code).toBe(0);
+  expect(document).toMatchObject({ ok: true, authorities: [{ problems: [] }] });
+  expect(stdout).not.toContain('next:');
+});
+
+describe('verify names, and exits 1 over', () => {
+  const fails = async (says: readonly RegExp[], days = 0): Promise<void> => {
+    const { code, stdout, document } = await verify(days);
+    expect(stdout).toMatch(/./);
+    for (const one of says) expect(stdout).toMatch(one);
+    expect(code).toBe(1);
+    expect(document.ok).toBe(false);
+    expect(document.authorities[0].problems.length).toBeGreaterThan(0);
+  };
+
+  test('a folder that is gone, and says that it would be written', async () => {
+    rmSync(file('secrets/web'), { recursive: true });
+    await fails([
+      new RegExp(`^${WEB}: tls\\.crt, tls\\.key and ca\\.crt are missing$`, 'm'),
+      new RegExp(`^next: write .*${WEB}`, 'm'),
+    ]);
+  });
+
+  test.each([
+    ['tls.crt', 'missing', undefined, /tls\.crt is missing/],
+    ['tls.crt', 'empty', '', /tls\.crt is empty/],
+    ['tls.crt', 'junk', 'junk\n', /tls\.crt holds no certificate/],
+    ['tls.crt', 'a damaged certificate', '-----BEGIN CERTIFICATE-----\nAAAA\n', /tls\.crt cannot be read: /],
+    ['tls.key', 'missing', undefined, /tls\.key is missing/],
+    ['tls.key', 'empty', '', /tls\.key is empty/],
+    ['tls.key', 'junk', 'junk\n', /tls\.key cannot be read: /],
+    ['ca.crt', 'missing', undefined, /ca\.crt is missing/],
+    ['ca.crt', 'empty', '', /ca\.crt is empty/],
+    ['ca.crt', 'junk', 'junk\n', /ca\.crt holds no certificate/],
+  ])('%s that is %s', async (name, _how, content, says) => {
+    const path = file('secrets/web/..data', name);
+    if (content === undefined) rmSync(path);
+    else writeFileSync(path, content);
+    await fails([new RegExp(`^${WEB}: ${says.source}`, 'm')]);
+  });
+
+  test('a key of another leaf', async () => {
+    writeFileSync(file('secrets/web/..data/tls.key'), readFileSync(file('secrets/api/tls.key')));
+    await fails([new RegExp(`^${WEB}: tls\\.key is not the key of the certificate in tls\\.crt`, 'm')]);
+    expect((await verify()).stdout).not.toContain('PRIVATE');
+  });
+
+  test('a bundle that is gone', async () => {
+    rmSync(file('configmaps/internal-trust'), { recursive: true });
+    await fails([new RegExp(`^${TRUST}: ca\\.crt is missing`, 'm')]);
+  });
+
+  test('a bundle that is junk', async () => {
+    writeFileSync(file('configmaps/internal-trust/..data/ca.crt'), 'junk');
+    await fails([new RegExp(`^${TRUST}: ca\\.crt holds no certificate`, 'm')]);
+  });
+
+  test('a bundle of another CA', async () => {
+    const own = dir;
+    await begin();
+    const other = readFileSync(file('configmaps/internal-trust/ca.crt'));
+    dir = own;
+    writeFileSync(file('configmaps/internal-trust/..data/ca.crt'), other);
+    const { code, stdout } = await verify();
+    expect(code).toBe(1);
+    expect(stdout).toMatch(new RegExp(`^${TRUST} refuses ${WEB}: `, 'm'));
+  });
+
+  test('a leaf that has ended', async () => {
+    await fails([new RegExp(`^${WEB}: the leaf in tls\\.crt expired at 2030-`, 'm')], 100);
+  });
+
+  test('a leaf that is not valid yet', async () => {
+    await fails([new RegExp(`^${WEB}: the leaf in tls\\.crt is not valid before 2030-`, 'm')], -2);
+  });
+
+  test('a CA that is not valid any more', async () => {
+    await fails([new RegExp(`^${TRUST}: ca\\.crt holds no CA that is valid now`, 'm')], 366 * 11);
+  });
+
+  test('a directory in which nothing was written yet', async () => {
+    dir = join(root, `home-${++count}`);
+    await handover(['init', dir]);
+    await fails([new RegExp(`^${WEB}: tls\\.crt, tls\\.key and ca\\.crt are missing`, 'm')]);
+  });
+
+  test('a folder with files of another program', async () => {
+    dir = join(root, `home-${++count}`);
+    await handover(['init', dir]);
+    mkdirSync(file('secrets/web'), { recursive: true });
+    writeFileSync(file('secrets/web/dhparam.pem'), 'theirs');
+    await fails([/holds files that handover did not write \(dhparam\.pem\)/]);
+  });
+});
+
+test('verify repairs nothing', async () => {
+  rmSync(file('secrets/web/..data/tls.crt'));
+  await verify();
+  expect(readdirSync(file('secrets/web/..data'))).not.toContain('tls.crt');
+  expect(lstatSync(file('secrets/web/tls.crt')).isSymbolicLink()).toBe(true);
+});

@@ -1,0 +1,108 @@
+import {
+  type Certificate,
+  HandoverError,
+  type Instant,
+  isExpired,
+  PrivateKey,
+  parseCertificates,
+} from '@handover/material';
+import type { FileData, ObjectId } from '../look/home.ts';
+import { bundleKeyOf } from '../look/stored-object.ts';
+import type { Observation } from '../observe/observe.ts';
+
+/** Something that is wrong with what an object holds now. */
+export interface Damage {
+  readonly object: ObjectId;
+  readonly problem: string;
+}
+
+const LEAF_FILES = ['tls.crt', 'tls.key', 'ca.crt'] as const;
+const iso = (at: Instant): string => new Date(at).toISOString();
+const listed = (names: readonly string[]): string =>
+  names.length < 2
+    ? `${names.join()} is missing`
+    : `${names.slice(0, -1).join(', ')} and ${names.at(-1)} are missing`;
+
+/** What `read` makes of the file, or why it cannot be read. */
+const attempt = <T>(read: () => T): T | HandoverError => {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof HandoverError) return error;
+    throw error;
+  }
+};
+
+const certificatesIn = (name: string, file: Uint8Array): readonly Certificate[] | string => {
+  if (file.length === 0) return `${name} is empty`;
+  const found = attempt(() => parseCertificates(file).certificates);
+  if (!(found instanceof HandoverError)) return found;
+  return found.code === 'PEM_NO_CERTIFICATE'
+    ? `${name} holds no certificate`
+    : `${name} cannot be read: ${found.message}`;
+};
+
+const bundleTrouble = (name: string, file: Uint8Array, now: Instant): string | undefined => {
+  const found = certificatesIn(name, file);
+  if (typeof found === 'string') return found;
+  const isUsable = (ca: Certificate): boolean => ca.isCa && ca.notBefore <= now && !isExpired(ca, now);
+  return found.some(isUsable) ? undefined : `${name} holds no CA that is valid now`;
+};
+
+/** Of a leaf and its key; a file that is missing is told elsewhere. */
+const leafTroubles = (data: FileData, now: Instant): readonly string[] => {
+  const troubles: string[] = [];
+  const { 'tls.crt': chain, 'tls.key': pem } = data;
+  const found = chain === undefined ? undefined : certificatesIn('tls.crt', chain);
+  if (typeof found === 'string') troubles.push(found);
+  const leaf = typeof found === 'string' ? undefined : found?.[0];
+  if (leaf !== undefined && isExpired(leaf, now))
+    troubles.push(`the leaf in tls.crt expired at ${iso(leaf.notAfter)}`);
+  if (leaf !== undefined && now < leaf.notBefore)
+    troubles.push(`the leaf in tls.crt is not valid before ${iso(leaf.notBefore)}`);
+  if (pem === undefined) return troubles;
+  if (pem.length === 0) return [...troubles, 'tls.key is empty'];
+  const key = attempt(() => PrivateKey.parse(pem, 'tls.key'));
+  if (key instanceof HandoverError) troubles.push(`tls.key cannot be read: ${key.message}`);
+  else if (leaf !== undefined && !key.matches(leaf))
+    troubles.push('tls.key is not the key of the certificate in tls.crt');
+  return troubles;
+};
+
+const troublesIn = (object: ObjectId, isLeaf: boolean, data: FileData, now: Instant): readonly string[] => {
+  const bundle = bundleKeyOf(object);
+  const missing = (isLeaf ? LEAF_FILES : [bundle]).filter((name) => data[name] === undefined);
+  const anchors = data[bundle];
+  const trouble = anchors === undefined ? undefined : bundleTrouble(bundle, anchors, now);
+  return [
+    ...(missing.length === 0 ? [] : [listed(missing)]),
+    ...(isLeaf ? leafTroubles(data, now) : []),
+    ...(trouble === undefined ? [] : [trouble]),
+  ];
+};
+
+/** What is wrong with the files of one object. */
+export const damageOf = (
+  { responsibilities, stored, now }: Observation,
+  object: ObjectId,
+): readonly string[] =>
+  troublesIn(object, responsibilities.leaves.has(object), stored.get(object)?.data ?? {}, now);
+
+/**
+ * What is wrong with the objects that an authority is asked for, read from their bytes: the record beside them is not believed.
+ * Whether chains verify against bundles is told by the trust matrix.
+ */
+export const damageIn = (observation: Observation): readonly Damage[] => {
+  const { responsibilities, seen } = observation;
+  const { leaves, bundles, refused } = responsibilities;
+  const obstacles = new Map(seen.objects.map(({ id, obstacle }) => [id, obstacle]));
+  const damaged = [...new Set([...leaves.keys(), ...bundles.keys()])].flatMap((object) => {
+    const obstacle = obstacles.get(object);
+    const troubles = damageOf(observation, object);
+    return [...troubles, ...(obstacle === undefined ? [] : [obstacle])].map((problem) => ({
+      object,
+      problem,
+    }));
+  });
+  return [...damaged, ...refused.map(({ leaf, why }) => ({ object: leaf, problem: why }))];
+};

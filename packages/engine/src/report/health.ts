@@ -1,0 +1,129 @@
+import { renewalDueAt, rotationDueAt } from '@handover/core';
+import type { Duration, Instant } from '@handover/material';
+import type { AuthorityStanding, AuthorityStatus } from './status.ts';
+
+/** In the order of Nagios' exit codes. */
+export type Severity = 'warning' | 'critical';
+
+/** Something that a person should look at. */
+export interface Finding {
+  readonly severity: Severity;
+  readonly authority: string;
+  readonly text: string;
+}
+
+/** How long before its end a certificate is worth a word. */
+export interface Thresholds {
+  readonly warn: Duration;
+  readonly critical: Duration;
+}
+
+/**
+ * What is left of a certificate's life when it is due for renewal, and how much of that may be left before it is late: a
+ * certificate of a day would otherwise always be close to its end.
+ */
+const SHARES = { warn: 0.9, critical: 0.5 } as const;
+
+const closeTo = (
+  what: string,
+  { notAfter, due }: { readonly notAfter: Instant; readonly due: number },
+  { warn, critical }: Thresholds,
+  now: Instant,
+): Omit<Finding, 'authority'> | undefined => {
+  const left = notAfter - now;
+  const spare = Math.max(0, notAfter - due);
+  const text = `${what} ends at ${new Date(notAfter).toISOString()}`;
+  if (left <= 0) return { severity: 'critical', text: text.replace(' ends at ', ' expired at ') };
+  if (left <= Math.min(critical, spare * SHARES.critical)) return { severity: 'critical', text };
+  return left <= Math.min(warn, spare * SHARES.warn) ? { severity: 'warning', text } : undefined;
+};
+
+const datesOf = (
+  { observation }: AuthorityStanding,
+  thresholds: Thresholds,
+): readonly (Omit<Finding, 'authority'> | undefined)[] => {
+  const { responsibilities, record, seen, now } = observation;
+  const { policy, leaves } = responsibilities;
+  const objects = new Map(seen.objects.map((object) => [object.id, object]));
+  const cas = (record?.state.generations ?? [])
+    .filter(({ role }) => role === 'current' || role === 'previous')
+    .map((generation) =>
+      closeTo(
+        `CA generation ${generation.number}`,
+        { notAfter: generation.anchors[0].notAfter, due: rotationDueAt(generation, policy) },
+        thresholds,
+        now,
+      ),
+    );
+  const held = [...leaves].map(([object, { spec }]) => {
+    const leaf = objects.get(object)?.leaf;
+    if (leaf === undefined) return undefined;
+    const dates = { notAfter: leaf.notAfter, due: renewalDueAt(leaf, spec.renew.at) };
+    return closeTo(object, dates, thresholds, now);
+  });
+  return [...cas, ...held];
+};
+
+/** A step that has waited longer than its owner has patience, or a wait outside any rotation, which nothing ends by itself. */
+const waitsOf = ({ plan, observation }: AuthorityStanding): readonly Omit<Finding, 'authority'>[] => {
+  const { now, responsibilities } = observation;
+  const isStuck = plan.phase === 'Stable' || plan.phase === 'Pending';
+  const [first] = plan.blockedBy.filter(
+    ({ since }) => isStuck || now - since > responsibilities.policy.patience,
+  );
+  if (first === undefined) return [];
+  const more = plan.blockedBy.length > 1 ? ` and ${plan.blockedBy.length - 1} more` : '';
+  return [{ severity: 'warning', text: `blocked: ${first.consumer}${more}: ${first.waitsFor}` }];
+};
+
+/** A hook as status shows it. */
+interface WithHooks extends Pick<AuthorityStatus, 'phase'> {
+  readonly hooks?: readonly {
+    readonly hook: string;
+    readonly state: string;
+    readonly message: string | null;
+  }[];
+}
+
+const hooksOf = ({ hooks = [] }: WithHooks): readonly Omit<Finding, 'authority'>[] =>
+  hooks
+    .filter(({ state }) => state === 'failed')
+    .map(({ hook, message }) => ({
+      severity: 'warning',
+      text: `the hook of ${hook} fails: ${message ?? 'no message'}`,
+    }));
+
+/** What is wrong with one authority, the worst first. */
+export const findingsIn = (standing: AuthorityStanding, thresholds: Thresholds): readonly Finding[] => {
+  const { status, observation } = standing;
+  const { seen, responsibilities } = observation;
+  const found: readonly (Omit<Finding, 'authority'> | undefined)[] = [
+    ...status.notReady.map((text) => ({ severity: 'critical' as const, text })),
+    ...datesOf(standing, thresholds),
+    ...(seen.clockDoubt === undefined
+      ? []
+      : [
+          {
+            severity: 'warning' as const,
+            text: 'the clock is in doubt: it jumped ahead; see handover clock',
+          },
+        ]),
+    ...waitsOf(standing),
+    ...hooksOf(status),
+    ...seen.objects.flatMap(({ id, obstacle }) =>
+      obstacle === undefined ? [] : [{ severity: 'warning' as const, text: `${id}: ${obstacle}` }],
+    ),
+    ...responsibilities.refused.map(({ leaf, why }) => ({
+      severity: 'warning' as const,
+      text: `${leaf}: ${why}`,
+    })),
+  ];
+  const said = new Map(
+    found.flatMap((one) =>
+      one === undefined ? [] : [[one.text, { ...one, authority: responsibilities.id }] as const],
+    ),
+  );
+  return [...said.values()].sort((a, b) => rank(a) - rank(b));
+};
+
+const rank = ({ severity }: Finding): number => (severity === 'critical' ? 0 : 1);

@@ -1,0 +1,79 @@
+import { ownBundleOf, profileObjectOf, secretOf, targetsOf } from '../look/catalogue.ts';
+import type { AuthorityId, ObjectId, ObjectRecord } from '../look/home.ts';
+import type { Look, RecordedObject } from '../look/look.ts';
+import { fits, type SealKey } from '../look/seal.ts';
+import type { Damage } from './damage.ts';
+
+/** An object that an authority made and that no resource asks for any more. */
+export interface Stranded extends Damage {
+  readonly authorities: readonly AuthorityId[];
+}
+
+/** A record is a claim, and each name in one may cost a read of a state. */
+const MOST_AUTHORITIES = 100;
+
+const askedIn = ({ catalogue }: Pick<Look, 'catalogue'>): ReadonlySet<ObjectId> => {
+  const { authorities, leaves, trustBundles, tlsProfiles } = catalogue;
+  return new Set([
+    ...[...authorities.values()].map(ownBundleOf),
+    ...leaves.map(secretOf),
+    ...trustBundles.flatMap((bundle) => targetsOf(bundle, catalogue)),
+    ...tlsProfiles.map(profileObjectOf),
+  ]);
+};
+
+const makersOf = ({ revisions, issuedBy }: ObjectRecord): readonly AuthorityId[] => [
+  ...new Set([...Object.keys(revisions), ...(issuedBy === undefined ? [] : [issuedBy])]),
+];
+
+/** Keys of the states that these objects say they were made from, declared or not. */
+const sealKeysOf = async (
+  look: Look,
+  found: readonly RecordedObject[],
+): Promise<ReadonlyMap<AuthorityId, SealKey>> => {
+  const names = [...new Set(found.flatMap(({ record }) => makersOf(record)))].slice(0, MOST_AUTHORITIES);
+  const keys = new Map<AuthorityId, SealKey>();
+  for (const name of names) {
+    // A state that cannot be read vouches for nothing, and a name in a claim need not be one.
+    if (!/^[a-z0-9][-a-z0-9.]*\/[a-z0-9][-a-z0-9.]*$/.test(name)) continue;
+    const record = await look.authorities.load(name).catch(() => undefined);
+    if (record !== undefined) keys.set(name, record.sealKey);
+  }
+  return keys;
+};
+
+/**
+ * Objects that get no updates any more: an authority of this home made them, as its seal shows, and since then it was renamed or
+ * removed, or asks for another object in their place. Programs may still read them.
+ */
+export async function strandedIn(look: Look, only?: AuthorityId): Promise<readonly Stranded[]> {
+  const asked = askedIn(look);
+  const { authorities: declared } = look.catalogue;
+  const found = ((await look.objects.recorded?.()) ?? []).filter(({ id, record }) => {
+    const makers = makersOf(record);
+    return !asked.has(id) && makers.length > 0 && (only === undefined || makers.includes(only));
+  });
+  const keys = found.length === 0 ? new Map<AuthorityId, SealKey>() : await sealKeysOf(look, found);
+  return found
+    .filter((object) => fits(object.id, object, keys))
+    .map(({ id, record }) => {
+      const authorities = makersOf(record);
+      const gone = authorities.filter((maker) => !declared.has(maker));
+      const why =
+        gone.length === 0
+          ? 'no resource asks for it any more'
+          : `no resource declares that Authority any more`;
+      return {
+        object: id,
+        authorities,
+        problem: `Authority ${gone[0] ?? authorities[0] ?? ''} made it, and ${why}, so that it gets no updates; ${remedy(gone[0])}`,
+      };
+    })
+    .sort((a, b) => (a.object < b.object ? -1 : 1));
+}
+
+const remedy = (gone: AuthorityId | undefined): string => {
+  const again =
+    gone === undefined ? 'ask for it again' : `declare ${gone} again (--preset or -f for handover certgen)`;
+  return `${again}, or remove it once no program reads it`;
+};
