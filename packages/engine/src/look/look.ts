@@ -2,6 +2,7 @@ import type { ClockDoubt, ConsumerSeen, ObjectSeen, ProfileWorkload, TlsProfile 
 import type { Duration, HandoverError, Instant, resolveTlsProfile } from '@handover/material';
 import type { Catalogue } from './catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from './home.ts';
+import type { PasswordReader } from './outputs.ts';
 import type { Responsibilities } from './responsibilities.ts';
 
 export interface ObjectReader {
@@ -97,6 +98,8 @@ export interface Readers {
   readonly evidence: EvidenceSource;
   /** Undefined: no program here has to be told. */
   readonly told?: ((id: ObjectId) => Promise<Told | undefined>) | undefined;
+  /** Undefined: nothing here has a password. */
+  readonly passwords?: PasswordReader | undefined;
   /** Undefined: there is no platform that asks for a TLS profile. */
   readonly profiles?: ProfileReader | undefined;
   readonly facts: HomeFacts;
