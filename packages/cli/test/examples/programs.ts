@@ -31,6 +31,9 @@ const PROGRAMS = {
   systemd: () => onPath('systemd-analyze'),
   'docker-compose': () => onPath('docker-compose'),
   prometheus: () => onPath('promtool'),
+  haproxy: () => onPath('haproxy'),
+  openssl: () => onPath('openssl'),
+  'default-jdk-headless': () => onPath('keytool'),
 } as const satisfies Record<string, () => string | undefined>;
 
 type Package = keyof typeof PROGRAMS;
