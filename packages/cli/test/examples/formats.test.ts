@@ -63,9 +63,9 @@ spec:
           - { name: trust.jks, format: jks, passwordFrom: { file: password } }
 `;
 
-const CONFIG = (port: number): string => `
+const CONFIG = (dir: string, port: number): string => `
 global
-  stats socket haproxy.sock mode 600 expose-fd listeners level user
+  stats socket ${dir}/haproxy/sock mode 600 expose-fd listeners level user
 defaults
   mode http
   timeout connect 5s
@@ -82,7 +82,7 @@ const home = async (): Promise<{ dir: string; haproxy: number; java: number }> =
   const [haproxy, java] = [await freePort(), await freePort()];
   mkdirSync(join(dir, 'haproxy'), { mode: 0o755 });
   writeFileSync(join(dir, 'password'), `${PASSWORD}\n`, { mode: 0o600 });
-  writeFileSync(join(dir, 'haproxy/haproxy.cfg'), CONFIG(haproxy));
+  writeFileSync(join(dir, 'haproxy/haproxy.cfg'), CONFIG(dir, haproxy));
   writeFileSync(join(dir, 'handover.yaml'), yaml(haproxy, java), { mode: 0o644 });
   await handover('run', dir, '--once');
   return { dir, haproxy, java };
@@ -181,6 +181,7 @@ test('HAProxy with one file, a Java server with a JKS and a Java client with a P
     codes.push((await handover('rotate', 'internal', '--id', id, '--wait', '--home', `dir:${dir}`)).code);
   const soFar = lines.length;
   await expect.poll(() => lines.length, { timeout: 30_000 }).toBeGreaterThan(soFar + 4);
+  const { stdout } = await handover('status', '--json', '--home', `dir:${dir}`);
   child.stdin?.end('\n');
   await once(child, 'close');
   const calls = lines.slice(first);
@@ -188,7 +189,6 @@ test('HAProxy with one file, a Java server with a JKS and a Java client with a P
   expect({ codes, failed }).toEqual({ codes: [0, 0], failed: [] });
   expect(calls.length).toBeGreaterThan(50);
   console.log(`Java client: ${calls.length} handshakes with HAProxy and Java, ${failed.length} failed`);
-  const { stdout } = await handover('status', '--json', '--home', `dir:${dir}`);
   expect(JSON.parse(stdout).authorities[0]).toMatchObject({
     phase: 'Stable',
     generations: [{ generation: 3 }],

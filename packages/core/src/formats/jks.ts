@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Certificate } from '@handover/material';
+import { bytesOf, type Certificate } from '@handover/material';
 import { nothing, octetString, oid, sequence } from '../issue/der-writer.ts';
 import type { Password } from './password.ts';
 import { keyDer, type StoreWriter, saltsOf } from './store.ts';
@@ -76,5 +76,5 @@ const entriesOf: (...args: Parameters<StoreWriter>) => readonly Buffer[] = (cont
 export const writeJks: StoreWriter = (content, password) => {
   const entries = entriesOf(content, password);
   const body = Buffer.concat([int(MAGIC), int(VERSION), int(entries.length), ...entries]);
-  return Buffer.concat([body, sha1(password.utf16, Buffer.from('Mighty Aphrodite'), body)]);
+  return Buffer.concat([body, sha1(password.utf16, bytesOf('Mighty Aphrodite'), body)]);
 };

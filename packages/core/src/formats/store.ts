@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto';
-import type { Certificate, PrivateKey } from '@handover/material';
+import { bytesOf, type Certificate, type PrivateKey } from '@handover/material';
 import type { Password } from './password.ts';
 
 /** A key with its certificate and what rides behind that. */
@@ -38,7 +38,7 @@ export const saltsOf = (content: StoreContent): ((purpose: string, bytes: number
   for (const { alias, certificate } of entries)
     sum.update(lengthed(Buffer.from(alias))).update(lengthed(certificate.der));
   const digest = sum.digest();
-  const key = 'identity' in content ? keyDer(content.identity.key) : Buffer.from('handover.dev/trusted');
+  const key = 'identity' in content ? keyDer(content.identity.key) : bytesOf('trusted certificates');
   return (purpose, bytes) =>
     createHmac('sha256', key)
       .update(lengthed(Buffer.from(purpose)))

@@ -34,11 +34,6 @@ const file = fields({
 
 const common = {
   name: dataKey().describe('Name of the file: a key of the Secret or ConfigMap, or a file in the folder.'),
-  alias: objectName()
-    .optional()
-    .describe(
-      'Name of the entry in a keystore. Default: the name of the Leaf. Trusted CAs are named <alias>-<fingerprint>; default: ca.',
-    ),
   file,
 };
 
@@ -74,16 +69,21 @@ const NO_PASSWORD = {
 
 const leafOutput = fields({
   ...common,
+  alias: objectName()
+    .optional()
+    .describe(
+      'Name of the entry in a keystore. Of trusted CAs the part before the fingerprint, which is ca by default. Default: <name>.',
+    ),
   format: z
     .enum(OUTPUT_FORMATS)
     .describe(
-      'pem; combined: certificate, chain and key in one PEM file, as HAProxy reads it; der; pkcs12; jks.',
+      'Format of the file. combined is certificate, chain and key in one PEM file, as HAProxy reads it.',
     ),
   content: z
     .enum(['identity', 'trust', 'certificate', 'key'])
     .optional()
     .describe(
-      'identity: key and chain (combined, pkcs12, jks). trust: the CAs of ca.crt (pem, pkcs12, jks). certificate, key (pem, der). Default: identity, or certificate for pem and der.',
+      'What the file holds: identity is key and chain (combined, pkcs12, jks), trust is the CAs of ca.crt (pem, pkcs12, jks), certificate and key are one of them (pem, der). Default: identity, or certificate for pem and der.',
     ),
   keyFormat: z
     .enum(['pkcs8', 'pkcs1'])
@@ -93,7 +93,7 @@ const leafOutput = fields({
     ),
   passwordFrom: passwordFrom
     .optional()
-    .describe('Password of a keystore. Required with a key; default for trust: changeit.'),
+    .describe('Password of a keystore; required if it holds a key. Default: changeit.'),
 })
   .superRefine(({ format, content, passwordFrom }, context) => {
     const allowed: readonly OutputContent[] = CONTENTS[format];
@@ -130,7 +130,10 @@ export const leafOutputs = () =>
 
 const bundleOutput = fields({
   ...common,
-  format: z.enum(['pem', 'pkcs12', 'jks']).describe('pem, pkcs12 or jks.'),
+  alias: objectName()
+    .prefault('ca')
+    .describe('Names of the entries in a truststore, in front of the fingerprint of each CA.'),
+  format: z.enum(['pem', 'pkcs12', 'jks']).describe('Format of the file.'),
   passwordFrom: passwordFrom.optional().describe('Password of the truststore. Default: changeit.'),
 })
   .superRefine(({ format, passwordFrom }, context) => {

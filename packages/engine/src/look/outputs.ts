@@ -21,7 +21,7 @@ export const outputsOfLeaf = ({ metadata, spec }: Leaf): readonly Output[] =>
   }));
 
 export const outputsOfTarget = ({ configMap, secret }: Target): readonly Output[] =>
-  (configMap ?? secret)?.outputs.map((output) => ({ ...output, alias: output.alias ?? 'ca' })) ?? [];
+  (configMap ?? secret)?.outputs ?? [];
 
 /** Reads a password where a resource says that it is. */
 export interface PasswordReader {
