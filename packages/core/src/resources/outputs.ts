@@ -40,25 +40,32 @@ const common = {
 const MOST = 16;
 
 /** Two files of one object cannot have one name. */
-const distinct = <Item extends { readonly name: string }>(
-  items: z.ZodArray<z.ZodType<Item>>,
-  taken: readonly string[],
-) =>
+const distinct = <Item extends { readonly name: string }>(items: z.ZodArray<z.ZodType<Item>>) =>
   items
     .max(MOST)
-    .default([])
+    .prefault([])
     .superRefine((outputs, context) => {
-      const seen = new Set(taken);
+      const seen = new Set<string>();
       outputs.forEach(({ name }, index) => {
         if (seen.has(name))
           context.addIssue({
             code: 'custom',
             path: [index, 'name'],
-            message: `"${name}" is taken by another file of the same object; choose another name`,
+            message: `"${name}" is there twice; choose another name`,
           });
         seen.add(name);
       });
-    });
+    })
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] });
+
+const OWN_NAMES = ['tls.crt', 'tls.key', 'ca.crt', '.handover.json'] as const;
+const isOwn = (name: string): boolean => OWN_NAMES.some((own) => own === name);
+const TAKEN = 'is the name of a file that Handover writes in any case; choose another';
+const NOT_OWN = {
+  rule: `!(self.name in [${OWN_NAMES.map((name) => `'${name}'`).join(', ')}])`,
+  message: TAKEN,
+  fieldPath: '.name',
+};
 
 const IS_STORE = "(self.format in ['pkcs12', 'jks'])";
 const NO_PASSWORD = {
@@ -95,10 +102,11 @@ const leafOutput = fields({
     .optional()
     .describe('Password of a keystore; required if it holds a key. Default: changeit.'),
 })
-  .superRefine(({ format, content, passwordFrom }, context) => {
+  .superRefine(({ name, format, content, passwordFrom }, context) => {
     const allowed: readonly OutputContent[] = CONTENTS[format];
     const refuse = (field: string, message: string) =>
       context.addIssue({ code: 'custom', path: [field], message });
+    if (isOwn(name)) refuse('name', `"${name}" ${TAKEN}`);
     if (content !== undefined && !allowed.includes(content))
       refuse('content', `"${content}" does not go with format ${format}; use ${allowed.join(' or ')}`);
     if (passwordFrom !== undefined && !isStore(format))
@@ -113,6 +121,7 @@ const leafOutput = fields({
         message: 'content does not go with format; see the description of content',
         fieldPath: '.content',
       },
+      NOT_OWN,
       NO_PASSWORD,
       {
         rule: `!${IS_STORE} || has(self.passwordFrom) || (has(self.content) && self.content == 'trust')`,
@@ -124,7 +133,7 @@ const leafOutput = fields({
 
 /** More files made from a Leaf's certificate, key and CAs. */
 export const leafOutputs = () =>
-  distinct(z.array(leafOutput), ['tls.crt', 'tls.key', 'ca.crt', '.handover.json']).describe(
+  distinct(z.array(leafOutput)).describe(
     'More files with the same certificate, key and CAs, in other formats.',
   );
 
@@ -149,6 +158,4 @@ const bundleOutput = fields({
 
 /** More files made from a bundle's certificates. */
 export const bundleOutputs = () =>
-  distinct(z.array(bundleOutput), ['.handover.json']).describe(
-    'More keys with the same certificates, in other formats.',
-  );
+  distinct(z.array(bundleOutput)).describe('More keys with the same certificates, in other formats.');

@@ -64,6 +64,15 @@ const dataTarget = (what: string) =>
         message: `"${key}" is the key of the PEM; choose another name`,
       });
     })
+    .meta({
+      'x-kubernetes-validations': [
+        {
+          rule: "!has(self.outputs) || !self.outputs.exists(output, output.name == (has(self.key) ? self.key : 'ca.crt'))",
+          message: 'an output has the key of the PEM as its name; choose another name',
+          fieldPath: '.outputs',
+        },
+      ],
+    })
     .optional()
     .describe(`Write a ${what} in every selected namespace.`);
 
