@@ -12,6 +12,7 @@ export type CoreErrorCode =
   | 'ISSUE_SERIAL'
   | 'ISSUE_SUBJECT'
   | 'ISSUE_USAGES'
+  | 'PASSWORD_UNUSABLE'
   | 'RESOURCE_DUPLICATE'
   | 'RESOURCE_INVALID';
 

@@ -44,6 +44,16 @@ export {
 } from './contract/status-types.ts';
 export type { CoreErrorCode } from './error.ts';
 export {
+  isStore,
+  type KeyFormat,
+  type OutputContent,
+  type OutputFormat,
+  type OutputMaterial,
+  type OutputSpec,
+  outputBytes,
+  Password,
+} from './formats/index.ts';
+export {
   generateKey,
   generateKeyAside,
   inIpRange,
@@ -85,6 +95,7 @@ export {
   EVIDENCE_KINDS,
   type EvidenceKind,
   explain,
+  FOREIGN_SPEC,
   formatStamp,
   type Generation,
   generationOf,

@@ -50,6 +50,7 @@ export {
   liesElsewhere,
   ownBundleOf,
   ownLabels,
+  placedTargets,
   profileObjectOf,
   type Surroundings,
   secretOf,
@@ -99,6 +100,7 @@ export {
 } from './look/look.ts';
 export type { Meters } from './look/meters.ts';
 export { isDate, isObjectRecord } from './look/object-record.ts';
+export { type Output, outputsOfLeaf, outputsOfTarget, type PasswordReader } from './look/outputs.ts';
 export { readBounded } from './look/read-bounded.ts';
 export { authorityIn, policyFor, type Responsibilities, specOf } from './look/responsibilities.ts';
 export { checkRotationId } from './look/rotation-id.ts';

@@ -13,6 +13,7 @@ export type OperatorErrorCode =
   | 'NOT_LOADED'
   | 'OBJECT_OBSTACLE'
   | 'OPTION_INVALID'
+  | 'PASSWORD_MISSING'
   | 'PLATFORM_UNKNOWN'
   | 'SEEN_UNREADABLE'
   | 'SOURCE_MISSING'

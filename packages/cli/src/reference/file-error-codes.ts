@@ -19,6 +19,22 @@ export const FILE_ERROR_CODES = {
   FILE_NOT_REGULAR: entry('The path is a directory, pipe or device.', 'Name a regular file.'),
   FILE_TOO_LARGE: entry('A file is too large for its kind.', 'Check whether it is the right file.'),
   FILE_UNREADABLE: entry('A file cannot be read.', 'Check its name and permissions.'),
+  OUTPUT_REFUSED: entry(
+    'A file of `outputs` cannot be written: another program wrote what is there, its directory does not exist, or the path is one of Handover.',
+    'See the message; Handover tries again.',
+  ),
+  PASSWORD_EXPOSED: entry(
+    'Every user of the machine can read the file of `passwordFrom`.',
+    'Run the `chmod` that the message names, and change the password.',
+  ),
+  PASSWORD_MISSING: entry(
+    'The file or Secret of `passwordFrom` does not exist, or is of the other home.',
+    'Write the password there, or correct `passwordFrom`; the files stay as they are until then.',
+  ),
+  PASSWORD_UNUSABLE: entry(
+    'The password of a keystore is empty, too short or too long, or has characters that Java refuses.',
+    'Write one line of 6 to 128 printable ASCII characters.',
+  ),
   HOME_DISK_FULL: entry('The disk or the quota is full.', 'Free some space; Handover tries again.'),
   HOME_EMPTY: entry('The directory has no resources.', 'Start with `handover init DIR`.'),
   HOME_FORBIDDEN: entry(

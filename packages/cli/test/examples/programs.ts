@@ -33,6 +33,9 @@ const PROGRAMS = {
   prometheus: () => onPath('promtool'),
   mkcert: () => onPath('mkcert'),
   'easy-rsa': () => ['/usr/share/easy-rsa/easyrsa'].find((path) => existsSync(path)),
+  haproxy: () => onPath('haproxy'),
+  openssl: () => onPath('openssl'),
+  'default-jdk-headless': () => onPath('keytool'),
 } as const satisfies Record<string, () => string | undefined>;
 
 type Package = keyof typeof PROGRAMS;

@@ -1,6 +1,7 @@
 import { day, instant } from '@handover/material';
 import { describe, expect, test } from 'vitest';
 import { Story } from '../../test/story.ts';
+import { FOREIGN_SPEC } from './observed.ts';
 
 const at = (phase: 'Stable' | 'Introducing' | 'Activating'): Story => {
   const story = new Story().leaf('web').consumer('web', { presents: ['web'], verifies: ['web'] });
@@ -126,5 +127,46 @@ describe('distrust', () => {
     expect(story.roles()).toBe('2:current 1:distrusted');
     story.pass(1);
     expect(story.plan().actions).toMatchObject([{ kind: 'distrust-done' }]);
+  });
+});
+
+describe('a Leaf that keeps its key', () => {
+  const issued = (story: Story) =>
+    story.run().flatMap((action) => (action.kind === 'write-leaf' && action.issue ? [action.issue] : []));
+  const stable = (): Story => {
+    const story = at('Stable');
+    story.policy = {
+      ...story.policy,
+      leaves: story.policy.leaves.map((leaf) => ({ ...leaf, reuseKey: true })),
+    };
+    return story;
+  };
+
+  test('keeps it when it is renewed, and through a rotation', () => {
+    const story = stable();
+    story.pass(70 * day);
+    expect(issued(story)).toMatchObject([{ generation: 1, keepsKey: true }]);
+    story.rotate = ['r'];
+    story.run();
+    story.acknowledgeAll();
+    expect(issued(story)).toMatchObject([{ generation: 2, keepsKey: true }]);
+  });
+
+  test('gets a new one after a distrust', () => {
+    const story = stable();
+    story.distrust = [1];
+    const [issue] = issued(story);
+    expect(issue).toMatchObject({ generation: 2 });
+    expect(issue?.keepsKey).toBeUndefined();
+  });
+
+  test('gets a new one where another program has put a key, and while it has none', () => {
+    const story = stable();
+    const web = story.objects.get('web');
+    if (web?.leaf === undefined) throw new Error('there is a leaf');
+    story.objects.set('web', { ...web, leaf: { ...web.leaf, spec: FOREIGN_SPEC } });
+    expect(issued(story)[0]).not.toHaveProperty('keepsKey');
+    story.objects.delete('web');
+    expect(issued(story)[0]).not.toHaveProperty('keepsKey');
   });
 });

@@ -10,16 +10,17 @@ export { byStrength, EVIDENCE_KINDS, type EvidenceKind } from './evidence.ts';
 export { type Closeness, closeness, renewalDueAt, rotationDueAt, SKEW } from './expiry.ts';
 export { explain } from './explain.ts';
 export type { Blocker } from './gates.ts';
-export type {
-  ClockDoubt,
-  ConsumerSeen,
-  InstanceSeen,
-  LeafSeen,
-  ObjectSeen,
-  Observed,
-  Proof,
-  Reload,
-  Unread,
+export {
+  type ClockDoubt,
+  type ConsumerSeen,
+  FOREIGN_SPEC,
+  type InstanceSeen,
+  type LeafSeen,
+  type ObjectSeen,
+  type Observed,
+  type Proof,
+  type Reload,
+  type Unread,
 } from './observed.ts';
 export { type Action, isElsewhere, type Phase, type Plan, phaseOf, plan, type Swap } from './plan.ts';
 export type { Policy } from './policy.ts';

@@ -8,6 +8,9 @@ export interface HeldAnchor {
   readonly since: Instant;
 }
 
+/** In place of a spec: another program made the leaf. */
+export const FOREIGN_SPEC = 'foreign';
+
 /** The leaf inside a Secret. */
 export interface LeafSeen {
   readonly fingerprint: string;
@@ -17,7 +20,7 @@ export interface LeafSeen {
   readonly chain: readonly string[];
   readonly notBefore: Instant;
   readonly notAfter: Instant;
-  /** Identity of the Leaf's spec it was issued for. */
+  /** Identity of the Leaf's spec it was issued for, or `FOREIGN_SPEC`. */
   readonly spec: string;
   /** Of the write that put this very leaf there. */
   readonly writtenAt: Instant;

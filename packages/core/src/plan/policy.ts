@@ -9,6 +9,8 @@ export interface LeafPolicy {
   readonly lifetime: Duration;
   /** Share of its life after which it is renewed, 0–1. */
   readonly renewAt: number;
+  /** Its key stays the same when it is renewed. */
+  readonly reuseKey?: boolean;
   /** When it was requested; undefined: unknown, taken as long ago. */
   readonly createdAt?: Instant;
   /** Its Secret lies outside the authority's namespace. */

@@ -1,9 +1,9 @@
 import { type Instant, instant } from '@handover/material';
-import { withRole } from './authority.ts';
+import { trusted, withRole } from './authority.ts';
 import { bundleAt, desired, EXPIRY_GRACE } from './desired.ts';
 import { othersExpire, type PlanningContext } from './evidence.ts';
 import { renewalDueAt, SKEW } from './expiry.ts';
-import type { ObjectSeen } from './observed.ts';
+import { FOREIGN_SPEC, type ObjectSeen } from './observed.ts';
 import type { LeafPolicy } from './policy.ts';
 import { isValidYet } from './transition.ts';
 
@@ -33,6 +33,8 @@ export interface LeafWrite extends Write {
         readonly notAfter: Instant;
         readonly othersExpire: Instant | undefined;
         readonly replacesOne: boolean;
+        /** The key in the Secret stays, if it is of the right algorithm. */
+        readonly keepsKey?: true;
       }
     | undefined;
   /** Fingerprints of the cross-certificates behind the leaf; undefined: as they are. */
@@ -204,8 +206,18 @@ const issueFor = (
       notAfter,
       replacesOne: held !== undefined || outThere !== undefined,
       othersExpire: outThere,
+      ...(keepsKey(context, leaf, held) ? { keepsKey: true } : {}),
     },
   };
+};
+
+/**
+ * Only a key that was made here, for a leaf of a CA that is still trusted: another program may know the key that it put into the Secret, and
+ * the leak that made a CA distrusted may have included the keys of its leaves.
+ */
+const keepsKey = ({ state }: PlanningContext, leaf: LeafPolicy, held: ObjectSeen['leaf']): boolean => {
+  if (leaf.reuseKey !== true || held === undefined || held.spec === FOREIGN_SPEC) return false;
+  return trusted(state).some(({ anchors }) => anchors.some(({ fingerprint }) => fingerprint === held.issuer));
 };
 
 /** Until when a program may hold a leaf of a Secret that was deleted and is created again; undefined: the Secret is new. */

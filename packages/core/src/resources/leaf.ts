@@ -1,6 +1,7 @@
 import { day, duration, second } from '@handover/material';
 import { z } from 'zod';
 import { dnsNameProblem, ipAddressProblem, uriProblem } from '../issue/alt-names.ts';
+import { account, mode } from './account-fields.ts';
 import {
   durationField,
   exactlyOne,
@@ -16,6 +17,7 @@ import {
 import { keyField } from './key-field.ts';
 import { shown } from './message.ts';
 import { frame, namespacedMetadata } from './metadata.ts';
+import { leafOutputs } from './outputs.ts';
 
 /** `form` is for the API server, as narrow as one expression can be; a wrong name that passes it gets a condition. */
 const names = (problem: (value: string) => string | undefined, max: number, form: RegExp, says: string) =>
@@ -77,18 +79,10 @@ const reload = exactlyOne(
   }),
 ).describe('How to tell the program that its files changed. Directory home only.');
 
-const account = (what: string) =>
-  text(/^([A-Za-z_][-A-Za-z0-9_.]{0,31}|[0-9]{1,10})$/, 32, what, 'give a name, or a number in quotes');
-
 const files = fields({
   owner: account('a user').optional().describe('User that owns the files.'),
   group: account('a group').optional().describe('Group that owns the files.'),
-  mode: text(
-    /^0?[0-7]{2}0$/,
-    4,
-    'a mode',
-    'write it in quotes, like "0600" or "0640"; others must not read a key',
-  )
+  mode: mode(/^0?[0-7]{2}0$/, 'write it in quotes, like "0600" or "0640"; others must not read a key')
     .prefault('0600')
     .describe('Mode of the private key.'),
 }).describe('Owner and mode of the files. Directory home only.');
@@ -101,6 +95,12 @@ const spec = fields({
     .optional()
     .describe('Secret to write tls.crt, tls.key and ca.crt to. Default: <name>.'),
   key: keyField(),
+  reuseKey: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Keep the private key when the certificate is renewed, for programs that read certificate and key at different moments. A new algorithm or a distrusted CA gives a new key.',
+    ),
   subject: subject.prefault({}),
   dnsNames: names(
     dnsNameProblem,
@@ -138,6 +138,7 @@ const spec = fields({
     .describe('When the certificate is renewed.'),
   reload: reload.optional(),
   files: files.optional(),
+  outputs: leafOutputs(),
 })
   .describe('Which certificate to issue, by which Authority, and into which Secret.')
   .meta({

@@ -54,6 +54,31 @@ describe('messages say where, what was there and what is allowed', () => {
       'a.yaml: Authority mesh: spec.key: "Ed25519" is not offered because too many TLS peers refuse it; use ECDSA-P256',
     ],
     [
+      'a keystore without a password',
+      leaf({ outputs: [{ name: 'web.p12', format: 'pkcs12' }] }),
+      'a.yaml: Leaf envoy: spec.outputs[0].passwordFrom: is missing; a pkcs12 file with a private key needs a password',
+    ],
+    [
+      'a format that cannot hold the content',
+      leaf({ outputs: [{ name: 'ca.der', format: 'der', content: 'trust' }] }),
+      'a.yaml: Leaf envoy: spec.outputs[0].content: "trust" does not go with format der; use certificate or key',
+    ],
+    [
+      'an output in the place of the key',
+      leaf({ outputs: [{ name: 'tls.key', format: 'combined' }] }),
+      'a.yaml: Leaf envoy: spec.outputs[0].name: "tls.key" is the name of a file that Handover writes in any case; choose another',
+    ],
+    [
+      'an output twice',
+      leaf({
+        outputs: [
+          { name: 'a', format: 'combined' },
+          { name: 'a', format: 'der' },
+        ],
+      }),
+      'a.yaml: Leaf envoy: spec.outputs[1].name: "a" is there twice; choose another name',
+    ],
+    [
       'another key',
       leaf({ key: 'RSA-1024' }),
       'a.yaml: Leaf envoy: spec.key: "RSA-1024" is not a key algorithm; use ECDSA-P256, ECDSA-P384, RSA-2048, RSA-3072, RSA-4096',

@@ -38,6 +38,7 @@ describe('defaults', () => {
         authority: 'mesh',
         secretName: 'envoy',
         key: 'ECDSA-P256',
+        reuseKey: false,
         subject: { organizations: [] },
         dnsNames: ['envoy'],
         ipAddresses: [],
@@ -45,6 +46,7 @@ describe('defaults', () => {
         usages: ['server', 'client'],
         lifetime: 90 * day,
         renew: { at: 0.66 },
+        outputs: [],
       },
     });
   });
@@ -56,7 +58,7 @@ describe('defaults', () => {
       metadata: { name: 'all', labels: {}, annotations: {} },
       spec: {
         sources: [{ secret: { name: 'root', key: 'ca.crt' } }],
-        targets: [{ configMap: { name: 'trust', key: 'ca.crt', namespaceSelector: {} } }],
+        targets: [{ configMap: { name: 'trust', key: 'ca.crt', namespaceSelector: {}, outputs: [] } }],
       },
     });
   });

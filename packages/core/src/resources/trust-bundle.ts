@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { INJECTABLE_KINDS } from '../contract/injectable.ts';
 import { dataKey, exactlyOne, fields, labelSelector, objectName, reference, text } from './fields.ts';
 import { clusterMetadata, frame } from './metadata.ts';
+import { bundleOutputs } from './outputs.ts';
 
 const dataSource = (what: string) =>
   fields({
@@ -52,7 +53,26 @@ const dataTarget = (what: string) =>
     name: objectName().describe(`Name of the ${what} in each namespace.`),
     key: dataKey().prefault('ca.crt').describe('Key to write the PEM to.'),
     namespaceSelector: labelSelector().prefault({}).describe('Namespaces to write to; {} is all of them.'),
+    outputs: bundleOutputs(),
   })
+    .superRefine(({ key, outputs }, context) => {
+      const index = outputs.findIndex(({ name }) => name === key);
+      if (index < 0) return;
+      context.addIssue({
+        code: 'custom',
+        path: ['outputs', index, 'name'],
+        message: `"${key}" is the key of the PEM; choose another name`,
+      });
+    })
+    .meta({
+      'x-kubernetes-validations': [
+        {
+          rule: "!has(self.outputs) || !self.outputs.exists(output, output.name == (has(self.key) ? self.key : 'ca.crt'))",
+          message: 'an output has the key of the PEM as its name; choose another name',
+          fieldPath: '.outputs',
+        },
+      ],
+    })
     .optional()
     .describe(`Write a ${what} in every selected namespace.`);
 

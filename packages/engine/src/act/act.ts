@@ -1,8 +1,9 @@
 import type { Action, BundleWrite, LeafSeen, LeafWrite, ObjectSeen, StampAction, Swap } from '@handover/core';
-import { bytesOf, type Certificate, encodePem, type Instant } from '@handover/material';
+import { bytesOf, type Certificate, encodePem, type Instant, PrivateKey } from '@handover/material';
 import { EngineError } from '../error.ts';
 import type { Contents, FileData, Home, ObjectId, ObjectRecord } from '../look/home.ts';
 import type { Issuer, KeyRef, SigningCa } from '../look/keyring.ts';
+import { outputFiles, outputsRecord } from '../look/outputs.ts';
 import { type Extras, specOf } from '../look/responsibilities.ts';
 import { sealed } from '../look/seal.ts';
 import { trustedOf } from '../look/shared-bundles.ts';
@@ -110,6 +111,7 @@ const recordOf = (
       ? {}
       : { sources: sourcesOf(observation, others, anchors, intact ? stored.sources : undefined, at) }),
     ...(stored?.type === undefined ? {} : { type: stored.type }),
+    ...outputsRecord(observation.outputs.get(action.object)),
   };
 };
 
@@ -140,7 +142,10 @@ async function writeBundle(home: Home, observation: Observation, action: BundleW
     (fingerprint) => action.anchors.includes(fingerprint),
   );
   const anchors = certificatesFor(observation, action.object, order);
-  const data = { [bundleKeyOf(action.object)]: pemFile(anchors) };
+  const data = {
+    [bundleKeyOf(action.object)]: pemFile(anchors),
+    ...outputFiles(observation.outputs.get(action.object), { anchors }),
+  };
   await home.objects.write(action.object, action.expect, (at) =>
     contentsOf(observation, action.object, data, recordOf(observation, action, data, anchors, at)),
   );
@@ -171,6 +176,7 @@ async function writeLeaf(home: Home, observation: Observation, action: LeafWrite
     'tls.crt': pemFile(chain),
     'tls.key': made.key,
     'ca.crt': pemFile(anchors),
+    ...outputFiles(observation.outputs.get(action.object), { anchors, leaf: { chain, key: made.key } }),
   };
   rememberLeaf(data, { chain, key: made.key });
   const labels = observation.responsibilities.leaves.get(action.object)?.metadata.labels ?? {};
@@ -226,7 +232,7 @@ const issued = async (
   home: Home,
   observation: Observation,
   action: LeafWrite,
-  { generation, notBefore, notAfter }: NonNullable<LeafWrite['issue']>,
+  { generation, notBefore, notAfter, keepsKey }: NonNullable<LeafWrite['issue']>,
 ): Promise<LeafMade> => {
   const asked = observation.responsibilities.leaves.get(action.object);
   if (asked === undefined) throw new TypeError(`no Leaf asks for ${action.object}`);
@@ -234,6 +240,7 @@ const issued = async (
   const { certificate, key } = await issuerOf(home, observation, action).leaf({
     leaf: asked,
     by,
+    key: keepsKey === true ? keyOf(observation, action.object, asked.spec.key) : undefined,
     notBefore,
     notAfter,
   });
@@ -244,6 +251,13 @@ const issued = async (
     issuer: by.certificate.fingerprint,
     spec: specOf(asked),
   };
+};
+
+/** The key that the leaf in the Secret has; undefined: it has none that fits the leaf, or one of another algorithm. */
+const keyOf = (observation: Observation, object: ObjectId, algorithm: string): PrivateKey | undefined => {
+  const found = readableLeaf(observation.stored.get(object)?.data ?? {});
+  const key = found === undefined ? undefined : PrivateKey.parse(found.key);
+  return key?.algorithm === algorithm ? key : undefined;
 };
 
 interface Ca {

@@ -1,3 +1,4 @@
+import { createPublicKey } from 'node:crypto';
 import { issueCa, issueCross, issueLeaf, type KeySource } from '@handover/core';
 import { PrivateKey, parseCertificate } from '@handover/material';
 import type { Issuer } from '../look/keyring.ts';
@@ -7,8 +8,11 @@ export const issuerWith = (keys: KeySource, random: (bytes: number) => Uint8Arra
   ca: async (asked) => parseCertificate(await issueCa({ ...asked, serial: random(16) })),
   cross: async ({ by: { certificate: issuer, signer }, ...asked }) =>
     parseCertificate(await issueCross({ ...asked, issuer, signer, serial: random(16) })),
-  leaf: async ({ leaf: { metadata, spec }, by, notBefore, notAfter }) => {
-    const key = await keys(spec.key, metadata.namespace);
+  leaf: async ({ leaf: { metadata, spec }, by, key: kept, notBefore, notAfter }) => {
+    const key =
+      kept === undefined
+        ? await keys(spec.key, metadata.namespace)
+        : { privateKey: kept.key, publicKey: createPublicKey(kept.key) };
     const { commonName, organizations } = spec.subject;
     const der = await issueLeaf({
       issuer: by.certificate,

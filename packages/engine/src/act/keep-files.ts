@@ -1,6 +1,6 @@
 import type { HandoverError } from '@handover/material';
 import { EngineError } from '../error.ts';
-import type { FileData, Home, ObjectId, StoredObject } from '../look/home.ts';
+import type { FileData, Home, ObjectId, ObjectRecord, StoredObject } from '../look/home.ts';
 import type { Look } from '../look/look.ts';
 import { digestOf } from '../look/stored-object.ts';
 
@@ -12,13 +12,19 @@ export const obstacleError = (id: ObjectId, obstacle: string): HandoverError =>
   new EngineError('OBJECT_OBSTACLE', `${id}: ${obstacle}`, { path: id, retry: 'later' });
 
 /** Keeps the files of an object at exactly `data`. True when they had to be written. */
-export async function keepFiles(home: Home, look: Look, id: ObjectId, data: FileData): Promise<boolean> {
+export async function keepFiles(
+  home: Home,
+  look: Look,
+  id: ObjectId,
+  data: FileData,
+  remembered: Pick<ObjectRecord, 'outputs'> = {},
+): Promise<boolean> {
   const stored = await look.objects.read(id);
   if (stored?.obstacle !== undefined) throw obstacleError(id, stored.obstacle);
   if (holds(stored, data)) return false;
   await home.objects.write(id, stored?.version, (at) => ({
     data,
-    record: { digest: digestOf(data), revisions: {}, anchors: [], changedAt: at },
+    record: { digest: digestOf(data), revisions: {}, anchors: [], changedAt: at, ...remembered },
   }));
   return true;
 }

@@ -1,9 +1,10 @@
 import type { TrustBundle } from '@handover/core';
 import { bundleOf, HandoverError } from '@handover/material';
 import { EngineError } from '../error.ts';
-import { targetsOf } from '../look/catalogue.ts';
+import { placedTargets } from '../look/catalogue.ts';
 import type { Home } from '../look/home.ts';
 import type { Look } from '../look/look.ts';
+import { outputFiles, outputsOfTarget, outputsRecord, prepareOutputs } from '../look/outputs.ts';
 import { extrasOf } from '../look/shared-bundles.ts';
 import { bundleKeyOf, pemFile } from '../look/stored-object.ts';
 import { keepFiles } from './keep-files.ts';
@@ -23,12 +24,25 @@ export async function reconcileStaticBundle(home: Home, look: Look, bundle: Trus
       { path: bundle.metadata.name, retry: 'later' },
     );
   }
-  const pem = pemFile(bundleOf(certificates).certificates);
+  const anchors = bundleOf(certificates).certificates;
+  const pem = pemFile(anchors);
+  const placed = placedTargets(bundle, look.catalogue);
+  const outputs = await prepareOutputs(
+    look,
+    new Map(
+      placed.flatMap(([id, target]) => {
+        const wanted = outputsOfTarget(target);
+        return wanted.length === 0 ? [] : [[id, wanted] as const];
+      }),
+    ),
+  );
   let wrote = false;
   const failures: HandoverError[] = [];
-  for (const id of targetsOf(bundle, look.catalogue)) {
+  for (const [id] of placed) {
     try {
-      wrote = (await keepFiles(home, look, id, { [bundleKeyOf(id)]: pem })) || wrote;
+      const made = outputs.get(id);
+      const data = { [bundleKeyOf(id)]: pem, ...outputFiles(made, { anchors }) };
+      wrote = (await keepFiles(home, look, id, data, outputsRecord(made))) || wrote;
     } catch (error) {
       // A target that cannot be written does not hold up the others.
       if (!(error instanceof HandoverError)) throw error;

@@ -3,7 +3,7 @@ import { act } from '../act/act.ts';
 import type { Home, ObjectId, StoredObject } from '../look/home.ts';
 import type { Look } from '../look/look.ts';
 import { believed } from '../look/seal.ts';
-import { type Observation, objectSeen } from '../observe/observe.ts';
+import { asAskedFor, type Observation, objectSeen } from '../observe/observe.ts';
 
 /** `last` with a few of its objects looked at again; undefined: more has changed than these. */
 async function lookAgain(
@@ -27,9 +27,10 @@ async function lookAgain(
   const { declared } = last;
   const certificates = [...record.certificates.values()];
   const own = { id: responsibilities.id, record };
-  for (const [id, found] of await believed(read, { authorities: look.authorities, declared, own })) {
+  for (const [id, object] of await believed(read, { authorities: look.authorities, declared, own })) {
     if (!responsibilities.bundles.has(id) || !again.has(id)) return undefined;
-    again.set(id, objectSeen(id, found, responsibilities, certificates, now));
+    const found = asAskedFor(id, object, last.outputs);
+    again.set(id, objectSeen(id, found, responsibilities, last.outputs, certificates, now));
     stored.set(id, found);
   }
   return { ...last, stored, now, seen: { ...seen, objects: [...again.values()] } };

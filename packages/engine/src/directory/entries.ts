@@ -11,6 +11,8 @@ export interface Entry {
   readonly ownership: string;
   readonly record: ObjectRecord;
   readonly seal?: Seal | undefined;
+  /** Paths outside the folder that its files were written to as well. */
+  readonly copies?: readonly string[] | undefined;
 }
 
 /** One folder may hold several objects, each a key of it; `''` is an object that is the whole folder. */
@@ -23,7 +25,11 @@ export const entriesOf = (text: string | undefined): Entries => {
     const value: unknown = JSON.parse(text);
     if (!isMap(value) || value.format !== FORMAT || !isMap(value.objects)) return {};
     const good = Object.entries(value.objects).filter(
-      ([, entry]) => isMap(entry) && typeof entry.version === 'string' && isObjectRecord(entry.record),
+      ([, entry]) =>
+        isMap(entry) &&
+        typeof entry.version === 'string' &&
+        isObjectRecord(entry.record) &&
+        (entry.copies === undefined || Array.isArray(entry.copies)),
     );
     return Object.fromEntries(good) as Entries;
   } catch {

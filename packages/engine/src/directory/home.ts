@@ -20,10 +20,13 @@ import { type Meters, NO_METERS } from '../look/meters.ts';
 import { accountNumber } from './accounts.ts';
 import { processHere } from './asker.ts';
 import { DirectoryAuthorities } from './authorities.ts';
+import type { Copy } from './copies.ts';
 import { diskFiles, type Files, type Ownership } from './files.ts';
 import { DirectoryIssuanceLog } from './issuance-log.ts';
 import { fenced, type HeldLock, type LockTimes, lockHolder, takeLock } from './lock.ts';
 import { DirectoryObjects } from './objects.ts';
+import { outputsIn } from './output-files.ts';
+import { FilePasswords } from './passwords.ts';
 import { refuseUntrustedHome } from './permissions.ts';
 import { DirectoryReloads } from './reloads.ts';
 import { DirectoryRequests } from './requests.ts';
@@ -67,6 +70,7 @@ export class DirectoryHome implements Home {
   #catalogue: Catalogue | undefined;
   #consent: ReadonlySet<ObjectId> = new Set();
   #ownership: ReadonlyMap<ObjectId, Leaf['spec']['files']> = new Map();
+  #outputs: ReturnType<typeof outputsIn> = new Map();
 
   constructor(path: string, options: DirectoryOptions = {}) {
     this.path = resolve(path);
@@ -88,6 +92,8 @@ export class DirectoryHome implements Home {
       uid: this.#uid,
       ownershipOf: (id) => this.#ownershipOf(id),
       mayAdopt: (id) => this.#consent.has(id),
+      outputsOf: (id) => this.#outputs.get(id)?.map(({ name }) => name) ?? [],
+      copiesOf: (id) => this.#copiesOf(id),
     });
     this.authorities = new DirectoryAuthorities(files, `${this.state}/authorities`);
     this.requests = new DirectoryRequests(this.files, `${this.state}/requests`, this.clock);
@@ -113,6 +119,7 @@ export class DirectoryHome implements Home {
       requests: this.requests,
       evidence: options.evidence ?? new DeclaredConsumers({ meters, canaries }),
       told: (id) => reloads.told(id),
+      passwords: new FilePasswords(this.files, this.path, this.#uid),
       facts: {
         consumersFound: false,
         oneOwner: true,
@@ -137,12 +144,34 @@ export class DirectoryHome implements Home {
   #ownershipOf(id: ObjectId): Ownership {
     const asked = this.#ownership.get(id);
     if (asked === undefined) return { mode: 0o600 };
-    const { owner, group, mode } = asked;
+    return this.#numbered(asked, asked.mode);
+  }
+
+  #numbered(asked: { owner?: string | undefined; group?: string | undefined }, mode: string): Ownership {
+    const { owner, group } = asked;
     return {
       mode: Number.parseInt(mode, 8),
       ...(owner === undefined ? {} : { uid: accountNumber(this.files, 'user', owner) }),
       ...(group === undefined ? {} : { gid: accountNumber(this.files, 'group', group) }),
     };
+  }
+
+  #copiesOf(id: ObjectId): readonly Copy[] {
+    return (this.#outputs.get(id) ?? []).flatMap(({ name, content, file }) => {
+      if (file === undefined) return [];
+      const path = resolve(this.path, file.path);
+      if ([this.out, this.state].some((folder) => path.startsWith(`${folder}/`)))
+        throw new EngineError(
+          'OUTPUT_REFUSED',
+          `${path} is in a folder of handover's own; choose another path`,
+          {
+            path,
+          },
+        );
+      const holdsKey = content === 'identity' || content === 'key';
+      const { mode = holdsKey ? '0600' : '0644' } = file;
+      return [{ name, path, ownership: this.#numbered(file, mode) }];
+    });
   }
 
   /** The resources of `DIR/*.yaml`, or those given. */
@@ -154,6 +183,7 @@ export class DirectoryHome implements Home {
     this.#catalogue = catalogue;
     this.#consent = consentIn(catalogue);
     this.#ownership = new Map(catalogue.leaves.map((leaf) => [secretOf(leaf), leaf.spec.files]));
+    this.#outputs = outputsIn(catalogue, this.path);
     return catalogue;
   }
 

@@ -8,7 +8,8 @@ import type { ObjectReader, RecordedObject } from '../look/look.ts';
 import { claimOf, sealIn } from '../look/seal.ts';
 import { digestOf } from '../look/stored-object.ts';
 import { Contention } from '../scheduling/contention.ts';
-import { type Entry, entriesOf, formatEntries } from './entries.ts';
+import { type Copy, checkCopy, isCopied, writeCopies } from './copies.ts';
+import { type Entries, type Entry, entriesOf, formatEntries } from './entries.ts';
 import type { Files, Ownership } from './files.ts';
 import { foreignObstacle, SECRET_FILES } from './foreign-files.ts';
 import { HoldBack } from './hold-back.ts';
@@ -29,6 +30,9 @@ export interface ObjectOptions {
   readonly uid: OwnUser;
   /** Whether files of others in its folder may be taken over. */
   readonly mayAdopt: (id: ObjectId) => boolean;
+  /** Names of its files in other formats, as they are asked for now. */
+  readonly outputsOf: (id: ObjectId) => readonly string[];
+  readonly copiesOf: (id: ObjectId) => readonly Copy[];
 }
 
 const partsOf = (id: ObjectId): { folder: string; key: string } => {
@@ -62,13 +66,14 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
 
   async read(id: ObjectId): Promise<StoredObject | undefined> {
     const { folder } = partsOf(id);
-    const found = this.#guarded(() => {
+    const read = this.#guarded(() => {
       const volume = this.#volumeIn(folder);
-      return volume === undefined ? undefined : this.#objectIn(volume, id);
+      return { volume, found: volume === undefined ? undefined : this.#objectIn(volume, id) };
     });
     // An object that cannot be read blocks no other.
-    if (found instanceof HandoverError) return { ...NOTHING, obstacle: found.message };
-    const obstacle = found?.obstacle ?? this.#unwritable(id);
+    if (read instanceof HandoverError) return { ...NOTHING, obstacle: read.message };
+    const { volume, found } = read;
+    const obstacle = found?.obstacle ?? this.#unwritable(id, volume);
     return obstacle === undefined ? found : { ...(found ?? NOTHING), obstacle };
   }
 
@@ -88,11 +93,32 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   }
 
   /** Why it could not be written, whatever is there. */
-  #unwritable(id: ObjectId): string | undefined {
+  #unwritable(id: ObjectId, volume: Volume | undefined): string | undefined {
     if (partsOf(id).key === RECORD)
       return `the name ${RECORD} is taken by what handover remembers; choose another`;
-    const ownership = this.#guarded(() => this.#options.ownershipOf(id));
-    return ownership instanceof HandoverError ? ownership.message : this.#held.reason(id);
+    const checked = this.#guarded(() => {
+      this.#options.ownershipOf(id);
+      this.#checkOutputs(id, volume);
+    });
+    return checked instanceof HandoverError ? checked.message : this.#held.reason(id);
+  }
+
+  /** Refuses to replace a file that lies where another format of the object should be, and that another program wrote. */
+  #checkOutputs(id: ObjectId, volume: Volume | undefined): void {
+    const { files, root, uid, mayAdopt, outputsOf, copiesOf } = this.#options;
+    const { folder, key } = partsOf(id);
+    const entries = entriesOf(volume?.record);
+    const adopts = mayAdopt(id);
+    for (const copy of copiesOf(id)) checkCopy(files, copy, uid, entries[key]?.copies ?? [], adopts);
+    const ours = new Set(Object.keys(entries).flatMap((other) => filesOf(other, entries)));
+    const there = [...Object.keys(volume?.data ?? {}), ...(volume?.beside ?? [])];
+    const stray = adopts ? undefined : there.find((name) => outputsOf(id).includes(name) && !ours.has(name));
+    if (stray !== undefined)
+      throw new EngineError(
+        'OUTPUT_REFUSED',
+        foreignObstacle({ path: `${root}/${folder}`, names: [stray], wanted: [stray] }),
+        { path: id, retry: 'later' },
+      );
   }
 
   /** Objects that were left alone are tried again at once. */
@@ -103,17 +129,20 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
 
   #objectIn(volume: Volume, id: ObjectId): StoredObject | undefined {
     const { key } = partsOf(id);
-    const entry = entriesOf(volume.record)[key];
-    const data = only(volume.data, namesOf(key));
+    const entries = entriesOf(volume.record);
+    const entry = entries[key];
+    const data = only(volume.data, filesOf(key, entries));
     if (entry === undefined) {
       this.#refuseChanged(volume, id);
       return this.#foreign(volume, id);
     }
     if (key !== '' && Object.keys(data).length === 0) return undefined;
     const ownership = this.#guarded(() => this.#options.ownershipOf(id));
-    const asWanted = ownership instanceof HandoverError || entry.ownership === describe(ownership);
+    const copied = this.#isCopied(id, data);
+    const asWanted =
+      copied && (ownership instanceof HandoverError || entry.ownership === describe(ownership));
     // A program that leaves our last write alone does not fight.
-    const fight = isChanged(entry, data) ? this.#contention.standoff(id, monotonic()) : undefined;
+    const fight = isChanged(entry, data) || !copied ? this.#contention.standoff(id, monotonic()) : undefined;
     // Files of another owner than is asked for have to be written again.
     return {
       data,
@@ -124,10 +153,21 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     };
   }
 
+  /** Whether every file that lies at a path of its own is there as it is here. */
+  #isCopied(id: ObjectId, data: FileData): boolean {
+    const { files, copiesOf } = this.#options;
+    const copies = this.#guarded(() =>
+      copiesOf(id).every((copy) => !(copy.name in data) || isCopied(files, copy, data)),
+    );
+    // Why one cannot be judged is said as the obstacle that it is.
+    return copies instanceof HandoverError || copies;
+  }
+
   /** Files of a Leaf may belong to its program, which must not have a say in what others trust: as they were written, or not at all. */
   #refuseChanged(volume: Volume, id: ObjectId): void {
-    const whole = entriesOf(volume.record)[''];
-    if (whole === undefined || !isChanged(whole, only(volume.data, SECRET_FILES))) return;
+    const entries = entriesOf(volume.record);
+    const whole = entries[''];
+    if (whole === undefined || !isChanged(whole, only(volume.data, filesOf('', entries)))) return;
     throw new EngineError('HOME_MALFORMED', 'the files beside it were changed; they are put right first', {
       path: id,
       retry: 'later',
@@ -136,10 +176,10 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
 
   /** What stands in the place of an object that nothing here has a record of. */
   #foreign(volume: Volume, id: ObjectId): StoredObject | undefined {
-    const { files, root, mayAdopt } = this.#options;
+    const { files, root, mayAdopt, outputsOf } = this.#options;
     const { folder, key } = partsOf(id);
     const path = `${root}/${folder}`;
-    const wanted = namesOf(key);
+    const wanted = [...namesOf(key), ...outputsOf(id)];
     // A folder with a record is ours: what else is in it belongs to other objects, or stays beside them.
     const isOurs = Object.keys(entriesOf(volume.record)).length > 0;
     const found = [...Object.keys(volume.data), ...volume.beside];
@@ -209,7 +249,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   }
 
   async #swap(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void> {
-    const { files, root, now, ownershipOf } = this.#options;
+    const { files, root, now, uid, ownershipOf, copiesOf } = this.#options;
     const { folder, key } = partsOf(id);
     const volume = this.#volumeIn(folder);
     const found = volume === undefined ? undefined : this.#objectIn(volume, id);
@@ -220,12 +260,16 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
         path: id,
       });
     }
+    this.#checkOutputs(id, volume);
     const ownership = ownershipOf(id);
+    const copies = copiesOf(id);
     const entries = entriesOf(volume?.record);
     // Files that were deleted and made again must not look like those that a program was told of.
     const version = String(Number(/^\d+$/.exec(entries[key]?.version ?? '')?.[0] ?? randomInt(2 ** 47)) + 1);
     let at = now();
-    const names = [...new Set([...namesOf(key), ...Object.keys(make(at).data)])];
+    const names = [...new Set([...filesOf(key, entries), ...Object.keys(make(at).data)])];
+    const written = copies.length === 0 ? {} : { copies: copies.map(({ path }) => path) };
+    const fought = found !== undefined && !this.#isCopied(id, found.data);
     const stays = await writeVolume(files, `${root}/${folder}`, {
       names,
       content: () => {
@@ -233,18 +277,19 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
         const { data, record, seal } = make(at);
         const objects = {
           ...(key === '' ? {} : entries),
-          [key]: { version, ownership: describe(ownership), record, seal },
+          [key]: { version, ownership: describe(ownership), record, seal, ...written },
         };
         return { data, record: formatEntries(objects) };
       },
       keep: Object.keys(volume?.data ?? {}).filter((name) => !names.includes(name)),
       ownershipOf: (name) =>
-        name === 'tls.key' || name === 'hmac-secret' ? ownership : { ...ownership, mode: 0o644 },
+        key !== '' || PUBLIC_FILES.includes(name) ? { ...ownership, mode: 0o644 } : ownership,
+      beforeShown: (data) => writeCopies(files, copies, data, uid),
       isStale: () => now() - at > STALE_MS,
     });
     this.#note(folder, stays);
     const entry = entries[key];
-    if (entry !== undefined && found !== undefined && isChanged(entry, found.data))
+    if (entry !== undefined && found !== undefined && (fought || isChanged(entry, found.data)))
       this.#contention.repaired(id, 'another program', monotonic());
   }
 
@@ -280,6 +325,15 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     }
   }
 }
+
+/** Of a Leaf: everything else may hold its key. */
+const PUBLIC_FILES: readonly string[] = ['tls.crt', 'ca.crt'];
+
+/** Names of the files that make an object as it was written, those in other formats included. */
+const filesOf = (key: string, entries: Entries): readonly string[] => [
+  ...namesOf(key),
+  ...(entries[key]?.record.outputs?.files ?? []),
+];
 
 /** Names of the files that make an object. */
 const namesOf = (key: string): readonly string[] => (key === '' ? SECRET_FILES : filesUnder(key));

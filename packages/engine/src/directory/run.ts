@@ -67,10 +67,13 @@ const reconcilersOf = (
       const obstacles = [...observation.stored].flatMap(([object, { obstacle }]) =>
         obstacle === undefined ? [] : [obstacleError(object, obstacle)],
       );
+      const unmade = [...observation.outputs].flatMap(([object, outputs]) =>
+        'missing' in outputs ? [obstacleError(object, outputs.missing)] : [],
+      );
       return {
         again: instant(Math.min(againFor(outcome), latest)),
         acted: plan.actions.length > 0,
-        obstacles: [...obstacles, ...home.objects.planted(observation.stored.keys())],
+        obstacles: [...obstacles, ...unmade, ...home.objects.planted(observation.stored.keys())],
       };
     },
   };

@@ -85,6 +85,8 @@ export interface VolumeWrite {
   readonly keep: readonly string[];
   readonly ownershipOf: (name: string) => Ownership;
   readonly isStale: () => boolean;
+  /** Before the content shows in the folder. */
+  readonly beforeShown?: ((data: FileData) => Promise<void>) | undefined;
 }
 
 /**
@@ -96,7 +98,7 @@ export async function writeVolume(
   folder: string,
   write: VolumeWrite,
 ): Promise<HandoverError | undefined> {
-  const { names, content, keep, ownershipOf, isStale } = write;
+  const { names, content, keep, ownershipOf, isStale, beforeShown } = write;
   await files.makeDirectory(folder, 0o755);
   await sweepVolume(files, folder); // what could not be removed when a write failed
   await convert(files, folder, names, ownershipOf);
@@ -107,6 +109,8 @@ export async function writeVolume(
   for (let attempt = 0; ; attempt++) {
     made = content();
     snapshot = await writeSnapshot(files, folder, made, ownershipOf, kept);
+    const { data } = made;
+    await orRemoved(files, `${folder}/${snapshot}`, async () => beforeShown?.(data));
     // A disk that stalled would make the times in the record older than the moment they speak of.
     if (!isStale() || attempt === 3) break;
     await files.remove(`${folder}/${snapshot}`);

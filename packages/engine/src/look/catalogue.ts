@@ -2,6 +2,7 @@ import type { Authority, Leaf, Resource, TlsProfile, TrustBundle } from '@handov
 import { type HandoverError, TLS_PROFILE_FILES } from '@handover/material';
 import { EngineError } from '../error.ts';
 import type { AuthorityId, ObjectId } from './home.ts';
+import { outputsOfTarget } from './outputs.ts';
 
 /** The resources of one home, by kind. */
 export interface Catalogue {
@@ -81,22 +82,30 @@ export const selects = (selector: Selector, labels: Labels): boolean => {
   });
 };
 
-/** Objects a TrustBundle is written to, as far as this home has such objects. */
-export const targetsOf = (
+/** Objects a TrustBundle is written to, as far as this home has such objects, each with the target that asks for it. */
+export const placedTargets = (
   bundle: TrustBundle,
   { namespaces, place, contested }: Pick<Catalogue, 'namespaces' | 'place' | 'contested'>,
-): readonly ObjectId[] => {
+): readonly (readonly [ObjectId, Target])[] => {
   const taken = contested?.get(bundle.metadata.name);
   const wanted = bundle.spec.targets.flatMap((target) => {
     const data = target.configMap ?? target.secret;
-    if (data === undefined) return place?.(target) ?? [];
+    if (data === undefined) {
+      const id = place?.(target);
+      return id === undefined ? [] : [[id, target] as const];
+    }
     const folder = target.configMap === undefined ? 'secrets' : 'configmaps';
     return [...namespaces]
       .filter(([, labels]) => selects(data.namespaceSelector, labels))
-      .map(([namespace]) => `${namespace}/${folder}/${data.name}/${data.key}`);
+      .map(([namespace]) => [`${namespace}/${folder}/${data.name}/${data.key}`, target] as const);
   });
-  return taken === undefined ? wanted : wanted.filter((object) => !taken.has(object));
+  return taken === undefined ? wanted : wanted.filter(([object]) => !taken.has(object));
 };
+
+export const targetsOf = (
+  bundle: TrustBundle,
+  around: Pick<Catalogue, 'namespaces' | 'place' | 'contested'>,
+): readonly ObjectId[] => placedTargets(bundle, around).map(([object]) => object);
 
 /** What a home knows about the surroundings of its resources. */
 export interface Surroundings {
@@ -119,11 +128,14 @@ export function catalogueOf(resources: readonly Resource[], around: Surroundings
   const contested = new Map<string, ReadonlyMap<ObjectId, string>>();
   for (const resource of resources) {
     const objects = objectsOf(resource, { namespaces, place });
+    const keys = keysBeside(resource, { namespaces, place });
     const who = describe(resource);
     const taken = new Map<ObjectId, HandoverError>();
     for (const object of objects) {
-      const problem = takenBefore(claims, object, who);
-      if (problem !== undefined) taken.set(object, problem);
+      for (const claimed of [object, ...(keys.get(object) ?? [])]) {
+        const problem = takenBefore(claims, claimed, who);
+        if (problem !== undefined) taken.set(object, problem);
+      }
     }
     const [problem] = taken.values();
     if (problem !== undefined) {
@@ -136,7 +148,9 @@ export function catalogueOf(resources: readonly Resource[], around: Surroundings
         continue;
       }
     }
-    for (const object of objects) if (!taken.has(object)) claim(claims, object, who);
+    for (const object of objects)
+      if (!taken.has(object))
+        for (const claimed of [object, ...(keys.get(object) ?? [])]) claim(claims, claimed, who);
     if (resource.kind === 'Authority') authorities.set(idOf(resource), resource);
     else if (resource.kind === 'Leaf') leaves.push(resource);
     else if (resource.kind === 'TrustBundle') trustBundles.push(resource);
@@ -173,6 +187,20 @@ const objectsOf = (
       return resource satisfies never;
   }
 };
+
+/** Keys of the same object that a bundle's outputs take. */
+const keysBeside = (
+  resource: Resource,
+  around: Pick<Catalogue, 'namespaces' | 'place'>,
+): ReadonlyMap<ObjectId, readonly string[]> =>
+  resource.kind !== 'TrustBundle'
+    ? new Map()
+    : new Map(
+        placedTargets(resource, around).map(([object, target]) => [
+          object,
+          outputsOfTarget(target).map(({ name }) => `${folderOf(object)}/${name}`),
+        ]),
+      );
 
 const folderOf = (object: ObjectId): string => object.split('/').slice(0, 3).join('/');
 

@@ -43,6 +43,8 @@ export interface ObjectRecord {
   readonly labels?: Readonly<Record<string, string>> | undefined;
   /** For a TLS profile: hash of its first file, and whether there ever was another in its place. */
   readonly profile?: { readonly hash: string; readonly replacedOne: boolean } | undefined;
+  /** Files of it in other formats: their names, and what they were made for. */
+  readonly outputs?: { readonly print: string; readonly files: readonly string[] } | undefined;
 }
 
 export interface SourceRecord {

@@ -46,5 +46,8 @@ export interface Issuer {
   ): Promise<Certificate>;
   /** The cross-certificate of `subject` by `by`. */
   cross(asked: { readonly subject: Certificate; readonly by: SigningCa } & Validity): Promise<Certificate>;
-  leaf(asked: { readonly leaf: Leaf; readonly by: SigningCa } & Validity): Promise<IssuedLeaf>;
+  /** `key`: the one that the leaf had before; undefined: a new one is made. */
+  leaf(
+    asked: { readonly leaf: Leaf; readonly by: SigningCa; readonly key?: PrivateKey | undefined } & Validity,
+  ): Promise<IssuedLeaf>;
 }

@@ -3,6 +3,7 @@ import type { Certificate, Duration, HandoverError, Instant, resolveTlsProfile }
 import type { Catalogue } from './catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, ObjectRecord, StoredObject } from './home.ts';
 import type { LocalKey } from './local-key.ts';
+import type { PasswordReader } from './outputs.ts';
 import type { Responsibilities } from './responsibilities.ts';
 
 export interface ObjectReader {
@@ -106,6 +107,8 @@ export interface Readers {
   readonly evidence: EvidenceSource;
   /** Undefined: no program here has to be told. */
   readonly told?: ((id: ObjectId) => Promise<Told | undefined>) | undefined;
+  /** Undefined: nothing here has a password. */
+  readonly passwords?: PasswordReader | undefined;
   /** Undefined: there is no platform that asks for a TLS profile. */
   readonly profiles?: ProfileReader | undefined;
   readonly facts: HomeFacts;

@@ -78,6 +78,8 @@ const FIELDS = {
   renew: rare(fc.record({ at: of('1%', '50%', '99%') })),
   reload: rare(fc.constant({ command: ['true'] })),
   files: rare(fc.constant({ mode: '0600' })),
+  outputs: rare(fc.constant([{ name: 'haproxy.pem', format: 'combined' }])),
+  reuseKey: rare(fc.boolean()),
 } as const satisfies Record<keyof Leaf['spec'], fc.Arbitrary<unknown>>;
 
 const propertiesOf = (node: unknown, ...path: readonly string[]): readonly string[] => {

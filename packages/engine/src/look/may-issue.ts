@@ -29,6 +29,8 @@ const RULES = {
   renew: rules.renew,
   reload: { because: 'tells a program on this machine; directory home only' },
   files: { because: 'owner and mode of files; directory home only' },
+  outputs: { because: 'formats of the same certificate and key, in the same Secret' },
+  reuseKey: { because: 'the key is in the Secret already' },
 } as const satisfies Record<keyof LeafSpec, Rule | NotIdentity | typeof SUBJECT>;
 
 const FLAT: readonly (readonly [string, Rule])[] = Object.entries(RULES).flatMap(([field, rule]) => {

@@ -41,6 +41,12 @@ const isLeaf = (value: unknown): boolean =>
 const isProfile = (value: unknown): boolean =>
   isMapOf(value, 'hash', 'replacedOne') && isText(value.hash) && typeof value.replacedOne === 'boolean';
 
+const isOutputs = (value: unknown): boolean =>
+  isMapOf(value, 'print', 'files') &&
+  isText(value.print) &&
+  Array.isArray(value.files) &&
+  value.files.every(isText);
+
 const isSource = (value: unknown): boolean =>
   isMapOf(value, 'anchors', 'since') &&
   Array.isArray(value.anchors) &&
@@ -58,6 +64,7 @@ const RECORD_FIELDS = [
   'type',
   'labels',
   'profile',
+  'outputs',
 ] as const satisfies readonly (keyof ObjectRecord)[];
 
 /** Whether something that anyone could have stored has the form of a record; what it says is another matter. */
@@ -74,4 +81,5 @@ export const isObjectRecord = (value: unknown): value is ObjectRecord =>
   isMaybe(value.issuedBy, isText) &&
   isMaybe(value.type, isText) &&
   isMaybe(value.labels, (labels) => isMap(labels) && Object.values(labels).every(isText)) &&
-  isMaybe(value.profile, isProfile);
+  isMaybe(value.profile, isProfile) &&
+  isMaybe(value.outputs, isOutputs);

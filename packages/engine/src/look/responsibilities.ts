@@ -8,12 +8,13 @@ import {
   idOf,
   liesElsewhere,
   ownBundleOf,
+  placedTargets,
   secretOf,
-  targetsOf,
 } from './catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId } from './home.ts';
 import type { HomeFacts } from './look.ts';
 import { refusalOf } from './may-issue.ts';
+import { type Output, outputsOfLeaf, outputsOfTarget } from './outputs.ts';
 import type { SealKey } from './seal.ts';
 
 /** Certificates of a TrustBundle that are not the authority's own; `missing` names the source that cannot be read. */
@@ -45,6 +46,8 @@ export interface Responsibilities {
   readonly leaves: ReadonlyMap<ObjectId, Leaf>;
   /** Extra certificates of each bundle target. */
   readonly bundles: ReadonlyMap<ObjectId, Extras>;
+  /** Files in other formats, of the objects that have any. */
+  readonly outputs: ReadonlyMap<ObjectId, readonly Output[]>;
   /** Objects by the TrustBundle that asks for them. */
   readonly targets: ReadonlyMap<string, readonly ObjectId[]>;
   /** Leaves that ask for this authority and may not have it. */
@@ -115,11 +118,18 @@ export function policyFor(
   }
   const bundles = new Map<ObjectId, Extras>([[ownBundleOf(authority), NOTHING]]);
   const targets = new Map<string, readonly ObjectId[]>();
+  const outputs = new Map([...leaves].map(([object, leaf]) => [object, outputsOfLeaf(leaf)]));
   for (const bundle of bundlesWith(catalogue, id)) {
-    const objects = targetsOf(bundle, catalogue);
-    targets.set(bundle.metadata.name, objects);
+    const placed = placedTargets(bundle, catalogue);
+    targets.set(
+      bundle.metadata.name,
+      placed.map(([object]) => object),
+    );
     const extra = extras.get(bundle.metadata.name) ?? NOTHING;
-    for (const object of objects) bundles.set(object, extra);
+    for (const [object, target] of placed) {
+      bundles.set(object, extra);
+      outputs.set(object, outputsOfTarget(target));
+    }
   }
   return {
     id,
@@ -127,6 +137,7 @@ export function policyFor(
     oneOwner,
     leaves,
     bundles,
+    outputs: new Map([...outputs].filter(([, wanted]) => wanted.length > 0)),
     targets,
     refused,
     policy: {
@@ -147,6 +158,7 @@ export function policyFor(
           spec: specOf(leaf),
           lifetime: leaf.spec.lifetime,
           renewAt: leaf.spec.renew.at,
+          ...(leaf.spec.reuseKey ? { reuseKey: true } : {}),
           ...(liesElsewhere(object, { authority, oneOwner }) ? { elsewhere: true } : {}),
           ...(createdAt === undefined ? {} : { createdAt }),
         };

@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import type { LeafSeen, ObjectSeen } from '@handover/core';
+import { FOREIGN_SPEC, type LeafSeen, type ObjectSeen } from '@handover/core';
 import {
   bytesOf,
   type Certificate,
@@ -129,7 +129,7 @@ const foreignLeaf = (
     chain: behind.map(({ fingerprint }) => fingerprint),
     notBefore: leaf.notBefore,
     notAfter: leaf.notAfter,
-    spec: same ? before.spec : 'foreign',
+    spec: same ? before.spec : FOREIGN_SPEC,
     writtenAt: now,
     issuerSince: now,
     replacedOne: true,

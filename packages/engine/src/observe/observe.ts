@@ -4,6 +4,7 @@ import { EngineError } from '../error.ts';
 import { type Catalogue, liesElsewhere } from '../look/catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from '../look/home.ts';
 import type { Adoption, ConsumerFound, Look, TakeLook, Told } from '../look/look.ts';
+import { type Outputs, prepareOutputs } from '../look/outputs.ts';
 import { authorityIn, policyFor, type Responsibilities } from '../look/responsibilities.ts';
 import { believed } from '../look/seal.ts';
 import { extrasFor, keepingUnknown } from '../look/shared-bundles.ts';
@@ -15,6 +16,8 @@ export interface Observation {
   readonly responsibilities: Responsibilities;
   readonly record: AuthorityRecord | undefined;
   readonly stored: ReadonlyMap<ObjectId, StoredObject>;
+  /** Files in other formats, of the objects that have any. */
+  readonly outputs: ReadonlyMap<ObjectId, Outputs>;
   /** Version of each workload that can be rolled, by consumer: a stamp lands on no other. */
   readonly workloads: ReadonlyMap<string, string>;
   readonly seen: Observed;
@@ -78,16 +81,36 @@ const marked = (seen: ObjectSeen, responsibilities: Responsibilities): ObjectSee
     ? { ...seen, elsewhere: true }
     : seen;
 
+/** Why a file of it in another format cannot be made. */
+const missingFor = (outputs: ReadonlyMap<ObjectId, Outputs>, object: ObjectId): string | undefined => {
+  const wanted = outputs.get(object);
+  return wanted !== undefined && 'missing' in wanted ? wanted.missing : undefined;
+};
+
+/** An object whose files are of other formats or passwords than those that are asked for has to be written again. */
+export const asAskedFor = (
+  object: ObjectId,
+  found: StoredObject,
+  outputs: ReadonlyMap<ObjectId, Outputs>,
+): StoredObject => {
+  const wanted = outputs.get(object);
+  const { record } = found;
+  if (record === undefined || (wanted !== undefined && 'missing' in wanted)) return found;
+  return record.outputs?.print === wanted?.print ? found : { ...found, record: { ...record, digest: '' } };
+};
+
 /** One stored object as the planner sees it. */
 export const objectSeen = (
   object: ObjectId,
   found: StoredObject,
   responsibilities: Responsibilities,
+  outputs: ReadonlyMap<ObjectId, Outputs>,
   known: readonly Certificate[],
   now: Instant,
 ): ObjectSeen => {
   const { missing, certificates = [] } = responsibilities.bundles.get(object) ?? {};
-  const seen = seenAs(object, found, responsibilities.id, known, now, missing ?? found.obstacle);
+  const obstacle = missing ?? found.obstacle ?? missingFor(outputs, object);
+  const seen = seenAs(object, found, responsibilities.id, known, now, obstacle);
   return marked(inPlannersOrder(seen, certificates), responsibilities);
 };
 
@@ -153,11 +176,14 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
     const found = await look.objects.read(object);
     if (found !== undefined) read.set(object, found);
   });
+  const outputs = await prepareOutputs(look, wanted.outputs);
   const stored = await believed(read, {
     authorities: look.authorities,
     declared: catalogue.authorities,
     own: { id, record: before },
   });
+  for (const [object, found] of stored)
+    if (asked.has(object)) stored.set(object, asAskedFor(object, found, outputs));
   // What only claims to hold a leaf of this authority is none of its business.
   for (const object of claimed) if (stored.get(object)?.record === undefined) stored.delete(object);
   const orphans = [...claimed].filter((object) => stored.has(object));
@@ -172,12 +198,14 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   const certificates = [...(record?.certificates.values() ?? [])];
   const objects: ObjectSeen[] = [];
   for (const [object, found] of stored) {
-    const seen = objectSeen(object, found, responsibilities, certificates, now);
+    const seen = objectSeen(object, found, responsibilities, outputs, certificates, now);
     const isTold = look.told !== undefined && responsibilities.leaves.get(object)?.spec.reload !== undefined;
     objects.push(isTold ? sinceTold(seen, await look.told(object), now) : seen);
   }
   for (const object of asked) {
-    const obstacle = stored.has(object) ? undefined : look.objects.whyAbsent?.(object);
+    const obstacle = stored.has(object)
+      ? undefined
+      : (look.objects.whyAbsent?.(object) ?? missingFor(outputs, object));
     // There is nothing to write on, and the others must not wait for it without a word.
     if (obstacle === undefined) continue;
     const absent = { version: '', revision: undefined, anchors: [], changedAt: now, leaf: undefined };
@@ -202,6 +230,7 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
     responsibilities,
     record,
     stored,
+    outputs,
     workloads: workloadsOf(consumers),
     now,
     adoption,

@@ -31,6 +31,7 @@ import { FreshSource, OneByOne, type Source } from '../objects/fresh.ts';
 import { Mirror } from '../objects/mirror.ts';
 import { ObjectStore } from '../objects/object-store.ts';
 import { OwnWritesCache } from '../objects/own-writes-cache.ts';
+import { secretPasswords } from '../objects/passwords.ts';
 import { isField, placeOf } from '../objects/place.ts';
 import { knownIn } from '../resources/askers.ts';
 import type { Declared } from '../resources/declared.ts';
@@ -174,6 +175,7 @@ export class KubeHome implements Home {
     this.#cached = {
       ...this.#shared,
       objects: this.cachedObjects,
+      passwords: secretPasswords(this.ownWrites),
       evidence: this.#evidence(false),
       // Where states are not followed they are asked for.
       authorities: {
@@ -192,17 +194,20 @@ export class KubeHome implements Home {
   }
 
   /** A look that lists each kind once, and belongs to the pass that took it. */
-  readonly fresh = (): Promise<Look> =>
-    takeLook(
+  readonly fresh = (): Promise<Look> => {
+    const source = this.#freshSource();
+    return takeLook(
       {
         ...this.#shared,
-        objects: this.store.view(this.#freshSource()),
+        objects: this.store.view(source),
+        passwords: secretPasswords(source),
         authorities: this.authorities,
         requests: this.requests,
         evidence: this.#evidence(true),
       },
       async () => (await this.#resolver.fresh()).catalogue,
     );
+  };
 
   readonly cached = (): Promise<Look> =>
     takeLook(this.#cached, async () => (await this.#resolver.resolved()).catalogue);

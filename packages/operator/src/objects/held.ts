@@ -95,7 +95,7 @@ export const heldOf = (plural: Plural, object: KubeObject): Held => {
     version: metadata.resourceVersion ?? '',
     entries,
     keptIn: keptIn(annotations[RECORD]),
-    data: withDigests(plural, SHAPES[plural].data(object), Object.keys(entries)),
+    data: withDigests(plural, SHAPES[plural].data(object), entries),
     binary: Object.keys(object.binaryData ?? {}),
     labelled: metadata.labels?.[MANAGED_LABEL] === 'true',
     immutable: object.immutable === true,

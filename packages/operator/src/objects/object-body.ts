@@ -47,8 +47,10 @@ export const leaving = (held: Held, strangers: readonly string[], data: FileData
       ? [name]
       : [],
   );
-  const binary = moves.filter((name) => held.binary.includes(name));
-  const text = [...strangers, ...moves.filter((name) => !held.binary.includes(name))];
+  const isBinary = (name: string): boolean => held.binary.includes(name);
+  const leave = [...strangers, ...moves];
+  const binary = leave.filter(isBinary);
+  const text = leave.filter((name) => !isBinary(name));
   if (binary.length + text.length === 0) return undefined;
   return { data: nulls(text), ...(binary.length === 0 ? {} : { binaryData: nulls(binary) }) };
 };

@@ -1,3 +1,4 @@
+import { ADOPT } from '@handover/core';
 import {
   type AuthorityId,
   Contention,
@@ -20,7 +21,7 @@ import { bodyOf, leaving, merge } from './object-body.ts';
 import { ObjectView, type ViewOptions } from './object-view.ts';
 import { Obstacles } from './obstacles.ts';
 import type { OwnWritesCache } from './own-writes-cache.ts';
-import { SHAPES } from './parts.ts';
+import { ourNames, SHAPES } from './parts.ts';
 import { idOfPlace, isField, type Place, placeOf, whichOf } from './place.ts';
 import { type Entries, FIELD_MANAGER } from './record.ts';
 
@@ -154,14 +155,18 @@ export class ObjectStore {
     const shape = SHAPES[plural];
     const before = held.entries[part];
     const drifted =
-      before !== undefined && digestOf(shape.read(held.data, part) ?? {}) !== before.record.digest;
+      before !== undefined &&
+      digestOf(shape.read(held.data, part, before.record.outputs?.files) ?? {}) !== before.record.digest;
     const at = now();
     const { data, record, seal } = make(at);
+    this.#refuseForeign(id, held, record);
     const entries: Entries = { ...held.entries, [part]: { record, at, seal } };
     // Apply takes away what it no longer mentions: everything of ours in this object is in it.
     const ours: Record<string, Uint8Array> = {};
     for (const other of Object.keys(held.entries)) {
-      for (const covered of shape.covers(held.data, other)) {
+      // What this part no longer has is left out, and so removed.
+      const outputs = other === part ? [] : held.entries[other]?.record.outputs?.files;
+      for (const covered of shape.covers(held.data, other, outputs)) {
         const bytes = held.data[covered];
         if (bytes !== undefined) ours[covered] = bytes;
       }
@@ -170,7 +175,10 @@ export class ObjectStore {
     const body = merge(this.#body(id, record, entries, ours), {
       metadata: { name: place.name, resourceVersion: version },
     });
-    const gone = leaving(held, this.#view.strangers(id, held), ours);
+    const dropped = (before?.record.outputs?.files ?? []).filter(
+      (name) => name in held.data && !(name in ours),
+    );
+    const gone = leaving(held, [...this.#view.strangers(id, held), ...dropped], ours);
     const how = { fieldManager: FIELD_MANAGER, signal };
     const applied = await kube.patch(
       kinds[plural],
@@ -184,6 +192,18 @@ export class ObjectStore {
       onRepair?.(id, manager);
     }
     return heldOf(plural, applied);
+  }
+
+  /** Refuses to replace a key that lies where another format of the object should be, and that another program wrote. */
+  #refuseForeign(id: ObjectId, held: Held, { outputs }: ObjectRecord): void {
+    const { mayAdopt, now } = this.#options;
+    if (outputs === undefined || mayAdopt(id)) return;
+    const ours = new Set(ourNames(held.plural, held.data, held.entries));
+    const stray = outputs.files.find((name) => name in held.data && !ours.has(name));
+    if (stray === undefined) return;
+    const why = `another program wrote its key ${stray}; give the output another name, remove the key, or set ${ADOPT}: "true" on what asks for it`;
+    this.obstacles.met(id, why, now());
+    throw new OperatorError('OBJECT_OBSTACLE', `${id}: ${why}`, { path: id, retry: 'later' });
   }
 
   #body(id: ObjectId, record: ObjectRecord, entries: Entries, data: FileData): ReturnType<typeof bodyOf> {

@@ -74,7 +74,8 @@ export class ObjectView {
   #data(held: Held, part: string): FileData | undefined {
     const parts = this.#read.get(held) ?? new Map<string, FileData | undefined>();
     this.#read.set(held, parts);
-    if (!parts.has(part)) parts.set(part, SHAPES[held.plural].read(held.data, part));
+    const outputs = held.entries[part]?.record.outputs?.files;
+    if (!parts.has(part)) parts.set(part, SHAPES[held.plural].read(held.data, part, outputs));
     return parts.get(part);
   }
 
@@ -86,7 +87,10 @@ export class ObjectView {
   /** Keys of others in an object whose `data` is to hold ours alone. */
   strangers(id: ObjectId, held: Held): readonly string[] {
     if (isField(placeOf(id)) || this.#options.isWhole?.(id) !== true) return [];
-    const ours = new Set(SHAPES[held.plural].covers(held.data, placeOf(id).part));
+    const { part } = placeOf(id);
+    const ours = new Set(
+      SHAPES[held.plural].covers(held.data, part, held.entries[part]?.record.outputs?.files),
+    );
     return Object.keys(held.data).filter((name) => !ours.has(name) && !held.binary.includes(name));
   }
 

@@ -4,15 +4,16 @@ import { type FileData, filesUnder, pemFile, readableCertificates } from '@hando
 import type { KubeObject } from '@handover/kube';
 import { bufferOf, bytesOf, isMap, type Json, sameBytes, textOf } from '@handover/material';
 import type { Plural } from './place.ts';
+import type { Entries } from './record.ts';
 
 /** How one kind of API object carries the files that we put into it. */
 export interface Shape {
   /** Every file that an object of this kind holds and that could be ours, by a name of its own. */
   data(object: KubeObject): FileData;
-  /** The files that `part` is about; undefined: the object has no such part. */
-  read(data: FileData, part: string): FileData | undefined;
+  /** The files that `part` is about; undefined: the object has no such part. `outputs`: names of its files in other formats. */
+  read(data: FileData, part: string, outputs?: readonly string[]): FileData | undefined;
   /** Names, in the object, of what `part` covers. */
-  covers(data: FileData, part: string): readonly string[];
+  covers(data: FileData, part: string, outputs?: readonly string[]): readonly string[];
   /** What the engine gives for `part`, by the names the object has for it. */
   spread(data: FileData, part: string, files: FileData): FileData;
   /** The fields, and nothing but them, that hold `data`. */
@@ -42,13 +43,15 @@ const LEAF_FILES = ['tls.crt', 'tls.key', 'ca.crt'] as const;
 
 /** A Secret or a ConfigMap: part '' is a Leaf's Secret whole, any other a key, or the first of several that go together. */
 const dataShape = ({ data, body }: Pick<Shape, 'data' | 'body'>): Shape => {
-  const covers = (_data: FileData, part: string): readonly string[] =>
-    part === '' ? LEAF_FILES : filesUnder(part);
+  const covers: Shape['covers'] = (_data, part, outputs = []) => [
+    ...(part === '' ? LEAF_FILES : filesUnder(part)),
+    ...outputs,
+  ];
   return {
     data,
-    read: (held, part) =>
+    read: (held, part, outputs) =>
       Object.fromEntries(
-        covers(held, part).flatMap((name) => (held[name] === undefined ? [] : [[name, held[name]]])),
+        covers(held, part, outputs).flatMap((name) => (held[name] === undefined ? [] : [[name, held[name]]])),
       ),
     covers,
     spread: (_held, _part, files) => files,
@@ -151,6 +154,12 @@ export const SHAPES: Readonly<Record<Plural, Shape>> = {
   ),
 };
 
+/** Names, in the object, of everything that is on record as ours. */
+export const ourNames = (plural: Plural, data: FileData, entries: Entries): readonly string[] =>
+  Object.entries(entries).flatMap(([part, { record }]) =>
+    SHAPES[plural].covers(data, part, record.outputs?.files),
+  );
+
 /** What is shorter is kept as it is. */
 const SHORT = 1_024;
 
@@ -158,9 +167,9 @@ const SHORT = 1_024;
  * The files, with a digest in place of each that nothing here reads: one that is not of a part which is on record, no file of a
  * Leaf, and without a certificate. Others may keep a megabyte beside what is ours.
  */
-export const withDigests = (plural: Plural, data: FileData, parts: readonly string[]): FileData => {
+export const withDigests = (plural: Plural, data: FileData, entries: Entries): FileData => {
   if (plural !== 'secrets' && plural !== 'configmaps') return data;
-  const ours = new Set([...LEAF_FILES, ...parts.flatMap((part) => SHAPES[plural].covers(data, part))]);
+  const ours = new Set([...LEAF_FILES, ...ourNames(plural, data, entries)]);
   return Object.fromEntries(
     Object.entries(data).map(([name, bytes]) => {
       const read = ours.has(name) || bytes.length <= SHORT || bufferOf(bytes).includes('-----BEGIN ');

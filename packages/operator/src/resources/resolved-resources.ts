@@ -24,6 +24,8 @@ import {
   syntheticBundle,
 } from './injections.ts';
 
+import { passwordSecrets } from './password-secrets.ts';
+
 export interface Absent {
   readonly target: string;
   readonly why: string;
@@ -250,6 +252,7 @@ export async function resolveResources(
       ...injections.follow,
       ...(more?.configMaps ?? []),
       ...adoptedSecrets(catalogue),
+      ...passwordSecrets(catalogue).map(({ place }) => place),
     ],
     gates: injections.follow,
     refusals: injections.refusals,

@@ -1,5 +1,5 @@
 import { MOST_NAMED, type TrustBundle } from '@handover/core';
-import { readableCertificates, targetsOf } from '@handover/engine';
+import { bundleKeyOf, readableCertificates, targetsOf } from '@handover/engine';
 import { bundleOf } from '@handover/material';
 import type { KubeHome } from '../home/home.ts';
 import type { Declared } from '../resources/declared.ts';
@@ -26,7 +26,7 @@ export const statusOfBundle = async (
     } else if (stored?.record === undefined) failing.push({ target: id, why: 'not written yet' });
     else {
       ready++;
-      sample ??= Object.values(stored.data)[0];
+      sample ??= stored.data[bundleKeyOf(id)] ?? Object.values(stored.data)[0];
     }
   }
   const certificates = readableCertificates(sample);

@@ -16,6 +16,7 @@ import {
   toldOfPlatform,
 } from '@handover/engine';
 import { keyOf, type Place, type Plural, placeOf } from '../objects/place.ts';
+import { passwordSecrets } from '../resources/password-secrets.ts';
 import { type ResolvedResources, sourcesOf } from '../resources/resolved-resources.ts';
 
 const authorityKey = (id: string): ResourceKey => ({ kind: 'Authority', id });
@@ -75,6 +76,7 @@ export class WorkIndex {
         for (const { id } of authoritiesOf(bundle)) this.#byState.add(id, key);
       }
     }
+    for (const { place, key } of passwordSecrets(catalogue)) this.#byObject.add(nameOf(place), key);
     this.keys = [...(told.length === 0 ? [] : [PLATFORM]), ...keysOf(catalogue)];
   }
 

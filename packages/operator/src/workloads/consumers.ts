@@ -25,17 +25,36 @@ interface Use {
 }
 
 /** Objects of an authority, by the API object that holds them. */
-type Managed = ReadonlyMap<
-  string,
-  readonly { readonly id: ObjectId; readonly part: string; readonly leaf: boolean }[]
->;
+type Managed = ReadonlyMap<string, readonly ManagedObject[]>;
+
+/** An object, and which keys of it a pod that presents its leaf or trusts its bundle takes; `keys` undefined: all. */
+interface ManagedObject {
+  readonly id: ObjectId;
+  readonly shows: (takes: (key: string) => boolean, keys: readonly string[] | undefined) => boolean;
+  readonly trusts: (takes: (key: string) => boolean) => boolean;
+}
 
 const managedBy = (responsibilities: Responsibilities, issued: readonly ObjectId[]): Managed => {
-  const found = new Map<string, { id: ObjectId; part: string; leaf: boolean }[]>();
+  const found = new Map<string, ManagedObject[]>();
   const add = (id: ObjectId, leaf: boolean): void => {
     const { plural, namespace = '', name, part } = placeOf(id);
     const key = `${plural} ${namespace}/${name}`;
-    found.set(key, [...(found.get(key) ?? []), { id, part, leaf }]);
+    const outputs = responsibilities.outputs.get(id) ?? [];
+    const named = (trust: boolean): readonly string[] =>
+      outputs.filter(({ content }) => (content === 'trust') === trust).map((output) => output.name);
+    found.set(key, [
+      ...(found.get(key) ?? []),
+      {
+        id,
+        shows: (takes, keys) => {
+          if (!leaf) return false;
+          // Of a Secret that no Leaf asks for any more it is not known what else is in it: all but ca.crt may hold its leaf.
+          if (!responsibilities.leaves.has(id)) return keys?.some((one) => one !== 'ca.crt') ?? true;
+          return [...LEAF_KEYS, ...named(false)].some(takes);
+        },
+        trusts: (takes) => (leaf ? takes('ca.crt') : part === '' || takes(part)) || named(true).some(takes),
+      },
+    ]);
   };
   for (const id of new Set([...responsibilities.leaves.keys(), ...issued])) add(id, true);
   for (const id of responsibilities.bundles.keys()) add(id, false);
@@ -54,12 +73,12 @@ const useOf = ({ namespace, references }: Pod, managed: Managed): Use | undefine
   let frozen = false;
   for (const { plural, name, keys, frozen: once } of references) {
     const home = plural === 'clustertrustbundles' ? '' : namespace;
-    for (const { id, part, leaf } of managed.get(`${plural} ${home}/${name}`) ?? []) {
+    for (const object of managed.get(`${plural} ${home}/${name}`) ?? []) {
       const takes = (key: string): boolean => keys === undefined || keys.includes(key);
-      const shows = leaf && LEAF_KEYS.some(takes);
-      const trusts = leaf ? takes('ca.crt') : part === '' || takes(part);
-      if (shows) presents.add(id);
-      if (trusts) verifies.add(id);
+      const shows = object.shows(takes, keys);
+      const trusts = object.trusts(takes);
+      if (shows) presents.add(object.id);
+      if (trusts) verifies.add(object.id);
       frozen ||= once && (shows || trusts);
     }
   }

@@ -112,6 +112,21 @@ export const GOOD: readonly (readonly [string, Json])[] = [
       renew: { at: '66%' },
       reload: { command: ['nginx', '-s', 'reload'] },
       files: { owner: 'postgres', group: '999', mode: '0600' },
+      reuseKey: true,
+      outputs: [
+        {
+          name: 'web.p12',
+          format: 'pkcs12',
+          content: 'identity',
+          alias: 'web',
+          passwordFrom: { secret: { name: 'store', key: 'password' } },
+          file: { path: '/etc/web.p12', owner: 'web', group: 'web', mode: '0640' },
+        },
+        { name: 'trust.jks', format: 'jks', content: 'trust' },
+        { name: 'web.jks', format: 'jks', passwordFrom: { file: '/etc/password' } },
+        { name: 'web.pem', format: 'combined', keyFormat: 'pkcs1' },
+        { name: 'key.der', format: 'der', content: 'key' },
+      ],
     }),
   ],
   [
@@ -134,7 +149,23 @@ export const GOOD: readonly (readonly [string, Json])[] = [
         { inline: PEM },
       ],
       targets: [
-        { configMap: { name: 'mesh-trust', key: 'ca.crt', namespaceSelector: {} } },
+        {
+          configMap: {
+            name: 'mesh-trust',
+            key: 'ca.crt',
+            namespaceSelector: {},
+            outputs: [
+              {
+                name: 'trust.p12',
+                format: 'pkcs12',
+                alias: 'ca',
+                passwordFrom: { secret: { name: 'store' } },
+              },
+              { name: 'trust.jks', format: 'jks' },
+              { name: 'ca.pem', format: 'pem', file: { path: '/etc/ca.pem' } },
+            ],
+          },
+        },
         { secret: { name: 'mesh-trust', namespaceSelector: { matchLabels: { a: '' } } } },
         { clusterTrustBundle: { name: 'example.com:mesh:all', signerName: 'example.com/mesh' } },
         { clusterTrustBundle: { name: 'all' } },
@@ -163,6 +194,7 @@ export const GOOD: readonly (readonly [string, Json])[] = [
 ];
 
 const consumer = (more: Json): Json => authority({ consumers: [{ name: 'db', presents: true, ...more }] });
+const OUTPUT = { name: 'a', format: 'combined' };
 const target = (given: Json): Json => bundle({ targets: [given] });
 
 /** Refused by the API server, with a message that contains this text. The parser refuses all of them too. */
@@ -385,6 +417,47 @@ export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
   ['a key that all users can read', leaf({ files: { mode: '0644' } }), /spec.files.mode: /],
   ['no usages', leaf({ usages: [] }), /spec.usages: .*at least 1/],
   ['a subject with a line break', leaf({ subject: { commonName: 'a\nb' } }), /spec.subject.commonName: /],
+  ['an output twice', leaf({ outputs: [OUTPUT, OUTPUT] }), /spec.outputs\[1\]: Duplicate value/],
+  [
+    'an output in the place of the certificate',
+    leaf({ outputs: [{ ...OUTPUT, name: 'tls.crt' }] }),
+    /spec.outputs\[0\].name: .*is the name of a file that Handover writes in any case/,
+  ],
+  [
+    'an output of an unknown format',
+    leaf({ outputs: [{ name: 'a', format: 'p12' }] }),
+    /spec.outputs\[0\].format: Unsupported value: "p12"/,
+  ],
+  [
+    'an output with what its format cannot hold',
+    leaf({ outputs: [{ ...OUTPUT, content: 'trust' }] }),
+    /spec.outputs\[0\].content: .*does not go with format/,
+  ],
+  [
+    'a keystore without a password',
+    leaf({ outputs: [{ name: 'a', format: 'jks' }] }),
+    /spec.outputs\[0\]: .*passwordFrom is missing; a keystore with a private key needs a password/,
+  ],
+  [
+    'a password for PEM',
+    leaf({ outputs: [{ ...OUTPUT, passwordFrom: { file: 'a' } }] }),
+    /spec.outputs\[0\].passwordFrom: .*only applies to pkcs12 and jks/,
+  ],
+  [
+    'a password from two places',
+    leaf({ outputs: [{ name: 'a', format: 'jks', passwordFrom: { file: 'a', secret: { name: 'b' } } }] }),
+    /spec.outputs\[0\].passwordFrom: .*give exactly one of file, secret/,
+  ],
+  [
+    'a truststore in the place of the PEM',
+    target({ configMap: { name: 'a', outputs: [{ name: 'ca.crt', format: 'jks' }] } }),
+    /spec.targets\[0\].configMap.outputs: .*has the key of the PEM as its name/,
+  ],
+  [
+    'a key in a bundle',
+    target({ secret: { name: 'a', outputs: [{ name: 'a', format: 'combined' }] } }),
+    /spec.targets\[0\].secret.outputs\[0\].format: Unsupported value: "combined"/,
+  ],
   ['a TrustBundle without targets', bundle({ targets: [] }), /spec.targets: .*at least 1/],
   [
     'a source of two kinds',

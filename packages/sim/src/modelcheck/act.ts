@@ -135,7 +135,11 @@ const write = (
             },
           ],
   };
-  const written = { ...state, objects: { ...state.objects, [action.object]: object } };
+  const written = {
+    ...state,
+    ...keptKey(state, action, before),
+    objects: { ...state.objects, [action.object]: object },
+  };
   return fallBehind(
     world,
     written,
@@ -143,6 +147,20 @@ const write = (
     changed,
     chainOf(before).join() !== chainOf(object).join(),
   );
+};
+
+const numberOf = (name: string): number => Number(/^[gl](\d+)/.exec(name)?.[1] ?? -1);
+
+/** Whether a key outlives the CA that was distrusted together with it. */
+const keptKey = (
+  state: State,
+  action: Action & { kind: 'write-bundle' | 'write-leaf' },
+  before: ModelObject | undefined,
+): Pick<State, 'keptKey'> => {
+  const issue = action.kind === 'write-leaf' ? action.issue : undefined;
+  const old = before?.leaf;
+  if (issue?.keepsKey !== true || old === undefined || state.bad.includes(issue.generation)) return {};
+  return state.bad.includes(numberOf(old.issuer)) ? { keptKey: `${action.object} of ${old.issuer}` } : {};
 };
 
 export const chainOf = (object: ModelObject | undefined): readonly string[] =>

@@ -14,6 +14,7 @@ export const violationOf = (world: World, state: State, oracle: Oracle): string 
   unevenStability(world, state) ??
   lostAnchor(world, state) ??
   crowded(state) ??
+  (state.keptKey === undefined ? undefined : `the key of ${state.keptKey} is kept after its distrust`) ??
   rotatedTwice(world, state);
 
 /** The one invariant: the chain that P presents verifies against the bundle that V has loaded. */

@@ -89,6 +89,8 @@ export interface State {
   readonly distrust: readonly number[];
   /** Generations that were distrusted. */
   readonly bad: readonly number[];
+  /** A leaf of a trusted CA with the key of a leaf of a distrusted one. */
+  readonly keptKey?: string;
   /** Every cross-certificate that was ever signed: they are public, and an attacker keeps them. */
   readonly signed: readonly string[];
   /** Ticks since a controller last looked; bounded in worlds where certificates expire. */

@@ -266,6 +266,13 @@ export const mutants: readonly Mutant[] = [
     worlds: ['distrust with restart-only pods'],
   },
   {
+    name: 'the key of a leaf outlives its distrusted CA',
+    file: 'writes.js',
+    from: 'return trusted(state).some(({ anchors })',
+    to: 'return state.generations.some(({ anchors })',
+    worlds: ['distrust twice'],
+  },
+  {
     name: 'chains lose their cross-certificates on distrust',
     file: 'desired.js',
     from: 'chain: current === undefined ? []',

@@ -104,6 +104,7 @@ export const policyOf = (world: World, state: State): Policy => ({
     spec: String(leaf.spec),
     lifetime: world.timed === undefined ? duration(3000 * day) : ticks(world, world.timed.leafLifetime),
     renewAt: 0.66,
+    reuseKey: true,
     createdAt: leaf.createdAt,
     ...(isTheirs(world, object) ? { elsewhere: true } : {}),
   })),

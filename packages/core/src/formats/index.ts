@@ -1,0 +1,12 @@
+export {
+  CONTENTS,
+  isStore,
+  type KeyFormat,
+  OUTPUT_FORMATS,
+  type OutputContent,
+  type OutputFormat,
+  type OutputMaterial,
+  type OutputSpec,
+  outputBytes,
+} from './output.ts';
+export { Password } from './password.ts';

@@ -1,0 +1,85 @@
+import { basename, dirname } from 'node:path';
+import { ADOPT } from '@handover/core';
+import { sameBytes } from '@handover/material';
+import { EngineError } from '../error.ts';
+import type { FileData } from '../look/home.ts';
+import type { Files, Ownership } from './files.ts';
+import { type OwnUser, quoted, trustedPath } from './trusted-path.ts';
+
+/** A file of an object that also lies at a path of its own. */
+export interface Copy {
+  /** Its name in the object. */
+  readonly name: string;
+  readonly path: string;
+  readonly ownership: Ownership;
+}
+
+const refuse = (path: string, what: string): never => {
+  throw new EngineError('OUTPUT_REFUSED', `${path}: ${what}`, { path, retry: 'later' });
+};
+
+/**
+ * Where a copy is written. Each directory on the way belongs to root or the user we run as, and only they can write there: another user
+ * can neither redirect the file nor have it replace one of theirs. What lies at the path itself is replaced, never followed.
+ */
+const placeOf = (files: Files, path: string, uid: OwnUser): { directory: string; name: string } => {
+  const directory = trustedPath(files, dirname(path), uid);
+  if (files.facts(directory)?.kind !== 'directory')
+    refuse(path, `its directory does not exist; make it: install -d -m 0755 ${quoted(dirname(path))}`);
+  const name = basename(path);
+  if (files.facts(`${directory}/${name}`)?.kind === 'directory')
+    refuse(path, 'a directory is where the file should be; move it away');
+  return { directory, name };
+};
+
+/** Refuses a copy that must not be written; `written`: paths that were written for this object before. */
+export const checkCopy = (
+  files: Files,
+  { path }: Copy,
+  uid: OwnUser,
+  written: readonly string[],
+  mayAdopt: boolean,
+): void => {
+  const { directory, name } = placeOf(files, path, uid);
+  if (mayAdopt || written.includes(path) || files.facts(`${directory}/${name}`) === undefined) return;
+  refuse(
+    path,
+    `handover did not write this file; move it away, or set ${ADOPT}: "true" on the resource that asks for it`,
+  );
+};
+
+/** Whether a copy is as its object is: bytes, owner and mode. */
+export const isCopied = (files: Files, copy: Copy, data: FileData): boolean => {
+  const { uid, mode } = copy.ownership;
+  const facts = files.facts(copy.path);
+  return (
+    facts?.kind === 'file' &&
+    facts.mode === mode &&
+    (uid === undefined || facts.uid === uid) &&
+    sameBytes(files.read(copy.path), data[copy.name])
+  );
+};
+
+/** Writes copies, each whole by one rename. */
+export const writeCopies = async (
+  files: Files,
+  copies: readonly Copy[],
+  data: FileData,
+  uid: OwnUser,
+): Promise<void> => {
+  for (const copy of copies) {
+    const bytes = data[copy.name];
+    if (bytes === undefined || isCopied(files, copy, data)) continue;
+    const { directory, name } = placeOf(files, copy.path, uid);
+    const temporary = `${directory}/.${name}.handover`;
+    await files.remove(temporary);
+    try {
+      await files.create(temporary, bytes, copy.ownership);
+      await files.rename(temporary, `${directory}/${name}`);
+    } catch (error) {
+      await files.remove(temporary).catch(() => {}); // it may hold a key; the first error says why
+      throw error;
+    }
+    await files.sync(directory);
+  }
+};

@@ -1,0 +1,149 @@
+import { createHash, createHmac, pbkdf2 } from 'node:crypto';
+import { promisify } from 'node:util';
+import { type Leaf, type OutputMaterial, outputBytes, Password, type TrustBundle } from '@handover/core';
+import { type Certificate, HandoverError, PrivateKey } from '@handover/material';
+import { EngineError } from '../error.ts';
+import type { FileData, ObjectId } from './home.ts';
+import type { Look } from './look.ts';
+
+type Target = TrustBundle['spec']['targets'][number];
+type LeafOutput = Leaf['spec']['outputs'][number];
+type BundleOutput = NonNullable<Target['configMap']>['outputs'][number];
+
+/** One more file of an object, as its resource asks for it, with the name that its entries have by default. */
+export type Output = (LeafOutput | BundleOutput) & { readonly alias: string };
+export type PasswordFrom = NonNullable<Output['passwordFrom']>;
+
+export const outputsOfLeaf = ({ metadata, spec }: Leaf): readonly Output[] =>
+  spec.outputs.map((output) => ({
+    ...output,
+    alias: output.alias ?? (output.content === 'trust' ? 'ca' : metadata.name),
+  }));
+
+export const outputsOfTarget = ({ configMap, secret }: Target): readonly Output[] =>
+  (configMap ?? secret)?.outputs ?? [];
+
+/** Reads a password where a resource says that it is. */
+export interface PasswordReader {
+  /** `namespace`: of the object that is written. */
+  password(from: PasswordFrom, namespace: string): Promise<Password>;
+}
+
+/** The files that an object has beside its PEM, with their passwords. */
+export interface PreparedOutputs {
+  readonly files: readonly { readonly output: Output; readonly password: Password }[];
+  /** Another print: files of another format or password than those that are asked for now. */
+  readonly print: string;
+}
+
+/** `missing`: why one of them cannot be made, and what to do. */
+export type Outputs = PreparedOutputs | { readonly missing: string };
+
+const derive = promisify(pbkdf2);
+const PRINT_ITERATIONS = 100_000;
+const prints = new Map<string, Promise<Buffer>>();
+const MOST_PRINTS = 1_000;
+
+/** As slow to guess as a password in a keystore: the print of it stands in a record that more people can read than the file. */
+const passwordPrint = (password: Password, place: string): Promise<Buffer> => {
+  const key = createHash('sha256').update(`${place.length}:${place}`).update(password.bytes).digest('base64');
+  const known = prints.get(key);
+  if (known !== undefined) return known;
+  if (prints.size >= MOST_PRINTS) prints.clear();
+  const made = derive(password.bytes, place, PRINT_ITERATIONS, 16, 'sha256');
+  prints.set(key, made);
+  return made;
+};
+
+const specOf = ({ name, format, content, keyFormat, alias }: Output): readonly string[] => [
+  name,
+  format,
+  content,
+  keyFormat,
+  alias,
+];
+
+const prepared = async (
+  look: Look,
+  object: ObjectId,
+  outputs: readonly Output[],
+): Promise<PreparedOutputs> => {
+  const [namespace = ''] = object.split('/', 1);
+  const files: { readonly output: Output; readonly password: Password }[] = [];
+  const sum = createHmac('sha256', 'handover.dev/outputs/1');
+  for (const output of outputs) {
+    sum.update(JSON.stringify(specOf(output)));
+    const { passwordFrom: from } = output;
+    let password = Password.wellKnown;
+    if (from !== undefined) {
+      if (look.passwords === undefined)
+        throw new EngineError('PASSWORD_MISSING', `output ${output.name}: this home reads no passwords`);
+      password = await look.passwords.password(from, namespace);
+      sum.update(await passwordPrint(password, from.file ?? `${namespace}/${from.secret?.name}`));
+    }
+    files.push({ output, password });
+  }
+  return { files, print: sum.digest('hex').slice(0, 32) };
+};
+
+/** Reads the passwords of every object that has outputs. One that cannot be read holds up its own object and no other. */
+export const prepareOutputs = async (
+  look: Look,
+  wanted: ReadonlyMap<ObjectId, readonly Output[]>,
+): Promise<ReadonlyMap<ObjectId, Outputs>> => {
+  const all = new Map<ObjectId, Outputs>();
+  for (const [object, outputs] of wanted) {
+    try {
+      all.set(object, await prepared(look, object, outputs));
+    } catch (error) {
+      if (!(error instanceof HandoverError)) throw error;
+      all.set(object, { missing: error.message });
+    }
+  }
+  return all;
+};
+
+/** Truststores that were made last: a fleet has the same one in every namespace, and each costs ten thousand hashes. */
+const trusted = new Map<string, Uint8Array>();
+const MOST_TRUSTED = 64;
+
+const trustedBytes = (output: Output, password: Password, anchors: readonly Certificate[]): Uint8Array => {
+  const sum = createHash('sha256').update(JSON.stringify(specOf(output)));
+  sum.update(JSON.stringify(anchors.map(({ fingerprint }) => fingerprint))).update(password.bytes);
+  const key = sum.digest('base64');
+  const known = trusted.get(key) ?? outputBytes(output, { anchors }, password);
+  if (trusted.size >= MOST_TRUSTED) trusted.clear();
+  trusted.set(key, known);
+  return known;
+};
+
+/** The files themselves. `outputs` undefined: there are none. */
+export const outputFiles = (
+  outputs: Outputs | undefined,
+  material: {
+    readonly leaf?: {
+      readonly chain: NonNullable<OutputMaterial['identity']>['chain'];
+      readonly key: Uint8Array;
+    };
+    readonly anchors: readonly Certificate[];
+  },
+): FileData => {
+  if (outputs === undefined) return {};
+  if ('missing' in outputs) throw new EngineError('PASSWORD_MISSING', outputs.missing, { retry: 'later' });
+  const { leaf, anchors } = material;
+  const identity = leaf === undefined ? undefined : { chain: leaf.chain, key: PrivateKey.parse(leaf.key) };
+  return Object.fromEntries(
+    outputs.files.map(({ output, password }) => [
+      output.name,
+      output.content === 'trust'
+        ? trustedBytes(output, password, anchors)
+        : outputBytes(output, { anchors, ...(identity === undefined ? {} : { identity }) }, password),
+    ]),
+  );
+};
+
+/** What a record remembers of them. */
+export const outputsRecord = (outputs: Outputs | undefined) =>
+  outputs === undefined || 'missing' in outputs
+    ? {}
+    : { outputs: { print: outputs.print, files: outputs.files.map(({ output }) => output.name) } };
