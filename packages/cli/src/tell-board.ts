@@ -35,7 +35,7 @@ export const tellBoard = (board: Board, event: ControllerEvent): void => {
     case 'started':
     case 'profiled':
     case 'issued':
-    case 'untold':
+    case 'hooked':
       return;
     default:
       event satisfies never;

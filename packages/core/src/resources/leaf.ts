@@ -1,21 +1,11 @@
 import { day, duration, second } from '@handover/material';
 import { z } from 'zod';
 import { dnsNameProblem, ipAddressProblem, uriProblem } from '../issue/alt-names.ts';
-import {
-  durationField,
-  exactlyOne,
-  FORM,
-  fields,
-  filePath,
-  httpUrl,
-  objectName,
-  percentField,
-  reference,
-  text,
-} from './fields.ts';
+import { durationField, FORM, fields, objectName, percentField, reference, text } from './fields.ts';
 import { keyField } from './key-field.ts';
 import { shown } from './message.ts';
 import { frame, namespacedMetadata } from './metadata.ts';
+import { leafReload } from './reload.ts';
 
 /** `form` is for the API server, as narrow as one expression can be; a wrong name that passes it gets a condition. */
 const names = (problem: (value: string) => string | undefined, max: number, form: RegExp, says: string) =>
@@ -54,28 +44,6 @@ const subject = fields({
   commonName: attribute().optional().describe('CN of the subject.'),
   organizations: z.array(attribute()).max(16).default([]).describe('O of the subject, in this order.'),
 }).describe('Subject of the certificate.');
-
-const SIGNALS = ['SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGINT', 'SIGTERM', 'SIGWINCH'] as const;
-
-const reload = exactlyOne(
-  fields({
-    command: z
-      .array(z.string().min(1).max(4096))
-      .min(1)
-      .max(64)
-      .optional()
-      .describe('Program and arguments, run without a shell in the directory of the resources.'),
-    signal: fields({
-      pidFile: filePath().describe('File that holds the PID.'),
-      signal: z.enum(SIGNALS).default('SIGHUP').describe('Signal to send.'),
-    })
-      .optional()
-      .describe('Send a signal to the PID in a file.'),
-    http: fields({ url: httpUrl().describe('URL to POST to.') })
-      .optional()
-      .describe('Send an HTTP POST.'),
-  }),
-).describe('How to tell the program that its files changed. Directory home only.');
 
 const account = (what: string) =>
   text(/^([A-Za-z_][-A-Za-z0-9_.]{0,31}|[0-9]{1,10})$/, 32, what, 'give a name, or a number in quotes');
@@ -136,7 +104,7 @@ const spec = fields({
   })
     .prefault({})
     .describe('When the certificate is renewed.'),
-  reload: reload.optional(),
+  reload: leafReload().optional(),
   files: files.optional(),
 })
   .describe('Which certificate to issue, by which Authority, and into which Secret.')

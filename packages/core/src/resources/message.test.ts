@@ -41,7 +41,7 @@ describe('messages say where, what was there and what is allowed', () => {
     [
       'an unknown field',
       authority({ bundle: { colour: 1 } }),
-      'a.yaml: Authority mesh: spec.bundle.colour: unknown field; allowed: configMapName',
+      'a.yaml: Authority mesh: spec.bundle.colour: unknown field; allowed: configMapName, reload',
     ],
     [
       'a misspelt word',
@@ -166,7 +166,7 @@ describe('messages say where, what was there and what is allowed', () => {
     [
       'no reload way',
       leaf({ reload: {} }),
-      'a.yaml: Leaf envoy: spec.reload: has none of command, signal, http; give exactly one',
+      'a.yaml: Leaf envoy: spec.reload: has none of command, signal, http, systemd, restart; give exactly one',
     ],
     [
       'a short signal name',

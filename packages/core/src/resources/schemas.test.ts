@@ -86,6 +86,7 @@ test('every rule that joins fields reaches the API server too', () => {
     'Authority.spec.adopt',
     'Authority.spec.nameConstraints',
     'Authority.spec.rotation',
+    'Authority.spec.bundle.reload',
     'Authority.spec.consumers[]',
     'Authority.spec.consumers[].status',
     'Leaf.spec',
@@ -95,6 +96,7 @@ test('every rule that joins fields reaches the API server too', () => {
     'TrustBundle.spec.targets[]',
     'TrustBundle.spec.targets[].clusterTrustBundle',
     'TrustBundle.spec.targets[].inject',
+    'TrustBundle.spec.reload',
     'TLSProfile.spec',
   ]);
 });

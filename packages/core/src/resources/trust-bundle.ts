@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { INJECTABLE_KINDS } from '../contract/injectable.ts';
 import { dataKey, exactlyOne, fields, labelSelector, objectName, reference, text } from './fields.ts';
 import { clusterMetadata, frame } from './metadata.ts';
+import { bundleReload } from './reload.ts';
 
 const dataSource = (what: string) =>
   fields({
@@ -145,6 +146,7 @@ const spec = fields({
     .min(1)
     .max(100)
     .describe('Where the bundle is written. Each entry has exactly one field.'),
+  reload: bundleReload().optional(),
 }).describe('Where certificates come from, and where the bundle is written.');
 
 export const trustBundleSchema = fields({

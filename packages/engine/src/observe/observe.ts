@@ -3,12 +3,14 @@ import { type Certificate, HandoverError, type Instant } from '@handover/materia
 import { EngineError } from '../error.ts';
 import { type Catalogue, liesElsewhere } from '../look/catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from '../look/home.ts';
-import type { ConsumerFound, Look, TakeLook, Told } from '../look/look.ts';
+import type { HookStatus } from '../look/hook-status.ts';
+import type { ConsumerFound, Look, TakeLook } from '../look/look.ts';
 import { authorityIn, policyFor, type Responsibilities } from '../look/responsibilities.ts';
 import { believed } from '../look/seal.ts';
 import { extrasFor, keepingUnknown } from '../look/shared-bundles.ts';
 import { seenAs } from '../look/stored-object.ts';
 import { type Adoption, adoptionOf, anchorsOf, orphanedBy } from './adoption.ts';
+import { hooksSeen, sinceTold, statusOfHook } from './hooks-seen.ts';
 
 /** Everything known about one authority at one moment. */
 export interface Observation {
@@ -23,30 +25,9 @@ export interface Observation {
   readonly adoption?: Adoption | undefined;
   /** Authorities that there are. */
   readonly declared: Catalogue['authorities'];
+  /** Hooks of the objects made from it. */
+  readonly hooks: readonly HookStatus[];
 }
-
-/** A promise to reload counts from when the program was told, not from when the file was written. */
-const sinceTold = (seen: ObjectSeen, told: Told | undefined, now: Instant): ObjectSeen => {
-  const toldOf = (fingerprint: string, since: Instant): Instant => {
-    const first = told?.anchors.find((anchor) => anchor.fingerprint === fingerprint)?.since;
-    return first === undefined ? now : (Math.max(since, first) as Instant);
-  };
-  const { leaf } = seen;
-  const issuerTold =
-    leaf !== undefined && told?.issuer?.fingerprint === leaf.issuer ? told.issuer.since : now;
-  return {
-    ...seen,
-    anchors: seen.anchors.map(({ fingerprint, since }) => ({
-      fingerprint,
-      since: toldOf(fingerprint, since),
-    })),
-    changedAt: told?.version === seen.version ? seen.changedAt : now,
-    leaf:
-      leaf === undefined
-        ? undefined
-        : { ...leaf, issuerSince: Math.max(leaf.issuerSince, issuerTold) as Instant },
-  };
-};
 
 /** Own CAs first, as the planner names them; in the file those of authorities listed earlier come before. */
 const inPlannersOrder = (seen: ObjectSeen, extras: readonly Certificate[]): ObjectSeen => {
@@ -171,10 +152,11 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   if (record?.state.revision !== before?.state.revision || clock.steadySince() !== steadySince) meanwhile();
   const certificates = [...(record?.certificates.values() ?? [])];
   const objects: ObjectSeen[] = [];
+  const hooked = hooksSeen(look, id);
   for (const [object, found] of stored) {
     const seen = objectSeen(object, found, responsibilities, certificates, now);
-    const isTold = look.told !== undefined && responsibilities.leaves.get(object)?.spec.reload !== undefined;
-    objects.push(isTold ? sinceTold(seen, await look.told(object), now) : seen);
+    const hook = hooked.find(({ hook: { objects: told } }) => told.includes(object));
+    objects.push(hook === undefined ? seen : sinceTold(seen, hook, found, now));
   }
   for (const object of asked) {
     const obstacle = stored.has(object) ? undefined : look.objects.whyAbsent?.(object);
@@ -203,6 +185,7 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
     now,
     adoption,
     declared: catalogue.authorities,
+    hooks: hooked.map((one) => statusOfHook(one, stored)),
     seen: {
       authority: record?.state,
       objects,
