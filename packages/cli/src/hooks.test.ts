@@ -116,3 +116,27 @@ test('run --once exits 1 if a hook failed, and 0 when it works again', async () 
   rmSync(works);
   expect(await handoverAs(['run', home, '--once'])).toMatchObject({ code: 0 });
 });
+
+test('reload beside run is carried out by run, also for a bundle', async () => {
+  const home = homeWith(
+    authority('web', `, bundle: {configMapName: web-trust, reload: ${shell('echo bundle >> ran')}}`),
+    leaf('web', shell('echo leaf >> ran; test -e works')),
+  );
+  const running = start(['run', home]);
+  const ran = (what: string): number =>
+    existsSync(join(home, 'ran')) ? readFileSync(join(home, 'ran'), 'utf8').split(what).length - 1 : 0;
+  await eventually('the first hooks', () => ran('leaf') > 0 && ran('bundle') > 0);
+  const before = ran('bundle');
+  expect(await handoverAs(['reload', '--authority', 'web', '--home', `dir:${home}`])).toMatchObject({
+    code: 0,
+  });
+  expect(ran('bundle')).toBe(before + 1);
+  expect(await handoverAs(['reload', 'web', '--home', `dir:${home}`])).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('ended with 1'),
+  });
+  writeFileSync(join(home, 'works'), '');
+  expect(await handoverAs(['reload', 'web', '--home', `dir:${home}`])).toMatchObject({ code: 0 });
+  running.child.kill('SIGTERM');
+  await running.ended(8_000);
+});

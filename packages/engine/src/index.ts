@@ -74,7 +74,7 @@ export type {
   StoredObject,
 } from './look/home.ts';
 export { type HookStatus, hookLine, hookStanding } from './look/hook-status.ts';
-export { type Hook, type HookRecord, hooksIn } from './look/hooks.ts';
+export { type Hook, type HookRecord, hooksIn, restarts } from './look/hooks.ts';
 export type { IssuedLeaf, Issuer, KeyRef, Keyring, SigningCa } from './look/keyring.ts';
 export { LocalKey, localKeyring } from './look/local-key.ts';
 export {

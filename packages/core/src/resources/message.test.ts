@@ -169,6 +169,16 @@ describe('messages say where, what was there and what is allowed', () => {
       'a.yaml: Leaf envoy: spec.reload: has none of command, signal, http, systemd, restart; give exactly one',
     ],
     [
+      'a restart that is limited to some changes',
+      leaf({ reload: { restart: { command: ['a'] }, on: ['leaf'] } }),
+      'a.yaml: Leaf envoy: spec.reload.on: does not apply to a restart, which comes once per rotation and after each renewal; leave it out',
+    ],
+    [
+      'a unit that systemctl would read as an option',
+      leaf({ reload: { systemd: { unit: '--force' } } }),
+      'a.yaml: Leaf envoy: spec.reload.systemd.unit: "--force" is not the name of a systemd unit; write it like nginx.service',
+    ],
+    [
       'a short signal name',
       leaf({ reload: { signal: { pidFile: '/run/a.pid', signal: 'HUP' } } }),
       'a.yaml: Leaf envoy: spec.reload.signal.signal: "HUP" is not allowed; did you mean SIGHUP? Allowed: SIGHUP, SIGUSR1, SIGUSR2, SIGINT, SIGTERM, SIGWINCH',

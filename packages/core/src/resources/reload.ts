@@ -51,24 +51,19 @@ const ways = {
     ),
 };
 
-/** In a cluster the API server refuses what it would have no effect to store. */
-const NOT_IN_A_CLUSTER = {
-  'x-kubernetes-validations': [
-    {
-      rule: '!(has(self.command) || has(self.signal) || has(self.http) || has(self.systemd) || has(self.restart))',
-      message:
-        'the operator runs no commands; remove reload, and annotate the workload with handover.dev/reload if it reads its files only when it starts',
-    },
-  ],
+/** For the spec around it: the API server refuses what would have no effect there. */
+export const NO_RELOAD_IN_A_CLUSTER = {
+  rule: '!has(self.reload)',
+  message:
+    'the operator runs no commands; remove reload, and annotate workloads that read their files only when they start with handover.dev/reload: restart',
+  fieldPath: '.reload',
 };
 
 const DIRECTORY_ONLY = 'Directory home only; a cluster refuses it.';
 
 /** How programs learn that the files of a bundle changed. */
 export const bundleReload = () =>
-  exactlyOne(fields(ways), WAYS)
-    .meta(NOT_IN_A_CLUSTER)
-    .describe(`How to tell programs that the bundle changed. ${DIRECTORY_ONLY}`);
+  exactlyOne(fields(ways), WAYS).describe(`How to tell programs that the bundle changed. ${DIRECTORY_ONLY}`);
 
 const RESTART_TAKES_NO_ON =
   'does not apply to a restart, which comes once per rotation and after each renewal; leave it out';
@@ -93,5 +88,4 @@ export const leafReload = () =>
       if (on === undefined || (restart === undefined && systemd?.action !== 'restart')) return;
       context.addIssue({ code: 'custom', path: ['on'], message: RESTART_TAKES_NO_ON });
     })
-    .meta(NOT_IN_A_CLUSTER)
     .describe(`How to tell the program that its files changed. ${DIRECTORY_ONLY}`);

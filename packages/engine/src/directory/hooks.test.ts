@@ -299,3 +299,27 @@ describe('a program that is restarted', () => {
     }
   });
 });
+
+test('with reloadWithin: 0s a rotation still waits until each program was told', async () => {
+  const path = directories.make(
+    yamlOf({ leaf: sh('test -e works && echo "$HANDOVER_REASON" >> said') }).replace(
+      'reloadWithin: 20s',
+      'reloadWithin: 0s',
+    ),
+  );
+  const home = directories.home(path);
+  await pass(home);
+  await home.requests.ask({ authority: MESH, rotate: 'r' });
+  for (let passes = 0; passes < 4; passes++) {
+    later(400_000);
+    await pass(home);
+    expect(await phaseOf(home)).toBe('Introducing');
+  }
+  writeFileSync(join(path, 'works'), '');
+  for (let passes = 0; passes < 4; passes++) {
+    later(400_000);
+    await pass(home);
+  }
+  expect(await phaseOf(home)).toBe('Stable');
+  expect(said(home)).toEqual(['leaf,trust', 'leaf', 'trust']);
+});

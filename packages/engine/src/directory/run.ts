@@ -20,6 +20,8 @@ import { SteadyClock } from './steady-clock.ts';
 const BACKSTOP_MS = 15_000;
 /** How often consumers are asked while a step waits for them. */
 const ASK_AGAIN_MS = 1_000;
+/** Between two looks that change nothing: a hook that has yet to end makes the plan wait a millisecond at a time. */
+const REST_MS = 250;
 /** How soon it is noticed that the clock was set. */
 const LOOK_AT_CLOCK_MS = 1_000;
 /** How often one pass is tried: an object that failed twice is left out. */
@@ -94,7 +96,8 @@ const reconcilersOf = (
 
 const againFor = ({ again, plan, observation }: Outcome): number => {
   const { now, responsibilities } = observation;
-  const times = [again ?? Number.POSITIVE_INFINITY];
+  const soonest = plan.actions.length > 0 ? now : now + REST_MS;
+  const times = [Math.max(again ?? Number.POSITIVE_INFINITY, soonest)];
   if (plan.blockedBy.length > 0 && responsibilities.authority.spec.consumers.length > 0)
     times.push(now + ASK_AGAIN_MS);
   return Math.min(...times);

@@ -50,18 +50,19 @@ export const hookStanding = async (look: Look, hook: Hook): Promise<HookStatus> 
   return hookStatus(hook, look.hooks?.read(hook), parts);
 };
 
-/** What `handover reload` calls it by. */
-const argumentOf = ({ hook }: HookStatus): string => hook.replace(/^Leaf /, '').replace(/^(\S+) /, '"$1 ');
+/** The arguments of `handover reload` that name it. */
+const argumentOf = ({ hook }: HookStatus): string =>
+  hook
+    .replace(/^Leaf /, '')
+    .replace(/^Authority /, '--authority ')
+    .replace(/^TrustBundle /, '--bundle ');
 
 /** A hook in one sentence. */
 export const hookLine = (status: HookStatus): string => {
   const { hook, state, at, message, nextTry } = status;
   switch (state) {
-    case 'failed': {
-      const name = argumentOf(status);
-      const again = `handover reload ${name}${name.startsWith('"') ? '"' : ''}`;
-      return `hook of ${hook} failed at ${at}: ${message}; next try ${nextTry === null ? 'at the next change' : `at ${nextTry}`}, or now with ${again}`;
-    }
+    case 'failed':
+      return `hook of ${hook} failed at ${at}: ${message}; next try ${nextTry === null ? 'at the next change' : `at ${nextTry}`}, or now with handover reload ${argumentOf(status)}`;
     case 'due':
       return `hook of ${hook} has yet to run for the present files`;
     case 'done':

@@ -1,9 +1,10 @@
 import type { ObjectSeen } from '@handover/core';
-import type { Instant } from '@handover/material';
+import { duration, type Instant } from '@handover/material';
 import type { AuthorityId, ObjectId, StoredObject } from '../look/home.ts';
 import { type HookStatus, hookStatus } from '../look/hook-status.ts';
 import { type Hook, type HookRecord, heardBy, hooksOf, partsOf, restarts } from '../look/hooks.ts';
 import type { Look } from '../look/look.ts';
+import type { Responsibilities } from '../look/responsibilities.ts';
 
 /** A hook, and what is remembered of it. */
 export interface HookSeen {
@@ -15,6 +16,16 @@ export const hooksSeen = ({ hooks, catalogue }: Look, authority: AuthorityId): r
   hooks === undefined
     ? []
     : hooksOf(catalogue, authority).map((hook) => ({ hook, record: hooks.read(hook) }));
+
+/** Even where programs reload in no time, they do so only after they were told: what they are not told of yet is dated now. */
+export const afterTelling = (
+  responsibilities: Responsibilities,
+  hooks: readonly HookSeen[],
+): Responsibilities => {
+  const { policy } = responsibilities;
+  if (policy.reloadWithin > 0 || hooks.every(({ hook }) => restarts(hook))) return responsibilities;
+  return { ...responsibilities, policy: { ...policy, reloadWithin: duration(1) } };
+};
 
 export const statusOfHook = (
   { hook, record }: HookSeen,

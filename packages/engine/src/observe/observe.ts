@@ -10,7 +10,7 @@ import { believed } from '../look/seal.ts';
 import { extrasFor, keepingUnknown } from '../look/shared-bundles.ts';
 import { seenAs } from '../look/stored-object.ts';
 import { type Adoption, adoptionOf, anchorsOf, orphanedBy } from './adoption.ts';
-import { hooksSeen, sinceTold, statusOfHook } from './hooks-seen.ts';
+import { afterTelling, hooksSeen, sinceTold, statusOfHook } from './hooks-seen.ts';
 
 /** Everything known about one authority at one moment. */
 export interface Observation {
@@ -142,7 +142,8 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   // What only claims to hold a leaf of this authority is none of its business.
   for (const object of claimed) if (stored.get(object)?.record === undefined) stored.delete(object);
   const orphans = [...claimed].filter((object) => stored.has(object));
-  const responsibilities = keepingUnknown(wanted, stored);
+  const hooked = hooksSeen(look, id);
+  const responsibilities = afterTelling(keepingUnknown(wanted, stored), hooked);
   const consumers = await look.evidence.consumers(responsibilities, before, now, orphans);
   const record = await look.authorities.load(id);
   const meanwhile = (): never => {
@@ -152,7 +153,6 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   if (record?.state.revision !== before?.state.revision || clock.steadySince() !== steadySince) meanwhile();
   const certificates = [...(record?.certificates.values() ?? [])];
   const objects: ObjectSeen[] = [];
-  const hooked = hooksSeen(look, id);
   for (const [object, found] of stored) {
     const seen = objectSeen(object, found, responsibilities, certificates, now);
     const hook = hooked.find(({ hook: { objects: told } }) => told.includes(object));
