@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { RELOAD } from '../contract/marks.ts';
 import { exactlyOne, fields, filePath, httpUrl, text } from './fields.ts';
 
 const SIGNALS = ['SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGINT', 'SIGTERM', 'SIGWINCH'] as const;
 const ACTIONS = ['reload', 'restart', 'try-reload-or-restart'] as const;
-const WAYS = ['command', 'signal', 'http', 'systemd', 'restart'] as const;
 
 const argv = () => z.array(z.string().min(1).max(4096)).min(1).max(64);
 
@@ -51,11 +51,12 @@ const ways = {
     ),
 };
 
+const WAYS = Object.keys(ways);
+
 /** For the spec around it: the API server refuses what would have no effect there. */
 export const NO_RELOAD_IN_A_CLUSTER = {
   rule: '!has(self.reload)',
-  message:
-    'the operator runs no commands; remove reload, and annotate workloads that read their files only when they start with handover.dev/reload: restart',
+  message: `the operator runs no commands; remove reload, and annotate workloads that read their files only when they start with ${RELOAD}: restart`,
   fieldPath: '.reload',
 };
 

@@ -1,78 +1,22 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { day, duration, instant } from '@handover/material';
 import { afterAll, describe, expect, test, vi } from 'vitest';
-import { Directories, loaded } from '../../test/directories.ts';
-import { type DirectoryHome, type DirectoryOptions, passOnce, statusOf } from '../index.ts';
+import {
+  directories,
+  homeOf,
+  hookOf,
+  later,
+  MESH,
+  pass,
+  phaseOf,
+  rotate,
+  said,
+  says,
+  sh,
+  yamlOf,
+} from '../../test/hook-home.ts';
 
-const directories = new Directories();
 afterAll(() => directories.end());
-
-const API = 'apiVersion: handover.dev/v1alpha1';
-const MESH = 'default/mesh';
-
-interface Reloads {
-  readonly leaf?: string;
-  readonly own?: string;
-  readonly bundle?: string;
-  readonly static?: string;
-  readonly consumers?: string;
-  readonly leafLifetime?: string;
-}
-
-const part = (reload: string | undefined): string => (reload === undefined ? '' : `, reload: ${reload}`);
-
-const yamlOf = ({
-  leaf,
-  own,
-  bundle,
-  static: company,
-  consumers = '',
-  leafLifetime = '90d',
-}: Reloads): string =>
-  [
-    `${API}\nkind: Authority\nmetadata: {name: mesh}\nspec: {lifetime: 1y, rotation: {reloadWithin: 20s}, consumers: [${consumers}], bundle: {configMapName: mesh-trust${part(own)}}}`,
-    `${API}\nkind: Leaf\nmetadata: {name: web}\nspec: {authority: mesh, dnsNames: [web], lifetime: ${leafLifetime}${part(leaf)}}`,
-    `${API}\nkind: TrustBundle\nmetadata: {name: shared}\nspec: {sources: [{authority: default/mesh}], targets: [{configMap: {name: shared}}]${part(bundle)}}`,
-    ...(company === undefined
-      ? []
-      : [
-          `${API}\nkind: TrustBundle\nmetadata: {name: again}\nspec: {sources: [{configMap: {name: shared}}], targets: [{configMap: {name: again}}]${part(company)}}`,
-        ]),
-  ].join('\n---\n');
-
-const sh = (script: string): string => `{command: ${JSON.stringify(['sh', '-c', script])}}`;
-/** Appends one line to a file of the home. */
-const says = (line: string): string => sh(`echo "${line}" >> said`);
-const restart = (script: string): string => `{restart: {command: ${JSON.stringify(['sh', '-c', script])}}}`;
-const RESTARTS = restart('echo "restart for $HANDOVER_REASON of generation $HANDOVER_GENERATION" >> said');
-
-const homeOf = (reloads: Reloads, options: DirectoryOptions = {}): DirectoryHome =>
-  directories.home(directories.make(yamlOf(reloads)), undefined, options);
-
-const pass = async (home: DirectoryHome): Promise<void> => passOnce(loaded(home), home.load(), () => {});
-
-const said = ({ path }: DirectoryHome): readonly string[] =>
-  existsSync(join(path, 'said')) ? readFileSync(join(path, 'said'), 'utf8').trim().split('\n') : [];
-
-const later = (ms: number): void => {
-  directories.now = instant(directories.now + ms);
-};
-
-const phaseOf = async (home: DirectoryHome): Promise<string | undefined> =>
-  (await statusOf(loaded(home).fresh)).authorities[0]?.phase;
-
-const hookOf = async (home: DirectoryHome) => (await statusOf(loaded(home).fresh)).authorities[0]?.hooks[0];
-
-/** A whole rotation of consumers that rest on reloadWithin. */
-const rotate = async (home: DirectoryHome, id: string): Promise<void> => {
-  await home.requests.ask({ authority: MESH, rotate: id });
-  for (let passes = 0; passes < 4; passes++) {
-    await pass(home);
-    later(30_000);
-  }
-  expect(await phaseOf(home)).toBe('Stable');
-};
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -197,105 +141,6 @@ describe('a hook', () => {
       writeFileSync(record, text);
       await pass(home);
       expect(said(home)).toHaveLength(index + 2);
-    }
-  });
-});
-
-describe('a program that is restarted', () => {
-  test('restarts once per rotation, which ends at once, and not at its first installation', async () => {
-    const home = homeOf({ leaf: RESTARTS, own: RESTARTS });
-    await pass(home);
-    expect(said(home)).toEqual([]);
-    expect(await hookOf(home)).toMatchObject({ state: 'idle' });
-    later(1_000);
-    await home.requests.ask({ authority: MESH, rotate: 'r' });
-    await pass(home);
-    // The shared bundle has readers of its own, which rest on reloadWithin.
-    later(30_000);
-    await pass(home);
-    later(1_000);
-    await pass(home);
-    later(30_000);
-    await pass(home);
-    expect(await phaseOf(home)).toBe('Stable');
-    expect([...said(home)].sort()).toEqual([
-      'restart for leaf,trust of generation 2',
-      'restart for trust of generation 2',
-    ]);
-  });
-
-  test('is what a rotation waits for, and its restart is the evidence', async () => {
-    const works = 'test -e works && echo restarted >> said';
-    const home = homeOf({ leaf: restart(`${works} || { echo no database >&2; exit 1; }`) });
-    await pass(home);
-    await home.requests.ask({ authority: MESH, rotate: 'r' });
-    for (let passes = 0; passes < 3; passes++) {
-      later(400_000);
-      await pass(home);
-    }
-    const [stuck] = (await statusOf(loaded(home).fresh)).authorities;
-    expect(stuck).toMatchObject({ phase: 'Activating', hooks: [{ state: 'failed', how: 'restart' }] });
-    expect(stuck?.blockedBy.map(({ consumer }) => consumer)).toContain('program of Leaf default/web');
-    expect(stuck?.notes.join()).toContain('its restart failed: sh ended with 1, stderr: "no database"');
-    writeFileSync(join(home.path, 'works'), '');
-    later(400_000);
-    await pass(home);
-    const [freed] = (await statusOf(loaded(home).fresh)).authorities;
-    expect(freed).toMatchObject({ phase: 'Stable', hooks: [{ state: 'done', exitCode: 0 }] });
-    expect(freed?.consumers).toContainEqual(
-      expect.objectContaining({ name: 'program of Leaf default/web', evidence: 'restarted' }),
-    );
-    expect(said(home)).toEqual(['restarted']);
-  });
-
-  test('restarts after a renewal', async () => {
-    const home = homeOf({ leaf: RESTARTS, leafLifetime: '30d' });
-    await pass(home);
-    later(21 * day);
-    await pass(home);
-    expect(said(home)).toEqual(['restart for leaf,trust of generation 1']);
-    later(duration(day));
-    await pass(home);
-    expect(said(home)).toHaveLength(1);
-  });
-
-  test('and has a probe is judged by the probe for its leaf, and not asked for trust before the restart', async () => {
-    const consumers =
-      '{name: web, presents: true, verifies: true, leaf: web, probe: {address: "127.0.0.1:1"}}';
-    const home = homeOf({ leaf: RESTARTS, consumers });
-    await pass(home);
-    await home.requests.ask({ authority: MESH, rotate: 'r' });
-    await pass(home);
-    later(30_000);
-    await pass(home);
-    later(400_000);
-    await pass(home);
-    const [stuck] = (await statusOf(loaded(home).fresh)).authorities;
-    expect(stuck?.phase).toBe('Activating');
-    expect(said(home)).toEqual(['restart for leaf,trust of generation 2']);
-    expect(stuck?.blockedBy).toMatchObject([
-      { consumer: 'web', waitsFor: expect.stringMatching(/a leaf of CA generation 2.*127\.0\.0\.1:1/) },
-    ]);
-  });
-
-  test('by systemd has its unit named to systemctl as an argument', async () => {
-    const bin = join(directories.make(undefined), 'bin');
-    mkdirSync(bin, { mode: 0o755 });
-    writeFileSync(join(bin, 'systemctl'), '#!/bin/sh\necho "$@" >> said\n', { mode: 0o755 });
-    vi.stubEnv('PATH', `${bin}:${process.env.PATH}`);
-    try {
-      const home = homeOf({
-        leaf: '{systemd: {unit: redis@6379.service, action: restart}}',
-        own: '{systemd: {unit: haproxy}}',
-      });
-      await pass(home);
-      expect(said(home)).toEqual(['reload -- haproxy']);
-      await rotate(home, 'r');
-      expect(said(home).filter((line) => line.startsWith('restart'))).toEqual([
-        'restart -- redis@6379.service',
-      ]);
-    } finally {
-      vi.unstubAllEnvs();
     }
   });
 });

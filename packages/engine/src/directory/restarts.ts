@@ -19,7 +19,7 @@ const stampOf = (
   return text === undefined ? undefined : parseStamp(text);
 };
 
-/** A program that its hook restarts, as the planner sees a workload that it can roll: docs/decisions/0408. */
+/** A program that its hook restarts, as the planner sees a workload that it can roll: docs/decisions/0204. */
 const workloadOf = (record: HookRecord | undefined, id: AuthorityId): ConsumerSeen['workload'] => {
   const stamp = stampOf(record?.wanted, id);
   const rolling = record?.wanted?.[id] !== record?.restarted?.stamps[id];

@@ -1,6 +1,6 @@
 import type { Instant } from '@handover/material';
 import type { ObjectId } from './home.ts';
-import { dueFor, type Hook, type HookRecord, hookContent, type Parts, tellingOf } from './hooks.ts';
+import { dueFor, type Hook, type HookRecord, hookContent, hooksIn, type Parts, tellingOf } from './hooks.ts';
 import type { Look } from './look.ts';
 import type { Telling } from './meters.ts';
 
@@ -48,6 +48,13 @@ export const hookStatus = (
 export const hookStanding = async (look: Look, hook: Hook): Promise<HookStatus> => {
   const { parts } = await hookContent(look, hook);
   return hookStatus(hook, look.hooks?.read(hook), parts);
+};
+
+/** Null: no resource declares it, or this home runs no hooks. */
+export const hookNamed = async (look: Look, name: string): Promise<HookStatus | null> => {
+  const hook =
+    look.hooks === undefined ? undefined : hooksIn(look.catalogue).find((one) => one.name === name);
+  return hook === undefined ? null : hookStanding(look, hook);
 };
 
 /** The arguments of `handover reload` that name it. */

@@ -16,8 +16,7 @@ import { resolveProfile } from '../act/profile.ts';
 import { type HistoryStatus, historyOf } from '../ledger/history-status.ts';
 import { profileObjectOf, targetsOf } from '../look/catalogue.ts';
 import type { AuthorityId } from '../look/home.ts';
-import { type HookStatus, hookStanding } from '../look/hook-status.ts';
-import { hooksIn } from '../look/hooks.ts';
+import { type HookStatus, hookNamed } from '../look/hook-status.ts';
 import type { Look, TakeLook } from '../look/look.ts';
 import { trustedOf } from '../look/shared-bundles.ts';
 import { readableCertificates } from '../look/stored-object.ts';
@@ -255,12 +254,6 @@ export async function statusOf(take: TakeLook, only?: AuthorityId): Promise<Stat
   return { authorities, ...rest, remarks: [...expiring, ...rest.remarks] };
 }
 
-const hookOf = async (look: Look, name: string): Promise<HookStatus | null> => {
-  const hook =
-    look.hooks === undefined ? undefined : hooksIn(look.catalogue).find((one) => one.name === name);
-  return hook === undefined ? null : hookStanding(look, hook);
-};
-
 /** The status of everything that belongs to no authority. */
 export async function restOfStatus(
   look: Look,
@@ -277,7 +270,7 @@ export async function restOfStatus(
           return { object, certificates: certificates.length, hash };
         }),
       ),
-      hook: await hookOf(look, `TrustBundle ${bundle.metadata.name}`),
+      hook: await hookNamed(look, `TrustBundle ${bundle.metadata.name}`),
     })),
   );
   const tlsProfiles = await Promise.all(
