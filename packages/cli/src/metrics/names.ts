@@ -68,11 +68,6 @@ export const METRICS = {
     ['what', 'result', 'reason'],
   ],
   hookFailing: ['handover_hook_failing', 'Whether the last run of a hook failed: 1, or 0.', ['hook']],
-  hookSuccess: [
-    'handover_hook_last_success_timestamp_seconds',
-    'When a hook last told its program of new files.',
-    ['hook'],
-  ],
   probes: ['handover_probes_total', 'Requests to consumers for evidence, by answer.', ['how', 'result']],
   failures: ['handover_failures_total', 'Work that failed and will be retried, by error code.', ['code']],
   requests: ['handover_api_requests_total', 'Requests to the API server.', ['verb', 'resource', 'code']],

@@ -245,6 +245,8 @@ export class DirectoryHome implements Home {
     }
     return {
       release: async () => {
+        // Their results are written under the lock.
+        await this.hooks.idle();
         await this.objects.idle();
         await this.#release(lock);
       },

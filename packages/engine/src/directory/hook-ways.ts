@@ -22,6 +22,8 @@ const HTTP_MS = 5_000;
 const RELOAD_MS = 30_000;
 const RESTART_MS = 120_000;
 const MOST_MESSAGE = 300;
+/** Our own reasons end with the remedy, behind paths that may be long. */
+const MOST_REASON = 2_000;
 
 /** What hooks need of the machine. */
 export interface HookTools {
@@ -40,7 +42,7 @@ export interface HookEnd {
 }
 
 /** One line for people: what a program wrote may hold anything. */
-export const said = (text: string): string =>
+export const said = (text: string, most = MOST_MESSAGE): string =>
   text
     // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not get through
     .replaceAll(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+/g, ' ')
@@ -48,7 +50,7 @@ export const said = (text: string): string =>
     .replaceAll(/[A-Za-z0-9+/=]{40,}/g, (run) => (/^[0-9a-fA-F]+$/.test(run) ? run : '[…]'))
     .replaceAll(/ {2,}/g, ' ')
     .trim()
-    .slice(0, MOST_MESSAGE);
+    .slice(0, most);
 
 const run = async (
   { files, cwd, uid, groups, times = {} }: HookTools,
@@ -148,6 +150,6 @@ export async function tellBy(
   } catch (error) {
     if (!(error instanceof HandoverError)) throw error;
     const result = error.code === 'PID_FILE_REFUSED' ? 'no_process' : 'other';
-    return { result, message: said(error.message) };
+    return { result, message: said(error.message, MOST_REASON) };
   }
 }
