@@ -115,8 +115,11 @@ export async function carryOut(
     if (wait === undefined) return { ...first, by };
     const waiting = ({ restartsDue, ...standing }: Looked) => {
       const { phase, blockedBy, wakeAt } = standing.status;
+      const hooks = standing.status.hooks.flatMap(({ hook, state, message }) =>
+        state === 'failed' ? [`hook of ${hook} failed: ${message}`] : [],
+      );
       const dueAt = wakeAt === null ? undefined : instant(Date.parse(wakeAt));
-      return wait.until(standing) && !restartsDue ? undefined : { authority, phase, blockedBy, dueAt };
+      return wait.until(standing) && !restartsDue ? undefined : { authority, phase, blockedBy, hooks, dueAt };
     };
     const { timeout } = wait;
     const now = () => open.home.clock.now();

@@ -33,6 +33,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'request a rotation to a new CA; the same id never rotates twice',
     load: () => import('./commands/rotate.ts'),
   },
+  reload: {
+    summary: 'run the hook of a Leaf or a bundle again, and print its result',
+    load: () => import('./commands/reload.ts'),
+  },
   plan: {
     summary: 'show what would be done now, and why, without doing it',
     load: () => import('./commands/plan.ts'),

@@ -109,13 +109,11 @@ export class EventLog {
           object: event.object,
           ...(event.manager === undefined ? {} : { changedBy: printable(event.manager) }),
         };
-      case 'untold':
-        return {
-          level: 'warn',
-          event: 'untold',
-          authority: event.authority,
-          programs: event.programs.map(printable),
-        };
+      case 'hooked': {
+        const { message, ...hook } = event.hook;
+        const level = !event.isNew ? 'debug' : hook.state === 'failed' ? 'warn' : 'info';
+        return { level, event: 'hook', ...hook, message: message === null ? null : printable(message) };
+      }
       case 'obstructed':
         return {
           level: event.obstacles.length === 0 ? 'info' : 'warn',

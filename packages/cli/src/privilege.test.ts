@@ -78,7 +78,8 @@ describe.skipIf(!isRoot)('A user without rights does not become root (needs root
     const yaml = hookMaking(mark).replace(`[touch, ${mark}]`, `[${program}]`);
     writeFileSync(join(home, 'a.yaml'), yaml, { mode: 0o644 });
     const ran = await handoverAs(['run', home, '--once']);
-    expect(ran.stdout).toContain(`chown root ${program}`);
+    expect(ran.stderr).toContain(`chown root ${program}`);
+    expect(ran.code).toBe(1);
     expect(existsSync(mark)).toBe(false);
   });
 });

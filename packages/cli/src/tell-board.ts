@@ -32,10 +32,13 @@ export const tellBoard = (board: Board, event: ControllerEvent): void => {
       // Without a manager the board reads repairs off each look.
       if (event.manager !== undefined) board.repaired(event.object, `${event.manager} had changed it`);
       return;
+    case 'hooked':
+      // Hooks of authorities are part of their status; that of a bundle without one is read with the rest.
+      board.reread();
+      return;
     case 'started':
     case 'profiled':
     case 'issued':
-    case 'untold':
       return;
     default:
       event satisfies never;

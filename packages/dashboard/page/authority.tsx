@@ -4,6 +4,7 @@ import { lengthOf } from '../src/view/words.ts';
 import { Consumers } from './consumers.tsx';
 import { Generations } from './generations.tsx';
 import { Grid } from './grid.tsx';
+import { Hooks } from './hooks.tsx';
 
 const Track = ({ part }: { part: AuthorityPart }) => {
   const stations = stationsOf(part);
@@ -81,6 +82,7 @@ export const Authority = ({ part, now }: { part: AuthorityPart; now: number }) =
       </div>
       <Track part={part} />
       <Blockers part={part} now={now} />
+      <Hooks part={part} now={now} />
       <div class="pair wide-left">
         <Consumers part={part} now={now} />
         <Grid trust={part.trust} />

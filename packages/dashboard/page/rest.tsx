@@ -7,12 +7,13 @@ export const Rest = ({ rest }: { rest: RestDocument }) => {
     <section class="rest" aria-labelledby="rest">
       <h2 id="rest">Bundles, profiles, warnings</h2>
       <ul>
-        {trustBundles.map(({ name, targets }) => (
+        {trustBundles.map(({ name, targets, hook }) => (
           <li key={`b ${name}`}>
             <b>{name}</b> bundle in {targets.length} {targets.length === 1 ? 'object' : 'objects'}
             {targets[0] === undefined
               ? ''
               : `, ${targets[0].certificates} ${targets[0].certificates === 1 ? 'certificate' : 'certificates'}`}
+            {hook?.state === 'failed' && <span class="remark">; its hook failed: {hook.message}</span>}
           </li>
         ))}
         {tlsProfiles.map(({ namespace, name, type, written, problems }) => (

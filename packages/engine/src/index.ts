@@ -24,6 +24,7 @@ export { processHere } from './directory/asker.ts';
 export { type ClockReport, clockReport, confirmClock } from './directory/confirm-clock.ts';
 export { diskFiles, type Files } from './directory/files.ts';
 export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';
+export { refuseFailedHooks } from './directory/hook-report.ts';
 export { readResources, readYaml } from './directory/resources.ts';
 export { passOnce, runDirectory } from './directory/run.ts';
 export { SteadyClock } from './directory/steady-clock.ts';
@@ -72,12 +73,13 @@ export type {
   ObjectWriter,
   ProfileWriter,
   ProgramTeller,
-  ReloadHooks,
   Request,
   RequestWriter,
   Rollouts,
   StoredObject,
 } from './look/home.ts';
+export { type HookStatus, hookLine, hookStanding } from './look/hook-status.ts';
+export { type Hook, type HookRecord, hooksIn, restarts } from './look/hooks.ts';
 export type { IssuedLeaf, Issuer, KeyRef, Keyring, SigningCa } from './look/keyring.ts';
 export { LocalKey, localKeyring } from './look/local-key.ts';
 export {
@@ -95,7 +97,6 @@ export {
   type RequestReader,
   type Requests,
   type TakeLook,
-  type Told,
   takeLook,
 } from './look/look.ts';
 export type { Meters } from './look/meters.ts';

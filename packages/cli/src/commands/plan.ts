@@ -1,5 +1,5 @@
-import { explain, plan } from '@handover/core';
-import { observeAnew, remarksOn } from '@handover/engine';
+import { explain, plan, sentenceOf } from '@handover/core';
+import { type HookStatus, hookLine, hookStanding, hooksIn, observeAnew, remarksOn } from '@handover/engine';
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
@@ -22,13 +22,18 @@ Examples:
     )
     .action((auth: string | undefined, flags: HomeFlags & { json?: true }) =>
       withHome(flags, context, async ({ look }) => {
-        const { catalogue, facts } = await look();
+        const seen = await look();
+        const { catalogue, facts } = seen;
         const ids = auth === undefined ? [...catalogue.authorities.keys()] : [authorityArgument(auth)];
         const plans = [];
         for (const id of ids) {
-          const { seen, responsibilities, now } = await observeAnew(look, id);
-          plans.push({ authority: id, plan: plan(seen, responsibilities.policy, now) });
+          const { seen: observed, responsibilities, now } = await observeAnew(look, id);
+          plans.push({ authority: id, plan: plan(observed, responsibilities.policy, now) });
         }
+        const hooks: HookStatus[] = [];
+        for (const hook of seen.hooks === undefined ? [] : hooksIn(catalogue))
+          if (auth === undefined || hook.authorities.some((id) => ids.includes(id)))
+            hooks.push(await hookStanding(seen, hook));
         const remarks = remarksOn(catalogue, facts.consumersFound);
         if (flags.json === true) {
           const documents = plans.map(
@@ -41,11 +46,13 @@ Examples:
               wakeAt: wakeAt === undefined ? null : new Date(wakeAt).toISOString(),
             }),
           );
-          context.stdout.write(`${JSON.stringify({ plans: documents, remarks })}\n`);
+          context.stdout.write(`${JSON.stringify({ plans: documents, hooks, remarks })}\n`);
           return;
         }
         for (const { authority, plan: made } of plans)
           for (const line of explain(made)) context.stdout.write(`${printable(`${authority}: ${line}`)}\n`);
+        for (const hook of hooks.filter(({ state }) => state === 'failed' || state === 'due'))
+          context.stdout.write(`${printable(sentenceOf(hookLine(hook)))}\n`);
         for (const remark of remarks) context.stdout.write(`${printable(remark)}\n`);
       }),
     );

@@ -1,8 +1,10 @@
-import { type AuthorityStanding, authorityIn } from '@handover/engine';
+import { sentenceOf } from '@handover/core';
+import { type AuthorityStanding, authorityIn, hookLine } from '@handover/engine';
 import { carryOut } from '../carry-out.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
 import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
+import { printable } from '../printable.ts';
 import { type WaitFlags, waitOptions } from '../wait-options.ts';
 
 interface Flags extends HomeFlags, WaitFlags {
@@ -48,9 +50,9 @@ Examples:
       const begun = observation.record?.state.ids.includes(id) === true;
       const done = isOver(standing);
       if (flags.json === true) {
-        const { phase, blockedBy, generations } = status;
+        const { phase, blockedBy, generations, hooks } = status;
         context.stdout.write(
-          `${JSON.stringify({ authority, id, begun, done, phase, generations, blockedBy })}\n`,
+          `${JSON.stringify({ authority, id, begun, done, phase, generations, blockedBy, hooks })}\n`,
         );
         return;
       }
@@ -59,5 +61,7 @@ Examples:
           ? `rotation ${id} of ${authority} is complete\n`
           : `rotation ${id} of ${authority} ${begun ? `is ${status.phase}` : 'has been requested'}; ${by}\n`,
       );
+      for (const hook of status.hooks.filter(({ state }) => state === 'failed'))
+        context.stdout.write(`${printable(sentenceOf(hookLine(hook)))}\n`);
     });
 };

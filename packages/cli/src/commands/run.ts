@@ -5,6 +5,7 @@ import {
   type DirectoryHome,
   type Meters,
   passOnce,
+  refuseFailedHooks,
   restOfStatus,
   runDirectory,
 } from '@handover/engine';
@@ -47,6 +48,9 @@ const openDashboard = async (
   return { board, dashboard: await serveDashboard({ board, host, port }) };
 };
 
+const hasFailed = (event: ControllerEvent): boolean =>
+  event.kind === 'hooked' && event.hook.state === 'failed';
+
 export const define: Define = (command, context) => {
   command
     .argument('<dir>', 'directory with the resources in *.yaml')
@@ -75,6 +79,9 @@ Reads the resources in DIR/*.yaml and writes DIR/out/<namespace>/secrets/<name>/
 DIR/out/<namespace>/configmaps/<name>/<key>. Each folder is replaced atomically, as the kubelet does. CA keys and state are
 in DIR/state, which only you can read. One process at a time; it may be killed at any moment.
 
+With --once, exit code 0 means that everything that can be done now is done, although a rotation may still wait for a consumer;
+1 means that a resource, a file or a hook failed, and the rest was done. SIGINT and SIGTERM end hooks and their children too.
+
 Examples:
   $ handover run /etc/handover
   $ handover run /etc/handover --dashboard-address 127.0.0.1:8082
@@ -102,7 +109,7 @@ Examples:
           json.on(event);
           return;
         }
-        const level = event.kind === 'failed' ? 'error' : event.kind === 'untold' ? 'warn' : 'info';
+        const level = event.kind === 'failed' ? 'error' : hasFailed(event) ? 'warn' : 'info';
         const lines = log.isLevelEnabled(level) ? speaker.lines(event) : [];
         if (lines.length > 0) waits.clear();
         for (const line of lines) context.stdout.write(`${withoutKeys(line)}\n`);
@@ -144,8 +151,9 @@ Examples:
         if (stopped === undefined) {
           on({ kind: 'loaded', catalogue });
           await passOnce(home, catalogue, (event) => {
-            if (event.kind !== 'failed') on(event);
+            if (event.kind !== 'failed' && !hasFailed(event)) on(event);
           });
+          await refuseFailedHooks(home);
         } else await runDirectory(home, on, stopped);
       } finally {
         clearInterval(tick);

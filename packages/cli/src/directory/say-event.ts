@@ -1,5 +1,5 @@
 import { explain, sentenceOf, waitGroups } from '@handover/core';
-import { type ControllerEvent, remarksOn } from '@handover/engine';
+import { type ControllerEvent, hookLine, remarksOn } from '@handover/engine';
 import { amount } from '../amount.ts';
 import { codeOf } from '../event-log.ts';
 import { printable } from '../printable.ts';
@@ -40,11 +40,14 @@ export class Speaker {
         );
         return this.#once(event.authority, lines);
       }
-      case 'untold':
-        return this.#once(
-          `${event.authority} programs`,
-          few(event.programs).map((line) => `Not told to reload yet: ${line}`),
-        );
+      case 'hooked': {
+        if (!event.isNew) return [];
+        const lines = [printable(sentenceOf(hookLine(event.hook)))];
+        if (event.hook.state !== 'failed') return lines;
+        // Each try has another time: the same failure is said once.
+        const failure = `${event.hook.hook} ${event.hook.message}`;
+        return this.#once(event.hook.hook, [failure]).length === 0 ? [] : lines;
+      }
       case 'failed': {
         const { code, message } = codeOf(event.error);
         return this.#once(event.what, [`${code}: ${event.what}: ${message}`]);

@@ -1,5 +1,5 @@
 import { waitGroups } from '@handover/core';
-import type { AuthorityStatus, Status } from '@handover/engine';
+import { type AuthorityStatus, type HookStatus, hookLine, type Status } from '@handover/engine';
 import type { Instant } from '@handover/material';
 import { amount } from '../amount.ts';
 import { printable } from '../printable.ts';
@@ -22,12 +22,16 @@ const dueLine = ({ blockedBy, wakeAt }: AuthorityStatus, now: Instant | undefine
   return [`  due ${now === undefined ? `at ${wakeAt}` : `in ${timeLeft(Date.parse(wakeAt) - now)}`}`];
 };
 
+const hookText = (hook: HookStatus, colours: boolean): string =>
+  paint(printable(hookLine(hook)), hook.state === 'failed' ? 31 : 0, colours && hook.state === 'failed');
+
 const authorityLines = (
   authority: AuthorityStatus,
   colours: boolean,
   now: Instant | undefined,
 ): readonly string[] => {
-  const { phase, generations, blockedBy, leaves, consumers, notes, expiring, ready, notReady } = authority;
+  const { phase, generations, blockedBy, leaves, consumers, notes, expiring, ready, notReady, hooks } =
+    authority;
   const short = (text: string | null | undefined): string => text?.slice(0, 12) ?? '-';
   return [
     `${authority.namespace}/${authority.name}  ${paint(phase, phase === 'Stable' ? 32 : 33, colours)}${
@@ -52,6 +56,7 @@ const authorityLines = (
       ({ name, evidence, at, remark }) =>
         `  consumer ${name}  ${evidence ?? 'no evidence yet'}${at === null ? '' : ` at ${at}`}${remark === undefined ? '' : `; ${remark}`}`,
     ),
+    ...more(hooks, (hook) => `  ${hookText(hook, colours)}`),
     ...lastRotation(authority.history),
   ];
 };
@@ -60,9 +65,10 @@ const authorityLines = (
 export const showStatus = (status: Status, colours: boolean, now?: Instant): string => {
   const lines = [
     ...status.authorities.flatMap((authority) => authorityLines(authority, colours, now)),
-    ...status.trustBundles.flatMap(({ name, targets }) => [
+    ...status.trustBundles.flatMap(({ name, targets, hook }) => [
       `trust bundle ${name}`,
       ...more(targets, ({ object, certificates }) => `    ${object}  ${amount(certificates, 'certificate')}`),
+      ...(hook === null ? [] : [`    ${hookText(hook, colours)}`]),
     ]),
     ...status.tlsProfiles.flatMap(({ namespace, name, type, written, problems }) => [
       `TLS profile ${namespace}/${name}  ${type}${written ? '' : '  not written'}`,

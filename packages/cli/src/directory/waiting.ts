@@ -11,6 +11,8 @@ export interface Waiting {
     readonly waitsFor: string;
     readonly since: number | string;
   }[];
+  /** Hooks that failed, each with the reason. */
+  readonly hooks?: readonly string[];
   /** When the planner looks again whatever is shown by then: reloadWithin, patience or deadline. */
   readonly dueAt: Instant | undefined;
   /** When the command gives up. */
@@ -38,8 +40,10 @@ export const timeLeft = (ms: number): string => {
   return parts.filter((part, index) => index === 0 || !part.startsWith('0')).join(' ');
 };
 
-const awaited = ({ blockedBy }: Waiting): string =>
-  blockedBy.length === 0 ? '' : printable(`: ${waitingText(blockedBy)}`);
+const awaited = ({ blockedBy, hooks = [] }: Waiting): string => {
+  const parts = [...(blockedBy.length === 0 ? [] : [waitingText(blockedBy)]), ...hooks];
+  return parts.length === 0 ? '' : printable(`: ${parts.join('; ')}`);
+};
 
 /** The phase, and what it waits for; the same as long as nothing changes. */
 export const phaseText = (waiting: Waiting): string => `${waiting.phase}${awaited(waiting)}`;

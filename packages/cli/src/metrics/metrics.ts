@@ -1,9 +1,10 @@
 import { INJECTABLE_PLURALS } from '@handover/core';
-import type { ControllerEvent, Meters } from '@handover/engine';
+import { type ControllerEvent, hooksIn, type Meters } from '@handover/engine';
 import type { ReloadReport, RequestReport } from '@handover/kube';
 import { HandoverError } from '@handover/material';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { AuthorityGauges } from './authorities.ts';
+import { HookGauges } from './hooks.ts';
 import { METRICS, type MetricName } from './names.ts';
 
 export interface MetricsOptions {
@@ -33,6 +34,7 @@ type Heard<E> = E extends unknown ? Omit<E, 'observation'> : never;
 export class Metrics {
   readonly #register = new Registry();
   readonly #authorities: AuthorityGauges;
+  readonly #hooks: HookGauges;
   readonly #decisions: Counter;
   readonly #repairs: Counter;
   readonly #reloads: Counter;
@@ -47,6 +49,7 @@ export class Metrics {
   constructor({ version, now }: MetricsOptions) {
     const register = this.#register;
     this.#authorities = new AuthorityGauges(register, now);
+    this.#hooks = new HookGauges(register);
     this.#decisions = counter(register, 'decisions');
     this.#repairs = counter(register, 'repairs');
     this.#reloads = counter(register, 'reloads');
@@ -101,6 +104,7 @@ export class Metrics {
       case 'loaded':
         this.#leading.set(1);
         this.#authorities.keepOnly(new Set(event.catalogue.authorities.keys()));
+        this.#hooks.keepOnly(new Set(hooksIn(event.catalogue).map(({ name }) => name)));
         return;
       case 'leading':
         this.#leading.set(event.held ? 1 : 0);
@@ -129,7 +133,9 @@ export class Metrics {
       case 'started':
       case 'refused':
       case 'issued':
-      case 'untold':
+        return;
+      case 'hooked':
+        this.#hooks.heard(event.hook);
         return;
       default:
         event satisfies never;

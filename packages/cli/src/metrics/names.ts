@@ -67,6 +67,7 @@ export const METRICS = {
     'Reloads of files, and programs told to reload, by result.',
     ['what', 'result', 'reason'],
   ],
+  hookFailing: ['handover_hook_failing', 'Whether the last run of a hook failed: 1, or 0.', ['hook']],
   probes: ['handover_probes_total', 'Requests to consumers for evidence, by answer.', ['how', 'result']],
   failures: ['handover_failures_total', 'Work that failed and will be retried, by error code.', ['code']],
   requests: ['handover_api_requests_total', 'Requests to the API server.', ['verb', 'resource', 'code']],

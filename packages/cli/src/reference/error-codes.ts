@@ -117,8 +117,8 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorEntry>> = {
   PEM_BAD_BASE64: entry('The content of a PEM block is not base64.', 'Copy the complete file again.'),
   PORT_TAKEN: entry('The port of the dashboard is in use.', 'Choose another port.'),
   RELOAD_FAILED: entry(
-    'A program could not be told to reload.',
-    'See the message; the files are written, and Handover tries again.',
+    'A hook failed, so that a program has not loaded its new files.',
+    'See the message; the files are written, and `handover run` tries again. `handover reload` runs the hook at once.',
   ),
   RESOURCE_CONFLICT: entry('Two resources would write the same object.', 'Give one of them another name.'),
   RESOURCE_DUPLICATE: entry('A resource is declared twice.', 'Remove one of them.'),

@@ -62,6 +62,14 @@ export const FILE_ERROR_CODES = {
     'The directory does not exist.',
     'Correct `--home`, or start with `handover init DIR`.',
   ),
+  HOOK_UNANSWERED: entry(
+    'The process that runs on the directory did not run a hook in time.',
+    'See the output of that process; another hook may take all the time.',
+  ),
+  HOOK_UNKNOWN: entry(
+    '`handover reload` names a resource without a hook.',
+    'Choose one of those that the message lists, or set `spec.reload`.',
+  ),
   HOME_NOT_EMPTY: entry('`init` found existing resources.', 'Edit them, or choose another directory.'),
   HOME_READ_ONLY: entry('The file system is read-only.', 'Mount it read-write.'),
   HOME_STATE_EXPOSED: entry(

@@ -7,6 +7,7 @@ import { issueTo, nameConstraints } from './issue-to.ts';
 import { keyField } from './key-field.ts';
 import { frame, namespacedMetadata } from './metadata.ts';
 import type { Fraction } from './percent.ts';
+import { bundleReload, NO_RELOAD_IN_A_CLUSTER } from './reload.ts';
 
 const none = duration(0);
 const year = duration(365 * day);
@@ -100,9 +101,11 @@ const spec = fields({
   rotation: rotation.prefault({}).describe('When and how the CA is rotated.'),
   bundle: fields({
     configMapName: objectName().optional().describe('Name of the ConfigMap. Default: <name>-trust.'),
+    reload: bundleReload().optional(),
   })
     .prefault({})
-    .describe("The Authority's own bundle, a ConfigMap in its namespace."),
+    .describe("The Authority's own bundle, a ConfigMap in its namespace.")
+    .meta({ 'x-kubernetes-validations': [NO_RELOAD_IN_A_CLUSTER] }),
   consumers: z
     .array(consumer)
     .max(100)
@@ -163,7 +166,10 @@ export const authoritySchema = fields({
     apiVersion,
     kind,
     metadata,
-    spec: { ...spec, bundle: { configMapName: spec.bundle.configMapName ?? `${metadata.name}-trust` } },
+    spec: {
+      ...spec,
+      bundle: { ...spec.bundle, configMapName: spec.bundle.configMapName ?? `${metadata.name}-trust` },
+    },
   }))
   .meta({
     'x-kubernetes-validations': [

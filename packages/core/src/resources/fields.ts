@@ -84,9 +84,11 @@ export const httpUrl = () =>
     'write it like http://127.0.0.1:9000/status',
   );
 
-/** Exactly one of its fields given: a refinement here, a CEL rule for the API server, never a union. */
-export const exactlyOne = <Schema extends z.ZodObject>(schema: Schema): Schema => {
-  const names = Object.keys(schema.shape);
+/** Exactly one of its fields, or of `names`, given: a refinement here, a CEL rule for the API server, never a union. */
+export const exactlyOne = <Schema extends z.ZodObject>(
+  schema: Schema,
+  names: readonly string[] = Object.keys(schema.shape),
+): Schema => {
   return schema
     .superRefine((value, context) => {
       const given = names.filter((name) => (value as Record<string, unknown>)[name] !== undefined);

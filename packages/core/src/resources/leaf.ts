@@ -2,22 +2,12 @@ import { day, duration, second } from '@handover/material';
 import { z } from 'zod';
 import { dnsNameProblem, ipAddressProblem, uriProblem } from '../issue/alt-names.ts';
 import { account, mode } from './account-fields.ts';
-import {
-  durationField,
-  exactlyOne,
-  FORM,
-  fields,
-  filePath,
-  httpUrl,
-  objectName,
-  percentField,
-  reference,
-  text,
-} from './fields.ts';
+import { durationField, FORM, fields, objectName, percentField, reference, text } from './fields.ts';
 import { keyField } from './key-field.ts';
 import { shown } from './message.ts';
 import { frame, namespacedMetadata } from './metadata.ts';
 import { leafOutputs } from './outputs.ts';
+import { leafReload, NO_RELOAD_IN_A_CLUSTER } from './reload.ts';
 
 /** `form` is for the API server, as narrow as one expression can be; a wrong name that passes it gets a condition. */
 const names = (problem: (value: string) => string | undefined, max: number, form: RegExp, says: string) =>
@@ -56,28 +46,6 @@ const subject = fields({
   commonName: attribute().optional().describe('CN of the subject.'),
   organizations: z.array(attribute()).max(16).default([]).describe('O of the subject, in this order.'),
 }).describe('Subject of the certificate.');
-
-const SIGNALS = ['SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGINT', 'SIGTERM', 'SIGWINCH'] as const;
-
-const reload = exactlyOne(
-  fields({
-    command: z
-      .array(z.string().min(1).max(4096))
-      .min(1)
-      .max(64)
-      .optional()
-      .describe('Program and arguments, run without a shell in the directory of the resources.'),
-    signal: fields({
-      pidFile: filePath().describe('File that holds the PID.'),
-      signal: z.enum(SIGNALS).default('SIGHUP').describe('Signal to send.'),
-    })
-      .optional()
-      .describe('Send a signal to the PID in a file.'),
-    http: fields({ url: httpUrl().describe('URL to POST to.') })
-      .optional()
-      .describe('Send an HTTP POST.'),
-  }),
-).describe('How to tell the program that its files changed. Directory home only.');
 
 const files = fields({
   owner: account('a user').optional().describe('User that owns the files.'),
@@ -136,7 +104,7 @@ const spec = fields({
   })
     .prefault({})
     .describe('When the certificate is renewed.'),
-  reload: reload.optional(),
+  reload: leafReload().optional(),
   files: files.optional(),
   outputs: leafOutputs(),
 })
@@ -160,6 +128,7 @@ const spec = fields({
         ].join(' || '),
         message: SERVER_NEEDS_NAME,
       },
+      NO_RELOAD_IN_A_CLUSTER,
     ],
   });
 

@@ -41,7 +41,7 @@ describe('messages say where, what was there and what is allowed', () => {
     [
       'an unknown field',
       authority({ bundle: { colour: 1 } }),
-      'a.yaml: Authority mesh: spec.bundle.colour: unknown field; allowed: configMapName',
+      'a.yaml: Authority mesh: spec.bundle.colour: unknown field; allowed: configMapName, reload',
     ],
     [
       'a misspelt word',
@@ -191,7 +191,17 @@ describe('messages say where, what was there and what is allowed', () => {
     [
       'no reload way',
       leaf({ reload: {} }),
-      'a.yaml: Leaf envoy: spec.reload: has none of command, signal, http; give exactly one',
+      'a.yaml: Leaf envoy: spec.reload: has none of command, signal, http, systemd, restart; give exactly one',
+    ],
+    [
+      'a restart that is limited to some changes',
+      leaf({ reload: { restart: { command: ['a'] }, on: ['leaf'] } }),
+      'a.yaml: Leaf envoy: spec.reload.on: does not apply to a restart, which comes once per rotation and after each renewal; leave it out',
+    ],
+    [
+      'a unit that systemctl would read as an option',
+      leaf({ reload: { systemd: { unit: '--force' } } }),
+      'a.yaml: Leaf envoy: spec.reload.systemd.unit: "--force" is not the name of a systemd unit; write it like nginx.service',
     ],
     [
       'a short signal name',

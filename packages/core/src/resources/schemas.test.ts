@@ -86,12 +86,15 @@ test('every rule that joins fields reaches the API server too', () => {
     'Authority.spec.adopt',
     'Authority.spec.nameConstraints',
     'Authority.spec.rotation',
+    'Authority.spec.bundle',
+    'Authority.spec.bundle.reload',
     'Authority.spec.consumers[]',
     'Authority.spec.consumers[].status',
     'Leaf.spec',
     'Leaf.spec.reload',
     'Leaf.spec.outputs[]',
     'Leaf.spec.outputs[].passwordFrom',
+    'TrustBundle.spec',
     'TrustBundle.spec.sources[]',
     'TrustBundle.spec.sources[].inline',
     'TrustBundle.spec.targets[]',
@@ -103,6 +106,7 @@ test('every rule that joins fields reaches the API server too', () => {
     'TrustBundle.spec.targets[].secret.outputs[].passwordFrom',
     'TrustBundle.spec.targets[].clusterTrustBundle',
     'TrustBundle.spec.targets[].inject',
+    'TrustBundle.spec.reload',
     'TLSProfile.spec',
   ]);
 });

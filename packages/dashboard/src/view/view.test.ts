@@ -41,6 +41,7 @@ const part = (
       hash: null,
       at: iso(NOW),
     })),
+    hooks: [],
     wakeAt: null,
     expiring: null,
     notes: [],

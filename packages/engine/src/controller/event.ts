@@ -3,6 +3,7 @@ import type { Instant } from '@handover/material';
 import type { IssuedEntry } from '../ledger/issued-entry.ts';
 import type { Catalogue } from '../look/catalogue.ts';
 import type { AuthorityId, ObjectId } from '../look/home.ts';
+import type { HookStatus } from '../look/hook-status.ts';
 import type { Observation } from '../observe/observe.ts';
 import { type Vitals, vitalsOf } from '../observe/vitals.ts';
 import type { Outcome } from './reconcile.ts';
@@ -28,8 +29,8 @@ export type ControllerEvent =
       readonly vitals: Vitals;
       readonly observation: Observation;
     }
-  /** Programs that could not be told that their files changed, each with the reason. */
-  | { readonly kind: 'untold'; readonly authority: AuthorityId; readonly programs: readonly string[] }
+  /** How a hook ended; `isNew`: just now, and not before this process began. */
+  | { readonly kind: 'hooked'; readonly hook: HookStatus; readonly isNew: boolean }
   /** Objects that cannot be written now, each with the reason; none: every object can again. Told when it changes. */
   | { readonly kind: 'obstructed'; readonly authority: AuthorityId; readonly obstacles: readonly string[] }
   | { readonly kind: 'profiled'; readonly profile: string; readonly actions: readonly ProfileAction[] }
@@ -49,13 +50,12 @@ export type ControllerEvent =
 export type Listener = (event: ControllerEvent) => void;
 
 /** What a pass over an authority has to tell. */
-export const eventsOf = ({ plan, untold, observation }: Outcome): readonly ControllerEvent[] => {
+export const eventsOf = ({ plan, observation }: Outcome): readonly ControllerEvent[] => {
   const authority = observation.responsibilities.id;
   const { actions } = plan;
   return [
     actions.length > 0
       ? { kind: 'acted', authority, actions, plan, observation }
       : { kind: 'rested', authority, plan, vitals: vitalsOf(observation, plan), observation },
-    ...(untold.length > 0 ? [{ kind: 'untold', authority, programs: untold } as const] : []),
   ];
 };

@@ -13,8 +13,6 @@ export interface Outcome {
   readonly plan: Plan;
   /** When to look again even if nothing is heard; undefined: when something changes. */
   readonly again: Instant | undefined;
-  /** Programs that could not be told, with the reason. */
-  readonly untold: readonly string[];
   /** What could not be done in other namespaces, with the reason: nothing here waits for it. */
   readonly refused: readonly string[];
 }
@@ -66,6 +64,9 @@ const againFor = ({ actions, wakeAt }: Plan, now: Instant, refused: number): Ins
   return instant(Math.min(now + REFUSED_AGAIN_MS, wakeAt ?? Number.POSITIVE_INFINITY));
 };
 
+const earliest = (a: Instant | undefined, b: Instant | undefined): Instant | undefined =>
+  a === undefined || b === undefined ? (a ?? b) : instant(Math.min(a, b));
+
 /** Read, plan, act on each, say when to come back. */
 export async function reconcile(home: Home, id: AuthorityId, planner: Planner = plan): Promise<Outcome> {
   const { observation, plan: whole } = await decide(home, id, planner);
@@ -86,11 +87,12 @@ export async function reconcile(home: Home, id: AuthorityId, planner: Planner = 
     });
   });
   // Nor does it keep other programs from hearing of theirs.
-  const untold = (await home.teller?.tell(home, observation.responsibilities)) ?? [];
+  const tellAt = home.teller === undefined ? undefined : await home.teller.tell(await home.fresh(), id);
   if (failures.length > 0) throw failures.find(isConflict) ?? failures[0];
   const { record } = observation;
   if (record !== undefined) await home.requests.done(id, record.state);
-  return { observation, plan: made, untold, refused, again: againFor(made, observation.now, refused.length) };
+  const again = earliest(againFor(made, observation.now, refused.length), tellAt);
+  return { observation, plan: made, refused, again };
 }
 
 /** Passes until one finds nothing to do at this moment. The bound only keeps a bug from spinning for ever. */

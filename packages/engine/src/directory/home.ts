@@ -4,7 +4,6 @@ import type { KeySource, Leaf, Resource } from '@handover/core';
 import { duration, type Instant } from '@handover/material';
 import { issuerWith } from '../act/issuer.ts';
 import { keyMaker } from '../act/key-maker.ts';
-import { Teller, type TellOptions } from '../act/tell.ts';
 import { takingOver } from '../certgen/certgen.ts';
 import { EngineError } from '../error.ts';
 import { Canaries } from '../evidence/canary.ts';
@@ -12,7 +11,8 @@ import { DeclaredConsumers } from '../evidence/consumers.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type Catalogue, catalogueOf, secretOf } from '../look/catalogue.ts';
 import { consentIn } from '../look/consent.ts';
-import type { Home, ObjectId, ReloadHooks } from '../look/home.ts';
+import type { Home, ObjectId, Rollouts } from '../look/home.ts';
+import { type Hook, hooksIn, hooksOf } from '../look/hooks.ts';
 import type { Issuer, Keyring } from '../look/keyring.ts';
 import { localKeyring } from '../look/local-key.ts';
 import { type Clock, type EvidenceSource, type Look, type Readers, takeLook } from '../look/look.ts';
@@ -22,15 +22,20 @@ import { processHere } from './asker.ts';
 import { DirectoryAuthorities } from './authorities.ts';
 import type { Copy } from './copies.ts';
 import { diskFiles, type Files, type Ownership } from './files.ts';
+import { HookRecords } from './hook-records.ts';
+import { HookRequests } from './hook-requests.ts';
+import type { HookTimes } from './hook-ways.ts';
+import { DirectoryHooks } from './hooks.ts';
 import { DirectoryIssuanceLog } from './issuance-log.ts';
 import { fenced, type HeldLock, type LockTimes, lockHolder, takeLock } from './lock.ts';
 import { DirectoryObjects } from './objects.ts';
 import { outputsIn } from './output-files.ts';
 import { FilePasswords } from './passwords.ts';
 import { refuseUntrustedHome } from './permissions.ts';
-import { DirectoryReloads } from './reloads.ts';
+import { ProcessGroups } from './process-group.ts';
 import { DirectoryRequests } from './requests.ts';
 import { readResources } from './resources.ts';
+import { restartRollouts, withRestarts } from './restarts.ts';
 import { SteadyClock } from './steady-clock.ts';
 import { trustedPath } from './trusted-path.ts';
 
@@ -39,8 +44,8 @@ export interface DirectoryOptions {
   readonly clock?: Clock;
   readonly keys?: KeySource;
   readonly evidence?: EvidenceSource;
-  readonly reloads?: ReloadHooks & { told: NonNullable<Readers['told']> };
-  readonly telling?: TellOptions;
+  /** How long hooks may take. */
+  readonly hookTimes?: HookTimes | undefined;
   readonly trustNamespace?: string;
   readonly meters?: Meters | undefined;
   /** The user we run as; undefined: owners of files are not looked at. */
@@ -56,7 +61,11 @@ export class DirectoryHome implements Home {
   readonly objects: DirectoryObjects;
   readonly authorities: DirectoryAuthorities;
   readonly requests: DirectoryRequests;
-  readonly teller: Teller;
+  readonly hooks: DirectoryHooks;
+  readonly teller: DirectoryHooks;
+  readonly hookRecords: HookRecords;
+  readonly hookRequests: HookRequests;
+  readonly rollouts: Rollouts;
   readonly clock: Clock;
   readonly keyring: Keyring;
   readonly issuer: Issuer;
@@ -102,23 +111,31 @@ export class DirectoryHome implements Home {
       known: (asked) => this.requests.known(asked),
       self: processHere(),
     };
-    const reloads =
-      options.reloads ??
-      new DirectoryReloads({
-        files,
-        root: `${this.state}/reloads`,
-        cwd: this.path,
-        now: () => this.clock.now(),
-        meters,
-        uid: this.#uid,
-      });
-    this.teller = new Teller(reloads, options.telling);
+    this.hookRecords = new HookRecords(files, `${this.state}/reloads`);
+    this.hookRequests = new HookRequests(this.files, `${this.state}/reload-requests`);
+    this.hooks = new DirectoryHooks({
+      files,
+      cwd: this.path,
+      uid: this.#uid,
+      groups: new ProcessGroups(),
+      times: options.hookTimes,
+      records: this.hookRecords,
+      requests: this.hookRequests,
+      out: this.out,
+      now: () => this.clock.now(),
+      meters,
+    });
+    this.teller = this.hooks;
+    const restartHooks = (id: string): readonly Hook[] =>
+      this.#catalogue === undefined ? [] : hooksOf(this.#catalogue, id);
+    this.rollouts = restartRollouts(restartHooks, this.hookRecords);
+    const declared = options.evidence ?? new DeclaredConsumers({ meters, canaries });
     this.#readers = {
       objects: this.objects,
       authorities: this.authorities,
       requests: this.requests,
-      evidence: options.evidence ?? new DeclaredConsumers({ meters, canaries }),
-      told: (id) => reloads.told(id),
+      evidence: withRestarts(declared, restartHooks, this.hookRecords),
+      hooks: this.hookRecords,
       passwords: new FilePasswords(this.files, this.path, this.#uid),
       facts: {
         consumersFound: false,
@@ -132,6 +149,11 @@ export class DirectoryHome implements Home {
 
   /** A look at the files, with the resources that were loaded last. */
   readonly fresh = (): Promise<Look> => takeLook(this.#readers, () => this.#catalogue ?? this.load());
+
+  /** The hooks that the resources declare. */
+  declaredHooks(): readonly Hook[] {
+    return hooksIn(this.#catalogue ?? this.load());
+  }
 
   get out(): string {
     return `${this.path}/out`;
@@ -253,6 +275,8 @@ export class DirectoryHome implements Home {
     }
     return {
       release: async () => {
+        // Their results are written under the lock.
+        await this.hooks.idle();
         await this.objects.idle();
         await this.#release(lock);
       },

@@ -17,12 +17,13 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Leaf, ObjectSeen } from '@handover/core';
 import { HandoverError } from '@handover/material';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Directories } from '../../test/directories.ts';
-import { diskFiles } from '../index.ts';
+import { diskFiles, type Hook } from '../index.ts';
+import { tellBy } from './hook-ways.ts';
 import { processIn } from './pid-file.ts';
+import { ProcessGroups } from './process-group.ts';
 
 const me = process.getuid?.() ?? 0;
 const SERVICE = 65_534;
@@ -141,13 +142,19 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
         if (name === 'app/pid') cpSync(path, join(home.path, name));
         chownSync(join(home.path, name), SERVICE, SERVICE);
       }
-      const leaf = {
-        spec: { reload: { signal: { pidFile: 'app/pid', signal: 'SIGTERM' } } },
-      } as unknown as Leaf;
-      const seen = { version: '1', anchors: [] } as unknown as ObjectSeen;
-      await expect(home.teller.hooks.tell('default/secrets/a', leaf, seen)).rejects.toThrow(
-        `pid file ${home.path}/app/pid belongs to user 65534, and process ${ofRoot} to user 0`,
-      );
+      const hook: Hook = {
+        name: 'Leaf default/a',
+        reload: { signal: { pidFile: 'app/pid', signal: 'SIGTERM' } },
+        objects: [],
+        authorities: [],
+      };
+      const hookTools = { files: diskFiles, cwd: home.path, uid: me, groups: new ProcessGroups() };
+      expect(await tellBy(hookTools, hook, {}, new AbortController().signal)).toEqual({
+        result: 'no_process',
+        message: expect.stringContaining(
+          `pid file ${home.path}/app/pid belongs to user 65534, and process ${ofRoot} to user 0`,
+        ),
+      });
     });
 
     test('of root that the service can write, or that has a second hard link or is a link, is refused', () => {

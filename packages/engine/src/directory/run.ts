@@ -1,13 +1,16 @@
 import { type FSWatcher, watch } from 'node:fs';
+import type { TrustBundle } from '@handover/core';
 import { after, HandoverError, type Instant, instant } from '@handover/material';
 import { obstacleError } from '../act/keep-files.ts';
 import { keepProfile } from '../act/profile.ts';
-import { reconcileStaticBundle } from '../act/static-bundle.ts';
+import { isStatic, reconcileStaticBundle } from '../act/static-bundle.ts';
 import { Controller, type Passed, type Reconcilers } from '../controller/controller.ts';
 import { eventsOf, type Listener } from '../controller/event.ts';
 import { keysOf, RESOURCES, type ResourceKey, textOf } from '../controller/key.ts';
 import { type Outcome, reconcile, untilQuiet } from '../controller/reconcile.ts';
 import { type Catalogue, idOf } from '../look/catalogue.ts';
+import { hookStatus } from '../look/hook-status.ts';
+import { type Hook, hooksIn } from '../look/hooks.ts';
 import { driftedIn } from '../observe/vitals.ts';
 import type { DirectoryHome } from './home.ts';
 import { rememberResources } from './resources.ts';
@@ -20,13 +23,19 @@ const BACKSTOP_MS = 15_000;
  * already, so that a server that does not reload is not asked, and does not log a refusal, 60 times a minute.
  */
 const ASK_AGAIN_MS = { least: 1_000, most: 10_000 } as const;
-const TELL_AGAIN_MS = 5_000;
+/** Between two looks that change nothing: a hook that has yet to end makes the plan wait a millisecond at a time. */
+const REST_MS = 250;
 /** How soon it is noticed that the clock was set. */
 const LOOK_AT_CLOCK_MS = 1_000;
 /** How often one pass is tried: an object that failed twice is left out. */
 const MOST_FAILURES = 3;
 /** An editor writes a file in several steps. */
 const DEBOUNCE_MS = 50;
+
+const isOf =
+  ({ metadata }: TrustBundle) =>
+  ({ name }: Hook): boolean =>
+    name === `TrustBundle ${metadata.name}`;
 
 /** A resource that is no longer declared. */
 const GONE: Passed = { again: undefined };
@@ -51,8 +60,20 @@ const reconcilersOf = (
       const look = await home.fresh();
       const bundle = look.catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
       if (bundle === undefined) return GONE;
-      await reconcileStaticBundle(home, look, bundle);
-      return { again: backstop() };
+      // Told of its files as they are: a target that cannot be written does not keep the others from being told.
+      const tell = async (): Promise<Instant | undefined> =>
+        isStatic(bundle)
+          ? home.hooks.tend(await home.fresh(), hooksIn(look.catalogue).filter(isOf(bundle)))
+          : undefined;
+      let acted = false;
+      try {
+        acted = await reconcileStaticBundle(home, look, bundle);
+      } catch (error) {
+        await tell();
+        throw error;
+      }
+      const again = await tell();
+      return { again: instant(Math.min(again ?? Number.POSITIVE_INFINITY, backstop())), acted };
     },
     Authority: async ({ id }) => {
       home.checkLock();
@@ -79,28 +100,46 @@ const reconcilersOf = (
   };
 };
 
-const againFor = ({ again, plan, untold, observation }: Outcome): number => {
+const againFor = ({ again, plan, observation }: Outcome): number => {
   const { now, responsibilities } = observation;
-  const times = [again ?? Number.POSITIVE_INFINITY];
+  const soonest = plan.actions.length > 0 ? now : now + REST_MS;
+  const times = [Math.max(again ?? Number.POSITIVE_INFINITY, soonest)];
   const [blocker] = plan.blockedBy;
   if (blocker !== undefined && responsibilities.authority.spec.consumers.length > 0) {
     const { least, most } = ASK_AGAIN_MS;
     times.push(now + Math.min(most, Math.max(least, (now - blocker.since) / 10)));
   }
-  if (untold.length > 0) times.push(now + TELL_AGAIN_MS);
   return Math.min(...times);
 };
 
-/** One pass over everything, or over `keys`, until there is nothing to do at this moment. Throws the first failure, after trying the rest. */
+/** Hooks may call for a pass, which may call for hooks: mint, activate and retire. The bound only keeps a bug from spinning. */
+const MOST_ROUNDS = 8;
+
+/**
+ * One pass over everything, or over `keys`, until there is nothing to do at this moment, hooks included. Throws the first failure,
+ * after trying the rest. A hook that failed is no failure of the pass.
+ */
 export async function passOnce(
   home: DirectoryHome,
   catalogue: Catalogue,
   on: Listener,
   keys: readonly ResourceKey[] = keysOf(catalogue),
 ): Promise<void> {
+  home.hooks.onEnd = (_, hook) => on({ kind: 'hooked', hook, isNew: true });
+  await rememberResources(home.files, home.path);
+  let failure: unknown;
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    const failed = await passOver(home, on, keys);
+    failure ??= failed;
+    if (!(await home.hooks.idle())) break;
+  }
+  if (failure !== undefined) throw failure;
+}
+
+/** The first failure, after trying the rest. */
+async function passOver(home: DirectoryHome, on: Listener, keys: readonly ResourceKey[]): Promise<unknown> {
   let failure: unknown;
   const reconcilers = reconcilersOf(home, on);
-  await rememberResources(home.files, home.path);
   for (const key of keys) {
     const pass = reconcilers[key.kind] as (key: ResourceKey) => Promise<Passed>;
     // An object that cannot be written is left out of the passes that follow.
@@ -119,8 +158,16 @@ export async function passOnce(
       }
     }
   }
-  if (failure !== undefined) throw failure;
+  return failure;
 }
+
+/** What a hook tells of: its end may let them go on. */
+const keysFor = (hook: Hook): readonly ResourceKey[] => [
+  ...hook.authorities.map((id) => ({ kind: 'Authority', id }) as const),
+  ...(hook.name.startsWith('TrustBundle ')
+    ? [{ kind: 'TrustBundle', id: hook.name.slice('TrustBundle '.length) } as const]
+    : []),
+];
 
 /** Runs the directory until `signal`, and ends after the write under way. The caller holds the lock. */
 export async function runDirectory(home: DirectoryHome, on: Listener, signal: AbortSignal): Promise<void> {
@@ -129,6 +176,13 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
     // First: a write below that fails must not leave keys of the resources before.
     controller.keep(keysOf(catalogue));
     on({ kind: 'loaded', catalogue });
+    const hooks = hooksIn(catalogue);
+    for (const hook of hooks) {
+      const record = home.hookRecords.read(hook);
+      if (record?.last !== undefined)
+        on({ kind: 'hooked', hook: hookStatus(hook, record, new Map()), isNew: false });
+    }
+    await home.hookRecords.keepOnly(hooks);
     await rememberResources(home.files, home.path);
     home.objects.tryAgain();
     return { again: undefined };
@@ -143,8 +197,13 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
     },
     reconcilers: { ...reconcilersOf(home, on), Resources: load },
   });
+  home.hooks.onEnd = (hook, status) => {
+    on({ kind: 'hooked', hook: status, isNew: true });
+    controller.add(keysFor(hook));
+  };
   await load();
   await home.files.makeDirectory(`${home.state}/requests`, 0o700);
+  await home.files.makeDirectory(home.hookRequests.root, 0o700);
   const watchers = [
     watchNames(home.path, (name) => {
       if (name === undefined || /\.ya?ml$/.test(name)) controller.add([RESOURCES], DEBOUNCE_MS);
@@ -152,6 +211,7 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
     watchNames(`${home.state}/requests`, () =>
       controller.add([...controller.kept].filter(({ kind }) => kind === 'Authority')),
     ),
+    watchNames(home.hookRequests.root, () => controller.add(controller.kept)),
   ];
   // The queue counts in the clock's own time: set back, it would sleep until that time comes again.
   let steadySince = home.clock.steadySince();
@@ -173,6 +233,7 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
   } finally {
     clearInterval(clockWatch);
     for (const watcher of watchers) watcher?.close();
+    await home.hooks.stop();
   }
 }
 

@@ -1,10 +1,9 @@
-import type { AuthorityState, Leaf, LeafSeen, ObjectSeen, Stamp } from '@handover/core';
+import type { AuthorityState, LeafSeen, ObjectSeen, Stamp } from '@handover/core';
 import type { Certificate, Instant } from '@handover/material';
 import type { HistoryStep } from '../ledger/history.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Issuer, KeyRef, Keyring } from './keyring.ts';
-import type { Clock, TakeLook } from './look.ts';
-import type { Responsibilities } from './responsibilities.ts';
+import type { Clock, Look, TakeLook } from './look.ts';
 import type { Seal, SealKey } from './seal.ts';
 
 /** `namespace/name` of an Authority. */
@@ -111,14 +110,9 @@ export interface ProfileWriter {
 }
 
 /** Programs that have to be told that their files changed. */
-export interface ReloadHooks {
-  /** Throws when the program could not be told; it is tried again. */
-  tell(id: ObjectId, leaf: Leaf, seen: ObjectSeen): Promise<void>;
-}
-
 export interface ProgramTeller {
-  /** Tells every program whose files are newer than the last time it was told; returns those that could not be told. */
-  tell(home: Home, responsibilities: Responsibilities): Promise<readonly string[]>;
+  /** Begins to tell those that have not been told yet, and waits for none. Says when the next one is tried again. */
+  tell(look: Look, authority: AuthorityId): Promise<Instant | undefined>;
 }
 
 /** All that reconcilers need of the world: looks to read from, and writers. */

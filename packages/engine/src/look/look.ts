@@ -1,7 +1,8 @@
-import type { ClockDoubt, ConsumerSeen, ObjectSeen, ProfileWorkload, TlsProfile } from '@handover/core';
+import type { ClockDoubt, ConsumerSeen, ProfileWorkload, TlsProfile } from '@handover/core';
 import type { Certificate, Duration, HandoverError, Instant, resolveTlsProfile } from '@handover/material';
 import type { Catalogue } from './catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, ObjectRecord, StoredObject } from './home.ts';
+import type { HookReader } from './hooks.ts';
 import type { LocalKey } from './local-key.ts';
 import type { PasswordReader } from './outputs.ts';
 import type { Responsibilities } from './responsibilities.ts';
@@ -65,13 +66,6 @@ export interface ProfileReader {
   remembered(profile: TlsProfile): string | undefined;
 }
 
-/** Since when a program has been told of what its object holds. */
-export interface Told {
-  readonly version: string;
-  readonly anchors: ObjectSeen['anchors'];
-  readonly issuer: { readonly fingerprint: string; readonly since: Instant } | undefined;
-}
-
 export interface Clock {
   now(): Instant;
   /** Since when the clock has been seen to run evenly; undefined: always. */
@@ -105,10 +99,10 @@ export interface Readers {
   readonly authorities: AuthorityReader;
   readonly requests: RequestReader;
   readonly evidence: EvidenceSource;
-  /** Undefined: no program here has to be told. */
-  readonly told?: ((id: ObjectId) => Promise<Told | undefined>) | undefined;
   /** Undefined: nothing here has a password. */
   readonly passwords?: PasswordReader | undefined;
+  /** Undefined: this home runs no hooks. */
+  readonly hooks?: HookReader | undefined;
   /** Undefined: there is no platform that asks for a TLS profile. */
   readonly profiles?: ProfileReader | undefined;
   readonly facts: HomeFacts;

@@ -3,11 +3,12 @@ export type Question = 'status' | 'probe';
 /** `silent`: no answer. `vague`: it answered, and showed nothing of ours. `strips_cross`: it serves a leaf without the cross-certificate. */
 export type Answered = 'shown' | 'vague' | 'strips_cross' | 'silent';
 /** How a program is told that its files changed. */
-export type Telling = 'command' | 'signal' | 'http';
+export type Telling = 'command' | 'signal' | 'http' | 'systemd' | 'restart';
 export type TellResult =
   | 'done'
   | 'cannot_run'
   | 'exit_code'
+  | 'timeout'
   | 'no_process'
   | 'refused'
   | 'unreachable'

@@ -3,13 +3,15 @@ import { type Certificate, HandoverError, type Instant } from '@handover/materia
 import { EngineError } from '../error.ts';
 import { type Catalogue, liesElsewhere } from '../look/catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from '../look/home.ts';
-import type { Adoption, ConsumerFound, Look, TakeLook, Told } from '../look/look.ts';
+import type { HookStatus } from '../look/hook-status.ts';
+import type { Adoption, ConsumerFound, Look, TakeLook } from '../look/look.ts';
 import { type Outputs, prepareOutputs } from '../look/outputs.ts';
 import { authorityIn, policyFor, type Responsibilities } from '../look/responsibilities.ts';
 import { believed } from '../look/seal.ts';
 import { extrasFor, keepingUnknown } from '../look/shared-bundles.ts';
 import { seenAs } from '../look/stored-object.ts';
 import { adoptionOf, anchorsOf, orphanedBy } from './adoption.ts';
+import { afterTelling, hooksSeen, sinceTold, statusOfHook } from './hooks-seen.ts';
 
 /** Everything known about one authority at one moment. */
 export interface Observation {
@@ -26,30 +28,9 @@ export interface Observation {
   readonly adoption?: Adoption | undefined;
   /** Authorities that there are. */
   readonly declared: Catalogue['authorities'];
+  /** Hooks of the objects made from it. */
+  readonly hooks: readonly HookStatus[];
 }
-
-/** A promise to reload counts from when the program was told, not from when the file was written. */
-const sinceTold = (seen: ObjectSeen, told: Told | undefined, now: Instant): ObjectSeen => {
-  const toldOf = (fingerprint: string, since: Instant): Instant => {
-    const first = told?.anchors.find((anchor) => anchor.fingerprint === fingerprint)?.since;
-    return first === undefined ? now : (Math.max(since, first) as Instant);
-  };
-  const { leaf } = seen;
-  const issuerTold =
-    leaf !== undefined && told?.issuer?.fingerprint === leaf.issuer ? told.issuer.since : now;
-  return {
-    ...seen,
-    anchors: seen.anchors.map(({ fingerprint, since }) => ({
-      fingerprint,
-      since: toldOf(fingerprint, since),
-    })),
-    changedAt: told?.version === seen.version ? seen.changedAt : now,
-    leaf:
-      leaf === undefined
-        ? undefined
-        : { ...leaf, issuerSince: Math.max(leaf.issuerSince, issuerTold) as Instant },
-  };
-};
 
 /** Own CAs first, as the planner names them; in the file those of authorities listed earlier come before. */
 const inPlannersOrder = (seen: ObjectSeen, extras: readonly Certificate[]): ObjectSeen => {
@@ -187,7 +168,8 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   // What only claims to hold a leaf of this authority is none of its business.
   for (const object of claimed) if (stored.get(object)?.record === undefined) stored.delete(object);
   const orphans = [...claimed].filter((object) => stored.has(object));
-  const responsibilities = keepingUnknown(wanted, stored);
+  const hooked = hooksSeen(look, id);
+  const responsibilities = afterTelling(keepingUnknown(wanted, stored), hooked);
   const consumers = await look.evidence.consumers(responsibilities, before, now, orphans);
   const record = await look.authorities.load(id);
   const meanwhile = (): never => {
@@ -199,8 +181,8 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   const objects: ObjectSeen[] = [];
   for (const [object, found] of stored) {
     const seen = objectSeen(object, found, responsibilities, outputs, certificates, now);
-    const isTold = look.told !== undefined && responsibilities.leaves.get(object)?.spec.reload !== undefined;
-    objects.push(isTold ? sinceTold(seen, await look.told(object), now) : seen);
+    const hook = hooked.find(({ hook: { objects: told } }) => told.includes(object));
+    objects.push(hook === undefined ? seen : sinceTold(seen, hook, found, now));
   }
   for (const object of asked) {
     const obstacle = stored.has(object)
@@ -235,6 +217,7 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
     now,
     adoption,
     declared: catalogue.authorities,
+    hooks: hooked.map((one) => statusOfHook(one, stored)),
     seen: {
       authority: record?.state,
       objects,

@@ -1,5 +1,6 @@
-import type { Authority, TrustBundle } from '@handover/core';
+import { type Authority, RELOAD, type TrustBundle } from '@handover/core';
 import { authorityRef, type Catalogue, idOf, targetsOf } from '../look/catalogue.ts';
+import { hooksIn } from '../look/hooks.ts';
 import { bundlesWith } from '../look/responsibilities.ts';
 
 type Target = TrustBundle['spec']['targets'][number];
@@ -60,6 +61,10 @@ const ofConsumers = (catalogue: Catalogue, authority: Authority): readonly strin
 
 /** Settings that have no effect, one line each: no reason to stop, but worth a warning. */
 export const remarksOn = (catalogue: Catalogue, hasApi: boolean): readonly string[] => [
+  ...(hasApi ? hooksIn(catalogue) : []).map(
+    ({ name }) =>
+      `${name}: its reload has no effect: the operator runs no commands; annotate workloads that read their files only when they start with ${RELOAD}: restart`,
+  ),
   ...catalogue.leaves.flatMap((leaf) => {
     const { authority } = leaf.spec;
     if (catalogue.authorities.has(authorityRef(authority, leaf.metadata.namespace))) return [];

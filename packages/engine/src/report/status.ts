@@ -16,6 +16,7 @@ import { resolveProfile } from '../act/profile.ts';
 import { type HistoryStatus, historyOf } from '../ledger/history-status.ts';
 import { profileObjectOf, targetsOf } from '../look/catalogue.ts';
 import type { AuthorityId } from '../look/home.ts';
+import { type HookStatus, hookNamed } from '../look/hook-status.ts';
 import type { Look, TakeLook } from '../look/look.ts';
 import { trustedOf } from '../look/shared-bundles.ts';
 import { readableCertificates } from '../look/stored-object.ts';
@@ -47,6 +48,8 @@ export interface AuthorityStatus {
   }[];
   readonly leaves: readonly LeafStatus[];
   readonly consumers: readonly ConsumerStatus[];
+  /** Hooks that tell programs of its files. */
+  readonly hooks: readonly HookStatus[];
   /** When the planner looks again even if nothing changes; null: not known. */
   readonly wakeAt: string | null;
   /** How close to its end a CA in use is that is not replaced yet; null: not close. */
@@ -91,6 +94,8 @@ export interface Status {
       readonly certificates: number;
       readonly hash: string | null;
     }[];
+    /** The hook that tells programs of it; null: none. */
+    readonly hook: HookStatus | null;
   }[];
   readonly tlsProfiles: readonly {
     readonly namespace: string;
@@ -164,6 +169,7 @@ export const authorityStatus = (observation: Observation, made: Plan): Authority
       .map((blocker) => ({ ...blocker, since: iso(blocker.since) })),
     leaves: [...held, ...refused],
     consumers: consumersOf(observation),
+    hooks: observation.hooks,
     wakeAt: made.wakeAt === undefined ? null : iso(made.wakeAt),
     expiring: expiringIn(made),
     notes: [
@@ -290,6 +296,7 @@ export async function restOfStatus(
           return { object, certificates: certificates.length, hash };
         }),
       ),
+      hook: await hookNamed(look, `TrustBundle ${bundle.metadata.name}`),
     })),
   );
   const tlsProfiles = await Promise.all(

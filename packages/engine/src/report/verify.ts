@@ -40,7 +40,7 @@ export const dryRun = (home: Home, look: Look, asked: Partial<Requests> = {}): H
       distrust: [...new Set([...distrust, ...(asked.distrust ?? [])])],
     };
   };
-  const readers = { ...look, objects, authorities, requests: { pending }, told: undefined };
+  const readers = { ...look, objects, authorities, requests: { pending }, hooks: undefined };
   return {
     ...home,
     fresh: () => takeLook(readers, () => look.catalogue),

@@ -18,7 +18,7 @@ export const sayToStranger = (event: ControllerEvent): EmbedEvent | undefined =>
       return { ...event, manager: event.manager ?? 'an unknown program' };
     case 'loaded':
     case 'profiled':
-    case 'untold':
+    case 'hooked':
       return undefined; // of resources and homes that an embedded authority does not have
     case 'started':
     case 'leading':

@@ -1,0 +1,82 @@
+import type { Instant } from '@handover/material';
+import type { ObjectId } from './home.ts';
+import { dueFor, type Hook, type HookRecord, hookContent, hooksIn, type Parts, tellingOf } from './hooks.ts';
+import type { Look } from './look.ts';
+import type { Telling } from './meters.ts';
+
+/** A hook for people and programs: its last result, and when it is tried again. */
+export interface HookStatus {
+  /** `Leaf default/web`, `Authority default/mesh` for its own bundle, `TrustBundle company`. */
+  readonly hook: string;
+  readonly how: Telling;
+  /** `idle`: nothing has called for it yet. `due`: it has not told of the present files yet. */
+  readonly state: 'done' | 'failed' | 'due' | 'idle';
+  /** When it ended last. */
+  readonly at: string | null;
+  readonly exitCode: number | null;
+  /** Why it failed. */
+  readonly message: string | null;
+  /** Failures in a row. */
+  readonly failures: number;
+  readonly nextTry: string | null;
+}
+
+const iso = (at: Instant | undefined): string | null =>
+  at === undefined ? null : new Date(at).toISOString();
+
+export const hookStatus = (
+  hook: Hook,
+  record: HookRecord | undefined,
+  parts: ReadonlyMap<ObjectId, Parts>,
+): HookStatus => {
+  const { last } = record ?? {};
+  const hasFailed = last !== undefined && last.failures > 0;
+  const isDue = dueFor(hook, record, parts).length > 0;
+  return {
+    hook: hook.name,
+    how: tellingOf(hook),
+    state: hasFailed ? 'failed' : isDue ? 'due' : last === undefined ? 'idle' : 'done',
+    at: iso(last?.at),
+    exitCode: last?.exitCode ?? null,
+    message: last?.message ?? null,
+    failures: last?.failures ?? 0,
+    nextTry: hasFailed ? iso(last.nextTry) : null,
+  };
+};
+
+/** A hook as it stands now. */
+export const hookStanding = async (look: Look, hook: Hook): Promise<HookStatus> => {
+  const { parts } = await hookContent(look, hook);
+  return hookStatus(hook, look.hooks?.read(hook), parts);
+};
+
+/** Null: no resource declares it, or this home runs no hooks. */
+export const hookNamed = async (look: Look, name: string): Promise<HookStatus | null> => {
+  const hook =
+    look.hooks === undefined ? undefined : hooksIn(look.catalogue).find((one) => one.name === name);
+  return hook === undefined ? null : hookStanding(look, hook);
+};
+
+/** The arguments of `handover reload` that name it. */
+const argumentOf = ({ hook }: HookStatus): string =>
+  hook
+    .replace(/^Leaf /, '')
+    .replace(/^Authority /, '--authority ')
+    .replace(/^TrustBundle /, '--bundle ');
+
+/** A hook in one sentence. */
+export const hookLine = (status: HookStatus): string => {
+  const { hook, state, at, message, nextTry } = status;
+  switch (state) {
+    case 'failed':
+      return `hook of ${hook} failed at ${at}: ${message}; next try ${nextTry === null ? 'at the next change' : `at ${nextTry}`}, or now with handover reload ${argumentOf(status)}`;
+    case 'due':
+      return `hook of ${hook} has yet to run for the present files`;
+    case 'done':
+      return `hook of ${hook} ran at ${at}`;
+    case 'idle':
+      return `hook of ${hook} has not run yet: nothing has called for it`;
+    default:
+      return state satisfies never;
+  }
+};
