@@ -67,7 +67,7 @@ export const latePeer = (name: string, tls: string, delayMs: number): Peer => {
   return { server, client: () => ({ secureContext: context }) };
 };
 
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 90_000;
 
 /** One request to `/PATH`; the answer must be `expected`. Undefined: it was. */
 const judged = (ask: typeof get | typeof request, options: object, expected: string) =>

@@ -1,21 +1,9 @@
+import type { Figures } from '../../../packages/operator/test/rotation/traffic.ts';
+
 /** One way in which calls go: who calls whom. `call` makes one full handshake; undefined: it succeeded, else why not. */
 export interface Direction {
   readonly name: string;
   readonly call: () => Promise<string | undefined>;
-}
-
-export interface Count {
-  readonly ok: number;
-  readonly failed: number;
-}
-
-export interface Figures {
-  readonly seconds: number;
-  readonly handshakes: number;
-  readonly failed: number;
-  readonly directions: Readonly<Record<string, Count>>;
-  /** The first reasons. */
-  readonly reasons: readonly string[];
 }
 
 const MOST_UNDER_WAY = 30;
@@ -77,10 +65,10 @@ export class Load {
       this.#directions.map(({ name }) => {
         const now = this.#counts.get(name) ?? { ok: 0, failed: 0 };
         const then = before.get(name) ?? { ok: 0, failed: 0 };
-        return [name, { ok: now.ok - then.ok, failed: now.failed - then.failed }];
+        return [name, { ok: now.ok - then.ok, failed: now.failed - then.failed, unreached: 0 }];
       }),
     );
-    const sum = (of: keyof Count): number =>
+    const sum = (of: 'ok' | 'failed'): number =>
       Object.values(directions).reduce((total, count) => total + count[of], 0);
     return {
       seconds: (performance.now() - from) / 1_000,
@@ -91,13 +79,3 @@ export class Load {
     };
   }
 }
-
-/** Directions in which fewer calls per second succeeded than asked for. */
-export const tooQuiet = ({ directions, seconds }: Figures, leastPerSecond: number): readonly string[] =>
-  Object.entries(directions)
-    .filter(([, { ok }]) => ok / seconds < leastPerSecond)
-    .map(([name, { ok }]) => `${name}: ${ok} in ${seconds.toFixed(0)} s`);
-
-/** A row of docs/benchmarks/field.md. */
-export const row = (what: string, { handshakes, failed, seconds }: Figures): string =>
-  `| ${what} | ${handshakes} | ${failed} | ${seconds.toFixed(0)} | ${(handshakes / seconds).toFixed(0)} |`;

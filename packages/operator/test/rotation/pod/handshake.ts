@@ -7,6 +7,8 @@ export interface Target {
   readonly address: string;
   /** The name that its certificate must have; default: its Service in the mesh. */
   readonly servername?: string;
+  /** Whether its certificate may have any name: Node takes no wildcard like `*.envoy-gateway-system`, of two labels. */
+  readonly anyName?: boolean;
 }
 
 /** `unreached`: no TCP connection, so that TLS played no part. */
@@ -47,9 +49,12 @@ const place = (address: string): { readonly host: string; readonly port: number 
 
 /** One full handshake without resumption, and a byte in both directions: with TLS 1.3 only data shows that we were accepted. */
 export const handshake = (
-  { name, address, servername = `${name}.mesh.svc` }: Target,
+  { name, address, servername = `${name}.mesh.svc`, anyName = false }: Target,
   options: ConnectionOptions,
-): Promise<Verdict> => answered(connect({ ...options, ...place(address), servername }), 'secureConnect');
+): Promise<Verdict> => {
+  const naming = anyName ? { checkServerIdentity: () => undefined } : {};
+  return answered(connect({ ...options, ...place(address), servername, ...naming }), 'secureConnect');
+};
 
 /** The same by a proxy that takes plain connections, and opens a TLS connection of its own for each. */
 export const handshakeOfProxy = ({ address }: Target): Promise<Verdict> =>
