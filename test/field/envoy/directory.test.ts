@@ -13,7 +13,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 /** 10 directions: 60 handshakes a second. */
 const RATE = 6;
 /** On a busy machine calls are late, but a direction must never be silent. */
-const LEAST = { each: 1, inAll: 15 };
+const LEAST = { each: 0.5, inAll: 8 };
 
 const shown = (what: string, figures: Figures): void => {
   say(row(what, figures));

@@ -25,7 +25,7 @@ const LONG = 900_000;
 const FIVE_YEARS_DAYS = 365 * 5;
 /** Of each Node pod. */
 const RATE = 16;
-const LEAST = { each: 1, inAll: 15 };
+const LEAST = { each: 0.5, inAll: 8 };
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 let stage: RotationStage;

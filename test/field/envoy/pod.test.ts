@@ -11,7 +11,7 @@ const NAMESPACE = 'field';
 const LONG = 600_000;
 /** Calls per second of each Node pod, over all its directions. */
 const RATE = 24;
-const LEAST = { each: 1, inAll: 15 };
+const LEAST = { each: 0.5, inAll: 8 };
 const NAMES = ['envoy-a', 'envoy-b', 'hot', 'late'] as const;
 type Name = (typeof NAMES)[number];
 const addressOf = (name: Name): string => `10.96.0.${60 + NAMES.indexOf(name)}`;

@@ -27,11 +27,9 @@ const go = (args: readonly string[], cwd: string): string => {
   );
 };
 
-/** Path of `envoy-gateway` at its pinned version: from the cache, else built once in its own module; cold some ten minutes. */
-export const findEnvoyGateway = (): string => {
+/** Its sources in the module cache; read-only. */
+export const gatewaySource = (): string => {
   const folder = cacheFor('envoy-gateway', VERSION, SUM);
-  const program = join(folder, 'envoy-gateway');
-  if (existsSync(program)) return program;
   mkdirSync(folder, { recursive: true });
   const { Dir, Sum } = JSON.parse(go(['mod', 'download', '-json', `${MODULE}@${VERSION}`], folder)) as {
     readonly Dir: string;
@@ -39,10 +37,19 @@ export const findEnvoyGateway = (): string => {
   };
   if (Sum !== SUM)
     throw new Error(`FIELD_NO_ENVOY_GATEWAY: ${MODULE} ${VERSION} has hash ${Sum}, not ${SUM}`);
+  return Dir;
+};
+
+/** Path of `envoy-gateway` at its pinned version: from the cache, else built once in its own module; cold some ten minutes. */
+export const findEnvoyGateway = (): string => {
+  const folder = cacheFor('envoy-gateway', VERSION, SUM);
+  const program = join(folder, 'envoy-gateway');
+  if (existsSync(program)) return program;
+  const source = gatewaySource();
   const partial = join(folder, `.build.${process.pid}`);
   try {
     const flags = ['-mod=readonly', '-trimpath', '-ldflags', '-s -w'];
-    go(['build', ...flags, '-o', partial, './cmd/envoy-gateway'], Dir);
+    go(['build', ...flags, '-o', partial, './cmd/envoy-gateway'], source);
     renameSync(partial, program);
   } finally {
     rmSync(partial, { force: true });
