@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { connect, type TLSSocket } from 'node:tls';
+import { connect, type SecureVersion, type TLSSocket } from 'node:tls';
 import { type Certificate, parseCertificate } from '@handover/material';
 
 export interface ClientCertificate {
@@ -9,8 +9,16 @@ export interface ClientCertificate {
 
 export type HandshakeResult =
   | { readonly kind: 'unreachable' }
-  /** `accepted`: undefined when neither a ticket, nor data, nor an end came. */
-  | { readonly kind: 'done'; readonly chain: readonly Certificate[]; readonly accepted: boolean | undefined };
+  /**
+   * `accepted`: undefined when neither a ticket, nor data, nor an end came. `completed`: whether the handshake came to its end,
+   * which over TLS 1.3 a client sees before the server has looked at its certificate.
+   */
+  | {
+      readonly kind: 'done';
+      readonly chain: readonly Certificate[];
+      readonly accepted: boolean | undefined;
+      readonly completed: boolean;
+    };
 
 const TIMEOUT_MS = 2_000;
 /** Measured: a ticket within 2 ms, a refusal within 3; generous for a machine that is busy. */
@@ -37,6 +45,7 @@ export const handshake = (
   port: number,
   client: ClientCertificate | undefined,
   servername: string = host,
+  newest: SecureVersion = 'TLSv1.3',
 ): Promise<HandshakeResult> =>
   new Promise((resolve) => {
     let chain: readonly Certificate[] = [];
@@ -46,6 +55,7 @@ export const handshake = (
       host,
       port,
       rejectUnauthorized: false, // the probe inspects the chain itself
+      maxVersion: newest,
       ...(isIP(servername) === 0 ? { servername } : {}),
       ...(client ?? {}),
     });
@@ -56,7 +66,8 @@ export const handshake = (
       socket.destroy();
       resolve(result);
     };
-    const verdict = (accepted: boolean | undefined): void => end({ kind: 'done', chain, accepted });
+    const verdict = (accepted: boolean | undefined): void =>
+      end({ kind: 'done', chain, accepted, completed: isSecure });
     let timer = setTimeout(() => end({ kind: 'unreachable' }), TIMEOUT_MS);
     socket.on('session', () => {
       gotTicket = true;
