@@ -95,7 +95,6 @@ const mtlsListener = (setting: EnvoySetting): object => ({
         typed_config: {
           '@type': `${TLS}.DownstreamTlsContext`,
           require_client_certificate: true,
-          // Tickets stay on, as by default: they show a probe that it was accepted. No client here takes one up.
           common_tls_context: {
             tls_certificate_sds_secret_configs: [sds(setting, 'identity')],
             validation_context_sds_secret_config: sds(setting, 'trust'),
