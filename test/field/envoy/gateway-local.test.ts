@@ -2,7 +2,6 @@
 import { execFile } from 'node:child_process';
 import {
   chmodSync,
-  cpSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -21,7 +20,7 @@ import { findHelm } from '@handover/test-cluster';
 import { expect, onTestFinished, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { recipe } from '../../../packages/operator/test/cluster/certgen-stage.ts';
-import { envoyGatewayVersion, findEnvoyGateway, gatewaySource } from '../src/envoy-gateway.ts';
+import { copyOf, envoyGatewayVersion, findTheirCertgen, gatewaySource } from '../src/envoy-gateway.ts';
 import { handover } from '../src/processes.ts';
 
 const run = promisify(execFile);
@@ -34,7 +33,7 @@ const folder = (): string => {
   return made;
 };
 const theirCertgen = (cwd: string): Promise<unknown> =>
-  run(findEnvoyGateway(), ['certgen', '--local', '--config-home', 'eg'], { cwd });
+  run(findTheirCertgen(), ['--local', '--config-home', 'eg'], { cwd });
 /** `NAME/FILE`, without the folders that hold the versions. */
 const layout = (certs: string): readonly string[] =>
   readdirSync(certs)
@@ -83,8 +82,7 @@ test('S3.11 files of certgen --local, moved as the recipe says, are taken over: 
 
 test('S3.1 the chart’s hook does not overwrite, and --no-hooks leaves it out', async () => {
   const chart = join(folder(), 'chart');
-  cpSync(join(gatewaySource(), 'charts/gateway-helm'), chart, { recursive: true });
-  for (const path of [chart, join(chart, 'templates')]) chmodSync(path, 0o755);
+  copyOf(join(gatewaySource(), 'charts/gateway-helm'), chart);
   // What its release does with the values.
   const values = readFileSync(join(chart, 'values.tmpl.yaml'), 'utf8')
     .replace(/\$\{GatewayImage\}/, `example.com/gateway:v${envoyGatewayVersion()}`)

@@ -15,7 +15,7 @@ import {
   tooQuiet,
 } from '../../../packages/operator/test/rotation/traffic.ts';
 import { envoyVersion } from '../src/envoy.ts';
-import { envoyGatewayVersion, findEnvoyGateway } from '../src/envoy-gateway.ts';
+import { envoyGatewayVersion, findTheirCertgen } from '../src/envoy-gateway.ts';
 import { loadEnvoy } from './image.ts';
 import { type EnvoyPart, envoyPart, type NodePart, nodePart, through } from './pods.ts';
 
@@ -32,7 +32,7 @@ let stage: RotationStage;
 let cluster: NodeCluster;
 let seen: Seen;
 beforeAll(async () => {
-  findEnvoyGateway();
+  findTheirCertgen();
   stage = await setRotationStage({}, { bare: true });
   cluster = stage.cluster;
   seen = new Seen(stage.kube, NAMESPACE);
@@ -44,7 +44,7 @@ afterAll(() => stage?.stop());
 /** As the chart's Job runs it. */
 const theirCertgen = async (...flags: readonly string[]): Promise<string> => {
   const env = { ...process.env, KUBECONFIG: cluster.kubeconfig, ENVOY_GATEWAY_NAMESPACE: NAMESPACE };
-  return (await run(findEnvoyGateway(), ['certgen', ...flags], { env })).stdout;
+  return (await run(findTheirCertgen(), [...flags], { env })).stdout;
 };
 const ourCertgen = (...flags: readonly string[]): Promise<string> =>
   stage.handover('certgen', '--preset', 'envoy-gateway', '--home', 'kube', ...flags);
