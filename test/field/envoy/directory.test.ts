@@ -32,8 +32,8 @@ test('S3.6 Envoy as mTLS server and client in a directory home: three rotations 
       ),
     );
     const figures = await load.during(async () => {
-      const home = ['--home', `dir:${stage.dir}`];
-      const ended = await stage.handover('rotate', 'field', '--id', `r${rotation}`, '--wait', ...home);
+      const home = ['--home', `dir:${stage.dir}`, '--wait', '--timeout', '25m'];
+      const ended = await stage.handover('rotate', 'field', '--id', `r${rotation}`, ...home);
       expect(ended).toMatchObject({ code: 0 });
       // Also catches programs that are slow to load the last change.
       await pause(3_000);
