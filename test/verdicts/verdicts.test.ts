@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Certificate, instant } from '@handover/material';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { envoyVersion } from '../field/src/envoy.ts';
 import { type Case, GROUPS } from './src/cases.ts';
 import { type Exhibit, JUDGES, type JudgeName, judgesOf, type Opinion } from './src/judges.ts';
 import { expected, matrix, type Said, withoutVersions } from './src/matrix.ts';
@@ -72,6 +73,7 @@ const versions = (): string =>
   [
     `Node ${process.versions.node} (OpenSSL ${process.versions.openssl})`,
     `OpenSSL ${versionOf('openssl')}`,
+    `BoringSSL of Envoy ${envoyVersion()}`,
     `Go ${versionOf('go')}`,
     `Java ${versionOf('java')}`,
     `GnuTLS ${versionOf('certtool')}`,

@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { KeyPair } from '@handover/core';
 import { type Certificate, instant, verifyChain } from '@handover/material';
+import { envoyHandshakes } from './envoy-handshake.ts';
 import { nodeHandshake } from './node-handshake.ts';
 
 /** 'ok', or the judge's own reason. */
@@ -23,6 +24,7 @@ export const JUDGES = {
   handover: 'Handover',
   node: 'Node',
   openssl: 'OpenSSL',
+  boringssl: 'BoringSSL',
   go: 'Go',
   java: 'Java',
   gnutls: 'GnuTLS',
@@ -130,6 +132,7 @@ export const judgesOf = (
   handover,
   node: each((_root, exhibit) => nodeHandshake(exhibit)),
   openssl,
+  boringssl: envoyHandshakes,
   go: program(programs.go),
   java: program(programs.java),
   gnutls,

@@ -58,8 +58,8 @@ the bundle: ✓ accepts, ✗ refuses. How they are asked, and what that found: [
 - Every case is judged with ${Object.keys(KEYS).length} sets of keys (${Object.keys(KEYS).join('; ')}), as the chain of a server and as that of a
   client. Each cell covers all of them: the test fails if they differ.
 
-Handover is \`verifyChain\` of \`packages/material\`, Node a real handshake, OpenSSL \`openssl verify\`, Go \`crypto/x509\`, Java the PKIX
-trust manager of its TLS, GnuTLS \`certtool --verify\`, rustls-webpki what rustls verifies with.
+Handover is \`verifyChain\` of \`packages/material\`, Node a real handshake, OpenSSL \`openssl verify\`, BoringSSL a real handshake
+with Envoy, Go \`crypto/x509\`, Java the PKIX trust manager of its TLS, GnuTLS \`certtool --verify\`, rustls-webpki what rustls verifies with.
 
 Last written with ${versions}.
 

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { connect, type TLSSocket } from 'node:tls';
+import { connect, type SecureVersion, type TLSSocket } from 'node:tls';
 import { type Certificate, parseCertificate } from '@handover/material';
 
 export interface ClientCertificate {
@@ -10,8 +10,16 @@ export interface ClientCertificate {
 export type HandshakeResult =
   /** No TLS server answers; `why` is read after its address: "refuses the connection (ECONNREFUSED)". */
   | { readonly kind: 'unreachable'; readonly why: string }
-  /** `accepted`: undefined when neither a ticket, nor data, nor an end came. */
-  | { readonly kind: 'done'; readonly chain: readonly Certificate[]; readonly accepted: boolean | undefined };
+  /**
+   * `accepted`: undefined when neither a ticket, nor data, nor an end came. `completed`: whether the handshake came to its end,
+   * which over TLS 1.3 a client sees before the server has looked at its certificate.
+   */
+  | {
+      readonly kind: 'done';
+      readonly chain: readonly Certificate[];
+      readonly accepted: boolean | undefined;
+      readonly completed: boolean;
+    };
 
 const TIMEOUT_MS = 2_000;
 /** Measured: a ticket within 2 ms, a refusal within 3; generous for a machine that is busy. */
@@ -55,6 +63,7 @@ export const handshake = (
   port: number,
   client: ClientCertificate | undefined,
   servername: string = host,
+  newest: SecureVersion = 'TLSv1.3',
 ): Promise<HandshakeResult> =>
   new Promise((resolve) => {
     let chain: readonly Certificate[] = [];
@@ -64,6 +73,7 @@ export const handshake = (
       host,
       port,
       rejectUnauthorized: false, // the probe inspects the chain itself
+      maxVersion: newest,
       ...(isIP(servername) === 0 ? { servername } : {}),
       ...(client ?? {}),
     });
@@ -74,7 +84,8 @@ export const handshake = (
       socket.destroy();
       resolve(result);
     };
-    const verdict = (accepted: boolean | undefined): void => end({ kind: 'done', chain, accepted });
+    const verdict = (accepted: boolean | undefined): void =>
+      end({ kind: 'done', chain, accepted, completed: isSecure });
     const unreachable = (why: string): void => end({ kind: 'unreachable', why });
     let timer = setTimeout(
       () => unreachable(`ends no TLS handshake within ${TIMEOUT_MS / 1000} s`),

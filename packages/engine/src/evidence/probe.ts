@@ -44,15 +44,18 @@ export const answerOf = ({ proofs, stripsCross, unread }: ProbeResult): Answered
 const PROBE_MS = 10_000;
 const OUT_OF_TIME = `does not end the handshakes of a probe within ${PROBE_MS / 1000} s`;
 
-type Knock = (client: ClientCertificate | undefined) => Promise<HandshakeResult>;
+type Knock = (
+  client: ClientCertificate | undefined,
+  newest?: 'TLSv1.2' | 'TLSv1.3',
+) => Promise<HandshakeResult>;
 
 const knockAt = ({ address, at }: ProbeTarget, until: number): Knock => {
   const colon = address.lastIndexOf(':');
   const name = address.slice(0, colon).replace(/^\[|\]$/g, '');
   const port = Number(address.slice(colon + 1));
-  return async (client) =>
+  return async (client, newest) =>
     performance.now() < until
-      ? handshake(at?.ip ?? name, at?.port ?? port, client, name)
+      ? handshake(at?.ip ?? name, at?.port ?? port, client, name, newest)
       : { kind: 'unreachable', why: OUT_OF_TIME };
 };
 
@@ -169,6 +172,22 @@ const strips = (
   return cross !== undefined && !chain.some(({ fingerprint }) => fingerprint === cross.fingerprint);
 };
 
+/**
+ * BoringSSL, and so Envoy, keeps its TLS 1.3 tickets until it has data to send (ssl/tls13_server.cc): a client that says nothing does not
+ * learn that it was accepted. Over TLS 1.2 a server that looks at certificates within the handshake ends it only for a client that it accepts;
+ * the control, for which it must not end, shows that it does. Never a refusal: over TLS 1.3 that is seen, and here it may have other reasons.
+ */
+const acceptsOverOlder = async (
+  knock: Knock,
+  canary: ClientCertificate,
+  control: ClientCertificate,
+): Promise<true | undefined> => {
+  const refused = await knock(control, 'TLSv1.2');
+  if (refused.kind === 'unreachable' || refused.completed) return undefined;
+  const result = await knock(canary, 'TLSv1.2');
+  return result.kind === 'done' && result.completed ? true : undefined;
+};
+
 /** One canary per generation that can sign; the same port has refused the control. */
 const probeTrust = async (
   authority: AuthorityId,
@@ -194,10 +213,12 @@ const probeTrust = async (
     const canary = await canaries.of(authority, record, number, now);
     if (canary === undefined) continue;
     const result = await knock(canary);
-    if (result.kind === 'unreachable' || result.accepted === undefined) continue;
+    if (result.kind === 'unreachable') continue;
+    const isAccepted = result.accepted ?? (await acceptsOverOlder(knock, canary, await canaries.control(now)));
+    if (isAccepted === undefined) continue;
     if (result.chain.length > 0) chain = result.chain;
-    if (result.accepted) accepted = canary;
-    (result.accepted ? anchors : refuses).push(anchor.fingerprint);
+    if (isAccepted) accepted = canary;
+    (isAccepted ? anchors : refuses).push(anchor.fingerprint);
   }
   const told = anchors.length + refuses.length > 0;
   return { chain, accepted, proof: told ? { by: 'probed', at: now, anchors, refuses } : undefined };

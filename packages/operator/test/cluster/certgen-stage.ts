@@ -309,7 +309,7 @@ export const upstreamSecrets = async (namespace: string): Promise<readonly objec
       serial: randomBytes(16),
       subject: { commonName: name },
       usages: ['server', 'client'],
-      dnsNames: [`${name}.${namespace}.svc`],
+      dnsNames: name === 'envoy-gateway' ? [`${name}.${namespace}.svc`] : [`*.${namespace}`],
       ipAddresses: [],
       uris: [],
       ...dates,

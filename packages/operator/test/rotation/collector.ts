@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import type { Target } from './pod/handshake.ts';
-import type { Failure, Report, Wishes } from './pod/tally.ts';
+import type { Count, Failure, Report, Wishes } from './pod/tally.ts';
 
 export interface Totals {
   readonly handshakes: number;
@@ -8,7 +8,7 @@ export interface Totals {
   /** Calls that were due and not made, because too many were in progress. */
   readonly skipped: number;
   /** `from → to`. */
-  readonly directions: ReadonlyMap<string, { readonly ok: number; readonly failed: number }>;
+  readonly directions: ReadonlyMap<string, Count>;
   readonly failures: readonly (Failure & { readonly from: string })[];
 }
 
@@ -32,19 +32,23 @@ export class Collector {
   }
 
   totals(): Totals {
-    const directions = new Map<string, { ok: number; failed: number }>();
+    const directions = new Map<string, Count>();
     let skipped = 0;
     const failures: (Failure & { from: string })[] = [];
     for (const report of this.#reports.values()) {
       skipped += report.skipped;
       failures.push(...report.failures.map((failure) => ({ ...failure, from: report.pod })));
-      for (const [target, { ok, failed }] of Object.entries(report.counts)) {
+      for (const [target, { ok, failed, unreached }] of Object.entries(report.counts)) {
         const key = `${report.name} → ${target}`;
-        const before = directions.get(key) ?? { ok: 0, failed: 0 };
-        directions.set(key, { ok: before.ok + ok, failed: before.failed + failed });
+        const before = directions.get(key) ?? { ok: 0, failed: 0, unreached: 0 };
+        directions.set(key, {
+          ok: before.ok + ok,
+          failed: before.failed + failed,
+          unreached: before.unreached + unreached,
+        });
       }
     }
-    const sum = (of: 'ok' | 'failed'): number =>
+    const sum = (of: keyof Count): number =>
       [...directions.values()].reduce((total, count) => total + count[of], 0);
     return { handshakes: sum('ok') + sum('failed'), failed: sum('failed'), skipped, directions, failures };
   }

@@ -10,13 +10,32 @@ export interface Part {
   readonly delay: number;
 }
 
+const RATE_LIMIT: Part = {
+  name: 'envoy-ratelimit',
+  secret: 'envoy-rate-limit',
+  manner: 'frozen',
+  delay: 0,
+};
+
 /** S3.6: delays of 0, 30 and 90 s; and Rate Limit, which never reloads. */
 export const PARTS: readonly Part[] = [
   { name: 'envoy-gateway', secret: 'envoy-gateway', manner: 'polling', delay: 0 },
   { name: 'envoy', secret: 'envoy', manner: 'polling', delay: 30 },
   { name: 'envoy-late', secret: 'envoy', manner: 'polling', delay: 90 },
-  { name: 'envoy-ratelimit', secret: 'envoy-rate-limit', manner: 'frozen', delay: 0 },
+  RATE_LIMIT,
 ];
+
+/** Every direction in which the parts call. */
+export const DIRECTIONS: readonly string[] = PARTS.flatMap((from) =>
+  PARTS.filter((to) => to !== from).map((to) => `${from.name} → ${to.name}`),
+);
+
+/** How Rate Limit is rolled: old and new pods serve side by side for a while, or the old one goes first. */
+export type Rolling = 'overlapping' | 'one at a time';
+const ROLLING = {
+  overlapping: { minReadySeconds: 20, strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } },
+  'one at a time': { strategy: { rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } },
+} as const satisfies Record<Rolling, object>;
 
 /** There is no DNS in the cluster. */
 const addressOf = ({ name }: Part): string => `10.96.0.${40 + PARTS.findIndex((part) => part.name === name)}`;
@@ -32,12 +51,20 @@ const service = (part: Part): object => ({
   },
 });
 
-const deployment = (part: Part, image: string, collector: string, rate: number): object => {
+export interface GatewayOptions {
+  readonly image: string;
+  readonly collector: string;
+  /** Calls per second of each pod. */
+  readonly rate: number;
+}
+
+const deployment = (part: Part, rolling: Rolling, { image, collector, rate }: GatewayOptions): object => {
   const { name, secret, manner, delay } = part;
   const targets = PARTS.filter((other) => other !== part).map((other) => ({
     name: other.name,
     address: `${addressOf(other)}:8443`,
     servername: `${other.secret}.${GATEWAY}.svc`,
+    anyName: other.secret !== 'envoy-gateway',
   }));
   const fieldOf = (fieldPath: string): object => ({ valueFrom: { fieldRef: { fieldPath } } });
   return {
@@ -45,8 +72,9 @@ const deployment = (part: Part, image: string, collector: string, rate: number):
     kind: 'Deployment',
     metadata: { name, namespace: GATEWAY },
     spec: {
+      replicas: 1,
       selector: { matchLabels: { app: name } },
-      strategy: { rollingUpdate: { maxSurge: '100%', maxUnavailable: 0 } },
+      ...ROLLING[rolling],
       template: {
         metadata: { labels: { app: name } },
         spec: {
@@ -64,7 +92,7 @@ const deployment = (part: Part, image: string, collector: string, rate: number):
               ],
               readinessProbe: { httpGet: { path: '/', port: 8080 }, periodSeconds: 1, timeoutSeconds: 5 },
               // Keeps serving until all clients have learnt of its end.
-              lifecycle: { preStop: { sleep: { seconds: 2 } } },
+              lifecycle: { preStop: { sleep: { seconds: 5 } } },
               resources: { requests: { cpu: '50m' } },
               volumeMounts: [{ name: 'tls', mountPath: '/tls' }],
             },
@@ -76,38 +104,22 @@ const deployment = (part: Part, image: string, collector: string, rate: number):
   };
 };
 
-export const gateway = (image: string, collector: string, rate: number): readonly object[] =>
-  PARTS.flatMap((part) => [service(part), deployment(part, image, collector, rate)]);
+export const gateway = (options: GatewayOptions): readonly object[] =>
+  PARTS.flatMap((part) => [service(part), deployment(part, 'overlapping', options)]);
 
-interface JobObject {
-  readonly metadata: object;
-  readonly spec: {
-    readonly template: {
-      readonly spec: { readonly containers: readonly [{ readonly args: readonly string[] } & object] };
-    };
-  };
-}
+export const rateLimit = (rolling: Rolling, options: GatewayOptions): object =>
+  deployment(RATE_LIMIT, rolling, options);
 
-/** The recipe's Job under another name, with resources from a ConfigMap instead of the preset. */
-export const jobWithFile = (recipe: object, name: string): object => {
-  const job = recipe as JobObject;
-  const { spec } = job.spec.template;
-  const [container] = spec.containers;
-  const args = container.args.map((word) =>
-    word === '--preset=envoy-gateway' ? '--file=/config/gateway.yaml' : word,
-  );
-  return {
-    ...job,
-    metadata: { ...job.metadata, name },
-    spec: {
-      ...job.spec,
-      template: {
-        spec: {
-          ...spec,
-          containers: [{ ...container, args, volumeMounts: [{ name: 'config', mountPath: '/config' }] }],
-          volumes: [{ name: 'config', configMap: { name: 'certgen' } }],
-        },
-      },
-    },
-  };
-};
+/** As its users have it: the only pod must stay available, except for a rollout. */
+export const rateLimitBudget = (): object => ({
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  metadata: { name: RATE_LIMIT.name, namespace: GATEWAY },
+  spec: { minAvailable: 1, selector: { matchLabels: { app: RATE_LIMIT.name } } },
+});
+
+/** The recipe's Job under another name. */
+export const jobNamed = (recipe: object | undefined, name: string): object => ({
+  ...recipe,
+  metadata: { name, namespace: GATEWAY },
+});

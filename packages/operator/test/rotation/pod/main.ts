@@ -2,7 +2,7 @@ import { createServer, request } from 'node:http';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { serveStatus } from '@handover/runtime';
 import { grpcCaller, serveGrpc } from './grpc.ts';
-import { handshake, type Target, type Verdict } from './handshake.ts';
+import { handshake, handshakeOfProxy, type Target, type Verdict } from './handshake.ts';
 import { MANNERS, type Manner } from './material.ts';
 import { Tally, type Wishes } from './tally.ts';
 import { serveApi } from './web.ts';
@@ -16,6 +16,8 @@ interface Setting {
   /** Calls per second. */
   readonly rate: number;
   readonly targets: readonly Target[];
+  /** Plain ports of proxies, each named `PROXY → NAME`: the proxy's own handshake with NAME is what counts. */
+  readonly through?: readonly Target[];
   readonly collector: string;
   readonly ack?: boolean;
   readonly web?: boolean;
@@ -50,6 +52,8 @@ createServer((_, response) => response.end('ready')).listen(8080);
 const callers: { readonly name: string; readonly call: () => Promise<Verdict> }[] = setting.targets.map(
   (target) => ({ name: target.name, call: () => handshake(target, material.client()) }),
 );
+for (const target of setting.through ?? [])
+  callers.push({ name: target.name, call: () => handshakeOfProxy(target) });
 if (identity !== undefined && setting.grpcTarget !== undefined) {
   const call = grpcCaller(identity, setting.grpcTarget);
   // As often as all others together: no other pod calls it.

@@ -7,11 +7,19 @@ export interface Failure {
   readonly why: string;
 }
 
+/** Calls in one direction. */
+export interface Count {
+  readonly ok: number;
+  readonly failed: number;
+  /** Of the failed: got no TCP connection. */
+  readonly unreached: number;
+}
+
 /** The report of one pod, each second and at its end: totals since it started. */
 export interface Report {
   readonly pod: string;
   readonly name: string;
-  readonly counts: Readonly<Record<string, { readonly ok: number; readonly failed: number }>>;
+  readonly counts: Readonly<Record<string, Count>>;
   /** Calls that were due while too many were in progress. */
   readonly skipped: number;
   /** The first of them. */
@@ -29,17 +37,18 @@ export interface Wishes {
 const MOST_FAILURES = 40;
 
 export class Tally {
-  readonly #counts: Record<string, { ok: number; failed: number }> = {};
+  readonly #counts: Record<string, { ok: number; failed: number; unreached: number }> = {};
   readonly #failures: Failure[] = [];
   readonly tried: Record<string, string> = {};
   skipped = 0;
 
   add(target: string, verdict: Verdict): void {
-    this.#counts[target] ??= { ok: 0, failed: 0 };
+    this.#counts[target] ??= { ok: 0, failed: 0, unreached: 0 };
     const count = this.#counts[target];
     if (verdict.ok) count.ok++;
     else {
       count.failed++;
+      if (verdict.kind === 'unreached') count.unreached++;
       if (this.#failures.length < MOST_FAILURES)
         this.#failures.push({ at: new Date().toISOString(), target, kind: verdict.kind, why: verdict.why });
     }

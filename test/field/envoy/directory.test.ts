@@ -1,0 +1,89 @@
+// Envoy (BoringSSL) with files of a directory home, through rotations under load.
+import { cpSync, mkdirSync, renameSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { type Figures, row, tooQuiet } from '../../../packages/operator/test/rotation/traffic.ts';
+import { envoyVersion } from '../src/envoy.ts';
+import { Load } from '../src/load.ts';
+import { handover } from '../src/processes.ts';
+import { ENVOYS, setStage } from './stage.ts';
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+/** 10 directions: 60 handshakes a second. */
+const RATE = 6;
+/** On a busy machine calls are late, but a direction must never be silent. */
+const LEAST = { each: 0.5, inAll: 8 };
+
+const shown = (what: string, figures: Figures): void => {
+  say(row(what, figures));
+  for (const reason of figures.reasons.slice(0, 5)) say(`  ${reason}`);
+};
+
+test('S3.6 Envoy as mTLS server and client in a directory home: three rotations under load, 0 failed', async () => {
+  const stage = await setStage();
+  const load = new Load(stage.directions, RATE);
+  load.start();
+  expect(stage.directions).toHaveLength(10);
+  for (const rotation of [1, 2, 3]) {
+    const handshakes = Object.fromEntries(
+      await Promise.all(
+        ENVOYS.map(async (name) => [name, await stage.stat(name, /^cluster\..*\.ssl\.handshake$/)] as const),
+      ),
+    );
+    const figures = await load.during(async () => {
+      const home = ['--home', `dir:${stage.dir}`, '--wait', '--timeout', '25m'];
+      const ended = await stage.handover('rotate', 'field', '--id', `r${rotation}`, ...home);
+      expect(ended).toMatchObject({ code: 0 });
+      // Also catches programs that are slow to load the last change.
+      await pause(3_000);
+    });
+    shown(`Envoy ${envoyVersion()}, directory, rotation ${rotation}`, figures);
+    expect(figures).toMatchObject({ failed: 0, reasons: [] });
+    expect(tooQuiet(figures, LEAST)).toEqual([]);
+    for (const name of ENVOYS) {
+      // Each request through an Envoy was a full handshake of its own.
+      const through = Object.entries(figures.directions)
+        .filter(([direction]) => direction.startsWith(name))
+        .reduce((sum, [, { ok }]) => sum + ok, 0);
+      const made = (await stage.stat(name, /^cluster\..*\.ssl\.handshake$/)) - (handshakes[name] ?? 0);
+      expect(made).toBeGreaterThanOrEqual(through);
+      expect(await stage.stat(name, /\.ssl\.session_reused$/)).toBe(0);
+      expect(await stage.stat(name, /^cluster\..*\.ssl\.(connection_error|fail_verify\w*)$/)).toBe(0);
+      expect(await stage.stat(name, /sds\..*\.update_rejected$/)).toBe(0);
+    }
+  }
+  await load.stop();
+  const { stdout } = await stage.handover('status', '--json', '--home', `dir:${stage.dir}`);
+  const [authority] = JSON.parse(stdout).authorities;
+  expect(authority).toMatchObject({ phase: 'Stable', generations: [{ generation: 4 }] });
+  for (const name of ENVOYS)
+    expect(authority.consumers).toContainEqual(expect.objectContaining({ name, evidence: 'probed' }));
+});
+
+test('S3.6 the same load sees a rotation that replaces everything at once', async () => {
+  const stage = await setStage();
+  await stage.stopHandover();
+  // The same names from another CA, put in place as the kubelet does.
+  const other = join(stage.dir, 'other');
+  mkdirSync(other);
+  cpSync(join(stage.dir, 'handover.yaml'), join(other, 'handover.yaml'));
+  expect(await handover('run', other, '--once')).toMatchObject({ code: 0 });
+  const load = new Load(stage.directions, RATE);
+  load.start();
+  const figures = await load.during(async () => {
+    for (const name of [...ENVOYS, 'hot', 'late']) {
+      const [from, to] = [join(other, 'out/default/secrets', name), stage.tls(name)];
+      cpSync(`${from}/`, join(to, '..replaced'), { recursive: true, dereference: true });
+      symlinkSync('..replaced', join(to, '..data_tmp'));
+      renameSync(join(to, '..data_tmp'), join(to, '..data'));
+    }
+    await pause(12_000);
+  });
+  await load.stop();
+  shown(`Envoy ${envoyVersion()}, everything replaced at once (not by Handover)`, figures);
+  expect(figures.failed).toBeGreaterThan(50);
+  // Both an Envoy and its peers refused.
+  expect(await stage.stat('envoy-a', /^cluster\..*\.ssl\.fail_verify_error$/)).toBeGreaterThan(0);
+  expect(figures.reasons.join('\n')).toMatch(/late → envoy-a: (UNABLE|SELF|CERT)/);
+});
