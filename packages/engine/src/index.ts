@@ -47,6 +47,7 @@ export {
   ownBundleOf,
   ownLabels,
   profileObjectOf,
+  type Selector,
   type Surroundings,
   secretOf,
   selects,

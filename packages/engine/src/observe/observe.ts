@@ -172,7 +172,11 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   const certificates = [...(record?.certificates.values() ?? [])];
   const objects: ObjectSeen[] = [];
   for (const [object, found] of stored) {
-    const seen = objectSeen(object, found, responsibilities, certificates, now);
+    const cacheLag = facts.cacheLagOf?.(object);
+    const seen = {
+      ...objectSeen(object, found, responsibilities, certificates, now),
+      ...(cacheLag === undefined ? {} : { cacheLag }),
+    };
     const isTold = look.told !== undefined && responsibilities.leaves.get(object)?.spec.reload !== undefined;
     objects.push(isTold ? sinceTold(seen, await look.told(object), now) : seen);
   }
