@@ -53,6 +53,7 @@ export {
   ownLabels,
   placedTargets,
   profileObjectOf,
+  type Selector,
   type Surroundings,
   secretOf,
   selects,

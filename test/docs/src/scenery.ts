@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import {
   apiServer,
   apiServerCrd,
-  clusterVersion,
   clusterVersionCrd,
+  setClusterVersion,
 } from '../../../packages/operator/test/cluster/openshift.ts';
 import { type Cluster, makeCa, type NodeCluster } from '../../cluster/src/index.ts';
 
@@ -72,12 +72,12 @@ export const packagingApi = async (cluster: Cluster): Promise<void> => {
   );
 };
 
-/** A stand-in for OpenShift's kinds, with the fields that Handover reads. */
+/** OpenShift's own kinds on a Kubernetes: there is no OpenShift here. */
 export const openShift = async (cluster: Cluster): Promise<void> => {
-  await cluster.apply(apiServerCrd(), clusterVersionCrd(), namespace('shop'));
+  await cluster.apply(await apiServerCrd(), await clusterVersionCrd(), namespace('shop'));
   await cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');
   await cluster.apply(apiServer({ tlsSecurityProfile: { type: 'Intermediate', intermediate: {} } }));
-  await cluster.apply(clusterVersion('4.20.1'));
+  await setClusterVersion(cluster, '4.20.1');
   await cluster.apply({
     apiVersion: 'v1',
     kind: 'Service',

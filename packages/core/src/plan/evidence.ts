@@ -1,4 +1,4 @@
-import type { Instant } from '@handover/material';
+import type { Duration, Instant } from '@handover/material';
 import { type AuthorityState, type Generation, withRole } from './authority.ts';
 import type { Clock } from './clock.ts';
 import { EXPIRY_GRACE } from './desired.ts';
@@ -66,16 +66,21 @@ export const heldSince = (object: ObjectSeen | undefined, generation: Generation
 const speaksOf = (proof: Proof, object: string): boolean =>
   proof.object === undefined || proof.object === object;
 
+/** How stale a file of this object can be that a process starts from. */
+export const lagOf = ({ policy, objects }: PlanningContext, object: string): Duration =>
+  objects.get(object)?.cacheLag ?? policy.cacheLag;
+
 /** Created when no cache could still hold what was there before. */
 const createdAfter = (
   context: PlanningContext,
   instance: InstanceSeen,
+  object: string,
   write: Instant | undefined,
 ): boolean =>
   instance.ready &&
   write !== undefined &&
   instance.createdAt !== undefined &&
-  context.clock.cameAfter(instance.createdAt, write, context.policy.cacheLag);
+  context.clock.cameAfter(instance.createdAt, write, lagOf(context, object));
 
 const wordCounts = (context: PlanningContext, consumer: ConsumerSeen): boolean =>
   consumer.reload !== 'restart' && (consumer.ownersWord || !context.policy.consumersFound);
@@ -136,7 +141,9 @@ const ask = (context: PlanningContext, question: Question): Finding => {
     : true;
   const obstacle = context.objects.get(question.object)?.obstacle;
   if (!consumer.blocks && since === undefined && obstacle !== undefined) return found('outside');
-  if (settledStands && since !== undefined && clock.aged(since, policy.reloadWithin))
+  // Where caches lag longer, the file itself comes later.
+  const late = context.objects.get(question.object)?.cacheLag ?? 0;
+  if (settledStands && since !== undefined && clock.aged(since, policy.reloadWithin + late))
     return found('settled', since);
   if (admits.cross && consumer.reload === 'restart') return found('cross');
   return waits(
@@ -185,7 +192,9 @@ export const holds = (
       if (instance.ready && instance.stamp !== undefined && instance.stamp.trust >= generation.number) {
         return found('restarted', instance.createdAt);
       }
-      return createdAfter(context, instance, since) ? found('restarted', instance.createdAt) : undefined;
+      return createdAfter(context, instance, object, since)
+        ? found('restarted', instance.createdAt)
+        : undefined;
     },
   });
 };
@@ -226,7 +235,9 @@ export const isRidOf = (
       ) {
         return found('restarted', instance.createdAt);
       }
-      return createdAfter(context, instance, since) ? found('restarted', instance.createdAt) : undefined;
+      return createdAfter(context, instance, object, since)
+        ? found('restarted', instance.createdAt)
+        : undefined;
     },
   });
 };
@@ -272,7 +283,9 @@ export const serves = (
         return found('restarted', instance.createdAt);
       }
       const write = issued ? leaf.issuerSince : undefined;
-      return createdAfter(context, instance, write) ? found('restarted', instance.createdAt) : undefined;
+      return createdAfter(context, instance, object, write)
+        ? found('restarted', instance.createdAt)
+        : undefined;
     },
   });
   if (finding.ok) return finding;

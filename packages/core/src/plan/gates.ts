@@ -1,4 +1,4 @@
-import { after, type Instant, instant } from '@handover/material';
+import { after, type Duration, duration, type Instant, instant } from '@handover/material';
 import { type Generation, withRole } from './authority.ts';
 import { askedPart, maySpeakOf, ownPart } from './borders.ts';
 import { EXPIRY_GRACE } from './desired.ts';
@@ -8,6 +8,7 @@ import {
   holds,
   isRidOf,
   isUnborn,
+  lagOf,
   oldLeavesGone,
   othersExpire,
   type PlanningContext,
@@ -135,16 +136,19 @@ const obstacles = (context: PlanningContext, generation: Generation, since: Inst
     .filter((object) => heldSince(object, generation) === undefined)
     .map((object) => ({ consumer: object.id, waitsFor: `to be writable: ${object.obstacle}`, since }));
 
+const longestLag = (context: PlanningContext): Duration =>
+  duration(Math.max(context.policy.cacheLag, ...[...context.objects.keys()].map((id) => lagOf(context, id))));
+
 /** No process can start any more from files that were there before `generation` came into every object. */
 const cachesPassed = (context: PlanningContext, generation: Generation): boolean =>
   [...context.objects.values()].every((object) => {
     const since = heldSince(object, generation);
-    return since === undefined || context.clock.aged(since, context.policy.cacheLag);
+    return since === undefined || context.clock.aged(since, lagOf(context, object.id));
   });
 
-const cacheBlocker = ({ policy }: PlanningContext, { number, since }: Generation): Blocker => ({
+const cacheBlocker = (context: PlanningContext, { number, since }: Generation): Blocker => ({
   consumer: 'kubelet caches',
-  waitsFor: `waiting up to ${lengthOf(policy.cacheLag)}: a kubelet may still hand out files from before CA generation ${number}`,
+  waitsFor: `waiting up to ${lengthOf(longestLag(context))}: a kubelet may still hand out files from before CA generation ${number}`,
   since,
 });
 

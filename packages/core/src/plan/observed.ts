@@ -1,4 +1,4 @@
-import type { Instant } from '@handover/material';
+import type { Duration, Instant } from '@handover/material';
 import type { Anchor, AuthorityState } from './authority.ts';
 import type { Stamp } from './stamp.ts';
 
@@ -49,6 +49,8 @@ export interface ObjectSeen {
   readonly obstacle?: string;
   /** Outside the authority's namespace: it can delay a step for a bounded time only. */
   readonly elsewhere?: boolean;
+  /** How stale a file of it can be, for running and for new processes. Default: `cacheLag` of the policy, for new ones. */
+  readonly cacheLag?: Duration;
 }
 
 /** What one process reported, or a probe saw. Membership counts, not equality of hashes. */

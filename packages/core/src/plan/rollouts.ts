@@ -1,5 +1,6 @@
+import { duration } from '@handover/material';
 import { withRole } from './authority.ts';
-import { heldSince, type PlanningContext } from './evidence.ts';
+import { heldSince, lagOf, type PlanningContext } from './evidence.ts';
 import type { GateMode } from './gates.ts';
 import type { ConsumerSeen, InstanceSeen, Observed } from './observed.ts';
 import { covers, type Stamp } from './stamp.ts';
@@ -120,16 +121,19 @@ const rollFor = (context: PlanningContext, consumer: ConsumerSeen, mode: GateMod
     ...read.map((object) => heldSince(object, trust)),
     ...(withRole(state, 'distrusted') === undefined ? [] : read.map((object) => object?.changedAt)),
   ];
+  const lag = duration(
+    Math.max(policy.cacheLag, ...consumer.verifies.map((object) => lagOf(context, object))),
+  );
   const why = moving
     ? `it reads its files only when it starts, and CA generation ${trust.number} is in them`
     : 'its leaf was renewed';
-  // A pod that starts within cacheLag of a write may still get the old files: stamp after that.
-  if (writes.some((write) => write === undefined || !clock.aged(write, policy.cacheLag)))
+  // A pod that starts within that time of a write may still get the old files: stamp after that.
+  if (writes.some((write) => write === undefined || !clock.aged(write, lag)))
     return { stamp, why, ripe: false };
   const last = Math.max(...writes.map((write) => write ?? 0));
   const upToDate = (instance: InstanceSeen): boolean =>
     covers(instance.stamp, stamp) ||
-    (instance.createdAt !== undefined && clock.cameAfter(instance.createdAt, last, policy.cacheLag)) ||
+    (instance.createdAt !== undefined && clock.cameAfter(instance.createdAt, last, lag)) ||
     (consumer.reload !== 'restart' &&
       proves(consumer, instance, trust.anchors[0].fingerprint, current.anchors[0].fingerprint));
   return consumer.instances.every(upToDate) ? undefined : { stamp, why, ripe: true };

@@ -7,6 +7,7 @@ import {
   type EvidenceKind,
   type Finding,
   holds,
+  lagOf,
   type PlanningContext,
   serves,
 } from './evidence.ts';
@@ -59,7 +60,7 @@ const startedBefore = (context: PlanningContext, instance: InstanceSeen, object:
     return false;
   return (
     instance.createdAt === undefined ||
-    !context.clock.cameAfter(instance.createdAt, object.changedAt, context.policy.cacheLag)
+    !context.clock.cameAfter(instance.createdAt, object.changedAt, lagOf(context, object.id))
   );
 };
 

@@ -48,6 +48,8 @@ export const resolveProfile = (
 export interface ProfileOutcome {
   /** What the profile comes to; a refusal: it cannot be honoured, or its source is not known. */
   readonly resolved: ResolvedTlsProfile | HandoverError;
+  /** Why this is only the last profile that is known of its source. */
+  readonly stale?: HandoverError | undefined;
   readonly plan: ProfilePlan;
   /** Hash of what is written, once the plan is carried out. */
   readonly hash: string | undefined;
@@ -56,12 +58,16 @@ export interface ProfileOutcome {
 
 const MOST_ROLLOUTS = 3;
 
-const resolvedOr = async (look: Look, profile: TlsProfile): Promise<ResolvedTlsProfile | HandoverError> => {
+const resolvedOr = async (
+  look: Look,
+  profile: TlsProfile,
+): Promise<Pick<ProfileOutcome, 'resolved' | 'stale'>> => {
   try {
     const cluster = profile.spec.type === 'OpenShift' ? await look.profiles?.cluster() : undefined;
-    return resolveProfile(profile, cluster);
+    const stale = cluster !== undefined && 'found' in cluster ? cluster.stale : undefined;
+    return { resolved: resolveProfile(profile, cluster), stale };
   } catch (error) {
-    if (error instanceof HandoverError) return error;
+    if (error instanceof HandoverError) return { resolved: error };
     throw error;
   }
 };
@@ -79,7 +85,7 @@ const heldIn = (stored: StoredObject | undefined): ProfileHeld | undefined => {
 /** Reads, plans, acts: writes the files of a profile, or stamps workloads that have to read them anew. */
 export async function reconcileProfile(home: Home, look: Look, profile: TlsProfile): Promise<ProfileOutcome> {
   const id = profileObjectOf(profile);
-  const resolved = await resolvedOr(look, profile);
+  const { resolved, stale } = await resolvedOr(look, profile);
   const refused = resolved instanceof HandoverError;
   const files = refused ? undefined : filesFrom(tlsProfileFiles(resolved));
   const stored = await look.objects.read(id);
@@ -112,7 +118,7 @@ export async function reconcileProfile(home: Home, look: Look, profile: TlsProfi
       written = action.hash;
     }
   }
-  return { resolved, plan, hash: written, obstacle: stored?.obstacle };
+  return { resolved, stale, plan, hash: written, obstacle: stored?.obstacle };
 }
 
 /** A deleted object held what the profile's status says. */

@@ -46,7 +46,8 @@ export const liesElsewhere = (
 export const profileObjectOf = (profile: TlsProfile): ObjectId =>
   `${profile.metadata.namespace}/configmaps/${profile.spec.configMapName}/profile.json`;
 
-interface Selector {
+/** Of labels, as Kubernetes has them. */
+export interface Selector {
   readonly matchLabels?: Readonly<Record<string, string>> | undefined;
   readonly matchExpressions?:
     | readonly {

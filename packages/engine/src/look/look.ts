@@ -52,9 +52,9 @@ export interface EvidenceSource {
   ): Promise<readonly ConsumerFound[]>;
 }
 
-/** The TLS profile that the platform itself asks for; `missing`: why it is not known. */
+/** The TLS profile that the platform itself asks for; `missing`: why it is not known; `stale`: why it is only the last one known. */
 export type ClusterProfile =
-  | { readonly found: Parameters<typeof resolveTlsProfile>[0] }
+  | { readonly found: Parameters<typeof resolveTlsProfile>[0]; readonly stale?: HandoverError }
   | { readonly missing: HandoverError };
 
 /** What a TLSProfile needs to know of a platform beside its object. */
@@ -87,6 +87,8 @@ export interface HomeFacts {
   /** Every namespace here has the same owner. Default: false. */
   readonly oneOwner?: boolean | undefined;
   readonly cacheLag: Duration;
+  /** Where caches lag longer; undefined: no longer than `cacheLag`. */
+  readonly cacheLagOf?: ((object: ObjectId) => Duration | undefined) | undefined;
   /** Namespace that TrustBundles may take Secrets and ConfigMaps from. */
   readonly trustNamespace: string;
   /** When a Leaf (`namespace/name`) was asked for; undefined: not known, so that it may be old. */

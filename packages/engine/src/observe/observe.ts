@@ -180,7 +180,11 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   const certificates = [...(record?.certificates.values() ?? [])];
   const objects: ObjectSeen[] = [];
   for (const [object, found] of stored) {
-    const seen = objectSeen(object, found, responsibilities, outputs, certificates, now);
+    const cacheLag = facts.cacheLagOf?.(object);
+    const seen = {
+      ...objectSeen(object, found, responsibilities, outputs, certificates, now),
+      ...(cacheLag === undefined ? {} : { cacheLag }),
+    };
     const hook = hooked.find(({ hook: { objects: told } }) => told.includes(object));
     objects.push(hook === undefined ? seen : sinceTold(seen, hook, found, now));
   }

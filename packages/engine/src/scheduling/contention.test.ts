@@ -11,13 +11,25 @@ const fought = (times: number, everySeconds: number, manager = 'old-pod'): Conte
   return contention;
 };
 
-test('five repairs in five minutes are no fight; the sixth is, and the standoff names the manager', () => {
-  expect(fought(5, 10).standoff('x', at(41))).toBeUndefined();
-  expect(fought(6, 10).standoff('x', at(51))).toEqual({ manager: 'old-pod', until: at(50 + 60) });
+test('five repairs in half a minute are no fight; the sixth is, and the standoff names the manager', () => {
+  expect(fought(5, 5).standoff('x', at(21))).toBeUndefined();
+  expect(fought(6, 5).standoff('x', at(26))).toEqual({ manager: 'old-pod', until: at(25 + 60) });
 });
 
-test('six repairs over more than five minutes are no fight', () => {
-  expect(fought(6, 61).standoff('x', at(5 * 61 + 1))).toBeUndefined();
+test('S0.8 three pods of an old version that write every 30 s are repaired each time, for an hour', () => {
+  const contention = new Contention();
+  for (let turn = 0; turn < 120; turn++) {
+    for (const late of [0, 1, 12]) {
+      contention.repaired('x', 'old-pod', at(30 * turn + late));
+      expect(contention.standoff('x', at(30 * turn + late))).toBeUndefined();
+    }
+  }
+});
+
+test('after a truce, a writer that comes once in 30 s is no longer a fight', () => {
+  const contention = fought(6, 1);
+  contention.repaired('x', 'old-pod', at(5 + 60 + 30));
+  expect(contention.standoff('x', at(5 + 60 + 30))).toBeUndefined();
 });
 
 test('six repairs after changes by six managers are no fight with one of them', () => {

@@ -1,7 +1,11 @@
-import { after, type Instant, minute } from '@handover/material';
+import { after, type Instant, minute, second } from '@handover/material';
 
-const WINDOW_MS = 5 * minute;
+// Pods of an old version that write their own CA every 30 s are no fight: each repair costs one write, and a truce would leave the
+// field to them. Five such pods fit into the window.
+const WINDOW_MS = 30 * second;
 const MOST_REPAIRS = 5;
+/** A revert this soon after a truce goes on with the fight. */
+const SOON_MS = 10 * second;
 const LONGEST_MS = 30 * minute;
 
 interface Fight {
@@ -18,7 +22,7 @@ export class Contention {
     const { repairs: before = [], truce } = this.#fights.get(object) ?? {};
     const repairs = [...before.filter((repair) => repair.at > at - WINDOW_MS), { manager, at }];
     // Soon after a truce, one repair shows that the fight goes on; later it is a new fight.
-    const goesOn = truce !== undefined && truce.manager === manager && at < truce.until + WINDOW_MS;
+    const goesOn = truce !== undefined && truce.manager === manager && at < truce.until + SOON_MS;
     if (!goesOn && repairs.filter((repair) => repair.manager === manager).length <= MOST_REPAIRS) {
       this.#fights.set(object, { repairs, truce: undefined });
       return;

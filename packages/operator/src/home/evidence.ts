@@ -68,6 +68,9 @@ export const evidenceWith = ({
             showing,
             fresh,
             wordOf,
+            labelsOf: async (name) =>
+              (await source.held({ plural: 'clustertrustbundles', namespace: undefined, name, part: '' }))
+                ?.labels ?? {},
             obstacle: (consumer) => rollouts?.obstacles.why(consumer, now()),
             isUnderWay: (consumer, version) => rollouts?.isUnderWay(consumer, version) ?? false,
             reloader,

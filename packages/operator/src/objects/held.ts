@@ -24,6 +24,8 @@ export interface Held {
   /** There was no room for its data: see `Room`. */
   readonly crowded?: true;
   readonly labelled: boolean;
+  /** Of a ClusterTrustBundle: pods may choose it by them. */
+  readonly labels?: Readonly<Record<string, string>>;
   /** Its data cannot be changed any more; it can only be deleted. */
   readonly immutable: boolean;
   /** Whether there is a field for a bundle at all. */
@@ -98,6 +100,7 @@ export const heldOf = (plural: Plural, object: KubeObject): Held => {
     data: withDigests(plural, SHAPES[plural].data(object), entries),
     binary: Object.keys(object.binaryData ?? {}),
     labelled: metadata.labels?.[MANAGED_LABEL] === 'true',
+    ...(plural === 'clustertrustbundles' ? { labels: metadata.labels ?? {} } : {}),
     immutable: object.immutable === true,
     injectable: hasField(plural, object),
     annotations: saidOn('object', annotations),

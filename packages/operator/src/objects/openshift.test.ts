@@ -1,6 +1,6 @@
 import { HandoverError } from '@handover/material';
 import { expect, test } from 'vitest';
-import { askedBy, unreadable } from './openshift.ts';
+import { askedBy, whyUnreadable } from './openshift.ts';
 
 const apiServer = (spec: unknown) => askedBy({ metadata: { name: 'cluster' }, spec });
 
@@ -24,7 +24,5 @@ test.each([
   ['KUBE_FORBIDDEN', 'TLS_PROFILE_SOURCE_FORBIDDEN'],
   ['KUBE_UNAVAILABLE', 'TLS_PROFILE_SOURCE_UNAVAILABLE'],
 ])('%s is said as %s, to be tried again', (code, expected) => {
-  expect(unreadable(new HandoverError(code, 'no'))).toMatchObject({
-    missing: { code: expected, retry: 'later' },
-  });
+  expect(whyUnreadable(new HandoverError(code, 'no'))).toMatchObject({ code: expected, retry: 'later' });
 });

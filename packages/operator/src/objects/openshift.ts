@@ -34,34 +34,40 @@ export const askedBy = ({ spec }: KubeObject): Asked => {
   };
 };
 
-const missing = (code: OperatorErrorCode, message: string, cause?: unknown): ClusterProfile => ({
-  missing: new OperatorError(code, message, { retry: 'later', path: `APIServer/${NAME}`, cause }),
+const problem = (code: OperatorErrorCode, message: string, cause?: unknown): HandoverError =>
+  new OperatorError(code, message, { retry: 'later', path: `APIServer/${NAME}`, cause });
+
+const absent = (): ClusterProfile => ({
+  missing: problem(
+    'TLS_PROFILE_SOURCE_MISSING',
+    `APIServer/${NAME} does not exist; make it, or name a profile`,
+  ),
 });
 
-const absent = (): ClusterProfile =>
-  missing('TLS_PROFILE_SOURCE_MISSING', `APIServer/${NAME} does not exist; make it, or name a profile`);
-
 /** Why it cannot be read. */
-export const unreadable = (error: Error | undefined): ClusterProfile => {
+export const whyUnreadable = (error: Error | undefined): HandoverError => {
   const code = error instanceof HandoverError ? error.code : '';
   if (code === 'KUBE_NOT_FOUND')
-    return missing(
+    return problem(
       'TLS_PROFILE_SOURCE_MISSING',
       'this cluster has no config.openshift.io/v1 APIServer; name a profile: Old, Intermediate, Modern or Custom',
       error,
     );
   if (code === 'KUBE_FORBIDDEN')
-    return missing(
+    return problem(
       'TLS_PROFILE_SOURCE_FORBIDDEN',
       `APIServer/${NAME} may not be read; install with --openshift`,
       error,
     );
-  return missing(
+  return problem(
     'TLS_PROFILE_SOURCE_UNAVAILABLE',
-    `APIServer/${NAME} has not been read yet${error === undefined ? '' : `: ${error.message}`}; it is tried again`,
+    `APIServer/${NAME} cannot be read now${error === undefined ? '' : `: ${error.message}`}; it is tried again`,
     error,
   );
 };
+
+/** Failed tries in a row after which its last answer is called old: a restart of the API server is not worth a word. */
+const SEVERAL = 3;
 
 /** OpenShift's APIServer/cluster, watched from the first time it is needed. */
 export class OpenShiftProfile {
@@ -82,12 +88,14 @@ export class OpenShiftProfile {
     this.#informer.on('trouble', onChange);
   }
 
-  /** The last answer, however old: an API server that does not answer changes no profile. */
+  /** The last answer, however old: an API server that does not answer changes no profile. Then it says why it is old. */
   async read(): Promise<ClusterProfile> {
     this.#informer.start(this.#signal);
     const found = this.#informer.get(NAME);
-    if (found !== undefined) return { found };
-    return this.#informer.synced ? absent() : unreadable(this.#informer.state.lastError);
+    const { failures, lastError } = this.#informer.state;
+    if (found !== undefined)
+      return failures < SEVERAL ? { found } : { found, stale: whyUnreadable(lastError) };
+    return this.#informer.synced ? absent() : { missing: whyUnreadable(lastError) };
   }
 }
 
@@ -99,11 +107,11 @@ export const readOpenShiftProfile = async (
   try {
     const { group, version, plural } = API_SERVERS;
     if (!(await kube.serves(group, version, plural, { signal })))
-      return unreadable(new OperatorError('KUBE_NOT_FOUND', 'no such API'));
+      return { missing: whyUnreadable(new OperatorError('KUBE_NOT_FOUND', 'no such API')) };
     const found = await kube.get(API_SERVERS, { name: NAME }, { signal });
     return found === undefined ? absent() : { found: askedBy(found) };
   } catch (error) {
-    if (error instanceof HandoverError) return unreadable(error);
+    if (error instanceof HandoverError) return { missing: whyUnreadable(error) };
     throw error;
   }
 };

@@ -85,11 +85,12 @@ export class Changes {
   /** A pod that comes, goes, or becomes ready may be what a step waits for. */
   readonly podChanged = (before: Pod | undefined, now: Pod | undefined): void => {
     const { namespace, references } = now ?? before ?? { namespace: '', references: [] };
-    const keys = references.flatMap(
-      ({ plural, name }) =>
-        this.#index?.of(plural, plural === 'clustertrustbundles' ? name : `${namespace}/${name}`) ?? [],
-    );
     const { term } = this;
+    const keys = references.flatMap(({ plural, name, signer }) =>
+      signer === undefined
+        ? (this.#index?.of(plural, plural === 'clustertrustbundles' ? name : `${namespace}/${name}`) ?? [])
+        : [...(term?.moving.values() ?? [])],
+    );
     term?.controller.add(
       keys.filter((key) => term.moving.has(textOf(key))),
       POD_DEBOUNCE_MS,

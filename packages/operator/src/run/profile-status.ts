@@ -29,10 +29,19 @@ const readyOf = ({ resolved, obstacle }: ProfileOutcome) => {
   return verdict('Ready', true, 'Written', 'the TLS profile is written');
 };
 
-const degradedOf = ({ resolved }: ProfileOutcome) => {
+const degradedOf = ({ resolved, stale }: ProfileOutcome) => {
   if (resolved instanceof HandoverError)
     return verdict('Degraded', true, REASONS[resolved.code] ?? 'TLSProfileRefused', resolved.message);
   const problems = resolved.warnings.map(({ message }) => message);
+  if (stale !== undefined) {
+    const kept = `${stale.message}; the last profile that was read stays in force`;
+    return verdict(
+      'Degraded',
+      true,
+      REASONS[stale.code] ?? 'SourceUnavailable',
+      [kept, ...problems].join('; '),
+    );
+  }
   return problems.length === 0
     ? verdict('Degraded', false, 'Honored', 'the whole TLS profile is honoured')
     : verdict('Degraded', true, 'TLSProfileNotFullyHonored', problems.join('; '));

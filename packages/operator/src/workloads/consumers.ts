@@ -4,14 +4,17 @@ import type {
   AuthorityRecord,
   ConsumerFound,
   EvidenceSource,
+  Labels,
   ObjectId,
   ProcessShown,
   Responsibilities,
 } from '@handover/engine';
+import { selects } from '@handover/engine';
 import type { Instant } from '@handover/material';
 import { placeOf } from '../objects/place.ts';
 import type { PodEvidence } from './pod-evidence.ts';
 import type { Pod } from './pods.ts';
+import type { Reference } from './references.ts';
 import { type ReloaderObject, reloaderRestarts } from './reloader.ts';
 import { stampIn } from './stamps.ts';
 import { ROLLABLE, type Rollable, type Workload } from './workload.ts';
@@ -61,19 +64,40 @@ const managedBy = (responsibilities: Responsibilities, issued: readonly ObjectId
   return found;
 };
 
+/** A ClusterTrustBundle of the authority, for pods that read by signer and labels. */
+interface SignedBundle {
+  readonly name: string;
+  readonly labels: Labels;
+}
+
 /** How long a look waits for the pods of the authority's own namespace, and for pods of other namespaces, which delay only themselves. */
 const OWN_MS = 15_000;
 const FOREIGN_MS = 250;
 
 const LEAF_KEYS = ['tls.crt', 'tls.key'];
 
-const useOf = ({ namespace, references }: Pod, managed: Managed): Use | undefined => {
+/** A signer's bundles that this reads. */
+const signedOf = (reference: Reference, signed: readonly SignedBundle[]): readonly string[] =>
+  signed
+    .filter(({ name, labels }) => {
+      const { signer } = reference;
+      return signer !== undefined && name.startsWith(reference.name) && selects(signer, labels);
+    })
+    .map(({ name }) => name);
+
+const useOf = (
+  { namespace, references }: Pod,
+  managed: Managed,
+  signed: readonly SignedBundle[],
+): Use | undefined => {
   const presents = new Set<ObjectId>();
   const verifies = new Set<ObjectId>();
   let frozen = false;
-  for (const { plural, name, keys, frozen: once } of references) {
+  for (const reference of references) {
+    const { plural, name, keys, frozen: once, signer } = reference;
     const home = plural === 'clustertrustbundles' ? '' : namespace;
-    for (const object of managed.get(`${plural} ${home}/${name}`) ?? []) {
+    const names = signer === undefined ? [name] : signedOf(reference, signed);
+    for (const object of names.flatMap((one) => managed.get(`${plural} ${home}/${one}`) ?? [])) {
       const takes = (key: string): boolean => keys === undefined || keys.includes(key);
       const shows = object.shows(takes, keys);
       const trusts = object.trusts(takes);
@@ -124,6 +148,8 @@ export interface PodConsumerOptions {
   readonly fresh: boolean;
   /** What the owner of an object says about its readers, for pods without annotations. */
   readonly wordOf: (id: ObjectId) => string | undefined;
+  /** Labels of a ClusterTrustBundle. */
+  readonly labelsOf: (name: string) => Promise<Labels>;
   /** Why a workload could not be rolled. */
   readonly obstacle: (consumer: string) => string | undefined;
   /** Whether a workload was stamped at this version. */
@@ -147,13 +173,14 @@ export class PodConsumers implements EvidenceSource {
   ): Promise<readonly ConsumerFound[]> {
     const { workloadCache } = this.#options;
     const managed = managedBy(responsibilities, orphans);
+    const signed = await this.#signed(responsibilities);
     const groups = new Map<
       string,
       { readonly maker: ControllerOwner; readonly namespace: string; readonly pods: (readonly [Pod, Use])[] }
     >();
     for (const pod of await this.#pods(responsibilities)) {
       if (pod.ended) continue;
-      const use = useOf(pod, managed);
+      const use = useOf(pod, managed, signed);
       if (use === undefined) continue;
       const maker = workloadCache.makerOf(pod);
       const id = `${maker.kind} ${pod.namespace}/${maker.name}`;
@@ -165,6 +192,14 @@ export class PodConsumers implements EvidenceSource {
       [...groups].map(([id, { maker, namespace, pods }]) =>
         this.#consumer(id, maker, namespace, pods, responsibilities, record, now),
       ),
+    );
+  }
+
+  /** The labels of its ClusterTrustBundles, as they are: others may have added some. */
+  async #signed({ bundles }: Responsibilities): Promise<readonly SignedBundle[]> {
+    const places = [...bundles.keys()].map(placeOf).filter(({ plural }) => plural === 'clustertrustbundles');
+    return Promise.all(
+      places.map(async ({ name }) => ({ name, labels: await this.#options.labelsOf(name) })),
     );
   }
 

@@ -52,11 +52,12 @@ export class ListedWorkloads implements Workloads {
   }
 
   #isReader({ namespace, references }: Pod): boolean {
-    return references.some(({ plural, name }) =>
-      this.#read.has(
-        `${plural} ${keyOf({ namespace: plural === 'clustertrustbundles' ? undefined : namespace, name })}`,
-      ),
-    );
+    return references.some(({ plural, name, signer }) => {
+      const key = `${plural} ${keyOf({ namespace: plural === 'clustertrustbundles' ? undefined : namespace, name })}`;
+      return signer === undefined
+        ? this.#read.has(key)
+        : [...this.#read].some((read) => read.startsWith(key));
+    });
   }
 
   /** What stands behind each ReplicaSet. */

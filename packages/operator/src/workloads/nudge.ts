@@ -6,6 +6,7 @@ import { pause } from '@handover/runtime/pause';
 import type { Place } from '../objects/place.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import type { Pod } from './pods.ts';
+import { mayRead } from './references.ts';
 import type { Workloads } from './workload-cache.ts';
 
 const EVERY_MS = 25;
@@ -57,9 +58,7 @@ export class Nudges {
     for (const pod of this.#workloadCache.pods()) {
       if (pod.mirror || pod.ended || !pod.running) continue;
       if (place.namespace !== undefined && pod.namespace !== place.namespace) continue;
-      const reads = pod.references.some(
-        ({ plural, name, frozen }) => !frozen && plural === place.plural && name === place.name,
-      );
+      const reads = pod.references.some((reference) => !reference.frozen && mayRead(reference, place));
       if (!reads) continue;
       const known = this.#due.get(pod.uid)?.hash ?? '';
       const hash = createHash('sha256')

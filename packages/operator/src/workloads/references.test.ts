@@ -71,6 +71,24 @@ test.each<[string, object, string[]]>([
     },
     ['secrets/s[ca.crt]', 'configmaps/c', 'clustertrustbundles/example.com:mesh:main'],
   ],
+  [
+    'bundles of a signer, by labels; without a selector none is meant',
+    {
+      volumes: [
+        {
+          name: 'v',
+          projected: {
+            sources: [
+              { clusterTrustBundle: { signerName: 'example.com/mesh', path: 'a', labelSelector: {} } },
+              { clusterTrustBundle: { signerName: 'example.com/other', path: 'b' } },
+            ],
+          },
+        },
+      ],
+      containers: [mount()],
+    },
+    ['clustertrustbundles/example.com:mesh:'],
+  ],
   ['nothing that makes sense', { volumes: 7, containers: [null, 'x', { env: {}, volumeMounts: [1] }] }, []],
 ])('%s', (_, spec, expected) => {
   expect(found(spec)).toEqual(expected);

@@ -1,3 +1,4 @@
+import type { Selector } from '@handover/engine';
 import type { KubeObject } from '@handover/kube';
 import { isMap, type Json } from '@handover/material';
 import { MOST_NAME, upTo } from '../objects/bounds.ts';
@@ -5,7 +6,10 @@ import { MOST_NAME, upTo } from '../objects/bounds.ts';
 /** An object that a pod reads, and how. */
 export interface Reference {
   readonly plural: 'secrets' | 'configmaps' | 'clustertrustbundles';
+  /** With `signer`: how the names of all its bundles begin. */
   readonly name: string;
+  /** Reads every ClusterTrustBundle of a signer whose labels these are. */
+  readonly signer?: Selector;
   /** Keys it takes; undefined: all. */
   readonly keys: readonly string[] | undefined;
   /** Whether a change never reaches a running container: environment, subPath, a copy made at the start. */
@@ -20,11 +24,48 @@ const named = (value: unknown): string | undefined => {
   return name === undefined || name.length > MOST_NAME ? undefined : name;
 };
 
-interface Source {
-  readonly plural: Reference['plural'];
-  readonly name: string;
-  readonly keys: readonly string[] | undefined;
-}
+type Source = Omit<Reference, 'frozen'>;
+
+/** Whether it can be this object that is read: of a signer's bundles, labels decide. */
+export const mayRead = (
+  { plural, name, signer }: Reference,
+  object: { readonly plural: string; readonly name: string },
+): boolean =>
+  plural === object.plural && (signer === undefined ? name === object.name : object.name.startsWith(name));
+
+/** Selectors longer than this count as selecting everything: an honest one is far shorter. */
+const MOST_SELECTOR = 4_096;
+const OPERATORS: readonly string[] = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
+
+const selectorOf = (value: Json): Selector => {
+  if (JSON.stringify(value).length > MOST_SELECTOR) return {};
+  const { matchLabels, matchExpressions } = value;
+  return {
+    matchLabels: Object.fromEntries(
+      Object.entries(isMap(matchLabels) ? matchLabels : {}).map(([key, wanted]) => [key, String(wanted)]),
+    ),
+    matchExpressions: list(matchExpressions).flatMap(({ key, operator, values }) =>
+      typeof key === 'string' && OPERATORS.includes(String(operator))
+        ? [
+            {
+              key,
+              operator: operator as 'In',
+              values: Array.isArray(values) ? values.map(String) : [],
+            },
+          ]
+        : [],
+    ),
+  };
+};
+
+/** By signer. The API server takes a bundle of a signer only under a name that begins with it; without a selector none is meant. */
+const signedBy = (value: unknown): readonly Source[] => {
+  if (!isMap(value) || !isMap(value.labelSelector)) return [];
+  const signer = named(value.signerName);
+  if (signer === undefined) return [];
+  const name = `${signer.replace('/', ':')}:`;
+  return [{ plural: 'clustertrustbundles', name, keys: undefined, signer: selectorOf(value.labelSelector) }];
+};
 
 /** A pod that takes more keys of one object than this counts as taking all of them. */
 const MOST_KEYS = 32;
@@ -50,6 +91,7 @@ const sourcesOf = (volume: Json): readonly Source[] => [
     ...sourceOf('secrets', source.secret),
     ...sourceOf('configmaps', source.configMap),
     ...sourceOf('clustertrustbundles', source.clusterTrustBundle),
+    ...signedBy(source.clusterTrustBundle),
   ]),
 ];
 
@@ -91,7 +133,8 @@ export const referencesOf = ({ spec }: KubeObject): readonly Reference[] => {
   ];
   const found = new Map<string, Reference>();
   const add = (reference: Reference): void => {
-    const key = `${reference.plural} ${reference.name} ${reference.keys?.join(',') ?? '*'}`;
+    const { plural, name, keys, signer } = reference;
+    const key = `${plural} ${name} ${keys?.join(',') ?? '*'} ${JSON.stringify(signer)}`;
     const before = found.get(key);
     // One frozen copy is enough.
     found.set(key, { ...reference, frozen: reference.frozen || before?.frozen === true });
@@ -103,7 +146,7 @@ export const referencesOf = ({ spec }: KubeObject): readonly Reference[] => {
       for (const source of volumes.get(text(mount.name) ?? '') ?? []) add({ ...source, frozen });
     }
   }
-  return upTo(MOST_REFERENCES, [...found.values()], ({ name, keys = [] }) =>
-    keys.reduce((sum, key) => sum + key.length, name.length),
+  return upTo(MOST_REFERENCES, [...found.values()], ({ name, keys = [], signer }) =>
+    keys.reduce((sum, key) => sum + key.length, name.length + (JSON.stringify(signer)?.length ?? 0)),
   );
 };

@@ -42,9 +42,38 @@ const answer = async (request: IncomingMessage, response: ServerResponse): Promi
   response.end(JSON.stringify(body));
 };
 
+interface Thing {
+  readonly apiVersion: string;
+  readonly spec?: { readonly size?: string; readonly metres?: number };
+}
+
+/** `things` of v1 have a size in words of people, those of v2 have metres. */
+const toVersion = (apiVersion: string, thing: Thing): Thing => {
+  const { size = `${thing.spec?.metres} m`, metres = Number.parseFloat(size) } = thing.spec ?? {};
+  return { ...thing, apiVersion, spec: apiVersion.endsWith('/v1') ? { size } : { metres } };
+};
+
+const converted = (text: string): unknown => {
+  const { kind, request } = JSON.parse(text) as {
+    readonly kind: string;
+    readonly request: { uid: string; desiredAPIVersion: string; objects: readonly Thing[] };
+  };
+  const { uid, desiredAPIVersion, objects } = request;
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind,
+    response: {
+      uid,
+      result: { status: 'Success' },
+      convertedObjects: objects.map((thing) => toVersion(desiredAPIVersion, thing)),
+    },
+  };
+};
+
 const bodyFor = (url: string, text: string): unknown => {
+  if (url.startsWith('/convert')) return converted(text);
   if (url.startsWith('/admit')) {
-    const review = JSON.parse(text) as { kind: string; request: { uid: string; objects?: unknown[] } };
+    const review = JSON.parse(text) as { request: { uid: string } };
     return {
       apiVersion: 'admission.k8s.io/v1',
       kind: 'AdmissionReview',

@@ -1,59 +1,71 @@
-/**
- * A stand-in for OpenShift's kinds (openshift/api, config/v1), with the fields that Handover reads. Types of profiles
- * are not an enum, so that a test can use one of a later OpenShift.
- */
-const text = { type: 'string' };
-const empty = { type: 'object', nullable: true };
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { HandoverError } from '@handover/material';
+import type { Cluster } from '@handover/test-cluster';
+import { parse } from 'yaml';
 
-const crd = (plural: string, kind: string, properties: object): object => ({
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: `${plural}.config.openshift.io` },
+const run = promisify(execFile);
+
+/** OpenShift's own kinds, from Go's module proxy; Go's module cache keeps them. */
+const MODULE = 'github.com/openshift/api';
+const VERSION = 'v0.0.0-20260813212709-d4bb0b443cb8';
+const SUM = 'h1:SLdLnLLwLeQI5iJNOsRNYfb9mTme1G2FmmM2T7Nly44=';
+const MANIFESTS = 'config/v1/zz_generated.crd-manifests';
+const FILES = {
+  apiservers: '0000_10_config-operator_01_apiservers-Default.crd.yaml',
+  clusterversions: '0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml',
+} as const;
+
+interface Downloaded {
+  readonly Dir?: string;
+  readonly Sum?: string;
+  readonly Error?: string;
+}
+
+const openShiftApi = async (): Promise<string> => {
+  const { stdout } = await run('go', ['mod', 'download', '-json', `${MODULE}@${VERSION}`], {
+    cwd: tmpdir(),
+    env: { ...process.env, GOWORK: 'off', GOFLAGS: '-mod=mod' },
+  }).catch((error: { readonly stdout?: string; readonly message: string }) => ({
+    stdout: error.stdout?.startsWith('{') ? error.stdout : JSON.stringify({ Error: error.message }),
+  }));
+  const { Dir, Sum, Error: why = `its sum is ${Sum}, not ${SUM}` } = JSON.parse(stdout) as Downloaded;
+  if (Dir !== undefined && Sum === SUM) return Dir;
+  throw new HandoverError(
+    'OPENSHIFT_API',
+    `OpenShift's kinds (${MODULE}@${VERSION}) cannot be had: ${why}; install Go 1.26, and let it reach a module proxy once`,
+  );
+};
+
+/** As far as tests change it. */
+interface ProfileSchema {
+  properties: { type: { enum: string[] } };
+}
+interface Crd {
   spec: {
-    group: 'config.openshift.io',
-    names: { plural, kind, singular: kind.toLowerCase(), listKind: `${kind}List` },
-    scope: 'Cluster',
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: 'object', properties } },
-      },
-    ],
-  },
-});
+    versions: {
+      schema: {
+        openAPIV3Schema: { properties: { spec: { properties: { tlsSecurityProfile?: ProfileSchema } } } };
+      };
+    }[];
+  };
+}
 
-export const apiServerCrd = (): object =>
-  crd('apiservers', 'APIServer', {
-    spec: {
-      type: 'object',
-      properties: {
-        audit: { type: 'object', properties: { profile: text } },
-        tlsSecurityProfile: {
-          type: 'object',
-          nullable: true,
-          properties: {
-            type: text,
-            old: empty,
-            intermediate: empty,
-            modern: empty,
-            custom: {
-              type: 'object',
-              nullable: true,
-              properties: {
-                ciphers: { type: 'array', items: text, 'x-kubernetes-list-type': 'atomic' },
-                minTLSVersion: {
-                  type: 'string',
-                  enum: ['VersionTLS10', 'VersionTLS11', 'VersionTLS12', 'VersionTLS13'],
-                },
-              },
-            },
-          },
-        },
-      },
-    },
-  });
+const crd = async (plural: keyof typeof FILES): Promise<Crd> =>
+  parse(readFileSync(join(await openShiftApi(), MANIFESTS, FILES[plural]), 'utf8')) as Crd;
+
+/** `later`: types of profiles that a later OpenShift could have: this one's API server refuses them. */
+export const apiServerCrd = async (...later: readonly string[]): Promise<object> => {
+  const found = await crd('apiservers');
+  const { tlsSecurityProfile } =
+    found.spec.versions[0]?.schema.openAPIV3Schema.properties.spec.properties ?? {};
+  if (tlsSecurityProfile === undefined) throw new TypeError('this APIServer has no tlsSecurityProfile');
+  tlsSecurityProfile.properties.type.enum.push(...later);
+  return found;
+};
 
 export const apiServer = (spec: object): object => ({
   apiVersion: 'config.openshift.io/v1',
@@ -62,17 +74,20 @@ export const apiServer = (spec: object): object => ({
   spec,
 });
 
-export const clusterVersionCrd = (): object =>
-  crd('clusterversions', 'ClusterVersion', {
-    status: {
-      type: 'object',
-      properties: { desired: { type: 'object', properties: { version: text } } },
-    },
-  });
+export const clusterVersionCrd = (): Promise<object> => crd('clusterversions');
 
-export const clusterVersion = (version: string): object => ({
-  apiVersion: 'config.openshift.io/v1',
-  kind: 'ClusterVersion',
-  metadata: { name: 'version' },
-  status: { desired: { version } },
-});
+/** Makes the cluster's ClusterVersion, with the status that OpenShift's own operator would give it. */
+export const setClusterVersion = async (cluster: Cluster, version: string): Promise<void> => {
+  await cluster.apply({
+    apiVersion: 'config.openshift.io/v1',
+    kind: 'ClusterVersion',
+    metadata: { name: 'version' },
+    spec: { clusterID: '1a2b3c4d-0000-4000-8000-000000000000' },
+  });
+  const desired = { version, image: `example.com/release:${version}` };
+  const status = { desired, observedGeneration: 1, versionHash: 'x', availableUpdates: [] };
+  await cluster.kubectl(
+    ...['patch', 'clusterversion/version', '--subresource=status', '--type=merge'],
+    ...['-p', JSON.stringify({ status })],
+  );
+};

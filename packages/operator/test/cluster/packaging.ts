@@ -115,12 +115,12 @@ export const spoil = (
     },
   );
 
-const clientConfig = (port: number) => ({
-  service: { name: 'packaging-api', namespace: NAMESPACE, path: '/admit', port },
+const clientConfig = (port: number, path: string) => ({
+  service: { name: 'packaging-api', namespace: NAMESPACE, path, port },
 });
 const webhook = (name: string, port: number) => ({
   name,
-  clientConfig: clientConfig(port),
+  clientConfig: clientConfig(port, '/admit'),
   admissionReviewVersions: ['v1'],
   sideEffects: 'None',
   failurePolicy: 'Fail',
@@ -174,7 +174,7 @@ export const installPackaging = async (cluster: Cluster, port: number): Promise<
         scope: 'Namespaced',
         conversion: {
           strategy: 'Webhook',
-          webhook: { conversionReviewVersions: ['v1'], clientConfig: clientConfig(port) },
+          webhook: { conversionReviewVersions: ['v1'], clientConfig: clientConfig(port, '/convert') },
         },
         versions: ['v1', 'v2'].map((name) => ({
           name,

@@ -8,7 +8,7 @@ import { RESOURCE_KINDS } from '@handover/operator';
 import { makeCa } from '@handover/test-cluster';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { apiServer, apiServerCrd, clusterVersion, clusterVersionCrd } from './openshift.ts';
+import { apiServer, apiServerCrd, clusterVersionCrd, setClusterVersion } from './openshift.ts';
 import { playKubelet } from './played-kubelet.ts';
 import { condition, type Running, resource, type Stage, setStage, until } from './stage.ts';
 
@@ -145,7 +145,8 @@ describe('A TLSProfile of type OpenShift', () => {
   });
 
   test('S1.6 without a configured profile it is Intermediate: 9 ciphers, TLS 1.2, and no restart', async () => {
-    await stage.cluster.apply(apiServerCrd());
+    // One type more, as a later OpenShift could have.
+    await stage.cluster.apply(await apiServerCrd('Bogus'));
     await stage.cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');
     await stage.cluster.apply(apiServer({}));
     await until(isMinimum('VersionTLS12'), 'Intermediate', 120_000);
@@ -315,9 +316,10 @@ describe('Platform facts', () => {
 
   test('S1.10 platform facts name OpenShift on OpenShift, without any TLSProfile', async () => {
     await operator.stop();
-    await stage.cluster.apply(clusterVersionCrd());
+    await stage.cluster.apply(await clusterVersionCrd());
     await stage.cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');
-    await stage.cluster.apply(clusterVersion('4.20.1'), {
+    await setClusterVersion(stage.cluster, '4.20.1');
+    await stage.cluster.apply({
       apiVersion: 'v1',
       kind: 'Namespace',
       metadata: { name: 'plain', labels: { 'handover.dev/platform-facts': 'true' } },

@@ -81,6 +81,17 @@ export const bundleHandover = async (cli: string, parent: string): Promise<strin
   return folder;
 };
 
+/** `embed()` of that source as one module, in a new folder of `parent`. */
+export const bundleEmbed = async (operator: string, parent: string): Promise<string> => {
+  const folder = mkdtempSync(join(parent, 'handover-'));
+  await build({
+    entryPoints: [join(operator, 'src/index.ts')],
+    outfile: join(folder, 'dist/embed.mjs'),
+    ...BUNDLED,
+  });
+  return folder;
+};
+
 export const bundlePod = async (): Promise<string> => {
   const folder = mkdtempSync(join(tmpdir(), 'handover-mesh-'));
   await build({

@@ -131,7 +131,7 @@ const write = (
             {
               anchors: names,
               chain: chainOf(before),
-              until: instant(state.now + ticks(world, 2)),
+              until: instant(state.now + ticks(world, world.slow?.includes(action.object) === true ? 3 : 2)),
             },
           ],
   };

@@ -17,6 +17,7 @@ export interface Plot {
   readonly policy?: Partial<Policy>;
   readonly controllers?: number;
   readonly caches?: boolean;
+  readonly slow?: readonly string[];
   readonly timeless?: boolean;
   readonly torn?: boolean;
   readonly neighbour?: readonly string[];
@@ -140,6 +141,7 @@ export const worldOf = (name: string, plot: Plot): World => {
     ...(plot.neighbour === undefined ? {} : { neighbour: plot.neighbour }),
     ...(plot.timeless === undefined ? {} : { timeless: plot.timeless }),
     ...(plot.caches === undefined ? {} : { caches: plot.caches }),
+    ...(plot.slow === undefined ? {} : { slow: plot.slow }),
     ...clockwork,
   };
 };

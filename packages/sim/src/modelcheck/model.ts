@@ -118,6 +118,8 @@ export interface World {
   };
   /** Pods may start from files in a kubelet's cache, and take time to end. */
   readonly caches?: boolean;
+  /** Objects that kubelets cache for three ticks instead of two. */
+  readonly slow?: readonly string[];
   /** A controller reads the objects first and the authority later, with changes in between. */
   readonly torn?: boolean;
   /** Objects of another namespace, whose owner is hostile. */

@@ -198,14 +198,21 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a pod created right after a write counts as restarted',
     file: 'evidence.js',
-    from: 'context.clock.cameAfter(instance.createdAt, write, context.policy.cacheLag)',
+    from: 'context.clock.cameAfter(instance.createdAt, write, lagOf(context, object))',
     to: 'instance.createdAt >= write',
     worlds: ['stale kubelet caches and draining pods'],
   },
   {
+    name: 'a bundle that kubelets cache for longer counts as any other',
+    file: 'evidence.js',
+    from: 'objects.get(object)?.cacheLag ?? policy.cacheLag',
+    to: 'policy.cacheLag',
+    worlds: ['a bundle that kubelets cache for longer'],
+  },
+  {
     name: 'templates are stamped without waiting for caches',
     file: 'rollouts.js',
-    from: 'if (writes.some((write) => write === undefined || !clock.aged(write, policy.cacheLag)))',
+    from: 'if (writes.some((write) => write === undefined || !clock.aged(write, lag)))',
     to: 'if (writes.some((write) => write === undefined))',
     worlds: ['stale kubelet caches and draining pods', 'stale caches around a bundle of its own'],
   },

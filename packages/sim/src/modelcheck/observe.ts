@@ -14,6 +14,7 @@ export const observe = (world: World, state: State): Observed => ({
       anchors: object.anchors,
       changedAt: object.changedAt,
       leaf: object.leaf,
+      ...(world.slow?.includes(id) === true ? { cacheLag: ticks(world, 3) } : {}),
     }),
   ),
   consumers: Object.entries(state.consumers).flatMap(([id, consumer]): ConsumerSeen[] => {

@@ -159,6 +159,16 @@ export const worlds: readonly World[] = [
     caches: true,
     budget: { rotations: 1, restarts: 1 },
   }),
+  worldOf('a bundle that kubelets cache for longer', {
+    natures: {
+      a: { reload: 'hot', verifies: 'trust', acknowledges: true },
+      b: { reload: 'restart', presents: 'sb', verifies: 'trust' },
+    },
+    bundles: ['trust'],
+    caches: true,
+    slow: ['trust'],
+    budget: { rotations: 1, restarts: 1 },
+  }),
   worldOf('an authority restored from backup', {
     timeless: true,
     natures: { a: hot('sa'), b: { reload: 'hot', verifies: 'trust', acknowledges: true } },

@@ -1,0 +1,58 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { HandoverError } from '@handover/material';
+
+const run = promisify(execFile);
+
+/** Built programs and fetched files live outside the checkout. */
+export const FIELD_CACHE = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'handover', 'field');
+
+const TOOLS = {
+  go: { version: ['version'], install: 'install Go 1.26 or newer from go.dev' },
+  cargo: { version: ['--version'], install: 'install Rust 1.89 or newer with cargo from rustup.rs' },
+} as const;
+export type Tool = keyof typeof TOOLS;
+
+/** Output of one of the tools; a missing one and a failed build end the test with one line that says what to do. */
+export const runTool = async (
+  tool: Tool,
+  args: readonly string[],
+  cwd: string,
+  what: string,
+): Promise<string> => {
+  const { version, install } = TOOLS[tool];
+  await run(tool, version).catch((cause: unknown) => {
+    throw new HandoverError('FIELD_NEEDS_TOOL', `${what} needs ${tool}; ${install}`, { cause });
+  });
+  const env = { ...process.env, GOWORK: 'off', CGO_ENABLED: '0' };
+  // The machine's other work comes first.
+  return run('nice', [tool, ...args], { cwd, env, maxBuffer: 64 * 1024 * 1024 }).then(
+    ({ stdout }) => stdout,
+    (error: { readonly stderr?: string }) => {
+      const why = error.stderr?.trim().split('\n').slice(-3).join(' ');
+      throw new HandoverError('FIELD_BUILD', `${what} does not build: ${why}`, { cause: error });
+    },
+  );
+};
+
+/** Folder with the programs of these packages of a Go module, statically linked; built again only when something changed. */
+export const buildGo = async (
+  module: string,
+  what: string,
+  packages: readonly string[] = ['.'],
+): Promise<string> => {
+  const folder = join(FIELD_CACHE, what);
+  mkdirSync(folder, { recursive: true });
+  await runTool('go', ['build', '-o', `${folder}/`, ...packages], module, what);
+  return folder;
+};
+
+/** Path of the program of a cargo package, with the versions of its lock. */
+export const buildRust = async (crate: string, what: string, program: string): Promise<string> => {
+  const folder = join(FIELD_CACHE, what);
+  await runTool('cargo', ['build', '--quiet', '--locked', '--release', '--target-dir', folder], crate, what);
+  return join(folder, 'release', program);
+};
