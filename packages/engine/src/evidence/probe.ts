@@ -214,7 +214,8 @@ const probeTrust = async (
     if (canary === undefined) continue;
     const result = await knock(canary);
     if (result.kind === 'unreachable') continue;
-    const isAccepted = result.accepted ?? (await acceptsOverOlder(knock, canary, await canaries.control(now)));
+    const isAccepted =
+      result.accepted ?? (await acceptsOverOlder(knock, canary, await canaries.control(now)));
     if (isAccepted === undefined) continue;
     if (result.chain.length > 0) chain = result.chain;
     if (isAccepted) accepted = canary;
