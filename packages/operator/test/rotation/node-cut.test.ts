@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { configMaps, pods } from '@handover/kube';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { clusterVersion, clusterVersionCrd } from '../cluster/openshift.ts';
+import { clusterVersionCrd, setClusterVersion } from '../cluster/openshift.ts';
 import { resource, until } from '../cluster/stage.ts';
 import { type RotationStage, setRotationStage } from './stage.ts';
 
@@ -151,9 +151,9 @@ const lastHeard = (): Promise<string> =>
 beforeAll(async () => {
   // Restarts follow within a second instead of minutes. The sync interval is the kubelet's own.
   stage = await setRotationStage({ crashLoopBackOff: { maxContainerRestartPeriod: '1s' } });
-  await stage.cluster.apply(clusterVersionCrd());
+  await stage.cluster.apply(await clusterVersionCrd());
   await stage.cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');
-  await stage.cluster.apply(clusterVersion('4.20.1'));
+  await setClusterVersion(stage.cluster, '4.20.1');
   stage.startOperator();
   await stage.cluster.apply(
     resource('Authority', 'mesh'),
