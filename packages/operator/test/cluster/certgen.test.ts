@@ -333,7 +333,7 @@ test.concurrent('S3.2 and S3.8: new then old, never more; the old CA goes once t
 });
 
 /** Passes on this many writes of a run but not their last answer: the process is killed before its next write. */
-const killedAfter = async (count: number, args: readonly string[]): Promise<number> => {
+const killedAfter = async (count: number, args: readonly string[], tries = 3): Promise<number> => {
   const relay = await Relay.start(cluster);
   let begun = 0;
   let landed = 0;
@@ -346,8 +346,12 @@ const killedAfter = async (count: number, args: readonly string[]): Promise<numb
     child.kill('SIGKILL');
     return 'drop';
   };
-  await ended;
+  const { stderr } = await ended;
   await relay.stop();
+  // On a busy machine nine runs at once may get no answer. Nothing was written: it has not begun.
+  if (landed === 0 && tries > 1 && stderr.startsWith('KUBE_TIMEOUT'))
+    return killedAfter(count, args, tries - 1);
+  if (landed === 0) throw new Error(`it ended before its first write: ${stderr}`);
   return landed;
 };
 
