@@ -1,4 +1,5 @@
 import { copyFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
@@ -73,6 +74,30 @@ describe('a program', () => {
       });
     },
   );
+  test('three workers of a cluster behind one status port are all answered for', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await new Promise((listening) => server.once('listening', listening));
+    const { port } = server.address() as { port: number };
+    await new Promise((closed) => server.close(closed));
+    const ended = await run(bare, process.execPath, 'cluster.cjs', certificates, String(port));
+    expect(outcomeOf(ended)).toEqual({ named: true, holders: 3, watching: 'events' });
+  });
+
+  test('a removed client CA ends a kept-alive connection; wrong arguments are coded errors', async () => {
+    const other = join(bare, 'other');
+    const handover = join(bare, 'node_modules/.bin/handover');
+    expect(await run(bare, handover, 'init', 'other')).toMatchObject({ code: 0 });
+    expect(await run(bare, handover, 'run', 'other', '--once')).toMatchObject({ code: 0 });
+    const otherCa = join(other, 'out/default/secrets/web/ca.crt');
+    expect(outcomeOf(await run(bare, process.execPath, 'removed.mjs', certificates, otherCa))).toEqual({
+      before: 'keep-alive',
+      after: 'close',
+      refused: 'refused',
+      misspelt: 'OPTION_INVALID',
+      event: 'OPTION_INVALID',
+      unverified: 'OPTION_INVALID',
+    });
+  });
 
   test('internal modules cannot be imported', async () => {
     for (const name of [

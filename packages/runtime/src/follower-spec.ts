@@ -8,11 +8,17 @@ export interface Material {
   readonly hash: string;
 }
 
+/** Events of what follows its files, by name. */
 export interface FollowerEvents {
+  /** New material is in use. */
   reloaded: ReloadedEvent;
+  /** New files could not be used. */
   kept: KeptEvent;
+  /** Connections in use were ended. */
   cut: CutEvent;
+  /** The last tenth of the leaf's life has begun. */
   expiring: ExpiryEvent;
+  /** The leaf in use has expired. */
   expired: ExpiryEvent;
 }
 

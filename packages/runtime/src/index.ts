@@ -2,7 +2,7 @@ export { HandoverError } from '@handover/material';
 export type { ContextOptions } from './client-source.ts';
 export type { HotDispatcherOptions } from './dispatcher.ts';
 export type { Wait } from './duration.ts';
-export type { ErrorCode } from './error.ts';
+export type { ErrorCode } from './error-code.ts';
 export type { FollowerEvents } from './follower-spec.ts';
 export type { HotAgentOptions } from './https-agent.ts';
 export { type Identity, type IdentityFiles, openIdentity } from './identity.ts';

@@ -10,13 +10,22 @@ vi.mock('./read-files.ts', { spy: true });
 
 const one = new MockCa('one');
 const two = new MockCa('two');
+/** Stands still at `at`, when a test sets it. */
+const clock = vi.hoisted(() => ({ at: undefined as number | undefined }));
+vi.mock('./timers.ts', async (original) => {
+  const real = await original<typeof import('./timers.ts')>();
+  return { ...real, uptimeMs: () => clock.at ?? real.uptimeMs() };
+});
 let scope: Scope;
 
 beforeEach(() => {
   scope = new Scope();
   vi.mocked(files.readAll).mockClear();
 });
-afterEach(() => scope.end());
+afterEach(() => {
+  clock.at = undefined;
+  return scope.end();
+});
 
 const reads = () => vi.mocked(files.readAll).mock.calls.length;
 
@@ -28,11 +37,11 @@ describe('Trust', () => {
     const agent = trust.httpsAgent();
     const before = reads();
     // a slow machine must not make a second of it, after which a second read would be due
-    const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 2_000);
+    clock.at = performance.now() + 2_000;
     const refused = await Promise.all(Array.from({ length: 100 }, () => wordsOf(get(target.url, { agent }))));
     expect(refused.every((words) => UNKNOWN_AUTHORITY.test(words))).toBe(true);
     expect(reads() - before).toBe(1);
-    clock.mockRestore();
+    clock.at = undefined;
     // a hundred that all ask for it themselves
     const asked = reads();
     await Promise.all(Array.from({ length: 100 }, () => trust.reload()));
@@ -139,14 +148,12 @@ describe('Trust', () => {
     const trust = await scope.trust(volume);
     const agent = trust.httpsAgent();
     const before = reads();
-    const clock = vi.spyOn(performance, 'now');
-    clock.mockReturnValue(100_000);
+    clock.at = 100_000;
     for (let i = 0; i < 5; i++) await ok(get(target.url, { agent }));
     expect(reads() - before).toBe(1);
-    clock.mockReturnValue(101_001);
+    clock.at = 101_001;
     for (let i = 0; i < 5; i++) await ok(get(target.url, { agent }));
     expect(reads() - before).toBe(2);
-    clock.mockRestore();
   });
 
   test('plain files work too: replaced by rename, or written in place', async () => {

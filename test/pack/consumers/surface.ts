@@ -3,7 +3,12 @@
 import { createServer } from 'node:https';
 import {
   type ContextOptions,
+  type CutEvent,
+  type CutReason,
+  type ErrorCode,
+  type ExpiryEvent,
   type FailureStatus,
+  type FollowerEvents,
   type FollowOptions,
   HandoverError,
   type HotAgentOptions,
@@ -18,8 +23,10 @@ import {
   openTlsProfile,
   openToken,
   openTrust,
+  type ProcessStatus,
   type Reason,
   type ReloadedEvent,
+  type Roots,
   type ServeOptions,
   type SourceStatus,
   type StatusDocument,
@@ -30,8 +37,11 @@ import {
   type TlsProfile,
   type TlsProfileOptions,
   type Token,
+  type TokenEvents,
+  type TokenReloadedEvent,
   type Trust,
   type TrustOptions,
+  type Wait,
 } from '@handover/runtime';
 import {
   type HotKubeConfigOptions,
@@ -44,6 +54,16 @@ import {
 import { isOpenShift } from '@handover/runtime/openshift';
 export type Every = [
   ContextOptions,
+  CutEvent,
+  CutReason,
+  ErrorCode,
+  ExpiryEvent,
+  FollowerEvents,
+  ProcessStatus,
+  Roots,
+  TokenEvents,
+  TokenReloadedEvent,
+  Wait,
   FailureStatus,
   HotAgentOptions,
   HotDispatcherOptions,
@@ -86,6 +106,10 @@ export async function follow(signal: AbortSignal, options: FollowOptions): Promi
   // @ts-expect-error a server, not its port
   identity.serve(8443);
   const token: Token = await openToken('token', { signal });
+  token.once('reloaded', ({ loads }: TokenReloadedEvent) => loads.toFixed());
+  // @ts-expect-error a token's event has no hash
+  token.on('reloaded', ({ hash }) => hash);
+  await openTrust(['ca.crt', 'system'], { waitFor: '30s' }).then((both) => both.close());
   const value: string = token.value();
   const status: StatusServer = await serveStatus({ port: 8081, sources: [trust, identity], podUid: 'uid' });
   await status.close();

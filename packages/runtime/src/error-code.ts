@@ -1,0 +1,29 @@
+import type { MaterialErrorCode } from '@handover/material';
+
+export type RuntimeErrorCode =
+  | 'CERTIFICATE_EXPIRED'
+  | 'CERTIFICATE_NOT_YET_VALID'
+  | 'FILE_EMPTY'
+  | 'FILE_FORBIDDEN'
+  | 'FILE_LINK_LOOP'
+  | 'FILE_MISSING'
+  | 'FILE_NOT_REGULAR'
+  | 'FILE_TOO_LARGE'
+  | 'FILE_UNREADABLE'
+  | 'IDENTITY_REFUSED'
+  | 'KEY_MISMATCH'
+  | 'LOAD_FAILED'
+  | 'NOT_IN_CLUSTER'
+  | 'NOT_LOADED'
+  | 'OPTION_INVALID'
+  | 'PEER_MISSING'
+  | 'PEER_UNUSABLE'
+  | 'PEM_NO_CERTIFICATE'
+  | 'RUNTIME_UNSUPPORTED'
+  | 'STATUS_LISTEN_FAILED'
+  | 'STATUS_WRITE_FAILED'
+  | 'TOKEN_MALFORMED'
+  | 'URL_REFUSED';
+
+/** Every code of an error of this package. */
+export type ErrorCode = RuntimeErrorCode | MaterialErrorCode;
