@@ -96,6 +96,11 @@ describe.each(NODES)('on Node %s', (version) => {
     expect(await dial(env, 'default', [])).toEqual([true, false, false]);
   });
 
+  test('a session of before the change is not resumed', async () => {
+    const env = { HANDOVER_CA: new Files(cwd).path('ca.crt') };
+    expect(await dial(env, 'sessions')).toEqual({ resumed: true, fresh: false, old: false });
+  });
+
   test('a program that sets its own CA keeps it', async () => {
     const files = new Files(cwd);
     expect(await dial({ HANDOVER_CA: files.path('ca.crt') }, 'own')).toEqual([false, false, true]);

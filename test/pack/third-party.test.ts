@@ -53,8 +53,8 @@ const httpServer = async (node: string, root: string, args: readonly string[] = 
   });
   const loads = async (): Promise<string> => {
     const answer = await fetch(`http://127.0.0.1:${statusPort}/handover/status`).catch(() => undefined);
-    const { sources } = (await answer?.json()) ?? { sources: [] };
-    return (sources as { loads: number }[]).map((source) => source.loads).join();
+    const document = (await answer?.json()) as { sources: { loads: number }[] } | undefined;
+    return document?.sources.map((source) => source.loads).join() ?? '';
   };
   const loaded = async (...wanted: readonly number[]) => {
     const deadline = Date.now() + 30_000;

@@ -1,6 +1,7 @@
 // Small programs that know nothing of the runtime. Argument: which one.
+const { fork } = require('node:child_process');
 const { once } = require('node:events');
-const { readFileSync, renameSync } = require('node:fs');
+const { readFileSync, renameSync, writeFileSync } = require('node:fs');
 const tls = require('node:tls');
 const { Worker } = require('node:worker_threads');
 
@@ -34,7 +35,45 @@ const each = async (options, more = {}) => {
   return Promise.all(servers.map((server) => connect(server, more)));
 };
 
+/** Resolves with the session once the server has answered. */
+const sessionOf = (port, options = {}) =>
+  new Promise((resolve, reject) => {
+    const socket = tls.connect({ port, host: 'localhost', ...options });
+    let session;
+    socket.on('session', (fresh) => {
+      session = fresh;
+    });
+    let resumed;
+    socket.once('error', reject).once('data', () => {
+      resumed = socket.isSessionReused();
+      setTimeout(() => socket.destroy(), 50);
+    });
+    socket.once('close', () =>
+      resumed === undefined ? reject(new Error('closed')) : resolve({ session, resumed }),
+    );
+  });
+
 const PROGRAMS = {
+  // A server in a process that does not follow anything: its tickets stay good.
+  serve: async () => {
+    const server = await listening({ ...leaves[0], ticketKeys: Buffer.alloc(48, 7) });
+    process.on('disconnect', () => process.exit());
+    process.send(server.address().port);
+    return new Promise(() => undefined);
+  },
+  sessions: async () => {
+    const child = fork(__filename, ['serve'], { execArgv: [], env: { WORLD: process.env.WORLD } });
+    const [port] = await once(child, 'message');
+    const { session } = await sessionOf(port);
+    const { resumed } = await sessionOf(port, { session });
+    writeFileSync(process.env.HANDOVER_CA, cas[1]);
+    let fresh = true;
+    for (const deadline = Date.now() + 10_000; fresh && Date.now() < deadline; )
+      fresh = await taken(sessionOf(port));
+    const old = await taken(sessionOf(port, { session }));
+    child.kill();
+    return { resumed, fresh, old };
+  },
   default: async () => {
     const servers = await Promise.all(leaves.map((leaf) => listening(leaf)));
     return Promise.all(servers.map((server) => taken(connect(server))));

@@ -2,6 +2,7 @@ import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } fr
 import { encodePem } from '@handover/material';
 
 const DAY = 86_400_000;
+const HOST = 'localhost';
 
 const tlv = (tag: number, ...parts: readonly Uint8Array[]): Buffer => {
   const body = Buffer.concat(parts);
@@ -77,7 +78,7 @@ export class MockCa {
 
   #sign(subject: Buffer, key: KeyObject, ca: boolean, spec: LeafSpec): Buffer {
     const now = Date.now();
-    const sans = seq(tlv(0x82, Buffer.from('localhost')), tlv(0x87, Buffer.from([127, 0, 0, 1])));
+    const sans = seq(tlv(0x82, Buffer.from(HOST)), tlv(0x87, Buffer.from([127, 0, 0, 1])));
     const extensions = seq(
       extension('551d13', ca ? seq(TRUE) : seq(), true),
       extension('551d0f', tlv(0x03, Buffer.from(ca ? [1, 0x06] : [7, 0x80])), true),
