@@ -15,6 +15,7 @@ export const EVIDENCE_KINDS = [
   'acknowledged',
   'probed',
   'restarted',
+  'confirmed',
   'written',
   'settled',
   'cross',
@@ -76,6 +77,10 @@ const createdAfter = (
   write !== undefined &&
   instance.createdAt !== undefined &&
   context.clock.cameAfter(instance.createdAt, write, context.policy.cacheLag);
+
+/** It read its files when it began; that it did is seen, or a person's word. */
+const began = ({ confirmedBy, createdAt }: InstanceSeen): Finding =>
+  found(confirmedBy === undefined ? 'restarted' : 'confirmed', createdAt);
 
 const wordCounts = (context: PlanningContext, consumer: ConsumerSeen): boolean =>
   consumer.reload !== 'restart' && (consumer.ownersWord || !context.policy.consumersFound);
@@ -170,7 +175,7 @@ export const holds = (
       if (instance.ready && instance.stamp !== undefined && instance.stamp.trust >= generation.number) {
         return found('restarted', instance.createdAt);
       }
-      return createdAfter(context, instance, since) ? found('restarted', instance.createdAt) : undefined;
+      return createdAfter(context, instance, since) ? began(instance) : undefined;
     },
   });
 };
@@ -210,7 +215,7 @@ export const isRidOf = (
       ) {
         return found('restarted', instance.createdAt);
       }
-      return createdAfter(context, instance, since) ? found('restarted', instance.createdAt) : undefined;
+      return createdAfter(context, instance, since) ? began(instance) : undefined;
     },
   });
 };
@@ -255,7 +260,7 @@ export const serves = (
         return found('restarted', instance.createdAt);
       }
       const write = issued ? leaf.issuerSince : undefined;
-      return createdAfter(context, instance, write) ? found('restarted', instance.createdAt) : undefined;
+      return createdAfter(context, instance, write) ? began(instance) : undefined;
     },
   });
   if (finding.ok) return finding;

@@ -18,6 +18,7 @@ import { localKeyring } from '../look/local-key.ts';
 import { type Clock, type EvidenceSource, type Look, type Readers, takeLook } from '../look/look.ts';
 import { type Meters, NO_METERS } from '../look/meters.ts';
 import { accountNumber } from './accounts.ts';
+import { DirectoryAcks, withAcks } from './acks.ts';
 import { processHere } from './asker.ts';
 import { DirectoryAuthorities } from './authorities.ts';
 import { diskFiles, type Files, type Ownership } from './files.ts';
@@ -53,6 +54,7 @@ export class DirectoryHome implements Home {
   readonly objects: DirectoryObjects;
   readonly authorities: DirectoryAuthorities;
   readonly requests: DirectoryRequests;
+  readonly acks: DirectoryAcks;
   readonly teller: Teller;
   readonly clock: Clock;
   readonly keyring: Keyring;
@@ -91,6 +93,7 @@ export class DirectoryHome implements Home {
     });
     this.authorities = new DirectoryAuthorities(files, `${this.state}/authorities`);
     this.requests = new DirectoryRequests(this.files, `${this.state}/requests`, this.clock);
+    this.acks = new DirectoryAcks(this.files, `${this.state}/acks`, this.clock);
     this.ledger = {
       issued: (entry) => log.issued(entry),
       known: (asked) => this.requests.known(asked),
@@ -111,7 +114,7 @@ export class DirectoryHome implements Home {
       objects: this.objects,
       authorities: this.authorities,
       requests: this.requests,
-      evidence: options.evidence ?? new DeclaredConsumers({ meters, canaries }),
+      evidence: withAcks(options.evidence ?? new DeclaredConsumers({ meters, canaries }), this.acks),
       told: (id) => reloads.told(id),
       facts: {
         consumersFound: false,
