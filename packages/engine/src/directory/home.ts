@@ -166,7 +166,7 @@ export class DirectoryHome implements Home {
     if (resources.length > 0) return resources;
     throw new EngineError(
       'HOME_EMPTY',
-      `${this.path} declares nothing in *.yaml; start with handover init ${this.path}`,
+      `${this.path} declares nothing in *.yaml; start with handover init ${this.path}, or name what handover certgen made there by the same --preset or -f`,
       { path: this.path },
     );
   }
