@@ -3,7 +3,13 @@ import type { Validity, Vitals } from '@handover/engine';
 import { Gauge, type Registry } from 'prom-client';
 import { METRICS, type MetricName } from './names.ts';
 
-const PHASES = ['Pending', 'Stable', 'Introducing', 'Activating', 'Retiring'] as const satisfies readonly Phase[];
+const PHASES = [
+  'Pending',
+  'Stable',
+  'Introducing',
+  'Activating',
+  'Retiring',
+] as const satisfies readonly Phase[];
 /** A scrape must stay small with any number of Leaves: those that expire first matter. */
 const MOST_LEAVES = 2_000;
 const MOST_BLOCKERS = 50;
