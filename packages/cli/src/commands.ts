@@ -61,6 +61,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'import an existing CA, with or without its key; says first what would change',
     load: () => import('./commands/adopt.ts'),
   },
+  ack: {
+    summary: 'say that you have restarted a program that cannot be asked what it has loaded',
+    load: () => import('./commands/ack.ts'),
+  },
   clock: {
     summary: 'accept a clock that jumped ahead, or one that is behind the recorded dates',
     load: () => import('./commands/clock.ts'),

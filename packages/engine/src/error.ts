@@ -1,6 +1,9 @@
 import { HandoverError } from '@handover/material';
 
 export type EngineErrorCode =
+  | 'ACK_AMBIGUOUS'
+  | 'ACK_NOT_ASKED'
+  | 'ACK_UNKNOWN'
   | 'ADDRESS_UNUSABLE'
   | 'ADOPT_AMBIGUOUS'
   | 'ADOPT_EXPIRED'

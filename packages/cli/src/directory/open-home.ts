@@ -1,5 +1,6 @@
 import {
   type AuthorityId,
+  type Catalogue,
   DirectoryHome,
   diskFiles,
   type Meters,
@@ -35,13 +36,13 @@ export const authorityArgument = (text: string): AuthorityId =>
   text.includes('/') ? text : `default/${text}`;
 
 /** This process, under the directory's lock; or the process that runs on the directory. */
-const workerOn = async (home: DirectoryHome): Promise<Worker> => {
+const workerOn = async (home: DirectoryHome, load: () => Catalogue): Promise<Worker> => {
   const holder = home.holder();
   const lock = holder === undefined ? await home.lock() : undefined;
   let keys: readonly ResourceKey[] | undefined;
   const work = async (id: AuthorityId): Promise<{ readonly restartsDue: boolean }> => {
     // Everything once, then the authority that is waited for.
-    await passOnce(home, home.load(), () => {}, keys);
+    await passOnce(home, load(), () => {}, keys);
     keys = [{ kind: 'Authority', id }];
     return { restartsDue: false };
   };
@@ -59,14 +60,19 @@ const workerOn = async (home: DirectoryHome): Promise<Worker> => {
 
 export const directory: HomeOpener = {
   open: async (flags, context) => {
-    if (askedResources(flags).resources !== undefined)
-      throw usageError('--preset and -f need --home kube here; a directory has its own resources');
+    const { resources } = askedResources(flags);
     const home = openHome(homePath(flags.home), context);
+    const load = (): Catalogue => {
+      home.check();
+      return home.load(resources);
+    };
+    // Without them those of the directory are read when they are needed.
+    if (resources !== undefined) load();
     return {
       home,
       look: home.fresh,
-      reload: () => void home.load(),
-      worker: () => workerOn(home),
+      reload: () => void load(),
+      worker: () => workerOn(home, load),
       close: () => {},
     };
   },

@@ -8,6 +8,12 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorEntry>> = {
   ...KUBE_ERROR_CODES,
   USAGE: entry('The command line is wrong; exit code 2.', 'See `handover COMMAND --help`.'),
   INTERNAL: entry('A bug in Handover.', 'Report it with the command you ran.'),
+  ACK_AMBIGUOUS: entry('Several Authorities declare a consumer of that name.', 'Name one by `--authority`.'),
+  ACK_NOT_ASKED: entry(
+    'The consumer has a probe or a status document, so that it is asked itself.',
+    'See `handover status` for its answer.',
+  ),
+  ACK_UNKNOWN: entry('No Authority declares a consumer of that name.', 'Correct the name, or declare it.'),
   ADDRESS_REFUSED: entry(
     'An Authority names an address that the operator does not connect to.',
     'Name a Service of the Authority’s own namespace; see `spec.consumers`.',

@@ -15,6 +15,7 @@ export const EVIDENCE_KINDS = [
   'acknowledged',
   'probed',
   'restarted',
+  'confirmed',
   'written',
   'settled',
   'cross',
@@ -81,6 +82,10 @@ const createdAfter = (
   write !== undefined &&
   instance.createdAt !== undefined &&
   context.clock.cameAfter(instance.createdAt, write, lagOf(context, object));
+
+/** It read its files when it began; that it did is seen, or a person's word. */
+const began = ({ confirmedBy, createdAt }: InstanceSeen): Finding =>
+  found(confirmedBy === undefined ? 'restarted' : 'confirmed', createdAt);
 
 const wordCounts = (context: PlanningContext, consumer: ConsumerSeen): boolean =>
   consumer.reload !== 'restart' && (consumer.ownersWord || !context.policy.consumersFound);
@@ -192,9 +197,7 @@ export const holds = (
       if (instance.ready && instance.stamp !== undefined && instance.stamp.trust >= generation.number) {
         return found('restarted', instance.createdAt);
       }
-      return createdAfter(context, instance, object, since)
-        ? found('restarted', instance.createdAt)
-        : undefined;
+      return createdAfter(context, instance, object, since) ? began(instance) : undefined;
     },
   });
 };
@@ -235,9 +238,7 @@ export const isRidOf = (
       ) {
         return found('restarted', instance.createdAt);
       }
-      return createdAfter(context, instance, object, since)
-        ? found('restarted', instance.createdAt)
-        : undefined;
+      return createdAfter(context, instance, object, since) ? began(instance) : undefined;
     },
   });
 };
@@ -283,9 +284,7 @@ export const serves = (
         return found('restarted', instance.createdAt);
       }
       const write = issued ? leaf.issuerSince : undefined;
-      return createdAfter(context, instance, object, write)
-        ? found('restarted', instance.createdAt)
-        : undefined;
+      return createdAfter(context, instance, object, write) ? began(instance) : undefined;
     },
   });
   if (finding.ok) return finding;

@@ -78,6 +78,8 @@ export interface InstanceSeen {
   /** By the home's clock; undefined when it was dated in the future at first sight, before the clock was set back. */
   readonly createdAt: Instant | undefined;
   readonly ready: boolean;
+  /** The person by whose word it began at `createdAt`; undefined: that was seen. */
+  readonly confirmedBy?: string;
   readonly stamp: Stamp | undefined;
   readonly proofs: readonly Proof[];
   readonly unread?: Unread;

@@ -17,6 +17,7 @@ export const EVIDENCE: Readonly<Record<EvidenceKind, string>> = {
   acknowledged: 'the process itself reports what it has loaded',
   probed: 'a TLS handshake showed it',
   restarted: 'it started after the files were written',
+  confirmed: 'a person said that it was restarted after the files were written',
   written: 'the API server holds the bytes',
   settled: 'its owner says that it reloads within reloadWithin',
   cross: 'it need not load it: the cross-certificate makes it accept the new CA',

@@ -18,6 +18,7 @@ import { localKeyring } from '../look/local-key.ts';
 import { type Clock, type EvidenceSource, type Look, type Readers, takeLook } from '../look/look.ts';
 import { type Meters, NO_METERS } from '../look/meters.ts';
 import { accountNumber } from './accounts.ts';
+import { DirectoryAcks, withAcks } from './acks.ts';
 import { processHere } from './asker.ts';
 import { DirectoryAuthorities } from './authorities.ts';
 import type { Copy } from './copies.ts';
@@ -61,6 +62,7 @@ export class DirectoryHome implements Home {
   readonly objects: DirectoryObjects;
   readonly authorities: DirectoryAuthorities;
   readonly requests: DirectoryRequests;
+  readonly acks: DirectoryAcks;
   readonly hooks: DirectoryHooks;
   readonly teller: DirectoryHooks;
   readonly hookRecords: HookRecords;
@@ -106,6 +108,7 @@ export class DirectoryHome implements Home {
     });
     this.authorities = new DirectoryAuthorities(files, `${this.state}/authorities`);
     this.requests = new DirectoryRequests(this.files, `${this.state}/requests`, this.clock);
+    this.acks = new DirectoryAcks(this.files, `${this.state}/acks`, this.clock);
     this.ledger = {
       issued: (entry) => log.issued(entry),
       known: (asked) => this.requests.known(asked),
@@ -134,7 +137,7 @@ export class DirectoryHome implements Home {
       objects: this.objects,
       authorities: this.authorities,
       requests: this.requests,
-      evidence: withRestarts(declared, restartHooks, this.hookRecords),
+      evidence: withAcks(withRestarts(declared, restartHooks, this.hookRecords), this.acks),
       hooks: this.hookRecords,
       passwords: new FilePasswords(this.files, this.path, this.#uid),
       facts: {
@@ -215,7 +218,7 @@ export class DirectoryHome implements Home {
     if (resources.length > 0) return resources;
     throw new EngineError(
       'HOME_EMPTY',
-      `${this.path} declares nothing in *.yaml; start with handover init ${this.path}`,
+      `${this.path} declares nothing in *.yaml; start with handover init ${this.path}, or name what handover certgen made there by the same --preset or -f`,
       { path: this.path },
     );
   }

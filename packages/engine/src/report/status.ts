@@ -225,9 +225,21 @@ const consumersOf = (observation: Observation): readonly ConsumerStatus[] => {
       evidence: by ?? shown?.by ?? null,
       hash: anchors === undefined ? null : hashed(anchors),
       at: since === undefined ? null : iso(since),
-      ...(old === undefined ? {} : { remark: `trusts CA generation ${old} until restarted` }),
+      ...remarkOf(consumer, old),
     };
   });
+};
+
+const remarkOf = (
+  { instances }: ConsumerSeen,
+  trustsUntilRestarted: number | undefined,
+): Pick<ConsumerStatus, 'remark'> => {
+  if (trustsUntilRestarted !== undefined)
+    return { remark: `trusts CA generation ${trustsUntilRestarted} until restarted` };
+  const said = instances.find(({ confirmedBy }) => confirmedBy !== undefined);
+  return said?.createdAt === undefined
+    ? {}
+    : { remark: `restarted before ${iso(said.createdAt)}, by the word of ${said.confirmedBy}` };
 };
 
 /** Its strongest evidence, even if that is of an older generation. */

@@ -1,0 +1,117 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { hour, instant } from '@handover/material';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { handover, NOW } from '../../test/capture.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'handover-ack-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+let count = 0;
+let dir: string;
+const at = (ms: number, ...args: readonly string[]) =>
+  handover([...args, '--home', `dir:${dir}`], { now: instant(NOW + ms) });
+const rotate = (ms: number, id = 'x') => at(ms, 'rotate', 'internal', '--id', id);
+const status = async (ms: number) =>
+  JSON.parse((await at(ms, 'status', 'default/internal', '--json')).stdout).authorities[0];
+const BILLING = 'consumers: [{name: billing, presents: true, verifies: true, reload: restart}]';
+const begin = async (consumers = BILLING): Promise<void> => {
+  dir = join(root, `home-${++count}`);
+  await handover(['init', dir]);
+  const file = join(dir, 'handover.yaml');
+  writeFileSync(file, readFileSync(file, 'utf8').replace('  lifetime: 5y', `  lifetime: 5y\n  ${consumers}`));
+  await handover(['run', dir, '--once']);
+};
+beforeEach(() => begin());
+
+test('A program that only a restart helps holds a rotation up until a person says that it was restarted', async () => {
+  await rotate(0);
+  await rotate(hour);
+  await rotate(2 * hour);
+  expect(await status(2 * hour)).toMatchObject({
+    phase: 'Activating',
+    blockedBy: [{ consumer: 'billing' }, {}, {}],
+  });
+  const said = await at(2 * hour + 1, 'ack', 'billing');
+  expect(said).toMatchObject({ code: 0, stderr: '' });
+  expect(said.stdout).toMatch(
+    /^billing of default\/internal was restarted before 2030-06-01T02:00:00\.001Z, by the word of /,
+  );
+  const shown = await status(2 * hour + 2);
+  expect(shown.consumers[0]).toMatchObject({
+    evidence: 'confirmed',
+    at: '2030-06-01T02:00:00.001Z',
+    remark: expect.stringMatching(/^restarted before .*, by the word of /),
+  });
+  await rotate(3 * hour);
+  const done = await status(3 * hour);
+  expect(done).toMatchObject({ phase: 'Stable', generations: [{ generation: 2 }] });
+  expect(JSON.stringify(done.history)).toContain('"by":"confirmed"');
+  expect(statSync(join(dir, 'state/acks/default/internal.json')).mode & 0o777).toBe(0o600);
+});
+
+test('It counts for nothing that was written later', async () => {
+  await at(0, 'ack', 'billing');
+  await rotate(0);
+  await rotate(hour);
+  await rotate(2 * hour);
+  expect(await status(2 * hour)).toMatchObject({ phase: 'Activating' });
+  await at(2 * hour + 1, 'ack', 'billing');
+  await rotate(3 * hour);
+  expect((await status(3 * hour)).phase).toBe('Stable');
+  for (const hours of [3, 4, 5, 6]) await rotate(hours * hour, 'y');
+  expect(await status(6 * hour)).toMatchObject({
+    phase: 'Activating',
+    blockedBy: [{ consumer: 'billing' }, {}, {}],
+  });
+});
+
+test('A word that was dated by a clock that was ahead counts for nothing once the clock is set back', async () => {
+  const minutes = 60_000;
+  await rotate(0);
+  await at(50 * minutes, 'ack', 'billing');
+  const back = (ms: number, ...args: readonly string[]) =>
+    handover(args, { now: instant(NOW + ms), sinceBoot: 1_000_000_000 + ms + 45 * minutes });
+  await back(5 * minutes, 'run', dir, '--once');
+  for (const minute of [10, 20, 55, 60])
+    await back(minute * minutes, 'rotate', 'internal', '--id', 'x', '--home', `dir:${dir}`);
+  const { stdout } = await back(60 * minutes, 'status', '--json', '--home', `dir:${dir}`);
+  expect(JSON.parse(stdout).authorities[0]).toMatchObject({
+    phase: 'Activating',
+    consumers: [{ evidence: null }],
+  });
+});
+
+describe('Refused:', () => {
+  test('a name that no Authority declares', async () => {
+    expect(await at(0, 'ack', 'biling')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^ACK_UNKNOWN: no Authority declares a consumer biling; there is billing/,
+      ),
+    });
+  });
+
+  test('a consumer that is asked itself', async () => {
+    await begin('consumers: [{name: web, presents: true, probe: {address: "127.0.0.1:1"}}]');
+    expect(await at(0, 'ack', 'web')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^ACK_NOT_ASKED: /),
+    });
+  });
+
+  test('a name that two Authorities declare, without --authority', async () => {
+    const other = `apiVersion: handover.dev/v1alpha1\nkind: Authority\nmetadata: {name: other}\nspec: {${BILLING}}\n`;
+    writeFileSync(join(dir, 'other.yaml'), other);
+    expect(await at(0, 'ack', 'billing')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^ACK_AMBIGUOUS: /),
+    });
+    expect(await at(0, 'ack', 'billing', '--authority', 'default/other')).toMatchObject({ code: 0 });
+  });
+
+  test('a cluster', async () => {
+    const ran = await handover(['ack', 'billing', '--home', 'kube']);
+    expect(ran).toMatchObject({ code: 2, stderr: expect.stringMatching(/^USAGE: ack works on a directory/) });
+  });
+});

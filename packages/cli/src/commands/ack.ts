@@ -1,0 +1,45 @@
+import { ackTarget } from '@handover/engine';
+import type { Define } from '../context.ts';
+import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
+import { usageError } from '../error-line.ts';
+import { printable } from '../printable.ts';
+
+interface Flags {
+  readonly authority?: string;
+  readonly home: string;
+  readonly json?: true;
+}
+
+export const define: Define = (command, context) => {
+  command
+    .argument('<consumer>', 'a name in spec.consumers of an Authority')
+    .option('--authority <auth>', 'its authority, if several declare that name: namespace/name')
+    .option('--home <home>', 'directory: dir:PATH', 'dir:.')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Says that you have restarted a program that cannot be asked what it has loaded. Run it after the restart: it counts for the files
+that were in place at that moment, and never for later ones. Status and history show it as evidence "confirmed", with the
+time and your user name. A consumer with a probe or a status document is asked itself. In a cluster pods are seen to restart.
+
+Examples:
+  $ handover ack billing --home dir:/etc/handover
+  $ handover ack billing --authority default/internal --home dir:/etc/handover`,
+    )
+    .action(async (consumer: string, flags: Flags) => {
+      if (flags.home === 'kube')
+        throw usageError('ack works on a directory; in a cluster Handover sees which pods have restarted');
+      const home = openHome(homePath(flags.home), context);
+      const { authorities } = home.load();
+      const only = flags.authority === undefined ? undefined : authorityArgument(flags.authority);
+      const { authority, known } = ackTarget(authorities.values(), consumer, only);
+      const { at, by } = await home.acks.add(authority, consumer, known);
+      const time = new Date(at).toISOString();
+      context.stdout.write(
+        flags.json === true
+          ? `${JSON.stringify({ authority, consumer, at: time, by })}\n`
+          : `${printable(`${consumer} of ${authority} was restarted before ${time}, by the word of ${by}`)}\n`,
+      );
+    });
+};
