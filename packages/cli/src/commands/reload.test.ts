@@ -112,14 +112,6 @@ describe('how a hook ended is shown', () => {
     expect(waited.code).toBe(1);
   });
 
-  test('by certgen too, which ends after its hooks', async () => {
-    const home = homeWith('sleep 0.5; echo leaf >> ran');
-    expect((await handover(['certgen', '--home', `dir:${home}`])).code).toBe(0);
-    expect([...ranIn(home)].sort()).toEqual(['bundle', 'leaf']);
-    const json = JSON.parse((await handover(['status', '--home', `dir:${home}`, '--json'])).stdout) as Status;
-    expect(json.authorities[0]?.hooks).toMatchObject([{ state: 'done' }, { state: 'done' }]);
-  });
-
   test('and only its owner can read it on disk', async () => {
     const home = homeWith('true');
     await handover(['run', home, '--once']);

@@ -66,6 +66,13 @@ test.each([
     { authority: 'ns/mesh' },
   ],
   [
+    'a hook that fails',
+    'HandoverHookFails',
+    '15m',
+    ['handover_hook_failing{hook="Leaf ns/web"}', '1x200'],
+    { hook: 'Leaf ns/web' },
+  ],
+  [
     'leaves without a certificate',
     'HandoverLeafMissing',
     '20m',

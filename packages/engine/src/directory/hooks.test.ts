@@ -1,6 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test, vi } from 'vitest';
+import { loaded } from '../../test/directories.ts';
 import {
   directories,
   homeOf,
@@ -15,6 +16,7 @@ import {
   sh,
   yamlOf,
 } from '../../test/hook-home.ts';
+import { converge } from '../index.ts';
 
 afterAll(() => directories.end());
 
@@ -143,6 +145,16 @@ describe('a hook', () => {
       expect(said(home)).toHaveLength(index + 2);
     }
   });
+});
+
+test('the lock is held until hooks that run have ended and their results are written', async () => {
+  const home = homeOf({ leaf: sh('sleep 0.5; echo ran >> said') });
+  const lock = await home.lock();
+  await converge(loaded(home), MESH);
+  expect(said(home)).toEqual([]);
+  await lock.release();
+  expect(said(home)).toEqual(['ran']);
+  expect(await hookOf(home)).toMatchObject({ state: 'done' });
 });
 
 test('with reloadWithin: 0s a rotation still waits until each program was told', async () => {

@@ -15,6 +15,7 @@ import {
   restart,
   rotate,
   said,
+  yamlOf,
 } from '../../test/hook-home.ts';
 import { statusOf } from '../index.ts';
 
@@ -95,6 +96,17 @@ describe('a program that is restarted', () => {
     expect(stuck?.blockedBy).toMatchObject([
       { consumer: 'web', waitsFor: expect.stringMatching(/a leaf of CA generation 2.*127\.0\.0\.1:1/) },
     ]);
+  });
+
+  test('holds up no consumer that reloads its files by itself before the restart', async () => {
+    const consumers = '{name: client, presents: true, verifies: true}';
+    const other =
+      '\n---\napiVersion: handover.dev/v1alpha1\nkind: Leaf\nmetadata: {name: other}\nspec: {authority: mesh, dnsNames: [other]}';
+    const path = directories.make(`${yamlOf({ leaf: RESTARTS, consumers })}${other}`);
+    const home = directories.home(path);
+    await pass(home);
+    await rotate(home, 'r');
+    expect(said(home)).toEqual(['restart for leaf,trust of generation 2']);
   });
 
   test('by systemd has its unit named to systemctl as an argument', async () => {
