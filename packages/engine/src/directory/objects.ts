@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { HandoverError, type Instant, instant } from '@handover/material';
 import { obstacleError } from '../act/keep-files.ts';
-import { filesUnder } from '../act/part-files.ts';
 import { EngineError } from '../error.ts';
 import type { AuthorityId, Contents, FileData, ObjectId, ObjectWriter, StoredObject } from '../look/home.ts';
 import type { ObjectReader, RecordedObject } from '../look/look.ts';
@@ -9,10 +8,20 @@ import { claimOf, sealIn } from '../look/seal.ts';
 import { digestOf } from '../look/stored-object.ts';
 import { Contention } from '../scheduling/contention.ts';
 import { type Copy, checkCopy, isCopied, writeCopies } from './copies.ts';
-import { type Entries, type Entry, entriesOf, formatEntries } from './entries.ts';
+import { entriesOf, formatEntries } from './entries.ts';
 import type { Files, Ownership } from './files.ts';
-import { foreignObstacle, SECRET_FILES } from './foreign-files.ts';
+import { foreignObstacle } from './foreign-files.ts';
 import { HoldBack } from './hold-back.ts';
+import {
+  describe,
+  filesOf,
+  isChanged,
+  NOTHING,
+  namesOf,
+  only,
+  PUBLIC_FILES,
+  partsOf,
+} from './object-files.ts';
 import { refuseOpened } from './permissions.ts';
 import type { OwnUser } from './trusted-path.ts';
 import { RECORD, readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
@@ -34,16 +43,6 @@ export interface ObjectOptions {
   readonly outputsOf: (id: ObjectId) => readonly string[];
   readonly copiesOf: (id: ObjectId) => readonly Copy[];
 }
-
-const partsOf = (id: ObjectId): { folder: string; key: string } => {
-  const [namespace, kind, name, key = ''] = id.split('/');
-  return { folder: `${namespace}/${kind}/${name}`, key };
-};
-
-/** Stands for an object that is not there, or cannot be read. */
-const NOTHING: StoredObject = { data: {}, record: undefined, version: '' };
-
-const isChanged = (entry: Entry, data: FileData): boolean => entry.record.digest !== digestOf(data);
 
 const CONTENDED =
   'Contended: another program keeps changing its files back; stop it (tried again within 30 minutes, or when a resource changes)';
@@ -325,20 +324,3 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     }
   }
 }
-
-/** Of a Leaf: everything else may hold its key. */
-const PUBLIC_FILES: readonly string[] = ['tls.crt', 'ca.crt'];
-
-/** Names of the files that make an object as it was written, those in other formats included. */
-const filesOf = (key: string, entries: Entries): readonly string[] => [
-  ...namesOf(key),
-  ...(entries[key]?.record.outputs?.files ?? []),
-];
-
-/** Names of the files that make an object. */
-const namesOf = (key: string): readonly string[] => (key === '' ? SECRET_FILES : filesUnder(key));
-
-const only = (data: FileData, names: readonly string[]): FileData =>
-  Object.fromEntries(Object.entries(data).filter(([name]) => names.includes(name)));
-
-const describe = ({ mode, uid, gid }: Ownership): string => `${mode.toString(8)} ${uid ?? '-'} ${gid ?? '-'}`;

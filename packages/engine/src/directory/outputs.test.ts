@@ -72,6 +72,20 @@ describe('Other formats of a Leaf', () => {
     expect((await pass(path)).plan.actions).toEqual([]);
   });
 
+  test('are no repair when the resource asks for others: no other program is blamed', async () => {
+    const path = made('');
+    await pass(path);
+    change(path, '{name: haproxy.pem, format: combined}');
+    const home = directories.home(path);
+    const events: string[] = [];
+    await passOnce(home, home.load(), ({ kind }) => events.push(kind));
+    expect(file(path, 'haproxy.pem').length).toBeGreaterThan(0);
+    expect(events).not.toContain('repaired');
+    writeFileSync(join(path, 'out/default/secrets/a/..data/haproxy.pem'), 'x');
+    await passOnce(home, home.load(), ({ kind }) => events.push(kind));
+    expect(events).toContain('repaired');
+  });
+
   test('are made anew when the password changes, with the same certificate', async () => {
     const path = made(KEYSTORE);
     await pass(path);

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { type Leaf, type OutputMaterial, outputBytes, Password, type TrustBundle } from '@handover/core';
 import { type Certificate, HandoverError, PrivateKey } from '@handover/material';
 import { EngineError } from '../error.ts';
-import type { FileData, ObjectId } from './home.ts';
+import type { FileData, ObjectId, ObjectRecord } from './home.ts';
 import type { Look } from './look.ts';
 
 type Target = TrustBundle['spec']['targets'][number];
@@ -141,6 +141,10 @@ export const outputFiles = (
     ]),
   );
 };
+
+/** Whether an object has the files that are asked for now; those whose password cannot be read count as they are. */
+export const hasAsked = (record: ObjectRecord, wanted: Outputs | undefined): boolean =>
+  (wanted !== undefined && 'missing' in wanted) || record.outputs?.print === wanted?.print;
 
 /** What a record remembers of them. */
 export const outputsRecord = (outputs: Outputs | undefined) =>

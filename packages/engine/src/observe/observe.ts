@@ -5,7 +5,7 @@ import { type Catalogue, liesElsewhere } from '../look/catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from '../look/home.ts';
 import type { HookStatus } from '../look/hook-status.ts';
 import type { Adoption, ConsumerFound, Look, TakeLook } from '../look/look.ts';
-import { type Outputs, prepareOutputs } from '../look/outputs.ts';
+import { hasAsked, type Outputs, prepareOutputs } from '../look/outputs.ts';
 import { authorityIn, policyFor, type Responsibilities } from '../look/responsibilities.ts';
 import { believed } from '../look/seal.ts';
 import { extrasFor, keepingUnknown } from '../look/shared-bundles.ts';
@@ -74,10 +74,9 @@ export const asAskedFor = (
   found: StoredObject,
   outputs: ReadonlyMap<ObjectId, Outputs>,
 ): StoredObject => {
-  const wanted = outputs.get(object);
   const { record } = found;
-  if (record === undefined || (wanted !== undefined && 'missing' in wanted)) return found;
-  return record.outputs?.print === wanted?.print ? found : { ...found, record: { ...record, digest: '' } };
+  if (record === undefined || hasAsked(record, outputs.get(object))) return found;
+  return { ...found, record: { ...record, digest: '' } };
 };
 
 /** One stored object as the planner sees it. */

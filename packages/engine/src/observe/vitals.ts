@@ -1,6 +1,7 @@
 import { type Phase, type Plan, standings } from '@handover/core';
 import type { Instant } from '@handover/material';
 import type { ObjectId } from '../look/home.ts';
+import { hasAsked } from '../look/outputs.ts';
 import { digestOf } from '../look/stored-object.ts';
 import type { Observation } from './observe.ts';
 
@@ -70,10 +71,12 @@ export function vitalsOf(observation: Observation, { phase, blockedBy }: Plan): 
 }
 
 /** Of the objects to be written, those that another program changed since the last write. */
-export const driftedIn = ({ stored }: Observation, { actions }: Plan): readonly ObjectId[] =>
+export const driftedIn = ({ stored, outputs }: Observation, { actions }: Plan): readonly ObjectId[] =>
   actions.flatMap((action) => {
     if (action.kind !== 'write-bundle' && action.kind !== 'write-leaf') return [];
     const found = stored.get(action.object);
-    const drifted = found?.record !== undefined && found.record.digest !== digestOf(found.data);
-    return drifted ? [action.object] : [];
+    const record = found?.record;
+    if (found === undefined || record === undefined || !hasAsked(record, outputs.get(action.object)))
+      return [];
+    return record.digest !== digestOf(found.data) ? [action.object] : [];
   });

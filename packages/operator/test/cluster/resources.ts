@@ -451,11 +451,25 @@ export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
     leaf({ outputs: [{ name: 'a', format: 'jks', passwordFrom: { file: 'a', secret: { name: 'b' } } }] }),
     /spec.outputs\[0\].passwordFrom: .*give exactly one of file, secret/,
   ],
-  [
-    'a truststore in the place of the PEM',
-    target({ configMap: { name: 'a', outputs: [{ name: 'ca.crt', format: 'jks' }] } }),
-    /spec.targets\[0\].configMap.outputs: .*has the key of the PEM as its name/,
-  ],
+  ...(['configMap', 'secret'] as const).flatMap((kind): (readonly [string, Json, RegExp])[] => [
+    [
+      `a truststore in the place of the PEM of a ${kind}`,
+      target({ [kind]: { name: 'a', outputs: [{ name: 'ca.crt', format: 'jks' }] } }),
+      new RegExp(`spec.targets\\[0\\].${kind}.outputs: .*has the key of the PEM as its name`),
+    ],
+    [
+      `a password for PEM in a ${kind}`,
+      target({ [kind]: { name: 'a', outputs: [{ name: 'a', format: 'pem', passwordFrom: { file: 'a' } }] } }),
+      new RegExp(`spec.targets\\[0\\].${kind}.outputs\\[0\\].passwordFrom: .*only applies to pkcs12 and jks`),
+    ],
+    [
+      `a password of a ${kind} from nowhere`,
+      target({ [kind]: { name: 'a', outputs: [{ name: 'a', format: 'jks', passwordFrom: {} }] } }),
+      new RegExp(
+        `spec.targets\\[0\\].${kind}.outputs\\[0\\].passwordFrom: .*give exactly one of file, secret`,
+      ),
+    ],
+  ]),
   [
     'a key in a bundle',
     target({ secret: { name: 'a', outputs: [{ name: 'a', format: 'combined' }] } }),

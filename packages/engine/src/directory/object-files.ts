@@ -1,0 +1,35 @@
+import { filesUnder } from '../act/part-files.ts';
+import type { FileData, ObjectId, StoredObject } from '../look/home.ts';
+import { digestOf } from '../look/stored-object.ts';
+import type { Entries, Entry } from './entries.ts';
+import type { Ownership } from './files.ts';
+import { SECRET_FILES } from './foreign-files.ts';
+
+export const partsOf = (id: ObjectId): { folder: string; key: string } => {
+  const [namespace, kind, name, key = ''] = id.split('/');
+  return { folder: `${namespace}/${kind}/${name}`, key };
+};
+
+/** Of a Leaf: everything else may hold its key. */
+export const PUBLIC_FILES: readonly string[] = ['tls.crt', 'ca.crt'];
+
+/** Names of the files that make an object as it was written, those in other formats included. */
+export const filesOf = (key: string, entries: Entries): readonly string[] => [
+  ...namesOf(key),
+  ...(entries[key]?.record.outputs?.files ?? []),
+];
+
+/** Names of the files that make an object. */
+export const namesOf = (key: string): readonly string[] => (key === '' ? SECRET_FILES : filesUnder(key));
+
+export const only = (data: FileData, names: readonly string[]): FileData =>
+  Object.fromEntries(Object.entries(data).filter(([name]) => names.includes(name)));
+
+export const describe = ({ mode, uid, gid }: Ownership): string =>
+  `${mode.toString(8)} ${uid ?? '-'} ${gid ?? '-'}`;
+
+/** Stands for an object that is not there, or cannot be read. */
+export const NOTHING: StoredObject = { data: {}, record: undefined, version: '' };
+
+/** Whether its files are not as they were written. */
+export const isChanged = (entry: Entry, data: FileData): boolean => entry.record.digest !== digestOf(data);
