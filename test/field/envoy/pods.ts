@@ -70,6 +70,8 @@ const deployment = (part: Part, { container, volumes = [], mounts = [], strategy
             name: 'main',
             image: part.image,
             imagePullPolicy: 'Never',
+            // Without a request a pod gets next to nothing of a busy machine.
+            resources: { requests: { cpu: '50m' } },
             volumeMounts: [{ name: 'tls', mountPath: '/tls' }, ...mounts],
             ...container,
           },
