@@ -120,13 +120,12 @@ export { notReadyIn } from './report/readiness.ts';
 export { remarksOn } from './report/remarks.ts';
 export {
   type AuthorityStanding,
-  type AuthorityStatus,
   authorityStatus,
   restOfStatus,
-  type Status,
   standingOf,
   statusOf,
 } from './report/status.ts';
+export type { AuthorityStatus, Status } from './report/status-types.ts';
 export { type Stranded, strandedIn } from './report/stranded.ts';
 export { FAILS_NEXT, FAILS_NOW } from './report/trust-matrix.ts';
 export {

@@ -14,8 +14,8 @@ import {
   type PlanningContext,
   serves,
 } from './evidence.ts';
+import { DEADLINE, deadlineOf, type GateMode } from './gate-mode.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
-import { isValidYet } from './transition.ts';
 import { lengthOf } from './waiting.ts';
 
 /** A term of a guard that is not true yet: which consumer, and what it has to do. */
@@ -26,52 +26,6 @@ export interface Blocker {
   /** Since when the step has been waiting. */
   readonly since: Instant;
 }
-
-/** Which waits of a gate may be skipped. */
-export interface GateMode {
-  /** Why gate 1 admits no fallback: no cross-certificate covers a mistake. */
-  readonly strict: string | undefined;
-  /** `patience` has passed. */
-  readonly impatient: boolean;
-  /** The rotation's deadline has passed. */
-  readonly late: boolean;
-}
-
-/** Why cross-certificates cover no mistake; undefined: they do. */
-export const strictness = (seen: Observed, current: Generation): string | undefined => {
-  if (!current.hasKey) return `CA generation ${current.number} has no key to sign a cross-certificate with`;
-  const strips = seen.consumers.find((consumer) => consumer.blocks && consumer.stripsCross);
-  return strips === undefined ? undefined : `${strips.id} serves its leaf without the cross-certificate`;
-};
-
-/**
- * When a step stops waiting, as a share of the CA's life that was left when the step began. Without a cross-certificate, opening gate 1
- * breaks the consumers that are missing, and letting the CA expire breaks all of them: so it opens late, but in time to load leaves.
- */
-const DEADLINE = { covered: 0.75, strict: 0.95 } as const;
-
-const deadlineOf = (begun: Instant, ca: Generation, share: number): Instant =>
-  instant(begun + share * (ca.anchors[0].notAfter - begun));
-
-export const gateModeOf = (context: PlanningContext, seen: Observed): GateMode => {
-  const { state, policy, clock } = context;
-  const next = withRole(state, 'next');
-  const current = withRole(state, 'current');
-  const previous = withRole(state, 'previous');
-  const [coming, going] = next === undefined ? [current, previous] : [next, current];
-  if (coming === undefined || going === undefined)
-    return { strict: undefined, impatient: false, late: false };
-  const strict = next === undefined ? undefined : strictness(seen, going);
-  const share = strict === undefined ? DEADLINE.covered : DEADLINE.strict;
-  const deadline = deadlineOf(coming.since, going, share);
-  // A CA that is not valid yet is like an expired one: peers refuse what it signs.
-  const late = clock.reached(deadline) || (next !== undefined && !isValidYet(going, clock));
-  return {
-    strict,
-    impatient: clock.aged(coming.since, policy.patience),
-    late: late && clock.doubt === undefined,
-  };
-};
 
 /** Every (consumer, object) pair that fails `ask`. */
 const missing = (

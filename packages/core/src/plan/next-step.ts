@@ -1,7 +1,8 @@
 import { type AuthorityState, type Generation, withRole } from './authority.ts';
 import type { PlanningContext } from './evidence.ts';
 import { rotationDueAt } from './expiry.ts';
-import { type Blocker, distrustGate, type GateMode, gateOne, gateTwo } from './gates.ts';
+import type { GateMode } from './gate-mode.ts';
+import { type Blocker, distrustGate, gateOne, gateTwo } from './gates.ts';
 import type { Observed } from './observed.ts';
 import { isValidYet, type Transition, vouches } from './transition.ts';
 import { listed } from './waiting.ts';

@@ -1,7 +1,7 @@
 import { duration } from '@handover/material';
 import { withRole } from './authority.ts';
 import { heldSince, lagOf, type PlanningContext } from './evidence.ts';
-import type { GateMode } from './gates.ts';
+import type { GateMode } from './gate-mode.ts';
 import type { ConsumerSeen, InstanceSeen, Observed } from './observed.ts';
 import { covers, type Stamp } from './stamp.ts';
 import type { Note } from './writes.ts';

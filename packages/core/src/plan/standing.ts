@@ -2,16 +2,9 @@ import type { Instant } from '@handover/material';
 import { type AuthorityState, withRole } from './authority.ts';
 import { elsewhereIn } from './borders.ts';
 import { Clock } from './clock.ts';
-import {
-  byStrength,
-  type EvidenceKind,
-  type Finding,
-  holds,
-  lagOf,
-  type PlanningContext,
-  serves,
-} from './evidence.ts';
-import { strictness } from './gates.ts';
+import { type Finding, holds, lagOf, type PlanningContext, serves } from './evidence.ts';
+import { byStrength, type EvidenceKind } from './evidence-kind.ts';
+import { strictness } from './gate-mode.ts';
 import type { ConsumerSeen, InstanceSeen, ObjectSeen, Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
 

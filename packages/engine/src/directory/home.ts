@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { KeySource, Leaf, Resource } from '@handover/core';
-import { duration, type Instant } from '@handover/material';
+import { duration } from '@handover/material';
 import { issuerWith } from '../act/issuer.ts';
 import { keyMaker } from '../act/key-maker.ts';
 import { takingOver } from '../certgen/certgen.ts';
@@ -21,6 +21,7 @@ import { accountNumber } from './accounts.ts';
 import { DirectoryAcks, withAcks } from './acks.ts';
 import { processHere } from './asker.ts';
 import { DirectoryAuthorities } from './authorities.ts';
+import { refuseClockBehind } from './clock-behind.ts';
 import type { Copy } from './copies.ts';
 import { diskFiles, type Files, type Ownership } from './files.ts';
 import { HookRecords } from './hook-records.ts';
@@ -232,16 +233,6 @@ export class DirectoryHome implements Home {
 
   /** Refuses a directory that is not there, or that another user could change. */
   check(): void {
-    const facts = this.files.facts(this.path);
-    if (facts?.kind !== 'directory' && facts?.kind !== 'link') {
-      throw new EngineError(
-        'HOME_MISSING',
-        facts === undefined
-          ? `${this.path} does not exist; make one with handover init ${this.path}`
-          : `${this.path} is a file; name a directory`,
-        { path: this.path },
-      );
-    }
     refuseUntrustedHome(this.files, this.path, this.#uid);
   }
 
@@ -298,19 +289,6 @@ export class DirectoryHome implements Home {
 
   /** A clock that is behind what was written here would make certificates that are not yet valid, or end them early. */
   async checkClock(ids: Iterable<string>): Promise<void> {
-    const now = this.clock.now();
-    for (const id of ids) {
-      const made = (await this.authorities.load(id))?.state.generations.map(({ since }) => since) ?? [];
-      const latest = Math.max(...made, Number.NEGATIVE_INFINITY) as Instant;
-      if (latest <= now + CLOCK_SLACK_MS) continue;
-      throw new EngineError(
-        'CLOCK_BEHIND',
-        `the clock says ${iso(now)}, but ${id} last changed at ${iso(latest)}; set the clock, or if it is right: handover clock --confirm --home dir:${this.path}`,
-        { path: id, retry: 'later' },
-      );
-    }
+    for (const id of ids) refuseClockBehind(this.clock.now(), id, await this.authorities.load(id), this.path);
   }
 }
-
-const CLOCK_SLACK_MS = 3_600_000;
-const iso = (at: Instant): string => new Date(at).toISOString();

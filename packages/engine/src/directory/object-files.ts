@@ -2,13 +2,24 @@ import { filesUnder } from '../act/part-files.ts';
 import type { FileData, ObjectId, StoredObject } from '../look/home.ts';
 import { digestOf } from '../look/stored-object.ts';
 import type { Entries, Entry } from './entries.ts';
-import type { Ownership } from './files.ts';
+import type { Files, Ownership } from './files.ts';
 import { SECRET_FILES } from './foreign-files.ts';
 
 export const partsOf = (id: ObjectId): { folder: string; key: string } => {
   const [namespace, kind, name, key = ''] = id.split('/');
   return { folder: `${namespace}/${kind}/${name}`, key };
 };
+
+/** Folders of objects, as `namespace/kind/name`. */
+export const foldersIn = (
+  files: Pick<Files, 'list'>,
+  root: string,
+  kinds: readonly string[] = ['secrets', 'configmaps'],
+): readonly string[] =>
+  files
+    .list(root)
+    .flatMap((namespace) => kinds.map((kind) => `${namespace}/${kind}`))
+    .flatMap((kind) => files.list(`${root}/${kind}`).map((name) => `${kind}/${name}`));
 
 /** Of a Leaf: everything else may hold its key. */
 export const PUBLIC_FILES: readonly string[] = ['tls.crt', 'ca.crt'];

@@ -7,14 +7,14 @@ import type { ObjectReader, RecordedObject } from '../look/look.ts';
 import { claimOf, sealIn } from '../look/seal.ts';
 import { digestOf } from '../look/stored-object.ts';
 import { Contention } from '../scheduling/contention.ts';
-import { type Copy, checkCopy, isCopied, writeCopies } from './copies.ts';
+import { checkCopy, isCopied, writeCopies } from './copies.ts';
 import { entriesOf, formatEntries } from './entries.ts';
-import type { Files, Ownership } from './files.ts';
 import { foreignObstacle } from './foreign-files.ts';
 import { HoldBack } from './hold-back.ts';
 import {
   describe,
   filesOf,
+  foldersIn,
   isChanged,
   NOTHING,
   namesOf,
@@ -22,27 +22,12 @@ import {
   PUBLIC_FILES,
   partsOf,
 } from './object-files.ts';
+import type { ObjectOptions } from './object-options.ts';
 import { refuseOpened } from './permissions.ts';
-import type { OwnUser } from './trusted-path.ts';
 import { RECORD, readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
 
 /** Longer than this between taking the time and showing the files, and the time is taken again. */
 const STALE_MS = 1_000;
-
-export interface ObjectOptions {
-  readonly files: Files;
-  /** The `out` directory. */
-  readonly root: string;
-  readonly now: () => Instant;
-  /** Owner, group and mode of a Secret's key; the default is the owner alone. */
-  readonly ownershipOf: (id: ObjectId) => Ownership;
-  readonly uid: OwnUser;
-  /** Whether files of others in its folder may be taken over. */
-  readonly mayAdopt: (id: ObjectId) => boolean;
-  /** Names of its files in other formats, as they are asked for now. */
-  readonly outputsOf: (id: ObjectId) => readonly string[];
-  readonly copiesOf: (id: ObjectId) => readonly Copy[];
-}
 
 const CONTENDED =
   'Contended: another program keeps changing its files back; stop it (tried again within 30 minutes, or when a resource changes)';
@@ -201,25 +186,17 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
 
   async issuedBy(authority: AuthorityId, known: ReadonlySet<ObjectId>): Promise<readonly ObjectId[]> {
     const { files, root } = this.#options;
-    const found: ObjectId[] = [];
-    for (const namespace of files.list(root)) {
-      for (const name of files.list(`${root}/${namespace}/secrets`)) {
-        if (known.has(`${namespace}/secrets/${name}`)) continue;
-        const record = files.read(`${root}/${namespace}/secrets/${name}/..data/.handover.json`);
-        const entry = entriesOf(record === undefined ? undefined : Buffer.from(record).toString('utf8'))[''];
-        if (entry?.record.issuedBy === authority) found.push(`${namespace}/secrets/${name}`);
-      }
-    }
-    return found;
+    return foldersIn(files, root, ['secrets']).filter((folder) => {
+      if (known.has(folder)) return false;
+      const record = files.read(`${root}/${folder}/..data/${RECORD}`);
+      const entry = entriesOf(record === undefined ? undefined : Buffer.from(record).toString('utf8'))[''];
+      return entry?.record.issuedBy === authority;
+    });
   }
 
   async recorded(): Promise<readonly RecordedObject[]> {
     const { files, root } = this.#options;
-    const folders = files
-      .list(root)
-      .flatMap((namespace) => ['secrets', 'configmaps'].map((kind) => `${namespace}/${kind}`))
-      .flatMap((kind) => files.list(`${root}/${kind}`).map((name) => `${kind}/${name}`));
-    return folders.flatMap((folder) => {
+    return foldersIn(files, root).flatMap((folder) => {
       const text = this.#guarded(() => files.read(`${root}/${folder}/..data/${RECORD}`));
       if (text === undefined || text instanceof HandoverError) return [];
       return Object.entries(entriesOf(Buffer.from(text).toString('utf8'))).map(([key, { record, seal }]) => ({
@@ -314,13 +291,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   /** Removes what writes that were cut short left behind. */
   async sweep(): Promise<void> {
     const { files, root } = this.#options;
-    for (const namespace of files.list(root)) {
-      for (const kind of ['secrets', 'configmaps']) {
-        for (const name of files.list(`${root}/${namespace}/${kind}`)) {
-          const folder = `${namespace}/${kind}/${name}`;
-          this.#note(folder, await sweepVolume(files, `${root}/${folder}`));
-        }
-      }
-    }
+    for (const folder of foldersIn(files, root))
+      this.#note(folder, await sweepVolume(files, `${root}/${folder}`));
   }
 }

@@ -3,10 +3,19 @@ import type { FileReader } from './files.ts';
 import { type OwnUser, quoted, refuseChangeable, trustedPath } from './trusted-path.ts';
 
 /**
- * Refuses a home that another user could change: it names the hooks to run, holds keys, and programs trust what is in `out`.
+ * Refuses a home that is not there, or that another user could change: it names the hooks to run, holds keys, and programs trust what is in `out`.
  * A *.yaml may be a link if every step of its path is as safe; `out`, `state` and all folders below them must not be links.
  */
 export function refuseUntrustedHome(files: FileReader, directory: string, uid: OwnUser): void {
+  const facts = files.facts(directory);
+  if (facts?.kind !== 'directory' && facts?.kind !== 'link')
+    throw new EngineError(
+      'HOME_MISSING',
+      facts === undefined
+        ? `${directory} does not exist; make one with handover init ${directory}`
+        : `${directory} is a file; name a directory`,
+      { path: directory },
+    );
   const home = trustedPath(files, directory, uid);
   for (const name of files.list(home)) {
     if (/\.ya?ml$/.test(name)) refuseFile(files, `${home}/${name}`, uid);

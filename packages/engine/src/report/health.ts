@@ -1,6 +1,7 @@
 import { renewalDueAt, rotationDueAt } from '@handover/core';
 import type { Duration, Instant } from '@handover/material';
-import type { AuthorityStanding, AuthorityStatus } from './status.ts';
+import type { AuthorityStanding } from './status.ts';
+import type { AuthorityStatus } from './status-types.ts';
 
 /** In the order of Nagios' exit codes. */
 export type Severity = 'warning' | 'critical';

@@ -24,7 +24,7 @@ import {
   WatchedClock,
 } from '@handover/engine';
 import { Informer, type Secret, secrets } from '@handover/kube';
-import { after, duration, type Instant, second } from '@handover/material';
+import { after, type Instant, second } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import { KubeAuthorities, requestsIn, stateName } from '../objects/authorities.ts';
 import { FreshSource, OneByOne, type Source } from '../objects/fresh.ts';
@@ -38,6 +38,7 @@ import type { Declared } from '../resources/declared.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
 import { Nudges } from '../workloads/nudge.ts';
 import { KubeRollouts } from '../workloads/rollouts.ts';
+import { CACHE_LAG, TRUST_BUNDLE_LAG } from './cache-lag.ts';
 import { evidenceWith } from './evidence.ts';
 import type { KubeHomeOptions } from './options.ts';
 import { profilesOf } from './profiles.ts';
@@ -46,14 +47,6 @@ import { Resolver } from './resolver.ts';
 
 /** An API server tells its time in whole seconds; with several of them, answers may come from any. */
 const CLOCK_TOLERANCE_MS = 5_000;
-/** The kubelet's cache can hand a file that is this old to a starting pod. */
-const CACHE_LAG = duration(10 * second);
-/**
- * The kubelet keeps a ClusterTrustBundle that it found by name for five minutes, whatever changes, also for pods that start meanwhile: 290 to
- * 310 s measured with Kubernetes 1.35 and 1.36, up to 374 s with 1.37 (kubernetes#141439).
- */
-const TRUST_BUNDLE_LAG = duration(380 * second);
-
 /** A Kubernetes API server as a home. */
 export class KubeHome implements Home {
   readonly #options: KubeHomeOptions;

@@ -53,7 +53,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'strictness is ignored',
-    file: 'gates.js',
+    file: 'gate-mode.js',
     from: 'const strict = next === undefined ? undefined : strictness(seen, going);',
     to: 'const strict = undefined;',
     worlds: ['a presenter that strips the cross-certificate'],
@@ -67,7 +67,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'no deadline',
-    file: 'gates.js',
+    file: 'gate-mode.js',
     from: 'late: late && clock.doubt === undefined',
     to: 'late: false',
     worlds: ['a verifier that never confirms, up to the deadline'],

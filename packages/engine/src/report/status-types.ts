@@ -1,0 +1,87 @@
+import type { Closeness, EvidenceKind } from '@handover/core';
+import type { HistoryStatus } from '../ledger/history-status.ts';
+import type { HookStatus } from '../look/hook-status.ts';
+
+export interface AuthorityStatus {
+  readonly namespace: string;
+  readonly name: string;
+  readonly phase: string;
+  /** Whether every leaf that the authority vouches for is valid now, and every bundle accepts it. */
+  readonly ready: boolean;
+  /** Why it is not ready, in sentences. */
+  readonly notReady: readonly string[];
+  readonly generations: readonly {
+    readonly generation: number;
+    readonly role: string;
+    readonly fingerprint: string;
+    readonly notBefore: string;
+    readonly notAfter: string;
+  }[];
+  readonly bundleHash: string | undefined;
+  readonly blockedBy: readonly {
+    readonly consumer: string;
+    readonly waitsFor: string;
+    readonly since: string;
+  }[];
+  readonly leaves: readonly LeafStatus[];
+  readonly consumers: readonly ConsumerStatus[];
+  /** Hooks that tell programs of its files. */
+  readonly hooks: readonly HookStatus[];
+  /** When the planner looks again even if nothing changes; null: not known. */
+  readonly wakeAt: string | null;
+  /** How close to its end a CA in use is that is not replaced yet; null: not close. */
+  readonly expiring: Closeness | null;
+  /** Warnings, in sentences. */
+  readonly notes: readonly string[];
+  /** What the plan would do now, in sentences. */
+  readonly next: readonly string[];
+  /** Past steps, oldest first; only where one authority was asked for. */
+  readonly history?: readonly HistoryStatus[];
+}
+
+export interface LeafStatus {
+  readonly namespace: string;
+  readonly name: string;
+  readonly secret: string;
+  /** CA generation that signed it; null: none that is known. */
+  readonly generation: number | null;
+  readonly fingerprint: string | null;
+  readonly notAfter: string | null;
+  /** Why it is not issued. */
+  readonly refused?: string;
+}
+
+export interface ConsumerStatus {
+  readonly name: string;
+  readonly kind: string;
+  /** Its weakest evidence; null: none yet. */
+  readonly evidence: EvidenceKind | null;
+  readonly hash: string | null;
+  readonly at: string | null;
+  /** Such as `trusts CA generation 1 until restarted`. */
+  readonly remark?: string;
+}
+
+export interface Status {
+  readonly authorities: readonly AuthorityStatus[];
+  readonly trustBundles: readonly {
+    readonly name: string;
+    readonly targets: readonly {
+      readonly object: string;
+      readonly certificates: number;
+      readonly hash: string | null;
+    }[];
+    /** The hook that tells programs of it; null: none. */
+    readonly hook: HookStatus | null;
+  }[];
+  readonly tlsProfiles: readonly {
+    readonly namespace: string;
+    readonly name: string;
+    readonly type: string;
+    readonly hash: string | null;
+    readonly written: boolean;
+    readonly problems: readonly string[];
+  }[];
+  /** Settings that have no effect. */
+  readonly remarks: readonly string[];
+}
