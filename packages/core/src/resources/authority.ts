@@ -7,7 +7,7 @@ import { issueTo, nameConstraints } from './issue-to.ts';
 import { keyField } from './key-field.ts';
 import { frame, namespacedMetadata } from './metadata.ts';
 import type { Fraction } from './percent.ts';
-import { bundleReload, NO_RELOAD_IN_A_CLUSTER } from './reload.ts';
+import { bundleReload } from './reload.ts';
 
 const none = duration(0);
 const year = duration(365 * day);
@@ -104,8 +104,7 @@ const spec = fields({
     reload: bundleReload().optional(),
   })
     .prefault({})
-    .describe("The Authority's own bundle, a ConfigMap in its namespace.")
-    .meta({ 'x-kubernetes-validations': [NO_RELOAD_IN_A_CLUSTER] }),
+    .describe("The Authority's own bundle, a ConfigMap in its namespace."),
   consumers: z
     .array(consumer)
     .max(100)

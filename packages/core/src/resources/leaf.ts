@@ -7,7 +7,7 @@ import { keyField } from './key-field.ts';
 import { shown } from './message.ts';
 import { frame, namespacedMetadata } from './metadata.ts';
 import { leafOutputs } from './outputs.ts';
-import { leafReload, NO_RELOAD_IN_A_CLUSTER } from './reload.ts';
+import { leafReload } from './reload.ts';
 
 /** `form` is for the API server, as narrow as one expression can be; a wrong name that passes it gets a condition. */
 const names = (problem: (value: string) => string | undefined, max: number, form: RegExp, says: string) =>
@@ -128,7 +128,6 @@ const spec = fields({
         ].join(' || '),
         message: SERVER_NEEDS_NAME,
       },
-      NO_RELOAD_IN_A_CLUSTER,
     ],
   });
 

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { RELOAD } from '../contract/marks.ts';
 import { exactlyOne, fields, filePath, httpUrl, text } from './fields.ts';
 
 const SIGNALS = ['SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGINT', 'SIGTERM', 'SIGWINCH'] as const;
@@ -53,14 +52,7 @@ const ways = {
 
 const WAYS = Object.keys(ways);
 
-/** For the spec around it: the API server refuses what would have no effect there. */
-export const NO_RELOAD_IN_A_CLUSTER = {
-  rule: '!has(self.reload)',
-  message: `the operator runs no commands; remove reload, and annotate workloads that read their files only when they start with ${RELOAD}: restart`,
-  fieldPath: '.reload',
-};
-
-const DIRECTORY_ONLY = 'Directory home only; a cluster refuses it.';
+const DIRECTORY_ONLY = 'Directory home only: in a cluster it has no effect, and status says so.';
 
 /** How programs learn that the files of a bundle changed. */
 export const bundleReload = () =>

@@ -3,7 +3,7 @@ import { INJECTABLE_KINDS } from '../contract/injectable.ts';
 import { dataKey, exactlyOne, fields, labelSelector, objectName, reference, text } from './fields.ts';
 import { clusterMetadata, frame } from './metadata.ts';
 import { bundleOutputs } from './outputs.ts';
-import { bundleReload, NO_RELOAD_IN_A_CLUSTER } from './reload.ts';
+import { bundleReload } from './reload.ts';
 
 const dataSource = (what: string) =>
   fields({
@@ -167,9 +167,7 @@ const spec = fields({
     .max(100)
     .describe('Where the bundle is written. Each entry has exactly one field.'),
   reload: bundleReload().optional(),
-})
-  .describe('Where certificates come from, and where the bundle is written.')
-  .meta({ 'x-kubernetes-validations': [NO_RELOAD_IN_A_CLUSTER] });
+}).describe('Where certificates come from, and where the bundle is written.');
 
 export const trustBundleSchema = fields({
   ...frame('TrustBundle'),

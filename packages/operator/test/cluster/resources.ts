@@ -110,6 +110,7 @@ export const GOOD: readonly (readonly [string, Json])[] = [
       usages: ['server'],
       lifetime: '1h30m',
       renew: { at: '66%' },
+      reload: { command: ['nginx', '-s', 'reload'] },
       files: { owner: 'postgres', group: '999', mode: '0600' },
       reuseKey: true,
       outputs: [
@@ -129,13 +130,15 @@ export const GOOD: readonly (readonly [string, Json])[] = [
     }),
   ],
   [
-    'a Leaf of an organization alone',
+    'a Leaf of an organization alone, told by signal',
     leaf({
       dnsNames: [],
       subject: { organizations: ['Example'] },
       usages: ['client'],
+      reload: { signal: { pidFile: '/run/a.pid', signal: 'SIGHUP' } },
     }),
   ],
+  ['a Leaf told over HTTP', leaf({ reload: { http: { url: 'http://127.0.0.1:1/reload?x=[1]' } } })],
   [
     'a TrustBundle with every source and target',
     bundle({
@@ -400,11 +403,15 @@ export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
   ['an incomplete IP address', leaf({ ipAddresses: ['1.2.3'] }), /spec.ipAddresses\[0\]: /],
   ['an octal IP address', leaf({ ipAddresses: ['010.0.0.1'] }), /spec.ipAddresses\[0\]: /],
   ['a relative URI', leaf({ uris: ['mesh/ns'] }), /spec.uris\[0\]: /],
-  ['a hook', leaf({ reload: { command: ['a'] } }), /spec.reload: .*the operator runs no commands/],
   [
-    'a hook of a bundle',
-    authority({ bundle: { reload: { command: ['a'] } } }),
-    /spec.bundle.reload: .*the operator runs no commands/,
+    'two ways to reload for a TrustBundle',
+    bundle({ reload: { command: ['a'], http: { url: 'http://a/' } } }),
+    /spec.reload: .*give exactly one/,
+  ],
+  [
+    'two ways to reload for the bundle of an Authority',
+    authority({ bundle: { reload: { command: ['a'], http: { url: 'http://a/' } } } }),
+    /spec.bundle.reload: .*give exactly one/,
   ],
   ['no way to reload', leaf({ reload: {} }), /spec.reload: .*give exactly one of command, signal, http/],
   [
