@@ -35,7 +35,10 @@ export function verifyChain(input: {
 }
 
 /** RFC 5280 4.1.2.6: the subject may be empty where the certificate has other names. */
-const nameOf = ({ subject }: Certificate): string => subject || 'a certificate without a subject';
+const nameOf = ({ subject, dnsNames, ipAddresses, uris }: Certificate): string => {
+  const [name] = [...dnsNames, ...ipAddresses, ...uris];
+  return subject || (name === undefined ? 'a certificate without a name' : `the certificate of ${name}`);
+};
 
 function checkAnchored({ certificates, untrusted, anchored }: Path): Verdict | undefined {
   if (anchored) return undefined;

@@ -20,7 +20,7 @@ test('What certgen made in a directory is seen with the same --preset, and witho
   expect(await on('verify', ...preset)).toMatchObject({ code: 0 });
   expect(await on('check', ...preset)).toMatchObject({ code: 0 });
   const asked = await on('distrust', ID, '--generation', '1', ...preset);
-  expect(asked).toMatchObject({ code: 0, stdout: expect.stringContaining('nothing was done; add --yes') });
+  expect(asked).toMatchObject({ code: 0, stdout: expect.stringContaining('nothing was changed; add --yes') });
   const done = await on('distrust', ID, '--generation', '1', '--yes', ...preset);
   expect(done).toMatchObject({ code: 0, stderr: '' });
   const { authorities } = JSON.parse((await on('status', '--json', ...preset)).stdout);
