@@ -164,3 +164,14 @@ test.each<[string, Partial<InstallOptions>, RegExp]>([
   expect(act).toThrow(HandoverError);
   expect(act).toThrow(message);
 });
+
+test('kubectl, which reads YAML 1.1, finds the same keys: "on" is not true there', () => {
+  const yaml = installationYaml({ image: 'handover:1' });
+  const keys = (version: '1.1' | 'core'): string =>
+    JSON.stringify(
+      parseAllDocuments(yaml, { version: version === '1.1' ? '1.1' : '1.2' }).map(
+        (one) => one.toJS() as unknown,
+      ),
+    );
+  expect(keys('1.1')).toBe(keys('core'));
+});

@@ -20,7 +20,8 @@ const wrapped = (text: string, width = 110): string => {
 };
 
 const documentOf = ({ why, object, ruleWhys }: Page): string => {
-  const document = new Document(object, { aliasDuplicateObjects: false });
+  // kubectl and helm read YAML 1.1, to which the key `on` is true.
+  const document = new Document(object, { aliasDuplicateObjects: false, compat: 'yaml-1.1' });
   if (isMap(document.contents)) document.contents.commentBefore = wrapped(why);
   const rules = document.get('rules');
   if (ruleWhys !== undefined && isSeq(rules)) {

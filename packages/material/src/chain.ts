@@ -53,7 +53,8 @@ function checkAnchored({ certificates, untrusted, anchored }: Path): Verdict | u
   }
   const code =
     untrusted < certificates.length ? 'UNABLE_TO_GET_ISSUER_CERT' : 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY';
-  return refuse(code, depth, `issuer ${top.issuer} of ${nameOf(top)} is not in the bundle`);
+  const whose = depth === 0 ? "the leaf's issuer" : `the issuer of ${nameOf(top)}`;
+  return refuse(code, depth, `${whose}, ${top.issuer}, is not in the bundle`);
 }
 
 function checkExtensions(path: readonly Certificate[], purpose: Purpose): Verdict | undefined {

@@ -74,7 +74,7 @@ describe('for people', () => {
     ]);
     expect(code).toBe(1);
     expect(stdout).toMatch(
-      /presents \[leaf of CA generation 2\], .* trusts only CA generation 1: issuer .* is not in the bundle\.$/m,
+      /presents \[leaf of CA generation 2\], .* trusts only CA generation 1: the leaf's issuer, .*, is not in the bundle\.$/m,
     );
     expect(stdout).toContain('handover simulate --strategy replace --delays 0,30 --from 1 --seeds 1');
   });

@@ -83,7 +83,7 @@ const quoted = (scalar: Scalar): void => {
 };
 
 const yamlOf = (object: unknown, why: string): string => {
-  const document = new Document(object, { aliasDuplicateObjects: false });
+  const document = new Document(object, { aliasDuplicateObjects: false, compat: 'yaml-1.1' });
   visit(document, {
     Scalar: (_, scalar) => quoted(scalar),
     Map: (_, map) => {
