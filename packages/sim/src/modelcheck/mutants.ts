@@ -156,7 +156,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'reloadWithin has always passed',
     file: 'evidence.js',
-    from: 'clock.aged(since, policy.reloadWithin)',
+    from: 'clock.aged(since, policy.reloadWithin + late)',
     to: 'true',
     worlds: ['two peers that rest on reloadWithin'],
   },
