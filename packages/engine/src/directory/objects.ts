@@ -89,11 +89,11 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
 
   /** Refuses to replace a file that lies where another format of the object should be, and that another program wrote. */
   #checkOutputs(id: ObjectId, volume: Volume | undefined): void {
-    const { files, root, uid, mayAdopt, outputsOf, copiesOf } = this.#options;
+    const { files, root, uid, mayAdopt, outputsOf, copiesOf, notes } = this.#options;
     const { folder, key } = partsOf(id);
     const entries = entriesOf(volume?.record);
     const adopts = mayAdopt(id);
-    for (const copy of copiesOf(id)) checkCopy(files, copy, uid, entries[key]?.copies ?? [], adopts);
+    for (const copy of copiesOf(id)) checkCopy(files, copy, uid, entries[key]?.copies ?? [], adopts, notes);
     const ours = new Set(Object.keys(entries).flatMap((other) => filesOf(other, entries)));
     const there = [...Object.keys(volume?.data ?? {}), ...(volume?.beside ?? [])];
     const stray = adopts ? undefined : there.find((name) => outputsOf(id).includes(name) && !ours.has(name));
@@ -225,7 +225,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   }
 
   async #swap(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void> {
-    const { files, root, now, uid, ownershipOf, copiesOf } = this.#options;
+    const { files, root, now, uid, ownershipOf, copiesOf, notes } = this.#options;
     const { folder, key } = partsOf(id);
     const volume = this.#volumeIn(folder);
     const found = volume === undefined ? undefined : this.#objectIn(volume, id);
@@ -260,7 +260,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       keep: Object.keys(volume?.data ?? {}).filter((name) => !names.includes(name)),
       ownershipOf: (name) =>
         key !== '' || PUBLIC_FILES.includes(name) ? { ...ownership, mode: 0o644 } : ownership,
-      beforeShown: (data) => writeCopies(files, copies, data, uid),
+      beforeShown: (data) => writeCopies(files, copies, data, uid, notes),
       isStale: () => now() - at > STALE_MS,
     });
     this.#note(folder, stays);
