@@ -5,11 +5,11 @@ import { EngineError } from '../error.ts';
 import type { AuthorityId, Contents, FileData, ObjectId, ObjectWriter, StoredObject } from '../look/home.ts';
 import type { ObjectReader, RecordedObject } from '../look/look.ts';
 import { claimOf, sealIn } from '../look/seal.ts';
-import { digestOf } from '../look/stored-object.ts';
 import { Contention } from '../scheduling/contention.ts';
 import { checkCopy, isCopied, writeCopies } from './copies.ts';
 import { entriesOf, formatEntries } from './entries.ts';
 import { foreignObstacle } from './foreign-files.ts';
+import { foreignObject } from './foreign-object.ts';
 import { HoldBack } from './hold-back.ts';
 import {
   describe,
@@ -17,12 +17,12 @@ import {
   foldersIn,
   isChanged,
   NOTHING,
-  namesOf,
   only,
   PUBLIC_FILES,
   partsOf,
 } from './object-files.ts';
 import type { ObjectOptions } from './object-options.ts';
+import { outputDamage } from './output-damage.ts';
 import { refuseOpened } from './permissions.ts';
 import { RECORD, readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
 
@@ -96,7 +96,11 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     for (const copy of copiesOf(id)) checkCopy(files, copy, uid, entries[key]?.copies ?? [], adopts, notes);
     const ours = new Set(Object.keys(entries).flatMap((other) => filesOf(other, entries)));
     const there = [...Object.keys(volume?.data ?? {}), ...(volume?.beside ?? [])];
-    const stray = adopts ? undefined : there.find((name) => outputsOf(id).includes(name) && !ours.has(name));
+    const mine = entries[key] === undefined ? [] : filesOf(key, entries);
+    const isStray = (name: string): boolean =>
+      (outputsOf(id).includes(name) && !ours.has(name)) ||
+      (mine.includes(name) && volume?.beside.includes(name) === true);
+    const stray = adopts ? undefined : there.find(isStray);
     if (stray !== undefined)
       throw new EngineError(
         'OUTPUT_REFUSED',
@@ -115,11 +119,15 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     const { key } = partsOf(id);
     const entries = entriesOf(volume.record);
     const entry = entries[key];
-    const data = only(volume.data, filesOf(key, entries));
     if (entry === undefined) {
       this.#refuseChanged(volume, id);
-      return this.#foreign(volume, id);
+      return foreignObject(this.#options, volume, id);
     }
+    // A file that has no name where programs open it is as good as missing.
+    const data = only(
+      volume.data,
+      filesOf(key, entries).filter((name) => volume.linked.includes(name)),
+    );
     if (key !== '' && Object.keys(data).length === 0) return undefined;
     const ownership = this.#guarded(() => this.#options.ownershipOf(id));
     const copied = this.#isCopied(id, data);
@@ -127,12 +135,16 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       copied && (ownership instanceof HandoverError || entry.ownership === describe(ownership));
     // A program that leaves our last write alone does not fight.
     const fight = isChanged(entry, data) || !copied ? this.#contention.standoff(id, monotonic()) : undefined;
+    const damage = this.#guarded(() =>
+      outputDamage(this.#options.files, entry, data, this.#options.copiesOf(id)),
+    );
     // Files of another owner than is asked for have to be written again.
     return {
       data,
       version: entry.version,
       record: asWanted ? entry.record : { ...entry.record, digest: '' },
       ...claimOf(entry.record, sealIn(entry.seal)),
+      ...(damage instanceof HandoverError || damage.length === 0 ? {} : { damage }),
       ...(fight === undefined ? {} : { obstacle: CONTENDED }),
     };
   }
@@ -156,32 +168,6 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       path: id,
       retry: 'later',
     });
-  }
-
-  /** What stands in the place of an object that nothing here has a record of. */
-  #foreign(volume: Volume, id: ObjectId): StoredObject | undefined {
-    const { files, root, mayAdopt, outputsOf } = this.#options;
-    const { folder, key } = partsOf(id);
-    const path = `${root}/${folder}`;
-    const wanted = [...namesOf(key), ...outputsOf(id)];
-    // A folder with a record is ours: what else is in it belongs to other objects, or stays beside them.
-    const isOurs = Object.keys(entriesOf(volume.record)).length > 0;
-    const found = [...Object.keys(volume.data), ...volume.beside];
-    const names = isOurs ? found.filter((name) => wanted.includes(name)) : found;
-    if (names.length === 0) return undefined;
-    const plain = wanted.filter((name) => volume.beside.includes(name) && !(name in volume.data));
-    const data = {
-      ...only(volume.data, wanted),
-      ...Object.fromEntries(plain.map((name) => [name, files.read(`${path}/${name}`) ?? new Uint8Array()])),
-    };
-    const obstacle = mayAdopt(id) ? undefined : foreignObstacle({ path, names, wanted });
-    if (obstacle === undefined && Object.keys(data).length === 0) return undefined;
-    return {
-      data,
-      record: undefined,
-      version: `plain-${digestOf(data).slice(0, 16)}`,
-      ...(obstacle === undefined ? {} : { obstacle }),
-    };
   }
 
   async issuedBy(authority: AuthorityId, known: ReadonlySet<ObjectId>): Promise<readonly ObjectId[]> {
