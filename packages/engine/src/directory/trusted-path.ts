@@ -33,9 +33,14 @@ export function refuseChangeable(
   // In a sticky directory such as /tmp only the owner of an entry can replace it: inode(7).
   const isSticky = role === 'parent' && facts.kind === 'directory' && (facts.mode & STICKY) !== 0;
   if (isLink || isSticky || (facts.mode & WRITABLE_BY_OTHERS) === 0) return;
+  // Programs of all users need a directory such as /tmp as it is.
+  const isShared = facts.kind === 'directory' && (facts.mode & STICKY) !== 0;
+  const remedy = isShared
+    ? 'use a directory that only root or its owner can write'
+    : `chmod go-w ${quoted(path)}, and check the contents`;
   throw new EngineError(
     'HOME_WRITABLE_BY_OTHERS',
-    `${path} can be changed by other users (mode ${facts.mode.toString(8).padStart(4, '0')}); chmod go-w ${quoted(path)}, and check the contents`,
+    `${path} can be changed by other users (mode ${facts.mode.toString(8).padStart(4, '0')}); ${remedy}`,
     { path },
   );
 }
