@@ -24,7 +24,7 @@ const refuse = (path: string, what: string): never => {
  * can neither redirect the file nor have it replace one of theirs. What lies at the path itself is replaced, never followed.
  */
 const placeOf = (files: Files, path: string, uid: OwnUser): { directory: string; name: string } => {
-  const directory = trustedPath(files, dirname(path), uid);
+  const directory = trustedPath(files, dirname(path), uid, 'place');
   if (files.facts(directory)?.kind !== 'directory')
     refuse(path, `its directory does not exist; make it: install -d -m 0755 ${quoted(dirname(path))}`);
   const name = basename(path);

@@ -23,7 +23,7 @@ import {
 } from './object-files.ts';
 import type { ObjectOptions } from './object-options.ts';
 import { outputDamage } from './output-damage.ts';
-import { refuseOpened } from './permissions.ts';
+import { refuseClosed, refuseOpened } from './permissions.ts';
 import { RECORD, readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
 
 /** Longer than this between taking the time and showing the files, and the time is taken again. */
@@ -82,6 +82,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       return `the name ${RECORD} is taken by what handover remembers; choose another`;
     const checked = this.#guarded(() => {
       this.#options.ownershipOf(id);
+      refuseClosed(this.#options, partsOf(id).folder);
       this.#checkOutputs(id, volume);
     });
     return checked instanceof HandoverError ? checked.message : this.#held.reason(id);
