@@ -45,5 +45,14 @@ asRoot(
     });
     expect(findings.some(({ severity }) => severity === 'critical')).toBe(false);
     expect(JSON.stringify(standing.status)).toContain(`chmod u+w ${folder}`);
+    const working = loaded(directories.home(path, undefined, { uid: OTHER }));
+    await converge(working, 'default/mesh');
+    giveAway(path);
+    expect((await look()).standing.status.blockedBy).toContainEqual(
+      expect.objectContaining({
+        consumer: 'default/secrets/a',
+        waitsFor: expect.stringMatching(/^to be writable: .*chmod u\+w /),
+      }),
+    );
   },
 );
