@@ -15,6 +15,8 @@ export interface Worker {
   readonly lookEvery: Duration;
   /** Does what can be done now, and says whether workloads have yet to be restarted here. Undefined: another process works. */
   readonly work: ((authority: AuthorityId) => Promise<{ readonly restartsDue: boolean }>) | undefined;
+  /** Ends the hooks that this process runs: work under way goes on without them. */
+  readonly stopHooks?: () => Promise<void>;
   close(): Promise<void>;
 }
 
@@ -28,6 +30,8 @@ export interface WaitOptions<T> {
   ) => (Waiting & { readonly authority: AuthorityId; readonly about?: string }) | undefined;
   readonly lookEvery: Duration;
   readonly timeout: Duration;
+  /** By `performance.now()`, where the time began before; default: after `timeout`. */
+  readonly end?: number | undefined;
   readonly now: () => Instant;
   /** What a user can do when the time is over. */
   readonly advice: string;
@@ -41,7 +45,7 @@ export async function waitUntilDone<T>(first: T, options: WaitOptions<T>): Promi
   if (late === undefined) return looked;
   const line = new LiveLine(context.stderr);
   const signal = context.untilStopped();
-  const end = performance.now() + timeout;
+  const { end = performance.now() + timeout } = options;
   try {
     for (; late !== undefined; late = waiting(looked)) {
       const endsAt = instant(now() + end - performance.now());
@@ -62,6 +66,9 @@ export async function waitUntilDone<T>(first: T, options: WaitOptions<T>): Promi
     line.clear();
   }
 }
+
+/** A longer timer would fire at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 interface Looked extends AuthorityStanding {
   readonly restartsDue: boolean;
@@ -87,6 +94,26 @@ const isAsBefore = async (open: OpenHome, authority: AuthorityId, last: Looked, 
   return record?.state.revision === last.observation.record?.state.revision;
 };
 
+/** A hook may run for longer than the user waits: it ends then, so that the command can say how far it came. The next process runs it again. */
+const patienceOf = (
+  context: Context,
+  timeout: Duration,
+  stopHooks: (() => Promise<void>) | undefined,
+): { readonly end: number; readonly over: () => void } => {
+  const signal = context.untilStopped();
+  const stop = (): void => void stopHooks?.();
+  const timer = setTimeout(stop, Math.min(timeout, LONGEST_TIMER_MS));
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  return {
+    end: performance.now() + timeout,
+    over: () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', stop);
+    },
+  };
+};
+
 /** Lets what was asked for be carried out. Waits for `until`, if given. */
 export async function carryOut(
   open: OpenHome,
@@ -101,7 +128,8 @@ export async function carryOut(
       }
     | undefined,
 ): Promise<AuthorityStanding & { readonly by: string }> {
-  const { by, advice, lookEvery, work, close } = await open.worker();
+  const { by, advice, lookEvery, work, stopHooks, close } = await open.worker();
+  const patience = wait === undefined ? undefined : patienceOf(context, wait.timeout, stopHooks);
   try {
     let last: Looked | undefined;
     const look = async (): Promise<Looked> => {
@@ -112,7 +140,7 @@ export async function carryOut(
       return last;
     };
     const first = await look();
-    if (wait === undefined) return { ...first, by };
+    if (wait === undefined || patience === undefined) return { ...first, by };
     const waiting = ({ restartsDue, ...standing }: Looked) => {
       const { phase, blockedBy, wakeAt } = standing.status;
       const hooks = standing.status.hooks.flatMap(({ hook, state, message }) =>
@@ -123,9 +151,11 @@ export async function carryOut(
     };
     const { timeout } = wait;
     const now = () => open.home.clock.now();
-    const options = { context, look, waiting, lookEvery, timeout, now, advice: wait.advice ?? advice };
+    const { end } = patience;
+    const options = { context, look, waiting, lookEvery, timeout, end, now, advice: wait.advice ?? advice };
     return { ...(await waitUntilDone(first, options)), by };
   } finally {
+    patience?.over();
     await close();
   }
 }

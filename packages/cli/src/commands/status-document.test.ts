@@ -33,6 +33,8 @@ test('a document is told apart by what it is evidence for', async () => {
 
 test.each([
   ['nonsense', /is not JSON/],
+  [{ version: 1, at, sources: [] }, /has an empty list in sources/],
+
   [[], /is not a JSON object/],
   [{ version: 1, at }, /has no field sources/],
   [{ version: 2, at, sources: [] }, /has a version other than 1/],
@@ -49,4 +51,12 @@ test.each([
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(why);
   expect(stderr.trim().split('\n')).toHaveLength(1);
+});
+
+test('a document that is larger than Handover reads is no evidence', async () => {
+  const document = JSON.stringify({ version: 1, at, sources: [{ anchors: ['aa'] }] });
+  expect(await checked(document.padEnd(64 * 1024))).toMatchObject({ code: 0 });
+  const { code, stderr, stdout } = await checked(document.padEnd(64 * 1024 + 1));
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/is over 64 KiB, and Handover reads no more/);
 });

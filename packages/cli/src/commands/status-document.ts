@@ -4,6 +4,17 @@ import type { Define } from '../context.ts';
 import { CliError } from '../error.ts';
 import { readInput } from '../inspect/read-input.ts';
 
+const MAX_BYTES = 64 * 1024;
+
+/** The document as Handover reads it, or why it is no evidence. */
+const documentOf = (bytes: Buffer, now: number): ReturnType<typeof documentIn> => {
+  if (bytes.length > MAX_BYTES) return 'is over 64 KiB, and Handover reads no more';
+  const document = documentIn(bytes.toString('utf8'), now);
+  return typeof document !== 'string' && document.sources.length === 0
+    ? 'has an empty list in sources'
+    : document;
+};
+
 export const define: Define = (command, context) => {
   command
     .usage('check [options] <file>')
@@ -23,8 +34,7 @@ Examples:
   $ curl -s http://127.0.0.1:9464/handover/status | handover status-document check -`,
     )
     .action(async (_: 'check', path: string, options: { json?: true }) => {
-      const text = (await readInput(path, context.stdin)).toString('utf8');
-      const document = documentIn(text, context.now());
+      const document = documentOf(await readInput(path, context.stdin), context.now());
       const name = path === '-' ? 'standard input' : path;
       if (typeof document === 'string')
         throw new CliError(

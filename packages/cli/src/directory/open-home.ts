@@ -54,6 +54,7 @@ const workerOn = async (home: DirectoryHome, load: () => Catalogue): Promise<Wor
     advice: 'it goes on with `handover run`, or ask again with the same id',
     lookEvery: duration(250),
     work: lock === undefined ? undefined : work,
+    stopHooks: () => home.hooks.stop(),
     close: async () => lock?.release(),
   };
 };

@@ -122,7 +122,10 @@ describe('A file is refused, and every other object is written', () => {
   test('in a directory with the sticky bit, where others can make files', async () => {
     const home = made();
     chmodSync(join(home, 'etc'), 0o1777);
-    await refused(home, /can be changed by other users \(mode 1777\)/);
+    await refused(
+      home,
+      /can be changed by other users \(mode 1777\); use a directory that only root or its owner can write$/,
+    );
   });
 
   asRoot('in a directory of another user', async () => {

@@ -3,6 +3,7 @@ import { ADOPT } from '@handover/core';
 import { sameBytes } from '@handover/material';
 import { EngineError } from '../error.ts';
 import type { FileData } from '../look/home.ts';
+import type { CopyNotes } from './copy-notes.ts';
 import type { Files, Ownership } from './files.ts';
 import { type OwnUser, quoted, trustedPath } from './trusted-path.ts';
 
@@ -23,7 +24,7 @@ const refuse = (path: string, what: string): never => {
  * can neither redirect the file nor have it replace one of theirs. What lies at the path itself is replaced, never followed.
  */
 const placeOf = (files: Files, path: string, uid: OwnUser): { directory: string; name: string } => {
-  const directory = trustedPath(files, dirname(path), uid);
+  const directory = trustedPath(files, dirname(path), uid, 'place');
   if (files.facts(directory)?.kind !== 'directory')
     refuse(path, `its directory does not exist; make it: install -d -m 0755 ${quoted(dirname(path))}`);
   const name = basename(path);
@@ -39,9 +40,11 @@ export const checkCopy = (
   uid: OwnUser,
   written: readonly string[],
   mayAdopt: boolean,
+  notes: CopyNotes,
 ): void => {
   const { directory, name } = placeOf(files, path, uid);
   if (mayAdopt || written.includes(path) || files.facts(`${directory}/${name}`) === undefined) return;
+  if (notes.isOurs(path)) return;
   refuse(
     path,
     `handover did not write this file; move it away, or set ${ADOPT}: "true" on the resource that asks for it`,
@@ -66,12 +69,14 @@ export const writeCopies = async (
   copies: readonly Copy[],
   data: FileData,
   uid: OwnUser,
+  notes: CopyNotes,
 ): Promise<void> => {
   for (const copy of copies) {
     const bytes = data[copy.name];
     if (bytes === undefined || isCopied(files, copy, data)) continue;
     const { directory, name } = placeOf(files, copy.path, uid);
     const temporary = `${directory}/.${name}.handover`;
+    await notes.note(copy.path, bytes);
     await files.remove(temporary);
     try {
       await files.create(temporary, bytes, copy.ownership);

@@ -6,6 +6,7 @@ import { EngineError, type EngineErrorCode } from '../error.ts';
 import { readBounded } from '../look/read-bounded.ts';
 import { appendLines } from './append.ts';
 import { removeOurs } from './remove.ts';
+import { type OwnUser, quoted } from './trusted-path.ts';
 
 export interface Ownership {
   readonly mode: number;
@@ -59,11 +60,26 @@ const REMEDIES: Readonly<Record<string, readonly [code: EngineErrorCode, remedy:
   ELOOP: ['HOME_MALFORMED', 'a link is where a file should be; move it away'],
 };
 
+const OWNER_WRITES = 0o200;
+
+/** Of a directory that its own owner may not write; root may, whatever its mode. */
+export const isClosed = ({ kind, mode, uid }: FileFacts, own: OwnUser): boolean =>
+  kind === 'directory' && own !== undefined && own !== 0 && uid === own && (mode & OWNER_WRITES) === 0;
+
+export const closedRemedy = (directory: string): string =>
+  `permission denied; chmod u+w ${quoted(directory)}`;
+
+const ownRemedy = (directory: string): string | undefined => {
+  const facts = orUndefined(directory, () => factsOf(directory));
+  return facts !== undefined && isClosed(facts, process.getuid?.()) ? closedRemedy(directory) : undefined;
+};
+
 /** A system error in our words. The previous files are intact: nothing changes in place. */
 export const homeFileError = (cause: unknown, verb: string, path: string): unknown => {
   const code = (cause as NodeJS.ErrnoException)?.code;
   if (cause instanceof HandoverError || code === undefined) return cause;
-  const [ours, remedy] = REMEDIES[code] ?? ['HOME_IO_FAILED', `system error ${code}`];
+  const [ours, known] = REMEDIES[code] ?? ['HOME_IO_FAILED', `system error ${code}`];
+  const remedy = (code === 'EACCES' ? ownRemedy(dirname(path)) : undefined) ?? known;
   return new EngineError(ours, `cannot ${verb} ${path}: ${remedy}`, { path, retry: 'later', cause });
 };
 
@@ -83,6 +99,18 @@ const orUndefined = <T>(path: string, read: () => T): T | undefined => {
     if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EISDIR') return undefined;
     throw homeFileError(error, 'read', path);
   }
+};
+
+const factsOf = (path: string): FileFacts => {
+  const stat = lstatSync(path);
+  const kind = stat.isFile()
+    ? 'file'
+    : stat.isDirectory()
+      ? 'directory'
+      : stat.isSymbolicLink()
+        ? 'link'
+        : 'other';
+  return { kind, mode: stat.mode & 0o7777, uid: stat.uid, mtimeMs: stat.mtimeMs };
 };
 
 /** Larger than the largest Secret; keeps a stray log file or a device out of memory. */
@@ -115,18 +143,7 @@ export const diskFiles: Files = {
   list: (path) => orUndefined(path, () => readdirSync(path)) ?? [],
   target: (path) =>
     orUndefined(path, () => (lstatSync(path).isSymbolicLink() ? readlinkSync(path) : undefined)),
-  facts: (path) =>
-    orUndefined(path, () => {
-      const stat = lstatSync(path);
-      const kind = stat.isFile()
-        ? 'file'
-        : stat.isDirectory()
-          ? 'directory'
-          : stat.isSymbolicLink()
-            ? 'link'
-            : 'other';
-      return { kind, mode: stat.mode & 0o7777, uid: stat.uid, mtimeMs: stat.mtimeMs };
-    }),
+  facts: (path) => orUndefined(path, () => factsOf(path)),
   makeDirectory: (path, mode) => tried('create', path, () => makePath(path, mode)),
   create: (path, content, { mode, uid, gid }) =>
     tried('write', path, async () => {

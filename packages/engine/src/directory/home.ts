@@ -23,6 +23,7 @@ import { processHere } from './asker.ts';
 import { DirectoryAuthorities } from './authorities.ts';
 import { refuseClockBehind } from './clock-behind.ts';
 import type { Copy } from './copies.ts';
+import { CopyNotes } from './copy-notes.ts';
 import { diskFiles, type Files, type Ownership } from './files.ts';
 import { HookRecords } from './hook-records.ts';
 import { HookRequests } from './hook-requests.ts';
@@ -106,6 +107,7 @@ export class DirectoryHome implements Home {
       mayAdopt: (id) => this.#consent.has(id),
       outputsOf: (id) => this.#outputs.get(id)?.map(({ name }) => name) ?? [],
       copiesOf: (id) => this.#copiesOf(id),
+      notes: new CopyNotes(files, `${this.state}/copies`),
     });
     this.authorities = new DirectoryAuthorities(files, `${this.state}/authorities`);
     this.requests = new DirectoryRequests(this.files, `${this.state}/requests`, this.clock);

@@ -1,6 +1,7 @@
 import type { Instant } from '@handover/material';
 import type { ObjectId } from '../look/home.ts';
 import type { Copy } from './copies.ts';
+import type { CopyNotes } from './copy-notes.ts';
 import type { Files, Ownership } from './files.ts';
 import type { OwnUser } from './trusted-path.ts';
 
@@ -17,4 +18,5 @@ export interface ObjectOptions {
   /** Names of its files in other formats, as they are asked for now. */
   readonly outputsOf: (id: ObjectId) => readonly string[];
   readonly copiesOf: (id: ObjectId) => readonly Copy[];
+  readonly notes: CopyNotes;
 }

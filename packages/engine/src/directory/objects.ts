@@ -5,11 +5,11 @@ import { EngineError } from '../error.ts';
 import type { AuthorityId, Contents, FileData, ObjectId, ObjectWriter, StoredObject } from '../look/home.ts';
 import type { ObjectReader, RecordedObject } from '../look/look.ts';
 import { claimOf, sealIn } from '../look/seal.ts';
-import { digestOf } from '../look/stored-object.ts';
 import { Contention } from '../scheduling/contention.ts';
 import { checkCopy, isCopied, writeCopies } from './copies.ts';
 import { entriesOf, formatEntries } from './entries.ts';
 import { foreignObstacle } from './foreign-files.ts';
+import { foreignObject } from './foreign-object.ts';
 import { HoldBack } from './hold-back.ts';
 import {
   describe,
@@ -17,13 +17,13 @@ import {
   foldersIn,
   isChanged,
   NOTHING,
-  namesOf,
   only,
   PUBLIC_FILES,
   partsOf,
 } from './object-files.ts';
 import type { ObjectOptions } from './object-options.ts';
-import { refuseOpened } from './permissions.ts';
+import { outputDamage } from './output-damage.ts';
+import { refuseClosed, refuseOpened } from './permissions.ts';
 import { RECORD, readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
 
 /** Longer than this between taking the time and showing the files, and the time is taken again. */
@@ -82,6 +82,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       return `the name ${RECORD} is taken by what handover remembers; choose another`;
     const checked = this.#guarded(() => {
       this.#options.ownershipOf(id);
+      refuseClosed(this.#options, partsOf(id).folder);
       this.#checkOutputs(id, volume);
     });
     return checked instanceof HandoverError ? checked.message : this.#held.reason(id);
@@ -89,14 +90,18 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
 
   /** Refuses to replace a file that lies where another format of the object should be, and that another program wrote. */
   #checkOutputs(id: ObjectId, volume: Volume | undefined): void {
-    const { files, root, uid, mayAdopt, outputsOf, copiesOf } = this.#options;
+    const { files, root, uid, mayAdopt, outputsOf, copiesOf, notes } = this.#options;
     const { folder, key } = partsOf(id);
     const entries = entriesOf(volume?.record);
     const adopts = mayAdopt(id);
-    for (const copy of copiesOf(id)) checkCopy(files, copy, uid, entries[key]?.copies ?? [], adopts);
+    for (const copy of copiesOf(id)) checkCopy(files, copy, uid, entries[key]?.copies ?? [], adopts, notes);
     const ours = new Set(Object.keys(entries).flatMap((other) => filesOf(other, entries)));
     const there = [...Object.keys(volume?.data ?? {}), ...(volume?.beside ?? [])];
-    const stray = adopts ? undefined : there.find((name) => outputsOf(id).includes(name) && !ours.has(name));
+    const mine = entries[key] === undefined ? [] : filesOf(key, entries);
+    const isStray = (name: string): boolean =>
+      (outputsOf(id).includes(name) && !ours.has(name)) ||
+      (mine.includes(name) && volume?.beside.includes(name) === true);
+    const stray = adopts ? undefined : there.find(isStray);
     if (stray !== undefined)
       throw new EngineError(
         'OUTPUT_REFUSED',
@@ -115,11 +120,15 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     const { key } = partsOf(id);
     const entries = entriesOf(volume.record);
     const entry = entries[key];
-    const data = only(volume.data, filesOf(key, entries));
     if (entry === undefined) {
       this.#refuseChanged(volume, id);
-      return this.#foreign(volume, id);
+      return foreignObject(this.#options, volume, id);
     }
+    // A file that has no name where programs open it is as good as missing.
+    const data = only(
+      volume.data,
+      filesOf(key, entries).filter((name) => volume.linked.includes(name)),
+    );
     if (key !== '' && Object.keys(data).length === 0) return undefined;
     const ownership = this.#guarded(() => this.#options.ownershipOf(id));
     const copied = this.#isCopied(id, data);
@@ -127,12 +136,16 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       copied && (ownership instanceof HandoverError || entry.ownership === describe(ownership));
     // A program that leaves our last write alone does not fight.
     const fight = isChanged(entry, data) || !copied ? this.#contention.standoff(id, monotonic()) : undefined;
+    const damage = this.#guarded(() =>
+      outputDamage(this.#options.files, entry, data, this.#options.copiesOf(id)),
+    );
     // Files of another owner than is asked for have to be written again.
     return {
       data,
       version: entry.version,
       record: asWanted ? entry.record : { ...entry.record, digest: '' },
       ...claimOf(entry.record, sealIn(entry.seal)),
+      ...(damage instanceof HandoverError || damage.length === 0 ? {} : { damage }),
       ...(fight === undefined ? {} : { obstacle: CONTENDED }),
     };
   }
@@ -156,32 +169,6 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       path: id,
       retry: 'later',
     });
-  }
-
-  /** What stands in the place of an object that nothing here has a record of. */
-  #foreign(volume: Volume, id: ObjectId): StoredObject | undefined {
-    const { files, root, mayAdopt, outputsOf } = this.#options;
-    const { folder, key } = partsOf(id);
-    const path = `${root}/${folder}`;
-    const wanted = [...namesOf(key), ...outputsOf(id)];
-    // A folder with a record is ours: what else is in it belongs to other objects, or stays beside them.
-    const isOurs = Object.keys(entriesOf(volume.record)).length > 0;
-    const found = [...Object.keys(volume.data), ...volume.beside];
-    const names = isOurs ? found.filter((name) => wanted.includes(name)) : found;
-    if (names.length === 0) return undefined;
-    const plain = wanted.filter((name) => volume.beside.includes(name) && !(name in volume.data));
-    const data = {
-      ...only(volume.data, wanted),
-      ...Object.fromEntries(plain.map((name) => [name, files.read(`${path}/${name}`) ?? new Uint8Array()])),
-    };
-    const obstacle = mayAdopt(id) ? undefined : foreignObstacle({ path, names, wanted });
-    if (obstacle === undefined && Object.keys(data).length === 0) return undefined;
-    return {
-      data,
-      record: undefined,
-      version: `plain-${digestOf(data).slice(0, 16)}`,
-      ...(obstacle === undefined ? {} : { obstacle }),
-    };
   }
 
   async issuedBy(authority: AuthorityId, known: ReadonlySet<ObjectId>): Promise<readonly ObjectId[]> {
@@ -225,7 +212,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   }
 
   async #swap(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void> {
-    const { files, root, now, uid, ownershipOf, copiesOf } = this.#options;
+    const { files, root, now, uid, ownershipOf, copiesOf, notes } = this.#options;
     const { folder, key } = partsOf(id);
     const volume = this.#volumeIn(folder);
     const found = volume === undefined ? undefined : this.#objectIn(volume, id);
@@ -260,7 +247,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       keep: Object.keys(volume?.data ?? {}).filter((name) => !names.includes(name)),
       ownershipOf: (name) =>
         key !== '' || PUBLIC_FILES.includes(name) ? { ...ownership, mode: 0o644 } : ownership,
-      beforeShown: (data) => writeCopies(files, copies, data, uid),
+      beforeShown: (data) => writeCopies(files, copies, data, uid, notes),
       isStale: () => now() - at > STALE_MS,
     });
     this.#note(folder, stays);

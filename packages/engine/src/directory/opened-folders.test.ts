@@ -1,4 +1,14 @@
-import { appendFileSync, chmodSync, mkdirSync, readdirSync, renameSync, symlinkSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { parseCertificates } from '@handover/material';
 import { afterAll, expect, test } from 'vitest';
@@ -64,4 +74,22 @@ spec: {sources: [{secret: {name: a, key: ca.crt}}], targets: [{configMap: {name:
   expect(bundle()).toBe(1);
   expect(await pass(home)).toBe('done');
   expect(bundle()).toBe(1);
+});
+
+test('a file of another program in the place of one key stays when another key of the folder is written', async () => {
+  const path = directories.make(`${MESH}---
+apiVersion: handover.dev/v1alpha1
+kind: TrustBundle
+metadata: {name: two}
+spec: {sources: [{authority: default/mesh}], targets: [{configMap: {name: two, key: one.crt}}, {configMap: {name: two, key: two.crt}}]}
+`);
+  const home = directories.home(path);
+  expect(await pass(home)).toBe('done');
+  const folder = join(path, 'out/default/configmaps/two');
+  rmSync(join(folder, 'one.crt'));
+  writeFileSync(join(folder, 'one.crt'), 'theirs');
+  rmSync(join(folder, 'two.crt'));
+  expect(await pass(home)).toContain('holds files of another program (one.crt)');
+  expect(readFileSync(join(folder, 'one.crt'), 'utf8')).toBe('theirs');
+  expect(readFileSync(join(folder, 'two.crt'), 'utf8')).toContain('CERTIFICATE');
 });

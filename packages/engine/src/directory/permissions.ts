@@ -1,5 +1,5 @@
 import { EngineError } from '../error.ts';
-import type { FileReader } from './files.ts';
+import { closedRemedy, type FileReader, isClosed } from './files.ts';
 import { type OwnUser, quoted, refuseChangeable, trustedPath } from './trusted-path.ts';
 
 /**
@@ -45,6 +45,20 @@ export const refuseOpened = (files: FileReader, out: string, folder: string, uid
     path = step === '' ? path : `${path}/${step}`;
     refuseFolders(files, path, uid, { folders: 0, files: true });
   }
+};
+
+/** Refuses a folder of `out` that its owner, as whom we run, may not write: the files in it could not be replaced. */
+export const refuseClosed = (
+  { files, root, uid }: { readonly files: FileReader; readonly root: string; readonly uid: OwnUser },
+  folder: string,
+): void => {
+  const path = `${root}/${folder}`;
+  const facts = files.facts(path);
+  if (facts === undefined || !isClosed(facts, uid)) return;
+  throw new EngineError('HOME_FORBIDDEN', `cannot write ${path}: ${closedRemedy(path)}`, {
+    path,
+    retry: 'later',
+  });
 };
 
 interface Depth {

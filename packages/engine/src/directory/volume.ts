@@ -20,6 +20,8 @@ export interface Volume {
   readonly record: string | undefined;
   /** Names at the top that lead into no snapshot: plain files of others. They are not opened. */
   readonly beside: readonly string[];
+  /** Names at the top that lead into the snapshot: what programs can open. */
+  readonly linked: readonly string[];
 }
 
 const readSnapshot = (files: Files, folder: string): Record<string, Uint8Array> => {
@@ -42,10 +44,11 @@ const readSmall = (files: Files, path: string): Uint8Array | undefined => {
   }
 };
 
-const besideIn = (files: Files, folder: string): readonly string[] =>
-  files
-    .list(folder)
-    .filter((name) => !name.startsWith('..') && files.target(`${folder}/${name}`) !== `${CURRENT}/${name}`);
+const namesIn = (files: Files, folder: string): Pick<Volume, 'beside' | 'linked'> => {
+  const names = files.list(folder).filter((name) => !name.startsWith('..'));
+  const linked = names.filter((name) => files.target(`${folder}/${name}`) === `${CURRENT}/${name}`);
+  return { linked, beside: names.filter((name) => !linked.includes(name)) };
+};
 
 /** The name of the snapshot that shows; a link that leads out of the folder is none of ours. */
 const currentIn = (files: Files, folder: string): string | undefined => {
@@ -62,14 +65,15 @@ export function readVolume(files: Files, folder: string): Volume | undefined {
     const snapshot = currentIn(files, folder);
     if (snapshot === undefined) break;
     const data = readSnapshot(files, `${folder}/${snapshot}`);
+    const names = namesIn(files, folder);
     // It was swapped under us: the names we read may be of two snapshots.
     if (currentIn(files, folder) !== snapshot) continue;
     const { [RECORD]: record, ...rest } = data;
     const text = record === undefined ? undefined : Buffer.from(record).toString('utf8');
-    return { data: rest, record: text, beside: besideIn(files, folder) };
+    return { data: rest, record: text, ...names };
   }
-  const beside = besideIn(files, folder);
-  return beside.length === 0 ? undefined : { data: {}, record: undefined, beside };
+  const names = namesIn(files, folder);
+  return names.beside.length === 0 ? undefined : { data: {}, record: undefined, ...names };
 }
 
 export interface NewContent {
@@ -115,7 +119,9 @@ export async function writeVolume(
     if (!isStale() || attempt === 3) break;
     await files.remove(`${folder}/${snapshot}`);
   }
-  const shown = [...Object.keys(made.data), ...keep];
+  // What another program put in the place of a name of another object stays: that object waits for it.
+  const { beside } = namesIn(files, folder);
+  const shown = [...Object.keys(made.data), ...keep.filter((name) => !beside.includes(name))];
   await orRemoved(files, `${folder}/${snapshot}`, async () => {
     await linkNames(files, folder, shown);
     await point(files, folder, snapshot);
@@ -215,7 +221,7 @@ const convert = async (
   wanted: readonly string[],
   ownershipOf: (name: string) => Ownership,
 ): Promise<void> => {
-  const plain = besideIn(files, folder).filter((name) => wanted.includes(name));
+  const plain = namesIn(files, folder).beside.filter((name) => wanted.includes(name));
   const current = currentIn(files, folder);
   if (current !== undefined) {
     // A conversion that was cut short: the names that are still files go behind the links they were copied to.

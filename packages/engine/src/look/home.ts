@@ -68,6 +68,8 @@ export interface StoredObject {
   readonly record: ObjectRecord | undefined;
   /** The record as it was stored, and the seal on it: what the record says counts only if the seal fits. */
   readonly claim?: { readonly text: string; readonly seal: Seal } | undefined;
+  /** What is wrong with files of it that its data does not tell. */
+  readonly damage?: readonly string[];
   /** Why it cannot be written. */
   readonly obstacle?: string;
 }

@@ -85,8 +85,10 @@ const troublesIn = (object: ObjectId, isLeaf: boolean, data: FileData, now: Inst
 export const damageOf = (
   { responsibilities, stored, now }: Observation,
   object: ObjectId,
-): readonly string[] =>
-  troublesIn(object, responsibilities.leaves.has(object), stored.get(object)?.data ?? {}, now);
+): readonly string[] => {
+  const { data = {}, damage = [] } = stored.get(object) ?? {};
+  return [...troublesIn(object, responsibilities.leaves.has(object), data, now), ...damage];
+};
 
 /**
  * What is wrong with the objects that an authority is asked for, read from their bytes: the record beside them is not believed.

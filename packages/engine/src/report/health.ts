@@ -1,5 +1,6 @@
 import { renewalDueAt, rotationDueAt } from '@handover/core';
 import type { Duration, Instant } from '@handover/material';
+import type { Observation } from '../observe/observe.ts';
 import type { AuthorityStanding } from './status.ts';
 import type { AuthorityStatus } from './status-types.ts';
 
@@ -77,6 +78,12 @@ const waitsOf = ({ plan, observation }: AuthorityStanding): readonly Omit<Findin
   return [{ severity: 'warning', text: `blocked: ${first.consumer}${more}: ${first.waitsFor}` }];
 };
 
+/** Of files that its own objects were written with, however well the rest of them verifies. */
+const damageIn = ({ responsibilities, stored }: Observation): readonly Omit<Finding, 'authority'>[] =>
+  [...new Set([...responsibilities.leaves.keys(), ...responsibilities.bundles.keys()])].flatMap((object) =>
+    (stored.get(object)?.damage ?? []).map((text) => ({ severity: 'critical', text: `${object}: ${text}` })),
+  );
+
 /** A hook as status shows it. */
 interface WithHooks extends Pick<AuthorityStatus, 'phase'> {
   readonly hooks?: readonly {
@@ -100,6 +107,7 @@ export const findingsIn = (standing: AuthorityStanding, thresholds: Thresholds):
   const { seen, responsibilities } = observation;
   const found: readonly (Omit<Finding, 'authority'> | undefined)[] = [
     ...status.notReady.map((text) => ({ severity: 'critical' as const, text })),
+    ...damageIn(observation),
     ...datesOf(standing, thresholds),
     ...(seen.clockDoubt === undefined
       ? []

@@ -2,7 +2,6 @@ import {
   byStrength,
   type Closeness,
   type ConsumerSeen,
-  type EvidenceKind,
   explain,
   MOST_NAMED,
   type ObjectSeen,
@@ -13,10 +12,10 @@ import {
 } from '@handover/core';
 import { bundleOf, bytesOf, HandoverError, hour, type Instant, instant, sameBytes } from '@handover/material';
 import { resolveProfile } from '../act/profile.ts';
-import { type HistoryStatus, historyOf } from '../ledger/history-status.ts';
+import { historyOf } from '../ledger/history-status.ts';
 import { profileObjectOf, targetsOf } from '../look/catalogue.ts';
 import type { AuthorityId } from '../look/home.ts';
-import { type HookStatus, hookNamed } from '../look/hook-status.ts';
+import { hookNamed } from '../look/hook-status.ts';
 import type { Look, TakeLook } from '../look/look.ts';
 import { trustedOf } from '../look/shared-bundles.ts';
 import { readableCertificates } from '../look/stored-object.ts';

@@ -1,0 +1,65 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { handover } from '../../test/capture.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'handover-interrupted-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+const API = 'apiVersion: handover.dev/v1alpha1';
+/** Quick until the file `slow` is there. */
+const HOOK = 'echo $$ >> ran; test -e slow || exit 0; echo $$ > began; exec sleep 20';
+let count = 0;
+const made = async (): Promise<string> => {
+  const home = join(scratch, `home-${++count}`);
+  mkdirSync(home, { mode: 0o755 });
+  const reload = `{command: ${JSON.stringify(['sh', '-c', HOOK])}}`;
+  const yaml = [
+    `${API}\nkind: Authority\nmetadata: {name: mesh}\nspec: {rotation: {reloadWithin: 0s}}`,
+    `${API}\nkind: Leaf\nmetadata: {name: web}\nspec: {authority: mesh, dnsNames: [web], reload: ${reload}}`,
+  ].join('\n---\n');
+  writeFileSync(join(home, 'a.yaml'), yaml, { mode: 0o644 });
+  expect(await handover(['run', home, '--once'])).toMatchObject({ code: 0 });
+  writeFileSync(join(home, 'slow'), '');
+  return home;
+};
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+const rotate = (home: string, ...more: readonly string[]): readonly string[] => [
+  ...['rotate', 'mesh', '--id', 'one', '--wait', '--home', `dir:${home}`],
+  ...more,
+];
+
+test('an interrupt while a hook runs ends the hook, says how to wait again, and then the hook runs again', {
+  timeout: 15_000,
+}, async () => {
+  const home = await made();
+  const stop = new AbortController();
+  const ran = handover(rotate(home), { signal: stop.signal });
+  await expect.poll(() => existsSync(join(home, 'began')), { timeout: 5_000 }).toBe(true);
+  stop.abort();
+  const { code, stderr } = await ran;
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    /ROTATION_UNFINISHED: waiting for default\/mesh was interrupted: .*handover rotate default\/mesh --id one --wait --home dir:/,
+  );
+  expect(isAlive(Number(readFileSync(join(home, 'began'), 'utf8')))).toBe(false);
+  rmSync(join(home, 'slow'));
+  const before = readFileSync(join(home, 'ran'), 'utf8');
+  await handover(rotate(home, '--timeout', '500ms'));
+  expect(readFileSync(join(home, 'ran'), 'utf8')).not.toBe(before);
+});
+
+test('--timeout holds while a hook runs', { timeout: 15_000 }, async () => {
+  const home = await made();
+  const { code, stderr } = await handover(rotate(home, '--timeout', '1s'));
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/ROTATION_UNFINISHED: waiting for default\/mesh took too long: .*--id one --wait/);
+});
