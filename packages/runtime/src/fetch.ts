@@ -7,14 +7,18 @@ import {
 import { request as httpsRequest } from 'node:https';
 import { pipeline, Readable } from 'node:stream';
 import type { ClientSource } from './client-source.ts';
+import { framed, undiciError } from './fetch-framing.ts';
 import { type Exchange, exchangeOf, type FetchHandler } from './fetch-handler.ts';
 import { HotAgent } from './https-agent.ts';
 import { refuseOn } from './only-node.ts';
+import { clearTimeout, setImmediate, setTimeout } from './timers.ts';
 
 /** Time for a handshake, and for an idle connection: a server that names no time often closes after 5 seconds or later. */
 const CONNECT_MS = 10_000;
 /** A server may close a kept connection while a request is on its way (RFC 9112 §9.5): another connection is tried. */
 const RETRIES = 2;
+/** How long a server may send nothing: undici's default, before the headers and between two parts of the body. */
+const SILENCE_MS = 300_000;
 const REPEATABLE = ['GET', 'HEAD', 'OPTIONS'];
 
 /** What the global fetch asks of its dispatcher. */
@@ -32,44 +36,60 @@ interface Agents {
   readonly https: HotAgent;
 }
 
-function open({ origin, path, method, headers, body }: FetchRequest, agents: Agents): ClientRequest {
+function open({ origin, path, method, headers }: FetchRequest, agents: Agents): ClientRequest {
   const { protocol, hostname, port } = new URL(origin);
   const secure = protocol === 'https:';
-  // Node frames the body of a DELETE or GET only when told how.
-  const unframed = body !== null && !Object.keys(headers).some((name) => /^content-length$/i.test(name));
   const options = {
     protocol,
     hostname: hostname.replace(/^\[(.*)\]$/, '$1'),
     ...(port === '' ? {} : { port }),
     path,
     method,
-    headers: { ...headers, ...(unframed ? { 'transfer-encoding': 'chunked' } : {}) },
+    headers,
   };
   return secure
     ? httpsRequest({ ...options, agent: agents.https })
     : httpRequest({ ...options, agent: agents.http });
 }
 
-function carry(asked: FetchRequest, agents: Agents, exchange: Exchange): void {
+const silence = (part: 'Headers' | 'Body'): Error =>
+  undiciError(`${part}TimeoutError`, `UND_ERR_${part.toUpperCase()}_TIMEOUT`, `${part} Timeout Error`);
+
+function carry(asked: FetchRequest, agents: Agents, exchange: Exchange, silenceMs: number): void {
   let request: ClientRequest | undefined;
   let response: IncomingMessage | undefined;
   let over = false;
+  const finish = () => {
+    over = true;
+    clearTimeout(timer);
+  };
   const fail = (error: Error) => {
     if (over) return;
-    over = true;
-    exchange.error(error);
+    finish();
+    // fetch listens for the end of a body only some microtasks after the headers: it would miss an earlier error.
+    if (response === undefined) exchange.error(error);
+    else setImmediate(() => exchange.error(error));
     request?.destroy();
   };
+  const timer = setTimeout(() => {
+    const isSending = request?.writableFinished === false && !request.writableNeedDrain;
+    // It is the program that is silent.
+    if (response?.isPaused() === true || (response === undefined && isSending)) timer.refresh();
+    else fail(silence(response === undefined ? 'Headers' : 'Body'));
+  }, silenceMs).unref();
   const receive = (incoming: IncomingMessage) => {
     response = incoming;
+    timer.refresh();
     exchange.head(incoming);
     incoming
       .on('data', (chunk: Buffer) => {
-        if (!over) exchange.data(chunk);
+        if (over) return;
+        timer.refresh();
+        exchange.data(chunk);
       })
       .on('end', () => {
         if (over) return;
-        over = true;
+        finish();
         exchange.end();
       })
       .on('error', fail);
@@ -77,12 +97,20 @@ function carry(asked: FetchRequest, agents: Agents, exchange: Exchange): void {
   const attempt = (left: number) => {
     const sent = open(asked, agents);
     request = sent;
-    sent.on('response', receive).on('error', (error: NodeJS.ErrnoException) => {
-      const isStale = sent.reusedSocket && response === undefined && error.code === 'ECONNRESET';
-      if (!over && isStale && left > 0 && asked.body === null && REPEATABLE.includes(asked.method)) {
-        attempt(left - 1);
-      } else fail(error);
-    });
+    sent
+      .on('response', receive)
+      .on('upgrade', (_response, socket) => {
+        socket.destroy();
+        fail(undiciError('SocketError', 'UND_ERR_SOCKET', 'bad upgrade'));
+      })
+      .on('drain', () => timer.refresh())
+      .on('finish', () => timer.refresh())
+      .on('error', (error: NodeJS.ErrnoException) => {
+        const isStale = sent.reusedSocket && response === undefined && error.code === 'ECONNRESET';
+        if (!over && isStale && left > 0 && asked.body === null && REPEATABLE.includes(asked.method)) {
+          attempt(left - 1);
+        } else if (response?.complete !== true) fail(error); // else its end is on the way
+      });
     if (asked.body === null) sent.end();
     else {
       pipeline(Readable.from(asked.body), sent, (error) => {
@@ -93,7 +121,10 @@ function carry(asked: FetchRequest, agents: Agents, exchange: Exchange): void {
   exchange.start({
     abort: (reason) => fail(reason ?? new DOMException('This operation was aborted', 'AbortError')),
     pause: () => response?.pause(),
-    resume: () => response?.resume(),
+    resume: () => {
+      timer.refresh();
+      response?.resume();
+    },
   });
   if (!over) attempt(RETRIES);
 }
@@ -104,8 +135,10 @@ function carry(asked: FetchRequest, agents: Agents, exchange: Exchange): void {
  */
 class FetchDispatcher {
   readonly #agents: Agents;
+  readonly #silenceMs: number;
 
-  constructor(source: ClientSource) {
+  constructor(source: ClientSource, silenceMs: number) {
+    this.#silenceMs = silenceMs;
     this.#agents = {
       http: new HttpAgent({ keepAlive: true, timeout: CONNECT_MS }),
       https: new HotAgent(source, { timeout: CONNECT_MS }),
@@ -115,7 +148,7 @@ class FetchDispatcher {
   dispatch(asked: FetchRequest, handler: FetchHandler): boolean {
     const exchange = exchangeOf(handler);
     try {
-      carry(asked, this.#agents, exchange);
+      carry({ ...asked, ...framed(asked) }, this.#agents, exchange, this.#silenceMs);
     } catch (error) {
       exchange.error(error as Error);
     }
@@ -127,7 +160,7 @@ class FetchDispatcher {
 const nodeFetch = globalThis.fetch;
 
 /** The global fetch with the followed material. Bound: it can be handed to a library. */
-export function hotFetch(source: ClientSource): typeof globalThis.fetch {
+export function hotFetch(source: ClientSource, silenceMs = SILENCE_MS): typeof globalThis.fetch {
   let dispatcher: FetchDispatcher | undefined;
   return async (input, init) => {
     // Their fetch ignores the dispatcher, too.
@@ -136,7 +169,7 @@ export function hotFetch(source: ClientSource): typeof globalThis.fetch {
       'fetch()',
       'use node:https with httpsAgent(), or on deno fetch of undici with dispatcher()',
     );
-    dispatcher ??= new FetchDispatcher(source);
+    dispatcher ??= new FetchDispatcher(source, silenceMs);
     return nodeFetch(input, { ...init, dispatcher } as unknown as RequestInit);
   };
 }

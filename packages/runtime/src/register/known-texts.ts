@@ -13,9 +13,10 @@ export function certificatesIn(option: unknown): readonly string[] {
   return [...text.matchAll(CERTIFICATE)].map(([, body = '']) => body.replace(/\s/g, ''));
 }
 
+/** Forgets the oldest text but one: the first is what a program read at start, and may use for as long as it runs. */
 class Bounded extends Set<string> {
   override add(text: string): this {
-    if (this.size >= MAX_KNOWN) this.delete(this.values().next().value ?? '');
+    if (this.size >= MAX_KNOWN && !this.has(text)) this.delete([...this][1] ?? '');
     return super.add(text);
   }
 }

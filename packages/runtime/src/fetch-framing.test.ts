@@ -1,0 +1,105 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Scope } from '../test/fixture.ts';
+import { MockCa } from '../test/mock-ca.ts';
+import { listen, wordsOf } from '../test/world.ts';
+
+const ca = new MockCa('one');
+let scope: Scope;
+beforeEach(() => {
+  scope = new Scope();
+});
+afterEach(() => scope.end());
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+const world = async (answer: Answer) => {
+  const trust = await scope.trust(scope.volume({ 'ca.crt': ca.pem }));
+  const seen: { url: string | undefined; headers: object; body: string }[] = [];
+  const server = createServer({ ...ca.leaf() }, (request, response) => {
+    const asked = { url: request.url, headers: request.headers, body: '' };
+    seen.push(asked);
+    request.on('data', (chunk: Buffer) => {
+      asked.body += chunk;
+    });
+    answer(request, response);
+  });
+  return { trust, seen, target: scope.add(await listen(server)) };
+};
+const echo: Answer = (request, response) =>
+  request.resume().on('end', () => setTimeout(() => response.end(`for ${request.url}`), 20));
+
+const streamOf = (...chunks: string[]) =>
+  new ReadableStream({
+    start: (controller) => {
+      for (const chunk of chunks) controller.enqueue(Buffer.from(chunk));
+      controller.close();
+    },
+  });
+const post = (length: string, ...chunks: string[]) =>
+  ({
+    method: 'POST',
+    duplex: 'half',
+    headers: { 'content-length': length },
+    body: streamOf(...chunks),
+  }) as RequestInit;
+
+describe('a request of fetch', () => {
+  test('whose body is longer than its content-length fails, and the rest is not read as a request', async () => {
+    const { trust, seen, target } = await world(echo);
+    const rest = 'xGET /admin HTTP/1.1\r\nhost: localhost\r\n\r\n';
+    for (const chunks of [[rest], ['x', rest.slice(1)]]) {
+      const words = await wordsOf(trust.fetch(`${target.url}/a`, post('1', ...chunks)));
+      expect(words).toContain('UND_ERR_REQ_CONTENT_LENGTH_MISMATCH');
+      for (const path of ['/b', '/c'])
+        expect(await (await trust.fetch(target.url + path)).text()).toBe(`for ${path}`);
+    }
+    expect(seen.map(({ url }) => url)).not.toContain('/admin');
+  });
+
+  test('whose body is shorter than its content-length fails, and its connection is not used again', async () => {
+    const { trust, target } = await world(echo);
+    expect(await wordsOf(trust.fetch(target.url, post('5', 'xyz')))).toContain(
+      'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
+    );
+    expect(await (await trust.fetch(`${target.url}/b`)).text()).toBe('for /b');
+  });
+
+  test('keeps a content-length that is right, and refuses one that is no number', async () => {
+    const { trust, target, seen } = await world(echo);
+    expect((await trust.fetch(target.url, post('3', 'x', 'yz'))).status).toBe(200);
+    // fetch adds its own length to the one of the caller.
+    const text = { method: 'POST', headers: { 'content-length': '3' }, body: 'xyz' };
+    expect((await trust.fetch(target.url, text)).status).toBe(200);
+    for (const { headers, body } of seen)
+      expect({ headers, body }).toMatchObject({ body: 'xyz', headers: { 'content-length': '3' } });
+    expect(await wordsOf(trust.fetch(target.url, post('1, 3', 'xyz')))).toContain('UND_ERR_INVALID_ARG');
+  });
+
+  test.each(['GET', 'POST', 'DELETE'])('without a body, %s drops a content-length', async (method) => {
+    const { trust, target, seen } = await world(echo);
+    const headers = { 'Content-Length': '5' };
+    expect(await (await trust.fetch(`${target.url}/a`, { method, headers })).text()).toBe('for /a');
+    expect(await (await trust.fetch(`${target.url}/b`)).text()).toBe('for /b');
+    expect(seen.map(({ url }) => url)).toEqual(['/a', '/b']);
+    expect(JSON.stringify(seen[0]?.headers)).not.toContain('"5');
+  });
+
+  test.each([
+    ['transfer-encoding', 'chunked', 'UND_ERR_INVALID_ARG'],
+    ['connection', 'upgrade', 'UND_ERR_INVALID_ARG'],
+    ['keep-alive', 'timeout=5', 'UND_ERR_INVALID_ARG'],
+    ['upgrade', 'foo', 'UND_ERR_INVALID_ARG'],
+    ['Expect', '100-continue', 'UND_ERR_NOT_SUPPORTED'],
+  ])('that sets %s: %s is refused, as by the global fetch', async (name, value, code) => {
+    const { trust, target, seen } = await world(echo);
+    const init = { headers: { [name]: value } };
+    await expect(trust.fetch(target.url, init)).rejects.toBeInstanceOf(TypeError);
+    const words = await wordsOf(trust.fetch(target.url, init));
+    expect(words).toContain(code);
+    expect(words).toBe(await wordsOf(fetch(target.url, init)));
+    expect(seen).toEqual([]);
+    expect((await trust.fetch(target.url, { headers: { connection: 'close' } })).status).toBe(200);
+  });
+});
