@@ -1,5 +1,5 @@
-import { after, type Duration, duration, type Instant, instant } from '@handover/material';
-import { type Generation, withRole } from './authority.ts';
+import { after, type Duration, duration, type Instant } from '@handover/material';
+import type { Generation } from './authority.ts';
 import { askedPart, maySpeakOf, ownPart } from './borders.ts';
 import {
   type Finding,
