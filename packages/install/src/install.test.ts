@@ -166,7 +166,7 @@ test.each<[string, Partial<InstallOptions>, RegExp]>([
 });
 
 test('kubectl, which reads YAML 1.1, finds the same keys: "on" is not true there', () => {
-  const yaml = installationYaml({ image: 'handover:1' });
+  const yaml = installationYaml({ image: 'handover:1', namespace: 'handover-system' });
   const keys = (version: '1.1' | 'core'): string =>
     JSON.stringify(
       parseAllDocuments(yaml, { version: version === '1.1' ? '1.1' : '1.2' }).map(
