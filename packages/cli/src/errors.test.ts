@@ -357,6 +357,9 @@ test('a rotation that is requested without a running process begins, and the ans
   ]);
   expect(late.code).toBe(1);
   expect(late.stderr).toMatch(
-    /^Introducing, [^\n]*\nROTATION_UNFINISHED: waiting for default\/internal took too long: [^\n]*; it goes on with `handover run`, or ask again with the same id\n$/,
+    /^Introducing, [^\n]*\nROTATION_UNFINISHED: waiting for default\/internal took too long: [^\n]*\n$/,
+  );
+  expect(late.stderr).toContain(
+    `; it goes on without this command wherever \`handover run\` or an operator runs; to wait for it again: handover rotate default/internal --id q1 --wait --home dir:${dir}\n`,
   );
 }, 120_000);

@@ -146,13 +146,16 @@ const ask = (context: PlanningContext, question: Question): Finding => {
 
 /** Which instances of several are missing, and why the first of them cannot be read. */
 const detailOf = ({ consumer, about }: Question, missing: readonly InstanceSeen[]): string => {
-  const names = consumer.instances.length < 2 ? [] : missing.map(({ name, uid }) => name ?? uid);
+  const nameOf = ({ name, uid }: InstanceSeen): string => name ?? uid;
+  const isOneOf = consumer.instances.length > 1;
   const mute = missing.find(({ unread }) => unread?.[about] !== undefined);
+  const why = mute?.unread?.[about];
+  const names = isOneOf ? missing.map(nameOf) : [];
   const parts = [
-    ...(names.length === 0 ? [] : [`missing: ${listed(names, 3)}`]),
-    ...(mute === undefined
+    ...(names.length === 0 || (names.length === 1 && mute !== undefined)
       ? []
-      : [`${names.length > 1 ? `${mute.name ?? mute.uid}: ` : ''}${mute.unread?.[about]}`]),
+      : [`missing: ${listed(names, 3)}`]),
+    ...(mute === undefined ? [] : [isOneOf || mute.name !== undefined ? `${nameOf(mute)}: ${why}` : why]),
   ];
   return parts.length === 0 ? '' : ` (${parts.join('; ')})`;
 };

@@ -1,7 +1,6 @@
 import { after, type Instant, instant } from '@handover/material';
 import { type Generation, withRole } from './authority.ts';
 import { askedPart, maySpeakOf, ownPart } from './borders.ts';
-import { EXPIRY_GRACE } from './desired.ts';
 import {
   type Finding,
   heldSince,
@@ -9,7 +8,6 @@ import {
   isRidOf,
   isUnborn,
   oldLeavesGone,
-  othersExpire,
   type PlanningContext,
   serves,
 } from './evidence.ts';
@@ -229,41 +227,11 @@ export const gateTwo = (
 ): readonly Blocker[] => {
   const { context, seen } = askedPart(all, view);
   const presenters = outOfUse(context, seen, current);
-  if (presenters.length > 0)
-    return [
-      ...presenters,
-      ...allTrust(context, seen, current),
-      ...proceedsLater(context, seen, current, mode),
-    ];
+  if (presenters.length > 0) return [...presenters, ...allTrust(context, seen, current)];
   // No old leaf is in use. The cross-certificate covers a verifier that has not confirmed, so the owner may choose to go on.
   if (mode.impatient && context.policy.onBlocked === 'Proceed' && everyOldLeafExpired(context, seen, current))
     return [];
   return allTrust(context, seen, current);
-};
-
-/** `Proceed` never takes a CA out of bundles while a leaf of it may be in use: when it goes on instead. */
-const proceedsLater = (
-  context: PlanningContext,
-  seen: Observed,
-  current: Generation,
-  mode: GateMode,
-): readonly Blocker[] => {
-  const previous = withRole(context.state, 'previous');
-  if (!mode.impatient || context.policy.onBlocked !== 'Proceed' || previous === undefined) return [];
-  const ends = presentedIn(context, seen).flatMap((object) => {
-    const seenObject = context.objects.get(object);
-    const isGone = oldLeavesGone(context, object, current) !== undefined;
-    return isGone ? [] : [othersExpire(seenObject, current)];
-  });
-  if (ends.length === 0 || ends.some((end) => end === undefined)) return [];
-  const last = Math.max(...ends.map(Number)) + EXPIRY_GRACE;
-  return [
-    {
-      consumer: `CA generation ${previous.number}`,
-      waitsFor: `to go out of use: onBlocked: Proceed goes on at ${new Date(last).toISOString()}, when the last leaf of CA generation ${previous.number} has expired`,
-      since: current.since,
-    },
-  ];
 };
 
 const presentedIn = (context: PlanningContext, seen: Observed): readonly string[] => [

@@ -82,6 +82,9 @@ export interface StatusDocument {
   readonly sources: readonly SourceDocument[];
 }
 
+/** As we write it, whatever the case and with or without colons. */
+const hex = (text: string): string => text.replaceAll(':', '').toLowerCase();
+
 const isTexts = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string');
 
@@ -89,12 +92,16 @@ const sourceOf = (value: unknown, name: string): SourceDocument | string => {
   if (!isMap(value)) return `has no object in ${name}`;
   const { anchors, leaf } = value;
   if (anchors !== undefined && !isTexts(anchors)) return `has no list of text in ${name}.anchors`;
-  if (leaf === undefined || leaf === null) return { anchors, leaf: undefined };
+  const held = anchors?.map(hex);
+  if (leaf === undefined || leaf === null) return { anchors: held, leaf: undefined };
   if (!isMap(leaf)) return `has no object in ${name}.leaf`;
   const { issuerKeyId, fingerprint } = leaf;
   if (issuerKeyId !== undefined && typeof issuerKeyId !== 'string')
     return `has no text in ${name}.leaf.issuerKeyId`;
-  return { anchors, leaf: { fingerprint, ...(issuerKeyId === undefined ? {} : { issuerKeyId }) } };
+  return {
+    anchors: held,
+    leaf: { fingerprint, ...(issuerKeyId === undefined ? {} : { issuerKeyId: hex(issuerKeyId) }) },
+  };
 };
 
 /** The document; or what is wrong with it, to be read after its name: "has no field at". */

@@ -216,6 +216,26 @@ describe('A consumer with a status document', () => {
     );
   });
 
+  test('one leaf without a readable issuer makes the document no evidence for any; notation does not matter', async () => {
+    const home = homeWith('');
+    await pass(home);
+    const record = (await home.authorities.load(MESH_ID)) as AuthorityRecord;
+    const good = JSON.parse(document(secret('a', 'ca.crt'), secret('a', 'tls.crt')));
+    const read = (sources: unknown[]) => readDocument(JSON.stringify({ ...good, sources }), record, now);
+    const issuer = read(good.sources).proof?.issuer;
+    expect(issuer).toEqual(expect.any(String));
+    const vague = read([...good.sources, { leaf: { fingerprint: 'ff' } }]);
+    expect(vague.proof?.issuer).toBeUndefined();
+    expect(vague.unread).toEqual({ leaf: 'has no field sources[2].leaf.issuerKeyId' });
+    const [trust, identity] = good.sources;
+    const colons = (text: string) => text.toUpperCase().replaceAll(/..(?!$)/g, '$&:');
+    const loud = read([
+      { ...trust, anchors: trust.anchors.map(colons) },
+      { anchors: identity.anchors.map(colons), leaf: { issuerKeyId: colons(identity.leaf.issuerKeyId) } },
+    ]);
+    expect(loud.proof).toMatchObject({ issuer, anchors: trust.anchors });
+  });
+
   test('of several sources the one that holds least counts', async () => {
     const home = homeWith('');
     await pass(home);

@@ -62,8 +62,9 @@ export const readDocument = (text: string, record: AuthorityRecord, now: Instant
     const index = issuers.findIndex(({ keyId }) => keyId !== undefined && keyId === leaf?.issuerKeyId);
     return index < 0 ? [] : [{ index, leaf: leaf?.fingerprint }];
   });
-  // Of several leaves the one with the oldest issuer counts.
-  const oldest = shown.sort((a, b) => b.index - a.index)[0];
+  // Of several leaves the one with the oldest issuer counts; one whose issuer is not known may be older than all.
+  const isVague = document.sources.some(({ leaf }) => leaf !== undefined && leaf.issuerKeyId === undefined);
+  const oldest = isVague ? undefined : shown.sort((a, b) => b.index - a.index)[0];
   const issuer = oldest === undefined ? undefined : issuers[oldest.index]?.fingerprint;
   return {
     ...(document.pid === undefined ? {} : { pid: document.pid }),

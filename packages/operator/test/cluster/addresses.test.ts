@@ -151,7 +151,9 @@ test('every pod behind a Service must show what it has loaded, each at its own a
     const { blockedBy = [] } = await authoritySeen(stage, 'each');
     return blockedBy.find(({ consumer }) => consumer === 'each');
   }, 'the blocker');
-  expect(blocked.waitsFor).toBe(`to load CA generation 2 (missing: ${late})`);
+  expect(blocked.waitsFor).toBe(
+    `to load CA generation 2 (${late}: the status document of http://each.default.svc/ lists no CA of this authority in sources[].anchors)`,
+  );
   expect((await authoritySeen(stage, 'each')).phase).toBe('Introducing');
   told.add('127.0.0.3');
   await until(async () => (await authoritySeen(stage, 'each')).phase !== 'Introducing', 'the next step');

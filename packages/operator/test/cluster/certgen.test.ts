@@ -433,7 +433,7 @@ test.concurrent('7: a workload that never confirms blocks the new leaves, is nam
   expect(stuck).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(
-      /ROTATION_UNFINISHED: .* Introducing: waiting for Deployment silent\/proxy to load CA generation 2 \(pod proxy[^)]*127\.0\.0\.1 is a loopback/,
+      /ROTATION_UNFINISHED: .* Introducing: waiting for Deployment silent\/proxy to load CA generation 2 \(proxy[^)]*127\.0\.0\.1 is a loopback/,
     ),
   });
   expect(await seen.text('envoy', 'tls.crt')).toBe(before);

@@ -120,7 +120,7 @@ test('a distrusted CA leaves every bundle and field at once, leaves are reissued
   console.log(asked.text);
   expect(asked.code).toBe(0);
   for (const name of leaves) expect(asked.text).toContain(`Deployment default/${name}`);
-  expect(asked.text).toMatch(/default\/secrets\/\w+ would refuse default\/secrets\/\w+: /);
+  expect(asked.text).toMatch(/default\/secrets\/\w+ would refuse default\/secrets\/\w+[^:]*: /);
   expect(asked.text).toContain('Deployment default/env, which loads them when it is restarted');
   expect(asked.text).toContain('nothing was changed; add --yes to distrust CA generation');
   expect((await authoritySeen(stage, 'mesh')).generations).toHaveLength(1);
