@@ -29,7 +29,7 @@ export interface ProbeTarget {
 export interface ProbeResult {
   readonly proofs: readonly Proof[];
   readonly stripsCross: boolean;
-  /** What it was to show and did not; `trust` only for mTLS. */
+  /** What it was to show and did not. Of a server that answers, `trust` only with mTLS. */
   readonly unread: Unread;
 }
 
@@ -70,7 +70,7 @@ export async function probe(
   const nothing = (why: string): ProbeResult => ({
     proofs: [],
     stripsCross: false,
-    unread: unreadOf(target.mtls ? says(why) : undefined, says(why)),
+    unread: unreadOf(says(why), says(why)),
   });
   const until = performance.now() + PROBE_MS;
   const knock = knockAt(target, until);
