@@ -22,7 +22,7 @@ export const askedOptions = (command: Command): Command =>
       'with the preset: leave the webhook of the topology injector alone',
     );
 
-export interface Asked {
+export interface AskedResources {
   /** Undefined: use those of the home. */
   readonly resources: readonly Resource[] | undefined;
   readonly randomSecrets: readonly RandomSecret[];
@@ -34,7 +34,7 @@ const inNamespace = (value: unknown, namespace: string | undefined): unknown => 
   return kind === 'TrustBundle' ? value : { ...value, metadata: { namespace, ...metadata } };
 };
 
-export const askedResources = (flags: AskedFlags): Asked => {
+export const askedResources = (flags: AskedFlags): AskedResources => {
   if (flags.preset !== undefined && flags.file !== undefined)
     throw usageError('--preset and -f both name resources; give one of them');
   if (flags.preset !== undefined) {

@@ -32,7 +32,7 @@ export const logReload =
       log.warn({ event: 'kept the last good one', what, reason, code: error.code, message: error.message });
   };
 
-export const together = (...all: readonly Meters[]): Meters => ({
+export const combineMeters = (...all: readonly Meters[]): Meters => ({
   asked: (how, answer) => {
     for (const each of all) each.asked(how, answer);
   },

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { AuthorityPart } from '../src/document.ts';
 import { headlineOf } from '../src/view/headline.ts';
-import { counted, lengthOf } from '../src/view/words.ts';
+import { counted, durationWords } from '../src/view/words.ts';
 import { Authority } from './authority.tsx';
 import { Expiries } from './expiries.tsx';
 import { Log } from './log.tsx';
@@ -58,7 +58,7 @@ const Masthead = ({ state, now }: { state: State; now: number }) => {
         </div>
         <div>
           <dt>uptime</dt>
-          <dd>{about === undefined ? '–' : lengthOf(now - Date.parse(about.startedAt))}</dd>
+          <dd>{about === undefined ? '–' : durationWords(now - Date.parse(about.startedAt))}</dd>
         </div>
       </dl>
       <p class={`link-state ${link}`} role="status">

@@ -1,6 +1,6 @@
 import type { AuthorityPart } from '../src/document.ts';
 import { headlineOf, stationsOf, waitingFor } from '../src/view/headline.ts';
-import { lengthOf } from '../src/view/words.ts';
+import { durationWords } from '../src/view/words.ts';
 import { Consumers } from './consumers.tsx';
 import { Generations } from './generations.tsx';
 import { Grid } from './grid.tsx';
@@ -48,7 +48,7 @@ const Blockers = ({ part, now }: { part: AuthorityPart; now: number }) => {
       <ul>
         {waits.slice(0, MOST_WAITS).map(({ sentence, since }) => (
           <li key={sentence}>
-            {sentence} <span class="quiet">for {lengthOf(now - Date.parse(since))}</span>
+            {sentence} <span class="quiet">for {durationWords(now - Date.parse(since))}</span>
           </li>
         ))}
         {waits.length > MOST_WAITS && <li class="quiet">and {waits.length - MOST_WAITS} more</li>}
@@ -76,7 +76,7 @@ export const Authority = ({ part, now }: { part: AuthorityPart; now: number }) =
         <p class="detail">
           {detail}
           {due > 1_000 && due < 600_000 && (
-            <span class="quiet"> Handover checks again in {lengthOf(due)}.</span>
+            <span class="quiet"> Handover checks again in {durationWords(due)}.</span>
           )}
         </p>
       </div>

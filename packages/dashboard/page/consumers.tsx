@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { AuthorityPart } from '../src/document.ts';
 import { consumerRows, EVIDENCE, type Row, rowsInSight } from '../src/view/consumers.ts';
-import { counted, lengthOf, shortName } from '../src/view/words.ts';
+import { counted, durationWords, shortName } from '../src/view/words.ts';
 import { Scroll } from './scroll.tsx';
 
 /** As in page.css. */
@@ -40,7 +40,7 @@ const Line = ({ row, now, index }: { row: Row; now: number; index: number }) => 
       >
         {evidenceOf(row)}
       </td>
-      <td class="age">{row.at === null || waits ? '' : lengthOf(now - row.at)}</td>
+      <td class="age">{row.at === null || waits ? '' : durationWords(now - row.at)}</td>
     </tr>
   );
 };

@@ -1,6 +1,6 @@
 import type { AuthorityPart } from '../src/document.ts';
 import { calendarOf, expiriesOf } from '../src/view/calendar.ts';
-import { counted, dayOf, lengthOf } from '../src/view/words.ts';
+import { counted, dayOf, durationWords } from '../src/view/words.ts';
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
@@ -65,7 +65,7 @@ export const Expiries = ({ parts, now }: { parts: readonly AuthorityPart[]; now:
               <th scope="row">{kind === 'ca' ? <b>{name}</b> : name}</th>
               <td>{authority}</td>
               <td>{dayOf(at)}</td>
-              <td class="age">{at <= now ? 'expired' : lengthOf(at - now)}</td>
+              <td class="age">{at <= now ? 'expired' : durationWords(at - now)}</td>
             </tr>
           ))}
         </tbody>

@@ -1,6 +1,6 @@
 import type { AuthorityPart } from '../src/document.ts';
 import { timelineOf } from '../src/view/timeline.ts';
-import { dayOf, lengthOf, momentOf } from '../src/view/words.ts';
+import { dayOf, durationWords, momentOf } from '../src/view/words.ts';
 
 const ROLE = {
   next: 'distributed, does not sign yet',
@@ -39,10 +39,10 @@ export const Generations = ({ part, now }: { part: AuthorityPart; now: number })
                     class={`bar ${role} ${known} ${open ? 'open' : ''}`}
                     style={{ left: percent(left), width: percent(width) }}
                     role="img"
-                    aria-label={`CA generation ${generation} ${ROLE[role]}, from ${momentOf(from, now)}, ${lengthOf(to - from)}${open ? ' so far' : ''}`}
-                    title={`${ROLE[role]} · from ${momentOf(from, now)} · ${lengthOf(to - from)}${open ? ' so far' : ''}`}
+                    aria-label={`CA generation ${generation} ${ROLE[role]}, from ${momentOf(from, now)}, ${durationWords(to - from)}${open ? ' so far' : ''}`}
+                    title={`${ROLE[role]} · from ${momentOf(from, now)} · ${durationWords(to - from)}${open ? ' so far' : ''}`}
                   >
-                    {width > 0.07 && <span class="length">{lengthOf(to - from)}</span>}
+                    {width > 0.07 && <span class="length">{durationWords(to - from)}</span>}
                   </span>
                 ))}
               </span>

@@ -1,5 +1,5 @@
 import type { AuthorityPart } from '../src/document.ts';
-import { lengthOf } from '../src/view/words.ts';
+import { durationWords } from '../src/view/words.ts';
 
 const MOST_HOOKS = 12;
 const STATE = { done: 'done', failed: 'failed', due: 'has yet to run', idle: 'not needed yet' } as const;
@@ -17,9 +17,9 @@ export const Hooks = ({ part, now }: { part: AuthorityPart; now: number }) => {
           <li key={hook} data-hook={hook} data-state={state}>
             {hook} <span class="quiet">({how})</span> {STATE[state]}
             {message === null ? '' : `: ${message}`}
-            {at !== null && <span class="quiet"> {lengthOf(now - Date.parse(at))} ago</span>}
+            {at !== null && <span class="quiet"> {durationWords(now - Date.parse(at))} ago</span>}
             {nextTry !== null && Date.parse(nextTry) > now && (
-              <span class="quiet">, next try in {lengthOf(Date.parse(nextTry) - now)}</span>
+              <span class="quiet">, next try in {durationWords(Date.parse(nextTry) - now)}</span>
             )}
           </li>
         ))}

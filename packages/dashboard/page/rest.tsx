@@ -1,4 +1,4 @@
-import type { Rest as RestDocument } from '../src/document.ts';
+import type { RestShown as RestDocument } from '../src/document.ts';
 
 export const Rest = ({ rest }: { rest: RestDocument }) => {
   const { trustBundles, tlsProfiles, remarks } = rest;

@@ -1,12 +1,12 @@
-import type { AuthorityPart, Parts } from '../src/document.ts';
+import type { AuthorityPart, DocumentParts } from '../src/document.ts';
 
 export interface State {
   readonly link: 'connecting' | 'live' | 'lost';
-  readonly about: Parts['about'] | undefined;
+  readonly about: DocumentParts['about'] | undefined;
   readonly authorities: ReadonlyMap<string, AuthorityPart>;
-  readonly rest: Parts['rest'] | undefined;
-  readonly log: Parts['log'];
-  readonly figures: Parts['figures'] | undefined;
+  readonly rest: DocumentParts['rest'] | undefined;
+  readonly log: DocumentParts['log'];
+  readonly figures: DocumentParts['figures'] | undefined;
 }
 
 const EMPTY: State = {
@@ -28,8 +28,10 @@ export const follow = (listener: (state: State) => void): void => {
   const tell = (): void => listener(state);
   const connect = (): void => {
     const source = new EventSource('/api/events');
-    const on = <Name extends keyof Parts>(name: Name, take: (part: Parts[Name]) => void): void =>
-      source.addEventListener(name, (event: MessageEvent<string>) => take(JSON.parse(event.data)));
+    const on = <Name extends keyof DocumentParts>(
+      name: Name,
+      take: (part: DocumentParts[Name]) => void,
+    ): void => source.addEventListener(name, (event: MessageEvent<string>) => take(JSON.parse(event.data)));
     on('about', (about) => {
       const kept = [...state.authorities].filter(([id]) => about.authorities.includes(id));
       state = { ...state, about, authorities: new Map(kept) };

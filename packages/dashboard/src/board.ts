@@ -1,6 +1,14 @@
 import { type Plan, sentenceOf, standings, waitGroups } from '@handover/core';
 import { authorityStatus, type Observation, type Verdicts } from '@handover/engine';
-import type { About, AuthorityPart, Awaited, BoardDocument, Figures, Parts, Rest } from './document.ts';
+import type {
+  About,
+  AuthorityPart,
+  Awaited,
+  BoardDocument,
+  DocumentParts,
+  Figures,
+  RestShown,
+} from './document.ts';
 import { HistoryKeeper } from './history.ts';
 import { LogKeeper } from './log-keeper.ts';
 import { readMaterial } from './read-material.ts';
@@ -12,7 +20,7 @@ export interface BoardOptions {
   readonly title: string;
   readonly now: () => number;
   /** The status of everything that belongs to no authority; read now and then while the page is open. */
-  readonly rest?: (() => Promise<Rest>) | undefined;
+  readonly rest?: (() => Promise<RestShown>) | undefined;
   /** The caller reports repairs itself, with the program that made the change. Default: derived from each pass. */
   readonly repairsTold?: boolean;
   /** A notice above the page. */
@@ -28,7 +36,7 @@ export interface Pass {
 }
 
 /** Name of a part; authorities have one each: `authority/NAMESPACE/NAME`. */
-export type PartName = Exclude<keyof Parts, 'authority'> | `authority/${string}`;
+export type PartName = Exclude<keyof DocumentParts, 'authority'> | `authority/${string}`;
 
 const MOST_SECONDS = 600;
 /** Verdicts are kept by fingerprint for this long: certificates expire. */
@@ -36,7 +44,7 @@ const VERDICTS_MS = 600_000;
 const REST_EVERY_MS = 10_000;
 const WATCHED_MS = 10_000;
 
-const EMPTY: Rest = { trustBundles: [], tlsProfiles: [], remarks: [] };
+const EMPTY: RestShown = { trustBundles: [], tlsProfiles: [], remarks: [] };
 
 interface Last {
   readonly pass: Pass;
@@ -56,7 +64,7 @@ export class Board {
   #verdicts: Verdicts = new Map();
   #verdictsUntil = 0;
   #figures: Figures | undefined;
-  #rest: Rest = EMPTY;
+  #rest: RestShown = EMPTY;
   #restDue = 0;
   #askedAt = Number.NEGATIVE_INFINITY;
 
@@ -208,7 +216,7 @@ export class Board {
     };
   }
 
-  async #freshRest(): Promise<Rest> {
+  async #freshRest(): Promise<RestShown> {
     const now = this.#options.now();
     if (this.#options.rest === undefined || now < this.#restDue) return this.#rest;
     this.#restDue = now + REST_EVERY_MS;
@@ -229,7 +237,9 @@ export class Board {
   }
 
   /** One part as it is now; undefined: it is gone. */
-  async part(name: PartName): Promise<{ readonly event: keyof Parts; readonly data: unknown } | undefined> {
+  async part(
+    name: PartName,
+  ): Promise<{ readonly event: keyof DocumentParts; readonly data: unknown } | undefined> {
     switch (name) {
       case 'about':
         return { event: 'about', data: { ...this.#about(), authorities: [...this.#last.keys()].sort() } };

@@ -2,12 +2,12 @@ import type { Role } from '@handover/core';
 import type { AuthorityStatus, Status } from '@handover/engine';
 
 /** `waits`: it verifies, and one of the two sides has not confirmed yet. */
-export type Verdict = 'ok' | 'waits' | 'fails';
+export type ShownVerdict = 'ok' | 'waits' | 'fails';
 
 export interface Cell {
-  readonly now: Verdict;
+  readonly now: ShownVerdict;
   /** If the next step were taken now; null: no step is ahead. */
-  readonly next: Verdict | null;
+  readonly next: ShownVerdict | null;
   readonly why?: string;
   readonly whyNext?: string;
 }
@@ -29,7 +29,7 @@ export interface TrustGrid {
 }
 
 /** One generation in one role. */
-export interface Span {
+export interface ShownSpan {
   readonly generation: number;
   readonly role: Role;
   readonly from: string;
@@ -42,7 +42,7 @@ export interface Span {
 export interface History {
   /** When this process started; earlier spans come from the state, which does not keep all of them. */
   readonly watchedSince: string;
-  readonly spans: readonly Span[];
+  readonly spans: readonly ShownSpan[];
 }
 
 export interface Awaited {
@@ -92,7 +92,7 @@ export interface About {
   readonly note: string | null;
 }
 
-export type Rest = Pick<Status, 'trustBundles' | 'tlsProfiles' | 'remarks'>;
+export type RestShown = Pick<Status, 'trustBundles' | 'tlsProfiles' | 'remarks'>;
 
 /** `GET /api/status`: the document of `handover status --json`, with what this process has seen over time. */
 export interface BoardDocument extends Status {
@@ -105,10 +105,10 @@ export interface BoardDocument extends Status {
 }
 
 /** What `/api/events` sends; each part replaces the last one of the same name. */
-export interface Parts {
+export interface DocumentParts {
   readonly about: About & { readonly authorities: readonly string[] };
   readonly authority: AuthorityPart;
-  readonly rest: Rest;
+  readonly rest: RestShown;
   readonly log: readonly LogEntry[];
   readonly figures: Figures;
 }

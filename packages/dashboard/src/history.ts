@@ -1,5 +1,5 @@
 import { type AuthorityState, type Generation, type Role, SKEW } from '@handover/core';
-import type { History, Span } from './document.ts';
+import type { History, ShownSpan } from './document.ts';
 
 const MOST_SPANS = 120;
 
@@ -7,7 +7,7 @@ interface Open {
   readonly generation: number;
   readonly role: Role;
   readonly from: number;
-  readonly known: Span['known'];
+  readonly known: ShownSpan['known'];
 }
 
 const iso = (at: number): string => new Date(at).toISOString();
@@ -26,7 +26,7 @@ const fromState = (generation: Generation, beganAs: Role): readonly (Open & { re
 /** When each generation had which role: from the authority's state, and from changes seen. */
 export class HistoryKeeper {
   readonly #watchedSince: number;
-  readonly #closed: Span[] = [];
+  readonly #closed: ShownSpan[] = [];
   readonly #open = new Map<number, Open>();
   #begun = false;
 
@@ -76,7 +76,13 @@ export class HistoryKeeper {
 
   history(): History {
     const open = [...this.#open.values()].map(
-      ({ generation, role, from, known }): Span => ({ generation, role, from: iso(from), to: null, known }),
+      ({ generation, role, from, known }): ShownSpan => ({
+        generation,
+        role,
+        from: iso(from),
+        to: null,
+        known,
+      }),
     );
     return {
       watchedSince: iso(this.#watchedSince),

@@ -3,12 +3,12 @@ export type {
   AuthorityPart,
   BoardDocument,
   Cell,
+  DocumentParts,
   Figures,
   History,
   LogEntry,
-  Parts,
-  Rest,
-  Span,
+  RestShown,
+  ShownSpan,
   TrustGrid,
 } from './document.ts';
 export type { DashboardErrorCode } from './error.ts';

@@ -1,7 +1,7 @@
 import { ADOPT, MANAGED_LABEL, RECORD } from '@handover/core';
 
 /** A rule in CEL, and what the API server answers when it does not hold. */
-export interface Rule {
+export interface AdmissionRule {
   readonly expression: string;
   readonly message: string;
   /** The same message in CEL, with what to do about this very object. */
@@ -10,7 +10,7 @@ export interface Rule {
 
 export const texts = (...items: readonly string[]): string =>
   `[${items.map((item) => `'${item}'`).join(', ')}]`;
-export const oneOf = (...keys: readonly string[]): string => `k in ${texts(...keys)}`;
+export const celOneOf = (...keys: readonly string[]): string => `k in ${texts(...keys)}`;
 
 /**
  * Two maps are equal but for the keys that `but` describes, a CEL term about `k`. Every key is looked at, also those of a later
@@ -30,13 +30,17 @@ const BOOKKEEPING = ['managedFields', 'resourceVersion', 'generation'] as const;
 export const OURS = "k.startsWith('handover.dev/')";
 
 /** Everything as it was but annotations of ours, and the fields named. */
-export const onlyIn = (what: string, fields: readonly string[], annotations = OURS): readonly Rule[] => [
+export const onlyIn = (
+  what: string,
+  fields: readonly string[],
+  annotations = OURS,
+): readonly AdmissionRule[] => [
   {
-    expression: kept([], oneOf('metadata', ...fields)),
+    expression: kept([], celOneOf('metadata', ...fields)),
     message: `Handover may change only annotations${fields.map((field) => ` and ${field}`).join('')} of ${what}`,
   },
   {
-    expression: kept(['metadata'], oneOf('annotations', ...BOOKKEEPING)),
+    expression: kept(['metadata'], celOneOf('annotations', ...BOOKKEEPING)),
     message: `Handover may change only annotations in the metadata of ${what}`,
   },
   {
@@ -51,13 +55,13 @@ export const onlyAt = (
   path: readonly string[],
   but: string,
   message: string,
-): readonly Rule[] => [
+): readonly AdmissionRule[] => [
   ...onlyIn(what, path.slice(0, 1)),
   {
     expression: path
       .map((_, index) => {
         const next = path[index + 1];
-        return kept(path.slice(0, index + 1), next === undefined ? but : oneOf(next));
+        return kept(path.slice(0, index + 1), next === undefined ? but : celOneOf(next));
       })
       .join(' && '),
     message,
@@ -83,7 +87,7 @@ export const agreed = (...more: readonly string[]): string =>
 
 export const labelled = `object.metadata.?labels['${MANAGED_LABEL}'].orValue('') == 'true'`;
 
-export const UNOWNED: Rule = {
+export const UNOWNED: AdmissionRule = {
   expression: ['ownerReferences', 'finalizers']
     .map(
       (field) =>
@@ -94,7 +98,7 @@ export const UNOWNED: Rule = {
 };
 
 /** Refuses what its owner did not give over, and says how that is done. */
-export const mustBeAgreed = (what: string, expression: string): Rule => {
+export const mustBeAgreed = (what: string, expression: string): AdmissionRule => {
   const message = `Handover may change only ${what} that it keeps already, or that carry the label ${ADOPT}: "true"`;
   // Absent from requests about objects without one.
   const namespace = "request.?namespace.optMap(n, ' -n ' + n).orValue('')";

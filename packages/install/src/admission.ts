@@ -1,15 +1,15 @@
 import { injectableIn, MANAGED_LABEL, NUDGE, SERVICE_CA, STATE_TYPE, TEMPLATE_STAMPS } from '@handover/core';
 import {
+  type AdmissionRule,
   agreed,
+  celOneOf,
   had,
   kept,
   labelled,
   mustBeAgreed,
   OURS,
-  oneOf,
   onlyAt,
   onlyIn,
-  type Rule,
   same,
   texts,
   UNOWNED,
@@ -24,7 +24,7 @@ interface Policy {
   readonly operations: readonly ('CREATE' | 'UPDATE')[];
   /** Without it there is no right to hold in check. */
   readonly feature?: Feature;
-  readonly rules: readonly Rule[];
+  readonly rules: readonly AdmissionRule[];
 }
 
 const WEBHOOKS = ['object', 'oldObject'].map((root) => `${root}.?webhooks.orValue([])`);
@@ -40,7 +40,7 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
     group: '',
     resources: ['pods/status'],
     operations: ['UPDATE'],
-    rules: onlyIn('pods', [], oneOf(NUDGE)),
+    rules: onlyIn('pods', [], celOneOf(NUDGE)),
   },
   {
     name: 'workloads',
@@ -53,10 +53,10 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
       ...onlyIn('workloads', ['spec'], `${OURS} || k == 'deprecated.daemonset.template.generation'`),
       {
         expression: [
-          kept(['spec'], oneOf('template')),
-          kept(['spec', 'template'], oneOf('metadata')),
-          kept(['spec', 'template', 'metadata'], oneOf('annotations')),
-          kept(['spec', 'template', 'metadata', 'annotations'], oneOf(...TEMPLATE_STAMPS)),
+          kept(['spec'], celOneOf('template')),
+          kept(['spec', 'template'], celOneOf('metadata')),
+          kept(['spec', 'template', 'metadata'], celOneOf('annotations')),
+          kept(['spec', 'template', 'metadata', 'annotations'], celOneOf(...TEMPLATE_STAMPS)),
         ].join(' && '),
         message: `Handover may change only ${TEMPLATE_STAMPS.join(', ')} in the spec of workloads: annotations of spec.template`,
       },
@@ -115,7 +115,7 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
     resources: ['services'],
     operations: ['UPDATE'],
     feature: 'service-ca',
-    rules: onlyIn('Services', [], oneOf(SERVICE_CA.error, SERVICE_CA.errorNum)),
+    rules: onlyIn('Services', [], celOneOf(SERVICE_CA.error, SERVICE_CA.errorNum)),
   },
   {
     name: 'webhooks',
@@ -129,7 +129,7 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
         // In the same order: mutating webhooks are called in it.
         expression: [
           `${webhooks}.map(w, w.name) == ${webhooksBefore}.map(w, w.name)`,
-          `${webhooks}.all(w, ${webhooksBefore}.exists(o, o.name == w.name && ${same('w', 'o', oneOf('clientConfig'))} && ${same('w.clientConfig', 'o.clientConfig', oneOf('caBundle'))}))`,
+          `${webhooks}.all(w, ${webhooksBefore}.exists(o, o.name == w.name && ${same('w', 'o', celOneOf('clientConfig'))} && ${same('w.clientConfig', 'o.clientConfig', celOneOf('caBundle'))}))`,
         ].join(' && '),
         message: 'Handover may change only clientConfig.caBundle of webhooks',
       },
@@ -144,7 +144,7 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
     rules: onlyAt(
       'APIServices',
       ['spec'],
-      oneOf('caBundle'),
+      celOneOf('caBundle'),
       'Handover may change only spec.caBundle of APIServices',
     ),
   },
@@ -157,7 +157,7 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
     rules: onlyAt(
       'CustomResourceDefinitions',
       ['spec', 'conversion', 'webhook', 'clientConfig'],
-      oneOf('caBundle'),
+      celOneOf('caBundle'),
       'Handover may change only spec.conversion.webhook.clientConfig.caBundle of CustomResourceDefinitions',
     ),
   },

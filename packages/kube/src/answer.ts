@@ -1,14 +1,14 @@
 import { KubeError } from './error.ts';
 import type { HttpAnswer } from './exchange.ts';
 import { parseJson } from './json.ts';
-import type { Kind } from './kinds.ts';
-import type { Place } from './path.ts';
+import type { ResourceKind } from './kinds.ts';
+import type { ResourcePlace } from './path.ts';
 import type { RequestSubject } from './request-report.ts';
 
 export const subjectOf = (
   verb: string,
-  { group, version, plural: resource }: Pick<Kind, 'group' | 'version' | 'plural'>,
-  { subresource = '', namespace = '', name = '' }: Place,
+  { group, version, plural: resource }: Pick<ResourceKind, 'group' | 'version' | 'plural'>,
+  { subresource = '', namespace = '', name = '' }: ResourcePlace,
 ): RequestSubject => ({ verb, group, version, resource, subresource, namespace, name });
 
 export function parseAnswer<Answer extends object>({ body }: HttpAnswer, about: string): Answer {

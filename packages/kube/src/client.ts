@@ -4,13 +4,13 @@ import type { ServerClock } from './clock.ts';
 import { Discovery } from './discovery.ts';
 import { KubeError } from './error.ts';
 import { mustHold } from './fence.ts';
-import { apiVersionOf, type Kind } from './kinds.ts';
+import { apiVersionOf, type ResourceKind } from './kinds.ts';
 import type { Fence, Kube } from './kube.ts';
 import type { KubeConfig } from './kubeconfig/config.ts';
 import { pagesOf } from './list.ts';
 import { METADATA } from './media.ts';
 import type { KubeObject } from './object.ts';
-import { type Place, pathOf, type Query, withQuery } from './path.ts';
+import { pathOf, type Query, type ResourcePlace, withQuery } from './path.ts';
 import type {
   CallOptions,
   CreateOptions,
@@ -45,7 +45,7 @@ const writeQuery = ({ fieldManager, dryRun }: WriteOptions): Query => ({
   dryRun: dryRun === true ? 'All' : undefined,
 });
 
-const placeOf = ({ metadata }: KubeObject, subresource?: string): Place => ({
+const placeOf = ({ metadata }: KubeObject, subresource?: string): ResourcePlace => ({
   namespace: metadata.namespace,
   name: metadata.name,
   subresource,
@@ -77,7 +77,7 @@ class Client implements Kube {
   }
 
   async get<T extends KubeObject>(
-    kind: Kind<T>,
+    kind: ResourceKind<T>,
     which: GetRequest,
     options: CallOptions = {},
   ): Promise<T | undefined> {
@@ -96,7 +96,7 @@ class Client implements Kube {
   }
 
   async list<T extends KubeObject>(
-    kind: Kind<T>,
+    kind: ResourceKind<T>,
     which: ListRequest = {},
     options: CallOptions = {},
   ): Promise<List<T>> {
@@ -116,7 +116,7 @@ class Client implements Kube {
   }
 
   pages<T extends KubeObject>(
-    kind: Kind<T>,
+    kind: ResourceKind<T>,
     which: ListRequest = {},
     options: CallOptions = {},
   ): AsyncGenerator<List<T>, void, undefined> {
@@ -124,7 +124,7 @@ class Client implements Kube {
   }
 
   watch<T extends KubeObject>(
-    kind: Kind<T>,
+    kind: ResourceKind<T>,
     which: WatchRequest,
     seen: (event: WatchEvent<T>) => void,
     options: WatchOptions = {},
@@ -136,7 +136,11 @@ class Client implements Kube {
     return this.#discovery.serves(group, version, plural, options);
   }
 
-  async create<T extends KubeObject>(kind: Kind<T>, object: T, options: CreateOptions = {}): Promise<T> {
+  async create<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    object: T,
+    options: CreateOptions = {},
+  ): Promise<T> {
     const namespace = options.namespace ?? object.metadata.namespace;
     const place = {
       namespace,
@@ -158,7 +162,11 @@ class Client implements Kube {
     });
   }
 
-  async update<T extends KubeObject>(kind: Kind<T>, object: T, options: UpdateOptions = {}): Promise<T> {
+  async update<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    object: T,
+    options: UpdateOptions = {},
+  ): Promise<T> {
     return this.#write<T>('update', kind, placeOf(object, options.subresource), {
       method: 'PUT',
       query: writeQuery(options),
@@ -167,7 +175,11 @@ class Client implements Kube {
     });
   }
 
-  async patch<T extends KubeObject>(kind: Kind<T>, which: PatchTarget, options: PatchOptions): Promise<T> {
+  async patch<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    which: PatchTarget,
+    options: PatchOptions,
+  ): Promise<T> {
     const { merge, json, apply, force } = options;
     const [how, body] =
       apply !== undefined
@@ -189,7 +201,7 @@ class Client implements Kube {
   }
 
   async delete<T extends KubeObject>(
-    kind: Kind<T>,
+    kind: ResourceKind<T>,
     which: { readonly namespace?: string | undefined; readonly name: string },
     options: DeleteOptions = {},
   ): Promise<boolean> {
@@ -246,8 +258,8 @@ class Client implements Kube {
 
   async #write<T extends KubeObject>(
     verb: string,
-    kind: Kind,
-    place: Place,
+    kind: ResourceKind,
+    place: ResourcePlace,
     write: {
       readonly method: string;
       readonly query: Query;
@@ -281,7 +293,7 @@ class Client implements Kube {
 }
 
 /** Adds apiVersion and kind, which objects from a list lack. A subresource may have a kind of its own. */
-function typed(kind: Kind, object: KubeObject, subresource?: string): KubeObject {
+function typed(kind: ResourceKind, object: KubeObject, subresource?: string): KubeObject {
   if (subresource !== undefined && object.kind !== undefined) return object;
   return { ...object, apiVersion: apiVersionOf(kind), kind: kind.kind };
 }

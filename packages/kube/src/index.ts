@@ -19,7 +19,6 @@ export {
   endpointSlices,
   events,
   jobs,
-  type Kind,
   kindOf,
   type Lease,
   leases,
@@ -27,6 +26,7 @@ export {
   namespaces,
   nodes,
   pods,
+  type ResourceKind,
   replicaSets,
   type Secret,
   secrets,
@@ -39,10 +39,10 @@ export type { Fence, Kube, KubeReader, KubeWriter } from './kube.ts';
 export type { KubeConfig } from './kubeconfig/config.ts';
 export { type LoadOptions, loadKubeConfig } from './kubeconfig/load.ts';
 export { LeaderLease, type LeadOptions, lead } from './lease.ts';
-export { type KubeObject, keyOf, type ManagedFields } from './object.ts';
+export { type KubeObject, type ManagedFields, objectKeyOf } from './object.ts';
 export type { Rate } from './rate-limit.ts';
 export type { ReloadReport } from './reload-report.ts';
 export type { RequestReport } from './request-report.ts';
 export type { List, PatchOptions, WatchEvent } from './requests.ts';
 export type { ConnectOptions } from './session.ts';
-export type { Change, Indexes } from './store.ts';
+export type { Indexes, StoreChange } from './store.ts';

@@ -1,5 +1,5 @@
 import type { KubeObject } from './object.ts';
-import type { Change, Indexes } from './store.ts';
+import type { Indexes, StoreChange } from './store.ts';
 import type { WatchState } from './watch-state.ts';
 
 export interface InformerOptions<O extends KubeObject, T> {
@@ -42,7 +42,7 @@ export interface InformerState {
 }
 
 export interface InformerEvents<T> {
-  changed: Change<T>;
+  changed: StoreChange<T>;
   synced: undefined;
   /** For logs: the informer continues without help. */
   trouble: Error;

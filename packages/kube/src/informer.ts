@@ -3,7 +3,7 @@ import { pause } from '@handover/runtime/pause';
 import { aborted } from './api-error.ts';
 import { KubeError } from './error.ts';
 import type { InformerEvents, InformerOptions, InformerState } from './informer-options.ts';
-import type { Kind } from './kinds.ts';
+import type { ResourceKind } from './kinds.ts';
 import type { KubeReader } from './kube.ts';
 import { ListWatch } from './list-watch.ts';
 import type { KubeObject } from './object.ts';
@@ -30,7 +30,7 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
   #lastError: Error | undefined;
   #settle: { resolve(): void; reject(error: Error): void };
 
-  constructor(kube: KubeReader, kind: Kind<O>, options: InformerOptions<O, T> = {}) {
+  constructor(kube: KubeReader, kind: ResourceKind<O>, options: InformerOptions<O, T> = {}) {
     this.#about = `informer of ${kind.plural}`;
     this.#options = options;
     this.#projection = new Projection({

@@ -1,7 +1,7 @@
 import type { KubeObject } from './object.ts';
 
 /** A kind of object, as a value. `T` is the type of its objects. */
-export interface Kind<T extends KubeObject = KubeObject> {
+export interface ResourceKind<T extends KubeObject = KubeObject> {
   /** Empty for the core group. */
   readonly group: string;
   readonly version: string;
@@ -12,7 +12,7 @@ export interface Kind<T extends KubeObject = KubeObject> {
   readonly objects?: T;
 }
 
-export const apiVersionOf = ({ group, version }: Pick<Kind, 'group' | 'version'>): string =>
+export const apiVersionOf = ({ group, version }: Pick<ResourceKind, 'group' | 'version'>): string =>
   group === '' ? version : `${group}/${version}`;
 
 /** A kind by its parts: `kindOf('apps/v1', 'deployments', 'Deployment')`. */
@@ -21,7 +21,7 @@ export function kindOf<T extends KubeObject = KubeObject>(
   plural: string,
   kind: string,
   namespaced = true,
-): Kind<T> {
+): ResourceKind<T> {
   const slash = apiVersion.indexOf('/');
   return {
     group: slash < 0 ? '' : apiVersion.slice(0, slash),
@@ -97,7 +97,7 @@ export const customResourceDefinitions = kindOf(
 );
 
 /** Clusters serve different versions: ask `kube.serves('certificates.k8s.io', version, 'clustertrustbundles')`. */
-export const clusterTrustBundles = (version: string): Kind<ClusterTrustBundle> =>
+export const clusterTrustBundles = (version: string): ResourceKind<ClusterTrustBundle> =>
   kindOf<ClusterTrustBundle>(
     `certificates.k8s.io/${version}`,
     'clustertrustbundles',

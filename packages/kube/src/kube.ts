@@ -1,5 +1,5 @@
 import type { ServerClock } from './clock.ts';
-import type { Kind } from './kinds.ts';
+import type { ResourceKind } from './kinds.ts';
 import type { KubeConfig } from './kubeconfig/config.ts';
 import type { KubeObject } from './object.ts';
 import type {
@@ -34,11 +34,19 @@ export interface KubeReader {
   /** Connections open now. */
   readonly connections: number;
   /** undefined when the object does not exist. */
-  get<T extends KubeObject>(kind: Kind<T>, which: GetRequest, options?: CallOptions): Promise<T | undefined>;
+  get<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    which: GetRequest,
+    options?: CallOptions,
+  ): Promise<T | undefined>;
   /** All pages. Starts again, once, when the pages expire in between. */
-  list<T extends KubeObject>(kind: Kind<T>, which?: ListRequest, options?: CallOptions): Promise<List<T>>;
+  list<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    which?: ListRequest,
+    options?: CallOptions,
+  ): Promise<List<T>>;
   pages<T extends KubeObject>(
-    kind: Kind<T>,
+    kind: ResourceKind<T>,
     which?: ListRequest,
     options?: CallOptions,
   ): AsyncGenerator<List<T>, void, undefined>;
@@ -47,7 +55,7 @@ export interface KubeReader {
    * again). For a watch that continues after errors, use an Informer.
    */
   watch<T extends KubeObject>(
-    kind: Kind<T>,
+    kind: ResourceKind<T>,
     which: WatchRequest,
     seen: (event: WatchEvent<T>) => void,
     options?: WatchOptions,
@@ -57,13 +65,13 @@ export interface KubeReader {
 }
 
 export interface KubeWriter {
-  create<T extends KubeObject>(kind: Kind<T>, object: T, options?: CreateOptions): Promise<T>;
+  create<T extends KubeObject>(kind: ResourceKind<T>, object: T, options?: CreateOptions): Promise<T>;
   /** Replaces the object. With `metadata.resourceVersion`, only that version. */
-  update<T extends KubeObject>(kind: Kind<T>, object: T, options?: UpdateOptions): Promise<T>;
-  patch<T extends KubeObject>(kind: Kind<T>, which: PatchTarget, options: PatchOptions): Promise<T>;
+  update<T extends KubeObject>(kind: ResourceKind<T>, object: T, options?: UpdateOptions): Promise<T>;
+  patch<T extends KubeObject>(kind: ResourceKind<T>, which: PatchTarget, options: PatchOptions): Promise<T>;
   /** False when the object did not exist. */
   delete<T extends KubeObject>(
-    kind: Kind<T>,
+    kind: ResourceKind<T>,
     which: { readonly namespace?: string | undefined; readonly name: string },
     options?: DeleteOptions,
   ): Promise<boolean>;

@@ -1,8 +1,8 @@
 import { KubeError } from './error.ts';
 import type { InformerOptions } from './informer-options.ts';
-import type { Kind } from './kinds.ts';
+import type { ResourceKind } from './kinds.ts';
 import type { KubeReader } from './kube.ts';
-import { type KubeObject, keyOf } from './object.ts';
+import { type KubeObject, objectKeyOf } from './object.ts';
 import type { Draft, Projection } from './projection.ts';
 import type { WatchEvent } from './requests.ts';
 import { anyOf } from './wait.ts';
@@ -17,7 +17,7 @@ const LISTED = new Error('the list is complete');
 
 export interface ListWatchOptions<O extends KubeObject, T> {
   readonly kube: KubeReader;
-  readonly kind: Kind<O>;
+  readonly kind: ResourceKind<O>;
   readonly informer: InformerOptions<O, T>;
   readonly projection: Projection<O, T>;
   readonly input: (input: WatchInput) => void;
@@ -74,7 +74,7 @@ export class ListWatch<O extends KubeObject, T> {
         draft = undefined;
         // A list may take any time. Only the watch after it has a short lifetime.
         if (informer.lifetime !== undefined) own.abort(LISTED);
-      } else if (type === 'DELETED') draft.delete(keyOf(object));
+      } else if (type === 'DELETED') draft.delete(objectKeyOf(object));
       else projection.collect(draft, object);
     };
     const began = performance.now();

@@ -1,6 +1,6 @@
 import { parseAnswer, subjectOf } from './answer.ts';
 import { isCode } from './api-error.ts';
-import type { Kind } from './kinds.ts';
+import type { ResourceKind } from './kinds.ts';
 import { METADATA_LIST } from './media.ts';
 import type { KubeObject } from './object.ts';
 import { pathOf, withQuery } from './path.ts';
@@ -17,7 +17,7 @@ interface RawList<T> {
 /** Pages of one moment. A page that is too large is read again at half the size. */
 export async function* pagesOf<T extends KubeObject>(
   session: Session,
-  kind: Kind<T>,
+  kind: ResourceKind<T>,
   which: ListRequest,
   { signal, timeout }: CallOptions,
 ): AsyncGenerator<List<T>, void, undefined> {

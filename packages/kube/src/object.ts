@@ -42,7 +42,7 @@ export interface KubeObject {
 }
 
 /** `namespace/name`, or `name` for an object without a namespace. */
-export function keyOf({ metadata }: KubeObject): string {
+export function objectKeyOf({ metadata }: KubeObject): string {
   const name = metadata.name ?? '';
   return metadata.namespace === undefined ? name : `${metadata.namespace}/${name}`;
 }

@@ -1,7 +1,7 @@
 import { KubeError } from './error.ts';
-import type { Kind } from './kinds.ts';
+import type { ResourceKind } from './kinds.ts';
 
-export interface Place {
+export interface ResourcePlace {
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
   readonly subresource?: string | undefined;
@@ -16,7 +16,7 @@ function segment(text: string, what: string): string {
 }
 
 /** `/apis/<group>/<version>/namespaces/<namespace>/<plural>/<name>/<subresource>`. */
-export function pathOf(kind: Kind, { namespace, name, subresource }: Place): string {
+export function pathOf(kind: ResourceKind, { namespace, name, subresource }: ResourcePlace): string {
   const root = kind.group === '' ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`;
   if (!kind.namespaced && namespace !== undefined) {
     throw new KubeError(

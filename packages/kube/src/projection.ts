@@ -1,18 +1,18 @@
 import type { HandoverError } from '@handover/material';
 import { KubeError } from './error.ts';
-import type { Kind } from './kinds.ts';
-import { type KubeObject, keyOf } from './object.ts';
+import type { ResourceKind } from './kinds.ts';
+import { type KubeObject, objectKeyOf } from './object.ts';
 import type { WatchEvent } from './requests.ts';
-import { type Change, type Indexes, Store } from './store.ts';
+import { type Indexes, Store, type StoreChange } from './store.ts';
 
 /** A list while it is being read: version and projected value by key. */
 export type Draft<T> = Map<string, readonly [string, T]>;
 
 export interface ProjectionOptions<O extends KubeObject, T> {
-  readonly kind: Kind<O>;
+  readonly kind: ResourceKind<O>;
   readonly project: ((object: O) => T | undefined) | undefined;
   readonly indexes: Indexes<T> | undefined;
-  readonly changed: (change: Change<T>) => void;
+  readonly changed: (change: StoreChange<T>) => void;
   readonly unreadable: (error: HandoverError) => void;
 }
 
@@ -34,7 +34,7 @@ export class Projection<O extends KubeObject, T> {
   /** Adds to a list that is still incomplete. */
   collect(draft: Draft<T>, object: O): void {
     const value = this.#project(object);
-    if (value !== undefined) draft.set(keyOf(object), [object.metadata.resourceVersion ?? '', value]);
+    if (value !== undefined) draft.set(objectKeyOf(object), [object.metadata.resourceVersion ?? '', value]);
   }
 
   /** The list is complete: the store becomes the list. Objects that disappeared without an event are reported too. */
@@ -46,7 +46,7 @@ export class Projection<O extends KubeObject, T> {
   take({ type, object }: WatchEvent<O>): void {
     if (type === 'BOOKMARK') return;
     const value = type === 'DELETED' ? undefined : this.#project(object);
-    this.#set(keyOf(object), object.metadata.resourceVersion ?? '', value);
+    this.#set(objectKeyOf(object), object.metadata.resourceVersion ?? '', value);
   }
 
   #set(key: string, version: string, value: T | undefined): void {
@@ -61,7 +61,7 @@ export class Projection<O extends KubeObject, T> {
     try {
       return project(object);
     } catch (cause) {
-      const message = `${kind.kind} ${keyOf(object)} cannot be read; the informer leaves it out`;
+      const message = `${kind.kind} ${objectKeyOf(object)} cannot be read; the informer leaves it out`;
       unreadable(new KubeError('KUBE_OBJECT_UNREADABLE', message, { cause }));
       return undefined;
     }

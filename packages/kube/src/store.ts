@@ -1,4 +1,4 @@
-export interface Change<T> {
+export interface StoreChange<T> {
   readonly key: string;
   readonly before: T | undefined;
   readonly after: T | undefined;
@@ -52,7 +52,7 @@ export class Store<T> {
   }
 
   /** `value` undefined: removes the object. Returns the change, if there is one. */
-  set(key: string, version: string, value: T | undefined): Change<T> | undefined {
+  set(key: string, version: string, value: T | undefined): StoreChange<T> | undefined {
     const old = this.#entries.get(key);
     if (old === undefined && value === undefined) return undefined;
     if (old !== undefined && value !== undefined && old.version === version) return undefined;

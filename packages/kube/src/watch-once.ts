@@ -2,7 +2,7 @@ import { subjectOf } from './answer.ts';
 import { type ApiStatus, apiError, tooLarge } from './api-error.ts';
 import { KubeError } from './error.ts';
 import { parseJson } from './json.ts';
-import type { Kind } from './kinds.ts';
+import type { ResourceKind } from './kinds.ts';
 import { Lines } from './lines.ts';
 import { METADATA } from './media.ts';
 import type { KubeObject } from './object.ts';
@@ -22,7 +22,7 @@ interface RawEvent {
 
 export async function watchOnce<T extends KubeObject>(
   session: Session,
-  kind: Kind<T>,
+  kind: ResourceKind<T>,
   which: WatchRequest,
   seen: (event: WatchEvent<T>) => void,
   options: WatchOptions,

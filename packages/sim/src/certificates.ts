@@ -11,12 +11,12 @@ import {
 } from '@handover/material';
 import { indexOf, keyAt, newLeafKey, openKey, signNow } from './keys.ts';
 
-export type Verdict = { readonly ok: true } | { readonly ok: false; readonly reason: string };
+export type SimulatedVerdict = { readonly ok: true } | { readonly ok: false; readonly reason: string };
 
 interface Cached {
   readonly from: number;
   readonly until: number;
-  readonly verdict: Verdict;
+  readonly verdict: SimulatedVerdict;
 }
 
 /** A CA, and how the state names its key. */
@@ -239,7 +239,7 @@ export class Certificates {
     return entry;
   }
 
-  verdict(chain: readonly string[], anchors: readonly string[], at: Instant): Verdict {
+  verdict(chain: readonly string[], anchors: readonly string[], at: Instant): SimulatedVerdict {
     return this.judge(chain, anchors, at).verdict;
   }
 

@@ -1,17 +1,17 @@
 import type { Stamp } from '@handover/core';
 import type { ConsumerFound } from '@handover/engine';
 import { type Instant, second } from '@handover/material';
-import type { Class, Standing } from './handshakes.ts';
+import type { Class, PeerStanding } from './handshakes.ts';
 import { instanceOf, type Process } from './process.ts';
 import { type Content, conflict } from './store.ts';
-import type { Surroundings, Traits } from './traits.ts';
+import type { SimulatedSurroundings, Traits } from './traits.ts';
 
 /** One workload and its processes: what they have loaded, their evidence, and their rollouts. */
 export class Consumer {
   readonly traits: Traits;
   readonly objects: readonly string[];
-  readonly #around: Surroundings;
-  readonly #standing: Standing;
+  readonly #around: SimulatedSurroundings;
+  readonly #standing: PeerStanding;
   #processes: Process[] = [];
   #seen: ConsumerFound | undefined;
   #stamp: Stamp | undefined;
@@ -20,7 +20,7 @@ export class Consumer {
   #version = 0;
   #born = 0;
 
-  constructor(traits: Traits, around: Surroundings) {
+  constructor(traits: Traits, around: SimulatedSurroundings) {
     this.traits = traits;
     this.#around = around;
     this.objects = [...new Set([...traits.presents, ...traits.verifies])];

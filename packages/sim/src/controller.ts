@@ -1,14 +1,14 @@
 import type { Plan } from '@handover/core';
 import { type Outcome, observeAnew, type Planner, reconcile, WatchedClock } from '@handover/engine';
 import { HandoverError, minute, second } from '@handover/material';
-import { describe, sameTarget } from './describe.ts';
+import { describeActions, sameTarget } from './describe.ts';
 import { readyButRefused } from './ready-check.ts';
-import { AUTHORITY } from './resources.ts';
+import { SIMULATED_AUTHORITY } from './resources.ts';
 import type { Stage } from './stage.ts';
 import { Wire } from './wire.ts';
 
 /** Runs the engine's reconcile again and again, and crashes in every possible way. */
-export class Controller {
+export class SimulatedController {
   readonly name: string;
   readonly #stage: Stage;
   #life = 0;
@@ -96,14 +96,14 @@ export class Controller {
     const planner: Planner = (seen, policy, now) => {
       const plan = strategy.plan(seen, policy, now);
       if (plan.actions.length > 0)
-        this.#stage.log(() => `${this.name} plans ${plan.actions.length}: ${describe(plan.actions)}`);
+        this.#stage.log(() => `${this.name} plans ${plan.actions.length}: ${describeActions(plan.actions)}`);
       return plan;
     };
     this.#busy = true;
     wire.immediate = faults.atomicActs && random.chance(0.2);
     if (found) wire.refresh();
     this.#stage.resumed();
-    reconcile(wire.home, AUTHORITY, planner)
+    reconcile(wire.home, SIMULATED_AUTHORITY, planner)
       .then(async (outcome) => {
         if (wire.immediate) await this.#repeats(wire, outcome);
         this.#checkReady(outcome);
@@ -127,7 +127,7 @@ export class Controller {
     // Refused writes in another namespace are tried again.
     if (plan.actions.length === 0 || refused.length > 0) return;
     wire.refresh();
-    const { seen, responsibilities, now } = await observeAnew(wire.home.fresh, AUTHORITY);
+    const { seen, responsibilities, now } = await observeAnew(wire.home.fresh, SIMULATED_AUTHORITY);
     const again = this.#stage.strategy.plan(seen, responsibilities.policy, now);
     const repeated = again.actions.find((action) => plan.actions.some((done) => sameTarget(done, action)));
     if (repeated === undefined) return;

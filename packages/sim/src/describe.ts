@@ -1,7 +1,7 @@
 import type { Action } from '@handover/core';
 
 /** Actions in few words, for a trace. */
-export const describe = (actions: readonly Action[]): string =>
+export const describeActions = (actions: readonly Action[]): string =>
   actions
     .slice(0, 6)
     .map((action) => {

@@ -3,13 +3,13 @@ import { digestOf, type ObjectId, type ObjectRecord, SealKey, sealed, specOf } f
 import { day, hour, instant } from '@handover/material';
 import type { SimulatedCa } from './certificates.ts';
 import {
-  AUTHORITY,
   authorityResource,
   bundleResource,
   isSecret,
-  leafIdOf,
   leafResource,
   SHARED,
+  SIMULATED_AUTHORITY,
+  simulatedLeafId,
 } from './resources.ts';
 import type { Traits } from './traits.ts';
 import { BEGINNING, type World } from './world.ts';
@@ -51,7 +51,7 @@ export const furnish = (world: World): void => {
   store.declare({
     authorities: new Map([
       [
-        AUTHORITY,
+        SIMULATED_AUTHORITY,
         authorityResource(setup, adopted ? cas.map(({ certificate }) => certificate.fingerprint) : []),
       ],
     ]),
@@ -83,18 +83,23 @@ const placeFirst = (
   const leaf =
     signer === undefined
       ? undefined
-      : certificates.leaf(leafIdOf(object), signer, instant(at - hour), instant(at + setup.leafLifetime));
+      : certificates.leaf(
+          simulatedLeafId(object),
+          signer,
+          instant(at - hour),
+          instant(at + setup.leafLifetime),
+        );
   const data = certificates.files(leaf?.certificate, bundle);
   if (setup.faults.has('adoption')) {
     store.place(object, { data, record: undefined });
     return;
   }
   const anchors = cas.map(({ certificate: { fingerprint } }) => ({ fingerprint, since: at }));
-  const base = { digest: digestOf(data), revisions: { [AUTHORITY]: 1 }, anchors, changedAt: at };
+  const base = { digest: digestOf(data), revisions: { [SIMULATED_AUTHORITY]: 1 }, anchors, changedAt: at };
   const place = (record: ObjectRecord): void => {
     const { sealKey } = store.authority ?? {};
     if (sealKey === undefined) throw new TypeError('nothing was written before there was an authority');
-    store.place(object, { data, record, seal: sealed(object, record, AUTHORITY, sealKey) });
+    store.place(object, { data, record, seal: sealed(object, record, SIMULATED_AUTHORITY, sealKey) });
   };
   if (leaf === undefined || signer === undefined) {
     place(base);
@@ -103,7 +108,7 @@ const placeFirst = (
   const { fingerprint, notBefore, notAfter } = leaf.certificate;
   place({
     ...base,
-    issuedBy: AUTHORITY,
+    issuedBy: SIMULATED_AUTHORITY,
     type: 'kubernetes.io/tls',
     leaf: {
       fingerprint,
@@ -126,7 +131,7 @@ export const declareFor = ({ presents, verifies }: Traits, world: World): void =
   for (const object of [...presents, ...verifies]) {
     if (store.managed.has(object)) continue;
     if (isSecret(object)) {
-      store.askedAt.set(leafIdOf(object), store.now);
+      store.askedAt.set(simulatedLeafId(object), store.now);
       store.add({ leaf: leafResource(setup, object) });
       world.happened('new-leaves');
     } else store.add({ bundle: bundleResource(object) });

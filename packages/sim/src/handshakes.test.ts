@@ -2,10 +2,10 @@ import { day, hour, instant } from '@handover/material';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { Certificates } from './certificates.ts';
-import { type Class, Handshakes, type Standing } from './handshakes.ts';
+import { type Class, Handshakes, type PeerStanding } from './handshakes.ts';
 
 const START = Date.UTC(2030, 0, 1);
-const known: Standing = { known: true, stuck: false, strips: false };
+const known: PeerStanding = { known: true, stuck: false, strips: false };
 
 it('counts by classes what checking every pair one by one would count', () => {
   const certificates = new Certificates();

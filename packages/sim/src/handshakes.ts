@@ -8,12 +8,12 @@ export interface Class {
   readonly certificates: readonly string[];
   /** CA that signed the leaf; undefined for a bundle. */
   readonly issuer: string | undefined;
-  readonly standing: Standing;
+  readonly standing: PeerStanding;
   readonly members: Set<string>;
 }
 
 /** What the design promises about a process. */
-export interface Standing {
+export interface PeerStanding {
   /** In `Observed`, and of the authority's own namespace. */
   readonly known: boolean;
   /** Never loads anything again: its leaf may expire. */
@@ -22,7 +22,7 @@ export interface Standing {
   readonly strips: boolean;
 }
 
-export interface Pair {
+export interface HandshakePair {
   readonly presenter: Class;
   readonly verifier: Class;
   readonly reason: string;
@@ -36,7 +36,7 @@ export class Handshakes {
   readonly verifiers = new Map<string, Class>();
   #presenting = 0;
   #verifying = 0;
-  #failing: Pair[] = [];
+  #failing: HandshakePair[] = [];
   #fresh: Class[] = [];
   #changed = true;
   #again = true;
@@ -53,12 +53,12 @@ export class Handshakes {
     this.#excused = excused;
   }
 
-  present(who: string, chain: readonly string[], issuer: string, standing: Standing): Class {
+  present(who: string, chain: readonly string[], issuer: string, standing: PeerStanding): Class {
     this.#presenting++;
     return this.#join(this.presenters, who, chain, issuer, standing);
   }
 
-  verify(who: string, bundle: readonly string[], standing: Standing): Class {
+  verify(who: string, bundle: readonly string[], standing: PeerStanding): Class {
     this.#verifying++;
     return this.#join(this.verifiers, who, bundle, undefined, standing);
   }
@@ -81,7 +81,7 @@ export class Handshakes {
   }
 
   /** Checks the pairs that may have changed; undefined: none has. */
-  step(at: number): readonly Pair[] | undefined {
+  step(at: number): readonly HandshakePair[] | undefined {
     const all = this.#again || at >= this.#until;
     if (!all && !this.#changed) return undefined;
     if (all) {
@@ -123,7 +123,7 @@ export class Handshakes {
     who: string,
     certificates: readonly string[],
     issuer: string | undefined,
-    standing: Standing,
+    standing: PeerStanding,
   ): Class {
     const names = certificates.map((item) => this.#certificates.name(item)).join('.');
     const key = `${names} ${standing.known ? 'k' : ''}${standing.stuck ? 's' : ''}${standing.strips ? 'x' : ''}`;

@@ -1,12 +1,12 @@
 import { type AuthorityState, type Generation, type Policy, type Transition, withRole } from '@handover/core';
 import { instant } from '@handover/material';
 import type { Certificates } from './certificates.ts';
-import { type Class, Handshakes, type Pair } from './handshakes.ts';
+import { type Class, type HandshakePair, Handshakes } from './handshakes.ts';
 import { isForeign } from './resources.ts';
-import type { Store } from './store.ts';
+import type { SimulatedStore } from './store.ts';
 
 /** The first failure, with all that a replay needs. */
-export interface Failure {
+export interface SimulationFailure {
   readonly seed: number;
   /** Seconds since the world began. */
   readonly at: number;
@@ -27,7 +27,7 @@ export interface Failure {
   readonly reason: string;
 }
 
-export type Broken = Omit<Failure, 'seed' | 'at'>;
+export type Broken = Omit<SimulationFailure, 'seed' | 'at'>;
 
 /** For a failure that is about no pair. */
 export const NO_PAIR = { presenter: null, verifier: null, chain: [], bundle: [] } as const;
@@ -39,7 +39,7 @@ const anchorsOf = (generation: Generation): readonly string[] =>
 export class Invariant {
   readonly handshakes: Handshakes;
   readonly #certificates: Certificates;
-  readonly #store: Store;
+  readonly #store: SimulatedStore;
   readonly #onBlocked: Policy['onBlocked'];
   readonly #fail: (broken: Broken) => void;
   /** Distrusted CAs: their leaves may be refused. */
@@ -54,7 +54,7 @@ export class Invariant {
 
   constructor(
     certificates: Certificates,
-    store: Store,
+    store: SimulatedStore,
     onBlocked: Policy['onBlocked'],
     fail: (broken: Broken) => void,
   ) {
@@ -202,12 +202,12 @@ export class Invariant {
     }
   }
 
-  #failPair({ presenter, verifier, reason }: Pair): void {
+  #failPair({ presenter, verifier, reason }: HandshakePair): void {
     // The key identifier in a CA's name differs from run to run; a seed's report must not.
     this.#broke('handshake', reason.replace(/(CN=sim \d+) [0-9a-f]{8}/g, '$1'), presenter, verifier);
   }
 
-  #broke(kind: Failure['kind'], reason: string, presenter?: Class, verifier?: Class): void {
+  #broke(kind: SimulationFailure['kind'], reason: string, presenter?: Class, verifier?: Class): void {
     const labels = (group: Class | undefined): readonly string[] =>
       group?.certificates.map((item) => this.#certificates.label(item)) ?? [];
     this.#fail({

@@ -9,7 +9,7 @@ export const RESTLESS = 3 * hour;
 type Seen = Pick<World, 'consumers' | 'setup' | 'store'>;
 
 /** How a world ended that came to rest. */
-export interface Rest {
+export interface LivenessVerdict {
   readonly blockedBy: readonly string[];
   /** Why it should not have come to rest. */
   readonly failures: readonly string[];
@@ -29,12 +29,12 @@ const mayBlock = (
 };
 
 /** Judges a plan without actions in a quiet world; undefined: something may still happen by itself. */
-export const restOf = (
+export const livenessOf = (
   plan: Plan,
   world: Seen,
   waited: boolean,
   isPresented: (object: string) => boolean,
-): Rest | undefined => {
+): LivenessVerdict | undefined => {
   const { store } = world;
   if (plan.blockedBy.length === 0) {
     const unmet = store.rotate.some((id) => store.state?.ids.includes(id) !== true);

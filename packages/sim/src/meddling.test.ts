@@ -3,8 +3,8 @@ import { type Home, type Planner, reconcile, sealed } from '@handover/engine';
 import { HandoverError } from '@handover/material';
 import { describe, expect, it } from 'vitest';
 import type { FaultName } from './faults.ts';
-import type { Failure } from './invariant.ts';
-import { AUTHORITY } from './resources.ts';
+import type { SimulationFailure } from './invariant.ts';
+import { SIMULATED_AUTHORITY } from './resources.ts';
 import { runSeed } from './simulate.ts';
 
 /** Kinds of the first failure that worlds with this home show. */
@@ -12,7 +12,7 @@ const failure = async (
   meddle: (home: Home) => Home,
   faults?: readonly FaultName[],
   seeds = 400,
-): Promise<Failure['kind'] | undefined> => {
+): Promise<SimulationFailure['kind'] | undefined> => {
   for (let seed = 1; seed <= seeds; seed++) {
     const { firstFailure } = await runSeed(seed, { strategy: 'phased', faults }, { meddle });
     if (firstFailure !== null) return firstFailure.kind;
@@ -126,14 +126,15 @@ describe('the simulator sees through a home or an engine that', () => {
         withObjects(home, async (id, expected, make) => {
           const { objects, authorities } = await home.fresh();
           const before = (await objects.read(id))?.record?.anchors ?? [];
-          const { sealKey } = (await authorities.load(AUTHORITY)) ?? {};
+          const { sealKey } = (await authorities.load(SIMULATED_AUTHORITY)) ?? {};
           return home.objects.write(id, expected, (at) => {
             const { data, record } = make(at);
             const anchors = record.anchors.map(
               (anchor) => before.find(({ fingerprint }) => fingerprint === anchor.fingerprint) ?? anchor,
             );
             const counted = { ...record, anchors };
-            const seal = sealKey === undefined ? undefined : sealed(id, counted, AUTHORITY, sealKey);
+            const seal =
+              sealKey === undefined ? undefined : sealed(id, counted, SIMULATED_AUTHORITY, sealKey);
             return { data, record: counted, seal };
           });
         });

@@ -1,7 +1,7 @@
 import type { InstanceSeen, Proof, Stamp } from '@handover/core';
 import type { Instant } from '@handover/material';
 import type { Class } from './handshakes.ts';
-import type { Content, Store } from './store.ts';
+import type { Content, SimulatedStore } from './store.ts';
 import type { Traits } from './traits.ts';
 
 /** One process of a consumer. */
@@ -23,7 +23,7 @@ export interface Process {
 const shownTrust = (
   evidence: Traits['evidence'],
   { anchors }: Content,
-  { state }: Store,
+  { state }: SimulatedStore,
 ): Pick<Proof, 'anchors' | 'complete' | 'refuses'> => {
   if (evidence === 'acknowledged') return { anchors, complete: true };
   const tried = state?.generations.flatMap((item) => item.anchors) ?? [];
@@ -35,7 +35,7 @@ const shownTrust = (
 export const instanceOf = (
   { uid, createdAt, ready, stamp, reported }: Process,
   { evidence, verifies, presents }: Traits,
-  store: Store,
+  store: SimulatedStore,
 ): InstanceSeen => {
   const proofs: Proof[] = [];
   if (evidence !== 'none') {

@@ -4,7 +4,7 @@ import { duration } from '@handover/material';
 import type { Setup } from './setup.ts';
 
 /** The one authority of every world. */
-export const AUTHORITY: AuthorityId = 'sim/sim';
+export const SIMULATED_AUTHORITY: AuthorityId = 'sim/sim';
 const NAMESPACE = 'sim';
 /** Another owner's namespace, to which the bundle is written. */
 const ELSEWHERES = 'elsewhere';
@@ -26,7 +26,7 @@ export const ELSEWHERE: ObjectId = `${ELSEWHERES}/configmaps/trust/ca.crt`;
 
 const nameOf = (id: ObjectId): string => id.split('/')[2] ?? id;
 /** `namespace/name` of the Leaf that asks for a Secret. */
-export const leafIdOf = (secret: ObjectId): string => `${NAMESPACE}/${nameOf(secret)}`;
+export const simulatedLeafId = (secret: ObjectId): string => `${NAMESPACE}/${nameOf(secret)}`;
 
 interface Samples {
   readonly authority: Authority;
@@ -82,7 +82,7 @@ export const bundleResource = (id: ObjectId): TrustBundle => {
     kind: 'TrustBundle',
     metadata: { name: `${namespace}-${name}` },
     spec: {
-      sources: [{ authority: AUTHORITY }],
+      sources: [{ authority: SIMULATED_AUTHORITY }],
       targets: [
         {
           configMap: {

@@ -3,8 +3,8 @@ import { claimOf, type Home, type Look, type StoredObject, sealed, type TakeLook
 import { duration } from '@handover/material';
 import { describe, expect, it } from 'vitest';
 import type { FaultName } from './faults.ts';
-import type { Failure } from './invariant.ts';
-import { AUTHORITY } from './resources.ts';
+import type { SimulationFailure } from './invariant.ts';
+import { SIMULATED_AUTHORITY } from './resources.ts';
 import { runSeed } from './simulate.ts';
 import { STRATEGIES, type Strategy } from './strategies.ts';
 
@@ -24,7 +24,7 @@ const rolesOf = (seen: Observed, role: 'previous' | 'distrusted'): readonly numb
 /** Whether one of the first worlds shows this kind of failure. */
 const shows = async (
   strategy: Strategy,
-  kind: Failure['kind'],
+  kind: SimulationFailure['kind'],
   faults?: readonly FaultName[],
   meddle: (home: Home) => Home = (home) => home,
 ): Promise<boolean> => {
@@ -41,9 +41,12 @@ const credulous = (home: Home): Home => {
     const look = await take();
     const { objects, authorities } = look;
     const read = async (id: string): Promise<StoredObject | undefined> => {
-      const [stored, record] = [await objects.read(id), await authorities.load(AUTHORITY)];
+      const [stored, record] = [await objects.read(id), await authorities.load(SIMULATED_AUTHORITY)];
       if (stored?.record === undefined || record === undefined) return stored;
-      return { ...stored, ...claimOf(stored.record, sealed(id, stored.record, AUTHORITY, record.sealKey)) };
+      return {
+        ...stored,
+        ...claimOf(stored.record, sealed(id, stored.record, SIMULATED_AUTHORITY, record.sealKey)),
+      };
     };
     return { ...look, objects: { ...objects, read } };
   };

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { FAULTS } from './faults.ts';
-import { type Outcome, runSeed, runSeeds, together, trace } from './simulate.ts';
+import { addOutcomes, type RunOutcome, runSeed, runSeeds, trace } from './simulate.ts';
 import { simulate } from './threads.ts';
 
 describe('our strategies, with everything going wrong', () => {
-  let phased: Outcome;
-  let instant: Outcome;
+  let phased: RunOutcome;
+  let instant: RunOutcome;
   beforeAll(async () => {
     phased = await runSeeds({ strategy: 'phased', seeds: 60, from: 101 });
     instant = await runSeeds({ strategy: 'instant', seeds: 60, from: 1001 });
@@ -27,7 +27,7 @@ describe('our strategies, with everything going wrong', () => {
   });
 
   it.each(FAULTS)('meet the fault %s', (name) => {
-    expect(together(phased, instant).faults[name]).toBeGreaterThan(0);
+    expect(addOutcomes(phased, instant).faults[name]).toBeGreaterThan(0);
   });
 });
 

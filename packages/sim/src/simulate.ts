@@ -1,7 +1,7 @@
 import type { Home } from '@handover/engine';
 import { second } from '@handover/material';
 import type { FaultName } from './faults.ts';
-import type { Failure } from './invariant.ts';
+import type { SimulationFailure } from './invariant.ts';
 import type { Wishes } from './setup.ts';
 import { STRATEGIES, type Strategy, type StrategyName } from './strategies.ts';
 import { World } from './world.ts';
@@ -21,18 +21,18 @@ export interface SimulateOptions {
 }
 
 /** The result of one seed, or of many. */
-export interface Outcome {
+export interface RunOutcome {
   readonly rotations: number;
   readonly handshakes: number;
   readonly failures: number;
-  readonly firstFailure: Failure | null;
+  readonly firstFailure: SimulationFailure | null;
   /** Worlds that came to rest with a consumer named as blocking. */
   readonly blocked: number;
   /** How often each fault happened. */
   readonly faults: Readonly<Record<string, number>>;
 }
 
-export interface Report {
+export interface SimulationReport {
   readonly strategy: StrategyName;
   readonly seeds: number;
   /** Rotations that ended. */
@@ -41,7 +41,7 @@ export interface Report {
   readonly handshakes: number;
   readonly failures: number;
   readonly seconds: number;
-  readonly firstFailure: Failure | null;
+  readonly firstFailure: SimulationFailure | null;
 }
 
 const wishesOf = (options: SimulateOptions): Wishes => ({
@@ -51,7 +51,7 @@ const wishesOf = (options: SimulateOptions): Wishes => ({
   delays: options.delays?.map((delay) => delay * second),
 });
 
-const outcomeOf = (world: World): Outcome => ({
+const outcomeOf = (world: World): RunOutcome => ({
   rotations: world.rotations,
   handshakes: world.handshakes.count,
   failures: world.handshakes.failures + world.otherFailures,
@@ -82,7 +82,7 @@ export const runSeed = async (
   seed: number,
   options: SimulateOptions,
   sabotage: Sabotage = {},
-): Promise<Outcome> => {
+): Promise<RunOutcome> => {
   const world = worldOf(seed, options, sabotage, false);
   await world.run();
   return outcomeOf(world);
@@ -99,7 +99,7 @@ export const trace = async (
   return world.lines ?? [];
 };
 
-export const together = (a: Outcome, b: Outcome): Outcome => {
+export const addOutcomes = (a: RunOutcome, b: RunOutcome): RunOutcome => {
   const faults: Record<string, number> = { ...a.faults };
   for (const [name, count] of Object.entries(b.faults)) faults[name] = (faults[name] ?? 0) + count;
   const [first, second] = [a.firstFailure, b.firstFailure];
@@ -113,7 +113,7 @@ export const together = (a: Outcome, b: Outcome): Outcome => {
   };
 };
 
-export const NOTHING: Outcome = {
+export const NO_OUTCOME: RunOutcome = {
   rotations: 0,
   handshakes: 0,
   failures: 0,
@@ -123,11 +123,11 @@ export const NOTHING: Outcome = {
 };
 
 /** Every `step`th seed of the range, in this thread. */
-export const runSeeds = async (options: SimulateOptions, offset = 0, step = 1): Promise<Outcome> => {
+export const runSeeds = async (options: SimulateOptions, offset = 0, step = 1): Promise<RunOutcome> => {
   const from = options.from ?? 1;
-  let total = NOTHING;
+  let total = NO_OUTCOME;
   for (let seed = from + offset; seed < from + (options.seeds ?? 1); seed += step) {
-    total = together(total, await runSeed(seed, options));
+    total = addOutcomes(total, await runSeed(seed, options));
   }
   return total;
 };

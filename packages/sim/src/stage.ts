@@ -4,12 +4,12 @@ import type { Certificates } from './certificates.ts';
 import type { Faults } from './faults.ts';
 import type { Broken } from './invariant.ts';
 import type { Random } from './random.ts';
-import type { Content, Store } from './store.ts';
+import type { Content, SimulatedStore } from './store.ts';
 import type { Strategy } from './strategies.ts';
 
 /** What a controller needs of its world. */
 export interface Stage {
-  readonly store: Store;
+  readonly store: SimulatedStore;
   readonly random: Random;
   readonly certificates: Certificates;
   readonly strategy: Strategy;

@@ -3,14 +3,14 @@ import { instant } from '@handover/material';
 import { describe, expect, it } from 'vitest';
 import { Certificates } from './certificates.ts';
 import { SHARED } from './resources.ts';
-import { Store } from './store.ts';
+import { SimulatedStore } from './store.ts';
 
 const START = Date.UTC(2030, 0, 1);
 
 const setting = () => {
   let time = START;
   const certificates = new Certificates();
-  const store = new Store(certificates, () => time);
+  const store = new SimulatedStore(certificates, () => time);
   const ca = (generation: number) =>
     certificates.newCa(generation, instant(START), instant(START + 86_400_000)).certificate;
   const write = (expect: string | undefined, ...cas: ReturnType<typeof ca>[]) => {

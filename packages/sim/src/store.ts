@@ -14,7 +14,7 @@ import {
 import { type HandoverError, type Instant, instant } from '@handover/material';
 import type { Certificates } from './certificates.ts';
 import { SimError } from './error.ts';
-import { AUTHORITY, isForeign, NAMESPACES, SHARED } from './resources.ts';
+import { isForeign, NAMESPACES, SHARED, SIMULATED_AUTHORITY } from './resources.ts';
 
 /** What a reader of an object gets, as of one write: the content of its bytes, whatever its record says. */
 export interface Content {
@@ -38,7 +38,7 @@ export const conflict = (path: string): HandoverError =>
   new SimError('CONFLICT', `${path} changed in the meantime; read it again`, { retry: 'now', path });
 
 /** The home's content: objects by version, the authority by revision, resources, requests, and the clock that dates them. */
-export class Store {
+export class SimulatedStore {
   readonly #certificates: Certificates;
   readonly #time: () => number;
   readonly #entries = new Map<ObjectId, Entry>();
@@ -120,7 +120,7 @@ export class Store {
   }
 
   revisionOf(id: ObjectId): number | undefined {
-    return this.object(id)?.record?.revisions[AUTHORITY];
+    return this.object(id)?.record?.revisions[SIMULATED_AUTHORITY];
   }
 
   /** Whether every object was made from this revision: the phase is Stable, or about to be. */
@@ -158,7 +158,7 @@ export class Store {
   }
 
   swap(expect: number | undefined, record: AuthorityRecord): void {
-    if (this.state?.revision !== expect) throw conflict(AUTHORITY);
+    if (this.state?.revision !== expect) throw conflict(SIMULATED_AUTHORITY);
     this.authority = record;
     this.#version++;
   }

@@ -1,6 +1,12 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { type Outcome, type Report, runSeeds, type SimulateOptions, together } from './simulate.ts';
+import {
+  addOutcomes,
+  type RunOutcome,
+  runSeeds,
+  type SimulateOptions,
+  type SimulationReport,
+} from './simulate.ts';
 import type { Share } from './worker.ts';
 
 /** Fewer seeds than this are faster in one thread than starting a second. */
@@ -10,7 +16,7 @@ const WORTH_A_THREAD = 20;
 export const simulate = async (
   options: SimulateOptions,
   threads = availableParallelism(),
-): Promise<Report> => {
+): Promise<SimulationReport> => {
   const began = performance.now();
   const total = await outcomes(options, threads);
   const { rotations, handshakes, failures, firstFailure } = total;
@@ -25,7 +31,7 @@ export const simulate = async (
   };
 };
 
-const outcomes = async (options: SimulateOptions, threads: number): Promise<Outcome> => {
+const outcomes = async (options: SimulateOptions, threads: number): Promise<RunOutcome> => {
   const seeds = options.seeds ?? 1;
   const extra = Math.min(threads, Math.floor(seeds / WORTH_A_THREAD)) - 1;
   // Tests run from source, which a plain worker cannot load.
@@ -35,10 +41,10 @@ const outcomes = async (options: SimulateOptions, threads: number): Promise<Outc
   const rest = Promise.all(others);
   rest.catch(() => {}); // awaited below, after this thread's own share
   const own = await runSeeds(options, 0, step);
-  return (await rest).reduce(together, own);
+  return (await rest).reduce(addOutcomes, own);
 };
 
-const inThread = (share: Share): Promise<Outcome> =>
+const inThread = (share: Share): Promise<RunOutcome> =>
   new Promise((resolve, reject) => {
     const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: share });
     worker.once('message', resolve);

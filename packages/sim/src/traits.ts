@@ -1,7 +1,7 @@
 import type { Reload } from '@handover/core';
 import type { Handshakes } from './handshakes.ts';
 import type { Random } from './random.ts';
-import type { Store } from './store.ts';
+import type { SimulatedStore } from './store.ts';
 
 /** Properties of a consumer. Times in milliseconds. */
 export interface Traits {
@@ -30,8 +30,8 @@ export interface Traits {
 }
 
 /** What a consumer needs of its world. */
-export interface Surroundings {
-  readonly store: Store;
+export interface SimulatedSurroundings {
+  readonly store: SimulatedStore;
   readonly random: Random;
   readonly handshakes: Handshakes;
   /** How old the files of a new process can be, and those of a running one. */

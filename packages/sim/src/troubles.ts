@@ -1,9 +1,9 @@
 import type { Transition } from '@handover/core';
 import { pemFile } from '@handover/engine';
 import { day, minute, second } from '@handover/material';
-import { Controller } from './controller.ts';
+import { SimulatedController } from './controller.ts';
 import type { FaultName } from './faults.ts';
-import { AUTHORITY, ELSEWHERE, PLANTED } from './resources.ts';
+import { ELSEWHERE, PLANTED, SIMULATED_AUTHORITY } from './resources.ts';
 import type { World } from './world.ts';
 
 /** Plans the events of this world: its rotation, and everything that goes wrong meanwhile. */
@@ -57,7 +57,7 @@ export const troubles = (world: World): void => {
   });
   if (faults.has('two-controllers')) {
     during(0, 0.5, () => {
-      const second = new Controller('two', world);
+      const second = new SimulatedController('two', world);
       world.controllers.push(second);
       second.start();
       world.happened('two-controllers');
@@ -169,10 +169,10 @@ const beHostile = (world: World): void => {
   const { store, random, setup } = world;
   const forged = {
     digest: '',
-    revisions: { [AUTHORITY]: 1_000_000 },
+    revisions: { [SIMULATED_AUTHORITY]: 1_000_000 },
     anchors: [],
     changedAt: store.now,
-    issuedBy: AUTHORITY,
+    issuedBy: SIMULATED_AUTHORITY,
   };
   store.forge(PLANTED, {}, forged);
   world.happened('neighbour');

@@ -4,17 +4,17 @@ import { hour, minute } from '@handover/material';
 import { Agenda } from './agenda.ts';
 import { Certificates } from './certificates.ts';
 import { Consumer } from './consumer.ts';
-import { Controller } from './controller.ts';
+import { SimulatedController } from './controller.ts';
 import { type Faults, faultsNow } from './faults.ts';
 import { declareFor, furnish } from './furnish.ts';
-import { type Broken, type Failure, Invariant, NO_PAIR } from './invariant.ts';
-import { RESTLESS, restOf } from './liveness.ts';
+import { type Broken, Invariant, NO_PAIR, type SimulationFailure } from './invariant.ts';
+import { livenessOf, RESTLESS } from './liveness.ts';
 import { Random } from './random.ts';
 import { type Setup, setUp, type Wishes } from './setup.ts';
 import type { Stage } from './stage.ts';
-import { type Content, conflict, Store } from './store.ts';
+import { type Content, conflict, SimulatedStore } from './store.ts';
 import type { Strategy } from './strategies.ts';
-import type { Surroundings, Traits } from './traits.ts';
+import type { SimulatedSurroundings, Traits } from './traits.ts';
 import { faultsIn, transitionOf } from './transition-of.ts';
 import { troubles, worstMoment } from './troubles.ts';
 
@@ -28,15 +28,15 @@ const TURNS = 30;
 const TOO_MANY_TURNS = 1_000_000;
 
 /** The world of one seed: its clock, home, consumers and controllers, and the result. */
-export class World implements Surroundings, Stage {
+export class World implements SimulatedSurroundings, Stage {
   readonly seed: number;
   readonly setup: Setup;
   readonly random: Random;
   readonly strategy: Strategy;
   readonly certificates = new Certificates(10 * minute);
-  readonly store: Store;
+  readonly store: SimulatedStore;
   readonly invariant: Invariant;
-  readonly controllers: Controller[] = [];
+  readonly controllers: SimulatedController[] = [];
   readonly consumers = new Map<string, Consumer>();
   readonly counts = new Map<string, number>();
   readonly lines: string[] | undefined;
@@ -63,7 +63,7 @@ export class World implements Surroundings, Stage {
   distrusted = false;
   lastJump = Number.NEGATIVE_INFINITY;
   rotations = 0;
-  firstFailure: Failure | undefined;
+  firstFailure: SimulationFailure | undefined;
   /** Failures that are not handshakes. */
   otherFailures = 0;
   blockedBy: readonly string[] = [];
@@ -90,7 +90,7 @@ export class World implements Surroundings, Stage {
     this.meddle = meddle;
     this.found = this.setup.policy.consumersFound;
     this.faults = faultsNow(this.setup.faults, this.stormy, this.strategy.name);
-    this.store = new Store(this.certificates, () => this.#time);
+    this.store = new SimulatedStore(this.certificates, () => this.#time);
     this.invariant = new Invariant(this.certificates, this.store, this.setup.policy.onBlocked, (broken) =>
       this.fail(broken),
     );
@@ -106,7 +106,7 @@ export class World implements Surroundings, Stage {
   }
 
   async run(): Promise<void> {
-    const first = new Controller('one', this);
+    const first = new SimulatedController('one', this);
     this.controllers.push(first);
     first.start();
     troubles(this);
@@ -265,7 +265,7 @@ export class World implements Surroundings, Stage {
   idle(plan: Plan): void {
     if (!this.quiet()) return;
     const waited = this.#time > BEGINNING + this.setup.window + RESTLESS;
-    const rest = restOf(plan, this, waited, (object) =>
+    const rest = livenessOf(plan, this, waited, (object) =>
       (this.#readers.get(object) ?? []).some(({ traits }) => traits.declared),
     );
     if (rest === undefined) return;

@@ -1,4 +1,4 @@
-import { apiVersionOf, type Kind } from '@handover/kube';
+import { apiVersionOf, type ResourceKind } from '@handover/kube';
 import { ApiFailure, badRequest, conflict, invalid, noSuchResource, notFound } from './api-failure.ts';
 import { apply, claim, managedFieldsOf, type Owner } from './apply.ts';
 import { History } from './history.ts';
@@ -30,8 +30,8 @@ interface Snapshot {
   readonly rest: readonly JsonObject[];
 }
 
-export const collectionOf = ({ group, plural }: Kind): string => `${group}/${plural}`;
-const keyOf = (kind: Kind, { namespace, name }: Where): string =>
+export const collectionOf = ({ group, plural }: ResourceKind): string => `${group}/${plural}`;
+const keyOf = (kind: ResourceKind, { namespace, name }: Where): string =>
   `${collectionOf(kind)}/${namespace ?? ''}/${name}`;
 
 /** Objects, their versions and their history. */
@@ -69,7 +69,7 @@ export class ApiStore {
     return this.#stored(served, where).object;
   }
 
-  all(kind: Kind, namespace: string | undefined): JsonObject[] {
+  all(kind: ResourceKind, namespace: string | undefined): JsonObject[] {
     const prefix = `${collectionOf(kind)}/${namespace === undefined ? '' : `${namespace}/`}`;
     return [...this.#objects]
       .filter(([key]) => key.startsWith(prefix))

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { Hidden, type Kind, type KubeConfig } from '@handover/kube';
+import { Hidden, type KubeConfig, type ResourceKind } from '@handover/kube';
 import { HandoverError } from '@handover/material';
 import { answer } from './answer.ts';
 import { ApiFailure } from './api-failure.ts';
@@ -98,7 +98,7 @@ export class FakeApiServer {
   }
 
   /** Adds a kind without a CustomResourceDefinition. */
-  serve(kind: Kind, { status = true }: { readonly status?: boolean } = {}): void {
+  serve(kind: ResourceKind, { status = true }: { readonly status?: boolean } = {}): void {
     this.store.serve({ ...builtIn(kind), hasStatus: status, generations: true, strict: true, custom: true });
   }
 

@@ -3,7 +3,7 @@ import type { JsonObject } from './json.ts';
 import type { Field } from './selectors.ts';
 
 export interface ServedKind {
-  readonly kind: known.Kind;
+  readonly kind: known.ResourceKind;
   /** Has `/status`: writes to the object's own path leave the status alone, and writes to `/status` the rest. */
   readonly hasStatus: boolean;
   /** Counts `metadata.generation`. */
@@ -46,7 +46,7 @@ const STRICT = new Set([
   'validatingwebhookconfigurations',
 ]);
 
-export const builtIn = (kind: known.Kind): ServedKind => ({
+export const builtIn = (kind: known.ResourceKind): ServedKind => ({
   kind,
   hasStatus: WITH_STATUS.has(kind.plural),
   generations: WITH_GENERATION.has(kind.plural),

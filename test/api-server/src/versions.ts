@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { apiVersionOf, type Kind } from '@handover/kube';
+import { apiVersionOf, type ResourceKind } from '@handover/kube';
 import { ApiFailure, conflict, invalid } from './api-failure.ts';
 import type { Owner } from './apply.ts';
 import { isObject, type JsonObject, sameJson } from './json.ts';
@@ -57,7 +57,7 @@ function normal(object: JsonObject): JsonObject {
 }
 
 /** The name of a new object: from its path, its metadata, or made from `generateName`. */
-export function newName(kind: Kind, given: string, meta: Meta): string {
+export function newName(kind: ResourceKind, given: string, meta: Meta): string {
   const { generateName } = meta;
   const generated = generateName === undefined ? '' : `${generateName}${randomUUID().slice(0, 5)}`;
   const name = (given || meta.name) ?? generated;
@@ -121,7 +121,7 @@ export function nextVersion(
 }
 
 /** Throws a conflict when `given` names another uid or version than the object has. */
-export function mustMatch({ plural }: Kind, name: string, current: JsonObject, given: Meta): void {
+export function mustMatch({ plural }: ResourceKind, name: string, current: JsonObject, given: Meta): void {
   const { uid, resourceVersion } = metaOf(current);
   if (given.uid !== undefined && given.uid !== uid) {
     const why = `Precondition failed: UID in precondition: ${given.uid}, UID in object meta: ${uid}`;

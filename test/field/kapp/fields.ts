@@ -1,9 +1,9 @@
 import {
   apiServices,
   Informer,
-  type Kind,
   type Kube,
   type KubeObject,
+  type ResourceKind,
   validatingWebhookConfigurations,
 } from '@handover/kube';
 import { API, WEBHOOK } from './scene.ts';
@@ -35,7 +35,7 @@ export class Fields {
   readonly #informers: readonly Informer<KubeObject>[];
 
   constructor(kube: Kube) {
-    const follow = (kind: Kind, name: string): Informer<KubeObject> => {
+    const follow = (kind: ResourceKind, name: string): Informer<KubeObject> => {
       const informer = new Informer<KubeObject>(kube, kind, { fieldSelector: `metadata.name=${name}` });
       informer.on('changed', ({ after }) => this.#saw(kind.plural, bundleIn(after)));
       return informer;

@@ -12,7 +12,7 @@ import { EventLog } from '../event-log.ts';
 import { followLeader, noteOf, restOf } from '../kubernetes/board.ts';
 import { connectKube, ownNamespace } from '../kubernetes/connect.ts';
 import { createLog } from '../log.ts';
-import { logMeters, logReload, logRequest, together } from '../log-meters.ts';
+import { combineMeters, logMeters, logReload, logRequest } from '../log-meters.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import { serveProtectedMetrics } from '../metrics/protected.ts';
 import { readResources } from '../named-file.ts';
@@ -82,7 +82,7 @@ export const define: Define = (command, context) => {
         takeOver: flags.takeOver,
       },
       pods: { nudge: flags.nudge, addresses: flags.probeNetworks },
-      meters: together(metrics.meters, logMeters(log)),
+      meters: combineMeters(metrics.meters, logMeters(log)),
       on: (event) => {
         metrics.on(event);
         said.on(event);

@@ -17,7 +17,7 @@ import { waitForLock } from '../directory/wait-for-lock.ts';
 import { WaitsBelow } from '../directory/waits-below.ts';
 import { EventLog } from '../event-log.ts';
 import { createLog, type Level, levelIn, withoutKeys } from '../log.ts';
-import { logMeters, together } from '../log-meters.ts';
+import { combineMeters, logMeters } from '../log-meters.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { tellBoard } from '../tell-board.ts';
 import { version } from '../version.ts';
@@ -97,7 +97,7 @@ Examples:
         now: context.now,
       });
       const counted: readonly Meters[] = metrics === undefined ? [] : [metrics.meters];
-      const home = openHome(dir, context, together(...counted, ...(flags.json ? [logMeters(log)] : [])));
+      const home = openHome(dir, context, combineMeters(...counted, ...(flags.json ? [logMeters(log)] : [])));
       home.check();
       const speaker = new Speaker();
       const json = new EventLog(log);

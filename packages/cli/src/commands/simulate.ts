@@ -2,7 +2,7 @@ import type { SimulateOptions, StrategyName } from '@handover/sim';
 import { Option } from 'commander';
 import type { Define } from '../context.ts';
 import { number, numbers } from '../simulate/arguments.ts';
-import { Progress } from '../simulate/progress.ts';
+import { SimulationProgress } from '../simulate/progress.ts';
 import { runSimulation } from '../simulate/run-simulation.ts';
 import { summary } from '../simulate/summary.ts';
 
@@ -62,7 +62,7 @@ Examples:
       const { strategy, from, consumers, delays } = flags;
       const seeds = flags.seeds ?? (consumers === undefined && delays === undefined ? 100 : 10);
       const options: SimulateOptions = { strategy, seeds, from, consumers, delays };
-      const progress = new Progress(context.stderr, seeds, flags.json === true);
+      const progress = new SimulationProgress(context.stderr, seeds, flags.json === true);
       progress.start();
       const report = await runSimulation(options, progress.shares, (partial) => progress.show(partial));
       progress.done();

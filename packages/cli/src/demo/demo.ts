@@ -8,7 +8,7 @@ import { pause } from '@handover/runtime/pause';
 import { tellBoard } from '../tell-board.ts';
 import { serveControl } from './control.ts';
 import { Load } from './load.ts';
-import { AUTHORITY, demoYaml, MEMBERS } from './resources.ts';
+import { DEMO_AUTHORITY, demoYaml, MEMBERS } from './resources.ts';
 import type { Running } from './service.ts';
 import { newService } from './threaded-service.ts';
 
@@ -216,10 +216,10 @@ const rotate = async (
     heard.add(listener);
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
-  await home.requests.ask({ authority: AUTHORITY, rotate: `demo-${rotation}` });
+  await home.requests.ask({ authority: DEMO_AUTHORITY, rotate: `demo-${rotation}` });
   await ended;
   if (signal.aborted) return undefined;
-  const state = (await home.authorities.load(AUTHORITY))?.state;
+  const state = (await home.authorities.load(DEMO_AUTHORITY))?.state;
   const { Stable: _before, ...moving } = phases;
   return {
     rotation,

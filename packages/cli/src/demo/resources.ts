@@ -17,7 +17,7 @@ export const MEMBERS: readonly Member[] = [
   { name: 'ledger', manner: { kind: 'restart-only' }, shows: 'status' },
 ];
 
-export const AUTHORITY = 'demo/mesh';
+export const DEMO_AUTHORITY = 'demo/mesh';
 /** More than the slowest service takes. */
 const RELOAD_MS = 6_000;
 

@@ -1,11 +1,11 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { Service } from './service.ts';
-import type { Answer, Asked, Given } from './threaded-service.ts';
+import type { Given, ServiceAnswer, ServiceCall } from './threaded-service.ts';
 
 const { name, manner, folder } = workerData as Given;
 const service = new Service(name, manner, folder);
 
-const done = async (asked: Asked): Promise<unknown> => {
+const done = async (asked: ServiceCall): Promise<unknown> => {
   switch (asked.do) {
     case 'start':
       return service.start();
@@ -20,9 +20,9 @@ const done = async (asked: Asked): Promise<unknown> => {
   }
 };
 
-parentPort?.on('message', (asked: Asked & { readonly id: number }) => {
-  const answer = (rest: Pick<Answer, 'result' | 'problem'>): void =>
-    parentPort?.postMessage({ id: asked.id, port: service.port, ...rest } satisfies Answer);
+parentPort?.on('message', (asked: ServiceCall & { readonly id: number }) => {
+  const answer = (rest: Pick<ServiceAnswer, 'result' | 'problem'>): void =>
+    parentPort?.postMessage({ id: asked.id, port: service.port, ...rest } satisfies ServiceAnswer);
   done(asked).then(
     (result) => answer({ result }),
     (error) => answer({ problem: error instanceof Error ? error.message : String(error) }),

@@ -7,12 +7,12 @@ export interface Given {
   readonly folder: string;
 }
 
-export type Asked =
+export type ServiceCall =
   | { readonly do: 'start' | 'restart' }
   | { readonly do: 'call'; readonly other: Address }
   | { readonly do: 'status'; readonly at: number };
 
-export interface Answer {
+export interface ServiceAnswer {
   readonly id: number;
   /** Changes with a restart. */
   readonly port: number;
@@ -35,7 +35,7 @@ class ThreadedService implements Running {
   constructor(given: Given) {
     this.name = given.name;
     this.#worker = new Worker(new URL('./service-thread.js', import.meta.url), { workerData: given });
-    this.#worker.on('message', ({ id, port, result, problem }: Answer) => {
+    this.#worker.on('message', ({ id, port, result, problem }: ServiceAnswer) => {
       this.port = port;
       const waiting = this.#waiting.get(id);
       this.#waiting.delete(id);
@@ -52,7 +52,7 @@ class ThreadedService implements Running {
     this.#waiting.clear();
   }
 
-  #ask(asked: Asked): Promise<unknown> {
+  #ask(asked: ServiceCall): Promise<unknown> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
     const id = ++this.#last;
     return new Promise((resolve, reject) => {

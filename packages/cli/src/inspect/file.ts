@@ -2,7 +2,7 @@ import { type Certificate, HandoverError, type Junk, parseCertificate, parsePem 
 import { CliError } from '../error.ts';
 
 /** A certificate and its place. */
-export interface Entry {
+export interface InspectedEntry {
   /** `standard input` for `-`. */
   readonly file: string;
   /** Counted from 1 within its file. */
@@ -13,7 +13,7 @@ export interface Entry {
 
 export interface InspectedFile {
   readonly name: string;
-  readonly entries: readonly Entry[];
+  readonly entries: readonly InspectedEntry[];
   /** Blocks that are not certificates; the bytes of a private key are not stored. */
   readonly others: readonly { readonly label: string; readonly line: number }[];
   readonly junk: readonly Junk[];
@@ -32,7 +32,7 @@ const named = <T>(name: string, action: () => T, at = ''): T => {
 export const parseFile = (path: string, bytes: Uint8Array): InspectedFile => {
   const name = path === '-' ? 'standard input' : path;
   const { blocks, junk } = named(name, () => parsePem(bytes));
-  const entries: Entry[] = [];
+  const entries: InspectedEntry[] = [];
   const others: { label: string; line: number }[] = [];
   for (const { label, line, der } of blocks) {
     if (label !== 'CERTIFICATE') {

@@ -1,15 +1,15 @@
 import { type KeyObject, X509Certificate } from 'node:crypto';
-import type { Entry, InspectedFile } from './file.ts';
+import type { InspectedEntry, InspectedFile } from './file.ts';
 
 /** Certificates of one name to try as the issuer of another: thousands of them would take minutes. */
 const MOST_CANDIDATES = 8;
 
 /** Issuers across all inspected files. */
 export interface Relations {
-  readonly entries: readonly Entry[];
+  readonly entries: readonly InspectedEntry[];
   /** Certificates whose key made its signature; a self-signed one that is not the entry itself comes first. */
-  readonly issuers: ReadonlyMap<Entry, readonly Entry[]>;
-  readonly selfSigned: ReadonlySet<Entry>;
+  readonly issuers: ReadonlyMap<InspectedEntry, readonly InspectedEntry[]>;
+  readonly selfSigned: ReadonlySet<InspectedEntry>;
   /** How many certificates have the name, and how many different keys. */
   readonly bearersOf: (subjectKey: string) => { readonly certificates: number; readonly keys: number };
 }
@@ -19,7 +19,7 @@ interface Native {
   readonly key: KeyObject;
 }
 
-const nativeOf = ({ certificate }: Entry): Native | undefined => {
+const nativeOf = ({ certificate }: InspectedEntry): Native | undefined => {
   try {
     const x509 = new X509Certificate(certificate.der);
     return { x509, key: x509.publicKey };
@@ -39,7 +39,7 @@ const signed = (child: Native | undefined, issuer: Native | undefined): boolean 
 
 export const relate = (files: readonly InspectedFile[]): Relations => {
   const entries = files.flatMap((file) => file.entries);
-  const byName = new Map<string, Entry[]>();
+  const byName = new Map<string, InspectedEntry[]>();
   for (const entry of entries) {
     const { subjectKey } = entry.certificate;
     const namesakes = byName.get(subjectKey);
@@ -47,7 +47,7 @@ export const relate = (files: readonly InspectedFile[]): Relations => {
     else namesakes.push(entry);
   }
   const natives = new Map<string, Native | undefined>();
-  const native = (entry: Entry): Native | undefined => {
+  const native = (entry: InspectedEntry): Native | undefined => {
     const { fingerprint } = entry.certificate;
     if (!natives.has(fingerprint)) natives.set(fingerprint, nativeOf(entry));
     return natives.get(fingerprint);
@@ -55,7 +55,7 @@ export const relate = (files: readonly InspectedFile[]): Relations => {
   const selfSigned = new Set(
     entries.filter((entry) => entry.certificate.selfIssued && signed(native(entry), native(entry))),
   );
-  const likely = (entry: Entry): readonly Entry[] => {
+  const likely = (entry: InspectedEntry): readonly InspectedEntry[] => {
     const { issuerKey, authorityKeyId } = entry.certificate;
     const candidates = (byName.get(issuerKey) ?? []).filter((candidate) => candidate !== entry);
     if (candidates.length <= MOST_CANDIDATES) return candidates;
@@ -63,7 +63,7 @@ export const relate = (files: readonly InspectedFile[]): Relations => {
     return (named.length > 0 ? named : candidates).slice(0, MOST_CANDIDATES);
   };
   const issuers = new Map(
-    entries.map((entry): [Entry, readonly Entry[]] => {
+    entries.map((entry): [InspectedEntry, readonly InspectedEntry[]] => {
       if (selfSigned.has(entry)) return [entry, []];
       const found = likely(entry).filter((candidate) => signed(native(entry), native(candidate)));
       return [entry, found.sort((a, b) => Number(selfSigned.has(b)) - Number(selfSigned.has(a)))];

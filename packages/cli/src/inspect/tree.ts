@@ -1,6 +1,6 @@
 import type { Instant } from '@handover/material';
 import { printable } from '../printable.ts';
-import type { Entry, InspectedFile } from './file.ts';
+import type { InspectedEntry, InspectedFile } from './file.ts';
 import type { Relations } from './relations.ts';
 import { fieldsOf, heading } from './values.ts';
 import type { Warning } from './warnings.ts';
@@ -44,9 +44,9 @@ export const tree = (
   );
   const warningsAbout = grouped(warnings, ({ certificate }) => certificate);
   const lines = [bold(heading(file))];
-  const seen = new Set<Entry>();
+  const seen = new Set<InspectedEntry>();
 
-  const show = (entry: Entry, indent: string, isLast: boolean): void => {
+  const show = (entry: InspectedEntry, indent: string, isLast: boolean): void => {
     seen.add(entry);
     const children = (below.get(entry) ?? []).filter((child) => !seen.has(child));
     lines.push(

@@ -1,6 +1,6 @@
 import { type Certificate, day, hour, type Instant, isExpired, minute, second } from '@handover/material';
 import { printable } from '../printable.ts';
-import type { Entry, InspectedFile } from './file.ts';
+import type { InspectedEntry, InspectedFile } from './file.ts';
 import type { Relations } from './relations.ts';
 
 /** To the second, UTC. */
@@ -25,7 +25,7 @@ export const ago = (ms: number): string => {
 export const heading = ({ name, entries }: InspectedFile): string =>
   `${printable(name)}: ${count(entries.length, 'certificate')}`;
 
-const kindOf = (entry: Entry, { selfSigned }: Relations): string => {
+const kindOf = (entry: InspectedEntry, { selfSigned }: Relations): string => {
   const { isCa, pathLength } = entry.certificate;
   const ca = isCa ? `CA${pathLength === undefined ? '' : `, path length ${pathLength}`}` : 'leaf';
   return selfSigned.has(entry) ? `${ca}, self-signed` : ca;
@@ -36,7 +36,7 @@ const ends = (certificate: Certificate, now: Instant): string =>
     ? `expired ${ago(now - certificate.notAfter)} ago`
     : `${ago(certificate.notAfter - now)} left`;
 
-const issuedBy = (entry: Entry, { issuers, selfSigned }: Relations): string => {
+const issuedBy = (entry: InspectedEntry, { issuers, selfSigned }: Relations): string => {
   if (selfSigned.has(entry)) return 'itself';
   const found = issuers.get(entry) ?? [];
   if (found.length === 0) return 'none of these';
@@ -49,7 +49,7 @@ const issuedBy = (entry: Entry, { issuers, selfSigned }: Relations): string => {
 
 /** The fields of a certificate, named and in order, without absent ones. */
 export const fieldsOf = (
-  entry: Entry,
+  entry: InspectedEntry,
   relations: Relations,
   now: Instant,
 ): readonly (readonly [name: string, value: string])[] => {

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { type Instant, isExpired } from '@handover/material';
-import type { Entry, InspectedFile } from './file.ts';
+import type { InspectedEntry, InspectedFile } from './file.ts';
 import type { Relations } from './relations.ts';
 import { ago } from './values.ts';
 
@@ -22,7 +22,7 @@ export interface Warning {
 
 type Rule = (file: InspectedFile, relations: Relations, now: Instant) => readonly Warning[];
 
-const about = (code: Warning['code'], entry: Entry, message: string): Warning => ({
+const about = (code: Warning['code'], entry: InspectedEntry, message: string): Warning => ({
   code,
   certificate: entry.index,
   line: entry.line,
@@ -100,7 +100,7 @@ const leafAsAnchor: Rule = ({ name, entries }, { issuers, selfSigned }) => {
 };
 
 const duplicates: Rule = ({ entries }) => {
-  const first = new Map<string, Entry>();
+  const first = new Map<string, InspectedEntry>();
   return entries.flatMap((entry) => {
     const earlier = first.get(entry.certificate.fingerprint);
     if (earlier !== undefined) return [about('DUPLICATE', entry, `the same as certificate ${earlier.index}`)];

@@ -1,12 +1,12 @@
-import type { Board, Rest } from '@handover/dashboard';
+import type { Board, RestShown } from '@handover/dashboard';
 import { restOfStatus } from '@handover/engine';
 import type { Operator } from '@handover/operator';
 import { pause } from '@handover/runtime/pause';
 
-const NOTHING: Rest = { trustBundles: [], tlsProfiles: [], remarks: [] };
+const NOTHING: RestShown = { trustBundles: [], tlsProfiles: [], remarks: [] };
 
 /** The status of everything that belongs to no authority, from the operator's memory. */
-export const restOf = async (operator: Operator, board: Board): Promise<Rest> => {
+export const restOf = async (operator: Operator, board: Board): Promise<RestShown> => {
   if (operator.home === undefined) return NOTHING;
   const look = await operator.home.cached();
   board.keepOnly(new Set(look.catalogue.authorities.keys()));

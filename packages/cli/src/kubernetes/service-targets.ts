@@ -1,6 +1,6 @@
 import {
-  type Kind,
   type KubeObject,
+  type ResourceKind,
   services as servicesKind,
   endpointSlices as slicesKind,
 } from '@handover/kube';
@@ -27,8 +27,8 @@ interface EndpointSlice extends KubeObject {
   readonly ports?: readonly { readonly name?: string; readonly port?: number }[];
 }
 
-const services = servicesKind as Kind<Service>;
-const endpointSlices = slicesKind as Kind<EndpointSlice>;
+const services = servicesKind as ResourceKind<Service>;
+const endpointSlices = slicesKind as ResourceKind<EndpointSlice>;
 
 /** The limit for an answer of the API server. */
 const PATIENCE_MS = 30_000;

@@ -1,9 +1,9 @@
-import { type ErrorCode, type ErrorEntry, entry } from './error-entry.ts';
+import { type DocumentedCode, type ErrorEntry, entry } from './error-entry.ts';
 import { FILE_ERROR_CODES } from './file-error-codes.ts';
 import { KUBE_ERROR_CODES } from './kube-error-codes.ts';
 
 /** Every code of HandoverError, for docs/reference/errors.md. A missing or superfluous entry does not compile. */
-export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorEntry>> = {
+export const ERROR_CODES: Readonly<Record<DocumentedCode, ErrorEntry>> = {
   ...FILE_ERROR_CODES,
   ...KUBE_ERROR_CODES,
   USAGE: entry('The command line is wrong; exit code 2.', 'See `handover COMMAND --help`.'),

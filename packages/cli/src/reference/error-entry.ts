@@ -9,7 +9,7 @@ import type { RuntimeErrorCode } from '@handover/runtime/error';
 import type { CliErrorCode } from '../error.ts';
 
 /** Every code that a user can see. INTERNAL stands for what is no HandoverError (error-line.ts). */
-export type ErrorCode =
+export type DocumentedCode =
   | CliErrorCode
   | CoreErrorCode
   | DashboardErrorCode

@@ -1,4 +1,4 @@
-import { type ErrorCode, type ErrorEntry, entry } from './error-entry.ts';
+import { type DocumentedCode, type ErrorEntry, entry } from './error-entry.ts';
 
 /** Codes about files and the directory home. */
 export const FILE_ERROR_CODES = {
@@ -106,4 +106,4 @@ export const FILE_ERROR_CODES = {
   ),
   TOKEN_MALFORMED: entry('The file holds no token.', 'Check whether it is the right file.'),
   YAML_INVALID: entry('The YAML cannot be parsed.', 'Correct the line that the message names.'),
-} satisfies Partial<Record<ErrorCode, ErrorEntry>>;
+} satisfies Partial<Record<DocumentedCode, ErrorEntry>>;

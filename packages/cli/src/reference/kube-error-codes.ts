@@ -1,4 +1,4 @@
-import { type ErrorCode, type ErrorEntry, entry } from './error-entry.ts';
+import { type DocumentedCode, type ErrorEntry, entry } from './error-entry.ts';
 
 /** Codes about a cluster and its API server. */
 export const KUBE_ERROR_CODES = {
@@ -90,4 +90,4 @@ export const KUBE_ERROR_CODES = {
     'The URL is not that of the API server.',
     'Use the API server’s own URL: the token is sent nowhere else.',
   ),
-} satisfies Partial<Record<ErrorCode, ErrorEntry>>;
+} satisfies Partial<Record<DocumentedCode, ErrorEntry>>;

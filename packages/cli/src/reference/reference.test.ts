@@ -4,13 +4,13 @@ import { EVIDENCE_KINDS } from '@handover/core';
 import { expect, test } from 'vitest';
 import { defined } from './commands.ts';
 import { ERROR_CODES } from './error-codes.ts';
-import { reference } from './reference.ts';
+import { referencePages } from './reference.ts';
 
 const path = (relative: string): string => fileURLToPath(new URL(`../../../../${relative}`, import.meta.url));
 const STALE = 'is not what the code says; run `npm run generate`';
 
 test('docs/reference is what the code says', async () => {
-  const made = await reference();
+  const made = await referencePages();
   // runtime.md is made from TSDoc: scripts/tsdoc/tsdoc.test.mjs
   expect(readdirSync(path('docs/reference')).sort(), STALE).toEqual(
     [...Object.keys(made), 'runtime.md'].sort(),
@@ -52,7 +52,7 @@ const callsIn = (line: string): readonly (readonly string[])[] =>
 
 test('every example of a help is one that its command takes', async () => {
   const examples = [
-    ...((await reference())['commands.md'] ?? '').matchAll(/Examples:\n\n```text\n([^`]*)```/g),
+    ...((await referencePages())['commands.md'] ?? '').matchAll(/Examples:\n\n```text\n([^`]*)```/g),
   ]
     .flatMap(([, text = '']) => text.trim().split('\n'))
     .flatMap(callsIn);

@@ -7,7 +7,7 @@ import { resourcesPage } from './resources.ts';
 import { statusDocumentPage } from './status-document.ts';
 
 /** docs/reference, by file name, made from the code. */
-export const reference = async (): Promise<Readonly<Record<string, string>>> => ({
+export const referencePages = async (): Promise<Readonly<Record<string, string>>> => ({
   'annotations.md': annotationsPage(),
   'commands.md': await commandsPage(),
   'errors.md': errorsPage(),

@@ -1,11 +1,11 @@
-import type { Report } from '@handover/sim';
+import type { SimulationReport } from '@handover/sim';
 import { amount } from '../amount.ts';
 import type { Output } from '../context.ts';
 
 /**
  * One line that changes on a terminal, a few plain lines elsewhere, none with --json if stderr is not a terminal.
  */
-export class Progress {
+export class SimulationProgress {
   readonly #output: Output;
   readonly #seeds: number;
   readonly #way: 'terminal' | 'plain' | 'silent';
@@ -25,7 +25,7 @@ export class Progress {
     this.#say(`0 of ${this.#seeds} worlds`);
   }
 
-  show({ seeds, failures }: Report): void {
+  show({ seeds, failures }: SimulationReport): void {
     if (seeds < this.#seeds) this.#say(`${seeds} of ${this.#seeds} worlds, ${amount(failures, 'failure')}`);
   }
 

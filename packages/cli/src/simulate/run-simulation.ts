@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
-import { type Report, type SimulateOptions, simulate } from '@handover/sim';
+import { type SimulateOptions, type SimulationReport, simulate } from '@handover/sim';
 
-const together = (a: Report, b: Report): Report => ({
+const together = (a: SimulationReport, b: SimulationReport): SimulationReport => ({
   ...a,
   seeds: a.seeds + b.seeds,
   rotations: a.rotations + b.rotations,
@@ -15,12 +15,12 @@ const together = (a: Report, b: Report): Report => ({
 export const inShares = async (
   options: SimulateOptions,
   shares: number,
-  progress: (soFar: Report) => void,
-): Promise<Report> => {
+  progress: (soFar: SimulationReport) => void,
+): Promise<SimulationReport> => {
   const seeds = options.seeds ?? 1;
   const from = options.from ?? 1;
   const share = Math.ceil(seeds / shares);
-  let total: Report | undefined;
+  let total: SimulationReport | undefined;
   for (let done = 0; total === undefined || done < seeds; done += share) {
     const report = await simulate({ ...options, from: from + done, seeds: Math.min(share, seeds - done) });
     total = total === undefined ? report : together(total, report);
@@ -33,14 +33,14 @@ export interface ToWorker {
   readonly options: SimulateOptions;
   readonly shares: number;
 }
-export type FromWorker = { readonly soFar: Report } | { readonly report: Report };
+export type FromWorker = { readonly soFar: SimulationReport } | { readonly report: SimulationReport };
 
 /** In its own thread: a simulation would keep the main thread from handling Ctrl-C. */
 export const runSimulation = (
   options: SimulateOptions,
   shares: number,
-  progress: (soFar: Report) => void,
-): Promise<Report> => {
+  progress: (soFar: SimulationReport) => void,
+): Promise<SimulationReport> => {
   // Tests run from source, which a plain worker cannot load.
   if (import.meta.url.endsWith('.ts')) return inShares(options, shares, progress);
   return new Promise((resolve, reject) => {

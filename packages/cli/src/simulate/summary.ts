@@ -1,6 +1,6 @@
-import type { Report, SimulateOptions } from '@handover/sim';
+import type { SimulateOptions, SimulationReport } from '@handover/sim';
 
-type Failure = NonNullable<Report['firstFailure']>;
+type Failure = NonNullable<SimulationReport['firstFailure']>;
 
 const grouped = (n: number): string => n.toLocaleString('en-US');
 
@@ -26,7 +26,7 @@ const again = (failure: Failure, options: SimulateOptions): string => {
 };
 
 /** The report as text. */
-export const summary = (report: Report, options: SimulateOptions): string => {
+export const summary = (report: SimulationReport, options: SimulateOptions): string => {
   const rows: readonly (readonly [string, string])[] = [
     ['strategy', report.strategy],
     ['worlds', grouped(report.seeds)],

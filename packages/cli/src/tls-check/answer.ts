@@ -1,6 +1,6 @@
 import { isEphemeralEc, VERSIONS } from './names.ts';
 
-export type Answer =
+export type ServerAnswer =
   | {
       readonly kind: 'hello';
       /** Its number on the wire. */
@@ -17,7 +17,7 @@ const HANDSHAKE = 22;
 const MESSAGE = { hello: 2, keyExchange: 12, certificateRequest: 13, done: 14 } as const;
 /** 2^14 bytes, and what a cipher may add: RFC 5246 §6.2.3. */
 const MAX_RECORD = 16_384 + 2_048;
-const NOT_TLS: Answer = { kind: 'not-tls' };
+const NOT_TLS: ServerAnswer = { kind: 'not-tls' };
 
 interface Hello {
   readonly version: number;
@@ -51,7 +51,7 @@ function readHello(body: Buffer): Hello {
  * Reads a server's answer so far. Undefined: not enough yet. On TLS 1.3 its hello is enough; before, its whole first flight is needed,
  * because some servers give up within it.
  */
-export function readAnswer(bytes: Buffer): Answer | undefined {
+export function readAnswer(bytes: Buffer): ServerAnswer | undefined {
   try {
     return readRecords(bytes);
   } catch (error) {
@@ -60,7 +60,7 @@ export function readAnswer(bytes: Buffer): Answer | undefined {
   }
 }
 
-function readRecords(bytes: Buffer): Answer | undefined {
+function readRecords(bytes: Buffer): ServerAnswer | undefined {
   const messages: Buffer[] = [];
   let at = 0;
   while (at < bytes.length) {
@@ -81,7 +81,7 @@ function readRecords(bytes: Buffer): Answer | undefined {
   return readFlight(Buffer.concat(messages));
 }
 
-function readFlight(messages: Buffer): Answer | undefined {
+function readFlight(messages: Buffer): ServerAnswer | undefined {
   let hello: Hello | undefined;
   let group: number | undefined;
   let asksForCertificate = false;

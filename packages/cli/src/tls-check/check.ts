@@ -1,13 +1,13 @@
 import { handshakeWith, type Negotiated } from './handshake.ts';
 import {
-  type Finding,
+  type ItemStanding,
+  itemStandingOf,
+  type JudgedItem,
   type Judgement,
   judgeTls,
-  type Standing,
-  standingOf,
   type TlsYardstick,
 } from './judge.ts';
-import { groupName, suiteName, type Version } from './names.ts';
+import { suiteName, tlsGroupName, type Version } from './names.ts';
 import type { OfferOptions, TlsTarget } from './offer.ts';
 import { surveyTls, type VersionSeen } from './survey.ts';
 
@@ -20,7 +20,7 @@ export interface Listed {
 export interface VersionChecked {
   readonly version: Version;
   /** What the profile says about the version; undefined: it has no suite for it. */
-  readonly profile?: Standing;
+  readonly profile?: ItemStanding;
   readonly outcome: VersionSeen['outcome'];
   readonly why?: string;
   readonly suites: readonly Listed[];
@@ -56,10 +56,10 @@ export async function checkTls(
     judgement.verdict === 'unchecked' ? undefined : await handshakeWith(target, profile, options);
   const isExpected = seen.some(
     ({ version, suites }) =>
-      standingOf(version, profile) === 'asked' &&
+      itemStandingOf(version, profile) === 'asked' &&
       suites.some((suite) => listedIn(profile.ciphers, suiteName(suite)).listed),
   );
-  const failed: readonly Finding[] =
+  const failed: readonly JudgedItem[] =
     isExpected && negotiated?.kind === 'failed'
       ? [
           {
@@ -75,14 +75,14 @@ export async function checkTls(
     remarks: [...judgement.remarks, ...failed],
     ...(negotiated === undefined ? {} : { negotiated }),
     versions: seen.map(({ version, outcome, why, suites, groups }) => {
-      const standing = standingOf(version, profile);
+      const standing = itemStandingOf(version, profile);
       return {
         version,
         ...(standing === undefined ? {} : { profile: standing }),
         outcome,
         ...(why === undefined ? {} : { why }),
         suites: suites.map((code) => listedIn(profile.ciphers, suiteName(code))),
-        groups: groups.map((code) => listedIn(profile.groups, groupName(code))),
+        groups: groups.map((code) => listedIn(profile.groups, tlsGroupName(code))),
       };
     }),
   };

@@ -1,9 +1,9 @@
 import type { TlsProfile, TlsVersion } from '@handover/material';
-import { groupName, speaks, suiteName, VERSION_NAMES, type Version } from './names.ts';
+import { speaks, suiteName, tlsGroupName, VERSION_NAMES, type Version } from './names.ts';
 import { CLOSED } from './offer.ts';
 import type { VersionSeen } from './survey.ts';
 
-export interface Finding {
+export interface JudgedItem {
   readonly code: string;
   readonly message: string;
 }
@@ -21,9 +21,9 @@ export interface TlsYardstick {
 export interface Judgement {
   /** `unchecked`: nothing was learned. `inconclusive`: no mismatch was seen, and some answers are missing. */
   readonly verdict: 'match' | 'mismatch' | 'inconclusive' | 'unchecked';
-  readonly mismatches: readonly Finding[];
-  readonly unknowns: readonly Finding[];
-  readonly remarks: readonly Finding[];
+  readonly mismatches: readonly JudgedItem[];
+  readonly unknowns: readonly JudgedItem[];
+  readonly remarks: readonly JudgedItem[];
 }
 
 const FLOOR = {
@@ -33,13 +33,13 @@ const FLOOR = {
   VersionTLS13: 'TLS 1.3',
 } as const satisfies Record<TlsVersion, Version>;
 
-export type Standing = 'forbidden' | 'asked';
+export type ItemStanding = 'forbidden' | 'asked';
 
 /** A profile asks for every version from its minimum that one of its suites belongs to, and forbids the versions below. */
-export const standingOf = (
+export const itemStandingOf = (
   version: Version,
   { ciphers, minTLSVersion }: TlsProfile,
-): Standing | undefined => {
+): ItemStanding | undefined => {
   if (VERSION_NAMES.indexOf(version) < VERSION_NAMES.indexOf(FLOOR[minTLSVersion])) return 'forbidden';
   return ciphers.some((suite) => speaks(version, suite)) ? 'asked' : undefined;
 };
@@ -54,9 +54,9 @@ const authenticationOf = (suite: string): string | undefined => {
 
 /** Compares a server's behaviour with a profile. Pure. */
 export function judgeTls(seen: readonly VersionSeen[], { profile, otherGroups }: TlsYardstick): Judgement {
-  const mismatches: Finding[] = [];
-  const unknowns: Finding[] = [];
-  const remarks: Finding[] = [];
+  const mismatches: JudgedItem[] = [];
+  const unknowns: JudgedItem[] = [];
+  const remarks: JudgedItem[] = [];
   const isAnswer = ({ outcome, why }: VersionSeen): boolean =>
     outcome === 'accepted' || (outcome === 'refused' && why !== CLOSED);
   // Closing a connection counts as a refusal only from a server that speaks TLS.
@@ -64,7 +64,7 @@ export function judgeTls(seen: readonly VersionSeen[], { profile, otherGroups }:
     return { verdict: 'unchecked', mismatches, unknowns: [uncheckedBecause(seen)], remarks };
   }
   for (const { version, outcome, why = '', suites, groups, unfinished } of seen) {
-    const standing = standingOf(version, profile);
+    const standing = itemStandingOf(version, profile);
     if (outcome !== 'accepted' && outcome !== 'refused')
       unknowns.push({ code: 'VERSION_UNKNOWN', message: `${version}: ${why}` });
     if (outcome === 'refused' && standing === 'asked') {
@@ -92,7 +92,7 @@ export function judgeTls(seen: readonly VersionSeen[], { profile, otherGroups }:
         message: `accepts no suite of the profile over ${version}`,
       });
     if (otherGroups === 'unjudged' || groups.length === 0) continue;
-    const strange = groups.map(groupName).filter((group) => !isListed(profile.groups, group));
+    const strange = groups.map(tlsGroupName).filter((group) => !isListed(profile.groups, group));
     if (strange.length > 0)
       (otherGroups === 'mismatch' ? mismatches : remarks).push({
         code: 'GROUP_ACCEPTED',
@@ -116,7 +116,7 @@ export function judgeTls(seen: readonly VersionSeen[], { profile, otherGroups }:
   return { verdict, mismatches, unknowns, remarks };
 }
 
-function uncheckedBecause(seen: readonly VersionSeen[]): Finding {
+function uncheckedBecause(seen: readonly VersionSeen[]): JudgedItem {
   const [{ outcome, why = '' } = { outcome: 'unreachable' as const }] = seen;
   switch (outcome) {
     case 'unreachable':
@@ -138,7 +138,7 @@ function missing(
   seen: readonly VersionSeen[],
   profile: TlsProfile,
   judgesGroups: boolean,
-): readonly Finding[] {
+): readonly JudgedItem[] {
   const taken = [...new Set(seen.flatMap(({ suites }) => suites.map(suiteName)))];
   if (taken.length === 0) return [];
   const keys = new Set(taken.map(authenticationOf));
@@ -148,7 +148,7 @@ function missing(
     return key !== undefined && !keys.has(key) && keys.size > (keys.has(undefined) ? 1 : 0);
   });
   const byChoice = lacks.filter((suite) => !byKey.includes(suite));
-  const groups = [...new Set(seen.flatMap((version) => version.groups.map(groupName)))];
+  const groups = [...new Set(seen.flatMap((version) => version.groups.map(tlsGroupName)))];
   const lacksGroups =
     judgesGroups && groups.length > 0 ? profile.groups.filter((group) => !isListed(groups, group)) : [];
   return [

@@ -84,7 +84,7 @@ export const groupsFor = (version: Version): readonly number[] => [
 
 const hex = (code: number): string => `0x${code.toString(16).padStart(4, '0')}`;
 export const suiteName = (code: number): string => SUITES.get(code) ?? hex(code);
-export const groupName = (code: number): string => ALL_GROUPS.get(code) ?? hex(code);
+export const tlsGroupName = (code: number): string => ALL_GROUPS.get(code) ?? hex(code);
 
 /** Everything that can be offered, by name, whether the local OpenSSL has it or not. */
 export const OFFERABLE = {

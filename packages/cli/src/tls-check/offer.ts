@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
-import { type Answer, readAnswer } from './answer.ts';
+import { readAnswer, type ServerAnswer } from './answer.ts';
 import { firstEvent } from './first-event.ts';
 import { clientHello, type Offer } from './hello.ts';
 import { alertName, VERSION_NAMES, VERSIONS } from './names.ts';
@@ -16,7 +16,7 @@ export interface TlsTarget {
   readonly starttls?: StartTls | undefined;
 }
 
-export type Outcome =
+export type OfferOutcome =
   | {
       readonly kind: 'accepted';
       readonly suite: number;
@@ -43,7 +43,7 @@ const MAX_BYTES = 256 * 1024;
 /** SSLRequest, and `S` for yes: PostgreSQL's protocol, §55.2.10. */
 const POSTGRES_SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
 
-type Failure = Exclude<Outcome, { kind: 'accepted' }>;
+type Failure = Exclude<OfferOutcome, { kind: 'accepted' }>;
 
 /** A connection on which TLS can start. Never rejects. */
 export async function reach(
@@ -88,13 +88,13 @@ export async function offer(
   target: TlsTarget,
   what: Omit<Offer, 'servername'>,
   options: OfferOptions,
-): Promise<Outcome> {
+): Promise<OfferOutcome> {
   const socket = await reach(target, options);
   if ('kind' in socket) return socket;
   const { timeoutMs } = options;
   const hello = clientHello({ ...what, servername: target.servername ?? target.host }, randomBytes(64));
   let bytes = Buffer.alloc(0);
-  const outcome = await firstEvent<Outcome>(
+  const outcome = await firstEvent<OfferOutcome>(
     socket,
     timeoutMs,
     () => ({ kind: 'timeout', why: `no answer within ${timeoutMs / 1000} s` }),
@@ -114,7 +114,7 @@ export async function offer(
   return outcome;
 }
 
-const outcomeOf = (answer: Answer, { version, suites }: Omit<Offer, 'servername'>): Outcome => {
+const outcomeOf = (answer: ServerAnswer, { version, suites }: Omit<Offer, 'servername'>): OfferOutcome => {
   if (answer.kind === 'not-tls') return { kind: 'not-tls', why: 'the answer is not TLS' };
   if (answer.kind === 'alert') return { kind: 'refused', why: alertName(answer.code) };
   if (answer.version !== VERSIONS[version])

@@ -1,9 +1,9 @@
 import { groupsFor, isEphemeralEc, suitesFor, VERSION_NAMES, type Version } from './names.ts';
-import { type OfferOptions, type Outcome, offer, type TlsTarget } from './offer.ts';
+import { type OfferOptions, type OfferOutcome, offer, type TlsTarget } from './offer.ts';
 
 export interface VersionSeen {
   readonly version: Version;
-  readonly outcome: Outcome['kind'];
+  readonly outcome: OfferOutcome['kind'];
   /** The alert, or what else happened, when the version was not accepted. */
   readonly why?: string;
   /** All suites that it accepts over this version, in its order. */
@@ -17,7 +17,7 @@ export interface VersionSeen {
 
 interface Enumerated {
   readonly found: readonly number[];
-  readonly last: Outcome;
+  readonly last: OfferOutcome;
   readonly asksForCertificate: boolean;
 }
 
@@ -50,7 +50,7 @@ async function groupsOf(
   const found: number[] = [];
   for (;;) {
     const unseen = groupsFor(version).filter((code) => !found.includes(code));
-    let last: Outcome = { kind: 'refused', why: 'nothing left' };
+    let last: OfferOutcome = { kind: 'refused', why: 'nothing left' };
     let fresh: number | undefined;
     for (const groups of version === 'TLS 1.3' ? [unseen] : [[...unseen, ...found], unseen]) {
       if (groups.length === 0) continue;
@@ -66,7 +66,7 @@ async function groupsOf(
 
 async function look(target: TlsTarget, version: Version, options: OfferOptions): Promise<VersionSeen> {
   const { found, last, asksForCertificate } = await suitesOf(target, version, options);
-  const whyOf = (outcome: Outcome): string => ('why' in outcome ? outcome.why : outcome.kind);
+  const whyOf = (outcome: OfferOutcome): string => ('why' in outcome ? outcome.why : outcome.kind);
   if (found.length === 0)
     return { version, outcome: last.kind, why: whyOf(last), suites: [], groups: [], asksForCertificate };
   const carriers = version === 'TLS 1.3' ? found : version === 'TLS 1.2' ? found.filter(isEphemeralEc) : [];

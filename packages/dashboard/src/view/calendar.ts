@@ -1,7 +1,7 @@
 import type { AuthorityPart } from '../document.ts';
 import { shortName } from './words.ts';
 
-export interface Expiry {
+export interface CalendarEntry {
   readonly at: number;
   readonly kind: 'ca' | 'leaf';
   readonly name: string;
@@ -22,26 +22,26 @@ export interface Calendar {
   readonly later: { readonly cas: number; readonly leaves: number };
   readonly overdue: number;
   /** Soonest first. */
-  readonly soonest: readonly Expiry[];
+  readonly soonest: readonly CalendarEntry[];
 }
 
 const MONTHS = 13;
 const SHOWN = 8;
 
-export const expiriesOf = (parts: readonly AuthorityPart[]): readonly Expiry[] =>
+export const expiriesOf = (parts: readonly AuthorityPart[]): readonly CalendarEntry[] =>
   parts
-    .flatMap(({ id, status }): Expiry[] => [
+    .flatMap(({ id, status }): CalendarEntry[] => [
       ...status.generations
         .filter(({ role }) => role !== 'distrusted')
         .map(
-          ({ generation, notAfter }): Expiry => ({
+          ({ generation, notAfter }): CalendarEntry => ({
             at: Date.parse(notAfter),
             kind: 'ca',
             name: `CA generation ${generation}`,
             authority: id,
           }),
         ),
-      ...status.leaves.flatMap(({ name, notAfter }): Expiry[] =>
+      ...status.leaves.flatMap(({ name, notAfter }): CalendarEntry[] =>
         notAfter === null
           ? []
           : [{ at: Date.parse(notAfter), kind: 'leaf', name: shortName(name), authority: id }],
@@ -50,7 +50,7 @@ export const expiriesOf = (parts: readonly AuthorityPart[]): readonly Expiry[] =
     .sort((a, b) => a.at - b.at || (a.name < b.name ? -1 : 1));
 
 /** Expiry by months of the reader's time zone. */
-export const calendarOf = (expiries: readonly Expiry[], now: number): Calendar => {
+export const calendarOf = (expiries: readonly CalendarEntry[], now: number): Calendar => {
   const today = new Date(now);
   const index = (at: number): number => {
     const date = new Date(at);

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AuthorityPart, History, TrustGrid } from '../document.ts';
-import { calendarOf, type Expiry } from './calendar.ts';
+import { type CalendarEntry, calendarOf } from './calendar.ts';
 import { consumerRows, rowsInSight } from './consumers.ts';
 import { cellWords, gridView } from './grid.ts';
 import { headlineOf, stationsOf } from './headline.ts';
 import { timelineOf } from './timeline.ts';
-import { counted, few, lengthOf, shortName } from './words.ts';
+import { counted, durationWords, few, shortName } from './words.ts';
 
 const NOW = Date.UTC(2030, 5, 1, 12);
 const iso = (at: number): string => new Date(at).toISOString();
@@ -56,15 +56,9 @@ const part = (
 
 describe('Words', () => {
   test('lengths of time are one number', () => {
-    expect([0, 999, 1_000, 61_000, 3_600_000, 90 * 86_400_000, 5 * 365 * 86_400_000].map(lengthOf)).toEqual([
-      '0 s',
-      '0 s',
-      '1 s',
-      '1 min',
-      '1 h',
-      '90 d',
-      '5 y',
-    ]);
+    expect(
+      [0, 999, 1_000, 61_000, 3_600_000, 90 * 86_400_000, 5 * 365 * 86_400_000].map(durationWords),
+    ).toEqual(['0 s', '0 s', '1 s', '1 min', '1 h', '90 d', '5 y']);
   });
 
   test('names are short, numbers are legible, lists end', () => {
@@ -232,7 +226,7 @@ describe('The timeline', () => {
 });
 
 test('the calendar has every certificate in one place: a month, later, or over', () => {
-  const at = (months: number): Expiry => ({
+  const at = (months: number): CalendarEntry => ({
     at: new Date(2030, 5 + months, 15).getTime(),
     kind: months > 12 ? 'ca' : 'leaf',
     name: `n${months}`,

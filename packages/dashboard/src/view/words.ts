@@ -7,7 +7,7 @@ const UNITS = [
 ] as const;
 
 /** A length of time as one number: `3 s`, `4 min`, `12 d`, `4.9 y`. */
-export const lengthOf = (ms: number): string => {
+export const durationWords = (ms: number): string => {
   const size = Math.max(0, ms);
   for (const [unit, name] of UNITS) {
     if (size < unit) continue;

@@ -6,12 +6,12 @@ import {
   configMaps,
   connect,
   Informer,
-  type Kind,
   type Kube,
   type KubeObject,
-  keyOf,
   loadKubeConfig,
   namespaces,
+  objectKeyOf,
+  type ResourceKind,
   secrets,
 } from '../../src/index.ts';
 import { Writer } from '../writer.ts';
@@ -57,7 +57,7 @@ test('stores equal the lists after each of 10 crashes of the API server under wr
   const kube = connect(config, { signal: stop.signal, rate: false });
   const project = versionOf;
   const specs: readonly {
-    kind: Kind;
+    kind: ResourceKind;
     labelSelector?: string;
     metadataOnly?: boolean;
     lists?: 'stream' | 'pages';
@@ -81,7 +81,7 @@ test('stores equal the lists after each of 10 crashes of the API server under wr
   const compare = async () => {
     for (const { kind, more, informer } of informers) {
       const { items } = await kube.list(kind, { namespace, labelSelector: more.labelSelector });
-      const want = Object.fromEntries(items.map((item) => [keyOf(item), versionOf(item)]));
+      const want = Object.fromEntries(items.map((item) => [objectKeyOf(item), versionOf(item)]));
       const have = () => Object.fromEntries(informer.keys().map((key) => [key, informer.get(key)]));
       await eventually(
         () => JSON.stringify(Object.entries(have()).sort()) === JSON.stringify(Object.entries(want).sort()),

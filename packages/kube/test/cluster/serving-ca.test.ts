@@ -6,9 +6,9 @@ import {
   configMaps,
   connect,
   Informer,
-  keyOf,
   loadKubeConfig,
   namespaces,
+  objectKeyOf,
 } from '../../src/index.ts';
 
 const namespace = 'rotated';
@@ -54,7 +54,7 @@ test.each([false, true])(
     const back = performance.now();
     for (let n = 0; n < 20; n++) await put(`b${n}`, `after-${keepOld}`);
     const { items } = await kube.list(configMaps, { namespace });
-    const want = items.map((item) => `${keyOf(item)} ${item.data?.value}`).sort();
+    const want = items.map((item) => `${objectKeyOf(item)} ${item.data?.value}`).sort();
     await eventually(
       () => informer.keys().length === items.length && want.every((one) => seen.includes(one)),
     );

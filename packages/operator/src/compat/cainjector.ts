@@ -8,7 +8,7 @@ import {
   type InjectionOf,
   type InjectionRequest,
   namespacedName,
-  quoted,
+  quotedNames,
 } from '../resources/injections.ts';
 
 const KEY = 'ca.crt';
@@ -54,7 +54,7 @@ const injectionIn = (
 };
 
 const invalid = (annotation: string, value: string): InjectionRequest => ({
-  refused: `${annotation}: ${quoted(value)} is ignored; write namespace/name`,
+  refused: `${annotation}: ${quotedNames(value)} is ignored; write namespace/name`,
 });
 
 const authorityOf = (leaf: Leaf): InjectionRequest => ({

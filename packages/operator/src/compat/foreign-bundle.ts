@@ -14,7 +14,7 @@ import { type Certificate, HandoverError, type Instant, sameBytes } from '@hando
 import { OperatorError } from '../error.ts';
 import type { Held } from '../objects/held.ts';
 import type { Place } from '../objects/place.ts';
-import { certificatesIn, readBundle } from '../resources/certificates-in.ts';
+import { certificatesIn, readHeldBundle } from '../resources/certificates-in.ts';
 import { sourcesOf } from '../resources/resolved-resources.ts';
 import { merged } from './merge.ts';
 
@@ -130,7 +130,7 @@ const sourceOf = async (
   };
   const [place] = sourcesOf(bundle, look.facts.trustNamespace);
   if (place === undefined) {
-    const { certificates, why } = readBundle(bundle.spec.sources[0]?.inline, 'the API server’s CA');
+    const { certificates, why } = readHeldBundle(bundle.spec.sources[0]?.inline, 'the API server’s CA');
     return why === undefined ? certificates : missing(why);
   }
   const name = `Secret ${place.namespace}/${place.name}`;

@@ -2,7 +2,7 @@ import { events, type Kube } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
 import { eventOf, namespaceOf } from '../events/event.ts';
 import { kindsWith } from '../objects/kinds.ts';
-import type { Refusal } from '../resources/injections.ts';
+import type { InjectionRefusal } from '../resources/injections.ts';
 
 /** An API server forgets events after an hour. */
 const AGAIN_MS = 50 * 60_000;
@@ -17,7 +17,7 @@ export interface RefusalsOptions {
 }
 
 const kinds = kindsWith('v1');
-const keyOf = ({ held }: Refusal): string => `${held.plural}/${held.name}`;
+const keyOf = ({ held }: InjectionRefusal): string => `${held.plural}/${held.name}`;
 
 /** Says why something is not injected: once in the log, and as an Event that `kubectl describe` shows beside the object. */
 export class Refusals {
@@ -28,7 +28,7 @@ export class Refusals {
     this.#options = options;
   }
 
-  async tell(refusals: readonly Refusal[], now: Instant): Promise<void> {
+  async tell(refusals: readonly InjectionRefusal[], now: Instant): Promise<void> {
     const current = new Set(refusals.map(keyOf));
     for (const key of this.#told.keys()) if (!current.has(key)) this.#told.delete(key);
     for (const refusal of refusals) {
@@ -44,7 +44,7 @@ export class Refusals {
     }
   }
 
-  async #write({ held, why }: Refusal, now: Instant): Promise<void> {
+  async #write({ held, why }: InjectionRefusal, now: Instant): Promise<void> {
     const { kube, identity, signal, onError } = this.#options;
     const { group, version, kind } = kinds[held.plural];
     const regarding = {

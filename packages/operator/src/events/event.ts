@@ -29,7 +29,7 @@ const MOST_BYTES = 1_024;
 export const seconds = (at: Instant): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
 
 /** At most as many bytes as fit, cut between characters. */
-export const cut = (text: string, most = MOST_BYTES): string => {
+export const cutMessage = (text: string, most = MOST_BYTES): string => {
   if (Buffer.byteLength(text) <= most) return text;
   let kept = text.slice(0, most - 3);
   while (Buffer.byteLength(kept) > most - 3) kept = kept.slice(0, -1);
@@ -62,7 +62,7 @@ export const eventOf = (
     action,
     reason,
     type,
-    message: cut(note),
+    message: cutMessage(note),
     involvedObject: { ...rest, ...(namespace === undefined ? {} : { namespace }) },
   };
 };

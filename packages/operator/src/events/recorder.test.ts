@@ -2,7 +2,7 @@ import { connect, events } from '@handover/kube';
 import { instant, minute } from '@handover/material';
 import { FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { cut, type Happening } from './event.ts';
+import { cutMessage, type Happening } from './event.ts';
 import { EventRecorder } from './recorder.ts';
 
 let server: FakeApiServer;
@@ -106,9 +106,9 @@ test('an API server that takes none holds nothing up, and is complained of once'
 });
 
 test('a note is cut to what the API server takes, in bytes and between characters', () => {
-  expect(cut('short')).toBe('short');
+  expect(cutMessage('short')).toBe('short');
   for (const letter of ['a', 'ä', '漢', '𐍈']) {
-    const text = cut(letter.repeat(2_000));
+    const text = cutMessage(letter.repeat(2_000));
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(1_024);
     expect(Buffer.byteLength(text)).toBeGreaterThan(1_000);
     expect(text).not.toContain('\uFFFD');

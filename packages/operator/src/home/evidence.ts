@@ -9,7 +9,7 @@ import {
 import type { Instant } from '@handover/material';
 import type { Source } from '../objects/fresh.ts';
 import { Addresses } from '../workloads/addresses.ts';
-import { fieldConsumers, together, wordOfOwners } from '../workloads/api-fields.ts';
+import { combineEvidence, fieldConsumers, wordOfOwners } from '../workloads/api-fields.ts';
 import { PodConsumers } from '../workloads/consumers.ts';
 import { podsOnly } from '../workloads/endpoints.ts';
 import { PodEvidence } from '../workloads/pod-evidence.ts';
@@ -76,5 +76,5 @@ export const evidenceWith = ({
             reloader,
           }),
         ];
-  return (fresh) => firstSight.of(together(fields, declared, ...pods(fresh)));
+  return (fresh) => firstSight.of(combineEvidence(fields, declared, ...pods(fresh)));
 };

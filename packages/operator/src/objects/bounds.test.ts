@@ -3,7 +3,7 @@ import { instant, textOf } from '@handover/material';
 import { expect, test } from 'vitest';
 import { serviceSeen } from '../compat/service-ca.ts';
 import { heldOf } from '../objects/held.ts';
-import { formatEntries } from '../objects/record.ts';
+import { formatRecord } from '../objects/record.ts';
 import { declaredOf } from '../resources/declared.ts';
 import { podOf } from '../workloads/pods.ts';
 import { workloadOf } from '../workloads/workload.ts';
@@ -83,7 +83,7 @@ test('files of a Leaf, certificates, and what the record speaks of stay whole', 
   const at = instant(1_000);
   const record = { digest: 'd', revisions: {}, anchors: [], changedAt: at };
   const texts = { 'tls.crt': LONG, 'roots.pem': `${LONG}\n-----BEGIN CERTIFICATE-----\n`, ours: LONG };
-  const recorded = { 'handover.dev/record': formatEntries({ ours: { record, at } }, 'own') };
+  const recorded = { 'handover.dev/record': formatRecord({ ours: { record, at } }, 'own') };
   const held = heldOf('configmaps', object('ConfigMap', { annotations: recorded }, { data: texts }));
   expect(digestOf(held.data)).toBe(digestOf(filesFrom(texts)));
 });

@@ -6,7 +6,7 @@ import { cut, MOST_SAID, saidOn } from './bounds.ts';
 import { keeperOf } from './keepers.ts';
 import { hasField, SHAPES, withDigests } from './parts.ts';
 import type { Plural } from './place.ts';
-import { type Entries, FIELD_MANAGER, keptIn, RECORD, readEntries } from './record.ts';
+import { FIELD_MANAGER, keptIn, RECORD, type RecordEntries, readEntries } from './record.ts';
 
 /** All that is kept of an API object: never the schemas of a CRD, nor keys that are not ours to write. */
 export interface Held {
@@ -15,7 +15,7 @@ export interface Held {
   readonly name: string;
   readonly uid: string;
   readonly version: string;
-  readonly entries: Entries;
+  readonly entries: RecordEntries;
   /** Namespace that the state lies in that it was made from; undefined: it does not say. */
   readonly keptIn: string | undefined;
   readonly data: FileData;

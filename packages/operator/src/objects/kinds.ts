@@ -3,15 +3,15 @@ import {
   clusterTrustBundles,
   configMaps,
   customResourceDefinitions,
-  type Kind,
   type KubeReader,
   mutatingWebhookConfigurations,
+  type ResourceKind,
   secrets,
   validatingWebhookConfigurations,
 } from '@handover/kube';
 import type { Plural } from './place.ts';
 
-export type Kinds = Readonly<Record<Plural, Kind>>;
+export type Kinds = Readonly<Record<Plural, ResourceKind>>;
 
 /** ClusterTrustBundles are of another version from cluster to cluster, and absent from most. */
 export const kindsWith = (trustBundleVersion: string): Kinds => ({

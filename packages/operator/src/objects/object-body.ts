@@ -6,12 +6,12 @@ import { OperatorError } from '../error.ts';
 import type { Held } from './held.ts';
 import { SHAPES } from './parts.ts';
 import { isField, placeOf } from './place.ts';
-import { type Entries, formatEntries, RECORD } from './record.ts';
+import { formatRecord, RECORD, type RecordEntries } from './record.ts';
 
 interface Written {
   /** Everything of ours in the object. */
   readonly data: FileData;
-  readonly entries: Entries;
+  readonly entries: RecordEntries;
   /** The namespace that the authority's state lies in. */
   readonly keptIn: string;
   readonly labels: Readonly<Record<string, string>> | undefined;
@@ -23,7 +23,7 @@ export const bodyOf = (id: ObjectId, { data, entries, keptIn, labels, annotation
   const place = placeOf(id);
   const metadata = {
     ...(isField(place) ? {} : { labels: { ...labels, [MANAGED_BY]: 'handover', [MANAGED_LABEL]: 'true' } }),
-    annotations: { ...annotations, [RECORD]: formatEntries(entries, keptIn) },
+    annotations: { ...annotations, [RECORD]: formatRecord(entries, keptIn) },
   };
   return { ...SHAPES[place.plural].body(nonEmpty(id, data)), metadata };
 };
@@ -56,11 +56,11 @@ export const leaving = (held: Held, strangers: readonly string[], data: FileData
 };
 
 /** `b` into `a`, maps inside maps. */
-export const merge = (a: Json, b: Json): Record<string, unknown> => {
+export const mergeBody = (a: Json, b: Json): Record<string, unknown> => {
   const merged: Record<string, unknown> = { ...a };
   for (const [name, value] of Object.entries(b)) {
     const before = merged[name];
-    merged[name] = isMap(before) && isMap(value) ? merge(before, value) : value;
+    merged[name] = isMap(before) && isMap(value) ? mergeBody(before, value) : value;
   }
   return merged;
 };

@@ -7,7 +7,7 @@ import { heldOf } from './held.ts';
 import { kindsWith } from './kinds.ts';
 import { ObjectStore } from './object-store.ts';
 import { OwnWritesCache } from './own-writes-cache.ts';
-import { formatEntries } from './record.ts';
+import { formatRecord } from './record.ts';
 
 const AT = instant(1_000);
 const record = (digest: string): ObjectRecord => ({ digest, revisions: {}, anchors: [], changedAt: AT });
@@ -25,7 +25,7 @@ test('an object whose data is not kept is left alone, and a write that was decid
     metadata: {
       namespace: 'prod',
       name: 'bundles',
-      annotations: { 'handover.dev/record': formatEntries(entries, 'own') },
+      annotations: { 'handover.dev/record': formatRecord(entries, 'own') },
     },
     data: { 'one.pem': 'one', 'two.pem': 'two' },
   });

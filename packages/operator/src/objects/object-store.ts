@@ -17,13 +17,13 @@ import { OperatorError } from '../error.ts';
 import type { Source } from './fresh.ts';
 import { type Held, heldOf } from './held.ts';
 import type { Kinds } from './kinds.ts';
-import { bodyOf, leaving, merge } from './object-body.ts';
+import { bodyOf, leaving, mergeBody } from './object-body.ts';
 import { ObjectView, type ViewOptions } from './object-view.ts';
 import { Obstacles } from './obstacles.ts';
 import type { OwnWritesCache } from './own-writes-cache.ts';
 import { ourNames, SHAPES } from './parts.ts';
 import { idOfPlace, isField, type Place, placeOf, whichOf } from './place.ts';
-import { type Entries, FIELD_MANAGER } from './record.ts';
+import { FIELD_MANAGER, type RecordEntries } from './record.ts';
 
 export interface ObjectStoreOptions extends ViewOptions {
   /** Writes go through these clients alone, which know whether we still lead; the second is for API fields. */
@@ -108,7 +108,7 @@ export class ObjectStore {
     const { data, record, seal } = make(at);
     const signerName = signerOf(id);
     const entries = { [part]: { record, at, seal } };
-    const body = merge(this.#body(id, record, entries, SHAPES[plural].spread({}, part, data)), {
+    const body = mergeBody(this.#body(id, record, entries, SHAPES[plural].spread({}, part, data)), {
       metadata: whichOf(place),
       ...(plural === 'secrets' ? { type: record.type ?? 'Opaque' } : {}),
       ...(signerName === undefined ? {} : { spec: { signerName } }),
@@ -160,7 +160,7 @@ export class ObjectStore {
     const at = now();
     const { data, record, seal } = make(at);
     this.#refuseForeign(id, held, record);
-    const entries: Entries = { ...held.entries, [part]: { record, at, seal } };
+    const entries: RecordEntries = { ...held.entries, [part]: { record, at, seal } };
     // Apply takes away what it no longer mentions: everything of ours in this object is in it.
     const ours: Record<string, Uint8Array> = {};
     for (const other of Object.keys(held.entries)) {
@@ -172,7 +172,7 @@ export class ObjectStore {
       }
     }
     Object.assign(ours, shape.spread(held.data, part, data));
-    const body = merge(this.#body(id, record, entries, ours), {
+    const body = mergeBody(this.#body(id, record, entries, ours), {
       metadata: { name: place.name, resourceVersion: version },
     });
     const dropped = (before?.record.outputs?.files ?? []).filter(
@@ -183,7 +183,7 @@ export class ObjectStore {
     const applied = await kube.patch(
       kinds[plural],
       whichOf(place),
-      gone === undefined ? { apply: body, force: true, ...how } : { merge: merge(body, gone), ...how },
+      gone === undefined ? { apply: body, force: true, ...how } : { merge: mergeBody(body, gone), ...how },
     );
     // Only what has landed counts: a write that lost a race undid nothing.
     if (drifted) {
@@ -206,7 +206,12 @@ export class ObjectStore {
     throw new OperatorError('OBJECT_OBSTACLE', `${id}: ${why}`, { path: id, retry: 'later' });
   }
 
-  #body(id: ObjectId, record: ObjectRecord, entries: Entries, data: FileData): ReturnType<typeof bodyOf> {
+  #body(
+    id: ObjectId,
+    record: ObjectRecord,
+    entries: RecordEntries,
+    data: FileData,
+  ): ReturnType<typeof bodyOf> {
     const { namespace: keptIn, annotationsOf } = this.#options;
     return bodyOf(id, {
       data,

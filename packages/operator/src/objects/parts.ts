@@ -4,7 +4,7 @@ import { type FileData, filesUnder, pemFile, readableCertificates } from '@hando
 import type { KubeObject } from '@handover/kube';
 import { bufferOf, bytesOf, isMap, type Json, sameBytes, textOf } from '@handover/material';
 import type { Plural } from './place.ts';
-import type { Entries } from './record.ts';
+import type { RecordEntries } from './record.ts';
 
 /** How one kind of API object carries the files that we put into it. */
 export interface Shape {
@@ -155,7 +155,7 @@ export const SHAPES: Readonly<Record<Plural, Shape>> = {
 };
 
 /** Names, in the object, of everything that is on record as ours. */
-export const ourNames = (plural: Plural, data: FileData, entries: Entries): readonly string[] =>
+export const ourNames = (plural: Plural, data: FileData, entries: RecordEntries): readonly string[] =>
   Object.entries(entries).flatMap(([part, { record }]) =>
     SHAPES[plural].covers(data, part, record.outputs?.files),
   );
@@ -167,7 +167,7 @@ const SHORT = 1_024;
  * The files, with a digest in place of each that nothing here reads: one that is not of a part which is on record, no file of a
  * Leaf, and without a certificate. Others may keep a megabyte beside what is ours.
  */
-export const withDigests = (plural: Plural, data: FileData, entries: Entries): FileData => {
+export const withDigests = (plural: Plural, data: FileData, entries: RecordEntries): FileData => {
   if (plural !== 'secrets' && plural !== 'configmaps') return data;
   const ours = new Set([...LEAF_FILES, ...ourNames(plural, data, entries)]);
   return Object.fromEntries(

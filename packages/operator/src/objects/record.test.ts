@@ -1,9 +1,9 @@
 import { instant } from '@handover/material';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Entries, type Entry, formatEntries, readEntries } from './record.ts';
+import { formatRecord, type RecordEntries, type RecordEntry, readEntries } from './record.ts';
 
-const entry = (at: number, more: Partial<Entry['record']> = {}): Entry => ({
+const entry = (at: number, more: Partial<RecordEntry['record']> = {}): RecordEntry => ({
   at: instant(at),
   record: {
     digest: 'd',
@@ -17,8 +17,8 @@ const entry = (at: number, more: Partial<Entry['record']> = {}): Entry => ({
   },
 });
 const SENT = 100_000;
-const read = (entries: Entries, landed?: number): Entries =>
-  readEntries(formatEntries(entries, 'own'), landed === undefined ? undefined : instant(landed));
+const read = (entries: RecordEntries, landed?: number): RecordEntries =>
+  readEntries(formatRecord(entries, 'own'), landed === undefined ? undefined : instant(landed));
 
 test('a write that landed late counts from when it landed, and no sooner: the API server cuts off up to a second', () => {
   const [found] = Object.values(read({ '': entry(SENT) }, 130_000));
@@ -63,7 +63,7 @@ test('nothing is ever dated sooner than it was sent', () => {
   const time = fc.integer({ min: 0, max: 1_000_000 });
   fc.assert(
     fc.property(time, time, time, (a, b, landed) => {
-      const before: Entries = { a: entry(a), b: entry(b) };
+      const before: RecordEntries = { a: entry(a), b: entry(b) };
       const after = read(before, landed);
       for (const part of ['a', 'b']) {
         const [was, is] = [before[part], after[part]];
@@ -127,7 +127,7 @@ test('whatever stands in the annotation, reading it gives entries of the right f
         const found = readEntries(text, landed === undefined ? undefined : instant(landed));
         for (const entry of Object.values(found))
           expect(() => new Date(entry.record.changedAt).getTime()).not.toThrow();
-        expect(() => formatEntries(found, 'own')).not.toThrow();
+        expect(() => formatRecord(found, 'own')).not.toThrow();
       },
     ),
     { numRuns: 2_000 },

@@ -13,7 +13,7 @@ export { RECORD } from '@handover/core';
 export const FIELD_MANAGER = 'handover';
 
 /** What is remembered about one part of an API object, in an annotation of that object. */
-export interface Entry {
+export interface RecordEntry {
   readonly record: ObjectRecord;
   /** The time we believed it to be when we sent it. */
   readonly at: Instant;
@@ -21,11 +21,11 @@ export interface Entry {
   /** Of an entry that was read: what stands there and is sealed, whatever date the API server gave it since. */
   readonly sealed?: { readonly claim: NonNullable<StoredObject['claim']>; readonly at: Instant } | undefined;
 }
-export type Entries = Readonly<Record<string, Entry>>;
+export type RecordEntries = Readonly<Record<string, RecordEntry>>;
 
 const FORMAT = 1;
 
-const isEntry = (value: unknown): value is Entry =>
+const isEntry = (value: unknown): value is RecordEntry =>
   isMap(value) && isDate(value.at) && isObjectRecord(value.record);
 
 const jsonIn = (text: string | undefined): unknown => {
@@ -37,7 +37,12 @@ const jsonIn = (text: string | undefined): unknown => {
 };
 
 /** A later date than that of the sending was the API server's: it is remembered beside the record, which stays as it was sealed. */
-const readEntry = ({ record, at, seal, landed }: Entry & { readonly landed?: unknown }): Entry => {
+const readEntry = ({
+  record,
+  at,
+  seal,
+  landed,
+}: RecordEntry & { readonly landed?: unknown }): RecordEntry => {
   const known = sealIn(seal);
   const { claim } = claimOf(record, known);
   if (claim === undefined) return { record, at };
@@ -46,7 +51,7 @@ const readEntry = ({ record, at, seal, landed }: Entry & { readonly landed?: unk
 };
 
 /** A damaged annotation counts as none: then the object is not ours, and is looked at with every doubt. */
-const parse = (text: string | undefined): Entries => {
+const parse = (text: string | undefined): RecordEntries => {
   const value = jsonIn(text);
   if (!isMap(value) || value.format !== FORMAT || !isMap(value.parts)) return {};
   return Object.fromEntries(
@@ -56,14 +61,14 @@ const parse = (text: string | undefined): Entries => {
   );
 };
 
-const storedEntry = ({ record, at, seal, sealed }: Entry): object => {
+const storedEntry = ({ record, at, seal, sealed }: RecordEntry): object => {
   if (sealed === undefined) return { record, at, seal };
   const landed = at > sealed.at ? { landed: at } : {};
   return { record: JSON.parse(sealed.claim.text), at: sealed.at, seal, ...landed };
 };
 
 /** `keptIn`: the namespace that the authority's state lies in, so that two of them do not keep the same object. */
-export const formatEntries = (entries: Entries, keptIn: string): string =>
+export const formatRecord = (entries: RecordEntries, keptIn: string): string =>
   JSON.stringify({
     format: FORMAT,
     keptIn,
@@ -83,7 +88,7 @@ const TRUNCATED_MS = 1_000;
  * Entries with the API server's own time of our last write. What we believed the time to be when we sent a write may be long
  * before it landed: a promise to reload within `reloadWithin` must not count from then.
  */
-export const readEntries = (text: string | undefined, landed: Instant | undefined): Entries => {
+export const readEntries = (text: string | undefined, landed: Instant | undefined): RecordEntries => {
   const entries = parse(text);
   const latest = Math.max(...Object.values(entries).map(({ at }) => at));
   const sent = instant(latest);
@@ -98,7 +103,7 @@ export const readEntries = (text: string | undefined, landed: Instant | undefine
 };
 
 /** What is dated at the sending happened when it landed. */
-const redated = (entry: Entry, sent: Instant, landed: Instant): Entry => {
+const redated = (entry: RecordEntry, sent: Instant, landed: Instant): RecordEntry => {
   const { record } = entry;
   const { leaf } = record;
   const dated = (time: Instant): Instant => (time === sent ? landed : time);

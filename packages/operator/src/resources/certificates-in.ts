@@ -9,7 +9,7 @@ export interface Found {
 
 const read = new WeakMap<Held, Map<string, Found>>();
 
-export const readBundle = (pem: string | Uint8Array | undefined, key: string): Found => {
+export const readHeldBundle = (pem: string | Uint8Array | undefined, key: string): Found => {
   if (pem === undefined || pem.length === 0) return { certificates: [], why: `it has no CA in ${key}` };
   try {
     return { certificates: parseBundle(pem, key).certificates };
@@ -25,7 +25,7 @@ export const certificatesIn = (held: Held, key: string): Found => {
   read.set(held, known);
   const before = known.get(key);
   if (before !== undefined) return before;
-  const found = readBundle(held.data[key], key);
+  const found = readHeldBundle(held.data[key], key);
   known.set(key, found);
   return found;
 };

@@ -31,7 +31,7 @@ export interface Around {
 export type InjectionOf = (held: Held, around: Around) => Promise<InjectionRequest | undefined>;
 
 /** An object that asks for a bundle and does not get it. */
-export interface Refusal {
+export interface InjectionRefusal {
   readonly held: Held;
   readonly why: string;
 }
@@ -50,15 +50,15 @@ export const ownInjection: InjectionOf = async ({ annotations }, { hasAuthority 
   if (value === undefined) return undefined;
   if (namespacedName(value) === undefined)
     return {
-      refused: `${INJECT_FROM}: ${quoted(value)} is not the name of an Authority; write namespace/name`,
+      refused: `${INJECT_FROM}: ${quotedNames(value)} is not the name of an Authority; write namespace/name`,
     };
   if (!hasAuthority(value))
-    return { refused: `${INJECT_FROM}: there is no Authority ${quoted(value)} (yet)` };
+    return { refused: `${INJECT_FROM}: there is no Authority ${quotedNames(value)} (yet)` };
   return { source: { authority: value } };
 };
 
 /** As much of it as is good for a message. */
-export const quoted = (value: string): string => JSON.stringify(value.slice(0, 200));
+export const quotedNames = (value: string): string => JSON.stringify(value.slice(0, 200));
 
 /**
  * The program that owns the field already; then it is left alone. A field that we have written is ours: a later write by another
@@ -72,7 +72,7 @@ export const conflictOf = (held: Held, takeOver: boolean): string | undefined =>
 
 export interface Injections {
   readonly bundles: readonly TrustBundle[];
-  readonly refusals: readonly Refusal[];
+  readonly refusals: readonly InjectionRefusal[];
   readonly follow: readonly Place[];
 }
 
@@ -89,7 +89,7 @@ export const bundlesByAnnotation = async (
     string,
     { readonly source: InjectSource; readonly targets: TrustBundle['spec']['targets'][number][] }
   >();
-  const refusals: Refusal[] = [];
+  const refusals: InjectionRefusal[] = [];
   const follow = new Set<Place>();
   for (const object of held) {
     const kind = injectableOf(object.plural);

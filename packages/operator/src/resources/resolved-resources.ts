@@ -19,8 +19,8 @@ import {
   bundlesByAnnotation,
   conflictOf,
   type InjectionOf,
+  type InjectionRefusal,
   type Injections,
-  type Refusal,
   syntheticBundle,
 } from './injections.ts';
 
@@ -44,7 +44,7 @@ export interface ResolvedResources {
   /** Objects that decide, by being there and by their annotations, whether something is injected. */
   readonly gates: readonly Place[];
   /** Who asks for a bundle by annotation and does not get it. */
-  readonly refusals: readonly Refusal[];
+  readonly refusals: readonly InjectionRefusal[];
   readonly signers: ReadonlyMap<ObjectId, string>;
   /** Objects that may become ours though another program made them: the resource that asks for each says so. */
   readonly adoptable: ReadonlySet<ObjectId>;

@@ -32,7 +32,7 @@ export interface OpenedHome {
 }
 
 /** Begins to follow everything that this operator keeps, or is told by. */
-export function openHome({
+export function openKubeHome({
   operator,
   kube,
   swift,

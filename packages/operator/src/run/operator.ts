@@ -8,7 +8,7 @@ import type { KubeHome } from '../home/home.ts';
 import { trustBundleVersion } from '../objects/kinds.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
 import { Changes } from './changes.ts';
-import { openHome } from './opening.ts';
+import { openKubeHome } from './opening.ts';
 import type { OperatorOptions } from './operator-options.ts';
 import { seenEvidence } from './seen.ts';
 import { Term } from './term.ts';
@@ -116,7 +116,7 @@ export class Operator {
     this.#lease = lease;
     lease.on('trouble', (error) => this.#trouble(`Lease ${namespace}/${name}`, error));
     const released = this.#releaseAtEnd(lease);
-    const { home, compat, ready } = openHome({
+    const { home, compat, ready } = openKubeHome({
       operator: this.#options,
       kube: kube.fenced(lease),
       swift: (this.#options.swift ?? kube).fenced(lease),

@@ -16,7 +16,7 @@ export interface View {
   readonly look: TakeLook;
 }
 
-export interface ViewOptions {
+export interface RunViewOptions {
   readonly kube: Kube;
   /** The operator's namespace. */
   readonly namespace: string;
@@ -29,7 +29,7 @@ export async function openView({
   namespace,
   trustNamespace = namespace,
   signal,
-}: ViewOptions): Promise<View> {
+}: RunViewOptions): Promise<View> {
   const version = await trustBundleVersion(kube, signal);
   const { group, plural } = RESOURCE_KINDS.Authority;
   if (!(await kube.serves(group, RESOURCE_KINDS.Authority.version, plural, { signal }))) {

@@ -55,7 +55,7 @@ export const wordOfOwners = (responsibilities: Responsibilities): readonly Consu
   });
 
 /** Several sources of evidence as one. */
-export const together = (...sources: readonly EvidenceSource[]): EvidenceSource => ({
+export const combineEvidence = (...sources: readonly EvidenceSource[]): EvidenceSource => ({
   consumers: async (...asked) =>
     (await Promise.all(sources.map((source) => source.consumers(...asked)))).flat(),
 });

@@ -1,4 +1,4 @@
-import { type Kind, type Kube, pods as podKind, replicaSets } from '@handover/kube';
+import { type Kube, pods as podKind, type ResourceKind, replicaSets } from '@handover/kube';
 import { makerIn } from '../objects/bounds.ts';
 import { keyOf, type Place } from '../objects/place.ts';
 import { type Pod, podOf } from './pods.ts';
@@ -86,7 +86,7 @@ export class ListedWorkloads implements Workloads {
 
   async #each<T>(
     which: readonly { readonly namespace: string; readonly name: string }[],
-    kind: Kind,
+    kind: ResourceKind,
     project: (object: Parameters<typeof podOf>[0]) => T | undefined,
   ): Promise<ReadonlyMap<string, T>> {
     const { kube, signal } = this.#options;

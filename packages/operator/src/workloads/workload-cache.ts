@@ -3,10 +3,10 @@ import {
   daemonSets,
   deployments,
   Informer,
-  type Kind,
   type Kube,
   type KubeObject,
   pods as podKind,
+  type ResourceKind,
   replicaSets,
   statefulSets,
 } from '@handover/kube';
@@ -15,7 +15,7 @@ import { type Pod, podOf } from './pods.ts';
 import { Progress } from './progress.ts';
 import { ROLLABLE, type Rollable, type Workload, workloadOf } from './workload.ts';
 
-export const WORKLOAD_KINDS: Readonly<Record<Rollable, Kind>> = {
+export const WORKLOAD_KINDS: Readonly<Record<Rollable, ResourceKind>> = {
   Deployment: deployments,
   StatefulSet: statefulSets,
   DaemonSet: daemonSets,
@@ -85,7 +85,7 @@ export class WorkloadCache {
   }
 
   #watch<T>(
-    kind: Kind,
+    kind: ResourceKind,
     project: (object: KubeObject) => T | undefined,
     more: { readonly fieldSelector?: string; readonly metadataOnly?: boolean },
     changed: (before: T | undefined, after: T | undefined) => void,

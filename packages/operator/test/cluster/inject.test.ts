@@ -2,8 +2,8 @@ import {
   apiServices,
   configMaps,
   customResourceDefinitions,
-  type Kind,
   mutatingWebhookConfigurations,
+  type ResourceKind,
   validatingWebhookConfigurations,
 } from '@handover/kube';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -79,11 +79,11 @@ const apiService = {
 };
 
 /** The value at a path of an object: `webhooks.1.clientConfig.caBundle`. */
-const at = async (kind: Kind, name: string, path: string): Promise<unknown> => {
+const at = async (kind: ResourceKind, name: string, path: string): Promise<unknown> => {
   const found: unknown = await stage.kube.get(kind, { name });
   return path.split('.').reduce((inner, key) => (inner as Record<string, unknown> | undefined)?.[key], found);
 };
-const holds = (kind: Kind, name: string, path: string): Promise<true> =>
+const holds = (kind: ResourceKind, name: string, path: string): Promise<true> =>
   until(async () => (await at(kind, name, path)) === bundle, `${name} ${path}`);
 
 test('webhooks, an APIService and a CRD get the bundle as soon as they exist, and only the named ones', async () => {

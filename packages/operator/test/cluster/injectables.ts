@@ -1,9 +1,9 @@
 import {
   apiServices,
   customResourceDefinitions,
-  type Kind,
   type KubeObject,
   mutatingWebhookConfigurations,
+  type ResourceKind,
   validatingWebhookConfigurations,
 } from '@handover/kube';
 import type { Stage } from './stage.ts';
@@ -22,7 +22,7 @@ type Annotations = Readonly<Record<string, string>>;
 
 /** A kind of object with caBundles, and an example of it. */
 export interface Injectable {
-  readonly kind: Kind;
+  readonly kind: ResourceKind;
   /** The full name of an object of this kind, from a short one. */
   readonly named: (name: string) => string;
   readonly make: (name: string, annotations?: Annotations, caBundle?: string) => object;
@@ -32,7 +32,7 @@ export interface Injectable {
 
 const decoded = (value: string | undefined): string => Buffer.from(value ?? '', 'base64').toString('utf8');
 
-const webhooks = (kind: Kind): Injectable => ({
+const webhooks = (kind: ResourceKind): Injectable => ({
   kind,
   named: (name) => name,
   make: (name, annotations = {}, caBundle) => ({

@@ -1,10 +1,10 @@
 import {
   apiServices,
   customResourceDefinitions,
-  type Kind,
   type Kube,
   type KubeObject,
   mutatingWebhookConfigurations,
+  type ResourceKind,
   validatingWebhookConfigurations,
 } from '@handover/kube';
 import { type Declarations, resourcesOfFile } from '@handover/operator';
@@ -51,7 +51,7 @@ export const declarations = (...args: Parameters<typeof resourcesYaml>): Declara
 
 interface Field {
   readonly name: string;
-  readonly kind: Kind;
+  readonly kind: ResourceKind;
   /** JSON pointer to the caBundle. */
   readonly pointer: string;
   read(object: KubeObject | undefined): string | undefined;
@@ -64,7 +64,7 @@ const at = (object: unknown, pointer: string): string | undefined =>
     .slice(1)
     .reduce<Loose | undefined>((value, name) => value?.[name], object as Loose) as string | undefined;
 
-const field = (name: string, kind: Kind, pointer: string): Field => ({
+const field = (name: string, kind: ResourceKind, pointer: string): Field => ({
   name,
   kind,
   pointer,

@@ -1,4 +1,4 @@
-import { type Kind, type KubeObject, kindOf, pods } from '@handover/kube';
+import { type KubeObject, kindOf, pods, type ResourceKind } from '@handover/kube';
 import { RESOURCE_KINDS } from '@handover/operator';
 import { resource, type Stage } from './stage.ts';
 
@@ -147,7 +147,7 @@ interface Template {
 }
 export const templateOf = async (
   stage: Stage,
-  kind: Kind,
+  kind: ResourceKind,
   name: string,
 ): Promise<Readonly<Record<string, string>>> => {
   const found = (await stage.kube.get(kind, { namespace: 'default', name })) as KubeObject | undefined;

@@ -9,12 +9,12 @@ import { NODE_OPTIONS, SERVICE_ACCOUNT } from '@handover/install';
 import {
   configMaps,
   connect,
-  type Kind,
   type Kube,
   type KubeObject,
   loadKubeConfig,
   namespaces,
   pods,
+  type ResourceKind,
   secrets,
   serviceAccounts,
   services,
@@ -48,7 +48,7 @@ export interface OperatorProcess {
   stop(): Promise<void>;
 }
 
-const KINDS: Readonly<Record<string, Kind>> = {
+const KINDS: Readonly<Record<string, ResourceKind>> = {
   ...RESOURCE_KINDS,
   ConfigMap: configMaps,
   Namespace: namespaces,
@@ -58,7 +58,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   ServiceAccount: serviceAccounts,
 };
 
-export const kindNamed = (name: string): Kind => {
+export const kindNamed = (name: string): ResourceKind => {
   const found = KINDS[name];
   if (found === undefined) throw new Error(`this test knows no kind ${name}`);
   return found;

@@ -8,7 +8,7 @@ import {
   type Swap,
 } from '@handover/core';
 import { day, hour, type Instant, instant } from '@handover/material';
-import { BASE, type ModelObject, type Pod, type State, ticks, type World } from './model.ts';
+import { BASE, type ModelObject, type ModelPod, type ModelWorld, type State, ticks } from './model.ts';
 import { natureOf } from './observe.ts';
 
 const secondsOf = (time: Instant): number => Math.round((time - BASE) / 1000);
@@ -16,7 +16,7 @@ const datesOf = (name: string): string => name.split('/')[0]?.split('@')[1] ?? '
 
 /** The state after one action; undefined: its precondition no longer holds. */
 export const perform = (
-  world: World,
+  world: ModelWorld,
   state: State,
   action: Action,
   seenStamp: string | undefined,
@@ -38,7 +38,7 @@ export const perform = (
   }
 };
 
-const swap = (world: World, state: State, action: Swap): State | undefined => {
+const swap = (world: ModelWorld, state: State, action: Swap): State | undefined => {
   if (state.authority?.revision !== action.expect) return undefined;
   const bad =
     action.kind === 'distrust' ? [...new Set([...state.bad, ...action.generations])].sort() : state.bad;
@@ -51,7 +51,7 @@ const swap = (world: World, state: State, action: Swap): State | undefined => {
   return { ...state, authority, bad, signed };
 };
 
-const made = (world: World, state: State, action: Swap): Made => {
+const made = (world: ModelWorld, state: State, action: Swap): Made => {
   const minted =
     action.kind === 'mint'
       ? action.generation
@@ -65,7 +65,7 @@ const made = (world: World, state: State, action: Swap): Made => {
   return { at: state.now, ...(ca && { ca }), ...(cross && { cross }) };
 };
 
-const mint = (world: World, state: State, generation: number): Anchor => {
+const mint = (world: ModelWorld, state: State, generation: number): Anchor => {
   if (world.timed === undefined) {
     return {
       fingerprint: `g${generation}`,
@@ -83,7 +83,7 @@ const mint = (world: World, state: State, generation: number): Anchor => {
 };
 
 const crossOf = (
-  world: World,
+  world: ModelWorld,
   state: State,
   crossing: { generation: number; crossBy: number | undefined },
   minted: Anchor | undefined,
@@ -106,7 +106,7 @@ const crossOf = (
 };
 
 const write = (
-  world: World,
+  world: ModelWorld,
   state: State,
   action: Action & { kind: 'write-bundle' | 'write-leaf' },
 ): State | undefined => {
@@ -130,7 +130,7 @@ const write = (
             ...before.stale,
             {
               anchors: names,
-              chain: chainOf(before),
+              chain: modelChain(before),
               until: instant(state.now + ticks(world, world.slow?.includes(action.object) === true ? 3 : 2)),
             },
           ],
@@ -145,7 +145,7 @@ const write = (
     written,
     action.object,
     changed,
-    chainOf(before).join() !== chainOf(object).join(),
+    modelChain(before).join() !== modelChain(object).join(),
   );
 };
 
@@ -163,7 +163,7 @@ const keptKey = (
   return state.bad.includes(numberOf(old.issuer)) ? { keptKey: `${action.object} of ${old.issuer}` } : {};
 };
 
-export const chainOf = (object: ModelObject | undefined): readonly string[] =>
+export const modelChain = (object: ModelObject | undefined): readonly string[] =>
   object?.leaf === undefined ? [] : [object.leaf.fingerprint, ...object.leaf.chain];
 
 const leafAfter = (state: State, action: LeafWrite, before: ModelObject | undefined): ModelObject['leaf'] => {
@@ -193,11 +193,17 @@ const leafAfter = (state: State, action: LeafWrite, before: ModelObject | undefi
 };
 
 /** For consumers that promised to reload in time, the time runs from the first write that they have not loaded. */
-const fallBehind = (world: World, state: State, object: string, bundle: boolean, leaf: boolean): State => {
+const fallBehind = (
+  world: ModelWorld,
+  state: State,
+  object: string,
+  bundle: boolean,
+  leaf: boolean,
+): State => {
   const consumers = Object.fromEntries(
     Object.entries(state.consumers).map(([id, consumer]) => {
       const nature = natureOf(world, id);
-      const late = (pod: Pod): Pod => ({
+      const late = (pod: ModelPod): ModelPod => ({
         ...pod,
         bundleBehind:
           bundle && nature.verifies === object ? (pod.bundleBehind ?? state.now) : pod.bundleBehind,
@@ -213,7 +219,7 @@ const fallBehind = (world: World, state: State, object: string, bundle: boolean,
 };
 
 /** Within how many milliseconds of a write it has loaded it; undefined: no promise. */
-export const promiseOf = (world: World, id: string): number | undefined => {
+export const promiseOf = (world: ModelWorld, id: string): number | undefined => {
   const nature = natureOf(world, id);
   if (nature.hidden === true || nature.neverReloads === true) return undefined;
   if (nature.reload === 'field') return ticks(world, 2);

@@ -4,10 +4,10 @@ import {
   BASE,
   type ModelConsumer,
   type ModelObject,
+  type ModelWorld,
   type Nature,
   type State,
   ticks,
-  type World,
 } from './model.ts';
 
 export interface Plot {
@@ -21,7 +21,7 @@ export interface Plot {
   readonly timeless?: boolean;
   readonly torn?: boolean;
   readonly neighbour?: readonly string[];
-  readonly timed?: World['timed'];
+  readonly timed?: ModelWorld['timed'];
   /** Secrets of another tool: a CA in use whose key is lost, and no authority yet. */
   readonly adopted?: boolean;
   /** Natures that exist from the start; default: all. */
@@ -29,7 +29,7 @@ export interface Plot {
 }
 
 /** A world that is stable at generation 1 (or waits to be adopted), with every consumer up to date. */
-export const worldOf = (name: string, plot: Plot): World => {
+export const worldOf = (name: string, plot: Plot): ModelWorld => {
   const past = instant(BASE - (plot.neighbour === undefined ? 6 : 3) * 5_000);
   const clockwork = plot.timed === undefined ? {} : { timed: plot.timed };
   const dates = ((): { ca: string; leaf: string; notBefore: Instant; caEnd: Instant; leafEnd: Instant } => {

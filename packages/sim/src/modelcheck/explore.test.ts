@@ -1,7 +1,7 @@
 import { plan, withRole } from '@handover/core';
 import { describe, expect, test } from 'vitest';
 import { explore } from './explore.ts';
-import type { Planner } from './moves.ts';
+import type { PlannerUnderCheck } from './moves.ts';
 import { Oracle } from './oracle.ts';
 import { worlds } from './worlds.ts';
 
@@ -37,7 +37,7 @@ describe('no interleaving of the planner breaks the invariant', () => {
 });
 
 test('a planner without gate 2 is caught, and the trace says how', () => {
-  const hasty: Planner = (seen, policy, now) => {
+  const hasty: PlannerUnderCheck = (seen, policy, now) => {
     const answer = plan(seen, policy, now);
     const state = seen.authority;
     const previous = state && withRole(state, 'previous');
@@ -58,7 +58,11 @@ test('a planner without gate 2 is caught, and the trace says how', () => {
 });
 
 test('a planner that does nothing is caught by liveness', () => {
-  const idle: Planner = (seen, policy, now) => ({ ...plan(seen, policy, now), actions: [], blockedBy: [] });
+  const idle: PlannerUnderCheck = (seen, policy, now) => ({
+    ...plan(seen, policy, now),
+    actions: [],
+    blockedBy: [],
+  });
   expect(explore(named('two hot peers that acknowledge'), oracle, idle).violation?.what).toMatch(
     /nothing moves/,
   );

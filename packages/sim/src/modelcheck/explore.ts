@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { plan as realPlan, waitingText } from '@handover/core';
 import { isAnswered, violationOf } from './invariants.ts';
-import { normaliser, type State, type World } from './model.ts';
-import { movesFrom, type Planner, planFor } from './moves.ts';
+import { type ModelWorld, normaliser, type State } from './model.ts';
+import { movesFrom, type PlannerUnderCheck, planFor } from './moves.ts';
 import type { Oracle } from './oracle.ts';
 
 export interface Exploration {
@@ -47,9 +47,9 @@ const stateKeys = (): ((state: State) => string) => {
 
 /** Every interleaving of a world, breadth first, so that a violation comes with a shortest trace. */
 export const explore = (
-  world: World,
+  world: ModelWorld,
   oracle: Oracle,
-  planner: Planner = realPlan,
+  planner: PlannerUnderCheck = realPlan,
   limit = 2_000_000,
 ): Exploration => {
   const keyOf = stateKeys();

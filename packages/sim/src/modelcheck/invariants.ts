@@ -1,14 +1,14 @@
 import { isElsewhere, type Plan, withRole } from '@handover/core';
 import { type Instant, instant, minute } from '@handover/material';
-import type { State, World } from './model.ts';
+import type { ModelWorld, State } from './model.ts';
 import { isTheirs } from './neighbour.ts';
-import { issuerOf, natureOf } from './observe.ts';
+import { modelIssuer, natureOf } from './observe.ts';
 import type { Oracle } from './oracle.ts';
 
 const numberOf = (name: string): number => Number(/^[gl](\d+)/.exec(name)?.[1] ?? -1);
 
 /** The first violation, or undefined. */
-export const violationOf = (world: World, state: State, oracle: Oracle): string | undefined =>
+export const violationOf = (world: ModelWorld, state: State, oracle: Oracle): string | undefined =>
   failingPair(world, state, oracle) ??
   smuggled(world, state, oracle) ??
   unevenStability(world, state) ??
@@ -18,7 +18,7 @@ export const violationOf = (world: World, state: State, oracle: Oracle): string 
   rotatedTwice(world, state);
 
 /** The one invariant: the chain that P presents verifies against the bundle that V has loaded. */
-const failingPair = (world: World, state: State, oracle: Oracle): string | undefined => {
+const failingPair = (world: ModelWorld, state: State, oracle: Oracle): string | undefined => {
   // A hostile neighbour may break itself.
   const peers = Object.entries(state.consumers).filter(
     ([id]) => world.neighbour === undefined || natureOf(world, id).outside !== true,
@@ -66,7 +66,7 @@ const bundleIsOver = (bundle: readonly string[], state: State): boolean =>
   });
 
 /** After a distrust, no verifier accepts a leaf of the distrusted CA, with any public cross-certificate. */
-const smuggled = (world: World, state: State, oracle: Oracle): string | undefined => {
+const smuggled = (world: ModelWorld, state: State, oracle: Oracle): string | undefined => {
   const { authority } = state;
   if (authority === undefined || state.bad.length === 0) return undefined;
   if (state.bad.some((number) => authority.generations.some((generation) => generation.number === number)))
@@ -90,7 +90,7 @@ const smuggled = (world: World, state: State, oracle: Oracle): string | undefine
 };
 
 /** When Stable(n): every known verifier holds n, and every known presenter presents a leaf of n. */
-const unevenStability = (world: World, state: State): string | undefined => {
+const unevenStability = (world: ModelWorld, state: State): string | undefined => {
   const { authority } = state;
   if (authority === undefined || authority.generations.length !== 1) return undefined;
   // An authority restored from a backup is older than its objects: it must only do nothing.
@@ -113,7 +113,7 @@ const unevenStability = (world: World, state: State): string | undefined => {
       if (
         nature.presents !== undefined &&
         leaf !== undefined &&
-        !current.anchors.some((a) => a.fingerprint === issuerOf(leaf))
+        !current.anchors.some((a) => a.fingerprint === modelIssuer(leaf))
       ) {
         return `stable at ${current.number}, but ${id} presents ${leaf}`;
       }
@@ -123,7 +123,7 @@ const unevenStability = (world: World, state: State): string | undefined => {
 };
 
 /** While n is previous, no bundle lacks n. */
-const lostAnchor = (world: World, state: State): string | undefined => {
+const lostAnchor = (world: ModelWorld, state: State): string | undefined => {
   const previous = state.authority && withRole(state.authority, 'previous');
   if (previous === undefined) return undefined;
   if (
@@ -142,13 +142,13 @@ const lostAnchor = (world: World, state: State): string | undefined => {
 };
 
 /** If every consumer reloads, a rotation ends; otherwise the plan must name what it waits for. */
-export const isAnswered = (world: World, state: State, plan: Plan): boolean => {
+export const isAnswered = (world: ModelWorld, state: State, plan: Plan): boolean => {
   if (plan.blockedBy.length > 0 && !isCooperative(world)) return true;
   if (plan.actions.some((action) => !isElsewhere(action)) || plan.blockedBy.length > 0) return false;
   return plan.phase === 'Stable' && state.rotate.every((id) => state.authority?.ids.includes(id) === true);
 };
 
-const isCooperative = (world: World): boolean =>
+const isCooperative = (world: ModelWorld): boolean =>
   Object.values(world.natures).every(
     (nature) =>
       (world.neighbour !== undefined && nature.outside === true) ||
@@ -165,7 +165,7 @@ const crowded = (state: State): string | undefined => {
 };
 
 /** The same id never rotates twice: there are no more generations than requests. */
-const rotatedTwice = (world: World, state: State): string | undefined => {
+const rotatedTwice = (world: ModelWorld, state: State): string | undefined => {
   const { authority } = state;
   if (authority === undefined || world.timed !== undefined) return undefined;
   const replacements = state.bad.length;

@@ -7,15 +7,16 @@ export const TICK: Duration = duration(5_000);
 export const BASE: Instant = instant(Date.UTC(2030, 0, 1));
 
 /** Ages beyond this are equal in a world without expiry; a step waits for a neighbour for 3 ticks at most. */
-const oldIn = ({ neighbour }: Pick<World, 'neighbour'>): number => (neighbour === undefined ? 6 : 3) * TICK;
+const oldIn = ({ neighbour }: Pick<ModelWorld, 'neighbour'>): number =>
+  (neighbour === undefined ? 6 : 3) * TICK;
 
-export interface Held {
+export interface HeldCa {
   readonly fingerprint: string;
   readonly since: Instant;
 }
 
 /** What a process can read from an object. */
-export interface Files {
+export interface ModelFiles {
   readonly anchors: readonly string[];
   /** Leaf first; empty when the object holds none. */
   readonly chain: readonly string[];
@@ -24,14 +25,14 @@ export interface Files {
 export interface ModelObject {
   readonly version: number;
   readonly revision: number | undefined;
-  readonly anchors: readonly Held[];
+  readonly anchors: readonly HeldCa[];
   readonly changedAt: Instant;
   readonly leaf: LeafSeen | undefined;
   /** Content before the last writes, while a cache may still hold it. */
-  readonly stale: readonly (Files & { readonly until: Instant })[];
+  readonly stale: readonly (ModelFiles & { readonly until: Instant })[];
 }
 
-export interface Pod {
+export interface ModelPod {
   readonly created: Instant;
   /** Terminating: it still serves. */
   readonly ending: boolean;
@@ -46,7 +47,7 @@ export interface Pod {
 }
 
 export interface ModelConsumer {
-  readonly pods: readonly Pod[];
+  readonly pods: readonly ModelPod[];
   readonly stamp: Stamp | undefined;
 }
 
@@ -84,7 +85,7 @@ export interface State {
   /** Actions that each controller has decided and not done yet. */
   readonly controllers: readonly (readonly Deed[])[];
   /** Each controller's view of all but the authority, in worlds where it reads them one after the other. */
-  readonly views: readonly (View | undefined)[];
+  readonly views: readonly (ModelView | undefined)[];
   readonly rotate: readonly string[];
   readonly distrust: readonly number[];
   /** Generations that were distrusted. */
@@ -101,9 +102,9 @@ export interface State {
   readonly budget: Readonly<Record<string, number>>;
 }
 
-export type View = Pick<State, 'objects' | 'leaves' | 'consumers'>;
+export type ModelView = Pick<State, 'objects' | 'leaves' | 'consumers'>;
 
-export interface World {
+export interface ModelWorld {
   readonly name: string;
   readonly natures: Readonly<Record<string, Nature>>;
   readonly bundles: readonly string[];
@@ -128,10 +129,10 @@ export interface World {
   readonly timeless?: boolean;
 }
 
-export const ticks = (world: Pick<World, 'timed'>, count: number): Duration =>
+export const ticks = (world: Pick<ModelWorld, 'timed'>, count: number): Duration =>
   duration(count * (world.timed?.tick ?? TICK));
 
-const fold = (world: World, state: State): State => {
+const fold = (world: ModelWorld, state: State): State => {
   const shift = state.now - BASE;
   const floor = BASE - oldIn(world);
   const at = (time: Instant): Instant => instant(Math.max(time - shift, floor));
@@ -171,7 +172,7 @@ const fold = (world: World, state: State): State => {
 };
 
 /** A canonical form of equivalent states: time folded, old caches dropped, pods sorted. */
-export const normaliser = (world: World): ((state: State) => State) => {
+export const normaliser = (world: ModelWorld): ((state: State) => State) => {
   const ordered = new WeakMap<ModelConsumer, ModelConsumer>();
   return (state) => {
     const folded = world.timed === undefined && state.now !== BASE ? fold(world, state) : state;

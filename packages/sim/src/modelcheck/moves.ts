@@ -1,11 +1,11 @@
 import { type Action, isElsewhere, type Plan, type plan as realPlan } from '@handover/core';
 import { instant } from '@handover/material';
-import { chainOf, perform, promiseOf } from './act.ts';
-import { type Deed, type ModelConsumer, type Pod, type State, ticks, type World } from './model.ts';
+import { modelChain, perform, promiseOf } from './act.ts';
+import { type Deed, type ModelConsumer, type ModelPod, type ModelWorld, type State, ticks } from './model.ts';
 import { besideNeighbour, MODES, staysWritten, TURNS } from './neighbour.ts';
-import { natureOf, observe, policyOf, sameStamp } from './observe.ts';
+import { natureOf, observeModel, policyOf, sameStamp } from './observe.ts';
 
-export type Planner = typeof realPlan;
+export type PlannerUnderCheck = typeof realPlan;
 
 export interface Move {
   readonly label: string;
@@ -14,11 +14,11 @@ export interface Move {
   readonly benign: boolean;
 }
 
-export const planFor = (world: World, state: State, planner: Planner): Plan =>
-  planner(besideNeighbour(world, state, observe(world, state)), policyOf(world, state), state.now);
+export const planFor = (world: ModelWorld, state: State, planner: PlannerUnderCheck): Plan =>
+  planner(besideNeighbour(world, state, observeModel(world, state)), policyOf(world, state), state.now);
 
 /** Everything that can happen next. */
-export const movesFrom = (world: World, state: State, planner: Planner): Move[] => {
+export const movesFrom = (world: ModelWorld, state: State, planner: PlannerUnderCheck): Move[] => {
   const moves: Move[] = [];
   const may = (label: string, next: State | undefined, benign = true): void => {
     if (next !== undefined) moves.push({ label, state: next, benign });
@@ -47,7 +47,7 @@ const spend = (state: State, what: string): State | undefined => {
   return left === 0 ? undefined : { ...state, budget: { ...state.budget, [what]: left - 1 } };
 };
 
-const controllers = (world: World, state: State, planner: Planner, may: May): void => {
+const controllers = (world: ModelWorld, state: State, planner: PlannerUnderCheck, may: May): void => {
   state.controllers.forEach((deeds, index) => {
     const set = (next: State, rest: readonly Deed[]): State => ({
       ...next,
@@ -88,12 +88,12 @@ const controllers = (world: World, state: State, planner: Planner, may: May): vo
 };
 
 /** A write that the owner undoes at once, or that never lands, counts as none. */
-const lands = (world: World, state: State, action: Action): boolean =>
+const lands = (world: ModelWorld, state: State, action: Action): boolean =>
   'object' in action
     ? staysWritten(world, state, action.object)
     : action.kind !== 'stamp' || state.mode === 'honest' || !isElsewhere(action);
 
-const consumerMoves = (world: World, state: State, id: string, may: May): void => {
+const consumerMoves = (world: ModelWorld, state: State, id: string, may: May): void => {
   const consumer = state.consumers[id];
   const nature = natureOf(world, id);
   if (consumer === undefined || nature.hidden === true) return;
@@ -101,7 +101,7 @@ const consumerMoves = (world: World, state: State, id: string, may: May): void =
     ...state,
     consumers: { ...state.consumers, [id]: change },
   });
-  const replace = (index: number, pods: readonly Pod[]): State =>
+  const replace = (index: number, pods: readonly ModelPod[]): State =>
     put({
       ...consumer,
       pods: [...consumer.pods.slice(0, index), ...pods, ...consumer.pods.slice(index + 1)],
@@ -109,7 +109,7 @@ const consumerMoves = (world: World, state: State, id: string, may: May): void =
   const verified = nature.verifies === undefined ? undefined : state.objects[nature.verifies];
   const presented = nature.presents === undefined ? undefined : state.objects[nature.presents];
   const anchors = verified?.anchors.map((held) => held.fingerprint) ?? [];
-  const chain = chainOf(presented);
+  const chain = modelChain(presented);
 
   consumer.pods.forEach((pod, index) => {
     if (pod.ending) may(`a pod of ${id} ends`, replace(index, []));
@@ -155,7 +155,7 @@ const consumerMoves = (world: World, state: State, id: string, may: May): void =
   });
 };
 
-const newPod = (state: State, consumer: ModelConsumer): Pod => ({
+const newPod = (state: State, consumer: ModelConsumer): ModelPod => ({
   created: state.now,
   ending: false,
   pending: true,
@@ -167,14 +167,14 @@ const newPod = (state: State, consumer: ModelConsumer): Pod => ({
 });
 
 /** What a pod that starts now may read: each object's current content, or that of a cache. */
-const starts = (world: World, state: State, id: string): [string, Partial<Pod>][] => {
+const starts = (world: ModelWorld, state: State, id: string): [string, Partial<ModelPod>][] => {
   const nature = natureOf(world, id);
   const versions = (
     object: string | undefined,
   ): { anchors: readonly string[]; chain: readonly string[] }[] => {
     const live = object === undefined ? undefined : state.objects[object];
     if (live === undefined) return [{ anchors: [], chain: [] }];
-    const now = { anchors: live.anchors.map((held) => held.fingerprint), chain: chainOf(live) };
+    const now = { anchors: live.anchors.map((held) => held.fingerprint), chain: modelChain(live) };
     return [now, ...live.stale.filter((files) => files.until > state.now)];
   };
   // It cannot start before its objects exist.
@@ -185,7 +185,7 @@ const starts = (world: World, state: State, id: string): [string, Partial<Pod>][
   )
     return [];
   const together = nature.presents === nature.verifies;
-  const found: [string, Partial<Pod>][] = [];
+  const found: [string, Partial<ModelPod>][] = [];
   versions(nature.verifies).forEach((bundle, b) => {
     versions(nature.presents).forEach((leaf, l) => {
       if (together && b !== l) return;
@@ -197,7 +197,7 @@ const starts = (world: World, state: State, id: string): [string, Partial<Pod>][
 };
 
 /** Promises are kept: a consumer that rests on `settled` reloads in time, and a controller looks now and then. */
-const mayTick = (world: World, state: State): boolean => {
+const mayTick = (world: ModelWorld, state: State): boolean => {
   if (world.timeless === true) return false;
   if (world.timed !== undefined) {
     if (state.now >= world.initial.now + ticks(world, world.timed.end)) return false;

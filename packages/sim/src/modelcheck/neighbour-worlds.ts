@@ -1,6 +1,6 @@
 import { duration } from '@handover/material';
 import { worldOf } from './build.ts';
-import { type Nature, TICK, type World } from './model.ts';
+import { type ModelWorld, type Nature, TICK } from './model.ts';
 import { hot, instantly, stubborn } from './natures.ts';
 
 /** A workload of another namespace, and its two objects. Short waits, so that the bound is within the ages that a world tells apart. */
@@ -19,7 +19,7 @@ const besideEvil = {
 };
 
 /** Worlds with a hostile owner in another namespace. */
-export const neighbourWorlds: readonly World[] = [
+export const neighbourWorlds: readonly ModelWorld[] = [
   worldOf('a hostile neighbour', {
     natures: { a: hot('sa'), far: evil },
     ...besideEvil,

@@ -1,6 +1,6 @@
 import type { ConsumerSeen, ObjectSeen, Observed, Proof } from '@handover/core';
 import { day, instant } from '@handover/material';
-import type { State, World } from './model.ts';
+import type { ModelWorld, State } from './model.ts';
 
 /**
  * What the owner of another namespace does from now on, at every moment: nothing; rewrites its objects; blocks writes to them, openly or
@@ -23,11 +23,11 @@ export const TURNS: Readonly<Record<Mode, string>> = {
 /** Higher than any revision of these worlds. */
 const MADE_UP = 99;
 
-export const isTheirs = ({ neighbour }: World, object: string): boolean =>
+export const isTheirs = ({ neighbour }: ModelWorld, object: string): boolean =>
   neighbour?.includes(object) === true;
 
 /** Whether a write to it lands and stays. */
-export const staysWritten = (world: World, { mode }: State, object: string): boolean =>
+export const staysWritten = (world: ModelWorld, { mode }: State, object: string): boolean =>
   !isTheirs(world, object) || mode === 'honest' || mode === 'denies' || mode === 'obstructs';
 
 const objectAs = (object: ObjectSeen, { mode, now }: State): readonly ObjectSeen[] => {
@@ -90,7 +90,7 @@ const consumerAs = (state: State, consumer: ConsumerSeen): ConsumerSeen => {
 };
 
 /** The observation of a world with such a neighbour. */
-export const besideNeighbour = (world: World, state: State, seen: Observed): Observed => {
+export const besideNeighbour = (world: ModelWorld, state: State, seen: Observed): Observed => {
   if (world.neighbour === undefined) return seen;
   const planted: ObjectSeen = {
     id: 'planted',

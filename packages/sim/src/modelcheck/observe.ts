@@ -1,10 +1,10 @@
 import type { Anchor, ConsumerSeen, ObjectSeen, Observed, Policy, Proof } from '@handover/core';
 import { day, duration, instant } from '@handover/material';
-import { BASE, type Nature, type Pod, type State, ticks, type World } from './model.ts';
+import { BASE, type ModelPod, type ModelWorld, type Nature, type State, ticks } from './model.ts';
 import { isTheirs } from './neighbour.ts';
 
 /** What a controller observes of a state: everything that it could know. */
-export const observe = (world: World, state: State): Observed => ({
+export const observeModel = (world: ModelWorld, state: State): Observed => ({
   authority: state.authority,
   objects: Object.entries(state.objects).map(
     ([id, object]): ObjectSeen => ({
@@ -52,26 +52,26 @@ export const observe = (world: World, state: State): Observed => ({
   adoptable: state.authority === undefined ? adoptable(state) : [],
 });
 
-export const natureOf = (world: World, id: string): Nature => {
+export const natureOf = (world: ModelWorld, id: string): Nature => {
   const nature = world.natures[id];
   if (nature === undefined) throw new TypeError(`no such consumer: ${id}`);
   return nature;
 };
 
-export const sameStamp = (pod: Pod, stamp: ModelStamp): boolean =>
+export const sameStamp = (pod: ModelPod, stamp: ModelStamp): boolean =>
   stamp === undefined || JSON.stringify(pod.stamp) === JSON.stringify(stamp);
-type ModelStamp = Pod['stamp'];
+type ModelStamp = ModelPod['stamp'];
 
-const proofOf = (pod: Pod, state: State): Proof => ({
+const proofOf = (pod: ModelPod, state: State): Proof => ({
   by: 'acknowledged',
   anchors: pod.bundle,
   complete: true,
-  ...(pod.chain[0] === undefined ? {} : { leaf: pod.chain[0], issuer: issuerOf(pod.chain[0]) }),
+  ...(pod.chain[0] === undefined ? {} : { leaf: pod.chain[0], issuer: modelIssuer(pod.chain[0]) }),
   at: state.now,
 });
 
 /** `l2r0` was signed by `g2`; with dates, those of its issuer follow the slash. */
-export const issuerOf = (leaf: string): string => {
+export const modelIssuer = (leaf: string): string => {
   const [own = '', issuerDates] = leaf.split('/');
   const generation = /^l(\d+)/.exec(own)?.[1] ?? '';
   return issuerDates === undefined ? `g${generation}` : `g${generation}@${issuerDates}`;
@@ -88,7 +88,7 @@ const adoptable = (state: State): Anchor[] => {
   }));
 };
 
-export const policyOf = (world: World, state: State): Policy => ({
+export const policyOf = (world: ModelWorld, state: State): Policy => ({
   lifetime: world.timed === undefined ? duration(4000 * day) : ticks(world, world.timed.lifetime),
   rotate: { at: 1 },
   strategy: 'Phased',

@@ -1,11 +1,11 @@
 import { duration, minute } from '@handover/material';
 import { worldOf } from './build.ts';
-import type { Nature, World } from './model.ts';
+import type { ModelWorld, Nature } from './model.ts';
 import { hot, instantly, promised, stubborn } from './natures.ts';
 import { neighbourWorlds } from './neighbour-worlds.ts';
 
 /** The worlds of the design, each small enough to be explored completely. */
-export const worlds: readonly World[] = [
+export const worlds: readonly ModelWorld[] = [
   worldOf('two hot peers that acknowledge', {
     timeless: true,
     budget: { rotations: 3 },
