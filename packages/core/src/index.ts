@@ -156,6 +156,8 @@ export {
   parseResources,
   type Resource,
   resourceSchemas,
+  START_TLS,
+  type StartTls,
   type TlsProfile,
   type TrustBundle,
 } from './resources/index.ts';

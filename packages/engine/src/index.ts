@@ -37,6 +37,7 @@ export { DOCUMENT_FIELDS, documentIn, type NeededBy } from './evidence/document-
 export { handshake } from './evidence/handshake.ts';
 export { type ProbeTools, probe } from './evidence/probe.ts';
 export { readDocument } from './evidence/read-document.ts';
+export { startTls } from './evidence/start-tls.ts';
 export { askStatus, STATUS_PATH } from './evidence/status-document.ts';
 export type { Endpoint, Locator, Whereabouts } from './evidence/whereabouts.ts';
 export type { HistoryStep } from './ledger/history.ts';

@@ -145,7 +145,7 @@ describe('handover tls check', () => {
     [['mesh/web']],
     [['x:1', '--profile', 'modern']],
     [['x:1', '--profile', 'Old', '--profile-file', 'y']],
-    [['x:1', '--starttls', 'smtp']],
+    [['x:1', '--starttls', 'ftp']],
     [['x:1', '--servername', 'a b']],
     [['x:1', '--servername', 'a'.repeat(70_000)]],
     [['x:1', '--timeout', 'soon']],

@@ -1,5 +1,5 @@
 import { domainToASCII } from 'node:url';
-import { parseDuration } from '@handover/core';
+import { parseDuration, START_TLS, type StartTls } from '@handover/core';
 import type { Duration } from '@handover/material';
 import { Argument, Option } from 'commander';
 import type { Context, Define } from '../context.ts';
@@ -11,7 +11,6 @@ import { PROFILES, yardstickOf } from '../tls/profile.ts';
 import { showCheck } from '../tls/show.ts';
 import { type CheckTarget, hostAndPort } from '../tls/target.ts';
 import { checkTls, type TlsCheck } from '../tls-check/check.ts';
-import type { StartTls } from '../tls-check/offer.ts';
 
 interface Flags extends KubeFlags {
   readonly profile: string;
@@ -63,9 +62,7 @@ export const define: Define = (command, context) => {
         'server name to send (SNI); default: the host, or SERVICE.NS.svc',
         servernameArgument,
       )
-      .addOption(
-        new Option('--starttls <protocol>', 'start TLS inside another protocol').choices(['postgres']),
-      )
+      .addOption(new Option('--starttls <protocol>', 'start TLS inside another protocol').choices(START_TLS))
       .addOption(
         new Option('--timeout <duration>', 'how long to wait for each answer')
           .argParser(durationArgument)

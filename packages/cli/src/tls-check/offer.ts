@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
+import type { StartTls } from '@handover/core';
+import { startTls } from '@handover/engine';
 import { readAnswer, type ServerAnswer } from './answer.ts';
 import { firstEvent } from './first-event.ts';
 import { clientHello, type Offer } from './hello.ts';
 import { alertName, VERSION_NAMES, VERSIONS } from './names.ts';
-
-export type StartTls = 'postgres';
 
 /** A server, and how to connect to it. */
 export interface TlsTarget {
@@ -40,9 +40,6 @@ export const CLOSED = 'closed the connection';
 /** A complete first flight: certificates of 64 KiB are far more than in use. */
 const MAX_BYTES = 256 * 1024;
 
-/** SSLRequest, and `S` for yes: PostgreSQL's protocol, §55.2.10. */
-const POSTGRES_SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
-
 type Failure = Exclude<OfferOutcome, { kind: 'accepted' }>;
 
 /** A connection on which TLS can start. Never rejects. */
@@ -51,33 +48,23 @@ export async function reach(
   { timeoutMs }: OfferOptions,
 ): Promise<Socket | Failure> {
   const socket = connect({ host, port });
-  const why = `no answer within ${timeoutMs / 1000} s`;
-  let isConnected = false;
-  const result = await firstEvent<Socket | Failure>(
+  const failure = await firstEvent<Failure | undefined>(
     socket,
     timeoutMs,
-    () => ({ kind: isConnected ? 'timeout' : 'unreachable', why }),
+    () => ({ kind: 'unreachable', why: `no answer within ${timeoutMs / 1000} s` }),
     (on, end) => {
       const failed = (error?: NodeJS.ErrnoException): void =>
-        end(
-          isConnected
-            ? { kind: 'not-tls', why: CLOSED }
-            : { kind: 'unreachable', why: error?.code ?? error?.message ?? CLOSED },
-        );
+        end({ kind: 'unreachable', why: error?.code ?? error?.message ?? CLOSED });
       on('error', failed);
       on('close', () => failed());
-      on('connect', () => {
-        isConnected = true;
-        if (starttls === undefined) end(socket);
-        else socket.write(POSTGRES_SSL_REQUEST);
-      });
-      on('data', (data: Buffer) =>
-        end(data.toString('latin1') === 'S' ? socket : { kind: 'not-tls', why: 'the server has TLS off' }),
-      );
+      on('connect', () => end(undefined));
     },
   );
-  if (result !== socket) socket.destroy();
-  return result;
+  const notStarted =
+    failure ?? (starttls === undefined ? undefined : await startTls(socket, starttls, timeoutMs));
+  if (notStarted === undefined) return socket;
+  socket.destroy();
+  return failure === undefined ? { ...notStarted, why: `the server ${notStarted.why}` } : notStarted;
 }
 
 const versionName = (wire: number): string =>

@@ -25,6 +25,7 @@ test('PostgreSQL, with a key of its own user and pg_ctl reload, is rotated twice
   expect(spawnSync(join(bin, 'initdb'), ['-D', data, '-A', 'trust', '-N'], as).status).toBe(0);
   const local = example('postgresql/handover.yaml')
     .replaceAll('/var/lib/postgresql/data', data)
+    .replace('127.0.0.1:5432', `127.0.0.1:${port}`)
     .replace('reloadWithin: 3m', 'reloadWithin: 300ms')
     .replace(' pg_ctl,', ` ${bin}/pg_ctl,`);
   writeFileSync(join(dir, 'handover.yaml'), local, { mode: 0o644 });

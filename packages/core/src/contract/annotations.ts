@@ -41,9 +41,9 @@ const OWN: readonly AnnotationEntry[] = [
   ),
   yours(
     PROBE,
-    '`8443`, `8443/mtls`',
+    '`8443`, `8443/mtls`, `5432/postgres`',
     'pod template',
-    'Port for a TLS handshake that shows which leaf the pod serves; with `/mtls` also which CAs it trusts. Pods with `hostNetwork` are not asked.',
+    'Port for a TLS handshake that shows which leaf the pod serves; with `/mtls` also which CAs it trusts; after `/postgres`, `/mysql`, `/smtp`, `/imap` or `/ldap` TLS starts inside that protocol. Pods with `hostNetwork` are not asked.',
   ),
   yours(
     USED_BY,

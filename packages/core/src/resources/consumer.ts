@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { exactlyOne, fields, filePath, httpUrl, objectName, reference, text } from './fields.ts';
+import { START_TLS } from './start-tls.ts';
 
 const PORT = '([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])';
 const ADDRESS = new RegExp(`^(\\[[0-9a-fA-F:.]+\\]|[A-Za-z0-9_]([-A-Za-z0-9_.]*[A-Za-z0-9_])?):${PORT}$`);
@@ -26,6 +27,10 @@ const probe = fields({
     .boolean()
     .default(false)
     .describe('Whether the server requires client certificates and checks them.'),
+  starttls: z
+    .enum(START_TLS)
+    .optional()
+    .describe('Protocol in which TLS starts on request. Default: TLS starts at once.'),
 }).describe('A TLS handshake that shows which leaf the consumer serves, and with mtls which CAs it trusts.');
 
 /** A program that is not found through pods. */

@@ -12,3 +12,4 @@ export {
   type TlsProfile,
   type TrustBundle,
 } from './parse.ts';
+export { START_TLS, type StartTls } from './start-tls.ts';

@@ -1,6 +1,8 @@
-import { isIP } from 'node:net';
+import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect, type SecureVersion, type TLSSocket } from 'node:tls';
+import type { StartTls } from '@handover/core';
 import { type Certificate, parseCertificate } from '@handover/material';
+import { startTls } from './start-tls.ts';
 
 export interface ClientCertificate {
   readonly cert: string;
@@ -54,24 +56,50 @@ const noTlsServer = ({ code = '', message }: NodeJS.ErrnoException): string | un
   return isPlain ? 'does not speak TLS' : undefined;
 };
 
+/** Where to connect, and how the handshake begins. */
+export interface Door {
+  readonly host: string;
+  readonly port: number;
+  /** Server name (SNI). Default: the host. */
+  readonly servername?: string;
+  readonly starttls?: StartTls | undefined;
+}
+
+/** A connection on which the server waits for a ClientHello, or why there is none. */
+const startedTls = async (host: string, port: number, starttls: StartTls): Promise<Socket | string> => {
+  const socket = connectPlain({ host, port });
+  const failed = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
+    socket.setTimeout(TIMEOUT_MS, () => resolve(new Error(`no connection within ${TIMEOUT_MS / 1000} s`)));
+    socket.once('connect', () => resolve(undefined)).once('error', resolve);
+  });
+  socket.setTimeout(0);
+  const why =
+    failed === undefined
+      ? (await startTls(socket, starttls, TIMEOUT_MS))?.why
+      : `cannot be reached (${failed.code ?? failed.message})`;
+  if (why === undefined) return socket;
+  socket.on('error', () => {}).destroy();
+  return why;
+};
+
 /**
  * A real, full handshake; nothing is sent and nothing resumed. On TLS 1.3 a refused client still sees `secureConnect`: a
  * ticket or data means accepted, an end or an alert refused, neither is no answer.
  */
-export const handshake = (
-  host: string,
-  port: number,
+export const handshake = async (
+  door: Door,
   client: ClientCertificate | undefined,
-  servername: string = host,
   newest: SecureVersion = 'TLSv1.3',
-): Promise<HandshakeResult> =>
-  new Promise((resolve) => {
+): Promise<HandshakeResult> => {
+  const { host, port, servername = host, starttls } = door;
+  const plain = starttls === undefined ? undefined : await startedTls(host, port, starttls);
+  if (typeof plain === 'string') return { kind: 'unreachable', why: plain };
+  return new Promise((resolve) => {
     let chain: readonly Certificate[] = [];
     let isSecure = false;
     let gotTicket = false;
     const socket = connect({
-      host,
-      port,
+      ...(plain === undefined ? { host, port } : { socket: plain }),
       rejectUnauthorized: false, // the probe inspects the chain itself
       maxVersion: newest,
       ...(isIP(servername) === 0 ? { servername } : {}),
@@ -82,6 +110,7 @@ export const handshake = (
       socket.removeAllListeners();
       socket.on('error', () => {});
       socket.destroy();
+      plain?.destroy();
       resolve(result);
     };
     const verdict = (accepted: boolean | undefined): void =>
@@ -120,3 +149,4 @@ export const handshake = (
     socket.on('end', ended);
     socket.on('close', ended);
   });
+};

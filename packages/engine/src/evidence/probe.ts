@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Proof, Unread } from '@handover/core';
+import type { Proof, StartTls, Unread } from '@handover/core';
 import type { Certificate, Instant } from '@handover/material';
 import type { AuthorityId, AuthorityRecord } from '../look/home.ts';
 import type { Answered, Meters } from '../look/meters.ts';
@@ -22,6 +22,8 @@ export interface ProbeTarget {
   /** `host:port`; the host is also the server name (SNI). */
   readonly address: string;
   readonly mtls: boolean;
+  /** Protocol in which TLS starts; undefined: at once. */
+  readonly starttls?: StartTls | undefined;
   /** Where to connect instead, without resolving a name. */
   readonly at?: { readonly ip: string; readonly port: number } | undefined;
 }
@@ -49,13 +51,17 @@ type Knock = (
   newest?: 'TLSv1.2' | 'TLSv1.3',
 ) => Promise<HandshakeResult>;
 
-const knockAt = ({ address, at }: ProbeTarget, until: number): Knock => {
+const knockAt = ({ address, at, starttls }: ProbeTarget, until: number): Knock => {
   const colon = address.lastIndexOf(':');
   const name = address.slice(0, colon).replace(/^\[|\]$/g, '');
   const port = Number(address.slice(colon + 1));
   return async (client, newest) =>
     performance.now() < until
-      ? handshake(at?.ip ?? name, at?.port ?? port, client, name, newest)
+      ? handshake(
+          { host: at?.ip ?? name, port: at?.port ?? port, servername: name, starttls },
+          client,
+          newest,
+        )
       : { kind: 'unreachable', why: OUT_OF_TIME };
 };
 

@@ -107,6 +107,46 @@ test('a pod on its node’s own network, or at a loopback address, is not asked,
   expect(pod.times).toBe(0);
 });
 
+test.each([
+  ['handover.dev/ack-port', 'http', /ack-port is not a port/],
+  ['handover.dev/ack-port', '', /ack-port is not a port/],
+  ['handover.dev/probe', 'https', /probe is not readable; write it like 8443/],
+  ['handover.dev/probe', '8443/tls', /probe is not readable/],
+  ['handover.dev/probe', '5432/mtls/postgres', /probe is not readable/],
+])(
+  'evidence that a pod declares by %s: "%s" cannot be read, which is named and no silence',
+  async (name, text, why) => {
+    const { pod, seen } = await asked('web-1');
+    const declared = { ...seen, annotations: { ...seen.annotations, [name]: text } };
+    const shown = await showing().of(declared, by(recordOf(1, 'ca2'), T0), PATIENCE);
+    expect(shown?.proofs).toEqual([]);
+    expect(shown?.unread).toEqual({ trust: expect.stringMatching(why), leaf: expect.stringMatching(why) });
+    expect(pod.times).toBe(0);
+  },
+);
+
+test('a probe can start TLS inside another protocol', async () => {
+  const { seen } = await asked('web-1');
+  const heard: string[] = [];
+  const server = createTcpServer((socket) => {
+    socket
+      .on('error', () => {})
+      .on('data', (data) => {
+        heard.push(data.toString('hex'));
+        socket.end('N');
+      });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  for (const how of ['postgres', 'postgres/mtls']) {
+    const declared = { ...seen, annotations: { 'handover.dev/probe': `${port}/${how}` } };
+    const shown = await showing().of(declared, by(recordOf(1, 'ca2'), T0), PATIENCE);
+    expect(shown?.unread.leaf).toBe(`127.0.0.1:${port} has TLS off`);
+  }
+  expect(heard).toEqual(['0000000804d2162f', '0000000804d2162f']);
+});
+
 /** A port that takes connections and never says a word. */
 const tarpit = async (): Promise<number> => {
   const sockets = new Set<Socket>();

@@ -1,4 +1,4 @@
-import { ACK_PORT, PROBE } from '@handover/core';
+import { ACK_PORT, PROBE, START_TLS, type StartTls } from '@handover/core';
 import {
   type Asking,
   type AuthorityRecord,
@@ -49,15 +49,30 @@ interface Declared {
   readonly pod: Pod;
   readonly ip: string;
   readonly ack: number | undefined;
-  readonly probed: { readonly port: number; readonly mtls: boolean } | undefined;
+  readonly probed: Probed | undefined;
+  /** An annotation that cannot be read, and what to write. */
+  readonly unreadable: string | undefined;
+}
+
+interface Probed {
+  readonly port: number;
+  readonly mtls: boolean;
+  readonly starttls?: StartTls;
 }
 
 const declaredBy = (pod: Pod): Declared | undefined => {
-  const ack = portIn(pod.annotations[ACK_PORT]);
-  const probed = probeIn(pod.annotations[PROBE]);
-  const { ip, running } = pod;
-  const silent = ack === undefined && probed === undefined;
-  return silent || ip === undefined || !running ? undefined : { pod, ip, ack, probed };
+  const { ip, running, annotations } = pod;
+  const { [ACK_PORT]: ackText, [PROBE]: probeText } = annotations;
+  if ((ackText === undefined && probeText === undefined) || ip === undefined || !running) return undefined;
+  const ack = portIn(ackText);
+  const probed = probeIn(probeText);
+  const unreadable =
+    ackText !== undefined && ack === undefined
+      ? `its annotation ${ACK_PORT} is not a port`
+      : probeText !== undefined && probed === undefined
+        ? `its annotation ${PROBE} is not readable; write it like 8443, 8443/mtls or 5432/postgres`
+        : undefined;
+  return { pod, ip, ack, probed, unreadable };
 };
 
 /** What pods show about themselves: the runtime's status document, a real handshake. Bound to the pod's uid. */
@@ -88,7 +103,8 @@ export class PodEvidence {
     return within(patience, answer, current?.shown ?? silent('it has not answered yet'));
   }
 
-  #refusal({ pod, ip }: Declared): string | undefined {
+  #refusal({ pod, ip, unreadable }: Declared): string | undefined {
+    if (unreadable !== undefined) return unreadable;
     return pod.onNode
       ? `its address is that of its node (hostNetwork); remove its ${ACK_PORT} and ${PROBE} annotations`
       : this.#tools.addresses.why(ip);
@@ -114,7 +130,7 @@ export class PodEvidence {
     const endpoint = {
       uid: pod.uid,
       status: ack === undefined ? undefined : { url: `http://${host}:${ack}/` },
-      probe: probed === undefined ? undefined : { address: `${host}:${probed.port}`, mtls: probed.mtls },
+      probe: probed === undefined ? undefined : { ...probed, address: `${host}:${probed.port}` },
     };
     return askProcess(endpoint, asking, this.#tools, true);
   }
@@ -132,11 +148,12 @@ const within = async <T>(ms: number, answer: Promise<T>, otherwise: T): Promise<
   }
 };
 
-/** `8443` or `8443/mtls`. */
-const probeIn = (text: string | undefined): { readonly port: number; readonly mtls: boolean } | undefined => {
-  const [port, how, ...rest] = (text ?? '').split('/');
-  const number = portIn(port);
-  return number === undefined || rest.length > 0 || (how !== undefined && how !== 'mtls')
-    ? undefined
-    : { port: number, mtls: how === 'mtls' };
+/** `8443`, `8443/mtls`, `5432/postgres` or `5432/postgres/mtls`. */
+const probeIn = (text: string | undefined): Probed | undefined => {
+  const [first, ...rest] = (text ?? '').split('/');
+  const port = portIn(first);
+  const starttls = START_TLS.find((protocol) => protocol === rest[0]);
+  const [how, ...more] = starttls === undefined ? rest : rest.slice(1);
+  if (port === undefined || more.length > 0 || (how !== undefined && how !== 'mtls')) return undefined;
+  return { port, mtls: how === 'mtls', ...(starttls === undefined ? {} : { starttls }) };
 };

@@ -1,0 +1,140 @@
+import type { StartTls } from '@handover/core';
+
+/** What was made of the bytes so far. */
+export interface Heard {
+  readonly used: number;
+  readonly send?: Uint8Array | string;
+  /** TLS may start. */
+  readonly done?: true;
+  /** Why it may not, read after the server's address. */
+  readonly refused?: string;
+}
+
+interface Dialogue {
+  /** What the client says first. */
+  readonly opening?: Uint8Array;
+  /** undefined: more bytes are needed. */
+  hear(bytes: Buffer): Heard | undefined;
+}
+
+const OFF = 'has TLS off';
+const isNot = (protocol: string): string => `does not speak ${protocol}`;
+
+/** SSLRequest; `S` is yes. An old server answers with an error message, which begins with `E`. */
+const postgres = (): Dialogue => ({
+  opening: Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]),
+  hear: ([answer]) => {
+    if (answer === undefined) return undefined;
+    if (answer === 0x53) return { used: 1, done: true };
+    return { used: 1, refused: answer === 0x4e || answer === 0x45 ? OFF : isNot('postgres') };
+  },
+});
+
+const MYSQL_SSL = 0x0800;
+const MYSQL_ERROR = 0xff;
+/** Protocol 4.1, TLS, 20-byte challenges; packets of 16 MiB; utf8mb4. */
+const MYSQL_SSL_REQUEST = Buffer.concat([
+  Buffer.from([32, 0, 0, 1, 0x00, 0x8a, 0, 0, 0, 0, 0, 1, 45]),
+  Buffer.alloc(23),
+]);
+
+/** The server greets with its abilities; a request for TLS is the first half of a login. */
+const mysql = (): Dialogue => ({
+  hear: (bytes) => {
+    if (bytes.length < 5) return undefined;
+    const end = 4 + bytes.readUIntLE(0, 3);
+    if (bytes[4] !== 10 && bytes[4] !== MYSQL_ERROR) return { used: 0, refused: isNot('mysql') };
+    if (bytes.length < end) return undefined;
+    if (bytes[4] === MYSQL_ERROR) return { used: end, refused: 'refuses this host (a mysql error)' };
+    // After the version: thread id 4, challenge 8, filler 1.
+    const abilities = bytes.indexOf(0, 5) + 14;
+    if (abilities < 19 || abilities + 2 > end) return { used: end, refused: isNot('mysql') };
+    if ((bytes.readUInt16LE(abilities) & MYSQL_SSL) === 0) return { used: end, refused: OFF };
+    return { used: end, send: MYSQL_SSL_REQUEST, done: true };
+  },
+});
+
+/** One CRLF line; undefined: it has not ended yet. */
+const lineOf = (bytes: Buffer): { readonly line: string; readonly used: number } | undefined => {
+  const end = bytes.indexOf('\n');
+  return end < 0 ? undefined : { line: bytes.toString('latin1', 0, end).trimEnd(), used: end + 1 };
+};
+
+const smtp = (): Dialogue => {
+  let asked: 'nothing' | 'abilities' | 'tls' = 'nothing';
+  let offers = false;
+  return {
+    hear: (bytes) => {
+      const read = lineOf(bytes);
+      if (read === undefined) return undefined;
+      const { line, used } = read;
+      const [, code, more, text = ''] = /^(\d{3})([ -]?)(.*)$/.exec(line) ?? [];
+      if (code === undefined) return { used, refused: isNot('smtp') };
+      offers ||= asked === 'abilities' && /^starttls$/i.test(text.trim());
+      if (more === '-') return { used };
+      if (asked === 'nothing') {
+        if (code !== '220') return { used, refused: `greets with ${code}` };
+        asked = 'abilities';
+        return { used, send: 'EHLO handover.invalid\r\n' };
+      }
+      if (asked === 'abilities') {
+        if (!offers) return { used, refused: OFF };
+        asked = 'tls';
+        return { used, send: 'STARTTLS\r\n' };
+      }
+      return code === '220' ? { used, done: true } : { used, refused: `refuses STARTTLS with ${code}` };
+    },
+  };
+};
+
+const imap = (): Dialogue => {
+  let hasGreeted = false;
+  return {
+    hear: (bytes) => {
+      const read = lineOf(bytes);
+      if (read === undefined) return undefined;
+      const { line, used } = read;
+      if (!hasGreeted) {
+        hasGreeted = true;
+        if (/^\* OK\b/i.test(line)) return { used, send: 'h1 STARTTLS\r\n' };
+        return { used, refused: /^\* (BYE|PREAUTH)\b/i.test(line) ? 'refuses the session' : isNot('imap') };
+      }
+      if (!line.startsWith('h1 ')) return line.startsWith('* ') ? { used } : { used, refused: isNot('imap') };
+      return /^h1 OK\b/i.test(line) ? { used, done: true } : { used, refused: OFF };
+    },
+  };
+};
+
+const LDAP_START_TLS = '1.3.6.1.4.1.1466.20037';
+
+/** Length of a BER element, header included; undefined: more bytes are needed. */
+const berEnd = (bytes: Buffer, at: number): { readonly body: number; readonly end: number } | undefined => {
+  const first = bytes[at + 1];
+  if (first === undefined) return undefined;
+  if (first < 0x80) return { body: at + 2, end: at + 2 + first };
+  const size = first & 0x7f;
+  if (size === 0 || size > 4 || bytes.length < at + 2 + size) return undefined;
+  return { body: at + 2 + size, end: at + 2 + size + bytes.readUIntBE(at + 2, size) };
+};
+
+/** An extended request, and an extended response whose result code is 0. */
+const ldap = (): Dialogue => ({
+  opening: Buffer.concat([
+    Buffer.from([0x30, 0x1d, 0x02, 0x01, 0x01, 0x77, 0x18, 0x80, LDAP_START_TLS.length]),
+    Buffer.from(LDAP_START_TLS, 'latin1'),
+  ]),
+  hear: (bytes) => {
+    if (bytes.length > 0 && bytes[0] !== 0x30) return { used: 0, refused: isNot('ldap') };
+    const message = berEnd(bytes, 0);
+    if (message === undefined || bytes.length < message.end) return undefined;
+    const used = message.end;
+    const number = berEnd(bytes, message.body);
+    const response = number === undefined ? undefined : berEnd(bytes, number.end);
+    if (number === undefined || response === undefined || bytes[number.end] !== 0x78)
+      return { used, refused: isNot('ldap') };
+    const code = bytes[response.body + 2];
+    return code === 0 ? { used, done: true } : { used, refused: `refuses StartTLS (result ${code})` };
+  },
+});
+
+export const DIALOGUES: Readonly<Record<StartTls, () => Dialogue>> = { postgres, mysql, smtp, imap, ldap };
