@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { manPage } from '../packages/cli/dist/reference/man.js';
 import { writeCommonJs } from './pack/commonjs.mjs';
 import { licencesOf, partsOf } from './pack/parts.mjs';
 import { PUBLISHED } from './pack/published.mjs';
@@ -23,6 +24,7 @@ for (const {
   banner,
   copied,
   commonJs,
+  man,
   pageInputs,
   manifest,
 } of PUBLISHED) {
@@ -65,6 +67,10 @@ for (const {
   for (const [name, text] of Object.entries(shipped)) writeFileSync(join(out, name), text);
   for (const path of copied)
     cpSync(join(ROOT, `packages/${from}`, path), join(out, path), { recursive: true });
+  if (man !== undefined) {
+    mkdirSync(join(out, 'man'));
+    writeFileSync(join(out, 'man', man), await manPage(source.version));
+  }
   const programs = Object.keys(metafile.outputs).length;
   process.stdout.write(
     `build/${folder}: ${programs} programs, ${parts.length} third-party packages inside\n`,

@@ -75,6 +75,7 @@ export const PUBLISHED = [
       js: "import { createRequire as requireFrom } from 'node:module';\nconst require = requireFrom(import.meta.url);",
     },
     copied: ['bin'],
+    man: 'handover.1',
     pageInputs: ['packages/dashboard/dist/page-inputs.json'],
     manifest: (source, types, runtime) => ({
       ...common(source),
@@ -90,10 +91,11 @@ export const PUBLISHED = [
         'certgen',
       ],
       bin: source.bin,
+      man: './man/handover.1',
       main: './dist/index.js',
       types: `./types/${types.index}`,
       exports: { '.': way('index', types), ...ITSELF },
-      files: ['bin', ...SHIPPED, 'THIRD-PARTY-LICENSES.txt'],
+      files: ['bin', 'man', ...SHIPPED, 'THIRD-PARTY-LICENSES.txt'],
       // Only for an identity's `dispatcher()` and `fetch()`, as in the runtime.
       peerDependencies: { undici: runtime.peerDependencies.undici },
       peerDependenciesMeta: { undici: runtime.peerDependenciesMeta.undici },

@@ -45,7 +45,17 @@ export const defined = async (name: string): Promise<Command> => {
   return command;
 };
 
-const section = async (name: string): Promise<readonly string[]> => {
+/** What the documents say of a command. */
+export interface CommandParts {
+  readonly summary: string;
+  readonly usage: string;
+  readonly words: string;
+  /** Arguments and flags: name, meaning, default. */
+  readonly rows: readonly (readonly [name: string, meaning: string, preset: string])[];
+  readonly examples: string;
+}
+
+export const commandParts = async (name: string): Promise<CommandParts> => {
   const command = await defined(name);
   const summary = command.description();
   const [words, examples] = restOf(command);
@@ -57,30 +67,48 @@ const section = async (name: string): Promise<readonly string[]> => {
   if (shown === '') throw new TypeError(`the help of ${name} has no example`);
   const flags = command.options.map(
     ({ flags: usage, description, defaultValue, defaultValueDescription }) => {
-      if (description === '') throw new TypeError(`${usage} of ${name} has no description`);
       const preset = defaultValueDescription ?? (Array.isArray(defaultValue) ? '' : (defaultValue ?? ''));
       // The description may say it better, in words.
       const isSaid = typeof preset === 'boolean' || description.includes('(default');
-      const written = isSaid ? '' : String(preset);
-      return [code(usage), description, written === '' ? '' : code(written)];
+      return [usage, description, isSaid ? '' : String(preset)] as const;
     },
   );
-  const positional = command.registeredArguments.map((argument) => [
-    code(argument.name()),
-    argument.argChoices === undefined
-      ? argument.description
-      : `${argument.description}: ${argument.argChoices.join(', ')}`,
-    argument.required ? '' : 'optional',
-  ]);
-  for (const [argument, description] of positional)
-    if (description === '') throw new TypeError(`${argument} of ${name} has no description`);
+  const positional = command.registeredArguments.map(
+    (argument) =>
+      [
+        argument.name(),
+        argument.argChoices === undefined
+          ? argument.description
+          : `${argument.description}: ${argument.argChoices.join(', ')}`,
+        argument.required ? '' : 'optional',
+      ] as const,
+  );
+  const rows = [...positional, ...flags];
+  for (const [usage, description] of rows)
+    if (description === '') throw new TypeError(`${usage} of ${name} has no description`);
+  return {
+    summary: `${summary[0]?.toUpperCase()}${summary.slice(1)}.`,
+    usage: command.usage(),
+    words,
+    rows,
+    examples: shown,
+  };
+};
+
+const section = async (name: string): Promise<readonly string[]> => {
+  const { summary, usage, words, rows, examples } = await commandParts(name);
+  const written = (preset: string): string =>
+    preset === '' || preset === 'optional' ? preset : code(preset);
   return [
     `## handover ${name}`,
-    `${summary[0]?.toUpperCase()}${summary.slice(1)}.`,
-    `\`\`\`text\nhandover ${name} ${command.usage()}\n\`\`\``,
+    summary,
+    `\`\`\`text\nhandover ${name} ${usage}\n\`\`\``,
     ...(words === '' ? [] : [prose(words)]),
-    table(['argument or flag', 'meaning', 'default'], [...positional, ...flags]),
-    `Examples:\n\n\`\`\`text\n${shown}\n\`\`\``,
+    table(
+      ['argument or flag', 'meaning', 'default'],
+      rows.map(([flag, meaning, preset]) => [code(flag), meaning, written(preset)]),
+    ),
+    `Examples:\n\n\`\`\`text\n${examples}\n\`\`\``,
   ];
 };
 

@@ -2,8 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { EVIDENCE_KINDS } from '@handover/core';
 import { expect, test } from 'vitest';
+import { COMMANDS } from '../commands.ts';
 import { defined } from './commands.ts';
 import { ERROR_CODES } from './error-codes.ts';
+import { manPage } from './man.ts';
 import { referencePages } from './reference.ts';
 
 const path = (relative: string): string => fileURLToPath(new URL(`../../../../${relative}`, import.meta.url));
@@ -64,5 +66,19 @@ test('every example of a help is one that its command takes', async () => {
       command.parseAsync(args, { from: 'user' }),
       `handover ${name} ${args.join(' ')}`,
     ).resolves.toBe(command);
+  }
+});
+
+test('the man page has every command and flag, in ASCII, with requests that man knows and no others', async () => {
+  const text = await manPage('1.2.3');
+  expect(text).toMatch(/^[\n -~]*$/);
+  const requests = [...text.matchAll(/^[.']\S*/gm)].map(([request]) => request);
+  expect(new Set(requests)).toEqual(
+    new Set(['.TH', '.SH', '.SS', '.B', '.I', '.PP', '.TP', '.RS', '.RE', '.nf', '.fi']),
+  );
+  for (const name of Object.keys(COMMANDS)) {
+    expect(text).toContain(`\n.SS handover ${name.replaceAll('-', '\\-')}\n`);
+    for (const { long } of (await defined(name)).options)
+      expect(text).toContain((long ?? '').replaceAll('-', '\\-'));
   }
 });
