@@ -1,10 +1,14 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { BIN, directory, example, examplePath, handover, started } from './around.ts';
 import { program } from './programs.ts';
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  readonly version: string;
+};
 
 /** A PATH whose `handover` is the built one. */
 const withHandover = (): string => {
@@ -32,7 +36,14 @@ test('systemd accepts the unit, and its command keeps a directory and exits with
 
 interface Compose {
   readonly services: Readonly<
-    Record<string, { readonly command?: string | readonly string[]; readonly volumes: readonly string[] }>
+    Record<
+      string,
+      {
+        readonly image: string;
+        readonly command?: string | readonly string[];
+        readonly volumes: readonly string[];
+      }
+    >
   >;
 }
 
@@ -46,11 +57,12 @@ test('docker-compose accepts the compose file, and its command fills every folde
   const { services } = parse(checked.stdout) as Compose;
   const [own = ''] = services.handover?.volumes.map((volume) => volume.split(':')[0] ?? '') ?? [];
   const inside = services.handover?.volumes[0]?.split(':')[1];
-  const command = String(services.handover?.command).split(' ');
-  expect(command.slice(0, 2)).toEqual(['npx', 'handover']);
+  const words = services.handover?.command ?? [];
+  const command = typeof words === 'string' ? words.split(' ') : words;
+  expect(services.handover?.image).toBe(`handover:${version}`);
   mkdirSync(own, { recursive: true });
   writeFileSync(join(own, 'handover.yaml'), example('docker-compose/handover.yaml'), { mode: 0o644 });
-  const args = command.slice(2).map((word) => (word === inside ? own : word));
+  const args = command.map((word) => (word === inside ? own : word));
   expect((await handover(...args, '--once')).code).toBe(0);
   for (const volume of services.web?.volumes ?? []) {
     const [from = ''] = volume.split(':');
