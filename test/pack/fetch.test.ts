@@ -69,7 +69,8 @@ describe.each(NODES)('trust.fetch on Node %s', (version) => {
   );
 
   // ky 2 needs Node 22.
-  test.skipIf(version.startsWith('20'))('serves ky', async () => {
+  if (version.startsWith('20')) return;
+  test('serves ky', async () => {
     expect(await outcomeOf('ky.mjs', certificates)).toEqual({ failed: 0, answered: 200 });
   });
 });

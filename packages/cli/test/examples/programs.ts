@@ -40,7 +40,8 @@ const PROGRAMS = {
 
 type Package = keyof typeof PROGRAMS;
 const PACKAGES = Object.keys(PROGRAMS) as readonly Package[];
-const missing = (): readonly Package[] => PACKAGES.filter((name) => PROGRAMS[name]() === undefined);
+const missing = (wanted: readonly Package[]): readonly Package[] =>
+  wanted.filter((name) => PROGRAMS[name]() === undefined);
 
 /** Path of a program. This tier never skips: a missing program has already ended the run. */
 export const program = (name: Package): string => {
@@ -49,19 +50,22 @@ export const program = (name: Package): string => {
   return path;
 };
 
-/** Before the first test: installs missing programs if it can, else ends the run with one line. */
-export const setup = (): void => {
-  if (missing().length === 0) return;
+/** Installs missing programs if it can, else ends the run with one line. */
+export const provide = (wanted: readonly Package[]): void => {
+  if (missing(wanted).length === 0) return;
   if (process.getuid?.() === 0 && onPath('apt-get') !== undefined) {
     // Keeps packages from starting what they install: invoke-rc.d(8).
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
-    for (const args of [['update'], ['install', '-y', '--no-install-recommends', ...missing()]])
+    for (const args of [['update'], ['install', '-y', '--no-install-recommends', ...missing(wanted)]])
       spawnSync('apt-get', args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
   }
-  const still = missing();
+  const still = missing(wanted);
   if (still.length > 0) {
     throw new Error(
       `EXAMPLES_NEED_PROGRAMS: ${still.join(', ')} not found; run \`apt-get install ${still.join(' ')}\` as root, and this again`,
     );
   }
 };
+
+/** Before the first test. */
+export const setup = (): void => provide(PACKAGES);

@@ -111,16 +111,7 @@ describe('openssl.cnf', () => {
   });
 });
 
-const hasNginx = (): boolean => {
-  try {
-    execFileSync('nginx', ['-v'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-};
-
-describe.skipIf(!hasNginx())('nginx.conf', () => {
+describe('nginx.conf', () => {
   it.each(['Old', 'Intermediate', 'Modern'])('is taken by nginx: %s', (type) => {
     const fragment = at('fragment.conf', filesOf(type)['nginx.conf']);
     const whole = at(
