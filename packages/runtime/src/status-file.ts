@@ -45,7 +45,7 @@ export async function keepFile(
     await writeAtomically(path, `${await render()}\n`, 0o644);
   };
   const failed = (cause: unknown) => {
-    if (!complained) {
+    if (!complained && !closed) {
       warn('STATUS_WRITE_FAILED', `the status document cannot be written to ${path}`, String(cause));
     }
     complained = true;

@@ -78,6 +78,7 @@ const withMeetingPoint = (
         },
       };
     } catch (error) {
+      group.siblings.leave();
       await closeServer(meeting);
       throw error;
     }
