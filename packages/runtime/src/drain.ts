@@ -1,6 +1,6 @@
 import type { TLSSocket } from 'node:tls';
 import type { ClientSource } from './client-source.ts';
-import { hasLost, isStillTrusted } from './peer-trust.ts';
+import { hasLost, isStillTrusted, shownBy } from './peer-trust.ts';
 import { setTimeout } from './timers.ts';
 
 /**
@@ -56,6 +56,8 @@ export class Drain {
     const { drainAll, verify, current } = this.#source;
     const { anchors, loads } = current();
     if ((this.#live.get(socket) ?? loads) >= loads) return false;
-    return drainAll || (verify && anchors !== undefined && !isStillTrusted(socket, anchors, 'server'));
+    return (
+      drainAll || (verify && anchors !== undefined && !isStillTrusted(shownBy(socket), anchors, 'server'))
+    );
   }
 }

@@ -191,7 +191,10 @@ class HotServerCredentials extends ServerCredentials {
         const session = (call as unknown as { readonly stream?: Http2Stream }).stream?.session;
         if (session !== undefined && !this.#known.has(session)) {
           this.#known.add(session);
-          if ((session.socket as TLSSocket).authorized) {
+          const socket = session.socket as TLSSocket;
+          if (socket.authorized && this.#connections.isLate(socket, 0)) {
+            session.destroy();
+          } else if (socket.authorized) {
             session.once('close', this.#connections.add(sessionServed(session)));
           }
         }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Scope } from '../test/fixture.ts';
@@ -70,6 +70,30 @@ test('a process that leaves takes no sibling back, and its close ends', async ()
   const closed = within(lead.close());
   expect(await joined(meeting)).toBeUndefined();
   expect(await closed).toBeUndefined();
+});
+
+test('a sibling that comes during the first write is in the next, at once', async () => {
+  const path = scope.volume({}).path('status.json');
+  const own = group();
+  let begin: () => void = () => undefined;
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const slow = { ...own, reports: () => begun.then(() => [{ pid: process.pid, sources: [] }]) };
+  const leading = seatOf({ file: path, sources: [] }, process.ppid).lead(slow);
+  await eventually(() => existsSync(`${path}.siblings`));
+  await joined(`${path}.siblings`);
+  let writes = 0;
+  slow.reports = async () => {
+    writes++;
+    return [];
+  };
+  begin();
+  const lead = await leading;
+  await within(eventually(() => writes > 0));
+  own.siblings.leave();
+  await lead.close();
+  expect(writes).toBe(1);
 });
 
 test('a process that leaves never says that it is the only one', async () => {

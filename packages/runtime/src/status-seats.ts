@@ -97,6 +97,7 @@ export const fileSeat = (options: StatusOptions, path: string, parent: number | 
   withMeetingPoint(path, parent, async (group) => {
     const file = await keepFile(path, rendererOf(options, group), parent);
     group.onChange(file.changed);
+    file.changed(); // a sibling may have come during the first write
     return { port: undefined, ...file };
   });
 
