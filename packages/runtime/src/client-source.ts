@@ -1,5 +1,6 @@
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import { type Certificate, parseBundle } from '@handover/material';
+import { Sessions } from './client-sessions.ts';
 import type { CutReason } from './outcome.ts';
 
 /** Options of a TLS context that a caller may choose. */
@@ -44,8 +45,7 @@ export interface Pems {
 export class TlsMaterial {
   /** 1 for the first load, +1 for each change since. */
   readonly loads: number;
-  /** TLS sessions by target. They end with this material: a resumed session would skip the check against newer trust. */
-  readonly sessions = new Map<string, Buffer>();
+  readonly sessions = new Sessions();
   readonly #pems: Pems;
   readonly #contexts = new WeakMap<ContextOptions, SecureContext>();
   #context: SecureContext | undefined;

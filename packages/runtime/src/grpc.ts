@@ -86,7 +86,7 @@ class HotChannelCredentials extends ChannelCredentials {
 
   override _createSecureConnector(...args: ConnectorArguments): Connector {
     const [target, options, callCredentials] = args;
-    const verifyOptions = this.#source.verify ? {} : { rejectUnauthorized: false };
+    const verifyOptions = { rejectUnauthorized: this.#source.verify };
     // The connector of grpc-js itself, made with the newest context for each connection.
     const inner = (material = this.#source.current()): Connector =>
       ChannelCredentials.createFromSecureContext(material.context(), verifyOptions)._createSecureConnector(
