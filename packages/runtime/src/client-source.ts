@@ -102,6 +102,10 @@ export interface ClientSource {
   readonly drainAll: boolean;
   /** Reports connections that were ended at the deadline. */
   cut(connections: number, reason: CutReason): void;
+  /** Reports that the newest material could not be put to use. */
+  complain(thrown: unknown): void;
+  /** Takes such reports back: it is in use everywhere. */
+  settled(): void;
   /** The newest material. */
   current(): TlsMaterial;
   /** After an unknown authority: reloads, and says whether there is material with more `loads` than `failed`. */

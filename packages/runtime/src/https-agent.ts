@@ -58,14 +58,14 @@ export class HotAgent extends Agent {
   readonly #unsubscribe: () => void;
 
   constructor(source: ClientSource, options: HotAgentOptions = {}) {
+    mustNotOverride(options, 'httpsAgent', source.verify);
     if ('proxyEnv' in options) {
       throw new RuntimeError(
         'OPTION_INVALID',
         'httpsAgent connects directly and takes no proxyEnv; leave it out',
       );
     }
-    mustNotOverride(options, 'httpsAgent', source.verify);
-    super({ keepAlive: true, ...options, rejectUnauthorized: source.verify });
+    super({ keepAlive: true, ...options, ...(source.verify ? {} : { rejectUnauthorized: false }) });
     this.#source = source;
     this.#contextOptions = contextOptionsIn(options);
     this.#drain = new Drain(source);

@@ -95,7 +95,7 @@ export const socketSeat = (options: StatusOptions, path: string, parent: number 
 
 export const fileSeat = (options: StatusOptions, path: string, parent: number | undefined): Seat =>
   withMeetingPoint(path, parent, async (group) => {
-    const file = await keepFile(path, rendererOf(options, group), parent);
+    const file = await keepFile(path, rendererOf(options, group), parent ?? process.ppid);
     group.onChange(file.changed);
     file.changed(); // a sibling may have come during the first write
     return { port: undefined, ...file };

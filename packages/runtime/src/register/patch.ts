@@ -5,7 +5,6 @@ import tls, {
   type SecureContextOptions,
   type TLSSocket,
 } from 'node:tls';
-import { warn } from '../warn.ts';
 import type { FollowedMaterial } from './material.ts';
 
 /** The native half of a context, as `node:tls` keeps it. */
@@ -47,11 +46,13 @@ function followContexts(material: FollowedMaterial): void {
       try {
         native = build().context;
       } catch (error) {
-        warn('IDENTITY_REFUSED', `${(error as Error).message}; the last good TLS context stays in use`);
+        material.refused(error, followed);
       }
       return native;
     };
-    return Object.create(first, { context: { get, enumerable: true } }) as SecureContext;
+    const live = Object.create(first, { context: { get, enumerable: true } }) as SecureContext;
+    material.keep(live);
+    return live;
   };
   tls.createSecureContext = made;
 
