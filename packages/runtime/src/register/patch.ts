@@ -80,12 +80,13 @@ function followContexts(material: FollowedMaterial): void {
   };
 }
 
-/** A session made with older material would resume past the newest trust. */
+/** A session made with older material would resume past the newest trust. One whose origin is not known counts as the oldest. */
 function dropOldSessions(material: FollowedMaterial): void {
   const connect = tls.connect as (...args: readonly unknown[]) => TLSSocket;
   const versions = new WeakMap<Buffer, number>();
+  const { version: oldest } = material;
   const isOld = ({ session }: ConnectionOptions): boolean =>
-    session !== undefined && (versions.get(session) ?? material.version) !== material.version;
+    session !== undefined && (versions.get(session) ?? oldest) !== material.version;
   const without = (argument: unknown): unknown =>
     typeof argument === 'object' && argument !== null && isOld(argument)
       ? { ...argument, session: undefined }
