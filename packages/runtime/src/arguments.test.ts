@@ -56,6 +56,7 @@ describe('A wrong argument is a coded error that names it', () => {
       () => openTrust('/x', given({ pollms: 5 })),
       /openTrust has no option "pollms".*pollMs/,
     ],
+    ['verify: 0', () => openTrust('/x', given({ verify: 0 })), /openTrust: verify .* got a number/],
     ['a wrong number', () => openTrust('/x', { drainMs: -1 }), /drainMs/],
     ['a signal that is none', () => openTrust('/x', given({ signal: {} })), /signal/],
     ['serveStatus()', () => serveStatus(given(undefined)), /serveStatus.* options/],
@@ -148,3 +149,16 @@ test('the event of a token carries no hash of it', async () => {
   volume.write({ token: 'second' });
   expect(await event).toEqual({ loads: 2, at: expect.any(Number) });
 });
+
+test.each([null, 5, []])(
+  'options of httpsAgent and dispatcher must be an object, not %j',
+  async (options) => {
+    const trust = await scope.trust(scope.volume({ 'ca.crt': ca.pem }));
+    expect(await refusal(() => trust.httpsAgent(given(options)))).toMatch(
+      /^OPTION_INVALID: httpsAgent: options must/,
+    );
+    expect(await refusal(() => trust.dispatcher(given(options)))).toMatch(
+      /^OPTION_INVALID: dispatcher: options must/,
+    );
+  },
+);

@@ -39,9 +39,7 @@ export function mustKnowOptions(
   known: readonly string[],
   name = 'options',
 ): void {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw invalid(`${where}: ${name} must be an object, got ${kindOf(value)}`);
-  }
+  mustBeObject(value, where, name);
   const unknown = Object.keys(value).find((option) => !known.includes(option));
   if (unknown !== undefined) throw invalid(`${where} has no option "${unknown}". ${nearest(unknown, known)}`);
 }
@@ -55,6 +53,18 @@ export function mustBeEvent(event: unknown, listener: unknown, known: readonly s
   }
 }
 
+export function mustBeBoolean(value: unknown, where: string, name: string): void {
+  if (value !== undefined && typeof value !== 'boolean') {
+    throw invalid(`${where}: ${name} must be true or false, got ${kindOf(value)}`);
+  }
+}
+
+export function mustBeObject(value: unknown, where: string, name = 'options'): asserts value is object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalid(`${where}: ${name} must be an object, got ${kindOf(value)}`);
+  }
+}
+
 /** Verification comes from the files: `verify: false` at opening is the one way to do without. */
 export function mustNotTurnOff(options: object, where: string, verify: boolean): void {
   if (verify && (options as { rejectUnauthorized?: unknown }).rejectUnauthorized === false) {
@@ -65,7 +75,8 @@ export function mustNotTurnOff(options: object, where: string, verify: boolean):
 }
 
 /** An option with a certificate would be ignored: certificates come from the files. */
-export function mustNotOverride(options: object, where: string, verify: boolean): void {
+export function mustNotOverride(options: unknown, where: string, verify: boolean): void {
+  mustBeObject(options, where);
   mustNotTurnOff(options, where, verify);
   const given = options as Readonly<Record<string, unknown>>;
   const own = ['ca', 'cert', 'key', 'pfx', 'passphrase', 'secureContext'].find(

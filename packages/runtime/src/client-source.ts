@@ -1,5 +1,6 @@
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import { type Certificate, parseBundle } from '@handover/material';
+import { Sessions } from './client-sessions.ts';
 import type { CutReason } from './outcome.ts';
 
 /** Options of a TLS context that a caller may choose. */
@@ -44,8 +45,7 @@ export interface Pems {
 export class TlsMaterial {
   /** 1 for the first load, +1 for each change since. */
   readonly loads: number;
-  /** TLS sessions by target. They end with this material: a resumed session would skip the check against newer trust. */
-  readonly sessions = new Map<string, Buffer>();
+  readonly sessions = new Sessions();
   readonly #pems: Pems;
   readonly #contexts = new WeakMap<ContextOptions, SecureContext>();
   #context: SecureContext | undefined;
@@ -102,6 +102,10 @@ export interface ClientSource {
   readonly drainAll: boolean;
   /** Reports connections that were ended at the deadline. */
   cut(connections: number, reason: CutReason): void;
+  /** Reports that the newest material could not be put to use. */
+  complain(thrown: unknown): void;
+  /** Takes such reports back: it is in use everywhere. */
+  settled(): void;
   /** The newest material. */
   current(): TlsMaterial;
   /** After an unknown authority: reloads, and says whether there is material with more `loads` than `failed`. */

@@ -11,6 +11,8 @@ export function fixedSource(pems: Pems, { verify = true, drainMs = 0 } = {}): Cl
     drainMs,
     drainAll: false,
     cut: nothing,
+    complain: nothing,
+    settled: nothing,
     current: () => material,
     refresh: async () => false,
     onSwap: () => nothing,
@@ -39,6 +41,8 @@ export function combine(trust: ClientSource, identity: ClientSource): ClientSour
     drainMs: trust.drainMs,
     drainAll: trust.drainAll || identity.drainAll,
     cut: (connections, reason) => trust.cut(connections, reason),
+    complain: (thrown) => trust.complain(thrown),
+    settled: () => trust.settled(),
     current: () => current,
     refresh: async (failed) => {
       if (current.loads > failed) return true;

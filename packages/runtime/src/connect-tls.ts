@@ -5,7 +5,6 @@ import { clearTimeout, setTimeout } from './timers.ts';
 
 /** The default of undici's connector. */
 const CONNECT_MS = 10_000;
-const MAX_SESSIONS = 100;
 
 export interface Target {
   readonly host: string;
@@ -49,7 +48,7 @@ export async function connectTls(
   const { sessions } = material;
   const name = servername ?? (isIP(host) === 0 ? host : '');
   const key = `${host} ${port} ${name}`;
-  const session = sessions.get(key);
+  const session = sessions.of(key);
   const socket = connect({
     ...options.tls,
     host,
@@ -57,12 +56,9 @@ export async function connectTls(
     servername: name,
     secureContext: material.context(options.contextOptions),
     ...(session === undefined ? {} : { session }),
-    ...(options.rejectUnauthorized === false ? { rejectUnauthorized: false } : {}),
+    rejectUnauthorized: options.rejectUnauthorized !== false, // not as NODE_TLS_REJECT_UNAUTHORIZED says
   });
-  socket.on('session', (fresh) => {
-    if (sessions.size >= MAX_SESSIONS) sessions.clear();
-    sessions.set(key, fresh);
-  });
+  sessions.follow(socket, key);
   const timeoutMs = options.timeoutMs ?? CONNECT_MS;
   const timer = setTimeout(() => {
     const error = new Error(`no connection to ${host}:${port} within ${timeoutMs} ms`);
@@ -70,9 +66,6 @@ export async function connectTls(
   }, timeoutMs);
   try {
     return await finished(socket);
-  } catch (error) {
-    sessions.delete(key);
-    throw error;
   } finally {
     clearTimeout(timer);
   }

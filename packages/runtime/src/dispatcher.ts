@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { connect as connectPlain } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Agent, Dispatcher } from 'undici';
-import { mustNotOverride } from './arguments.ts';
+import { mustBeObject, mustNotOverride } from './arguments.ts';
 import { type ClientSource, type ContextOptions, contextOptionsIn, subscribe } from './client-source.ts';
 import { connectTls } from './connect-tls.ts';
 import { Drain } from './drain.ts';
@@ -108,6 +108,7 @@ export function hotDispatcher(
   options: HotDispatcherOptions = {},
 ): Dispatcher {
   refuseOn(['bun'], 'dispatcher()', 'use node:https with httpsAgent()'); // it has an undici of its own
+  mustBeObject(options, 'dispatcher');
   const { connect, ...agentOptions } = options;
   mustNotOverride(connect ?? {}, 'dispatcher', source.verify);
   const drain = new Drain(source);

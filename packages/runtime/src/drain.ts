@@ -1,4 +1,5 @@
 import type { TLSSocket } from 'node:tls';
+import { serverShown } from './client-sessions.ts';
 import type { ClientSource } from './client-source.ts';
 import { hasLost, isStillTrusted } from './peer-trust.ts';
 import { setTimeout } from './timers.ts';
@@ -56,6 +57,8 @@ export class Drain {
     const { drainAll, verify, current } = this.#source;
     const { anchors, loads } = current();
     if ((this.#live.get(socket) ?? loads) >= loads) return false;
-    return drainAll || (verify && anchors !== undefined && !isStillTrusted(socket, anchors, 'server'));
+    if (drainAll || !verify || anchors === undefined) return drainAll;
+    const shown = serverShown(socket);
+    return shown === undefined || !isStillTrusted(shown, anchors, 'server');
   }
 }

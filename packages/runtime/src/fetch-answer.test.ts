@@ -90,21 +90,21 @@ describe('an answer to fetch', () => {
 
   test('that the program has not read yet does not fail', async () => {
     const { trust, target } = await world((_request, response) => void response.end('x'.repeat(4_000_000)));
-    const response = await hotFetch(trust[SOURCE], 100)(target.url);
-    await new Promise((waited) => setTimeout(waited, 400));
+    const response = await hotFetch(trust[SOURCE], 1_000)(target.url);
+    await new Promise((waited) => setTimeout(waited, 1_600));
     expect((await response.text()).length).toBe(4_000_000);
-  }, 5_000);
+  }, 10_000);
 
   test('may wait for a body that takes longer than the limit', async () => {
     const { trust, target } = await world(echo);
     const body = new ReadableStream({
       pull: async (controller) => {
-        await new Promise((waited) => setTimeout(waited, 400));
+        await new Promise((waited) => setTimeout(waited, 1_600));
         controller.enqueue(Buffer.from('x'));
         controller.close();
       },
     });
     const init = { method: 'POST', duplex: 'half', body } as RequestInit;
-    expect((await hotFetch(trust[SOURCE], 100)(target.url, init)).status).toBe(200);
-  }, 5_000);
+    expect((await hotFetch(trust[SOURCE], 1_000)(target.url, init)).status).toBe(200);
+  }, 10_000);
 });

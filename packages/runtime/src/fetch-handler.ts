@@ -40,6 +40,10 @@ export interface Exchange {
 const rawHeadersOf = ({ rawHeaders }: IncomingMessage): Buffer[] =>
   rawHeaders.map((text) => Buffer.from(text, 'latin1'));
 
+/** fetch reads the status text as UTF-8, and `node:http` as Latin-1. */
+const statusTextOf = ({ statusMessage = '' }: IncomingMessage): string =>
+  Buffer.from(statusMessage, 'latin1').toString('utf8');
+
 /** Calls the handler that Node 20 to 24 pass, which undici 6 and 7 define. */
 function overCallbacks(handler: FetchHandler): Exchange {
   let flow: Flow | undefined;
@@ -49,8 +53,8 @@ function overCallbacks(handler: FetchHandler): Exchange {
       handler.onConnect?.((reason) => given.abort(reason));
     },
     head: (response) => {
-      const { statusCode = 0, statusMessage = '' } = response;
-      handler.onHeaders?.(statusCode, rawHeadersOf(response), () => flow?.resume(), statusMessage);
+      const { statusCode = 0 } = response;
+      handler.onHeaders?.(statusCode, rawHeadersOf(response), () => flow?.resume(), statusTextOf(response));
     },
     data: (chunk) => {
       if (handler.onData?.(chunk) === false) flow?.pause();
@@ -85,9 +89,9 @@ function overController(handler: FetchHandler): Exchange {
       handler.onRequestStart?.(controller, {});
     },
     head: (response) => {
-      const { statusCode = 0, statusMessage = '', headers } = response;
+      const { statusCode = 0, headers } = response;
       state.rawHeaders = rawHeadersOf(response);
-      handler.onResponseStart?.(controller, statusCode, headers, statusMessage);
+      handler.onResponseStart?.(controller, statusCode, headers, statusTextOf(response));
     },
     data: (chunk) => handler.onResponseData?.(controller, chunk),
     end: () => handler.onResponseEnd?.(controller, {}),

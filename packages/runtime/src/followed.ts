@@ -135,7 +135,7 @@ export abstract class Followed<
     'path' | 'watching' | 'loads' | 'loadedAt' | 'age' | 'lastFailure'
   > {
     const { watching } = this.#follower;
-    const { loads, loadedAt } = this.#follower.loaded;
+    const { loads, loadedAt } = this.#follower.inUse;
     return {
       path: this.#follower.path,
       ...(watching === undefined ? {} : { watching }),

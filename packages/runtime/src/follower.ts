@@ -4,6 +4,7 @@ import { RuntimeError } from './error.ts';
 import { Expiry, type Stage } from './expiry.ts';
 import { firstLoad } from './first-load.ts';
 import type { FollowerEvents, FollowerSpec, Loaded, Material } from './follower-spec.ts';
+import { InUse } from './in-use.ts';
 import type { ResolvedFollowOptions } from './options.ts';
 import {
   type CutReason,
@@ -37,6 +38,7 @@ export class Follower<Label extends string, Value extends Material> {
   );
   readonly options: ResolvedFollowOptions;
   readonly path: string;
+  readonly usage = new InUse<Value>();
   readonly #spec: FollowerSpec<Label, Value>;
   readonly #swapped = new Listeners<{ swap: Loaded<Value> }>((error) => this.complain(error));
   readonly #expiry = new Expiry((stage, notAfter) => this.#reached(stage, notAfter));
@@ -88,9 +90,9 @@ export class Follower<Label extends string, Value extends Material> {
     this.#schedulePoll();
   }
 
-  /** How changes are noticed; undefined when the caller tells of them. */
+  /** How changes are noticed; undefined when the caller tells of them, or there is no file. */
   get watching(): 'events' | 'poll' | undefined {
-    if (this.#spec.read !== undefined) return undefined;
+    if (this.#spec.read !== undefined || this.path === '') return undefined;
     return this.#watches.failure === undefined ? 'events' : 'poll';
   }
 
@@ -99,9 +101,14 @@ export class Follower<Label extends string, Value extends Material> {
     return this.#loaded;
   }
 
-  /** Why the last reload failed; undefined when it did not. */
+  /** The material that is in use everywhere: the one before, when a server or a context has refused the newest. */
+  get inUse(): Loaded<Value> {
+    return this.usage.last ?? this.loaded;
+  }
+
+  /** Why the newest files are not in use; undefined when they are. */
   get failure(): KeptEvent | undefined {
-    return this.#failure;
+    return this.#failure ?? this.usage.refusal;
   }
 
   /** Called with the new material before any `reloaded` listener. */
@@ -145,9 +152,10 @@ export class Follower<Label extends string, Value extends Material> {
     return this.loaded.loads > failed;
   }
 
-  /** Reports that good files could not be put to use, like any other failure. */
+  /** Reports that good files could not be put to use, like any other failure. Holds until the next material is in use. */
   complain(thrown: unknown): void {
     this.#kept(failureOf(thrown, this.path));
+    this.usage.refuse(this.#failure);
   }
 
   /** Reports connections in use that were ended at the deadline. */
@@ -234,7 +242,7 @@ export class Follower<Label extends string, Value extends Material> {
       if (before !== undefined && value.hash === before.value.hash) return this.#good('unchanged');
       const loaded = { value, loads: (before?.loads ?? 0) + 1, loadedAt: at };
       this.#loaded = loaded;
-      this.#swapped.emit('swap', loaded);
+      this.usage.during(before, () => this.#swapped.emit('swap', loaded));
       if (before !== undefined) {
         this.#watchExpiry();
         const hashes = { hash: value.hash, previousHash: before.value.hash };

@@ -86,7 +86,7 @@ class HotChannelCredentials extends ChannelCredentials {
 
   override _createSecureConnector(...args: ConnectorArguments): Connector {
     const [target, options, callCredentials] = args;
-    const verifyOptions = this.#source.verify ? {} : { rejectUnauthorized: false };
+    const verifyOptions = { rejectUnauthorized: this.#source.verify };
     // The connector of grpc-js itself, made with the newest context for each connection.
     const inner = (material = this.#source.current()): Connector =>
       ChannelCredentials.createFromSecureContext(material.context(), verifyOptions)._createSecureConnector(
@@ -191,7 +191,10 @@ class HotServerCredentials extends ServerCredentials {
         const session = (call as unknown as { readonly stream?: Http2Stream }).stream?.session;
         if (session !== undefined && !this.#known.has(session)) {
           this.#known.add(session);
-          if ((session.socket as TLSSocket).authorized) {
+          const socket = session.socket as TLSSocket;
+          if (socket.authorized && this.#connections.isLate(socket, 0)) {
+            session.destroy();
+          } else if (socket.authorized) {
             session.once('close', this.#connections.add(sessionServed(session)));
           }
         }

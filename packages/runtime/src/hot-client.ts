@@ -31,6 +31,8 @@ function followerSource<Value extends ClientMaterial>(
     drainMs: follower.options.drainMs,
     drainAll: follower.options.drainAll,
     cut: (connections, reason) => follower.cut(connections, reason),
+    complain: (thrown) => follower.complain(thrown),
+    settled: () => follower.usage.settled(),
     current: () => current,
     refresh: (failed) => follower.refresh(failed),
     onSwap: (listener) => follower.onSwap(() => listener()),

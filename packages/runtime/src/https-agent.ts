@@ -3,6 +3,7 @@ import { Agent, type AgentOptions, type RequestOptions } from 'node:https';
 import { Socket } from 'node:net';
 import type { SecureContext, TLSSocket } from 'node:tls';
 import { mustNotOverride, mustNotTurnOff } from './arguments.ts';
+import { Sessions } from './client-sessions.ts';
 import type { ClientSource, ContextOptions, TlsMaterial } from './client-source.ts';
 import { contextOptionsIn, subscribe } from './client-source.ts';
 import { finished } from './connect-tls.ts';
@@ -11,10 +12,14 @@ import { RuntimeError } from './error.ts';
 import { withFreshTrust } from './fresh-trust.ts';
 import { setImmediate } from './timers.ts';
 
-/** Options of the agent of `node:https`. Certificates, keys and verification come from the files. */
+/**
+ * Options of the agent of `node:https`. Certificates, keys and verification come from the files; `NODE_TLS_REJECT_UNAUTHORIZED`
+ * changes nothing. TLS sessions are the agent's own and end with the material they were made with; a request's `session` is
+ * not used.
+ */
 export type HotAgentOptions = Omit<
   AgentOptions,
-  'ca' | 'cert' | 'key' | 'pfx' | 'passphrase' | 'rejectUnauthorized' | 'secureContext'
+  'ca' | 'cert' | 'key' | 'pfx' | 'passphrase' | 'rejectUnauthorized' | 'secureContext' | 'session'
 >;
 
 type Created = (error: Error | null, socket: Socket) => void;
@@ -35,7 +40,8 @@ interface AgentInternals {
 interface OwnOptions extends RequestOptions {
   secureContext?: SecureContext;
   [LOADS]?: number;
-  _agentKey?: string;
+  _agentKey?: string | undefined;
+  session?: Buffer | undefined;
 }
 
 const plain = Agent.prototype as unknown as AgentInternals;
@@ -47,17 +53,18 @@ export class HotAgent extends Agent {
   readonly #contextOptions: ContextOptions | undefined;
   readonly #loadsOf = new WeakMap<Socket, number>();
   readonly #waiting = new WeakMap<ClientRequest, RequestOptions>();
+  readonly #sessions = new WeakMap<TlsMaterial, Sessions>();
   readonly #drain: Drain;
   readonly #unsubscribe: () => void;
 
   constructor(source: ClientSource, options: HotAgentOptions = {}) {
+    mustNotOverride(options, 'httpsAgent', source.verify);
     if ('proxyEnv' in options) {
       throw new RuntimeError(
         'OPTION_INVALID',
         'httpsAgent connects directly and takes no proxyEnv; leave it out',
       );
     }
-    mustNotOverride(options, 'httpsAgent', source.verify);
     super({ keepAlive: true, ...options, ...(source.verify ? {} : { rejectUnauthorized: false }) });
     this.#source = source;
     this.#contextOptions = contextOptionsIn(options);
@@ -118,12 +125,18 @@ export class HotAgent extends Agent {
 
   async #handshake(options: OwnOptions, material: TlsMaterial): Promise<TLSSocket> {
     mustNotTurnOff(options, 'a request', this.#source.verify);
-    const own: OwnOptions = { ...options, secureContext: material.context(this.#contextOptions) };
-    // Sessions are kept under this name: a session made with older trust would resume past the new trust.
-    if (options[LOADS] !== material.loads || own._agentKey === undefined) {
-      own._agentKey = this.getName({ ...options, [LOADS]: material.loads });
-    }
+    const target = this.getName({ ...options, [LOADS]: material.loads });
+    const sessions = this.#sessions.get(material) ?? new Sessions(this.options.maxCachedSessions);
+    this.#sessions.set(material, sessions);
+    const own: OwnOptions = {
+      ...options,
+      secureContext: material.context(this.#contextOptions),
+      rejectUnauthorized: this.#source.verify,
+      session: sessions.of(target),
+      _agentKey: undefined, // Node's own store of sessions outlives the material
+    };
     const socket = super.createConnection(own) as TLSSocket;
+    sessions.follow(socket, target);
     const late = () =>
       socket.destroy(Object.assign(new Error('connection timed out'), { code: 'ETIMEDOUT' }));
     await finished(socket.on('timeout', late)).finally(() => socket.off('timeout', late));

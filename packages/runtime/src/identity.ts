@@ -55,7 +55,7 @@ export class Identity extends HotClient<IdentityLabel, IdentityMaterial> {
   }
 
   override status(): SourceStatus {
-    const { bundle, hash, leaf } = this.follower.loaded.value;
+    const { bundle, hash, leaf } = this.follower.inUse.value;
     return {
       kind: 'identity',
       ...this.commonStatus(),

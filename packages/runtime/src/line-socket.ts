@@ -1,8 +1,11 @@
 import type { Socket } from 'node:net';
 import { StringDecoder } from 'node:string_decoder';
+import { clearTimeout, setTimeout } from './timers.ts';
 
 /** A status document is at most 64 KiB; one process says no more than that. */
 const MAX_LINE_CHARACTERS = 256 * 1024;
+/** How long the last lines may take to a process that does not read. */
+const LAST_LINES_MS = 500;
 
 /** JSON objects, one a line, between the processes of one cluster. Any other line ends the connection. */
 export class LineSocket<Sent extends object, Received extends object> {
@@ -26,6 +29,8 @@ export class LineSocket<Sent extends object, Received extends object> {
       }
       if (rest.length > MAX_LINE_CHARACTERS) socket.destroy();
     });
+    // A socket of an HTTP server stays half open.
+    socket.on('end', () => this.end());
     // Without a listener an error would end the process; `close` follows it.
     socket.on('error', () => undefined).on('close', closed);
   }
@@ -36,7 +41,10 @@ export class LineSocket<Sent extends object, Received extends object> {
 
   /** Closes the connection after everything that was sent. */
   end(): void {
-    this.#socket.destroySoon();
+    const socket = this.#socket;
+    if (socket.destroyed) return;
+    const late = setTimeout(() => socket.destroy(), LAST_LINES_MS);
+    socket.once('close', () => clearTimeout(late)).destroySoon();
   }
 }
 

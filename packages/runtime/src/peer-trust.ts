@@ -14,25 +14,32 @@ export type Peered = Pick<TLSSocket, 'getPeerCertificate'>;
 /** OpenSSL follows no more issuers than this. */
 const MAX_CHAIN = 100;
 
-/** The certificates that the peer showed and OpenSSL verified, leaf first. A resumed session holds the leaf alone. */
-function chainOf(peer: Peered): readonly Certificate[] {
-  const chain: Certificate[] = [];
+/**
+ * The certificates that the peer showed and OpenSSL verified, as DER, leaf first. Of a resumed session a server knows the leaf
+ * alone, and a client nothing. Not `getPeerX509Certificate`: on Node 20 it takes the chain out of the connection.
+ */
+export function shownBy(peer: Peered): readonly Buffer[] {
+  const shown: Buffer[] = [];
   let at: DetailedPeerCertificate | undefined = peer.getPeerCertificate(true) ?? undefined;
-  while (at?.raw !== undefined && chain.length < MAX_CHAIN) {
-    chain.push(parseCertificate(at.raw));
+  while (at?.raw !== undefined && shown.length < MAX_CHAIN) {
+    shown.push(at.raw);
     const issuer: DetailedPeerCertificate | undefined = at.issuerCertificate;
     at = issuer === at ? undefined : issuer;
   }
-  return chain;
+  return shown;
 }
 
 /**
- * Whether these CAs would accept the peer. Its leaf may have expired since the handshake: only the CA is asked for. True for
- * a peer without a certificate, which no CA has accepted.
+ * Whether these CAs would accept a peer that shows these certificates. Its leaf may have expired since the handshake: only the
+ * CA is asked for. True for a peer without a certificate, which no CA has accepted.
  */
-export function isStillTrusted(peer: Peered, anchors: readonly Certificate[], purpose: Purpose): boolean {
+export function isStillTrusted(
+  shown: readonly Buffer[],
+  anchors: readonly Certificate[],
+  purpose: Purpose,
+): boolean {
   try {
-    const chain = chainOf(peer);
+    const chain = shown.map((der) => parseCertificate(der));
     const [leaf] = chain;
     if (leaf === undefined) return true;
     const at = instant(Math.min(Math.max(Date.now(), leaf.notBefore), leaf.notAfter));

@@ -3,7 +3,8 @@ import type { Http2Session } from 'node:http2';
 import type { Server, TLSSocket } from 'node:tls';
 import type { Certificate } from '@handover/material';
 import type { CutReason } from './outcome.ts';
-import { hasLost, isStillTrusted, type Peered } from './peer-trust.ts';
+import { hasLost, isStillTrusted } from './peer-trust.ts';
+import { type ServedPeer, ShownChains } from './shown-chains.ts';
 import { setTimeout } from './timers.ts';
 
 export interface ServedOptions {
@@ -15,7 +16,7 @@ export interface ServedOptions {
 
 /** One connection whose client a CA has accepted. */
 interface Served {
-  readonly peer: Peered;
+  readonly peer: ServedPeer;
   isOpen(): boolean;
   /** Ends it without breaking a request. */
   leave(): void;
@@ -29,15 +30,28 @@ interface Served {
 export class ServedConnections {
   readonly #options: ServedOptions;
   readonly #live = new Set<Served>();
+  readonly #shown = new ShownChains();
   #before: readonly Certificate[] | undefined;
+  #losses = 0;
 
   constructor(options: ServedOptions) {
     this.#options = options;
     this.#before = options.anchors();
   }
 
+  /** How often a client CA was removed. */
+  get losses(): number {
+    return this.#losses;
+  }
+
+  /** True when a handshake that began after `losses` removals was accepted by a CA that has been removed since. */
+  isLate(peer: ServedPeer, losses: number): boolean {
+    return losses < this.#losses && this.#isDoomed({ peer });
+  }
+
   /** Returns a function that forgets the connection. */
   add(served: Served): () => void {
+    this.#shown.remember(served.peer);
     this.#live.add(served);
     return () => void this.#live.delete(served);
   }
@@ -47,6 +61,7 @@ export class ServedConnections {
     const before = this.#before;
     this.#before = this.#options.anchors();
     if (!hasLost(before, this.#before)) return;
+    this.#losses++;
     const doomed = [...this.#live].filter((served) => this.#isDoomed(served));
     for (const served of doomed) served.leave();
     if (doomed.length === 0) return;
@@ -58,9 +73,9 @@ export class ServedConnections {
     }, this.#options.drainMs).unref();
   }
 
-  #isDoomed({ peer }: Served): boolean {
+  #isDoomed({ peer }: Pick<Served, 'peer'>): boolean {
     const anchors = this.#options.anchors();
-    return anchors !== undefined && !isStillTrusted(peer, anchors, 'client');
+    return anchors !== undefined && !isStillTrusted(this.#shown.of(peer), anchors, 'client');
   }
 }
 
@@ -95,12 +110,22 @@ class Answers {
   }
 }
 
+/** The TCP connection below; `node:tls` does not declare it. */
+const below = (socket: TLSSocket): object => (socket as { readonly _parent?: object })._parent ?? socket;
+
 /** Follows the connections of a tls, https or http2 server. */
 export function followConnections(server: Server, connections: ServedConnections): void {
   const answers = new WeakMap<object, Answers>();
+  const began = new WeakMap<object, number>();
+  server.on('connection', (raw: object) => began.set(raw, connections.losses));
+  // A handshake goes on with the client CAs that it began with, however long its client takes.
+  const isLate = (socket: TLSSocket) => connections.isLate(socket, began.get(below(socket)) ?? 0);
+  // First, so that no program sees the connection. Of HTTP/2 the session is told.
+  server.prependListener('secureConnection', (socket: TLSSocket) => {
+    if (socket.authorized && socket.alpnProtocol !== 'h2' && isLate(socket)) socket.destroy();
+  });
   server.on('secureConnection', (socket: TLSSocket) => {
-    // Of HTTP/2 the session is told.
-    if (!socket.authorized || socket.alpnProtocol === 'h2') return;
+    if (!socket.authorized || socket.alpnProtocol === 'h2' || socket.destroyed) return;
     const own = new Answers();
     answers.set(socket, own);
     const forget = connections.add({
@@ -111,9 +136,11 @@ export function followConnections(server: Server, connections: ServedConnections
     });
     socket.once('close', forget);
   });
-  server.on('session', (session: Http2Session) => {
-    if ((session.socket as TLSSocket).authorized)
-      session.once('close', connections.add(sessionServed(session)));
+  server.prependListener('session', (session: Http2Session) => {
+    const socket = session.socket as TLSSocket;
+    if (!socket.authorized) return;
+    if (isLate(socket)) session.destroy();
+    else session.once('close', connections.add(sessionServed(session)));
   });
   // First, so that the answer is marked before a program sends its headers.
   server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {

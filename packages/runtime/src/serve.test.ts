@@ -164,10 +164,16 @@ describe('A server that follows an identity', () => {
       throw new Error('refused');
     };
     const kept = next(identity, 'kept');
+    const { leaf, loads, anchors } = identity.status();
     volume.write(files(two.leaf(), two));
     expect(await kept).toMatchObject({
       error: { code: 'LOAD_FAILED', message: expect.stringContaining('refused') },
     });
+    // A status with the new leaf would be evidence that clients see it.
+    const old = { leaf, loads, anchors, lastFailure: { code: 'LOAD_FAILED' } };
+    expect(identity.status()).toMatchObject(old);
+    expect(await identity.reload()).toEqual({ reason: 'unchanged' });
+    expect(identity.status()).toMatchObject(old);
     await readByte({ port: target.port, ca: one.pem });
   });
 

@@ -4,7 +4,7 @@ import { type ContextOptions, contextOptionsIn } from './client-source.ts';
 import type { Follower } from './follower.ts';
 import type { IdentityLabel, IdentityMaterial } from './identity-material.ts';
 import { followConnections, ServedConnections } from './serve-drain.ts';
-import { TICKET_KEY_BYTES, ticketKeysFor } from './ticket-keys.ts';
+import { sessionIdContextFor, TICKET_KEY_BYTES, ticketKeysFor } from './ticket-keys.ts';
 import type { TlsProfile } from './tls-profile.ts';
 
 /** TLS options of a server. Certificate and key come from the identity. */
@@ -33,6 +33,7 @@ export function serve(
       ...pems,
       ca: pems.ca ?? ownCa,
       ticketKeys: ticketKeysFor(secret, pems.ca, profile?.hash),
+      sessionIdContext: sessionIdContextFor(base.sessionIdContext, pems.ca, profile?.hash),
     });
   };
   const connections = new ServedConnections({

@@ -27,6 +27,11 @@ export interface FromSibling {
   readonly bye: true;
 }
 
+interface Waiting {
+  answer(pid: number, sources: readonly SourceStatus[]): void;
+  done(): void;
+}
+
 type Line = LineSocket<Partial<ToSibling>, FromSibling>;
 
 export interface SiblingsOptions {
@@ -46,9 +51,10 @@ export interface SiblingsOptions {
  */
 export class Siblings {
   readonly #lines = new Map<number, Line | undefined>();
-  readonly #waiting = new Map<number, (pid: number, sources: readonly SourceStatus[]) => void>();
+  readonly #waiting = new Map<number, Waiting>();
   readonly #options: SiblingsOptions;
   #asked = 0;
+  #left = false;
 
   constructor(options: SiblingsOptions) {
     this.#options = options;
@@ -57,27 +63,30 @@ export class Siblings {
 
   /** False: this process is not of the cluster, and the connection is not used. */
   accept(pid: number, socket: Socket): boolean {
-    if (pid === process.pid || this.#lines.size >= MAX_MEMBERS || !this.#options.isSibling(pid)) return false;
+    if (this.#left || pid === process.pid || this.#lines.size >= MAX_MEMBERS) return false;
+    if (!this.#options.isSibling(pid)) return false;
     const line: Line = new LineSocket(
       socket,
       (message) => {
         if (message.changed === true) this.#options.changed();
         if (message.bye === true) this.#lines.delete(pid);
         if (typeof message.answer === 'number' && Array.isArray(message.sources))
-          this.#waiting.get(message.answer)?.(pid, message.sources);
+          this.#waiting.get(message.answer)?.answer(pid, message.sources);
       },
       () => {
         if (this.#lines.get(pid) === line) this.#lines.set(pid, undefined);
         this.#options.changed();
       },
     );
+    const before = this.#lines.get(pid);
     this.#lines.set(pid, line);
+    before?.end();
     this.#tellMembers();
     this.#options.changed();
     return true;
   }
 
-  /** What each sibling has loaded, within a second. */
+  /** What each sibling has loaded, within a second. Rejects after `leave`: this process no longer knows of them. */
   async reports(): Promise<readonly Report[]> {
     for (const pid of this.#options.expected()) if (!this.#lines.has(pid)) this.#lines.set(pid, undefined);
     for (const [pid, line] of this.#lines) {
@@ -85,11 +94,14 @@ export class Siblings {
     }
     const asked = [...this.#lines];
     const answers = await this.#ask(asked.flatMap(([, line]) => (line === undefined ? [] : [line])));
+    if (this.#left) throw new Error('another process of the cluster answers now');
     return asked.filter(([pid]) => this.#lines.has(pid)).map(([pid]) => ({ pid, sources: answers.get(pid) }));
   }
 
   /** Leaves the group: another process answers from now on. */
   leave(): void {
+    this.#left = true;
+    for (const { done } of this.#waiting.values()) done();
     for (const line of this.#lines.values()) {
       line?.send({ bye: true });
       line?.end();
@@ -108,9 +120,12 @@ export class Siblings {
         resolve(answers);
       };
       const late = setTimeout(done, ANSWER_MS).unref();
-      this.#waiting.set(ask, (pid, sources) => {
-        answers.set(pid, sources);
-        if (answers.size === lines.length) done();
+      this.#waiting.set(ask, {
+        answer: (pid, sources) => {
+          answers.set(pid, sources);
+          if (answers.size === lines.length) done();
+        },
+        done,
       });
       for (const line of lines) line.send({ ask });
     });

@@ -5,7 +5,7 @@ import { pause } from './pause.ts';
 import { type FromSibling, Siblings, type ToSibling } from './siblings.ts';
 import type { SourceStatus } from './status.ts';
 import type { Report } from './status-document.ts';
-import { clearInterval, setInterval, setTimeout } from './timers.ts';
+import { clearInterval, clearTimeout, setInterval, setTimeout } from './timers.ts';
 import { warn } from './warn.ts';
 
 /** Tries before a place counts as taken by a program that is not of this cluster. */
@@ -13,6 +13,8 @@ const TRIES = 20;
 const TRY_MS = 50;
 /** How often the process that answers looks whether the place is still its own. */
 const HOLD_MS = 1_000;
+/** How long the process that answers may take to say who belongs to the group. */
+const MEMBERS_MS = 1_000;
 
 /** The work of the process that answers. */
 export interface Lead {
@@ -77,6 +79,7 @@ export class Worker {
   /** Processes of the group, the one that answers first. */
   #members: readonly number[] = [];
   #hold: NodeJS.Timeout | undefined;
+  #entering: Promise<void> = Promise.resolve();
 
   constructor(seat: Seat, own: Own) {
     this.#seat = seat;
@@ -84,8 +87,14 @@ export class Worker {
   }
 
   /** Rejects when the place is taken by a program that is not of this cluster. */
-  async enter(): Promise<void> {
-    for (let tries = 1; ; tries++) {
+  enter(): Promise<void> {
+    const entering = this.#enter();
+    this.#entering = entering.catch(() => undefined);
+    return entering;
+  }
+
+  async #enter(): Promise<void> {
+    for (let tries = 1; !this.#stop.signal.aborted; tries++) {
       try {
         return await this.#lead();
       } catch (error) {
@@ -105,6 +114,8 @@ export class Worker {
 
   async close(): Promise<void> {
     this.#stop.abort();
+    // A place that this process gets meanwhile is given up.
+    await this.#entering;
     clearInterval(this.#hold);
     const role = this.#role;
     this.#role = undefined;
@@ -145,13 +156,16 @@ export class Worker {
           if (!Array.isArray(members)) return;
           this.#members = members.filter((pid): pid is number => Number.isSafeInteger(pid));
           this.#role = role;
+          clearTimeout(late);
           resolve(true);
         },
         () => {
+          clearTimeout(late);
           resolve(false);
           this.#again(role);
         },
       );
+      const late = setTimeout(() => socket.destroy(), MEMBERS_MS).unref();
       const role = { line };
     });
   }

@@ -38,14 +38,15 @@ export async function keepFile(
   let complained = false;
   const write = async () => {
     if (await isWrittenBy(other, path)) {
-      throw new Error(
-        `process ${other}, which started this one, writes it too; call serveStatus in one of them`,
+      throw Object.assign(
+        new Error(`process ${other}, which started this one, writes it too; call serveStatus in one of them`),
+        { code: 'EEXIST' },
       );
     }
     await writeAtomically(path, `${await render()}\n`, 0o644);
   };
   const failed = (cause: unknown) => {
-    if (!complained) {
+    if (!complained && !closed) {
       warn('STATUS_WRITE_FAILED', `the status document cannot be written to ${path}`, String(cause));
     }
     complained = true;

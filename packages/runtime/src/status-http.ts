@@ -1,10 +1,11 @@
 import { lstatSync, unlinkSync } from 'node:fs';
-import { chmod, lstat } from 'node:fs/promises';
+import { chmod } from 'node:fs/promises';
 import { createServer, type RequestOptions, request, type Server } from 'node:http';
 import { connect, type ListenOptions, type Socket } from 'node:net';
 import { RuntimeError } from './error.ts';
 import type { Siblings } from './siblings.ts';
 import { STATUS_PATH } from './status-document.ts';
+import { setTimeout } from './timers.ts';
 
 /** Connections of controllers, and of the processes of one cluster. */
 const MAX_CONNECTIONS = 64;
@@ -13,6 +14,8 @@ const MAX_SIBLINGS = 1_024;
 const UPGRADE = 'handover-siblings';
 const PID_HEADER = 'handover-pid';
 const JOIN_MS = 1_000;
+/** Between binding a unix socket and listening on it. */
+const LISTEN_MS = 50;
 
 /** Answers `GET /handover/status` with the text. */
 export function documentServer(render: () => Promise<string>): Server {
@@ -87,7 +90,7 @@ export const listen = (server: Server, where: ListenOptions): Promise<void> =>
     });
   });
 
-const isAlive = (socket: string): Promise<boolean> =>
+const answers = (socket: string): Promise<boolean> =>
   new Promise((resolve) => {
     const probe = connect(socket);
     probe.once('connect', () => {
@@ -97,6 +100,13 @@ const isAlive = (socket: string): Promise<boolean> =>
     // A full backlog or a missing permission does not say that no process listens.
     probe.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'ECONNREFUSED'));
   });
+
+/** A process refuses connections for a moment before it listens: only a second refusal says that it ended. */
+async function isAlive(socket: string): Promise<boolean> {
+  if (await answers(socket)) return true;
+  await new Promise((tick) => setTimeout(tick, LISTEN_MS));
+  return answers(socket);
+}
 
 /** Which file it is, or undefined when there is none. */
 export const fileId = (path: string): string | undefined => {
@@ -109,7 +119,8 @@ export async function listenOnSocket(server: Server, path: string, mode: number)
     await listen(server, { path });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    if (!(await lstat(path)).isSocket()) {
+    // It may vanish meanwhile: the process that had it has left.
+    if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() === false) {
       throw new RuntimeError(
         'STATUS_LISTEN_FAILED',
         `the status document cannot be served on ${path}: the file there is not a socket; move it away, or choose another path`,
@@ -118,8 +129,10 @@ export async function listenOnSocket(server: Server, path: string, mode: number)
     }
     // A killed process leaves its socket behind. Another process may replace it at the same moment.
     const left = fileId(path);
-    if ((await isAlive(path)) || fileId(path) !== left) throw error;
-    if (left !== undefined) unlinkSync(path);
+    if (left !== undefined) {
+      if ((await isAlive(path)) || fileId(path) !== left) throw error;
+      unlinkSync(path);
+    }
     await listen(server, { path });
   }
   await chmod(path, mode);

@@ -78,6 +78,7 @@ const withMeetingPoint = (
         },
       };
     } catch (error) {
+      group.siblings.leave();
       await closeServer(meeting);
       throw error;
     }
@@ -94,8 +95,9 @@ export const socketSeat = (options: StatusOptions, path: string, parent: number 
 
 export const fileSeat = (options: StatusOptions, path: string, parent: number | undefined): Seat =>
   withMeetingPoint(path, parent, async (group) => {
-    const file = await keepFile(path, rendererOf(options, group), parent);
+    const file = await keepFile(path, rendererOf(options, group), parent ?? process.ppid);
     group.onChange(file.changed);
+    file.changed(); // a sibling may have come during the first write
     return { port: undefined, ...file };
   });
 

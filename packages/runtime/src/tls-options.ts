@@ -12,8 +12,10 @@ export interface LiveTlsOptions {
   readonly cert?: string;
   /** The private key, as PEM text in a buffer that prints as `[private key]`. */
   readonly key?: Buffer;
-  /** False when servers are not verified. */
-  readonly rejectUnauthorized?: false;
+  /** False when servers are not verified. Always set: otherwise `NODE_TLS_REJECT_UNAUTHORIZED` would decide. */
+  readonly rejectUnauthorized: boolean;
+  /** Undefined, and set: an agent of `node:https` then offers no session of a server whose CA has been removed since. */
+  readonly session: undefined;
 }
 
 /**
@@ -46,7 +48,8 @@ export function liveTlsOptions(source: ClientSource): LiveTlsOptions {
             cert: live(() => source.current().cert),
             key: live(() => unprintable(source.current().key ?? '')),
           }),
-      ...(source.verify ? {} : { rejectUnauthorized: live(() => false) }),
+      rejectUnauthorized: live(() => source.verify),
+      session: live(() => undefined),
     },
   ) as LiveTlsOptions;
 }

@@ -111,6 +111,16 @@ export class TlsProfile extends Followed<'profile', LoadedProfile> {
     return this.follower.onSwap(() => listener());
   }
 
+  /** @internal a server has refused this profile */
+  complain(thrown: unknown): void {
+    this.follower.complain(thrown);
+  }
+
+  /** @internal every server has taken it */
+  settled(): void {
+    this.follower.usage.settled();
+  }
+
   override close(): void {
     super.close();
     this.#stamp?.close();
@@ -121,7 +131,7 @@ export class TlsProfile extends Followed<'profile', LoadedProfile> {
     return {
       kind: 'tls-profile',
       ...common,
-      hash: this.hash,
+      hash: this.follower.inUse.value.hash,
       ...(this.#fromCopy && common.lastFailure !== undefined ? { lastKnownGood: true } : {}),
       ...(this.#stamp === undefined ? {} : { ready: this.ready }),
     };

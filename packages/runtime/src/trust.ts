@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { type Bundle, parseBundle } from '@handover/material';
-import { mustBePath } from './arguments.ts';
+import { mustBeBoolean, mustBePath } from './arguments.ts';
 import { contextOf } from './client-source.ts';
 import { RuntimeError } from './error.ts';
 import { follow } from './follower.ts';
@@ -50,7 +50,7 @@ export class Trust extends HotClient<string, TrustMaterial> {
   }
 
   override status(): SourceStatus {
-    const { bundle, hash } = this.follower.loaded.value;
+    const { bundle, hash } = this.follower.inUse.value;
     return {
       kind: 'trust',
       ...this.commonStatus(),
@@ -109,6 +109,7 @@ export async function openTrust(
   options: TrustOptions = {},
 ): Promise<Trust> {
   const followed = resolveFollowOptions(options, 'openTrust', ['verify']);
+  mustBeBoolean(options.verify, 'openTrust', 'verify');
   const verify = options.verify ?? true;
   const { files, roots } = placesOf(typeof path === 'object' && path !== null ? path : [path]);
   if (Object.keys(files).length === 0 && roots === '') {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import type { SecureContextOptions } from 'node:tls';
+import type { SecureContext, SecureContextOptions } from 'node:tls';
 import * as tls from 'node:tls';
 import { SOURCE } from '../client-source.ts';
 import type { Identity } from '../identity.ts';
-import { ticketKeysFor } from '../ticket-keys.ts';
+import { sessionIdContextFor, ticketKeysFor } from '../ticket-keys.ts';
 import type { TlsProfile } from '../tls-profile.ts';
 import type { Trust } from '../trust.ts';
 import { asLeaf, asSet, KnownTexts } from './known-texts.ts';
@@ -54,6 +54,8 @@ export class FollowedMaterial {
   /** Node before 22.19 forgets NODE_EXTRA_CA_CERTS in a context to which a CA is added. */
   readonly #extra = blocksIn(process.env.NODE_EXTRA_CA_CERTS);
   version = 1;
+  #isRefused = false;
+  readonly #contexts = new Set<WeakRef<SecureContext>>();
 
   constructor(sources: Sources) {
     this.#sources = sources;
@@ -64,12 +66,26 @@ export class FollowedMaterial {
       this.version++;
       if (trust !== undefined) this.#cas?.add(trust.pem);
       if (identity !== undefined) this.#leaves?.add(identity.pem);
+      this.#rebuild();
     };
     update();
     this.#setDefaults();
     trust?.[SOURCE].onSwap(update);
     identity?.[SOURCE].onSwap(update);
     profile?.onSwap(update);
+  }
+
+  /** A context that lives on: it is made again at each change, so that the status shows only what every context has taken. */
+  keep(context: SecureContext): void {
+    this.#contexts.add(new WeakRef(context));
+  }
+
+  /** A context with these options refused the newest material. */
+  refused(thrown: unknown, { ca, identity, profile }: Followed): void {
+    this.#isRefused = true;
+    if (ca !== undefined) this.#sources.trust?.[SOURCE].complain(thrown);
+    if (identity) this.#sources.identity?.[SOURCE].complain(thrown);
+    if (profile) this.#sources.profile?.complain(thrown);
   }
 
   /** Undefined: the program sets everything itself, and keeps it. */
@@ -98,6 +114,15 @@ export class FollowedMaterial {
       ...(tickets === undefined
         ? {}
         : { ticketKeys: ticketKeysFor(tickets, trust?.pem, this.#sources.profile?.hash) }),
+      ...(options.sessionIdContext === undefined
+        ? {}
+        : {
+            sessionIdContext: sessionIdContextFor(
+              options.sessionIdContext,
+              trust?.pem,
+              this.#sources.profile?.hash,
+            ),
+          }),
     };
   }
 
@@ -106,6 +131,20 @@ export class FollowedMaterial {
     const { trust, caOnly } = this.#sources;
     if (ca !== 'default' || caOnly || this.#inDefaults || trust === undefined) return [];
     return [...this.#extra, ...blocksOf(trust.pem)];
+  }
+
+  #rebuild(): void {
+    this.#isRefused = false;
+    for (const weak of this.#contexts) {
+      const context = weak.deref();
+      // Reading the native half makes it again.
+      if (context === undefined) this.#contexts.delete(weak);
+      else void context.context;
+    }
+    if (this.#isRefused) return;
+    this.#sources.trust?.[SOURCE].settled();
+    this.#sources.identity?.[SOURCE].settled();
+    this.#sources.profile?.settled();
   }
 
   #setDefaults(): void {

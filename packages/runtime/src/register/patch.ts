@@ -5,7 +5,6 @@ import tls, {
   type SecureContextOptions,
   type TLSSocket,
 } from 'node:tls';
-import { warn } from '../warn.ts';
 import type { FollowedMaterial } from './material.ts';
 
 /** The native half of a context, as `node:tls` keeps it. */
@@ -47,11 +46,13 @@ function followContexts(material: FollowedMaterial): void {
       try {
         native = build().context;
       } catch (error) {
-        warn('IDENTITY_REFUSED', `${(error as Error).message}; the last good TLS context stays in use`);
+        material.refused(error, followed);
       }
       return native;
     };
-    return Object.create(first, { context: { get, enumerable: true } }) as SecureContext;
+    const live = Object.create(first, { context: { get, enumerable: true } }) as SecureContext;
+    material.keep(live);
+    return live;
   };
   tls.createSecureContext = made;
 
@@ -79,12 +80,13 @@ function followContexts(material: FollowedMaterial): void {
   };
 }
 
-/** A session made with older material would resume past the newest trust. */
+/** A session made with older material would resume past the newest trust. One whose origin is not known counts as the oldest. */
 function dropOldSessions(material: FollowedMaterial): void {
   const connect = tls.connect as (...args: readonly unknown[]) => TLSSocket;
   const versions = new WeakMap<Buffer, number>();
+  const { version: oldest } = material;
   const isOld = ({ session }: ConnectionOptions): boolean =>
-    session !== undefined && (versions.get(session) ?? material.version) !== material.version;
+    session !== undefined && (versions.get(session) ?? oldest) !== material.version;
   const without = (argument: unknown): unknown =>
     typeof argument === 'object' && argument !== null && isOld(argument)
       ? { ...argument, session: undefined }

@@ -43,6 +43,8 @@ export interface LeafSpec {
   readonly notBefore?: number;
   readonly notAfter?: number;
   readonly name?: string;
+  /** Bits of an RSA key; else the key is P-256. */
+  readonly rsa?: number;
 }
 
 export interface Leaf {
@@ -63,7 +65,10 @@ export class MockCa {
   }
 
   leaf(spec: LeafSpec = {}): Leaf {
-    const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const pair =
+      spec.rsa === undefined
+        ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
+        : generateKeyPairSync('rsa', { modulusLength: spec.rsa });
     const der = this.#sign(nameOf(spec.name ?? 'leaf'), pair.publicKey, false, spec);
     return {
       cert: encodePem('CERTIFICATE', der),

@@ -1,0 +1,165 @@
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Scope } from '../test/fixture.ts';
+import { eventually } from '../test/world.ts';
+import type { StatusDocument } from './index.ts';
+import { LineSocket } from './line-socket.ts';
+import { Siblings } from './siblings.ts';
+import { type Group, type Seat, Worker } from './status-cluster.ts';
+import { seatOf } from './status-seats.ts';
+
+/** Far above what a close needs, far below a hang. */
+const BOUND_MS = 8_000;
+const SIBLING = 4_000_000;
+let scope: Scope;
+beforeEach(() => {
+  scope = new Scope();
+});
+afterEach(() => scope.end());
+
+const within = <Result>(promise: Promise<Result>): Promise<Result | 'hangs'> =>
+  Promise.race([promise, new Promise<'hangs'>((late) => setTimeout(late, BOUND_MS, 'hangs').unref())]);
+
+/** A group whose other processes are connections that a test makes. */
+function group(): Group {
+  let changed: () => void = () => undefined;
+  const siblings = new Siblings({
+    known: [],
+    isSibling: () => true,
+    expected: () => [],
+    changed: () => changed(),
+  });
+  return {
+    siblings,
+    reports: async () => [{ pid: process.pid, sources: [] }, ...(await siblings.reports())],
+    onChange: (listener) => {
+      changed = listener;
+    },
+  };
+}
+
+/** Joins as a process that never answers; undefined when it is refused. */
+async function joined(path: string): Promise<Socket | undefined> {
+  const socket = connect(path).on('error', () => undefined);
+  scope.after(() => socket.destroy());
+  socket.write(
+    `GET /handover/status HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: handover-siblings\r\nhandover-pid: ${SIBLING}\r\n\r\n`,
+  );
+  let said = '';
+  socket.on('data', (bytes) => {
+    said += bytes;
+  });
+  await eventually(() => said.includes('"members"') || socket.destroyed);
+  return said.includes('"members"') ? socket : undefined;
+}
+
+const fileWorld = async () => {
+  const path = scope.volume({}).path('status.json');
+  const own = group();
+  const lead = await seatOf({ file: path, sources: [] }, process.ppid).lead(own);
+  const document = () => JSON.parse(readFileSync(path, 'utf8')) as StatusDocument;
+  return { path, own, lead, document, meeting: `${path}.siblings` };
+};
+
+test('a process that leaves takes no sibling back, and its close ends', async () => {
+  const { own, lead, meeting } = await fileWorld();
+  await joined(meeting); // the write that follows waits for its answer
+  own.siblings.leave();
+  const closed = within(lead.close());
+  expect(await joined(meeting)).toBeUndefined();
+  expect(await closed).toBeUndefined();
+});
+
+test('a sibling that comes during the first write is in the next, at once', async () => {
+  const path = scope.volume({}).path('status.json');
+  const own = group();
+  let begin: () => void = () => undefined;
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const slow = { ...own, reports: () => begun.then(() => [{ pid: process.pid, sources: [] }]) };
+  const leading = seatOf({ file: path, sources: [] }, process.ppid).lead(slow);
+  await eventually(() => existsSync(`${path}.siblings`));
+  await joined(`${path}.siblings`);
+  let writes = 0;
+  slow.reports = async () => {
+    writes++;
+    return [];
+  };
+  begin();
+  const lead = await leading;
+  await within(eventually(() => writes > 0));
+  own.siblings.leave();
+  await lead.close();
+  expect(writes).toBe(1);
+});
+
+test('a process that leaves never says that it is the only one', async () => {
+  const { own, lead, meeting, document } = await fileWorld();
+  await joined(meeting);
+  await eventually(() => document().processes.length === 2);
+  lead.changed();
+  await new Promise((tick) => setImmediate(tick)); // the write waits for the sibling's answer
+  own.siblings.leave();
+  expect(await within(lead.close())).toBeUndefined();
+  expect(document().processes.map(({ pid }) => pid)).toEqual([process.pid, SIBLING]);
+});
+
+test('a process that reads nothing does not hold up the end of its connection', async () => {
+  const path = scope.volume({}).path('line.sock');
+  const server = createServer((socket) => {
+    const line = new LineSocket(
+      socket,
+      () => undefined,
+      () => undefined,
+    );
+    line.send({ text: 'x'.repeat(8_000_000) });
+    line.end();
+  }).listen(path);
+  await once(server, 'listening');
+  const socket = connect(path);
+  scope.after(() => socket.destroy());
+  await once(server, 'connection');
+  expect(await within(new Promise<void>((closed) => server.close(() => closed())))).toBeUndefined();
+});
+
+test('a sibling that joins again is counted once, and its first connection ends', async () => {
+  const { meeting, own, lead } = await fileWorld();
+  const first = await joined(meeting);
+  const ended = once(first as Socket, 'close');
+  await joined(meeting);
+  await within(ended);
+  own.siblings.leave();
+  expect(await within(lead.close())).toBeUndefined();
+});
+
+test('a worker that closes while it looks for a new place answers no more', async () => {
+  let leads = 0;
+  let closes = 0;
+  let free: () => void = () => undefined;
+  const freed = new Promise<void>((resolve) => {
+    free = resolve;
+  });
+  const seat: Seat = {
+    lead: async () => {
+      await freed;
+      leads++;
+      return {
+        port: undefined,
+        isHeld: () => true,
+        changed: () => undefined,
+        close: async () => void closes++,
+      };
+    },
+    join: async () => undefined,
+  };
+  const worker = new Worker(seat, () => []);
+  const entered = worker.enter();
+  const closed = worker.close();
+  free();
+  await entered;
+  await closed;
+  expect([leads, closes]).toEqual([1, 1]);
+});
