@@ -40,7 +40,7 @@ const trust = await openTrust(volumes[(cluster.worker.id - 1) % volumes.length] 
 const server = await serveStatus({ ...place, sources: [trust] }).catch((error) => ({ code: error.code }));
 process.on('message', async (asked) => {
   if (asked === 'leave') { await server.close(); process.send({ left: process.pid }); }
-  if (asked === 'hang') { process.send({ hanging: process.pid }); setTimeout(() => { for (;;); }, 20); }
+  if (asked === 'hang') { process.send({ hanging: process.pid }); setTimeout(() => { const end = Date.now() + 60_000; while (Date.now() < end); }, 20); }
 });
 process.send({ ready: process.pid, code: server.code });
 `;

@@ -7,9 +7,6 @@ import { FollowedMaterial } from './material.ts';
 import { patchTls } from './patch.ts';
 import { settingsFrom } from './settings.ts';
 
-/** Another process has the port or socket, or writes the file. `serveStatus` has warned of it. */
-const TAKEN: readonly string[] = ['EADDRINUSE', 'EEXIST'];
-
 /** Opens the files that the environment names, and makes this thread's TLS follow them. */
 export async function register(env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const settings = settingsFrom(env);
@@ -21,8 +18,6 @@ export async function register(env: Readonly<Record<string, string | undefined>>
   patchTls(new FollowedMaterial({ trust, identity, profile, caOnly }));
   if (settings.status === undefined || !isMainThread) return;
   const sources = [trust, identity, profile].filter((source) => source !== undefined);
-  // Programs that this one starts inherit its environment: the first has the place, and the others must run.
-  await serveStatus({ ...settings.status, sources }).catch((error: Error) => {
-    if (!TAKEN.includes(String((error.cause as NodeJS.ErrnoException | undefined)?.code))) throw error;
-  });
+  // A program that cannot say what it has loaded must not run on beside a status that seems to speak for it.
+  await serveStatus({ ...settings.status, sources });
 }
