@@ -48,6 +48,7 @@ export type EngineErrorCode =
   | 'STATE_FOREIGN'
   | 'STATE_INCOMPLETE'
   | 'STATE_UNREADABLE'
+  | 'STATUS_REFUSED'
   | 'TLS_PROFILE_NOT_HERE'
   | 'YAML_INVALID';
 

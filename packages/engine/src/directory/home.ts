@@ -39,6 +39,7 @@ import { ProcessGroups } from './process-group.ts';
 import { DirectoryRequests } from './requests.ts';
 import { readResources } from './resources.ts';
 import { restartRollouts, withRestarts } from './restarts.ts';
+import { statedPlaces } from './stated-places.ts';
 import { SteadyClock } from './steady-clock.ts';
 import { trustedPath } from './trusted-path.ts';
 
@@ -135,7 +136,9 @@ export class DirectoryHome implements Home {
     const restartHooks = (id: string): readonly Hook[] =>
       this.#catalogue === undefined ? [] : hooksOf(this.#catalogue, id);
     this.rollouts = restartRollouts(restartHooks, this.hookRecords);
-    const declared = options.evidence ?? new DeclaredConsumers({ meters, canaries });
+    const declared =
+      options.evidence ??
+      new DeclaredConsumers({ meters, canaries }, statedPlaces(this.files, this.path, this.#uid));
     this.#readers = {
       objects: this.objects,
       authorities: this.authorities,
