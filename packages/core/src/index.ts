@@ -44,6 +44,7 @@ export {
 } from './contract/status-types.ts';
 export type { CoreErrorCode } from './error.ts';
 export {
+  holdsKey,
   isStore,
   type KeyFormat,
   type OutputContent,

@@ -13,7 +13,9 @@ const statusSource = exactlyOne(
       ),
     socket: filePath()
       .optional()
-      .describe('Unix socket that serves the status document. Relative to the directory of the resources. Directory home only.'),
+      .describe(
+        'Unix socket that serves the status document. Relative to the directory of the resources. Directory home only.',
+      ),
     url: httpUrl()
       .optional()
       .describe(

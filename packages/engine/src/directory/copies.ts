@@ -13,6 +13,7 @@ export interface Copy {
   readonly name: string;
   readonly path: string;
   readonly ownership: Ownership;
+  readonly holdsKey: boolean;
 }
 
 const refuse = (path: string, what: string): never => {

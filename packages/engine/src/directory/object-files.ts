@@ -24,6 +24,10 @@ export const foldersIn = (
 /** Of a Leaf: everything else may hold its key. */
 export const PUBLIC_FILES: readonly string[] = ['tls.crt', 'ca.crt'];
 
+/** Owner and mode of one file of an object. */
+export const ownershipIn = (key: string, name: string, ownership: Ownership): Ownership =>
+  key !== '' || PUBLIC_FILES.includes(name) ? { ...ownership, mode: 0o644 } : ownership;
+
 /** Names of the files that make an object as it was written, those in other formats included. */
 export const filesOf = (key: string, entries: Entries): readonly string[] => [
   ...namesOf(key),

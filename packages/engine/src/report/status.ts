@@ -20,6 +20,7 @@ import type { Look, TakeLook } from '../look/look.ts';
 import { trustedOf } from '../look/shared-bundles.ts';
 import { readableCertificates } from '../look/stored-object.ts';
 import { type Observation, observeAnew } from '../observe/observe.ts';
+import { alteredIn } from './damage.ts';
 import { notReadyIn } from './readiness.ts';
 import { remarksOn } from './remarks.ts';
 import type { AuthorityStatus, ConsumerStatus, LeafStatus, Status } from './status-types.ts';
@@ -91,11 +92,18 @@ export const authorityStatus = (observation: Observation, made: Plan): Authority
     notes: [
       ...clockBehind(observation),
       ...made.notes.map(({ object, message }) => `${object}: ${message}`),
+      ...alterations(observation).filter((line) => !problems.includes(line)),
       ...obstacles(observation),
     ],
     next: explain(made),
   };
 };
+
+/** Files that another program changed. */
+const alterations = (observation: Observation): readonly string[] =>
+  alteredIn(observation)
+    .map(({ object, problem }) => `${object}: ${problem}`)
+    .slice(0, MOST_NAMED);
 
 /** Objects that cannot be written, with the reason. */
 const obstacles = ({ seen }: Observation): readonly string[] =>
