@@ -142,11 +142,11 @@ export async function carryOut(
     const first = await look();
     if (wait === undefined || patience === undefined) return { ...first, by };
     const waiting = ({ restartsDue, ...standing }: Looked) => {
-      const { phase, blockedBy, wakeAt } = standing.status;
+      const { phase, blockedBy, dueAt: due } = standing.status;
       const hooks = standing.status.hooks.flatMap(({ hook, state, message }) =>
         state === 'failed' ? [`hook of ${hook} failed: ${message}`] : [],
       );
-      const dueAt = wakeAt === null ? undefined : instant(Date.parse(wakeAt));
+      const dueAt = due === null ? undefined : instant(Date.parse(due));
       return wait.until(standing) && !restartsDue ? undefined : { authority, phase, blockedBy, hooks, dueAt };
     };
     const { timeout } = wait;

@@ -115,6 +115,7 @@ export {
   type Policy,
   type Proof,
   parseStamp,
+  passesAt,
   phaseOf,
   plan,
   type Refusal,

@@ -121,6 +121,7 @@ export { remarksOn } from './report/remarks.ts';
 export {
   type AuthorityStanding,
   authorityStatus,
+  dueIn,
   restOfStatus,
   standingOf,
   statusOf,

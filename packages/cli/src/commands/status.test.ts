@@ -100,3 +100,16 @@ test('A CA that is dated ahead of the clock, or has ended, is not ready even wit
   const ended = await status(6 * 366 * day);
   expect(ended.stdout).toMatch(/not ready: CA generation 1 expired at 2035-/);
 });
+
+test('A wait that only a program can end has no date', async () => {
+  const file = join(dir, 'handover.yaml');
+  const yaml = readFileSync(file, 'utf8');
+  const consumer = '{name: app, presents: true, verifies: true, status: {file: none.json}}';
+  writeFileSync(file, yaml.replace('\nspec:\n', `\nspec:\n  consumers: [${consumer}]\n`));
+  await once();
+  await handover(['rotate', 'default/internal', '--home', `dir:${dir}`]);
+  const { stdout, authority } = await status(day);
+  expect(authority.blockedBy.map((one: { consumer: string }) => one.consumer)).toEqual(['app', 'app']);
+  expect(authority).toMatchObject({ phase: 'Introducing', dueAt: null, wakeAt: expect.any(String) });
+  expect(stdout).not.toMatch(/^ {2}due /m);
+});

@@ -82,6 +82,18 @@ describe('verify names, and exits 1 over', () => {
     ['ca.crt', 'missing', undefined, /ca\.crt is missing/],
     ['ca.crt', 'empty', '', /ca\.crt is empty/],
     ['ca.crt', 'junk', 'junk\n', /ca\.crt holds no certificate/],
+    [
+      'ca.crt',
+      'far too large',
+      'x'.repeat(5 * 1024 ** 2),
+      /ca\.crt is over 4 MiB; a small file is wanted there/,
+    ],
+    [
+      'tls.key',
+      'far too large',
+      'x'.repeat(5 * 1024 ** 2),
+      /tls\.key is over 4 MiB; a small file is wanted there/,
+    ],
   ])('%s that is %s', async (name, _how, content, says) => {
     const path = file('secrets/web/..data', name);
     if (content === undefined) rmSync(path);

@@ -152,6 +152,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       record: asWanted ? entry.record : { ...entry.record, digest: '' },
       ...claimOf(entry.record, sealIn(entry.seal)),
       ...(damage.length === 0 ? {} : { damage }),
+      ...(Object.keys(volume.unread).length === 0 ? {} : { unread: volume.unread }),
       ...(fight === undefined ? {} : { obstacle: CONTENDED }),
     };
   }

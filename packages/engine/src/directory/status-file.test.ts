@@ -103,6 +103,22 @@ describe('A status document in a file', () => {
     );
   });
 
+  test('that is too large, or a folder, is refused in words', async () => {
+    const file = join(folder(), 's.json');
+    const large = await shownBy(file, () => writeFileSync(file, ' '.repeat(70_000)));
+    expect(large).toBe(
+      `no status document from ${file}: ${file} is over 64 KiB; a small file is wanted there`,
+    );
+    const other = join(folder(), 's.json');
+    const odd = await shownBy(other, () => {
+      rmSync(other);
+      mkdirSync(other);
+    });
+    expect(odd).toBe(
+      `no status document from ${other}: ${other} is a directory; a small file is wanted there`,
+    );
+  });
+
   test('at a relative path lies in the directory of the resources', async () => {
     const { home, text } = await homeAsking('file: status.json');
     writeFileSync(join(home.path, 'status.json'), text, { mode: 0o644 });

@@ -3,6 +3,7 @@ import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { HandoverError, type Instant } from '@handover/material';
 import type { AuthorityRecord } from '../look/home.ts';
+import { inWords, urlInWords } from '../look/system-errors.ts';
 import { type DocumentRead, readDocument, unreadable, unreadOf } from './read-document.ts';
 
 /** Where a process serves its status document. */
@@ -70,26 +71,16 @@ const textOf = async ({ file, socket, check, url, at }: StatusPlace): Promise<st
 };
 
 /** Where a document comes from, for people. */
-const placeName = ({ file, socket, url }: StatusPlace): string => file?.path ?? socket ?? url ?? '';
+const placeName = ({ file, socket, url }: StatusPlace): string =>
+  file?.path ?? socket ?? urlInWords(url ?? '');
 
 const NO_ANSWER = `no answer within ${TIMEOUT_MS / 1000} s`;
 
-/** System errors in words, with what to do. */
-const REASONS: Readonly<Record<string, string>> = {
-  ABORT_ERR: NO_ANSWER,
-  EACCES: 'permission denied (EACCES); let the user that runs Handover open it',
-  ECONNREFUSED: 'connection refused (ECONNREFUSED); start the program, or correct the address',
-  ECONNRESET: 'the connection broke off (ECONNRESET)',
-  ENOENT: 'there is no such file',
-  ENOTFOUND: 'no address has that name (ENOTFOUND); correct it',
-};
-
 const reasonOf = (error: unknown): string => {
-  if (!(error instanceof Error)) return String(error);
   if (error instanceof HandoverError) return error.message;
-  if (error.name === 'TimeoutError') return NO_ANSWER;
-  const code = 'code' in error ? String(error.code) : '';
-  return REASONS[code] ?? (code === '' ? error.message : `${error.message} (${code})`);
+  const { name, code } = error as NodeJS.ErrnoException;
+  if (name === 'TimeoutError' || code === 'ABORT_ERR') return NO_ANSWER;
+  return code === 'ENOENT' ? 'there is no such file' : inWords(error);
 };
 
 /** Asks for a status document, and says why it is no evidence. */

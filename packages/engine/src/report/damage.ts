@@ -69,14 +69,20 @@ const leafTroubles = (data: FileData, now: Instant): readonly string[] => {
   return troubles;
 };
 
-const troublesIn = (object: ObjectId, isLeaf: boolean, data: FileData, now: Instant): readonly string[] => {
+const troublesIn = (
+  object: ObjectId,
+  isLeaf: boolean,
+  data: FileData,
+  now: Instant,
+  isUnread: (name: string) => boolean,
+): readonly string[] => {
   const bundle = bundleKeyOf(object);
   const missing = (isLeaf ? LEAF_FILES : [bundle]).filter((name) => data[name] === undefined);
-  const anchors = data[bundle];
+  const anchors = isUnread(bundle) ? undefined : data[bundle];
   const trouble = anchors === undefined ? undefined : bundleTrouble(bundle, anchors, now);
   return [
     ...(missing.length === 0 ? [] : [listed(missing)]),
-    ...(isLeaf ? leafTroubles(data, now) : []),
+    ...(isLeaf ? leafTroubles(without(data, isUnread), now) : []),
     ...(trouble === undefined ? [] : [trouble]),
   ];
 };
@@ -91,6 +97,9 @@ const editedIn = (observation: Observation): ReadonlySet<ObjectId> => {
   known.set(observation, found);
   return found;
 };
+
+const without = (data: FileData, isUnread: (name: string) => boolean): FileData =>
+  Object.fromEntries(Object.entries(data).filter(([name]) => !isUnread(name)));
 
 /** CAs that another program put into the bundle of an object. As long as the object is as it was written there are none. */
 const foreignCas = (observation: Observation, object: ObjectId): readonly string[] => {
@@ -125,9 +134,14 @@ export const alteredIn = (observation: Observation): readonly Damage[] => {
 /** What is wrong with the files of one object. */
 export const damageOf = (observation: Observation, object: ObjectId): readonly string[] => {
   const { responsibilities, stored, now } = observation;
-  const { data = {}, damage = [] } = stored.get(object) ?? {};
+  const { data = {}, damage = [], unread = {} } = stored.get(object) ?? {};
   const isLeaf = responsibilities.leaves.has(object);
-  return [...troublesIn(object, isLeaf, data, now), ...foreignCas(observation, object), ...damage];
+  return [
+    ...Object.values(unread),
+    ...troublesIn(object, isLeaf, data, now, (name) => name in unread),
+    ...foreignCas(observation, object),
+    ...damage,
+  ];
 };
 
 /**
