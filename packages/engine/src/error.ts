@@ -2,6 +2,7 @@ import { HandoverError } from '@handover/material';
 
 export type EngineErrorCode =
   | 'ACK_AMBIGUOUS'
+  | 'ACK_HOOK'
   | 'ACK_NOT_ASKED'
   | 'ACK_UNKNOWN'
   | 'ADDRESS_UNUSABLE'
