@@ -65,6 +65,12 @@ test('An Authority whose state is lost is Pending, and says what to do', async (
   expect(stdout).not.toContain('is being created');
   expect(stdout).toContain('not ready: it has no CA: what it waits for has to be decided first');
   expect(stdout).toContain('set spec.adopt.fingerprints');
+  // A script must not take it for done.
+  const ran = await handover(['run', dir, '--once']);
+  expect(ran.code).toBe(1);
+  expect(ran.stderr).toMatch(
+    /^ADOPT_UNDECIDED: default\/internal cannot start: .*set spec\.adopt\.fingerprints/,
+  );
 });
 
 test('A state that is older than its objects gets a remedy, also where no later one exists', async () => {
