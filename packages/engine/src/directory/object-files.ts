@@ -10,16 +10,19 @@ export const partsOf = (id: ObjectId): { folder: string; key: string } => {
   return { folder: `${namespace}/${kind}/${name}`, key };
 };
 
-/** Folders of objects, as `namespace/kind/name`. */
+/** Folders of objects, as `namespace/kind/name`. A link is none: it may lead to files of others. */
 export const foldersIn = (
-  files: Pick<Files, 'list'>,
+  files: Pick<Files, 'list' | 'facts'>,
   root: string,
   kinds: readonly string[] = ['secrets', 'configmaps'],
 ): readonly string[] =>
   files
     .list(root)
+    .filter((namespace) => files.facts(`${root}/${namespace}`)?.kind === 'directory')
     .flatMap((namespace) => kinds.map((kind) => `${namespace}/${kind}`))
-    .flatMap((kind) => files.list(`${root}/${kind}`).map((name) => `${kind}/${name}`));
+    .filter((kind) => files.facts(`${root}/${kind}`)?.kind === 'directory')
+    .flatMap((kind) => files.list(`${root}/${kind}`).map((name) => `${kind}/${name}`))
+    .filter((folder) => files.facts(`${root}/${folder}`)?.kind === 'directory');
 
 /** Of a Leaf: everything else may hold its key. */
 export const PUBLIC_FILES: readonly string[] = ['tls.crt', 'ca.crt'];
