@@ -15,6 +15,8 @@ export interface Worker {
   readonly lookEvery: Duration;
   /** Does what can be done now, and says whether workloads have yet to be restarted here. Undefined: another process works. */
   readonly work: ((authority: AuthorityId) => Promise<{ readonly restartsDue: boolean }>) | undefined;
+  /** Whether `work` has the lock now; undefined: always. */
+  readonly worksHere?: () => boolean;
   /** Ends the hooks that this process runs: work under way goes on without them. */
   readonly stopHooks?: () => Promise<void>;
   close(): Promise<void>;
@@ -128,12 +130,20 @@ export async function carryOut(
       }
     | undefined,
 ): Promise<AuthorityStanding & { readonly by: string }> {
-  const { by, advice, lookEvery, work, stopHooks, close } = await open.worker();
+  const {
+    by,
+    advice,
+    lookEvery,
+    work,
+    worksHere = () => work !== undefined,
+    stopHooks,
+    close,
+  } = await open.worker();
   const patience = wait === undefined ? undefined : patienceOf(context, wait.timeout, stopHooks);
   try {
     let last: Looked | undefined;
     const look = async (): Promise<Looked> => {
-      if (last !== undefined && (await isAsBefore(open, authority, last, work !== undefined))) return last;
+      if (last !== undefined && (await isAsBefore(open, authority, last, worksHere()))) return last;
       const { restartsDue = false } = (await work?.(authority)) ?? {};
       open.reload();
       last = { ...(await standingOf(open.look, authority)), restartsDue, at: performance.now() };
@@ -142,11 +152,11 @@ export async function carryOut(
     const first = await look();
     if (wait === undefined || patience === undefined) return { ...first, by };
     const waiting = ({ restartsDue, ...standing }: Looked) => {
-      const { phase, blockedBy, wakeAt } = standing.status;
+      const { phase, blockedBy, dueAt: due } = standing.status;
       const hooks = standing.status.hooks.flatMap(({ hook, state, message }) =>
         state === 'failed' ? [`hook of ${hook} failed: ${message}`] : [],
       );
-      const dueAt = wakeAt === null ? undefined : instant(Date.parse(wakeAt));
+      const dueAt = due === null ? undefined : instant(Date.parse(due));
       return wait.until(standing) && !restartsDue ? undefined : { authority, phase, blockedBy, hooks, dueAt };
     };
     const { timeout } = wait;

@@ -1,17 +1,26 @@
 import { HandoverError } from '@handover/material';
 import { CommanderError } from 'commander';
+import type { Context } from './context.ts';
 import { CliError } from './error.ts';
 import { printable } from './printable.ts';
 
 export const usageError = (message: string): HandoverError => new CliError('USAGE', message);
 
-/** How a failed run ends: one line on stderr, and its exit code. */
+/** How a failed run ends: one line, and its exit code. */
 export interface Ending {
+  readonly code: string;
+  readonly message: string;
+  /** `CODE: what; why; what to do`. */
   readonly line: string;
   readonly exitCode: 1 | 2;
 }
 
-/** `CODE: what; why; what to do`, whatever was thrown. */
+const ending = (code: string, text: string): Ending => {
+  const message = printable(text);
+  return { code, message, line: `${code}: ${message}`, exitCode: code === 'USAGE' ? 2 : 1 };
+};
+
+/** The end of a run, whatever was thrown. */
 export const endingOf = (error: unknown, called: string | undefined): Ending => {
   if (error instanceof CommanderError) {
     const what = error.message
@@ -19,17 +28,36 @@ export const endingOf = (error: unknown, called: string | undefined): Ending => 
       .replace(/\.$/, '')
       .replace(/\n\(Did you mean (.*)\?\)$/s, '; did you mean $1?');
     const help = called === undefined ? 'handover --help' : `handover ${called} --help`;
-    return { line: `USAGE: ${printable(what)}; see \`${help}\``, exitCode: 2 };
+    return ending('USAGE', `${what}; see \`${help}\``);
   }
-  if (error instanceof HandoverError) {
-    return {
-      line: `${error.code}: ${printable(error.message)}`,
-      exitCode: error.code === 'USAGE' ? 2 : 1,
-    };
-  }
+  if (error instanceof HandoverError) return ending(error.code, error.message);
   const what = error instanceof Error ? error.message : String(error);
-  return {
-    line: `INTERNAL: ${printable(what)}; this is a bug in handover; please report it with the command you ran`,
-    exitCode: 1,
-  };
+  return ending('INTERNAL', `${what}; this is a bug in handover; please report it with the command you ran`);
+};
+
+/** What Nagios calls the state of what a plugin cannot judge. */
+const UNKNOWN = 3;
+
+const asksJson = (args: readonly string[]): boolean => {
+  const end = args.indexOf('--');
+  return args.slice(0, end === -1 ? args.length : end).includes('--json');
+};
+
+/** Says how a failed run ends, in JSON where that was asked for, and returns the exit code. */
+export const tellEnd = (
+  error: unknown,
+  called: string | undefined,
+  args: readonly string[],
+  { stdout, stderr }: Pick<Context, 'stdout' | 'stderr'>,
+): number => {
+  const { code, message, line, exitCode } = endingOf(error, called);
+  const json = asksJson(args);
+  if (called === 'check') {
+    // A monitoring system reads stdout, and a bar would begin its figures.
+    const text = json ? JSON.stringify({ state: 'UNKNOWN', error: line }) : line.replaceAll('|', '/');
+    stdout.write(json ? `${text}\n` : `HANDOVER UNKNOWN - ${text}\n`);
+    return UNKNOWN;
+  }
+  stderr.write(json ? `${JSON.stringify({ error: { code, message } })}\n` : `${line}\n`);
+  return exitCode;
 };

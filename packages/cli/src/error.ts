@@ -1,6 +1,7 @@
 import { HandoverError } from '@handover/material';
 
 export type CliErrorCode =
+  | 'ADOPT_UNDECIDED'
   | 'CERTGEN_NOT_VALID'
   | 'FILE_EMPTY'
   | 'FILE_FORBIDDEN'
@@ -15,6 +16,7 @@ export type CliErrorCode =
   | 'HOOK_UNKNOWN'
   | 'INSTALL_OPTION'
   | 'NOT_INJECTED'
+  | 'OBJECT_OBSTACLE'
   | 'OBSTRUCTED'
   | 'PEM_NO_CERTIFICATE'
   | 'ROTATION_UNFINISHED'

@@ -66,3 +66,32 @@ test('an unexpected error is one line without a stack', () => {
   );
   expect(exitCode).toBe(1);
 });
+
+describe('With --json an error is one JSON document on stderr', () => {
+  test.each(Object.keys(COMMANDS).filter((name) => name !== 'check'))(
+    'of %s, usage errors too',
+    async (name) => {
+      const { code, stdout, stderr } = await handover([name, '--json', '--no-such-option']);
+      expect(JSON.parse(stderr)).toEqual({
+        error: { code: 'USAGE', message: expect.stringContaining(`see \`handover ${name} --help\``) },
+      });
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    },
+  );
+
+  test('of a home that is not there, and of a command that is not there', async () => {
+    const { code, stderr } = await handover(['status', '--json', '--home', 'dir:/no/such/home']);
+    expect(JSON.parse(stderr)).toMatchObject({
+      error: { code: 'HOME_MISSING', message: expect.any(String) },
+    });
+    expect(code).toBe(1);
+    expect(JSON.parse((await handover(['stauts', '--json'])).stderr)).toMatchObject({
+      error: { code: 'USAGE' },
+    });
+  });
+
+  test('but not where --json comes after --', async () => {
+    const { stderr } = await handover(['status', '--home', 'dir:/no/such/home', '--', '--json']);
+    expect(stderr).toMatch(/^[A-Z_]+: /);
+  });
+});

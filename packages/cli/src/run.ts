@@ -66,9 +66,7 @@ export const run = async (
     return context.exitCode;
   } catch (error) {
     if (error instanceof CommanderError && ENDS_WELL.includes(error.code)) return 0;
-    const { endingOf } = await import('./error-line.ts'); // only when needed: it loads all of `material`
-    const { line, exitCode } = endingOf(error, called);
-    context.stderr.write(`${line}\n`);
-    return exitCode;
+    const { tellEnd } = await import('./error-line.ts'); // only when needed: it loads all of `material`
+    return tellEnd(error, called, asked, context);
   }
 };

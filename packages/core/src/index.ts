@@ -44,6 +44,7 @@ export {
 } from './contract/status-types.ts';
 export type { CoreErrorCode } from './error.ts';
 export {
+  holdsKey,
   isStore,
   type KeyFormat,
   type OutputContent,
@@ -114,6 +115,7 @@ export {
   type Policy,
   type Proof,
   parseStamp,
+  passesAt,
   phaseOf,
   plan,
   type Refusal,

@@ -2,6 +2,7 @@ import { HandoverError } from '@handover/material';
 
 export type EngineErrorCode =
   | 'ACK_AMBIGUOUS'
+  | 'ACK_HOOK'
   | 'ACK_NOT_ASKED'
   | 'ACK_UNKNOWN'
   | 'ADDRESS_UNUSABLE'
@@ -48,6 +49,7 @@ export type EngineErrorCode =
   | 'STATE_FOREIGN'
   | 'STATE_INCOMPLETE'
   | 'STATE_UNREADABLE'
+  | 'STATUS_REFUSED'
   | 'TLS_PROFILE_NOT_HERE'
   | 'YAML_INVALID';
 

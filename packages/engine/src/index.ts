@@ -19,6 +19,7 @@ export { type Key, keysOf, PLATFORM, RESOURCES, type ResourceKey, textOf } from 
 export { converge, isConflict, type Outcome, type Planner, reconcile } from './controller/reconcile.ts';
 export { repair } from './controller/repair.ts';
 export { isAtRest } from './controller/stands.ts';
+export { refuseUnderHook } from './directory/ack-hooks.ts';
 export { ackTarget } from './directory/acks.ts';
 export { adopt, handing, isAdopted } from './directory/adopt.ts';
 export { processHere } from './directory/asker.ts';
@@ -122,6 +123,7 @@ export { remarksOn } from './report/remarks.ts';
 export {
   type AuthorityStanding,
   authorityStatus,
+  dueIn,
   restOfStatus,
   standingOf,
   statusOf,

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hour, instant } from '@handover/material';
@@ -82,7 +82,39 @@ test('A word that was dated by a clock that was ahead counts for nothing once th
   });
 });
 
+/** The Leaf of the program has this hook. */
+const hook = async (reload: string): Promise<void> => {
+  const file = join(dir, 'handover.yaml');
+  const yaml = readFileSync(file, 'utf8').replace(/\n {2}reload: .*/, '');
+  writeFileSync(file, yaml.replace('  lifetime: 90d', `  lifetime: 90d\n  reload: ${reload}`));
+  await handover(['run', dir, '--once']);
+};
+const acks = (): boolean => existsSync(join(dir, 'state/acks/default/internal.json'));
+
 describe('Refused:', () => {
+  test('a program whose hook fails: it was not told, whatever a person says; once the hook works it is taken', async () => {
+    await hook('{command: ["false"]}');
+    const refused = await at(0, 'ack', 'billing');
+    expect(refused.stderr).toMatch(
+      /^ACK_HOOK: the hook of Leaf default\/web failed at .*: false ended with 1, and as long as it fails the files of billing count as not loaded; mend the hook, run handover reload default\/web, then restart the program and repeat this command\n$/,
+    );
+    expect(refused.code).toBe(1);
+    expect(acks()).toBe(false);
+    await hook('{command: ["true"]}');
+    expect(await at(0, 'ack', 'billing')).toMatchObject({ code: 0, stderr: '' });
+    expect(acks()).toBe(true);
+  });
+
+  test('a program that its hook restarts: that restart counts', async () => {
+    await hook('{restart: {command: ["true"]}}');
+    expect(await at(0, 'ack', 'billing')).toMatchObject({
+      code: 1,
+      stderr:
+        'ACK_HOOK: the hook of Leaf default/web restarts billing, and that restart counts; run it with handover reload default/web\n',
+    });
+    expect(acks()).toBe(false);
+  });
+
   test('a name that no Authority declares', async () => {
     expect(await at(0, 'ack', 'biling')).toMatchObject({
       code: 1,

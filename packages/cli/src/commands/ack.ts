@@ -1,4 +1,4 @@
-import { ackTarget } from '@handover/engine';
+import { ackTarget, refuseUnderHook } from '@handover/engine';
 import type { Define } from '../context.ts';
 import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
 import { usageError } from '../error-line.ts';
@@ -21,7 +21,8 @@ export const define: Define = (command, context) => {
       `
 Says that you have restarted a program that cannot be asked what it has loaded. Run it after the restart: it counts for the files
 that were in place at that moment, and never for later ones. Status and history show it as evidence "confirmed", with the
-time and your user name. A consumer with a probe or a status document is asked itself. In a cluster pods are seen to restart.
+time and your user name. A consumer with a probe or a status document is asked itself. While the hook
+of its files fails, or if that hook restarts it, the hook counts and your word does not. In a cluster pods are seen to restart.
 
 Examples:
   $ handover ack billing --home dir:/etc/handover
@@ -34,6 +35,7 @@ Examples:
       const { authorities } = home.load();
       const only = flags.authority === undefined ? undefined : authorityArgument(flags.authority);
       const { authority, known } = ackTarget(authorities.values(), consumer, only);
+      await refuseUnderHook(await home.fresh(), authority, consumer);
       const { at, by } = await home.acks.add(authority, consumer, known);
       const time = new Date(at).toISOString();
       context.stdout.write(

@@ -207,7 +207,10 @@ describe('No run ends with 0 over', () => {
     await adoptable(100 * day, '90d');
     const { code, stdout, stderr } = await certgen('--rotation-id', 'takeover', '--json');
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^CERTGEN_NOT_VALID: .* expired at .*, and 2 other Secrets too; .*run again/);
+    expect(JSON.parse(stderr).error).toEqual({
+      code: 'CERTGEN_NOT_VALID',
+      message: expect.stringMatching(/ expired at .*, and 2 other Secrets too; .*run again/),
+    });
     expect(JSON.parse(stdout).authorities).toMatchObject([{ phase: 'Introducing' }]);
     expect(JSON.parse(stdout).authorities[0].notValid).toHaveLength(3);
     passed = 5 * minute;

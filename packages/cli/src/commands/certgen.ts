@@ -85,7 +85,7 @@ const goOn = async (
     },
     waiting: (looked) => {
       const late = looked.find(isLate);
-      return late === undefined ? undefined : { ...late, dueAt: late.wakeAt, about: `${late.authority}: ` };
+      return late === undefined ? undefined : { ...late, about: `${late.authority}: ` };
     },
     lookEvery: workplace.lookEvery,
     timeout: flags.timeout,

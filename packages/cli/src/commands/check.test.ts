@@ -109,7 +109,7 @@ test('files of another program are a warning', async () => {
   expect((await check()).line).toContain('holds files that handover did not write');
 });
 
-test('a home that cannot be read is unknown, and a wrong option a usage error', async () => {
+test('a home that cannot be read is unknown, and so are thresholds in the wrong order', async () => {
   dir = join(root, 'nowhere');
   expect(await check()).toMatchObject({
     code: 3,
@@ -119,5 +119,19 @@ test('a home that cannot be read is unknown, and a wrong option a usage error', 
   const unknown = await handover(['check', 'default/none', '--home', `dir:${dir}`]);
   expect(unknown).toMatchObject({ code: 3, stdout: expect.stringContaining('AUTHORITY_UNKNOWN') });
   const wrong = await handover(['check', '--warn', '1d', '--critical', '9d', '--home', `dir:${dir}`]);
-  expect(wrong).toMatchObject({ code: 2, stderr: expect.stringMatching(/^USAGE: --critical/) });
+  expect(wrong).toMatchObject({
+    code: 3,
+    stdout: expect.stringMatching(/^HANDOVER UNKNOWN - USAGE: --critical/),
+    stderr: '',
+  });
+});
+
+test.each([
+  [['--warn', 'abc'], 'USAGE: abc is not a duration; write 30d, 36h or 10m'],
+  [['--wran', '3d'], "USAGE: unknown option '--wran'; did you mean --warn?; see `handover check --help`"],
+])('says UNKNOWN, and exits 3, over wrong usage such as %j', async (args, says) => {
+  expect(await check(0, ...args)).toEqual({ code: 3, line: `HANDOVER UNKNOWN - ${says}` });
+  const { code, line } = await check(0, ...args, '--json');
+  expect(JSON.parse(line)).toEqual({ state: 'UNKNOWN', error: says });
+  expect(code).toBe(3);
 });

@@ -1,12 +1,12 @@
 import { formatDuration, parseDuration } from '@handover/core';
 import { type Finding, findingsIn, standingOf, type Thresholds } from '@handover/engine';
-import { type Duration, day, duration, HandoverError } from '@handover/material';
+import { type Duration, day, duration } from '@handover/material';
 import { Option } from 'commander';
 import { amount } from '../amount.ts';
 import { askedOptions } from '../asked-resources.ts';
 import type { Context, Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
-import { endingOf, usageError } from '../error-line.ts';
+import { usageError } from '../error-line.ts';
 import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 import { printable } from '../printable.ts';
 
@@ -18,7 +18,6 @@ interface Flags extends HomeFlags {
 
 /** What Nagios calls them, and its exit codes. */
 const STATES = { ok: ['OK', 0], warning: ['WARNING', 1], critical: ['CRITICAL', 2] } as const;
-const UNKNOWN = 3;
 const NAMED = 3;
 
 const length = (text: string): Duration => {
@@ -84,7 +83,7 @@ export const define: Define = (command, context) => {
       `
 One line, as Nagios, Icinga and their like read it. Exit code 0: OK. 1, WARNING: a certificate is close to its end, a rotation
 has waited for longer than its patience, a hook fails, an object cannot be written, or the clock is in doubt. 2, CRITICAL: a
-certificate has ended, is missing or damaged, or ends within --critical. 3, UNKNOWN: the home cannot be read. Only reads.
+certificate has ended, is missing or damaged, or ends within --critical. 3, UNKNOWN: the home cannot be read, or the options are wrong. Only reads.
 Short-lived certificates are not always close to their end: of the time that is left when one is due for renewal, at most nine
 tenths (warn) and half (critical) count. Times: 30d, 36h, 10m.
 
@@ -97,24 +96,13 @@ Examples:
         throw usageError(
           `--critical ${formatDuration(flags.critical)} is longer than --warn ${formatDuration(flags.warn)}; swap them`,
         );
-      try {
-        const checked = await check(flags, auth, context);
-        const [word, code] = STATES[worst(checked.findings)];
-        context.exitCode = code;
-        context.stdout.write(
-          flags.json === true
-            ? `${JSON.stringify({ state: word, ...checked })}\n`
-            : `HANDOVER ${word} - ${printable(lineOf(checked))}\n`,
-        );
-      } catch (error) {
-        if (!(error instanceof HandoverError) || error.code === 'USAGE') throw error;
-        context.exitCode = UNKNOWN;
-        const { line } = endingOf(error, 'check');
-        context.stdout.write(
-          flags.json === true
-            ? `${JSON.stringify({ state: 'UNKNOWN', error: line })}\n`
-            : `HANDOVER UNKNOWN - ${line.replaceAll('|', '/')}\n`,
-        );
-      }
+      const checked = await check(flags, auth, context);
+      const [word, code] = STATES[worst(checked.findings)];
+      context.exitCode = code;
+      context.stdout.write(
+        flags.json === true
+          ? `${JSON.stringify({ state: word, ...checked })}\n`
+          : `HANDOVER ${word} - ${printable(lineOf(checked))}\n`,
+      );
     });
 };

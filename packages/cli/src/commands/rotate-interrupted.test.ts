@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { handover } from '../../test/capture.ts';
+import { build, handoverAs, type Running, start } from '../../test/real-process.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'handover-interrupted-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -11,7 +12,9 @@ const API = 'apiVersion: handover.dev/v1alpha1';
 /** Quick until the file `slow` is there. */
 const HOOK = 'echo $$ >> ran; test -e slow || exit 0; echo $$ > began; exec sleep 20';
 let count = 0;
-const made = async (): Promise<string> => {
+const made = async (
+  call: (args: readonly string[]) => Promise<{ readonly code: number | null }> = handover,
+): Promise<string> => {
   const home = join(scratch, `home-${++count}`);
   mkdirSync(home, { mode: 0o755 });
   const reload = `{command: ${JSON.stringify(['sh', '-c', HOOK])}}`;
@@ -20,7 +23,7 @@ const made = async (): Promise<string> => {
     `${API}\nkind: Leaf\nmetadata: {name: web}\nspec: {authority: mesh, dnsNames: [web], reload: ${reload}}`,
   ].join('\n---\n');
   writeFileSync(join(home, 'a.yaml'), yaml, { mode: 0o644 });
-  expect(await handover(['run', home, '--once'])).toMatchObject({ code: 0 });
+  expect(await call(['run', home, '--once'])).toMatchObject({ code: 0 });
   writeFileSync(join(home, 'slow'), '');
   return home;
 };
@@ -62,4 +65,40 @@ test('--timeout holds while a hook runs', { timeout: 15_000 }, async () => {
   const { code, stderr } = await handover(rotate(home, '--timeout', '1s'));
   expect(code).toBe(1);
   expect(stderr).toMatch(/ROTATION_UNFINISHED: waiting for default\/mesh took too long: .*--id one --wait/);
+});
+
+test('beside another rotate a second one says so, and with --wait goes on when the first has ended', {
+  timeout: 60_000,
+}, async () => {
+  build();
+  const home = await made(handoverAs); // by this machine's clock, which goes on
+  const asked = (id: string, ...more: readonly string[]): Running =>
+    start(['rotate', 'mesh', '--id', id, '--home', `dir:${home}`, ...more]);
+  const first = asked('one', '--wait');
+  await expect.poll(() => existsSync(join(home, 'began')), { timeout: 10_000 }).toBe(true);
+  expect((await asked('two').ended(20_000)).stdout).toBe(
+    `rotation two of default/mesh has been requested; another command (process ${first.child.pid}) works on this directory, and carries out its own request only; run \`handover run\`, or this command again with its id\n`,
+  );
+  const second = asked('two', '--wait');
+  rmSync(join(home, 'slow'));
+  first.child.kill('SIGINT');
+  expect((await first.ended(20_000)).code).toBe(1);
+  expect(await second.ended(30_000)).toMatchObject({
+    code: 0,
+    stdout: 'rotation two of default/mesh is complete\n',
+  });
+});
+
+test('an object that cannot be written ends the wait with the id to go on with', async () => {
+  const home = await made();
+  rmSync(join(home, 'slow'));
+  const folder = join(home, 'out/default/secrets/web');
+  rmSync(folder, { recursive: true });
+  mkdirSync(folder, { mode: 0o755 });
+  writeFileSync(join(folder, 'dhparam.pem'), 'theirs');
+  const { code, stderr } = await handover(rotate(home));
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    /^OBJECT_OBSTACLE: default\/secrets\/web: .*dhparam\.pem.*; rotation one is requested: .*handover rotate default\/mesh --id one --wait --home dir:/,
+  );
 });

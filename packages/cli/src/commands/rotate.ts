@@ -1,8 +1,10 @@
 import { sentenceOf } from '@handover/core';
 import { type AuthorityStanding, authorityIn, hookLine } from '@handover/engine';
+import { HandoverError } from '@handover/material';
 import { carryOut } from '../carry-out.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
+import { CliError } from '../error.ts';
 import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 import { printable } from '../printable.ts';
 import { type WaitFlags, waitOptions } from '../wait-options.ts';
@@ -10,6 +12,16 @@ import { type WaitFlags, waitOptions } from '../wait-options.ts';
 interface Flags extends HomeFlags, WaitFlags {
   readonly id?: string;
 }
+
+/** An object that cannot be written ends the command, not the rotation. */
+const namingRotation =
+  (id: string, advice: string) =>
+  (error: unknown): never => {
+    if (!(error instanceof HandoverError) || error.code !== 'OBJECT_OBSTACLE') throw error;
+    throw new CliError('OBJECT_OBSTACLE', `${error.message}; rotation ${id} is requested: ${advice}`, {
+      retry: 'later',
+    });
+  };
 
 export const define: Define = (command, context) => {
   waitOptions(
@@ -44,7 +56,7 @@ Examples:
         authorityIn(catalogue, authority);
         const known = (await authorities.load(authority))?.state.ids.includes(id) === true;
         if (!known) await open.home.requests.ask({ authority, rotate: id });
-        return carryOut(open, authority, context, wait);
+        return carryOut(open, authority, context, wait).catch(namingRotation(id, advice));
       });
       const { status, observation } = standing;
       const begun = observation.record?.state.ids.includes(id) === true;

@@ -1,3 +1,4 @@
+import { type Plan, waitingText } from '@handover/core';
 import type { Board, Dashboard } from '@handover/dashboard';
 import {
   type BoundedServer,
@@ -15,6 +16,7 @@ import { openHome } from '../directory/open-home.ts';
 import { Speaker } from '../directory/say-event.ts';
 import { waitForLock } from '../directory/wait-for-lock.ts';
 import { WaitsBelow } from '../directory/waits-below.ts';
+import { CliError } from '../error.ts';
 import { EventLog } from '../event-log.ts';
 import { createLog, type Level, levelIn, withoutKeys } from '../log.ts';
 import { combineMeters, logMeters } from '../log-meters.ts';
@@ -80,7 +82,7 @@ DIR/out/<namespace>/configmaps/<name>/<key>. Each folder is replaced atomically,
 in DIR/state, which only you can read. One process at a time; it may be killed at any moment.
 
 With --once, exit code 0 means that everything that can be done now is done, although a rotation may still wait for a consumer;
-1 means that a resource, a file or a hook failed, and the rest was done. SIGINT and SIGTERM end hooks and their children too.
+1 means that a resource, a file or a hook failed, or an Authority cannot start, and the rest was done. SIGINT and SIGTERM end hooks and their children too.
 
 Examples:
   $ handover run /etc/handover
@@ -150,9 +152,12 @@ Examples:
         }
         if (stopped === undefined) {
           on({ kind: 'loaded', catalogue });
+          const plans = new Map<string, Plan>();
           await passOnce(home, catalogue, (event) => {
+            if (event.kind === 'rested' || event.kind === 'acted') plans.set(event.authority, event.plan);
             if (event.kind !== 'failed' && !hasFailed(event)) on(event);
           });
+          refusePending(plans);
           await refuseFailedHooks(home);
         } else await runDirectory(home, on, stopped);
       } finally {
@@ -163,6 +168,13 @@ Examples:
         await lock.release();
       }
     });
+};
+
+/** An Authority without a CA waits for a person: a script must not take the run for complete. */
+const refusePending = (plans: ReadonlyMap<string, Plan>): void => {
+  for (const [id, { phase, blockedBy }] of plans)
+    if (phase === 'Pending')
+      throw new CliError('ADOPT_UNDECIDED', `${id} cannot start: ${waitingText(blockedBy)}`);
 };
 
 /** prom-client is loaded only where metrics are asked for. */

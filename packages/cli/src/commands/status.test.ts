@@ -65,6 +65,12 @@ test('An Authority whose state is lost is Pending, and says what to do', async (
   expect(stdout).not.toContain('is being created');
   expect(stdout).toContain('not ready: it has no CA: what it waits for has to be decided first');
   expect(stdout).toContain('set spec.adopt.fingerprints');
+  // A script must not take it for done.
+  const ran = await handover(['run', dir, '--once']);
+  expect(ran.code).toBe(1);
+  expect(ran.stderr).toMatch(
+    /^ADOPT_UNDECIDED: default\/internal cannot start: .*set spec\.adopt\.fingerprints/,
+  );
 });
 
 test('A state that is older than its objects gets a remedy, also where no later one exists', async () => {
@@ -99,4 +105,17 @@ test('A CA that is dated ahead of the clock, or has ended, is not ready even wit
   expect(ahead.stdout).toContain('handover clock --confirm');
   const ended = await status(6 * 366 * day);
   expect(ended.stdout).toMatch(/not ready: CA generation 1 expired at 2035-/);
+});
+
+test('A wait that only a program can end has no date', async () => {
+  const file = join(dir, 'handover.yaml');
+  const yaml = readFileSync(file, 'utf8');
+  const consumer = '{name: app, presents: true, verifies: true, status: {file: none.json}}';
+  writeFileSync(file, yaml.replace('\nspec:\n', `\nspec:\n  consumers: [${consumer}]\n`));
+  await once();
+  await handover(['rotate', 'default/internal', '--home', `dir:${dir}`]);
+  const { stdout, authority } = await status(day);
+  expect(authority.blockedBy.map((one: { consumer: string }) => one.consumer)).toEqual(['app', 'app']);
+  expect(authority).toMatchObject({ phase: 'Introducing', dueAt: null, wakeAt: expect.any(String) });
+  expect(stdout).not.toMatch(/^ {2}due /m);
 });

@@ -16,7 +16,7 @@ const CLEAR = '\u001b[H\u001b[2J';
 
 const withoutDue = (status: Status): object => ({
   ...status,
-  authorities: status.authorities.map(({ wakeAt: _due, ...rest }) => rest),
+  authorities: status.authorities.map(({ wakeAt: _wake, dueAt: _due, ...rest }) => rest),
 });
 
 export const define: Define = (command, context) => {

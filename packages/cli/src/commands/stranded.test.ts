@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
@@ -55,4 +55,19 @@ test('a bundle that got another name is named, also when its Authority is asked 
     `${OLD}: Authority default/internal made it, and no resource asks for it any more`,
   );
   expect(verify.code).toBe(1);
+});
+
+test.each([
+  ['default/secrets/web', 'default/secrets/web-old', ''],
+  ['default/configmaps/internal-trust', 'default/configmaps/old-trust', '/ca.crt'],
+])('the folder %s that was renamed by hand is named, and where it came from', async (from, to, key) => {
+  renameSync(join(dir, 'out', from), join(dir, 'out', to));
+  expect(await handover(['run', dir, '--once'])).toMatchObject({ code: 0 });
+  const says = `${to}${key}: it is ${from}${key} under another name, as its record shows, so that it gets no updates; move it back, or remove it once no program reads it`;
+  expect((await at('status')).stdout).toContain(says);
+  const verify = await at('verify');
+  expect(verify.stdout).toContain(says);
+  expect(verify.code).toBe(1);
+  rmSync(join(dir, 'out', to), { recursive: true });
+  expect((await at('verify')).code).toBe(0);
 });

@@ -1,7 +1,16 @@
-import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { day, instant } from '@handover/material';
+import { day, instant, parseCertificates } from '@handover/material';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { handover, NOW } from '../../test/capture.ts';
 
@@ -73,6 +82,18 @@ describe('verify names, and exits 1 over', () => {
     ['ca.crt', 'missing', undefined, /ca\.crt is missing/],
     ['ca.crt', 'empty', '', /ca\.crt is empty/],
     ['ca.crt', 'junk', 'junk\n', /ca\.crt holds no certificate/],
+    [
+      'ca.crt',
+      'far too large',
+      'x'.repeat(5 * 1024 ** 2),
+      /ca\.crt is over 4 MiB; a small file is wanted there/,
+    ],
+    [
+      'tls.key',
+      'far too large',
+      'x'.repeat(5 * 1024 ** 2),
+      /tls\.key is over 4 MiB; a small file is wanted there/,
+    ],
   ])('%s that is %s', async (name, _how, content, says) => {
     const path = file('secrets/web/..data', name);
     if (content === undefined) rmSync(path);
@@ -106,6 +127,35 @@ describe('verify names, and exits 1 over', () => {
     expect(code).toBe(1);
     expect(stdout).toMatch(new RegExp(`^${TRUST} refuses [^:]*${WEB}: `, 'm'));
   });
+
+  test.each(['configmaps/internal-trust', 'secrets/web'])(
+    'a CA that another program appended to %s',
+    async (at) => {
+      const own = dir;
+      await begin();
+      const other = readFileSync(file('configmaps/internal-trust/ca.crt'));
+      dir = own;
+      const path = file(at, 'ca.crt');
+      const before = readFileSync(path, 'utf8');
+      appendFileSync(path, other);
+      const { fingerprint } = parseCertificates(other).certificates[0] ?? {};
+      const object = at.startsWith('secrets') ? WEB : TRUST;
+      const says = `${object}: ca\\.crt holds a CA that does not belong there: CN=internal 1 [0-9a-f]{8} \\(SHA-256 ${fingerprint}\\); Handover removes it in its next pass`;
+      await fails([new RegExp(`^${says}$`, 'm')]);
+      const home = ['--home', `dir:${dir}`];
+      expect((await handover(['status', ...home])).stdout).toMatch(new RegExp(says));
+      expect(await handover(['check', ...home])).toMatchObject({
+        code: 2,
+        stdout: expect.stringContaining('holds a CA that does not belong there'),
+      });
+      const ran = await handover(['run', dir, '--once']);
+      expect(ran.stdout).toContain(
+        'because its files were changed, and its bundle holds a CA that does not belong there',
+      );
+      expect(readFileSync(path, 'utf8')).toBe(before);
+      expect((await verify()).code).toBe(0);
+    },
+  );
 
   test('a leaf that has ended', async () => {
     await fails([new RegExp(`^${WEB}: the leaf in tls\\.crt expired at 2030-`, 'm')], 100);

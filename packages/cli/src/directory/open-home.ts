@@ -8,7 +8,7 @@ import {
   type ResourceKey,
   SteadyClock,
 } from '@handover/engine';
-import { duration } from '@handover/material';
+import { duration, HandoverError } from '@handover/material';
 import { askedResources } from '../asked-resources.ts';
 import type { Worker } from '../carry-out.ts';
 import type { Context } from '../context.ts';
@@ -35,25 +35,44 @@ export const openHome = (path: string, context: Context, meters?: Meters): Direc
 export const authorityArgument = (text: string): AuthorityId =>
   text.includes('/') ? text : `default/${text}`;
 
+const orHeldAgain = (error: unknown): undefined => {
+  if (!(error instanceof HandoverError) || error.code !== 'HOME_LOCKED') throw error;
+};
+
+const carriedOutBy = (holder: ReturnType<DirectoryHome['holder']>): string => {
+  if (holder?.stays === true) return `process ${holder.pid} is carrying it out`;
+  const busy =
+    holder === undefined
+      ? ''
+      : `another command (process ${holder.pid}) works on this directory, and carries out its own request only; `;
+  return `${busy}run \`handover run\`, or this command again with its id`;
+};
+
 /** This process, under the directory's lock; or the process that runs on the directory. */
 const workerOn = async (home: DirectoryHome, load: () => Catalogue): Promise<Worker> => {
   const holder = home.holder();
-  const lock = holder === undefined ? await home.lock() : undefined;
+  let lock = holder === undefined ? await home.lock() : undefined;
   let keys: readonly ResourceKey[] | undefined;
+  /** A command that holds the lock does its own work and ends; then this one goes on. */
+  const isOurs = async (): Promise<boolean> => {
+    if (lock !== undefined) return true;
+    if (home.holder() !== undefined) return false;
+    lock = await home.lock().catch(orHeldAgain);
+    return lock !== undefined;
+  };
   const work = async (id: AuthorityId): Promise<{ readonly restartsDue: boolean }> => {
+    if (!(await isOurs())) return { restartsDue: false };
     // Everything once, then the authority that is waited for.
     await passOnce(home, load(), () => {}, keys);
     keys = [{ kind: 'Authority', id }];
     return { restartsDue: false };
   };
   return {
-    by:
-      holder === undefined
-        ? 'run `handover run`, or this command again with its id'
-        : `process ${holder.pid} is carrying it out`,
+    by: carriedOutBy(holder),
     advice: 'it goes on with `handover run`, or ask again with the same id',
     lookEvery: duration(250),
-    work: lock === undefined ? undefined : work,
+    work: holder?.stays === true ? undefined : work,
+    worksHere: () => lock !== undefined,
     stopHooks: () => home.hooks.stop(),
     close: async () => lock?.release(),
   };

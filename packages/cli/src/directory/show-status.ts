@@ -17,9 +17,9 @@ const paint = (text: string, code: number, colours: boolean): string =>
   colours ? `\u001b[${code}m${text}\u001b[0m` : text;
 
 /** On a live terminal the time left; elsewhere the moment itself, which does not change from call to call. */
-const dueLine = ({ blockedBy, wakeAt }: AuthorityStatus, now: Instant | undefined): readonly string[] => {
-  if (blockedBy.length === 0 || wakeAt === null) return [];
-  return [`  due ${now === undefined ? `at ${wakeAt}` : `in ${timeLeft(Date.parse(wakeAt) - now)}`}`];
+const dueLine = ({ blockedBy, dueAt }: AuthorityStatus, now: Instant | undefined): readonly string[] => {
+  if (blockedBy.length === 0 || dueAt === null) return [];
+  return [`  due ${now === undefined ? `at ${dueAt}` : `in ${timeLeft(Date.parse(dueAt) - now)}`}`];
 };
 
 const hookText = (hook: HookStatus, colours: boolean): string =>

@@ -13,7 +13,7 @@ export interface Waiting {
   }[];
   /** Hooks that failed, each with the reason. */
   readonly hooks?: readonly string[];
-  /** When the planner looks again whatever is shown by then: reloadWithin, patience or deadline. */
+  /** When time alone ends the wait: reloadWithin, patience or deadline. */
   readonly dueAt: Instant | undefined;
   /** When the command gives up. */
   readonly endsAt?: Instant | undefined;

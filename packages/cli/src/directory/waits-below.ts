@@ -1,14 +1,13 @@
-import type { Plan } from '@handover/core';
-import type { ControllerEvent } from '@handover/engine';
+import { type ControllerEvent, dueIn } from '@handover/engine';
 import { amount } from '../amount.ts';
 import type { Context } from '../context.ts';
-import { LiveLine } from './waiting.ts';
+import { LiveLine, type Waiting } from './waiting.ts';
 
 /** Below the log of a run on a terminal: which authority waits, for what and how long. */
 export class WaitsBelow {
   readonly #context: Context;
   readonly #line: LiveLine;
-  readonly #waiting = new Map<string, Plan>();
+  readonly #waiting = new Map<string, Waiting>();
 
   constructor(context: Context) {
     this.#context = context;
@@ -19,7 +18,11 @@ export class WaitsBelow {
     if (event.kind === 'loaded') this.#forget([...event.catalogue.authorities.keys()]);
     if (event.kind !== 'acted' && event.kind !== 'rested') return;
     if (event.kind === 'acted' || event.plan.phase === 'Stable') this.#waiting.delete(event.authority);
-    else this.#waiting.set(event.authority, event.plan);
+    else {
+      const { phase, blockedBy } = event.plan;
+      const dueAt = dueIn(event.observation, event.plan);
+      this.#waiting.set(event.authority, { phase, blockedBy, dueAt });
+    }
     this.show();
   }
 
@@ -33,10 +36,10 @@ export class WaitsBelow {
       this.#line.clear();
       return;
     }
-    const [id, { phase, blockedBy, wakeAt }] = first;
+    const [id, waiting] = first;
     const more =
       others.length === 0 ? '' : ` (and ${amount(others.length, 'more authority', 'more authorities')})`;
-    this.#line.show({ phase, blockedBy, dueAt: wakeAt }, this.#context.now(), `${id}${more}: `);
+    this.#line.show(waiting, this.#context.now(), `${id}${more}: `);
   }
 
   clear(): void {

@@ -100,6 +100,10 @@ export const FILE_ERROR_CODES = {
   ),
   PEM_TOO_LARGE: entry('The text is too large for PEM.', 'Check whether it is the right file.'),
   PEM_TRUNCATED: entry('A PEM block has no END line.', 'Copy the complete file again.'),
+  STATUS_REFUSED: entry(
+    'Another user could have written the status document, or put its file or socket there.',
+    'See the message: a `chmod`, or another folder. Until then the document is no evidence.',
+  ),
   PID_FILE_REFUSED: entry(
     'A pid file names a process that the file’s owner could not signal, or is not a small regular file.',
     'Correct what the message names, or use `reload.command`.',

@@ -1,5 +1,6 @@
 export {
   CONTENTS,
+  holdsKey,
   isStore,
   type KeyFormat,
   OUTPUT_FORMATS,

@@ -18,6 +18,9 @@ export const CONTENTS = {
   jks: ['identity', 'trust'],
 } as const satisfies Record<OutputFormat, readonly OutputContent[]>;
 
+/** Whether such a file has the private key in it. */
+export const holdsKey = (content: OutputContent): boolean => content === 'identity' || content === 'key';
+
 export const OUTPUT_FORMATS = Object.keys(CONTENTS) as [OutputFormat, ...OutputFormat[]];
 
 /** Formats that a password opens. */

@@ -22,6 +22,7 @@ export {
   type Reload,
   type Unread,
 } from './observed.ts';
+export { passesAt } from './passes-at.ts';
 export { type Action, isElsewhere, type Phase, type Plan, phaseOf, plan, type Swap } from './plan.ts';
 export type { Policy } from './policy.ts';
 export { notReady, type Refusal } from './ready.ts';

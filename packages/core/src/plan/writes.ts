@@ -96,11 +96,17 @@ export const writesFor = (
     const held = seen?.anchors.map((anchor) => anchor.fingerprint) ?? [];
     return firstDifference([
       anchors.some((fingerprint) => !held.includes(fingerprint)) && 'its bundle lacks a CA',
-      held.some((fingerprint) => !anchors.includes(fingerprint)) && 'its bundle holds a retired CA',
+      held.some((fingerprint) => !anchors.includes(fingerprint)) &&
+        (seen?.edited === true
+          ? 'its files were changed, and its bundle holds a CA that does not belong there'
+          : 'its bundle holds a retired CA'),
       !same(held, anchors) && 'its bundle is not in canonical order',
-      (seen?.revision ?? -1) < state.revision && `it was made from revision ${seen?.revision ?? 'none'}`,
+      (seen?.revision ?? -1) < state.revision &&
+        (seen?.edited === true
+          ? 'it is not as Handover wrote it'
+          : 'the Authority has changed since it was written'),
       // Only in other namespaces: in its own the object would be ahead, and nothing would be written at all.
-      (seen?.revision ?? 0) > state.revision && `it claims revision ${seen?.revision}`,
+      (seen?.revision ?? 0) > state.revision && 'it claims to be made from a later state of the Authority',
     ]);
   };
 

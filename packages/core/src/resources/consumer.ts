@@ -7,10 +7,16 @@ const ADDRESS = new RegExp(`^(\\[[0-9a-fA-F:.]+\\]|[A-Za-z0-9_]([-A-Za-z0-9_.]*[
 
 const statusSource = exactlyOne(
   fields({
-    file: filePath().optional().describe('File that holds the status document. Directory home only.'),
+    file: filePath()
+      .optional()
+      .describe(
+        'File that holds the status document. Relative to the directory of the resources. Other users must not be able to write it. Directory home only.',
+      ),
     socket: filePath()
       .optional()
-      .describe('Unix socket that serves the status document. Directory home only.'),
+      .describe(
+        'Unix socket that serves the status document. Relative to the directory of the resources. Directory home only.',
+      ),
     url: httpUrl()
       .optional()
       .describe(

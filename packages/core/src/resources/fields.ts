@@ -76,13 +76,17 @@ export const dataKey = () =>
 export const filePath = () =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a NUL or a line break has no place in a path
   text(/^[^\x00-\x1f\x7f]+$/, 1024, 'a path', 'give a path without control characters');
+const URL_HINT = 'write it like http://127.0.0.1:9000/status, without user and password';
+
 export const httpUrl = () =>
   text(
     /^https?:\/\/[A-Za-z0-9\-._~[\]:%]+(\/[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]*)?$/,
     2048,
     'a URL',
-    'write it like http://127.0.0.1:9000/status',
-  );
+    URL_HINT,
+  ).refine((value) => URL.canParse(value), {
+    error: ({ input }) => `${shown(input)} is not a URL; ${URL_HINT}`,
+  });
 
 /** Exactly one of its fields, or of `names`, given: a refinement here, a CEL rule for the API server, never a union. */
 export const exactlyOne = <Schema extends z.ZodObject>(

@@ -219,6 +219,21 @@ describe('messages say where, what was there and what is allowed', () => {
       'a.yaml: Leaf envoy: spec.files.mode: "0644" is not a mode; write it in quotes, like "0600" or "0640"; others must not read a key',
     ],
     [
+      'a URL with a password',
+      leaf({ reload: { http: { url: 'http://admin:s3cret@127.0.0.1/reload' } } }),
+      'a.yaml: Leaf envoy: spec.reload.http.url: "http://…@127.0.0.1/reload" is not a URL; write it like http://127.0.0.1:9000/status, without user and password',
+    ],
+    [
+      'a URL whose port is none',
+      leaf({ reload: { http: { url: 'http://127.0.0.1:port/reload' } } }),
+      'a.yaml: Leaf envoy: spec.reload.http.url: "http://127.0.0.1:port/reload" is not a URL; write it like http://127.0.0.1:9000/status, without user and password',
+    ],
+    [
+      'a URL with a long password',
+      leaf({ reload: { http: { url: `http://admin:s3!cr${'e'.repeat(80)}t@127.0.0.1/reload` } } }),
+      'a.yaml: Leaf envoy: spec.reload.http.url: "http://…@127.0.0.1/reload" is not a URL; write it like http://127.0.0.1:9000/status, without user and password',
+    ],
+    [
       'no usages',
       leaf({ usages: [] }),
       'a.yaml: Leaf envoy: spec.usages: has the wrong length; at least 1 entry allowed',

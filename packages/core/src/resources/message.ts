@@ -1,11 +1,15 @@
 import type { z } from 'zod';
 import { didYouMean } from './did-you-mean.ts';
 
+/** Of a URL, what stands before the host is a user and often a password. */
+const withoutPassword = (value: string): string => value.replace(/^([a-z][a-z0-9+.-]*:\/\/).*@/is, '$1…@');
+
 /** A value as it may stand in a message: one line, short, and never key material. */
 export const shown = (value: unknown): string => {
   if (typeof value === 'string') {
     if (/PRIVATE KEY/.test(value)) return '[private key]';
-    return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
+    const text = withoutPassword(value);
+    return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
   }
   if (Array.isArray(value)) return 'a list';
   if (value === null) return 'null';

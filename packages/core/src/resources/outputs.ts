@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CONTENTS, isStore, OUTPUT_FORMATS, type OutputContent } from '../formats/output.ts';
+import { CONTENTS, holdsKey, isStore, OUTPUT_FORMATS, type OutputContent } from '../formats/output.ts';
 import { account, mode } from './account-fields.ts';
 import { dataKey, exactlyOne, fields, filePath, objectName } from './fields.ts';
 
@@ -27,7 +27,9 @@ const file = fields({
   group: account('a group').optional().describe('Group that owns the file.'),
   mode: mode(/^0?[0-7]{3}$/, 'write it in quotes, like "0600" or "0644"')
     .optional()
-    .describe('Mode of the file. Default: 0600, or 0644 if it holds no private key.'),
+    .describe(
+      'Mode of the file. With a private key: nothing for others, and for a group only with group. Default: 0600, or 0644 if it holds no private key.',
+    ),
 })
   .optional()
   .describe('Also write the file to this path, by one rename. Directory home only.');
@@ -74,6 +76,32 @@ const NO_PASSWORD = {
   fieldPath: '.passwordFrom',
 };
 
+/** Why a mode does not suit a file with a private key. */
+const exposure = (place: z.infer<typeof file>): string | undefined => {
+  const { mode: asked, group } = place ?? {};
+  if (asked === undefined) return undefined;
+  if (!asked.endsWith('0'))
+    return `"${asked}" gives other users access to a private key; use "0600", or "0640" with a group`;
+  return asked.at(-2) === '0' || group !== undefined
+    ? undefined
+    : `"${asked}" gives a group access to a private key; name it in file.group, or use "0600"`;
+};
+
+const HAS_KEY =
+  "(has(self.content) ? self.content in ['identity', 'key'] : !(self.format in ['pem', 'der']))";
+const NOT_EXPOSED = [
+  {
+    rule: `!has(self.file) || !has(self.file.mode) || !${HAS_KEY} || self.file.mode.endsWith('0')`,
+    message: 'gives other users access to a private key; use "0600", or "0640" with a group',
+    fieldPath: '.file.mode',
+  },
+  {
+    rule: `!has(self.file) || !has(self.file.mode) || has(self.file.group) || !${HAS_KEY} || self.file.mode.matches('.0.$')`,
+    message: 'gives a group access to a private key; name it in file.group, or use "0600"',
+    fieldPath: '.file.mode',
+  },
+];
+
 const leafOutput = fields({
   ...common,
   alias: objectName()
@@ -102,10 +130,12 @@ const leafOutput = fields({
     .optional()
     .describe('Password of a keystore; required if it holds a key. Default: changeit.'),
 })
-  .superRefine(({ name, format, content, passwordFrom }, context) => {
+  .superRefine(({ name, format, content, passwordFrom, file }, context) => {
     const allowed: readonly OutputContent[] = CONTENTS[format];
     const refuse = (field: string, message: string) =>
-      context.addIssue({ code: 'custom', path: [field], message });
+      context.addIssue({ code: 'custom', path: field.split('.'), message });
+    const problem = holdsKey(content ?? allowed[0] ?? 'identity') ? exposure(file) : undefined;
+    if (problem !== undefined) refuse('file.mode', problem);
     if (isOwn(name)) refuse('name', `"${name}" ${TAKEN}`);
     if (content !== undefined && !allowed.includes(content))
       refuse('content', `"${content}" does not go with format ${format}; use ${allowed.join(' or ')}`);
@@ -123,6 +153,7 @@ const leafOutput = fields({
       },
       NOT_OWN,
       NO_PASSWORD,
+      ...NOT_EXPOSED,
       {
         rule: `!${IS_STORE} || has(self.passwordFrom) || (has(self.content) && self.content == 'trust')`,
         message: 'passwordFrom is missing; a keystore with a private key needs a password',

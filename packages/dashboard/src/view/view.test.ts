@@ -43,6 +43,7 @@ const part = (
     })),
     hooks: [],
     wakeAt: null,
+    dueAt: null,
     expiring: null,
     notes: [],
     next: [],

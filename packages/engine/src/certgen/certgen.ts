@@ -14,6 +14,7 @@ import { converge, isConflict, type Outcome } from '../controller/reconcile.ts';
 import { EngineError } from '../error.ts';
 import type { AuthorityId, Home, ObjectWriter } from '../look/home.ts';
 import { type Observation, observeAnew } from '../observe/observe.ts';
+import { dueIn } from '../report/status.ts';
 import { type NotValid, notValidIn } from './not-valid.ts';
 
 export interface CertgenOptions {
@@ -32,7 +33,7 @@ export interface CertgenResult {
   readonly rotation: string | undefined;
   readonly blockedBy: readonly Blocker[];
   /** When another run may take the next step even if nothing changes. */
-  readonly wakeAt: Instant | undefined;
+  readonly dueAt: Instant | undefined;
   /** Whether workloads have to be restarted once kubelet caches have expired: a run that ends earlier does not restart them. */
   readonly restartsDue: boolean;
   /** Objects with a certificate that peers refuse at this moment because of its dates, each with the reason. */
@@ -127,13 +128,13 @@ const replace = async (
 };
 
 const resultOf = ({ plan: last, observation }: Outcome, rotation: string | undefined): Done => {
-  const { phase, blockedBy, wakeAt } = last;
+  const { phase, blockedBy } = last;
   return {
     authority: observation.responsibilities.id,
     phase,
     rotation,
     blockedBy,
-    wakeAt,
+    dueAt: dueIn(observation, last),
     restartsDue: restartsDue(observation),
     notValid: notValidIn(observation),
   };
@@ -202,7 +203,7 @@ const untouched = (observation: Observation): Done => ({
   phase: phaseOf(undefined, observation.seen, observation.responsibilities.policy),
   rotation: undefined,
   blockedBy: [],
-  wakeAt: undefined,
+  dueAt: undefined,
   restartsDue: false,
   notValid: notValidIn(observation),
 });

@@ -180,4 +180,21 @@ describe('A file is refused, and every other object is written', () => {
       /^RESOURCE_CONFLICT: Leaf default\/b and Leaf default\/a would both write .*\/etc\/x; give one/,
     );
   });
+
+  test('in a folder of another home is refused, also through a link', async () => {
+    const other = made();
+    await pass(other);
+    for (const place of ['out/default/secrets/a', 'state']) {
+      const home = made(`{path: ${join(other, place)}/web.pem}`);
+      const path = join(other, place, 'web.pem');
+      expect(obstacles(await pass(home))).toEqual([
+        `${path}: it is in a folder that handover writes itself, of the home ${other}; choose another path`,
+      ]);
+      const linked = made('{path: link/web2.pem}');
+      symlinkSync(join(other, place), join(linked, 'link'));
+      expect(obstacles(await pass(linked))).toEqual([
+        expect.stringContaining(`it is in a folder that handover writes itself, of the home ${other}`),
+      ]);
+    }
+  });
 });

@@ -13,10 +13,22 @@ export interface Copy {
   readonly name: string;
   readonly path: string;
   readonly ownership: Ownership;
+  readonly holdsKey: boolean;
 }
 
 const refuse = (path: string, what: string): never => {
   throw new EngineError('OUTPUT_REFUSED', `${path}: ${what}`, { path, retry: 'later' });
+};
+
+/** Refuses a path among the files that Handover itself writes, of this home or of another. */
+const refuseHome = (files: Files, path: string, directory: string): void => {
+  const steps = directory.split('/');
+  for (let depth = 1; depth < steps.length; depth++) {
+    const home = steps.slice(0, depth).join('/');
+    const isOwn = steps[depth] === 'out' || steps[depth] === 'state';
+    if (isOwn && files.facts(`${home}/state/authorities`)?.kind === 'directory')
+      refuse(path, `it is in a folder that handover writes itself, of the home ${home}; choose another path`);
+  }
 };
 
 /**
@@ -27,6 +39,7 @@ const placeOf = (files: Files, path: string, uid: OwnUser): { directory: string;
   const directory = trustedPath(files, dirname(path), uid, 'place');
   if (files.facts(directory)?.kind !== 'directory')
     refuse(path, `its directory does not exist; make it: install -d -m 0755 ${quoted(dirname(path))}`);
+  refuseHome(files, path, directory);
   const name = basename(path);
   if (files.facts(`${directory}/${name}`)?.kind === 'directory')
     refuse(path, 'a directory is where the file should be; move it away');

@@ -22,7 +22,6 @@ import { DirectoryAcks, withAcks } from './acks.ts';
 import { processHere } from './asker.ts';
 import { DirectoryAuthorities } from './authorities.ts';
 import { refuseClockBehind } from './clock-behind.ts';
-import type { Copy } from './copies.ts';
 import { CopyNotes } from './copy-notes.ts';
 import { diskFiles, type Files, type Ownership } from './files.ts';
 import { HookRecords } from './hook-records.ts';
@@ -32,13 +31,14 @@ import { DirectoryHooks } from './hooks.ts';
 import { DirectoryIssuanceLog } from './issuance-log.ts';
 import { fenced, type HeldLock, type LockTimes, lockHolder, takeLock } from './lock.ts';
 import { DirectoryObjects } from './objects.ts';
-import { outputsIn } from './output-files.ts';
+import { copiesIn, outputsIn } from './output-files.ts';
 import { FilePasswords } from './passwords.ts';
 import { refuseUntrustedHome } from './permissions.ts';
 import { ProcessGroups } from './process-group.ts';
 import { DirectoryRequests } from './requests.ts';
 import { readResources } from './resources.ts';
 import { restartRollouts, withRestarts } from './restarts.ts';
+import { statedPlaces } from './stated-places.ts';
 import { SteadyClock } from './steady-clock.ts';
 import { trustedPath } from './trusted-path.ts';
 
@@ -106,7 +106,8 @@ export class DirectoryHome implements Home {
       ownershipOf: (id) => this.#ownershipOf(id),
       mayAdopt: (id) => this.#consent.has(id),
       outputsOf: (id) => this.#outputs.get(id)?.map(({ name }) => name) ?? [],
-      copiesOf: (id) => this.#copiesOf(id),
+      copiesOf: (id) =>
+        copiesIn(this.#outputs.get(id) ?? [], this.path, (file, mode) => this.#numbered(file, mode)),
       notes: new CopyNotes(files, `${this.state}/copies`),
     });
     this.authorities = new DirectoryAuthorities(files, `${this.state}/authorities`);
@@ -135,7 +136,9 @@ export class DirectoryHome implements Home {
     const restartHooks = (id: string): readonly Hook[] =>
       this.#catalogue === undefined ? [] : hooksOf(this.#catalogue, id);
     this.rollouts = restartRollouts(restartHooks, this.hookRecords);
-    const declared = options.evidence ?? new DeclaredConsumers({ meters, canaries });
+    const declared =
+      options.evidence ??
+      new DeclaredConsumers({ meters, canaries }, statedPlaces(this.files, this.path, this.#uid));
     this.#readers = {
       objects: this.objects,
       authorities: this.authorities,
@@ -182,24 +185,6 @@ export class DirectoryHome implements Home {
       ...(owner === undefined ? {} : { uid: accountNumber(this.files, 'user', owner) }),
       ...(group === undefined ? {} : { gid: accountNumber(this.files, 'group', group) }),
     };
-  }
-
-  #copiesOf(id: ObjectId): readonly Copy[] {
-    return (this.#outputs.get(id) ?? []).flatMap(({ name, content, file }) => {
-      if (file === undefined) return [];
-      const path = resolve(this.path, file.path);
-      if ([this.out, this.state].some((folder) => path.startsWith(`${folder}/`)))
-        throw new EngineError(
-          'OUTPUT_REFUSED',
-          `${path} is in a folder of handover's own; choose another path`,
-          {
-            path,
-          },
-        );
-      const holdsKey = content === 'identity' || content === 'key';
-      const { mode = holdsKey ? '0600' : '0644' } = file;
-      return [{ name, path, ownership: this.#numbered(file, mode) }];
-    });
   }
 
   /** The resources of `DIR/*.yaml`, or those given. */

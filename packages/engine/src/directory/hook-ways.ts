@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { HandoverError } from '@handover/material';
 import { type Hook, restarts } from '../look/hooks.ts';
 import type { TellResult } from '../look/meters.ts';
+import { inWords, urlInWords } from '../look/system-errors.ts';
 import type { FileReader } from './files.ts';
 import { hookEnvironment } from './hook-environment.ts';
 import { hookProgram } from './hook-program.ts';
@@ -100,8 +101,7 @@ const send = ({ files, cwd, uid }: HookTools, pidFile: string, signal: NodeJS.Si
     process.kill(pid, signal);
     return { result: 'done' };
   } catch (error) {
-    const { code = 'cannot be signalled' } = error as NodeJS.ErrnoException;
-    return { result: 'no_process', message: `process ${pid}: ${code}` };
+    return { result: 'no_process', message: `process ${pid} cannot be signalled: ${inWords(error)}` };
   }
 };
 
@@ -118,14 +118,18 @@ const post = (url: string, stop: AbortSignal): Promise<HookEnd> =>
         answer(
           isGood
             ? { result: 'done' }
-            : { result: 'refused', message: `${url} answered with status ${status}` },
+            : { result: 'refused', message: `${urlInWords(url)} answered with status ${status}` },
         );
       },
     );
     ask
       .on('error', (error: NodeJS.ErrnoException) => {
-        const why = signal.aborted ? `no answer within ${HTTP_MS / 1_000} s` : (error.code ?? error.name);
-        answer(stop.aborted ? { result: 'stopped' } : { result: 'unreachable', message: `${url}: ${why}` });
+        const why = signal.aborted ? `no answer within ${HTTP_MS / 1_000} s` : inWords(error);
+        answer(
+          stop.aborted
+            ? { result: 'stopped' }
+            : { result: 'unreachable', message: `${urlInWords(url)}: ${why}` },
+        );
       })
       .end();
   });

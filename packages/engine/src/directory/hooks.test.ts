@@ -43,6 +43,21 @@ describe('a hook', () => {
     await vi.waitFor(() => expect(pids.filter(isAlive)).toEqual([]));
   });
 
+  test('that did not end in time is tried again soon, then after twice as long each time, and not after more than 5 min', async () => {
+    const home = homeOf({ leaf: sh('sleep 300') }, { hookTimes: { reloadMs: 1_000 } });
+    const waits: number[] = [];
+    for (let attempt = 0; attempt < 8; attempt++) {
+      await pass(home);
+      const { at, nextTry, failures, message } = (await hookOf(home)) ?? {};
+      expect(message).toContain('did not end within 1 s');
+      expect(failures).toBe(attempt + 1);
+      const wait = Date.parse(nextTry ?? '') - Date.parse(at ?? '');
+      waits.push(wait / 1_000);
+      later(wait);
+    }
+    expect(waits).toEqual([5, 10, 20, 40, 80, 160, 300, 300]);
+  });
+
   test('hears why, of what, and where the files are, and little else of our environment', async () => {
     vi.stubEnv('SECRET_OF_THE_SERVICE', 'x');
     const home = homeOf({ leaf: sh('env | sort > env') });

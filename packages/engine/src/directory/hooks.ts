@@ -24,8 +24,6 @@ import { type HookEnd, type HookTools, tellBy } from './hook-ways.ts';
 const AT_ONCE = 16;
 const FIRST_WAIT_MS = 5_000;
 const LONGEST_WAIT_MS = 300_000;
-/** A hook that takes long to fail is left alone for this many times as long. */
-const REST = 9;
 
 export interface HooksOptions extends HookTools {
   readonly records: HookRecords;
@@ -124,7 +122,6 @@ export class DirectoryHooks {
     const { records, now, out, meters } = this.#options;
     if (this.#stopping.signal.aborted) return undefined;
     const begun = now();
-    const start = performance.now();
     const stamps = records.read(hook)?.wanted ?? {};
     const facts = await hookFacts(look, out, hook, content.objects, reason);
     const end: HookEnd =
@@ -135,10 +132,9 @@ export class DirectoryHooks {
     const { result } = end;
     if (result === 'stopped') return undefined;
     meters.told(tellingOf(hook), result);
-    const took = performance.now() - start;
     const at = now();
     await records.update(hook, (before) => {
-      const last = resultOf({ ...end, result }, before.last, at, took, reason);
+      const last = resultOf({ ...end, result }, before.last, at, reason);
       if (result !== 'done') return { ...before, last };
       return { ...before, told: toldOf(before, content, at), restarted: { at: begun, stamps }, last };
     });
@@ -150,13 +146,12 @@ const resultOf = (
   { result, exitCode, message }: HookEnd & { readonly result: HookResult['result'] },
   before: HookResult | undefined,
   at: Instant,
-  took: number,
   reason: string,
 ): HookResult => {
   if (result === 'done') return { at, result, exitCode, reason, failures: 0 };
   const failures = (before?.failures ?? 0) + 1;
-  const wait = Math.max(FIRST_WAIT_MS * 2 ** Math.min(failures - 1, 10), REST * took);
-  const nextTry = after(at, Math.round(Math.min(LONGEST_WAIT_MS, wait)));
+  const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(failures - 1, 10));
+  const nextTry = after(at, wait);
   return { at, result, exitCode, message, reason, failures, nextTry };
 };
 

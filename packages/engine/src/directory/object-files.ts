@@ -10,19 +10,26 @@ export const partsOf = (id: ObjectId): { folder: string; key: string } => {
   return { folder: `${namespace}/${kind}/${name}`, key };
 };
 
-/** Folders of objects, as `namespace/kind/name`. */
+/** Folders of objects, as `namespace/kind/name`. A link is none: it may lead to files of others. */
 export const foldersIn = (
-  files: Pick<Files, 'list'>,
+  files: Pick<Files, 'list' | 'facts'>,
   root: string,
   kinds: readonly string[] = ['secrets', 'configmaps'],
 ): readonly string[] =>
   files
     .list(root)
+    .filter((namespace) => files.facts(`${root}/${namespace}`)?.kind === 'directory')
     .flatMap((namespace) => kinds.map((kind) => `${namespace}/${kind}`))
-    .flatMap((kind) => files.list(`${root}/${kind}`).map((name) => `${kind}/${name}`));
+    .filter((kind) => files.facts(`${root}/${kind}`)?.kind === 'directory')
+    .flatMap((kind) => files.list(`${root}/${kind}`).map((name) => `${kind}/${name}`))
+    .filter((folder) => files.facts(`${root}/${folder}`)?.kind === 'directory');
 
 /** Of a Leaf: everything else may hold its key. */
 export const PUBLIC_FILES: readonly string[] = ['tls.crt', 'ca.crt'];
+
+/** Owner and mode of one file of an object. */
+export const ownershipIn = (key: string, name: string, ownership: Ownership): Ownership =>
+  key !== '' || PUBLIC_FILES.includes(name) ? { ...ownership, mode: 0o644 } : ownership;
 
 /** Names of the files that make an object as it was written, those in other formats included. */
 export const filesOf = (key: string, entries: Entries): readonly string[] => [

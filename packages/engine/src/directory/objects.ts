@@ -18,10 +18,11 @@ import {
   isChanged,
   NOTHING,
   only,
-  PUBLIC_FILES,
+  ownershipIn,
   partsOf,
 } from './object-files.ts';
 import type { ObjectOptions } from './object-options.ts';
+import { openedIn } from './opened-files.ts';
 import { outputDamage } from './output-damage.ts';
 import { refuseClosed, refuseOpened } from './permissions.ts';
 import { RECORD, readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
@@ -132,20 +133,26 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     if (key !== '' && Object.keys(data).length === 0) return undefined;
     const ownership = this.#guarded(() => this.#options.ownershipOf(id));
     const copied = this.#isCopied(id, data);
+    const opened = openedIn(this.#options, id, Object.keys(data));
     const asWanted =
-      copied && (ownership instanceof HandoverError || entry.ownership === describe(ownership));
+      copied &&
+      opened.length === 0 &&
+      (ownership instanceof HandoverError || entry.ownership === describe(ownership));
     // A program that leaves our last write alone does not fight.
-    const fight = isChanged(entry, data) || !copied ? this.#contention.standoff(id, monotonic()) : undefined;
-    const damage = this.#guarded(() =>
+    const isFought = isChanged(entry, data) || !copied || opened.length > 0;
+    const fight = isFought ? this.#contention.standoff(id, monotonic()) : undefined;
+    const outputs = this.#guarded(() =>
       outputDamage(this.#options.files, entry, data, this.#options.copiesOf(id)),
     );
+    const damage = [...opened, ...(outputs instanceof HandoverError ? [] : outputs)];
     // Files of another owner than is asked for have to be written again.
     return {
       data,
       version: entry.version,
       record: asWanted ? entry.record : { ...entry.record, digest: '' },
       ...claimOf(entry.record, sealIn(entry.seal)),
-      ...(damage instanceof HandoverError || damage.length === 0 ? {} : { damage }),
+      ...(damage.length === 0 ? {} : { damage }),
+      ...(Object.keys(volume.unread).length === 0 ? {} : { unread: volume.unread }),
       ...(fight === undefined ? {} : { obstacle: CONTENDED }),
     };
   }
@@ -232,7 +239,9 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     let at = now();
     const names = [...new Set([...filesOf(key, entries), ...Object.keys(make(at).data)])];
     const written = copies.length === 0 ? {} : { copies: copies.map(({ path }) => path) };
-    const fought = found !== undefined && !this.#isCopied(id, found.data);
+    const fought =
+      found !== undefined &&
+      (!this.#isCopied(id, found.data) || openedIn(this.#options, id, Object.keys(found.data)).length > 0);
     const stays = await writeVolume(files, `${root}/${folder}`, {
       names,
       content: () => {
@@ -245,8 +254,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
         return { data, record: formatEntries(objects) };
       },
       keep: Object.keys(volume?.data ?? {}).filter((name) => !names.includes(name)),
-      ownershipOf: (name) =>
-        key !== '' || PUBLIC_FILES.includes(name) ? { ...ownership, mode: 0o644 } : ownership,
+      ownershipOf: (name) => ownershipIn(key, name, ownership),
       beforeShown: (data) => writeCopies(files, copies, data, uid, notes),
       isStale: () => now() - at > STALE_MS,
     });

@@ -4,11 +4,17 @@ import type { Copy } from './copies.ts';
 import type { Entry } from './entries.ts';
 import type { FileReader } from './files.ts';
 import { isChanged } from './object-files.ts';
+import { openedFile } from './opened-files.ts';
 
-const atItsPath = (files: FileReader, { path, name }: Copy, data: FileData): string | undefined => {
+const atItsPath = (
+  files: FileReader,
+  { path, name, ownership, holdsKey }: Copy,
+  data: FileData,
+): string | undefined => {
   const facts = files.facts(path);
   if (facts === undefined) return `${path} is missing`;
-  if (facts.kind === 'file' && sameBytes(files.read(path), data[name])) return undefined;
+  if (facts.kind === 'file' && sameBytes(files.read(path), data[name]))
+    return openedFile(files, path, { mode: ownership.mode, holdsKey }, path);
   return `${path} is not as handover wrote it`;
 };
 

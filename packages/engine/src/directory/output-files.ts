@@ -1,8 +1,11 @@
 import { resolve } from 'node:path';
+import { holdsKey } from '@handover/core';
 import { EngineError } from '../error.ts';
 import { type Catalogue, idOf, placedTargets, secretOf } from '../look/catalogue.ts';
 import type { ObjectId } from '../look/home.ts';
 import { type Output, outputsOfLeaf, outputsOfTarget } from '../look/outputs.ts';
+import type { Copy } from './copies.ts';
+import type { Ownership } from './files.ts';
 
 type Asked = { readonly who: string; readonly outputs: readonly Output[] };
 
@@ -42,3 +45,25 @@ export const outputsIn = (catalogue: Catalogue, home: string): ReadonlyMap<Objec
   }
   return new Map([...asked].map(([object, { outputs }]) => [object, outputs]));
 };
+
+type Place = NonNullable<Output['file']>;
+
+/** Files that also lie at paths of their own. */
+export const copiesIn = (
+  outputs: readonly Output[],
+  home: string,
+  numbered: (file: Place, mode: string) => Ownership,
+): readonly Copy[] =>
+  outputs.flatMap(({ name, content, file }) => {
+    if (file === undefined) return [];
+    const path = resolve(home, file.path);
+    if (['out', 'state'].some((folder) => path.startsWith(`${home}/${folder}/`)))
+      throw new EngineError(
+        'OUTPUT_REFUSED',
+        `${path} is in a folder of handover's own; choose another path`,
+        { path },
+      );
+    const isKey = holdsKey(content);
+    const { mode = isKey ? '0600' : '0644' } = file;
+    return [{ name, path, ownership: numbered(file, mode), holdsKey: isKey }];
+  });

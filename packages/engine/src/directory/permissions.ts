@@ -4,7 +4,8 @@ import { type OwnUser, quoted, refuseChangeable, trustedPath } from './trusted-p
 
 /**
  * Refuses a home that is not there, or that another user could change: it names the hooks to run, holds keys, and programs trust what is in `out`.
- * A *.yaml may be a link if every step of its path is as safe; `out`, `state` and all folders below them must not be links.
+ * A *.yaml may be a link if every step of its path is as safe; `out`, `state` and what Handover uses in them must not be links. A link that
+ * stands in the place of an object stops that object: `refuseOpened`.
  */
 export function refuseUntrustedHome(files: FileReader, directory: string, uid: OwnUser): void {
   const facts = files.facts(directory);
@@ -18,7 +19,7 @@ export function refuseUntrustedHome(files: FileReader, directory: string, uid: O
     );
   const home = trustedPath(files, directory, uid);
   for (const name of files.list(home)) {
-    if (/\.ya?ml$/.test(name)) refuseFile(files, `${home}/${name}`, uid);
+    if (/\.ya?ml$/.test(name) && !name.startsWith('.')) refuseFile(files, `${home}/${name}`, uid);
   }
   const state = files.facts(`${home}/state`);
   refuseFolders(files, `${home}/out`, uid, FOLDERS_OF_OUT);
@@ -66,11 +67,32 @@ interface Depth {
   readonly folders: number;
   /** Whether files must be ours, too. Files of `out` may belong to the program that reads them. */
   readonly files: boolean;
+  /** Whether a link of this name, right below, is left alone: nothing goes through it. */
+  readonly leaves?: (name: string, folders: number) => boolean;
 }
 
+/** What the state holds; a link of another name is none of ours. */
+const STATE_NAMES: readonly string[] = [
+  'acks',
+  'authorities',
+  'clock.json',
+  'copies',
+  'lock',
+  'log',
+  'reload-requests',
+  'reloads',
+  'requests',
+  'resources.json',
+];
+
 /** Namespace, kind, name. Below the name handover replaces everything as a whole, and trusts nothing that it reads. */
-const FOLDERS_OF_OUT: Depth = { folders: 3, files: false };
-const FOLDERS_OF_STATE: Depth = { folders: 8, files: true };
+const FOLDERS_OF_OUT: Depth = { folders: 3, files: false, leaves: () => true };
+const STATE_DEPTH = 8;
+const FOLDERS_OF_STATE: Depth = {
+  folders: STATE_DEPTH,
+  files: true,
+  leaves: (name, folders) => folders === STATE_DEPTH && !STATE_NAMES.includes(name),
+};
 
 const refuseFolders = (files: FileReader, path: string, uid: OwnUser, depth: Depth): void => {
   const facts = files.facts(path);
@@ -84,6 +106,9 @@ const refuseFolders = (files: FileReader, path: string, uid: OwnUser, depth: Dep
   }
   refuseChangeable(path, facts, uid, 'itself');
   if (facts.kind !== 'directory' || depth.folders === 0) return;
-  for (const name of files.list(path))
-    refuseFolders(files, `${path}/${name}`, uid, { ...depth, folders: depth.folders - 1 });
+  for (const name of files.list(path)) {
+    const child = `${path}/${name}`;
+    if (depth.leaves?.(name, depth.folders) === true && files.facts(child)?.kind === 'link') continue;
+    refuseFolders(files, child, uid, { ...depth, folders: depth.folders - 1 });
+  }
 };

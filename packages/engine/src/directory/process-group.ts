@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
+import { inWords } from '../look/system-errors.ts';
 
 export interface ProgramRun {
   /** The file that is started. */
@@ -85,7 +86,7 @@ export class ProcessGroups {
       });
       child.once('error', (error: NodeJS.ErrnoException) => {
         how = 'not-started';
-        end(null, error.code ?? error.message);
+        end(null, inWords(error));
       });
       child.once('exit', (code, cause) => {
         if (pid === undefined) return;

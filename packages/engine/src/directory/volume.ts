@@ -18,28 +18,36 @@ export interface Volume {
   readonly data: FileData;
   /** Text of the record file; undefined: not ours. */
   readonly record: string | undefined;
+  /** Of files in it that are too large or of no readable kind: what they are. Their bytes count as none. */
+  readonly unread: Readonly<Record<string, string>>;
   /** Names at the top that lead into no snapshot: plain files of others. They are not opened. */
   readonly beside: readonly string[];
   /** Names at the top that lead into the snapshot: what programs can open. */
   readonly linked: readonly string[];
 }
 
-const readSnapshot = (files: Files, folder: string): Record<string, Uint8Array> => {
+const readSnapshot = (
+  files: Files,
+  folder: string,
+): { readonly data: Record<string, Uint8Array>; readonly unread: Record<string, string> } => {
   const data: Record<string, Uint8Array> = {};
+  const unread: Record<string, string> = {};
   for (const name of files.list(folder)) {
     if (name.startsWith('..')) continue;
-    const bytes = readSmall(files, `${folder}/${name}`);
-    if (bytes !== undefined) data[name] = bytes;
+    const path = `${folder}/${name}`;
+    const bytes = readSmall(files, path);
+    if (bytes instanceof HandoverError) unread[name] = bytes.message.replace(path, name);
+    if (bytes !== undefined) data[name] = bytes instanceof HandoverError ? new Uint8Array() : bytes;
   }
-  return data;
+  return { data, unread };
 };
 
 /** What its owner made too large is worth as much as what they emptied: it is put right. */
-const readSmall = (files: Files, path: string): Uint8Array | undefined => {
+const readSmall = (files: Files, path: string): Uint8Array | HandoverError | undefined => {
   try {
     return files.read(path);
   } catch (error) {
-    if (error instanceof HandoverError && error.code === 'HOME_MALFORMED') return new Uint8Array();
+    if (error instanceof HandoverError && error.code === 'HOME_MALFORMED') return error;
     throw error;
   }
 };
@@ -64,16 +72,16 @@ export function readVolume(files: Files, folder: string): Volume | undefined {
   for (let attempt = 0; attempt < 5; attempt++) {
     const snapshot = currentIn(files, folder);
     if (snapshot === undefined) break;
-    const data = readSnapshot(files, `${folder}/${snapshot}`);
+    const { data, unread } = readSnapshot(files, `${folder}/${snapshot}`);
     const names = namesIn(files, folder);
     // It was swapped under us: the names we read may be of two snapshots.
     if (currentIn(files, folder) !== snapshot) continue;
     const { [RECORD]: record, ...rest } = data;
     const text = record === undefined ? undefined : Buffer.from(record).toString('utf8');
-    return { data: rest, record: text, ...names };
+    return { data: rest, record: text, unread, ...names };
   }
   const names = namesIn(files, folder);
-  return names.beside.length === 0 ? undefined : { data: {}, record: undefined, ...names };
+  return names.beside.length === 0 ? undefined : { data: {}, record: undefined, unread: {}, ...names };
 }
 
 export interface NewContent {

@@ -91,6 +91,7 @@ describe('Asked for its status, a server that', () => {
     const { proof, unread } = await askStatus({ url: `http://127.0.0.1:${port}/` }, record, now);
     expect(proof).toBeUndefined();
     expect(unread.trust).toMatch(/^no status document from http:/);
+    expect(unread.trust).not.toMatch(/: [A-Z_]+$/); // a bare code of the system
     expect(unread.leaf).toBe(unread.trust);
     // Two seconds in all; the rest is for a busy machine.
     expect(performance.now() - began).toBeLessThan(6_000);

@@ -7,7 +7,7 @@ import type { Responsibilities } from '../look/responsibilities.ts';
 import { Turns } from '../scheduling/turns.ts';
 import { askProcess, type ProcessShown, silent } from './ask.ts';
 import type { ProbeTools } from './probe.ts';
-import { asDeclared, type DeclaredConsumer, type Locator } from './whereabouts.ts';
+import type { DeclaredConsumer, Locator } from './whereabouts.ts';
 
 /** Stands for other programs that may present a Secret. */
 const presentersOf = (object: ObjectId, responsibilities: Responsibilities): ConsumerSeen => ({
@@ -57,7 +57,7 @@ export class DeclaredConsumers implements EvidenceSource {
   readonly #locator: Locator;
   readonly #turns: Turns;
 
-  constructor(tools: ProbeTools, locator: Locator = asDeclared) {
+  constructor(tools: ProbeTools, locator: Locator) {
     this.#tools = tools;
     this.#locator = locator;
     this.#turns = tools.turns ?? new Turns(PLACES);

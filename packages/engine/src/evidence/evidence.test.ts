@@ -9,6 +9,7 @@ import { createServer, type Server, type TlsOptions } from 'node:tls';
 import { type Instant, instant, parseCertificates } from '@handover/material';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Directories, loaded } from '../../test/directories.ts';
+import { statusText } from '../../test/status-text.ts';
 import { dealKey, MESH } from '../../test/world.ts';
 import {
   type AuthorityRecord,
@@ -71,24 +72,7 @@ const secret = (name: string, file: string) =>
   readFileSync(join(path, 'out/default/secrets', name, file), 'utf8');
 
 /** What a process that loaded these files would say of itself. */
-const document = (bundle: string, chain: string, at: Instant = now): string => {
-  const [leaf] = parseCertificates(chain).certificates;
-  const anchors = parseCertificates(bundle).certificates.map(({ fingerprint }) => fingerprint);
-  return JSON.stringify({
-    version: 1,
-    at: new Date(at).toISOString(),
-    pid: 1,
-    sources: [
-      { kind: 'trust', path: '/x', anchors, loads: 1, loadedAt: '', age: 0 },
-      {
-        kind: 'identity',
-        path: '/y',
-        anchors,
-        leaf: { fingerprint: leaf?.fingerprint, issuerKeyId: leaf?.authorityKeyId },
-      },
-    ],
-  });
-};
+const document = (bundle: string, chain: string, at: Instant = now): string => statusText(bundle, chain, at);
 
 describe('A consumer with a status document', () => {
   test('that never confirms withholds the leaf switch and is named; once it does, nothing waits for reloadWithin', async () => {
@@ -221,7 +205,7 @@ describe('A consumer with a status document', () => {
       `no status document from ${socket}: there is no such file`,
     );
     expect((await askStatus({ url: 'http://127.0.0.1:1/' }, record, now)).unread.trust).toBe(
-      'no status document from http://127.0.0.1:1/: ECONNREFUSED',
+      'no status document from http://127.0.0.1:1/: connection refused (ECONNREFUSED); start the program, or correct the address',
     );
   });
 

@@ -1,15 +1,18 @@
 import { request as httpRequest, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
-import type { Instant } from '@handover/material';
+import { HandoverError, type Instant } from '@handover/material';
 import type { AuthorityRecord } from '../look/home.ts';
-import { readBounded } from '../look/read-bounded.ts';
+import { inWords, urlInWords } from '../look/system-errors.ts';
 import { type DocumentRead, readDocument, unreadable, unreadOf } from './read-document.ts';
 
 /** Where a process serves its status document. */
 export interface StatusPlace {
-  readonly file?: string | undefined;
+  /** `read` throws if its content may be of another user. */
+  readonly file?: { readonly path: string; readonly read: () => Uint8Array } | undefined;
   readonly socket?: string | undefined;
+  /** Throws if the socket may be of another user. */
+  readonly check?: (() => void) | undefined;
   readonly url?: string | undefined;
   /** Connects here instead of the URL's host and port; no name is resolved. */
   readonly at?: { readonly ip: string; readonly port: number } | undefined;
@@ -17,7 +20,7 @@ export interface StatusPlace {
 
 /** Fixed, so that an object of the cluster cannot choose what is requested. */
 export const STATUS_PATH = '/handover/status';
-const MAX_BYTES = 64 * 1024;
+export const MAX_STATUS_BYTES = 64 * 1024;
 const MAX_HEADER_BYTES = 8 * 1024;
 const TIMEOUT_MS = 2_000;
 
@@ -41,7 +44,7 @@ const fetchText = (options: RequestOptions, secure: boolean): Promise<string> =>
         let size = 0;
         response.on('data', (chunk: Buffer) => {
           size += chunk.length;
-          if (size > MAX_BYTES) ask.destroy(new Error('the document is over 64 KiB'));
+          if (size > MAX_STATUS_BYTES) ask.destroy(new Error('the document is over 64 KiB'));
           else chunks.push(chunk);
         });
         response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
@@ -52,11 +55,9 @@ const fetchText = (options: RequestOptions, secure: boolean): Promise<string> =>
     ask.on('error', reject).end();
   });
 
-const textOf = async ({ file, socket, url, at }: StatusPlace): Promise<string> => {
-  if (file !== undefined) {
-    const { bytes } = readBounded(file, { most: MAX_BYTES, follow: false });
-    return Buffer.from(bytes).toString('utf8');
-  }
+const textOf = async ({ file, socket, check, url, at }: StatusPlace): Promise<string> => {
+  if (file !== undefined) return Buffer.from(file.read()).toString('utf8');
+  check?.();
   if (socket !== undefined) return fetchText({ socketPath: socket, path: STATUS_PATH }, false);
   const { protocol, hostname, port, pathname, search } = new URL(url ?? '');
   const path = pathname === '/' ? STATUS_PATH : `${pathname}${search}`;
@@ -70,13 +71,16 @@ const textOf = async ({ file, socket, url, at }: StatusPlace): Promise<string> =
 };
 
 /** Where a document comes from, for people. */
-const placeName = ({ file, socket, url }: StatusPlace): string => file ?? socket ?? url ?? '';
+const placeName = ({ file, socket, url }: StatusPlace): string =>
+  file?.path ?? socket ?? urlInWords(url ?? '');
+
+const NO_ANSWER = `no answer within ${TIMEOUT_MS / 1000} s`;
 
 const reasonOf = (error: unknown): string => {
-  if (!(error instanceof Error)) return String(error);
-  if (error.name === 'TimeoutError') return `no answer within ${TIMEOUT_MS / 1000} s`;
-  const code = 'code' in error ? String(error.code) : '';
-  return code === 'ENOENT' ? 'there is no such file' : code || error.message;
+  if (error instanceof HandoverError) return error.message;
+  const { name, code } = error as NodeJS.ErrnoException;
+  if (name === 'TimeoutError' || code === 'ABORT_ERR') return NO_ANSWER;
+  return code === 'ENOENT' ? 'there is no such file' : inWords(error);
 };
 
 /** Asks for a status document, and says why it is no evidence. */

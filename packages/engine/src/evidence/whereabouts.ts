@@ -21,8 +21,3 @@ export type Whereabouts =
 export type Locator = (
   responsibilities: Responsibilities,
 ) => (consumer: DeclaredConsumer) => Promise<Whereabouts>;
-
-/** In the directory home: where the resource says. */
-export const asDeclared: Locator =
-  () =>
-  async ({ status, probe }) => ({ endpoints: [{ status, probe }] });

@@ -70,6 +70,8 @@ export interface StoredObject {
   readonly claim?: { readonly text: string; readonly seal: Seal } | undefined;
   /** What is wrong with files of it that its data does not tell. */
   readonly damage?: readonly string[];
+  /** Files that could not be read, whose bytes count as none: why, in a sentence. */
+  readonly unread?: Readonly<Record<string, string>>;
   /** Why it cannot be written. */
   readonly obstacle?: string;
 }

@@ -58,7 +58,7 @@ export const hookNamed = async (look: Look, name: string): Promise<HookStatus | 
 };
 
 /** The arguments of `handover reload` that name it. */
-const argumentOf = ({ hook }: HookStatus): string =>
+export const argumentOf = ({ hook }: Pick<HookStatus, 'hook'>): string =>
   hook
     .replace(/^Leaf /, '')
     .replace(/^Authority /, '--authority ')

@@ -7,7 +7,7 @@ import {
   parseCertificates,
 } from '@handover/material';
 import type { FileData, ObjectId } from '../look/home.ts';
-import { bundleKeyOf } from '../look/stored-object.ts';
+import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
 import type { Observation } from '../observe/observe.ts';
 
 /** Something that is wrong with what an object holds now. */
@@ -69,25 +69,79 @@ const leafTroubles = (data: FileData, now: Instant): readonly string[] => {
   return troubles;
 };
 
-const troublesIn = (object: ObjectId, isLeaf: boolean, data: FileData, now: Instant): readonly string[] => {
+const troublesIn = (
+  object: ObjectId,
+  isLeaf: boolean,
+  data: FileData,
+  now: Instant,
+  isUnread: (name: string) => boolean,
+): readonly string[] => {
   const bundle = bundleKeyOf(object);
   const missing = (isLeaf ? LEAF_FILES : [bundle]).filter((name) => data[name] === undefined);
-  const anchors = data[bundle];
+  const anchors = isUnread(bundle) ? undefined : data[bundle];
   const trouble = anchors === undefined ? undefined : bundleTrouble(bundle, anchors, now);
   return [
     ...(missing.length === 0 ? [] : [listed(missing)]),
-    ...(isLeaf ? leafTroubles(data, now) : []),
+    ...(isLeaf ? leafTroubles(without(data, isUnread), now) : []),
     ...(trouble === undefined ? [] : [trouble]),
   ];
 };
 
+const known = new WeakMap<Observation, ReadonlySet<ObjectId>>();
+
+/** Objects that are not as they were written. */
+const editedIn = (observation: Observation): ReadonlySet<ObjectId> => {
+  const found =
+    known.get(observation) ??
+    new Set(observation.seen.objects.filter(({ edited }) => edited === true).map(({ id }) => id));
+  known.set(observation, found);
+  return found;
+};
+
+const without = (data: FileData, isUnread: (name: string) => boolean): FileData =>
+  Object.fromEntries(Object.entries(data).filter(([name]) => !isUnread(name)));
+
+/** CAs that another program put into the bundle of an object. As long as the object is as it was written there are none. */
+const foreignCas = (observation: Observation, object: ObjectId): readonly string[] => {
+  const { responsibilities, record, stored } = observation;
+  const { certificates = [], missing } = responsibilities.bundles.get(object) ?? {};
+  if (!editedIn(observation).has(object) || record === undefined || missing !== undefined) return [];
+  const own = record.state.generations.flatMap(({ anchors }) => anchors);
+  const wanted = new Set([...own, ...certificates].map(({ fingerprint }) => fingerprint));
+  const name = bundleKeyOf(object);
+  return readableCertificates(stored.get(object)?.data[name])
+    .filter(({ fingerprint }) => !wanted.has(fingerprint))
+    .slice(0, MOST_CAS)
+    .map(
+      ({ subject, fingerprint }) =>
+        `${name} holds a CA that does not belong there: ${subject} (SHA-256 ${fingerprint}); Handover removes it in its next pass`,
+    );
+};
+const MOST_CAS = 5;
+
+/** What another program did to the files of the objects that an authority is asked for, though they may still verify. */
+export const alteredIn = (observation: Observation): readonly Damage[] => {
+  const { responsibilities, stored } = observation;
+  const { leaves, bundles } = responsibilities;
+  return [...new Set([...leaves.keys(), ...bundles.keys()])].flatMap((object) =>
+    [...(stored.get(object)?.damage ?? []), ...foreignCas(observation, object)].map((problem) => ({
+      object,
+      problem,
+    })),
+  );
+};
+
 /** What is wrong with the files of one object. */
-export const damageOf = (
-  { responsibilities, stored, now }: Observation,
-  object: ObjectId,
-): readonly string[] => {
-  const { data = {}, damage = [] } = stored.get(object) ?? {};
-  return [...troublesIn(object, responsibilities.leaves.has(object), data, now), ...damage];
+export const damageOf = (observation: Observation, object: ObjectId): readonly string[] => {
+  const { responsibilities, stored, now } = observation;
+  const { data = {}, damage = [], unread = {} } = stored.get(object) ?? {};
+  const isLeaf = responsibilities.leaves.has(object);
+  return [
+    ...Object.values(unread),
+    ...troublesIn(object, isLeaf, data, now, (name) => name in unread),
+    ...foreignCas(observation, object),
+    ...damage,
+  ];
 };
 
 /**

@@ -1,6 +1,7 @@
 import { renewalDueAt, rotationDueAt } from '@handover/core';
 import type { Duration, Instant } from '@handover/material';
 import type { Observation } from '../observe/observe.ts';
+import { alteredIn } from './damage.ts';
 import type { AuthorityStanding } from './status.ts';
 import type { AuthorityStatus } from './status-types.ts';
 
@@ -78,11 +79,11 @@ const waitsOf = ({ plan, observation }: AuthorityStanding): readonly Omit<Findin
   return [{ severity: 'warning', text: `blocked: ${first.consumer}${more}: ${first.waitsFor}` }];
 };
 
-/** Of files that its own objects were written with, however well the rest of them verifies. */
-const damageIn = ({ responsibilities, stored }: Observation): readonly Omit<Finding, 'authority'>[] =>
-  [...new Set([...responsibilities.leaves.keys(), ...responsibilities.bundles.keys()])].flatMap((object) =>
-    (stored.get(object)?.damage ?? []).map((text) => ({ severity: 'critical', text: `${object}: ${text}` })),
-  );
+const damageIn = (observation: Observation): readonly Omit<Finding, 'authority'>[] =>
+  alteredIn(observation).map(({ object, problem }) => ({
+    severity: 'critical',
+    text: `${object}: ${problem}`,
+  }));
 
 /** A hook as status shows it. */
 interface WithHooks extends Pick<AuthorityStatus, 'phase'> {

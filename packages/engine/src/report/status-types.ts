@@ -29,6 +29,8 @@ export interface AuthorityStatus {
   readonly hooks: readonly HookStatus[];
   /** When the planner looks again even if nothing changes; null: not known. */
   readonly wakeAt: string | null;
+  /** When the step that waits is taken, if time alone ends the wait; null: it takes evidence, or a person. */
+  readonly dueAt: string | null;
   /** How close to its end a CA in use is that is not replaced yet; null: not close. */
   readonly expiring: Closeness | null;
   /** Warnings, in sentences. */

@@ -7,6 +7,7 @@ import {
   type ObjectSeen,
   type Plan,
   type Proof,
+  passesAt,
   plan,
   standings,
 } from '@handover/core';
@@ -20,6 +21,7 @@ import type { Look, TakeLook } from '../look/look.ts';
 import { trustedOf } from '../look/shared-bundles.ts';
 import { readableCertificates } from '../look/stored-object.ts';
 import { type Observation, observeAnew } from '../observe/observe.ts';
+import { alteredIn } from './damage.ts';
 import { notReadyIn } from './readiness.ts';
 import { remarksOn } from './remarks.ts';
 import type { AuthorityStatus, ConsumerStatus, LeafStatus, Status } from './status-types.ts';
@@ -36,12 +38,22 @@ const issuerNumber = (observation: Observation, object: ObjectSeen | undefined):
 const expiringIn = ({ notes }: Pick<Plan, 'notes'>): Closeness | null =>
   (['Critical', 'ExpiringSoon'] as const).find((level) => notes.some(({ code }) => code === level)) ?? null;
 
+/** When time alone ends what a step waits for. A hook that fails dates its files anew until it has told its program of them. */
+export const dueIn = (
+  { hooks, seen, responsibilities, now }: Observation,
+  made: Plan,
+): Instant | undefined =>
+  hooks.some(({ state }) => state === 'failed')
+    ? undefined
+    : passesAt(seen, responsibilities.policy, made, now);
+
 /** The status of one authority, for people and programs. */
 export const authorityStatus = (observation: Observation, made: Plan): AuthorityStatus => {
   const { responsibilities, record, seen } = observation;
   const { namespace, name } = responsibilities.authority.metadata;
   const trusted = record === undefined ? [] : trustedOf(record);
   const problems = notReadyIn(observation);
+  const due = dueIn(observation, made);
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
   const held = [...responsibilities.leaves].map(([secret, leaf]): LeafStatus => {
     const object = objects.get(secret);
@@ -87,15 +99,23 @@ export const authorityStatus = (observation: Observation, made: Plan): Authority
     consumers: consumersOf(observation),
     hooks: observation.hooks,
     wakeAt: made.wakeAt === undefined ? null : iso(made.wakeAt),
+    dueAt: due === undefined ? null : iso(due),
     expiring: expiringIn(made),
     notes: [
       ...clockBehind(observation),
       ...made.notes.map(({ object, message }) => `${object}: ${message}`),
+      ...alterations(observation).filter((line) => !problems.includes(line)),
       ...obstacles(observation),
     ],
     next: explain(made),
   };
 };
+
+/** Files that another program changed. */
+const alterations = (observation: Observation): readonly string[] =>
+  alteredIn(observation)
+    .map(({ object, problem }) => `${object}: ${problem}`)
+    .slice(0, MOST_NAMED);
 
 /** Objects that cannot be written, with the reason. */
 const obstacles = ({ seen }: Observation): readonly string[] =>

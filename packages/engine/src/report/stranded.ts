@@ -11,6 +11,8 @@ export interface Stranded extends Damage {
 
 /** A record is a claim, and each name in one may cost a read of a state. */
 const MOST_AUTHORITIES = 100;
+/** Each is compared with every object that is asked for. */
+const MOST_MOVED = 20;
 
 const askedIn = ({ catalogue }: Pick<Look, 'catalogue'>): ReadonlySet<ObjectId> => {
   const { authorities, leaves, trustBundles, tlsProfiles } = catalogue;
@@ -54,23 +56,39 @@ export async function strandedIn(look: Look, only?: AuthorityId): Promise<readon
     return !asked.has(id) && makers.length > 0 && (only === undefined || makers.includes(only));
   });
   const keys = found.length === 0 ? new Map<AuthorityId, SealKey>() : await sealKeysOf(look, found);
-  return found
-    .filter((object) => fits(object.id, object, keys))
-    .map(({ id, record }) => {
-      const authorities = makersOf(record);
-      const gone = authorities.filter((maker) => !declared.has(maker));
-      const why =
-        gone.length === 0
-          ? 'no resource asks for it any more'
-          : `no resource declares that Authority any more`;
-      return {
-        object: id,
-        authorities,
-        problem: `Authority ${gone[0] ?? authorities[0] ?? ''} made it, and ${why}, so that it gets no updates; ${remedy(gone[0])}`,
-      };
-    })
-    .sort((a, b) => (a.object < b.object ? -1 : 1));
+  const gone = found.filter((object) => fits(object.id, object, keys));
+  const moved = found
+    .filter((object) => !gone.includes(object))
+    .slice(0, MOST_MOVED)
+    .flatMap((object) => movedFrom(object, asked, keys));
+  return [...moved, ...gone.map((object) => strandedBy(object, declared))].sort((a, b) =>
+    a.object < b.object ? -1 : 1,
+  );
 }
+
+/** A folder that a person renamed or copied: its seal is of another name. */
+const movedFrom = (
+  object: RecordedObject,
+  asked: ReadonlySet<ObjectId>,
+  keys: ReadonlyMap<AuthorityId, SealKey>,
+): readonly Stranded[] => {
+  const from = [...asked].find((id) => fits(id, object, keys));
+  if (from === undefined) return [];
+  const problem = `it is ${from} under another name, as its record shows, so that it gets no updates; move it back, or remove it once no program reads it`;
+  return [{ object: object.id, authorities: makersOf(object.record), problem }];
+};
+
+const strandedBy = ({ id, record }: RecordedObject, declared: Look['catalogue']['authorities']): Stranded => {
+  const authorities = makersOf(record);
+  const gone = authorities.filter((maker) => !declared.has(maker));
+  const why =
+    gone.length === 0 ? 'no resource asks for it any more' : `no resource declares that Authority any more`;
+  return {
+    object: id,
+    authorities,
+    problem: `Authority ${gone[0] ?? authorities[0] ?? ''} made it, and ${why}, so that it gets no updates; ${remedy(gone[0])}`,
+  };
+};
 
 const remedy = (gone: AuthorityId | undefined): string => {
   const again =
