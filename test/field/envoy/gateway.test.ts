@@ -145,7 +145,7 @@ test('S3.11 Secrets of Envoy Gateway’s certgen are taken over with the preset 
   const theirs = new Map<string, string>();
   for (const name of LEAVES) theirs.set(name, await seen.text(name, 'tls.crt'));
   const figures = await underLoad('taken over', () =>
-    ourCertgen('--rotation-id', 'takeover', '--wait', '--timeout', '14m'),
+    ourCertgen('--overwrite', '--wait', '--timeout', '14m'),
   );
   expect(figures).toMatchObject({ failed: 0, reasons: [] });
   for (const name of LEAVES) {
