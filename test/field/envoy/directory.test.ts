@@ -1,4 +1,5 @@
 // Envoy (BoringSSL) with files of a directory home, through rotations under load.
+// Against: Envoy (BoringSSL) beside Node programs, with files.
 import { cpSync, mkdirSync, renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

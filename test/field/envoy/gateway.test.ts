@@ -1,4 +1,5 @@
 // Envoy Gateway's own certgen makes the Secrets; Handover takes them over and rotates them under a real Envoy.
+// Against: Envoy Gateway's certgen, and Envoy (BoringSSL) in pods.
 import { execFile } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { promisify } from 'node:util';

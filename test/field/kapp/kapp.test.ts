@@ -1,4 +1,5 @@
 // kapp-controller's case: a server that signs for itself and writes its caBundle every 30 s becomes one that uses our certificates.
+// Against: a Go server that signs for itself as kapp-controller does; kube-apiserver.
 import { fileURLToPath } from 'node:url';
 import { type Kube, secrets } from '@handover/kube';
 import { RESOURCE_KINDS } from '@handover/operator';

@@ -1,4 +1,5 @@
 // S0.8 with two builds of ours that differ: an older commit's `embed()` beside this one's, for five minutes, under calls of a real API server.
+// Against: two builds of Handover; kube-apiserver.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { configMaps, type Kube, leases } from '@handover/kube';

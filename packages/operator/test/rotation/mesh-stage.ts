@@ -128,7 +128,7 @@ export class MeshStage {
       const begun = lines.find(
         ({ event, did }) => event === 'acted' && String(did).includes(`rotation ${id} `),
       );
-      const ended = lines.findLast(({ event, phase }) => event === 'rests' && phase === 'Stable');
+      const ended = lines.findLast(({ event, phase }) => event === 'rested' && phase === 'Stable');
       if (begun === undefined || ended === undefined || ended.at < begun.at) return undefined;
       return (Date.parse(ended.at) - Date.parse(begun.at)) / 1000;
     }, 'the end of the rotation in the log');
