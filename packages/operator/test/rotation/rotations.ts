@@ -59,7 +59,7 @@ export const rotatesOnce = async (mesh: MeshStage, operator: RunningOperator, n:
   for (const name of RESTART_ONLY)
     expect(named.get(`Deployment mesh/${name}`)).toEqual([
       'restarted',
-      `trusts ${old.number} until restarted`,
+      `trusts CA generation ${old.number} until restarted`,
     ]);
   expect(named.get('Deployment mesh/hot')).toEqual(['acknowledged', undefined]);
   expect(named.get('Deployment mesh/polling')).toEqual(['probed', undefined]);
