@@ -61,11 +61,13 @@ export default defineConfig({
         },
       },
       // Rotations under load in a whole cluster, pods included. Needs root.
-      tier('rotation', ['packages/operator/test/rotation/**/*.test.ts'], {
+      tier('rotation', ['packages/operator/test/rotation/**/!(core).test.ts'], {
         ...ONE_BY_ONE,
         testTimeout: 1_800_000,
         hookTimeout: 600_000,
       }),
+      // Its core, in one cluster.
+      tier('rotation-core', ['packages/operator/test/rotation/core.test.ts'], { testTimeout: 1_800_000 }),
       // The programs of the four incidents (docs/scenarios.md), built or installed by the tests. Needs root, Go, cargo and Python.
       tier('field', ['test/field/**/*.test.ts'], {
         ...ONE_BY_ONE,

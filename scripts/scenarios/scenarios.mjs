@@ -8,7 +8,8 @@ const IDS = String.raw`S[0-3]\.\d+(?:(?:,| and) S[0-3]\.\d+)*`;
 const NAME = new RegExp(String.raw`(['"\x60])(${IDS}):? ((?:\\.|(?!\1)[^\\\n])+)\1`, 'g');
 /** `describe('S2 over …')` gives its number to tests named `1: …` and `2 and 8: …`. */
 const GROUP = /describe(?:\.\w+(?:\([^\n]*?\))?)*\((['"`])(S[0-3]) /;
-const NUMBERED = /\b(?:test|it)(?:\.\w+)*\((['"`])(\d+(?: and \d+)*): ((?:\\.|(?!\1)[^\\\n])+)\1/g;
+const NUMBERED =
+  /\b(?:test|it)(?:\.\w+(?:\([^'"`()]*\))?)*\(\s*(['"`])(\d+(?: and \d+)*): ((?:\\.|(?!\1)[^\\\n])+)\1/g;
 
 /** Tests in one file, as `{ ids, name }`. */
 export const namesIn = (text) => {

@@ -25,6 +25,15 @@ describe('Names of tests', () => {
     expect(namesIn(text)).toEqual([{ ids: ['S2.2', 'S2.8'], name: 'both' }]);
   });
 
+  test('may stand in a test of a table, on the next line too', () => {
+    const text =
+      "describe('S2 by itself', () => {\n test.each(ALL)('2: two', …); test.each(\n    ALL,\n  )(\n    '1: one',\n …) });";
+    expect(namesIn(text)).toEqual([
+      { ids: ['S2.2'], name: 'two' },
+      { ids: ['S2.1'], name: 'one' },
+    ]);
+  });
+
   test('are not comments, nor texts that mention an id further on', () => {
     expect(namesIn("// S0.1 is elsewhere\ntest('as S0.1 says')\nreplace('S0.13')")).toEqual([]);
   });

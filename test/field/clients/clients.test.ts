@@ -1,4 +1,5 @@
 // S2 with the clients it came from: pods whose API server gets another CA, and the file in their service account's volume.
+// Against: kube-rs, client-go and Node in pods; kube-apiserver.
 import { copyFileSync, mkdtempSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
 // ClusterTrustBundles on a real kubelet: which pods read them, and how old what they read can be.
+// Against: a kubelet that projects ClusterTrustBundles.
 import type { AuthorityStatus, Status } from '@handover/engine';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { resource, until } from '../../../packages/operator/test/cluster/stage.ts';

@@ -1,4 +1,5 @@
 // Envoy Gateway's certgen on one machine, and its chart's hook: what docs/recipes/envoy-gateway.md says about them.
+// Against: Envoy Gateway's certgen --local, and its chart.
 import { execFile } from 'node:child_process';
 import {
   chmodSync,

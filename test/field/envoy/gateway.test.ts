@@ -1,4 +1,5 @@
 // Envoy Gateway's own certgen makes the Secrets; Handover takes them over and rotates them under a real Envoy.
+// Against: Envoy Gateway's certgen, and Envoy (BoringSSL) in pods.
 import { execFile } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -145,7 +146,7 @@ test('S3.11 Secrets of Envoy Gateway’s certgen are taken over with the preset 
   const theirs = new Map<string, string>();
   for (const name of LEAVES) theirs.set(name, await seen.text(name, 'tls.crt'));
   const figures = await underLoad('taken over', () =>
-    ourCertgen('--rotation-id', 'takeover', '--wait', '--timeout', '14m'),
+    ourCertgen('--overwrite', '--wait', '--timeout', '14m'),
   );
   expect(figures).toMatchObject({ failed: 0, reasons: [] });
   for (const name of LEAVES) {

@@ -1,4 +1,5 @@
 // Envoy (BoringSSL) in pods on a real node, with Secrets of the operator, through rotations under load.
+// Against: Envoy (BoringSSL) in pods on a real node.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { resource, until } from '../../../packages/operator/test/cluster/stage.ts';
 import { type RotationStage, setRotationStage } from '../../../packages/operator/test/rotation/stage.ts';

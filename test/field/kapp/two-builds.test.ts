@@ -1,4 +1,5 @@
 // S0.8 with two builds of ours that differ: an older commit's `embed()` beside this one's, for five minutes, under calls of a real API server.
+// Against: two builds of Handover; kube-apiserver.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { configMaps, type Kube, leases } from '@handover/kube';
@@ -110,18 +111,18 @@ test('S0.8 an older build and this one, each leading in turn for five minutes: a
   );
   for (const { backend } of replicas) backend.broken = [];
   const failures: string[] = [];
-  let calls = 0;
+  const calls = { api: 0, webhook: 0 };
   let going = true;
-  const worker = async (turn: () => Promise<unknown>): Promise<void> => {
+  const worker = async (what: keyof typeof calls, turn: () => Promise<unknown>): Promise<void> => {
     while (going) {
-      calls++;
+      calls[what]++;
       await turn().catch((error: Error) => failures.push(error.message));
       await new Promise((resolve) => setTimeout(resolve, 15));
     }
   };
   const workers = [
-    worker(hello),
-    worker(() => kube.create(configMaps, body, { namespace: NAMESPACE, dryRun: true })),
+    worker('api', hello),
+    worker('webhook', () => kube.create(configMaps, body, { namespace: NAMESPACE, dryRun: true })),
   ];
   const handshakes = (): number => replicas.reduce((sum, { backend }) => sum + backend.handshakes, 0);
   const led = new Set<string>();
@@ -140,10 +141,11 @@ test('S0.8 an older build and this one, each leading in turn for five minutes: a
   await Promise.all(workers);
   const seconds = Math.round((performance.now() - began) / 1_000);
   console.log(
-    `${seconds} s, ${calls} calls, ${handshakes()} handshakes, ${failures.length} failed; led: ${[...led].join(', ')}`,
+    `${seconds} s, ${calls.api} API requests, ${calls.webhook} admissions, ${handshakes()} handshakes, ${failures.length} failed; led: ${[...led].join(', ')}`,
   );
   expect(failures.slice(0, 5)).toEqual([]);
   expect(replicas.flatMap(({ backend }) => backend.broken)).toEqual([]);
+  for (const made of Object.values(calls)) expect(made / seconds).toBeGreaterThan(1);
   for (const { backend } of replicas) expect(backend.handshakes).toBeGreaterThan(100);
   expect([...led].sort()).toEqual(['newer', 'older']);
   for (const kind of ['apiservices', 'validatingwebhookconfigurations', 'mutatingwebhookconfigurations']) {

@@ -1,4 +1,5 @@
 // S1 where OpenShift's own APIServer/cluster cannot be read: forbidden, unavailable, silent. The last known profile stays in force.
+// Against: OpenShift's CRDs; kube-apiserver.
 import { readFileSync } from 'node:fs';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer, type Server } from 'node:net';

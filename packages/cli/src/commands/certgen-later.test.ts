@@ -144,18 +144,42 @@ describe('A plain run', () => {
     expect(generations('envoy')).toEqual(['2']);
   });
 
-  test('goes on with a takeover that a run without --wait began', async () => {
-    await adoptable(0);
-    await certgen('--rotation-id', 'takeover');
-    for (let looks = 0; looks < 3; looks++) {
-      passed += 5 * minute;
-      expect(await certgen()).toMatchObject({ code: 0 });
-    }
-    expect((await certgen()).stdout).toContain(': Stable');
-    expect(certificates('envoy', 'ca.crt')).toHaveLength(1);
-    expect(allAccept()).toBe(true);
-  });
+  test.each([['--rotation-id=takeover'], ['--overwrite']])(
+    'goes on with a takeover that a run with %s and without --wait began',
+    async (flag) => {
+      await adoptable(0);
+      await certgen(flag);
+      for (let looks = 0; looks < 3; looks++) {
+        passed += 5 * minute;
+        expect(await certgen()).toMatchObject({ code: 0 });
+      }
+      expect((await certgen()).stdout).toContain(': Stable');
+      expect(certificates('envoy', 'ca.crt')).toHaveLength(1);
+      expect(allAccept()).toBe(true);
+    },
+  );
 });
+
+test.each([['--rotation-id=takeover'], ['--overwrite']])(
+  'S3.11 one run with %s and --wait takes over Secrets of another program to the end',
+  async (flag) => {
+    await adoptable(0);
+    const from = performance.now();
+    // The preset waits for minutes, the test for seconds.
+    const around = {
+      get now() {
+        return instant(NOW + 200 * (performance.now() - from));
+      },
+    };
+    const args = ['--preset', 'envoy-gateway', flag, '--wait', '--timeout', '60s', '--home', `dir:${dir}`];
+    expect(await handover(['certgen', ...args], around)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(': Stable'),
+    });
+    for (const name of NAMES) expect(generations(name)).toEqual(['1']);
+    expect(allAccept()).toBe(true);
+  },
+);
 
 /** Secrets of another program, made so long ago: they hold no CA key. */
 const adoptable = async (age: number, lifetime = '5y'): Promise<void> => {

@@ -18,7 +18,7 @@ export interface Traffic {
   readonly seconds: number;
   readonly handshakes: number;
   readonly failed: number;
-  /** Directions without any call meanwhile. */
+  /** Directions without any successful call meanwhile. */
   readonly silent: readonly string[];
 }
 
@@ -92,6 +92,15 @@ export class MeshStage {
     return authority;
   }
 
+  /** Each to each, and gRPC, whether there was a call or not; and every other that there was. */
+  #directions(): string[] {
+    const names = this.#members.map(({ name }) => name);
+    const pairs = names.flatMap((from) => names.filter((to) => to !== from).map((to) => `${from} → ${to}`));
+    const grpc = this.#members.filter((member) => member.grpc === 'client');
+    const known = [...pairs, ...grpc.map(({ name }) => `${name} → grpc (gRPC)`)];
+    return [...new Set([...known, ...this.stage.collector.totals().directions.keys()])];
+  }
+
   /** Prints what the mesh did meanwhile, with every failure. */
   async during(what: string, work: () => Promise<unknown>): Promise<Traffic> {
     const { collector } = this.stage;
@@ -113,10 +122,12 @@ export class MeshStage {
     );
     for (const line of alike(after.failures.filter(({ at }) => at >= since))) say(`  ${line}`);
     for (const failure of apiFailures.slice(0, 5)) say(`  ${failure}`);
-    const silent = [...after.directions].filter(
-      ([key, { ok }]) => ok === (before.directions.get(key)?.ok ?? 0),
+    const silent = this.#directions().filter(
+      (key) => (after.directions.get(key)?.ok ?? 0) === (before.directions.get(key)?.ok ?? 0),
     );
-    return { seconds, handshakes, failed, silent: silent.map(([key]) => key) };
+    if (api.webhook === apiBefore.webhook) silent.push('API server → webhook');
+    if (api.api === apiBefore.api) silent.push('API server → api');
+    return { seconds, handshakes, failed, silent };
   }
 
   /** Asks for a rotation and waits for its end; seconds by the operator's own log, from the first step to Stable. */
@@ -128,7 +139,7 @@ export class MeshStage {
       const begun = lines.find(
         ({ event, did }) => event === 'acted' && String(did).includes(`rotation ${id} `),
       );
-      const ended = lines.findLast(({ event, phase }) => event === 'rests' && phase === 'Stable');
+      const ended = lines.findLast(({ event, phase }) => event === 'rested' && phase === 'Stable');
       if (begun === undefined || ended === undefined || ended.at < begun.at) return undefined;
       return (Date.parse(ended.at) - Date.parse(begun.at)) / 1000;
     }, 'the end of the rotation in the log');

@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import {
   apiServices,
   configMaps,
@@ -13,73 +11,38 @@ import { findHelm } from '@handover/test-cluster';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { resource, until } from '../cluster/stage.ts';
 import { ForeignCa } from './foreign-ca.ts';
-import { HANDOVER, operatorImage } from './image.ts';
 import { documented } from './install-doc.ts';
 import { secretOf } from './looks.ts';
 import { API, fields, leaf, MEMBERS, NAMESPACE, services, trustBundle, WEBHOOK } from './mesh.ts';
 import { LONG, MeshStage, pause, say } from './mesh-stage.ts';
-import { olderHandover } from './older.ts';
 import { fetchForwarded, leadingImage, OWN, operatorPods, output } from './operator-pods.ts';
 import { type RotationStage, setRotationStage } from './stage.ts';
+import {
+  atRest,
+  inMidRotation,
+  kubectl,
+  loadVersions,
+  noOperator,
+  rolledOut,
+  upgradeInMidRotation,
+  type Versions,
+} from './versions.ts';
 
 // One mesh under load, managed first by the previous version, then by this one as installed: its image, Deployment and rights.
 let stage: RotationStage;
 let mesh: MeshStage;
 let helm: string;
-/** Each version: its image, and how to call its `handover`. */
-let older: Version;
-let newer: Version;
-
-interface Version {
-  readonly image: string;
-  readonly program: string;
-}
-
-/** `handover install | kubectl apply -f -`, and `handover uninstall | kubectl delete -f -`. */
-const kubectl = async (version: Version, command: 'install' | 'uninstall'): Promise<void> => {
-  const file = join(stage.cluster.directory, `${command}.yaml`);
-  writeFileSync(file, await output(process.execPath, version.program, command, '--image', version.image));
-  if (command === 'install') await stage.cluster.kubectl('apply', '-f', file);
-  else await stage.cluster.kubectl('delete', '--ignore-not-found', '-f', file);
-};
-
-const rolledOut = (): Promise<string> =>
-  stage.cluster.kubectl(...documented('kubectl -n handover-system rollout'), '--timeout=600s');
+let versions: Versions;
 
 const helmAsPrinted = (command: string, ...more: readonly string[]): Promise<string> =>
   output(
     helm,
-    ...documented(`helm ${command}`, newer.image),
+    ...documented(`helm ${command}`, versions.newer.image),
     ...['--kubeconfig', stage.cluster.kubeconfig, ...more],
-  );
-
-const noOperator = (): Promise<unknown> =>
-  until(
-    async () => (await operatorPods(stage.kube)).length === 0,
-    'the last pod of the operator to go',
-    LONG,
-  );
-
-const atRest = (generation: number): Promise<unknown> =>
-  until(
-    async () => {
-      const { phase, generations } = await mesh.status();
-      return phase === 'Stable' && generations.length === 1 && generations[0]?.generation === generation;
-    },
-    `generation ${generation} alone`,
-    LONG,
   );
 
 /** The CA generation that signs, if it is the only one. */
 const generationNow = async (): Promise<number> => (await mesh.status()).generations[0]?.generation ?? 0;
-
-const setPaused = (paused: boolean): Promise<void> =>
-  stage.cluster.apply(resource('Authority', 'mesh', { rotation: { paused } }, NAMESPACE));
-
-const inMidRotation = async (id: string): Promise<void> => {
-  await mesh.ask(id);
-  await until(async () => (await mesh.status()).phase !== 'Stable', 'the rotation to begin', LONG);
-};
 
 /** All objects that users depend on, and the CA's keys: object → version and content. Every write changes the version. */
 const everything = async (): Promise<ReadonlyMap<string, string>> => {
@@ -125,19 +88,9 @@ const expectUntouched = async (before: ReadonlyMap<string, string>): Promise<voi
 
 beforeAll(async () => {
   helm = await findHelm(say);
-  const previous = await olderHandover(say);
   stage = await setRotationStage({}, { bare: true });
-  const { node } = stage.cluster;
-  older = {
-    program: join(previous, 'dist/main.mjs'),
-    image: await node.loadImage({
-      name: 'localhost/handover:older',
-      files: { '/handover': previous },
-      entrypoint: ['node', '/handover/dist/main.mjs'],
-    }),
-  };
-  newer = { program: HANDOVER, image: await node.loadImage(await operatorImage('localhost/handover:newer')) };
-  await kubectl(older, 'install');
+  versions = await loadVersions(stage);
+  await kubectl(stage, versions.older, 'install');
   await stage.cluster.kubectl('create', 'namespace', NAMESPACE);
   const before = Buffer.from((await ForeignCa.named('another issuer')).pem).toString('base64');
   await stage.cluster.apply(
@@ -147,7 +100,7 @@ beforeAll(async () => {
     ...MEMBERS.map((member) => leaf(member)),
     trustBundle(),
   );
-  await rolledOut();
+  await rolledOut(stage);
   for (const { name } of MEMBERS)
     await until(async () => (await secretOf(stage.kube, name)).cert !== '', `Secret ${name}`, LONG);
   mesh = new MeshStage(stage, { linger: 5 });
@@ -155,46 +108,27 @@ beforeAll(async () => {
 }, 2 * LONG);
 afterAll(() => (mesh ?? stage)?.stop());
 
-test('this version completes a rotation that the previous version started, and no handshake fails', async () => {
-  await atRest(1);
-  expect(await leadingImage(stage.kube)).toBe(older.image);
-  const traffic = await mesh.during('upgrade in mid-rotation', async () => {
-    await inMidRotation('begun-by-older');
-    await setPaused(true);
-    await kubectl(newer, 'install');
-    const beside = await until(
-      async () => {
-        const live = (await operatorPods(stage.kube)).filter(({ ready, leaving }) => ready && !leaving);
-        return new Set(live.map(({ image }) => image)).size === 2 ? live : undefined;
-      },
-      'both versions ready beside each other',
-      LONG,
-    );
-    say(`  beside each other: ${beside.map(({ image }) => image).join(', ')}`);
-    await rolledOut();
-    await until(async () => (await leadingImage(stage.kube)) === newer.image, 'this version to lead', LONG);
-    expect((await mesh.status()).phase).not.toBe('Stable');
-    await setPaused(false);
-    await atRest(2);
-  });
-  expect(traffic.failed).toBe(0);
-  expect(traffic.silent).toEqual([]);
-});
+test('this version completes a rotation that the previous version started, and no handshake fails', () =>
+  upgradeInMidRotation(mesh, versions));
 
 test('a downgrade and an upgrade, each in the middle of a rotation, fail no handshake', async () => {
   const traffic = await mesh.during('downgrade and upgrade, each in mid-rotation', async () => {
-    await inMidRotation('down');
-    await kubectl(older, 'install');
-    await rolledOut();
-    await atRest(3);
-    await inMidRotation('up');
-    await kubectl(newer, 'install');
-    await rolledOut();
-    await atRest(4);
+    await inMidRotation(mesh, 'down');
+    await kubectl(stage, versions.older, 'install');
+    await rolledOut(stage);
+    await atRest(mesh, 3);
+    await inMidRotation(mesh, 'up');
+    await kubectl(stage, versions.newer, 'install');
+    await rolledOut(stage);
+    await atRest(mesh, 4);
   });
   expect(traffic.failed).toBe(0);
   expect(traffic.silent).toEqual([]);
-  await until(async () => (await leadingImage(stage.kube)) === newer.image, 'this version to lead', LONG);
+  await until(
+    async () => (await leadingImage(stage.kube)) === versions.newer.image,
+    'this version to lead',
+    LONG,
+  );
 });
 
 test('its container runs unprivileged, on a read-only root, without capabilities and without a shell', async () => {
@@ -239,8 +173,8 @@ test('kubectl port-forward reaches its page, and their Service its metrics', asy
 test('uninstalling leaves Secrets, ConfigMaps and injected bundles byte for byte, and the traffic continues', async () => {
   const before = await everything();
   const traffic = await mesh.during('uninstalled', async () => {
-    await kubectl(newer, 'uninstall');
-    await noOperator();
+    await kubectl(stage, versions.newer, 'uninstall');
+    await noOperator(stage);
     await pause(10_000);
   });
   expect(traffic.failed).toBe(0);
@@ -254,13 +188,13 @@ test('helm installs it again: the same CA, nothing rewritten, nothing restarted;
   const generation = await generationNow();
   const traffic = await mesh.during('installed by helm', async () => {
     say(await helmAsPrinted('install', '--take-ownership', '--wait', '--timeout', '10m'));
-    await until(async () => (await leadingImage(stage.kube)) === newer.image, 'it to lead', LONG);
-    await rolledOut();
-    await atRest(generation);
+    await until(async () => (await leadingImage(stage.kube)) === versions.newer.image, 'it to lead', LONG);
+    await rolledOut(stage);
+    await atRest(mesh, generation);
     await pause(5_000);
     await expectUntouched(before);
     await mesh.ask('after-helm', '--wait', '--timeout', '14m');
-    await atRest(generation + 1);
+    await atRest(mesh, generation + 1);
   });
   expect(traffic.failed).toBe(0);
   expect(traffic.silent).toEqual([]);
@@ -273,9 +207,9 @@ test('helm upgrades it in a namespace of the restricted standard, and nothing is
     // The pods are new ones, so the standard applies to them.
     say(await helmAsPrinted('upgrade', '--set', 'replicas=1', '--wait', '--timeout', '10m'));
     await stage.cluster.kubectl('-n', OWN, 'rollout', 'restart', 'deployment/handover');
-    await rolledOut();
+    await rolledOut(stage);
     await until(async () => (await operatorPods(stage.kube)).length === 1, 'one pod to be left', LONG);
-    await until(async () => (await leadingImage(stage.kube)) === newer.image, 'it to lead', LONG);
+    await until(async () => (await leadingImage(stage.kube)) === versions.newer.image, 'it to lead', LONG);
   });
   expect(traffic.failed).toBe(0);
   await expectUntouched(before);
@@ -286,7 +220,7 @@ test('helm uninstalls it and leaves the same', async () => {
   const before = await everything();
   const traffic = await mesh.during('uninstalled by helm', async () => {
     await helmAsPrinted('uninstall', '--wait');
-    await noOperator();
+    await noOperator(stage);
     await pause(5_000);
   });
   expect(traffic.failed).toBe(0);
