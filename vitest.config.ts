@@ -45,7 +45,7 @@ export default defineConfig({
       tier('newcomer', ['test/newcomer/*.test.ts'], { ...CHROMIUM, testTimeout: 600_000 }),
       // Chain verdicts against `openssl verify`, and what `tls check` sees of `openssl s_server`.
       tier('openssl', ['packages/{core,material,cli}/test/openssl/**/*.test.ts'], {
-        globalSetup: ['packages/material/test/openssl/programs.ts'],
+        globalSetup: ['packages/cli/test/openssl/programs.ts'],
         ...ONE_BY_ONE,
         testTimeout: 600_000,
       }),

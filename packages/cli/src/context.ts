@@ -1,7 +1,7 @@
 import type { Instant } from '@handover/material';
 import type { Command } from 'commander';
 
-export interface Output {
+export interface OutputStream {
   write(text: string): unknown;
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
@@ -10,8 +10,8 @@ export interface Output {
 /** Everything a command may use of its process. */
 export interface Context {
   readonly stdin: AsyncIterable<Uint8Array>;
-  readonly stdout: Output;
-  readonly stderr: Output;
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
   /** Whether stdout is a terminal and colours are not turned off. */
   readonly colours: boolean;
   readonly now: () => Instant;

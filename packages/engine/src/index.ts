@@ -15,7 +15,7 @@ export { advance, type CertgenOptions, type CertgenResult, certgen, takingOver }
 export { envoyGateway, type RandomSecret } from './certgen/preset.ts';
 export { Controller, type Passed, type Reconcilers } from './controller/controller.ts';
 export { type ControllerEvent, eventsOf, type Listener } from './controller/event.ts';
-export { type Key, keysOf, PLATFORM, RESOURCES, type ResourceKey, textOf } from './controller/key.ts';
+export { type Key, keysOf, keyText, PLATFORM, RESOURCES, type ResourceKey } from './controller/key.ts';
 export { converge, isConflict, type Outcome, type Planner, reconcile } from './controller/reconcile.ts';
 export { repair } from './controller/repair.ts';
 export { isAtRest } from './controller/stands.ts';
@@ -27,7 +27,7 @@ export { type ClockReport, clockReport, confirmClock } from './directory/confirm
 export { diskFiles, type Files } from './directory/files.ts';
 export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';
 export { refuseFailedHooks } from './directory/hook-report.ts';
-export { readResources, readYaml } from './directory/resources.ts';
+export { readDirectoryResources, readYaml } from './directory/resources.ts';
 export { passOnce, runDirectory } from './directory/run.ts';
 export { SteadyClock } from './directory/steady-clock.ts';
 export type { EngineErrorCode } from './error.ts';
@@ -89,11 +89,11 @@ export { LocalKey, localKeyring } from './look/local-key.ts';
 export {
   type Adoption,
   type AuthorityReader,
-  type Clock,
   type ClusterProfile,
   type ConsumerFound,
   type EvidenceSource,
   type Look,
+  type LookClock,
   type ObjectReader,
   type ProfileReader,
   type Readers,
@@ -114,9 +114,9 @@ export { bundleKeyOf, digestOf, filesFrom, pemFile, readableCertificates } from 
 export { WatchedClock } from './look/watched-clock.ts';
 export { adoptionFrom } from './observe/adoption.ts';
 export { inParallel, type Observation, observe, observeAnew } from './observe/observe.ts';
-export type { Validity, Vitals } from './observe/vitals.ts';
+export type { LeafValidity, Vitals } from './observe/vitals.ts';
 export { type Damage, damageIn } from './report/damage.ts';
-export { type Finding, findingsIn, type Severity, type Thresholds } from './report/health.ts';
+export { findingsIn, type HealthFinding, type Severity, type Thresholds } from './report/health.ts';
 export { MemoryAuthorities, MemoryObjects } from './report/memory-home.ts';
 export { notReadyIn } from './report/readiness.ts';
 export { remarksOn } from './report/remarks.ts';

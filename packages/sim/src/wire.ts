@@ -1,11 +1,11 @@
 import {
   type AuthorityRecord,
   type Catalogue,
-  type Clock,
   type ConsumerFound,
   FirstSight,
   type Home,
   idOf,
+  type LookClock,
   type ObjectId,
   type Readers,
   type StoredObject,
@@ -56,7 +56,7 @@ export class Wire {
   /** Everything is answered in the same instant: nothing else in the world moves. */
   immediate = false;
 
-  constructor(stage: Stage, clock: Clock, die: () => void, resumed: () => void) {
+  constructor(stage: Stage, clock: LookClock, die: () => void, resumed: () => void) {
     this.#stage = stage;
     this.#die = die;
     this.#resumed = resumed;
@@ -190,7 +190,7 @@ export class Wire {
     this.#resumed();
   }
 
-  #homeWith(clock: Clock): Home {
+  #homeWith(clock: LookClock): Home {
     const { store, certificates, found } = this.#stage;
     const fresh = this.#readers(clock, {
       objects: () => store.objects,
@@ -258,7 +258,7 @@ export class Wire {
     };
   }
 
-  #readers(clock: Clock, { objects, authority, consumers, ask }: Reads): Readers {
+  #readers(clock: LookClock, { objects, authority, consumers, ask }: Reads): Readers {
     const { store, found, cacheLag } = this.#stage;
     return {
       objects: {

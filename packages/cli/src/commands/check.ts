@@ -1,5 +1,5 @@
 import { formatDuration, parseDuration } from '@handover/core';
-import { type Finding, findingsIn, standingOf, type Thresholds } from '@handover/engine';
+import { findingsIn, type HealthFinding, standingOf, type Thresholds } from '@handover/engine';
 import { type Duration, day, duration } from '@handover/material';
 import { Option } from 'commander';
 import { amount } from '../amount.ts';
@@ -29,7 +29,7 @@ const length = (text: string): Duration => {
 interface Checked {
   readonly authorities: number;
   readonly leaves: number;
-  readonly findings: readonly Finding[];
+  readonly findings: readonly HealthFinding[];
 }
 
 const check = (flags: Flags, auth: string | undefined, context: Context): Promise<Checked> =>
@@ -38,7 +38,7 @@ const check = (flags: Flags, auth: string | undefined, context: Context): Promis
     const ids = auth === undefined ? [...catalogue.authorities.keys()] : [authorityArgument(auth)];
     const thresholds: Thresholds = { warn: flags.warn, critical: flags.critical };
     let leaves = 0;
-    const findings: Finding[] = [];
+    const findings: HealthFinding[] = [];
     for (const id of ids) {
       const standing = await standingOf(take, id);
       leaves += standing.status.leaves.length;
@@ -47,7 +47,7 @@ const check = (flags: Flags, auth: string | undefined, context: Context): Promis
     return { authorities: ids.length, leaves, findings };
   });
 
-const worst = (findings: readonly Finding[]): keyof typeof STATES => {
+const worst = (findings: readonly HealthFinding[]): keyof typeof STATES => {
   if (findings.some(({ severity }) => severity === 'critical')) return 'critical';
   return findings.length > 0 ? 'warning' : 'ok';
 };

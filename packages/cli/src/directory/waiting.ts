@@ -1,6 +1,6 @@
 import { waitingText } from '@handover/core';
 import type { Instant } from '@handover/material';
-import type { Output } from '../context.ts';
+import type { OutputStream } from '../context.ts';
 import { printable } from '../printable.ts';
 
 /** Why a rotation stands where it is. */
@@ -62,11 +62,11 @@ const CLEAR = '\r\u001b[K';
 
 /** One line that is kept up to date on a terminal; elsewhere a plain one whenever something else than the time changed. */
 export class LiveLine {
-  readonly #output: Output;
+  readonly #output: OutputStream;
   #said = '';
   #isShown = false;
 
-  constructor(output: Output) {
+  constructor(output: OutputStream) {
     this.#output = output;
   }
 

@@ -1,5 +1,5 @@
 import type { Phase } from '@handover/core';
-import type { Validity, Vitals } from '@handover/engine';
+import type { LeafValidity, Vitals } from '@handover/engine';
 import { Gauge, type Registry } from 'prom-client';
 import { METRICS, type MetricName } from './names.ts';
 
@@ -138,7 +138,7 @@ export class AuthorityGauges {
     return [...this.#known].filter(([, { heardAt }]) => heardAt >= oldest);
   }
 
-  #leaves(date: keyof Validity): readonly Sample[] {
+  #leaves(date: keyof LeafValidity): readonly Sample[] {
     return this.#all()
       .flatMap(([authority, { vitals }]) =>
         vitals.leaves.flatMap(({ leaf, valid }) =>

@@ -1,16 +1,16 @@
 import type { SimulationReport } from '@handover/sim';
 import { amount } from '../amount.ts';
-import type { Output } from '../context.ts';
+import type { OutputStream } from '../context.ts';
 
 /**
  * One line that changes on a terminal, a few plain lines elsewhere, none with --json if stderr is not a terminal.
  */
 export class SimulationProgress {
-  readonly #output: Output;
+  readonly #output: OutputStream;
   readonly #seeds: number;
   readonly #way: 'terminal' | 'plain' | 'silent';
 
-  constructor(output: Output, seeds: number, forProgram: boolean) {
+  constructor(output: OutputStream, seeds: number, forProgram: boolean) {
     this.#output = output;
     this.#seeds = seeds;
     this.#way = output.isTTY === true ? 'terminal' : forProgram ? 'silent' : 'plain';

@@ -5,7 +5,7 @@ import type { Look } from '../look/look.ts';
 import { digestOf } from '../look/stored-object.ts';
 
 /** Whether an object holds exactly this, and we wrote it. */
-export const holds = (stored: StoredObject | undefined, data: FileData): boolean =>
+export const holdsFiles = (stored: StoredObject | undefined, data: FileData): boolean =>
   stored?.record?.digest === digestOf(data) && digestOf(stored.data) === digestOf(data);
 
 export const obstacleError = (id: ObjectId, obstacle: string): HandoverError =>
@@ -21,7 +21,7 @@ export async function keepFiles(
 ): Promise<boolean> {
   const stored = await look.objects.read(id);
   if (stored?.obstacle !== undefined) throw obstacleError(id, stored.obstacle);
-  if (holds(stored, data)) return false;
+  if (holdsFiles(stored, data)) return false;
   await home.objects.write(id, stored?.version, (at) => ({
     data,
     record: { digest: digestOf(data), revisions: {}, anchors: [], changedAt: at, ...remembered },

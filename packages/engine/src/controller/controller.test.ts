@@ -1,6 +1,6 @@
 import { duration, HandoverError, type Instant, instant } from '@handover/material';
 import { expect, test } from 'vitest';
-import { Controller, type ControllerEvent, type Key, type Reconcilers, textOf } from '../index.ts';
+import { Controller, type ControllerEvent, type Key, keyText, type Reconcilers } from '../index.ts';
 
 const MESH = { kind: 'Authority', id: 'shop/mesh' } as const;
 const WEB = { kind: 'TLSProfile', id: 'shop/web' } as const;
@@ -38,7 +38,7 @@ const run = async (reconcilers: Reconcilers, begin: (controller: Controller) => 
 test('each key goes to the reconciler of its kind, and the same key twice is one pass', async () => {
   const passes: string[] = [];
   const note = async (key: Key) => {
-    passes.push(textOf(key));
+    passes.push(keyText(key));
     return DONE;
   };
   await run({ Authority: note, TLSProfile: note, Drift: note }, (controller) => {

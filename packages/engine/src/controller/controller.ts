@@ -1,10 +1,10 @@
 import { after, type HandoverError, type Instant } from '@handover/material';
-import type { Clock } from '../look/look.ts';
+import type { LookClock } from '../look/look.ts';
 import type { Meters } from '../look/meters.ts';
 import type { Places } from '../scheduling/turns.ts';
 import { WorkQueue } from '../scheduling/work-queue.ts';
 import type { Listener } from './event.ts';
-import { type Key, laneOf, shareOf, textOf } from './key.ts';
+import { type Key, keyText, laneOf, shareOf } from './key.ts';
 import { isConflict } from './reconcile.ts';
 
 /** What came of one pass. */
@@ -23,7 +23,7 @@ export type Reconcilers = {
 };
 
 export interface ControllerOptions {
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Pick<LookClock, 'now'>;
   readonly reconcilers: Reconcilers;
   readonly on: Listener;
   readonly meters?: Pick<Meters, 'queue'> | undefined;
@@ -49,8 +49,8 @@ export class Controller {
       now: () => clock.now(),
       random: Math.random,
       work: (key) => this.#pass(key),
-      onError: (key, error, retryAt) => on({ kind: 'failed', what: textOf(key), error, retryAt }),
-      textOf,
+      onError: (key, error, retryAt) => on({ kind: 'failed', what: keyText(key), error, retryAt }),
+      textOf: keyText,
       laneOf,
       shareOf,
       ...(places === undefined ? {} : { places }),
@@ -66,7 +66,7 @@ export class Controller {
 
   /** From now on these resources are kept, and no others. Returns those that have gone. */
   keep(keys: readonly Key[]): readonly Key[] {
-    const kept = new Map(keys.map((key) => [textOf(key), key]));
+    const kept = new Map(keys.map((key) => [keyText(key), key]));
     const gone = [...this.#kept].flatMap(([text, key]) => (kept.has(text) ? [] : [key]));
     for (const key of gone) this.#queue.drop(key);
     this.#kept = kept;
@@ -80,7 +80,7 @@ export class Controller {
 
   /** Whether a pass over this work once found nothing left to do. */
   hasDone(key: Key): boolean {
-    return this.#done.has(textOf(key));
+    return this.#done.has(keyText(key));
   }
 
   /** Works until `signal`; passes under way are finished first. */
@@ -89,7 +89,7 @@ export class Controller {
   }
 
   async #pass(key: Key): Promise<Instant | undefined> {
-    const text = textOf(key);
+    const text = keyText(key);
     const reconcile = this.#options.reconcilers[key.kind] as ((key: Key) => Promise<Passed>) | undefined;
     if (reconcile === undefined) throw new TypeError(`no reconciler for ${text}`);
     try {

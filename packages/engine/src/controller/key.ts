@@ -24,10 +24,10 @@ export const RESOURCES = { kind: 'Resources' } as const satisfies Key;
 export const PLATFORM = { kind: 'Platform' } as const satisfies Key;
 
 /** The same text for the same work, as logs show it. */
-export const textOf = (key: Key): string => {
+export const keyText = (key: Key): string => {
   switch (key.kind) {
     case 'Drift':
-      return `drift under ${textOf(key.of)}`;
+      return `drift under ${keyText(key.of)}`;
     case 'Platform':
       return 'platform facts';
     case 'Resources':
@@ -40,7 +40,7 @@ export const textOf = (key: Key): string => {
 /** Work that must not run side by side: of one authority, of one profile, of bundles without an authority. */
 export const laneOf = (key: Key): string => {
   if (key.kind === 'Drift') return laneOf(key.of);
-  return key.kind === 'TrustBundle' || key.kind === 'Platform' ? 'cluster' : textOf(key);
+  return key.kind === 'TrustBundle' || key.kind === 'Platform' ? 'cluster' : keyText(key);
 };
 
 /** On whose account work is done: a namespace, or the cluster. */

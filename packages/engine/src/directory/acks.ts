@@ -4,7 +4,7 @@ import { isMap } from '@handover/material';
 import { EngineError } from '../error.ts';
 import { idOf } from '../look/catalogue.ts';
 import type { AuthorityId } from '../look/home.ts';
-import type { Clock, EvidenceSource } from '../look/look.ts';
+import type { EvidenceSource, LookClock } from '../look/look.ts';
 import type { Responsibilities } from '../look/responsibilities.ts';
 import { userHere } from './asker.ts';
 import { type Files, replaceFile } from './files.ts';
@@ -34,9 +34,9 @@ const isFiled = (value: unknown): value is Filed =>
 export class DirectoryAcks {
   readonly #files: Files;
   readonly #root: string;
-  readonly #clock: Clock;
+  readonly #clock: LookClock;
 
-  constructor(files: Files, root: string, clock: Clock) {
+  constructor(files: Files, root: string, clock: LookClock) {
     this.#files = files;
     this.#root = root;
     this.#clock = clock;

@@ -19,7 +19,7 @@ export interface Entry {
 export type Entries = Readonly<Record<string, Entry>>;
 
 /** Entries of a record file; a damaged one counts as none: then the object is not ours, and is looked at with every doubt. */
-export const entriesOf = (text: string | undefined): Entries => {
+export const directoryEntries = (text: string | undefined): Entries => {
   if (text === undefined || text === '') return {};
   try {
     const value: unknown = JSON.parse(text);

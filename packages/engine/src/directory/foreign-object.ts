@@ -1,8 +1,8 @@
 import type { ObjectId, StoredObject } from '../look/home.ts';
 import { digestOf } from '../look/stored-object.ts';
-import { entriesOf } from './entries.ts';
+import { directoryEntries } from './entries.ts';
 import { foreignObstacle } from './foreign-files.ts';
-import { namesOf, only, partsOf } from './object-files.ts';
+import { namesOf, objectParts, only } from './object-files.ts';
 import type { ObjectOptions } from './object-options.ts';
 import type { Volume } from './volume.ts';
 
@@ -12,11 +12,11 @@ export const foreignObject = (
   volume: Volume,
   id: ObjectId,
 ): StoredObject | undefined => {
-  const { folder, key } = partsOf(id);
+  const { folder, key } = objectParts(id);
   const path = `${root}/${folder}`;
   const wanted = [...namesOf(key), ...outputsOf(id)];
   // A folder with a record is ours: what else is in it belongs to other objects, or stays beside them.
-  const isOurs = Object.keys(entriesOf(volume.record)).length > 0;
+  const isOurs = Object.keys(directoryEntries(volume.record)).length > 0;
   const found = [...Object.keys(volume.data), ...volume.beside];
   const names = isOurs ? found.filter((name) => wanted.includes(name)) : found;
   if (names.length === 0) return undefined;

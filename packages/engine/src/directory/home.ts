@@ -15,7 +15,7 @@ import type { Home, ObjectId, Rollouts } from '../look/home.ts';
 import { type Hook, hooksIn, hooksOf } from '../look/hooks.ts';
 import type { Issuer, Keyring } from '../look/keyring.ts';
 import { localKeyring } from '../look/local-key.ts';
-import { type Clock, type EvidenceSource, type Look, type Readers, takeLook } from '../look/look.ts';
+import { type EvidenceSource, type Look, type LookClock, type Readers, takeLook } from '../look/look.ts';
 import { type Meters, NO_METERS } from '../look/meters.ts';
 import { accountNumber } from './accounts.ts';
 import { DirectoryAcks, withAcks } from './acks.ts';
@@ -36,7 +36,7 @@ import { FilePasswords } from './passwords.ts';
 import { refuseUntrustedHome } from './permissions.ts';
 import { ProcessGroups } from './process-group.ts';
 import { DirectoryRequests } from './requests.ts';
-import { readResources } from './resources.ts';
+import { readDirectoryResources } from './resources.ts';
 import { restartRollouts, withRestarts } from './restarts.ts';
 import { statedPlaces } from './stated-places.ts';
 import { SteadyClock } from './steady-clock.ts';
@@ -44,7 +44,7 @@ import { trustedPath } from './trusted-path.ts';
 
 export interface DirectoryOptions {
   readonly files?: Files;
-  readonly clock?: Clock;
+  readonly clock?: LookClock;
   readonly keys?: KeySource;
   readonly evidence?: EvidenceSource;
   /** How long hooks may take. */
@@ -70,7 +70,7 @@ export class DirectoryHome implements Home {
   readonly hookRecords: HookRecords;
   readonly hookRequests: HookRequests;
   readonly rollouts: Rollouts;
-  readonly clock: Clock;
+  readonly clock: LookClock;
   readonly keyring: Keyring;
   readonly issuer: Issuer;
   readonly random = (bytes: number): Uint8Array => randomBytes(bytes);
@@ -202,7 +202,7 @@ export class DirectoryHome implements Home {
 
   #declared(): readonly Resource[] {
     this.check();
-    const resources = readResources(this.files, this.path);
+    const resources = readDirectoryResources(this.files, this.path);
     if (resources.length > 0) return resources;
     throw new EngineError(
       'HOME_EMPTY',

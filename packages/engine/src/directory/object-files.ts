@@ -5,7 +5,7 @@ import type { Entries, Entry } from './entries.ts';
 import type { Files, Ownership } from './files.ts';
 import { SECRET_FILES } from './foreign-files.ts';
 
-export const partsOf = (id: ObjectId): { folder: string; key: string } => {
+export const objectParts = (id: ObjectId): { folder: string; key: string } => {
   const [namespace, kind, name, key = ''] = id.split('/');
   return { folder: `${namespace}/${kind}/${name}`, key };
 };

@@ -7,7 +7,7 @@ import type { ObjectReader, RecordedObject } from '../look/look.ts';
 import { claimOf, sealIn } from '../look/seal.ts';
 import { Contention } from '../scheduling/contention.ts';
 import { checkCopy, isCopied, writeCopies } from './copies.ts';
-import { entriesOf, formatEntries } from './entries.ts';
+import { directoryEntries, formatEntries } from './entries.ts';
 import { foreignObstacle } from './foreign-files.ts';
 import { foreignObject } from './foreign-object.ts';
 import { HoldBack } from './hold-back.ts';
@@ -17,15 +17,15 @@ import {
   foldersIn,
   isChanged,
   NOTHING,
+  objectParts,
   only,
   ownershipIn,
-  partsOf,
 } from './object-files.ts';
 import type { ObjectOptions } from './object-options.ts';
 import { openedIn } from './opened-files.ts';
 import { outputDamage } from './output-damage.ts';
 import { refuseClosed, refuseOpened } from './permissions.ts';
-import { RECORD, readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
+import { RECORD_FILE, readVolume, sweepVolume, type Volume, writeVolume } from './volume.ts';
 
 /** Longer than this between taking the time and showing the files, and the time is taken again. */
 const STALE_MS = 1_000;
@@ -50,7 +50,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   }
 
   async read(id: ObjectId): Promise<StoredObject | undefined> {
-    const { folder } = partsOf(id);
+    const { folder } = objectParts(id);
     const read = this.#guarded(() => {
       const volume = this.#volumeIn(folder);
       return { volume, found: volume === undefined ? undefined : this.#objectIn(volume, id) };
@@ -79,11 +79,11 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
 
   /** Why it could not be written, whatever is there. */
   #unwritable(id: ObjectId, volume: Volume | undefined): string | undefined {
-    if (partsOf(id).key === RECORD)
-      return `the name ${RECORD} is taken by what handover remembers; choose another`;
+    if (objectParts(id).key === RECORD_FILE)
+      return `the name ${RECORD_FILE} is taken by what handover remembers; choose another`;
     const checked = this.#guarded(() => {
       this.#options.ownershipOf(id);
-      refuseClosed(this.#options, partsOf(id).folder);
+      refuseClosed(this.#options, objectParts(id).folder);
       this.#checkOutputs(id, volume);
     });
     return checked instanceof HandoverError ? checked.message : this.#held.reason(id);
@@ -92,8 +92,8 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   /** Refuses to replace a file that lies where another format of the object should be, and that another program wrote. */
   #checkOutputs(id: ObjectId, volume: Volume | undefined): void {
     const { files, root, uid, mayAdopt, outputsOf, copiesOf, notes } = this.#options;
-    const { folder, key } = partsOf(id);
-    const entries = entriesOf(volume?.record);
+    const { folder, key } = objectParts(id);
+    const entries = directoryEntries(volume?.record);
     const adopts = mayAdopt(id);
     for (const copy of copiesOf(id)) checkCopy(files, copy, uid, entries[key]?.copies ?? [], adopts, notes);
     const ours = new Set(Object.keys(entries).flatMap((other) => filesOf(other, entries)));
@@ -118,8 +118,8 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   }
 
   #objectIn(volume: Volume, id: ObjectId): StoredObject | undefined {
-    const { key } = partsOf(id);
-    const entries = entriesOf(volume.record);
+    const { key } = objectParts(id);
+    const entries = directoryEntries(volume.record);
     const entry = entries[key];
     if (entry === undefined) {
       this.#refuseChanged(volume, id);
@@ -169,7 +169,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
 
   /** Files of a Leaf may belong to its program, which must not have a say in what others trust: as they were written, or not at all. */
   #refuseChanged(volume: Volume, id: ObjectId): void {
-    const entries = entriesOf(volume.record);
+    const entries = directoryEntries(volume.record);
     const whole = entries[''];
     if (whole === undefined || !isChanged(whole, only(volume.data, filesOf('', entries)))) return;
     throw new EngineError('HOME_MALFORMED', 'the files beside it were changed; they are put right first', {
@@ -182,8 +182,10 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     const { files, root } = this.#options;
     return foldersIn(files, root, ['secrets']).filter((folder) => {
       if (known.has(folder)) return false;
-      const record = files.read(`${root}/${folder}/..data/${RECORD}`);
-      const entry = entriesOf(record === undefined ? undefined : Buffer.from(record).toString('utf8'))[''];
+      const record = files.read(`${root}/${folder}/..data/${RECORD_FILE}`);
+      const entry = directoryEntries(record === undefined ? undefined : Buffer.from(record).toString('utf8'))[
+        ''
+      ];
       return entry?.record.issuedBy === authority;
     });
   }
@@ -191,18 +193,20 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
   async recorded(): Promise<readonly RecordedObject[]> {
     const { files, root } = this.#options;
     return foldersIn(files, root).flatMap((folder) => {
-      const text = this.#guarded(() => files.read(`${root}/${folder}/..data/${RECORD}`));
+      const text = this.#guarded(() => files.read(`${root}/${folder}/..data/${RECORD_FILE}`));
       if (text === undefined || text instanceof HandoverError) return [];
-      return Object.entries(entriesOf(Buffer.from(text).toString('utf8'))).map(([key, { record, seal }]) => ({
-        id: key === '' ? folder : `${folder}/${key}`,
-        record,
-        ...claimOf(record, sealIn(seal)),
-      }));
+      return Object.entries(directoryEntries(Buffer.from(text).toString('utf8'))).map(
+        ([key, { record, seal }]) => ({
+          id: key === '' ? folder : `${folder}/${key}`,
+          record,
+          ...claimOf(record, sealIn(seal)),
+        }),
+      );
     });
   }
 
   async write(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void> {
-    const { folder } = partsOf(id);
+    const { folder } = objectParts(id);
     const before = this.#busy.get(folder) ?? Promise.resolve();
     const mine = before.catch(() => {}).then(() => this.#swap(id, expect, make));
     this.#busy.set(folder, mine);
@@ -220,7 +224,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
 
   async #swap(id: ObjectId, expect: string | undefined, make: (at: Instant) => Contents): Promise<void> {
     const { files, root, now, uid, ownershipOf, copiesOf, notes } = this.#options;
-    const { folder, key } = partsOf(id);
+    const { folder, key } = objectParts(id);
     const volume = this.#volumeIn(folder);
     const found = volume === undefined ? undefined : this.#objectIn(volume, id);
     if (found?.obstacle !== undefined) throw obstacleError(id, found.obstacle);
@@ -233,7 +237,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     this.#checkOutputs(id, volume);
     const ownership = ownershipOf(id);
     const copies = copiesOf(id);
-    const entries = entriesOf(volume?.record);
+    const entries = directoryEntries(volume?.record);
     // Files that were deleted and made again must not look like those that a program was told of.
     const version = String(Number(/^\d+$/.exec(entries[key]?.version ?? '')?.[0] ?? randomInt(2 ** 47)) + 1);
     let at = now();
@@ -271,7 +275,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
 
   /** What other users planted in the folders of these objects, and how to be rid of it. Nothing waits for that. */
   planted(ids: Iterable<ObjectId>): readonly HandoverError[] {
-    const folders = new Set([...ids].map((id) => partsOf(id).folder));
+    const folders = new Set([...ids].map((id) => objectParts(id).folder));
     return [...this.#planted].flatMap(([folder, error]) => (folders.has(folder) ? [error] : []));
   }
 

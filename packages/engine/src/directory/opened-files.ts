@@ -1,7 +1,7 @@
 import { HandoverError } from '@handover/material';
 import type { ObjectId } from '../look/home.ts';
 import type { FileReader, Ownership } from './files.ts';
-import { ownershipIn, PUBLIC_FILES, partsOf } from './object-files.ts';
+import { objectParts, ownershipIn, PUBLIC_FILES } from './object-files.ts';
 import type { ObjectOptions } from './object-options.ts';
 
 const WRITABLE_BY_OTHERS = 0o022;
@@ -32,7 +32,7 @@ export const openedIn = (
   id: ObjectId,
   names: readonly string[],
 ): readonly string[] => {
-  const { folder, key } = partsOf(id);
+  const { folder, key } = objectParts(id);
   let ownership: Ownership;
   try {
     ownership = ownershipOf(id);

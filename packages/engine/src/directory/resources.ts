@@ -104,7 +104,7 @@ const remembered = (files: FileReader, state: string, digest: string): Documents
 };
 
 /** All resources of `DIR/*.yaml` (and `.yml`), in the order of the file names. */
-export function readResources(files: FileReader, directory: string): readonly Resource[] {
+export function readDirectoryResources(files: FileReader, directory: string): readonly Resource[] {
   const texts = textsIn(files, directory);
   const large = texts.some(({ text }) => text.length > WORTH_REMEMBERING * 100);
   const known = large ? remembered(files, `${directory}/state`, digestOfTexts(texts)) : undefined;

@@ -6,7 +6,7 @@ import { keepProfile } from '../act/profile.ts';
 import { isStatic, reconcileStaticBundle } from '../act/static-bundle.ts';
 import { Controller, type Passed, type Reconcilers } from '../controller/controller.ts';
 import { eventsOf, type Listener } from '../controller/event.ts';
-import { keysOf, RESOURCES, type ResourceKey, textOf } from '../controller/key.ts';
+import { keysOf, keyText, RESOURCES, type ResourceKey } from '../controller/key.ts';
 import { type Outcome, reconcile, untilQuiet } from '../controller/reconcile.ts';
 import { type Catalogue, idOf } from '../look/catalogue.ts';
 import { hookStatus } from '../look/hook-status.ts';
@@ -153,7 +153,7 @@ async function passOver(home: DirectoryHome, on: Listener, keys: readonly Resour
         break;
       } catch (error) {
         if (failures > 0) continue;
-        on({ kind: 'failed', what: textOf(key), error, retryAt: undefined });
+        on({ kind: 'failed', what: keyText(key), error, retryAt: undefined });
         failure ??= error;
       }
     }

@@ -6,7 +6,7 @@ import type { FileData } from '../look/home.ts';
 import type { Files, Ownership } from './files.ts';
 
 /** Beside the data, in the same swap; has no name at the top, so that programs which mount the folder do not see it. */
-export const RECORD = '.handover.json';
+export const RECORD_FILE = '.handover.json';
 const CURRENT = '..data';
 
 /** Ours begin with the year, as the kubelet's do; or were cut short. */
@@ -76,7 +76,7 @@ export function readVolume(files: Files, folder: string): Volume | undefined {
     const names = namesIn(files, folder);
     // It was swapped under us: the names we read may be of two snapshots.
     if (currentIn(files, folder) !== snapshot) continue;
-    const { [RECORD]: record, ...rest } = data;
+    const { [RECORD_FILE]: record, ...rest } = data;
     const text = record === undefined ? undefined : Buffer.from(record).toString('utf8');
     return { data: rest, record: text, unread, ...names };
   }
@@ -151,7 +151,7 @@ const writeSnapshot = async (
     for (const [name, bytes] of Object.entries(content.data))
       await files.create(`${path}/${name}`, bytes, ownershipOf(name));
     for (const [name, from] of kept) await files.link(from, `${path}/${name}`);
-    await files.create(`${path}/${RECORD}`, content.record, { mode: 0o600 });
+    await files.create(`${path}/${RECORD_FILE}`, content.record, { mode: 0o600 });
     await files.sync(path);
   });
   return snapshot;

@@ -3,7 +3,7 @@ import type { Certificate, Instant } from '@handover/material';
 import type { HistoryStep } from '../ledger/history.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Issuer, KeyRef, Keyring } from './keyring.ts';
-import type { Clock, Look, TakeLook } from './look.ts';
+import type { Look, LookClock, TakeLook } from './look.ts';
 import type { Seal, SealKey } from './seal.ts';
 
 /** `namespace/name` of an Authority. */
@@ -131,7 +131,7 @@ export interface Home {
   readonly objects: ObjectWriter;
   readonly authorities: AuthorityWriter;
   readonly requests: RequestWriter;
-  readonly clock: Clock;
+  readonly clock: LookClock;
   /** Holds the CA keys. */
   readonly keyring: Keyring;
   readonly issuer: Issuer;

@@ -7,7 +7,7 @@ import type { Look } from './look.ts';
 import type { Telling, TellResult } from './meters.ts';
 import { bundleKeyOf, digestOf } from './stored-object.ts';
 
-export type Reload = NonNullable<Leaf['spec']['reload'] | TrustBundle['spec']['reload']>;
+export type ReloadHook = NonNullable<Leaf['spec']['reload'] | TrustBundle['spec']['reload']>;
 /** What changed in the files that a program reads. */
 export type Change = 'leaf' | 'trust';
 
@@ -15,7 +15,7 @@ export type Change = 'leaf' | 'trust';
 export interface Hook {
   /** `Leaf default/web`, `Authority default/mesh` for its own bundle, `TrustBundle company`. */
   readonly name: string;
-  readonly reload: Reload;
+  readonly reload: ReloadHook;
   readonly objects: readonly ObjectId[];
   /** Authorities whose CAs are in the files; none: a bundle of other sources. */
   readonly authorities: readonly AuthorityId[];

@@ -13,7 +13,7 @@ import { duration, hour } from '@handover/material';
 export type LeafSpec = Leaf['spec'];
 
 /** A Leaf's request to an Authority. */
-export interface Asked {
+export interface AskedIdentity {
   readonly spec: LeafSpec;
   readonly namespace: string;
   /** Whether the Leaf is in the Authority's own namespace. */
@@ -22,7 +22,7 @@ export interface Asked {
 }
 
 /** Why a field is refused: what is wrong, and what to change. Undefined: it is allowed. */
-export type Rule = (asked: Asked) => string | undefined;
+export type Rule = (asked: AskedIdentity) => string | undefined;
 
 const shown = (text: string): string => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 
@@ -43,7 +43,10 @@ const firstStray = (
 const isOfNamespace = (name: string, namespace: string): boolean =>
   [`.${namespace}.svc`, `.${namespace}.svc.cluster.local`].some((end) => name.toLowerCase().endsWith(end));
 
-const dnsRefusal = ({ issueTo, namespace, own }: Asked, names: readonly string[]): string | undefined => {
+const dnsRefusal = (
+  { issueTo, namespace, own }: AskedIdentity,
+  names: readonly string[],
+): string | undefined => {
   const { dnsNames: patterns } = issueTo;
   if (patterns === undefined && own) return undefined;
   const stray =
@@ -137,7 +140,7 @@ export const key: Rule = ({ spec, issueTo, own }) => {
 
 const OTHERS_LEAST = duration(hour);
 
-const leastOf = ({ issueTo, own }: Asked): number => {
+const leastOf = ({ issueTo, own }: AskedIdentity): number => {
   const { minLifetime, maxLifetime } = issueTo;
   if (minLifetime !== undefined) return minLifetime;
   return own ? 0 : Math.min(OTHERS_LEAST, maxLifetime ?? OTHERS_LEAST);

@@ -66,7 +66,7 @@ export interface ProfileReader {
   remembered(profile: TlsProfile): string | undefined;
 }
 
-export interface Clock {
+export interface LookClock {
   now(): Instant;
   /** Since when the clock has been seen to run evenly; undefined: always. */
   steadySince(): Instant | undefined;
@@ -109,7 +109,7 @@ export interface Readers {
   readonly profiles?: ProfileReader | undefined;
   readonly facts: HomeFacts;
   /** Shows whether the clock was set since the look began. */
-  readonly clock: Clock;
+  readonly clock: LookClock;
 }
 
 /** Everything that can be read at one moment. Nothing in it writes. */

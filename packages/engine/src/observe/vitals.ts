@@ -5,7 +5,7 @@ import { hasAsked } from '../look/outputs.ts';
 import { digestOf } from '../look/stored-object.ts';
 import type { Observation } from './observe.ts';
 
-export interface Validity {
+export interface LeafValidity {
   readonly notBefore: Instant;
   readonly notAfter: Instant;
 }
@@ -22,7 +22,7 @@ export interface Vitals {
     readonly notAfter: Instant;
   }[];
   /** `valid`: undefined while there is no certificate. */
-  readonly leaves: readonly { readonly leaf: string; readonly valid: Validity | undefined }[];
+  readonly leaves: readonly { readonly leaf: string; readonly valid: LeafValidity | undefined }[];
   /** Each consumer once, however many of its objects block the step. */
   readonly blockers: readonly { readonly consumer: string; readonly since: Instant }[];
   /** Number of consumers by kind of evidence; `none`: none yet. */
@@ -35,7 +35,7 @@ const phaseSince = ({ record }: Observation, phase: Phase): Instant | undefined 
 };
 
 /** Only the dates: no other part of the observation is passed on. */
-const validity = (leaf: Validity | undefined): Validity | undefined =>
+const validity = (leaf: LeafValidity | undefined): LeafValidity | undefined =>
   leaf === undefined ? undefined : { notBefore: leaf.notBefore, notAfter: leaf.notAfter };
 
 export function vitalsOf(observation: Observation, { phase, blockedBy }: Plan): Vitals {

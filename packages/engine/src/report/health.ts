@@ -9,7 +9,7 @@ import type { AuthorityStatus } from './status-types.ts';
 export type Severity = 'warning' | 'critical';
 
 /** Something that a person should look at. */
-export interface Finding {
+export interface HealthFinding {
   readonly severity: Severity;
   readonly authority: string;
   readonly text: string;
@@ -32,7 +32,7 @@ const closeTo = (
   { notAfter, due }: { readonly notAfter: Instant; readonly due: number },
   { warn, critical }: Thresholds,
   now: Instant,
-): Omit<Finding, 'authority'> | undefined => {
+): Omit<HealthFinding, 'authority'> | undefined => {
   const left = notAfter - now;
   const spare = Math.max(0, notAfter - due);
   const text = `${what} ends at ${new Date(notAfter).toISOString()}`;
@@ -44,7 +44,7 @@ const closeTo = (
 const datesOf = (
   { observation }: AuthorityStanding,
   thresholds: Thresholds,
-): readonly (Omit<Finding, 'authority'> | undefined)[] => {
+): readonly (Omit<HealthFinding, 'authority'> | undefined)[] => {
   const { responsibilities, record, seen, now } = observation;
   const { policy, leaves } = responsibilities;
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
@@ -68,7 +68,7 @@ const datesOf = (
 };
 
 /** A step that has waited longer than its owner has patience, or a wait outside any rotation, which nothing ends by itself. */
-const waitsOf = ({ plan, observation }: AuthorityStanding): readonly Omit<Finding, 'authority'>[] => {
+const waitsOf = ({ plan, observation }: AuthorityStanding): readonly Omit<HealthFinding, 'authority'>[] => {
   const { now, responsibilities } = observation;
   const isStuck = plan.phase === 'Stable' || plan.phase === 'Pending';
   const [first] = plan.blockedBy.filter(
@@ -79,7 +79,7 @@ const waitsOf = ({ plan, observation }: AuthorityStanding): readonly Omit<Findin
   return [{ severity: 'warning', text: `blocked: ${first.consumer}${more}: ${first.waitsFor}` }];
 };
 
-const damageIn = (observation: Observation): readonly Omit<Finding, 'authority'>[] =>
+const damageIn = (observation: Observation): readonly Omit<HealthFinding, 'authority'>[] =>
   alteredIn(observation).map(({ object, problem }) => ({
     severity: 'critical',
     text: `${object}: ${problem}`,
@@ -94,7 +94,7 @@ interface WithHooks extends Pick<AuthorityStatus, 'phase'> {
   }[];
 }
 
-const hooksOf = ({ hooks = [] }: WithHooks): readonly Omit<Finding, 'authority'>[] =>
+const hooksOf = ({ hooks = [] }: WithHooks): readonly Omit<HealthFinding, 'authority'>[] =>
   hooks
     .filter(({ state }) => state === 'failed')
     .map(({ hook, message }) => ({
@@ -103,10 +103,10 @@ const hooksOf = ({ hooks = [] }: WithHooks): readonly Omit<Finding, 'authority'>
     }));
 
 /** What is wrong with one authority, the worst first. */
-export const findingsIn = (standing: AuthorityStanding, thresholds: Thresholds): readonly Finding[] => {
+export const findingsIn = (standing: AuthorityStanding, thresholds: Thresholds): readonly HealthFinding[] => {
   const { status, observation } = standing;
   const { seen, responsibilities } = observation;
-  const found: readonly (Omit<Finding, 'authority'> | undefined)[] = [
+  const found: readonly (Omit<HealthFinding, 'authority'> | undefined)[] = [
     ...status.notReady.map((text) => ({ severity: 'critical' as const, text })),
     ...damageIn(observation),
     ...datesOf(standing, thresholds),
@@ -136,4 +136,4 @@ export const findingsIn = (standing: AuthorityStanding, thresholds: Thresholds):
   return [...said.values()].sort((a, b) => rank(a) - rank(b));
 };
 
-const rank = ({ severity }: Finding): number => (severity === 'critical' ? 0 : 1);
+const rank = ({ severity }: HealthFinding): number => (severity === 'critical' ? 0 : 1);

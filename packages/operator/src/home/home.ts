@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { AUTHORITY, STATE_LABEL } from '@handover/core';
 import {
-  type Clock,
   type EvidenceSource,
   FirstSight,
   type Home,
@@ -12,6 +11,7 @@ import {
   keyMaker,
   type Ledger,
   type Look,
+  type LookClock,
   localKeyring,
   type ObjectId,
   type ObjectReader,
@@ -68,7 +68,7 @@ export class KubeHome implements Home {
   readonly requests: KubeRequests;
   readonly rollouts: KubeRollouts | undefined;
   readonly profiles: ProfileWriter;
-  readonly clock: Clock;
+  readonly clock: LookClock;
   readonly keyring: Keyring;
   readonly issuer: Issuer;
   readonly random = (bytes: number): Uint8Array => randomBytes(bytes);

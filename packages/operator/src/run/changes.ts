@@ -1,5 +1,5 @@
 import { injectableOf } from '@handover/core';
-import { idOf, type Key, RESOURCES, textOf } from '@handover/engine';
+import { idOf, type Key, keyText, RESOURCES } from '@handover/engine';
 import type { KubeHome } from '../home/home.ts';
 import type { Held } from '../objects/held.ts';
 import { keyOf, type Plural, placeOf } from '../objects/place.ts';
@@ -92,7 +92,7 @@ export class Changes {
         : [...(term?.moving.values() ?? [])],
     );
     term?.controller.add(
-      keys.filter((key) => term.moving.has(textOf(key))),
+      keys.filter((key) => term.moving.has(keyText(key))),
       POD_DEBOUNCE_MS,
     );
   };

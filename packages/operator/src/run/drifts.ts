@@ -1,4 +1,4 @@
-import { isStatic, type Key, type ObjectId, type Observation, targetsOf, textOf } from '@handover/engine';
+import { isStatic, type Key, keyText, type ObjectId, type Observation, targetsOf } from '@handover/engine';
 import { keyOf, type Plural, placeOf } from '../objects/place.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
 
@@ -30,7 +30,7 @@ export class Drifts {
 
   /** An authority had nothing to do. */
   authorityRests(id: string, resolved: ResolvedResources, observation: Observation): void {
-    const work = textOf({ kind: 'Authority', id });
+    const work = keyText({ kind: 'Authority', id });
     const before = this.#rests.get(work);
     const objects =
       before?.resolved === resolved ? before.objects : byPlace(observation.responsibilities.bundles.keys());
@@ -39,7 +39,7 @@ export class Drifts {
 
   /** A bundle from a source in other hands had nothing to do. */
   bundleRests(id: string, resolved: ResolvedResources): void {
-    const work = textOf({ kind: 'TrustBundle', id });
+    const work = keyText({ kind: 'TrustBundle', id });
     if (this.#rests.get(work)?.resolved === resolved) return;
     const bundle = resolved.catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
     if (bundle === undefined || !isStatic(bundle)) return;
@@ -48,13 +48,13 @@ export class Drifts {
   }
 
   authorityMoves(id: string): void {
-    this.#rests.delete(textOf({ kind: 'Authority', id }));
+    this.#rests.delete(keyText({ kind: 'Authority', id }));
   }
 
   /** The work that a change under `key` calls for: the object alone, or everything. */
   note(key: Key, plural: Plural, changed: string): Key {
     if (key.kind !== 'Authority' && key.kind !== 'TrustBundle') return key;
-    const work = textOf(key);
+    const work = keyText(key);
     const objects = this.#rests.get(work)?.objects.get(`${plural} ${changed}`);
     if (objects === undefined) return key;
     const known = this.#drifted.get(work) ?? new Set();
@@ -68,7 +68,7 @@ export class Drifts {
     key: Key,
     resolved: ResolvedResources,
   ): { readonly objects: readonly ObjectId[]; readonly observation: Observation | undefined } | undefined {
-    const work = textOf(key);
+    const work = keyText(key);
     const objects = [...(this.#drifted.get(work) ?? [])];
     this.#drifted.delete(work);
     const rest = this.#rests.get(work);

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { type Plan, plan } from '@handover/core';
-import { type ControllerEvent, type Observation, observeAnew, textOf } from '@handover/engine';
+import { type ControllerEvent, keyText, type Observation, observeAnew } from '@handover/engine';
 import { type LeaderLease, lead } from '@handover/kube';
 import { pause } from '@handover/runtime/pause';
 import type { Compatibility } from '../compat/compatibility.ts';
@@ -57,7 +57,7 @@ export class Operator {
     }
     return keys
       .filter((key) => term?.controller.hasDone(key) !== true)
-      .map((key) => `${textOf(key)} has not been put right yet`);
+      .map((key) => `${keyText(key)} has not been put right yet`);
   }
 
   get leads(): boolean {

@@ -4,6 +4,7 @@ import {
   eventsOf,
   idOf,
   isAtRest,
+  keyText,
   type Listener,
   type Look,
   type Outcome,
@@ -14,7 +15,6 @@ import {
   reconcileProfile,
   reconcileStaticBundle,
   repair,
-  textOf,
   toldOfPlatform,
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
@@ -223,8 +223,8 @@ export class Term {
   }
 
   #moves(key: ResourceKey, moving: boolean): void {
-    if (moving) this.moving.set(textOf(key), key);
-    else this.moving.delete(textOf(key));
+    if (moving) this.moving.set(keyText(key), key);
+    else this.moving.delete(keyText(key));
   }
 
   /** A watch that has died unnoticed must not hide a drift: objects that can be named are asked for at each resync. */

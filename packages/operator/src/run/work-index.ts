@@ -5,6 +5,7 @@ import {
   isStatic,
   type Key,
   keysOf,
+  keyText,
   ownBundleOf,
   PLATFORM,
   platformObjectIn,
@@ -12,7 +13,6 @@ import {
   type ResourceKey,
   secretOf,
   targetsOf,
-  textOf,
   toldOfPlatform,
 } from '@handover/engine';
 import { keyOf, type Place, type Plural, placeOf } from '../objects/place.ts';
@@ -39,7 +39,7 @@ class KeysBy<K extends Key> {
 
   add(name: string, key: K): void {
     const known = this.#keys.get(name) ?? new Map<string, K>();
-    this.#keys.set(name, known.set(textOf(key), key));
+    this.#keys.set(name, known.set(keyText(key), key));
   }
 
   of(name: string): readonly K[] {

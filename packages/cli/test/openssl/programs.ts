@@ -1,4 +1,4 @@
-import { provide } from '../../../cli/test/examples/programs.ts';
+import { provide } from '../examples/programs.ts';
 
 /** Before the first test. */
 export const setup = (): void => provide(['openssl', 'nginx']);
