@@ -53,12 +53,17 @@ test('as a plugin of kubectl it looks at a cluster, and has the commands that ar
   expect(status).toBe(0);
   expect(stdout).toContain('Usage: kubectl handover ');
   expect(stdout.match(/^ {2}[a-z]+/gm)).toEqual(['  status', '  rotate', '  plan', '  verify', '  distrust']);
-  for (const args of [['status'], ['verify', 'mesh/internal'], ['rotate', 'mesh/internal', '--json']]) {
+  for (const args of [['status'], ['verify', 'mesh/internal']]) {
     expect(plugin(...args)).toMatchObject({
       status: 1,
       stderr: expect.stringMatching(/^KUBECONFIG_[A-Z_]+: .*\n$/),
     });
   }
+  const asJson = plugin('rotate', 'mesh/internal', '--json');
+  expect([asJson.status, JSON.parse(asJson.stderr)]).toMatchObject([
+    1,
+    { error: { code: expect.stringMatching(/^KUBECONFIG_/) } },
+  ]);
   expect(plugin('status', '--home', 'dir:/nonexistent')).toMatchObject({
     stderr: expect.not.stringContaining('KUBECONFIG'),
   });

@@ -24,6 +24,7 @@ const saidWith = (notes: readonly Note[]): readonly Condition[] => {
   // Only what is looked at.
   const observation = {
     now: instant(1_000),
+    hooks: [],
     responsibilities: { authority: { metadata }, leaves: new Map(), bundles: new Map(), refused: [] },
     record: undefined,
     seen: { consumers, objects: [] },

@@ -194,6 +194,7 @@ export const GOOD: readonly (readonly [string, Json])[] = [
 ];
 
 const consumer = (more: Json): Json => authority({ consumers: [{ name: 'db', presents: true, ...more }] });
+const KEY_OUTPUT = { name: 'key.pem', format: 'pem', content: 'key' };
 const OUTPUT = { name: 'a', format: 'combined' };
 const target = (given: Json): Json => bundle({ targets: [given] });
 
@@ -447,6 +448,16 @@ export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
     'a keystore without a password',
     leaf({ outputs: [{ name: 'a', format: 'jks' }] }),
     /spec.outputs\[0\]: .*passwordFrom is missing; a keystore with a private key needs a password/,
+  ],
+  [
+    'a key that every user may read',
+    leaf({ outputs: [{ ...KEY_OUTPUT, file: { path: '/etc/key.pem', mode: '0604' } }] }),
+    /spec.outputs\[0\].file.mode: .*gives other users access to a private key/,
+  ],
+  [
+    'a key for a group that is not named',
+    leaf({ outputs: [{ ...KEY_OUTPUT, file: { path: '/etc/key.pem', mode: '0640' } }] }),
+    /spec.outputs\[0\].file.mode: .*gives a group access to a private key; name it in file.group/,
   ],
   [
     'a password for PEM',
