@@ -153,7 +153,7 @@ describe.each(NODES)('on Node %s', (version) => {
       files.put({
         'parent.cjs': `const { spawnSync } = require('node:child_process');
         const { status, stdout, stderr } = spawnSync(process.execPath, ${child}, { encoding: 'utf8' });
-        console.log(JSON.stringify({ status, stdout, isNamed: /STATUS_FAILED/.test(stderr) }));`,
+        console.log(JSON.stringify({ status, stdout, isNamed: /STATUS_(LISTEN|WRITE)_FAILED/.test(stderr) }));`,
       });
       const ended = await under(node, [files.path('parent.cjs')], { ...files.env, HANDOVER_STATUS: status });
       expect(ended).toMatchObject({ code: 0 });
