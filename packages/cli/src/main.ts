@@ -2,10 +2,13 @@ import { uptime } from 'node:os';
 import type { Instant } from '@handover/material';
 import { type Program, run } from './run.ts';
 
+const UNFINISHED = 70;
+
 /** The process around {@link run}: its streams, its signals, its exit code. */
 export const main = (name: Program = 'handover'): void => {
   const { stdin, stdout, stderr, env } = process;
   let goesOn = false;
+  let hasEnded = false;
   let isTold = false;
   // The reader of a pipe may stop (`| head`): that is no error, and nothing is left to tell.
   for (const stream of [stdout, stderr]) {
@@ -44,7 +47,14 @@ export const main = (name: Program = 'handover'): void => {
     },
     exitCode: 0 as const,
   };
+  // Until the command has ended nothing says that it went well, not even an empty event loop.
+  process.exitCode = UNFINISHED;
+  process.once('exit', (code) => {
+    if (code === UNFINISHED && !hasEnded)
+      stderr.write('UNFINISHED: the command stopped waiting before it had ended; please report this\n');
+  });
   run(process.argv.slice(2), context, name).then((code) => {
+    hasEnded = true;
     // Not process.exit: a pipe must still be drained.
     process.exitCode = code;
   });

@@ -98,7 +98,9 @@ describe('a request of fetch', () => {
     await expect(trust.fetch(target.url, init)).rejects.toBeInstanceOf(TypeError);
     const words = await wordsOf(trust.fetch(target.url, init));
     expect(words).toContain(code);
-    expect(words).toBe(await wordsOf(fetch(target.url, init)));
+    // Node 24 lets `connection: upgrade` pass as far as the handshake, which fails: it does not know this CA.
+    const theirs = await wordsOf(fetch(target.url, init));
+    if (!theirs.includes('UNABLE_TO_VERIFY')) expect(words).toBe(theirs);
     expect(seen).toEqual([]);
     expect((await trust.fetch(target.url, { headers: { connection: 'close' } })).status).toBe(200);
   });

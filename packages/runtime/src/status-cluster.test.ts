@@ -259,10 +259,14 @@ describe.each(FORMS)('Workers of one cluster, status by %s', (form, where) => {
       const other = pids.find((pid) => pid !== leader);
       const headers = { connection: 'upgrade', upgrade: 'handover-siblings', 'handover-pid': other };
       const options = { host: '127.0.0.1', path: '/handover/status', headers, ...place };
-      const code = `const ask = require('node:http').request(${JSON.stringify(options)});
+      // It changes its user by itself: another one may not be allowed to start this Node.
+      const code = `process.setuid(Number(process.argv[1]));
+        const ask = require('node:http').request(${JSON.stringify(options)});
         ask.on('upgrade', () => console.log('joined')).on('error', () => console.log('refused')).end();`;
       const joins = async (uid: number): Promise<string> => {
-        const child = spawn(process.execPath, ['-e', code], { uid, stdio: ['ignore', 'pipe', 'ignore'] });
+        const child = spawn(process.execPath, ['-e', code, String(uid)], {
+          stdio: ['ignore', 'pipe', 'ignore'],
+        });
         scope.after(() => child.kill('SIGKILL'));
         const [text] = await once(child.stdout, 'data');
         return String(text).trim();

@@ -19,7 +19,10 @@ test('a document is told apart by what it is evidence for', async () => {
     code: 0,
     stdout: expect.stringMatching(/verifies: +yes, of 2 CA certificates\n.*yes, signed by the key cc\n/),
   });
-  const { stdout } = await checked({ version: 1, at, sources: [{ leaf: {} }] });
+  const { stdout, code } = await checked({ version: 1, at, sources: [{ leaf: {} }] });
+  expect(code).toBe(1);
+  const loud = await checked({ version: 1, at, sources: [{ leaf: { issuerKeyId: '\u001b]0;pwn\u0007' } }] });
+  expect(loud.stdout).not.toContain('\u001b');
   expect(stdout).toMatch(/verifies: +no: it has no sources\[\]\.anchors\n/);
   expect(stdout).toMatch(/presents a leaf: no: it has no sources\[\]\.leaf\.issuerKeyId\n/);
   expect(JSON.parse((await checked(whole, '--json')).stdout)).toEqual({

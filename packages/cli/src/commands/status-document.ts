@@ -3,6 +3,7 @@ import { Argument } from 'commander';
 import type { Define } from '../context.ts';
 import { CliError } from '../error.ts';
 import { readInput } from '../inspect/read-input.ts';
+import { printable } from '../printable.ts';
 
 const MAX_BYTES = 64 * 1024;
 
@@ -47,6 +48,7 @@ Examples:
       const leaves = sources.flatMap(({ leaf }) =>
         leaf?.issuerKeyId === undefined ? [] : [leaf.issuerKeyId],
       );
+      if (listed === 0 && leaves.length === 0) context.exitCode = 1;
       if (options.json === true) {
         const found = {
           at: new Date(document.at).toISOString(),
@@ -62,7 +64,7 @@ Examples:
         `no: it has no ${DOCUMENT_FIELDS.find(({ neededBy }) => neededBy === role)?.name}`;
       context.stdout.write(
         `evidence for a consumer that verifies:       ${listed > 0 ? `yes, of ${listed} CA ${listed === 1 ? 'certificate' : 'certificates'}` : lacks('verifies')}
-evidence for a consumer that presents a leaf: ${leaves.length > 0 ? `yes, signed by the key ${leaves.join(', ')}` : lacks('presents')}
+evidence for a consumer that presents a leaf: ${leaves.length > 0 ? `yes, signed by the key ${printable(leaves.join(', '))}` : lacks('presents')}
 `,
       );
     });

@@ -81,10 +81,10 @@ interface Question {
   readonly consumer: ConsumerSeen;
   readonly object: string;
   readonly about: keyof Unread;
-  /** What one instance shows, if anything. */
-  readonly shown: (instance: InstanceSeen) => Finding | undefined;
-  /** Whether it shows the contrary: then its owner's promise does not count. */
-  readonly denied: (proof: Proof) => boolean;
+  /** What one proof says. A proof to the contrary outweighs any other, and its owner's promise. */
+  readonly reads: (proof: Proof) => 'shows' | 'denies' | undefined;
+  /** What follows from when an instance started, where no proof shows it. */
+  readonly started: (instance: InstanceSeen) => Finding | undefined;
   /** Since when the object has held it; undefined: it does not. */
   readonly since: Instant | undefined;
   readonly admits: Admits;
@@ -110,11 +110,13 @@ const ask = (context: PlanningContext, question: Question): Finding => {
   let denied = false;
   for (const instance of consumer.instances) {
     if (unborn && !instance.ready) continue;
-    const finding = question.shown(instance);
-    if (finding !== undefined) weakest = finding;
+    const denies = instance.proofs.some((proof) => question.reads(proof) === 'denies');
+    const shows = instance.proofs.find((proof) => question.reads(proof) === 'shows');
+    const finding = shows === undefined ? question.started(instance) : found(shows.by, shows.at);
+    if (finding !== undefined && !(denies && shows !== undefined)) weakest = finding;
     else {
       missing.push(instance);
-      denied ||= instance.unread?.[question.about] !== undefined || instance.proofs.some(question.denied);
+      denied ||= instance.unread?.[question.about] !== undefined || denies;
     }
   }
   if (missing.length === 0 && consumer.instances.length > 0) return weakest;
@@ -135,11 +137,14 @@ const ask = (context: PlanningContext, question: Question): Finding => {
 };
 
 /** Which instances of several are missing, and why the first of them cannot be read. */
-const detailOf = ({ consumer, about }: Question, missing: readonly InstanceSeen[]): string => {
+const detailOf = ({ consumer, about, reads }: Question, missing: readonly InstanceSeen[]): string => {
   const nameOf = ({ name, uid }: InstanceSeen): string => name ?? uid;
   const isOneOf = consumer.instances.length > 1;
-  const mute = missing.find(({ unread }) => unread?.[about] !== undefined);
-  const why = mute?.unread?.[about];
+  const whyOf = ({ unread, proofs }: InstanceSeen): string | undefined =>
+    unread?.[about] ??
+    (proofs.some((proof) => reads(proof) === 'shows') ? 'what it says and what it does differ' : undefined);
+  const mute = missing.find((instance) => whyOf(instance) !== undefined);
+  const why = mute === undefined ? undefined : whyOf(mute);
   const names = isOneOf ? missing.map(nameOf) : [];
   const parts = [
     ...(names.length === 0 || (names.length === 1 && mute !== undefined)
@@ -166,15 +171,13 @@ export const holds = (
     since,
     admits,
     what: `CA generation ${generation.number}`,
-    denied: (proof) =>
-      speaksOf(proof, object) &&
-      (proof.complete === true ||
-        generation.anchors.some((anchor) => proof.refuses?.includes(anchor.fingerprint))),
-    shown: (instance) => {
-      for (const proof of instance.proofs) {
-        const all = generation.anchors.every((anchor) => proof.anchors?.includes(anchor.fingerprint));
-        if (all && speaksOf(proof, object)) return found(proof.by, proof.at);
-      }
+    reads: (proof) => {
+      if (!speaksOf(proof, object)) return undefined;
+      if (generation.anchors.some((anchor) => proof.refuses?.includes(anchor.fingerprint))) return 'denies';
+      if (generation.anchors.every((anchor) => proof.anchors?.includes(anchor.fingerprint))) return 'shows';
+      return proof.complete === true ? 'denies' : undefined;
+    },
+    started: (instance) => {
       if (instance.ready && instance.stamp !== undefined && instance.stamp.trust >= generation.number) {
         return found('restarted', instance.createdAt);
       }
@@ -204,14 +207,13 @@ export const isRidOf = (
     admits: { settled: false, cross: false },
     what: `a bundle without CA generation ${generations.map((generation) => generation.number).join(', ')}`,
     // An accepted canary shows what the verifier trusts, not what it no longer trusts.
-    denied: (proof) =>
-      speaksOf(proof, object) &&
-      (proof.complete === true || proof.anchors?.some((fingerprint) => gone.has(fingerprint)) === true),
-    shown: (instance) => {
-      for (const proof of instance.proofs) {
-        if (!speaksOf(proof, object) || proof.complete !== true || proof.anchors === undefined) continue;
-        if (!proof.anchors.some((fingerprint) => gone.has(fingerprint))) return found(proof.by, proof.at);
-      }
+    reads: (proof) => {
+      if (!speaksOf(proof, object)) return undefined;
+      if (proof.anchors?.some((fingerprint) => gone.has(fingerprint)) === true) return 'denies';
+      if (proof.complete !== true) return undefined;
+      return proof.anchors === undefined ? 'denies' : 'shows';
+    },
+    started: (instance) => {
       if (
         instance.ready &&
         instance.stamp !== undefined &&
@@ -253,13 +255,12 @@ export const serves = (
     since: issued ? leaf.issuerSince : undefined,
     admits: { settled: false, cross: false },
     what: `a leaf of CA generation ${generation.number}`,
-    denied: (proof) => speaksOf(proof, object) && proof.issuer !== undefined,
-    shown: (instance) => {
-      for (const proof of instance.proofs) {
-        if (!speaksOf(proof, object) || proof.issuer === undefined) continue;
-        if (generation.anchors.some((anchor) => anchor.fingerprint === proof.issuer))
-          return found(proof.by, proof.at);
-      }
+    reads: (proof) => {
+      if (!speaksOf(proof, object) || proof.issuer === undefined) return undefined;
+      const isOwn = generation.anchors.some((anchor) => anchor.fingerprint === proof.issuer);
+      return isOwn ? 'shows' : 'denies';
+    },
+    started: (instance) => {
       const stamped = instance.stamp?.issuer;
       if (instance.ready && stamped !== undefined && stamped >= generation.number) {
         return found('restarted', instance.createdAt);

@@ -1,6 +1,7 @@
 import {
   chmodSync,
   chownSync,
+  existsSync,
   lstatSync,
   mkdirSync,
   readFileSync,
@@ -179,6 +180,22 @@ describe('A file is refused, and every other object is written', () => {
     expect(await codeOf(() => directories.home(home).load())).toMatch(
       /^RESOURCE_CONFLICT: Leaf default\/b and Leaf default\/a would both write .*\/etc\/x; give one/,
     );
+  });
+
+  test('in the place of a resource is refused, even with consent', async () => {
+    const other = made();
+    await pass(other);
+    for (const name of ['handover.yaml', 'more.yml']) {
+      const home = made(`{path: ${join(other, name)}}`);
+      expect(obstacles(await pass(home))).toEqual([
+        `${join(other, name)}: handover reads the resources of the home ${other} from there; choose another path`,
+      ]);
+    }
+    const own = made('{path: more.yaml}');
+    expect(obstacles(await pass(own))).toEqual([
+      expect.stringContaining('handover reads the resources of the home'),
+    ]);
+    expect(existsSync(join(own, 'more.yaml'))).toBe(false);
   });
 
   test('in a folder of another home is refused, also through a link', async () => {

@@ -20,13 +20,18 @@ const refuse = (path: string, what: string): never => {
   throw new EngineError('OUTPUT_REFUSED', `${path}: ${what}`, { path, retry: 'later' });
 };
 
-/** Refuses a path among the files that Handover itself writes, of this home or of another. */
+const isHome = (files: Files, folder: string): boolean =>
+  files.facts(`${folder}/state/authorities`)?.kind === 'directory';
+
+/** Refuses a path among the files that Handover itself writes or reads, of this home or of another. */
 const refuseHome = (files: Files, path: string, directory: string): void => {
+  if (/\.ya?ml$/.test(path) && isHome(files, directory))
+    refuse(path, `handover reads the resources of the home ${directory} from there; choose another path`);
   const steps = directory.split('/');
   for (let depth = 1; depth < steps.length; depth++) {
     const home = steps.slice(0, depth).join('/');
     const isOwn = steps[depth] === 'out' || steps[depth] === 'state';
-    if (isOwn && files.facts(`${home}/state/authorities`)?.kind === 'directory')
+    if (isOwn && isHome(files, home))
       refuse(path, `it is in a folder that handover writes itself, of the home ${home}; choose another path`);
   }
 };

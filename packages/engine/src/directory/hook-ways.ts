@@ -122,14 +122,18 @@ const post = (url: string, stop: AbortSignal): Promise<HookEnd> =>
         );
       },
     );
+    const unanswered = (why: string): void =>
+      answer({ result: 'unreachable', message: `${urlInWords(url)}: ${why}` });
     ask
+      .on('upgrade', (_, socket) => {
+        socket.destroy();
+        answer({ result: 'refused', message: `${urlInWords(url)} answered with status 101` });
+      })
+      .on('close', () => unanswered('the connection ended without an answer'))
       .on('error', (error: NodeJS.ErrnoException) => {
         const why = signal.aborted ? `no answer within ${HTTP_MS / 1_000} s` : inWords(error);
-        answer(
-          stop.aborted
-            ? { result: 'stopped' }
-            : { result: 'unreachable', message: `${urlInWords(url)}: ${why}` },
-        );
+        if (stop.aborted) answer({ result: 'stopped' });
+        else unanswered(why);
       })
       .end();
   });

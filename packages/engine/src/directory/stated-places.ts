@@ -1,3 +1,4 @@
+import { lstatSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { HandoverError } from '@handover/material';
 import { EngineError } from '../error.ts';
@@ -5,6 +6,7 @@ import { MAX_STATUS_BYTES, type StatusPlace } from '../evidence/status-document.
 import type { DeclaredConsumer, Locator } from '../evidence/whereabouts.ts';
 import { authorityRef, idOf } from '../look/catalogue.ts';
 import type { Responsibilities } from '../look/responsibilities.ts';
+import { inWords } from '../look/system-errors.ts';
 import { accountNumber } from './accounts.ts';
 import type { FileReader } from './files.ts';
 import { openPlaced, placeOf } from './placed-file.ts';
@@ -32,6 +34,16 @@ const usersOf = (
         throw error;
       }
     });
+};
+
+/** Tells one socket from another. One that is not there yet may be of another user when it is asked. */
+const socketAt = (path: string, refuse: (why: string) => HandoverError): string => {
+  try {
+    const { dev, ino } = lstatSync(path);
+    return `${dev} ${ino}`;
+  } catch (error) {
+    throw refuse(`cannot be read: ${inWords(error)}`);
+  }
 };
 
 /**
@@ -65,7 +77,7 @@ export const statedPlaces =
     };
     const place: StatusPlace =
       file === undefined
-        ? { socket: path, check: () => placeOf({ files, path, uid, refuse }, accepts) }
+        ? { socket: path, check: () => socketAt(placeOf({ files, path, uid, refuse }, accepts), refuse) }
         : {
             file: {
               path,

@@ -82,6 +82,14 @@ describe('Asked for its status, a server that', () => {
     ['sends a byte now and then', drip('HTTP/1.1 200 OK\r\n\r\n', ' ')],
     ['sends a header now and then', drip('HTTP/1.1 200 OK\r\n', 'a: b\r\n')],
     ['announces an answer again and again', drip('', 'HTTP/1.1 102 Processing\r\n\r\n')],
+    [
+      'goes over to another protocol',
+      (socket: Socket) =>
+        void socket
+          .resume()
+          .write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
+    ],
+    ['ends without a word', (socket: Socket) => void socket.resume().end()],
     ['sends headers without end', flood('HTTP/1.1 200 OK\r\na: ')],
     ['sends a document without end', flood('HTTP/1.1 200 OK\r\n\r\n')],
     ['sends an error without end', flood('HTTP/1.1 500 No\r\n\r\n')],

@@ -2,12 +2,17 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
-import { type AddressInfo, createServer as createPlainServer, type Socket } from 'node:net';
+import {
+  type AddressInfo,
+  connect as connectPlain,
+  createServer as createPlainServer,
+  type Socket,
+} from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer, type Server, type TlsOptions } from 'node:tls';
-import { type Instant, instant, parseCertificates } from '@handover/material';
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { encodePem, type Instant, instant, parseCertificates } from '@handover/material';
+import { afterAll, afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { Directories, loaded } from '../../test/directories.ts';
 import { statusText } from '../../test/status-text.ts';
 import { dealKey, MESH } from '../../test/world.ts';
@@ -300,6 +305,69 @@ describe('A probe', () => {
       expect(after.proofs).toMatchObject([{ issuer: current }, { anchors: [next, current], refuses: [] }]);
     },
   );
+
+  /** One port, and one server after the other behind it, as the workers of one program. */
+  const inTurn = async (...behind: readonly string[]): Promise<string> => {
+    let calls = 0;
+    const front = createPlainServer((socket) => {
+      const port = Number(behind[calls++ % behind.length]?.split(':')[1]);
+      const onward = connectPlain(port, '127.0.0.1');
+      onward.on('error', () => socket.destroy());
+      socket.on('error', () => onward.destroy());
+      socket.pipe(onward).pipe(socket);
+    });
+    await new Promise<void>((listening) => front.listen(0, '127.0.0.1', listening));
+    onTestFinished(() => void front.close());
+    return `127.0.0.1:${(front.address() as AddressInfo).port}`;
+  };
+
+  test('of a port with several processes believes the one that has loaded least', async () => {
+    const { files, oldCa, bothCas, record, next, current } = await begin();
+    const mtls = { requestCert: true, rejectUnauthorized: true };
+    const fresh = await serve({ ...files, ca: bothCas, ...mtls });
+    const behind = await serve({ ...files, ca: oldCa, ...mtls });
+    for (const order of [
+      [fresh, fresh, fresh, behind],
+      [fresh, behind],
+    ]) {
+      const address = await inTurn(...order);
+      const seen = await probe({ authority: 'default/mesh', address, mtls: true }, record, tools, now);
+      expect(seen.proofs[1]?.refuses).toContain(next);
+      expect(seen.proofs[1]?.anchors).not.toContain(next);
+      expect(seen.proofs[0]).toMatchObject({ issuer: current });
+    }
+    const dead = await inTurn(fresh, fresh, fresh, fresh, '127.0.0.1:1');
+    const halved = await probe({ authority: 'default/mesh', address: dead, mtls: true }, record, tools, now);
+    expect(halved.proofs.flatMap(({ anchors = [] }) => anchors)).not.toContain(next);
+    expect(halved.proofs.flatMap(({ issuer = [] }) => issuer)).toEqual([]);
+    expect(halved.unread.leaf).toMatch(/ends the handshake before it shows a certificate/);
+  });
+
+  test('believes no key id: the CA must have signed the leaf, and a leaf without a key id counts against all others', async () => {
+    const { files, record } = await begin();
+    const changed = (change: (der: Buffer) => void): TlsOptions => {
+      const der = Buffer.from(parseCertificates(files.cert).certificates[0]?.der ?? []);
+      change(der);
+      return { ...files, cert: encodePem('CERTIFICATE', der) };
+    };
+    const forged = changed((der) => der.writeUInt8((der.at(-1) ?? 0) ^ 1, der.length - 1));
+    const address = await serve(forged);
+    const seen = await probe({ authority: 'default/mesh', address, mtls: false }, record, tools, now);
+    expect(seen.proofs).toMatchObject([{ issuer: 'unknown' }]);
+    // The object identifier of the extension becomes that of none.
+    const nameless = changed((der) =>
+      der.writeUInt8(0x7f, der.indexOf(Buffer.from('0603551d23', 'hex')) + 4),
+    );
+    const anonymous = await inTurn(await serve(files), await serve(nameless));
+    const mixed = await probe(
+      { authority: 'default/mesh', address: anonymous, mtls: false },
+      record,
+      tools,
+      now,
+    );
+    expect(mixed.proofs).toEqual([]);
+    expect(mixed.unread.leaf).toMatch(/serves a certificate without an authority key id/);
+  });
 
   test('counts for nothing where the control is accepted too, or no server answers', async () => {
     const { files, bothCas, record, current } = await begin();

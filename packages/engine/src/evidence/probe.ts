@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Proof, StartTls, Unread } from '@handover/core';
 import type { Certificate, Instant } from '@handover/material';
@@ -89,16 +90,23 @@ export async function probe(
   // On TLS 1.2 a refusal ends the handshake before the chain is available; an accepted canary has it.
   const chain = first.chain.length > 0 ? first.chain : (trust?.chain ?? []);
   // An accepted canary leaves no refusal in the server's log.
-  const again = await lookAgain(knock, trust?.accepted ?? (target.mtls ? control : undefined), record);
-  // A probe that ran out of time proves nothing.
+  const newest = trust?.accepted[0];
+  const looks = await lookAgain(knock, newest?.canary ?? (target.mtls ? control : undefined), record);
+  // A probe that ran out of time proves nothing, nor does one that met a process which does not answer.
   if (performance.now() >= until) return nothing(OUT_OF_TIME);
-  const served = oldestOf(
-    [chain, ...again].flatMap((shown) => servedBy(shown, record) ?? []),
-    record,
-  );
+  if ('why' in looks) return nothing(looks.why);
+  const shown = [chain, ...looks.chains].map((one) => servedBy(one, record));
+  const served = shown.includes(undefined)
+    ? undefined
+    : oldestOf(
+        shown.flatMap((one) => one ?? []),
+        record,
+      );
+  const trusts =
+    trust === undefined ? undefined : trustShown(trust, looks.isRefused ? newest : undefined, now);
   const proofs: Proof[] = [
     ...(served === undefined ? [] : [{ by: 'probed', at: now, ...served } as const]),
-    ...(trust?.proof === undefined ? [] : [trust.proof]),
+    ...(trusts === undefined ? [] : [trusts]),
   ];
   const noTrust = checks
     ? 'gave no verdict on a client certificate of this authority'
@@ -107,14 +115,14 @@ export async function probe(
     proofs,
     stripsCross: strips(chain, record, served?.issuer),
     unread: unreadOf(
-      target.mtls && trust?.proof === undefined ? says(noTrust) : undefined,
-      served === undefined ? says(noCertificate(chain)) : undefined,
+      target.mtls && trusts === undefined ? says(noTrust) : undefined,
+      served === undefined ? says(noCertificate([chain, ...looks.chains])) : undefined,
     ),
   };
 }
 
-const noCertificate = (chain: readonly Certificate[]): string =>
-  chain.length === 0
+const noCertificate = (chains: readonly (readonly Certificate[])[]): string =>
+  chains.some((chain) => chain.length === 0)
     ? 'ends the handshake before it shows a certificate'
     : 'serves a certificate without an authority key id';
 
@@ -122,22 +130,28 @@ const MORE_LOOKS = 4;
 const BETWEEN_LOOKS_MS = 150;
 
 /**
- * The processes of one server load a new leaf one after the other: nginx's old workers accept connections for a moment after the new
- * ones have started (seen: five handshakes in a row, after a probe had met a new one). So during a rotation one handshake is not
- * enough.
+ * The processes of one server load a new leaf, and a new CA, one after the other: nginx's old workers accept connections for a moment
+ * after the new ones have started (seen: five handshakes in a row, after a probe had met a new one). So during a rotation one handshake
+ * is not enough. `client`: the canary of the newest generation that was accepted; a process that refuses it has not loaded that CA.
  */
 const lookAgain = async (
   knock: Knock,
   client: ClientCertificate | undefined,
   { state }: AuthorityRecord,
-): Promise<readonly (readonly Certificate[])[]> => {
+): Promise<
+  | { readonly chains: readonly (readonly Certificate[])[]; readonly isRefused: boolean }
+  | { readonly why: string }
+> => {
   const chains: (readonly Certificate[])[] = [];
+  let isRefused = false;
   for (let look = 0; look < MORE_LOOKS && state.generations.length > 1; look++) {
     await pause(BETWEEN_LOOKS_MS);
     const result = await knock(client);
-    if (result.kind !== 'unreachable' && result.chain.length > 0) chains.push(result.chain);
+    if (result.kind === 'unreachable') return { why: result.why };
+    isRefused ||= result.accepted === false;
+    chains.push(result.chain);
   }
-  return chains;
+  return { chains, isRefused };
 };
 
 /** Of all leaves seen, the one of the oldest generation counts; an unknown issuer is older than any. */
@@ -154,6 +168,12 @@ const oldestOf = (
   return [...shown].sort((a, b) => age(b) - age(a))[0];
 };
 
+/** A key id is a claim that any certificate can make. */
+const isSignedBy = (leaf: Certificate, ca: Certificate | undefined): boolean =>
+  ca?.subjectKeyId !== undefined &&
+  ca.subjectKeyId === leaf.authorityKeyId &&
+  new X509Certificate(leaf.der).verify(new X509Certificate(ca.der).publicKey);
+
 const servedBy = (
   chain: readonly Certificate[],
   { state, certificates }: AuthorityRecord,
@@ -162,7 +182,7 @@ const servedBy = (
   if (leaf?.authorityKeyId === undefined) return undefined;
   const issuer = state.generations
     .flatMap(({ anchors }) => anchors.map(({ fingerprint }) => fingerprint))
-    .find((fingerprint) => certificates.get(fingerprint)?.subjectKeyId === leaf.authorityKeyId);
+    .find((fingerprint) => isSignedBy(leaf, certificates.get(fingerprint)));
   return { issuer: issuer ?? 'unknown', leaf: leaf.fingerprint };
 };
 
@@ -194,6 +214,29 @@ const acceptsOverOlder = async (
   return result.kind === 'done' && result.completed ? true : undefined;
 };
 
+interface Accepted {
+  readonly fingerprint: string;
+  readonly canary: ClientCertificate;
+}
+
+interface TrustSeen {
+  readonly chain: readonly Certificate[];
+  /** Newest generation first. */
+  readonly accepted: readonly Accepted[];
+  readonly refuses: readonly string[];
+}
+
+/** `refused`: accepted at first, and refused by another process behind the same port. */
+const trustShown = (
+  { accepted, refuses }: TrustSeen,
+  refused: Accepted | undefined,
+  now: Instant,
+): Proof | undefined => {
+  const anchors = accepted.filter((one) => one !== refused).map(({ fingerprint }) => fingerprint);
+  const all = refused === undefined ? refuses : [...refuses, refused.fingerprint];
+  return anchors.length + all.length === 0 ? undefined : { by: 'probed', at: now, anchors, refuses: all };
+};
+
 /** One canary per generation that can sign; the same port has refused the control. */
 const probeTrust = async (
   authority: AuthorityId,
@@ -201,20 +244,16 @@ const probeTrust = async (
   record: AuthorityRecord,
   canaries: Canaries,
   now: Instant,
-): Promise<{
-  readonly proof: Proof | undefined;
-  readonly chain: readonly Certificate[];
-  readonly accepted: ClientCertificate | undefined;
-}> => {
+): Promise<TrustSeen> => {
   let chain: readonly Certificate[] = [];
-  let accepted: ClientCertificate | undefined;
-  const anchors: string[] = [];
+  const accepted: Accepted[] = [];
   const refuses: string[] = [];
+  const newestFirst = [...record.state.generations].sort((a, b) => b.number - a.number);
   for (const {
     number,
-    anchors: [anchor],
+    anchors: [{ fingerprint }],
     role,
-  } of record.state.generations) {
+  } of newestFirst) {
     if (role === 'previous' || role === 'distrusted') continue;
     const canary = await canaries.of(authority, record, number, now);
     if (canary === undefined) continue;
@@ -224,9 +263,8 @@ const probeTrust = async (
       result.accepted ?? (await acceptsOverOlder(knock, canary, await canaries.control(now)));
     if (isAccepted === undefined) continue;
     if (result.chain.length > 0) chain = result.chain;
-    if (isAccepted) accepted = canary;
-    (isAccepted ? anchors : refuses).push(anchor.fingerprint);
+    if (isAccepted) accepted.push({ fingerprint, canary });
+    else refuses.push(fingerprint);
   }
-  const told = anchors.length + refuses.length > 0;
-  return { chain, accepted, proof: told ? { by: 'probed', at: now, anchors, refuses } : undefined };
+  return { chain, accepted, refuses };
 };

@@ -11,8 +11,8 @@ export interface StatusPlace {
   /** `read` throws if its content may be of another user. */
   readonly file?: { readonly path: string; readonly read: () => Uint8Array } | undefined;
   readonly socket?: string | undefined;
-  /** Throws if the socket may be of another user. */
-  readonly check?: (() => void) | undefined;
+  /** Which socket it is; throws if it may be of another user. */
+  readonly check?: (() => string) | undefined;
   readonly url?: string | undefined;
   /** Connects here instead of the URL's host and port; no name is resolved. */
   readonly at?: { readonly ip: string; readonly port: number } | undefined;
@@ -52,13 +52,23 @@ const fetchText = (options: RequestOptions, secure: boolean): Promise<string> =>
         response.on('aborted', () => reject(new Error('the answer broke off')));
       },
     );
-    ask.on('error', reject).end();
+    ask.on('error', reject);
+    ask.on('upgrade', (_, socket) => {
+      socket.destroy();
+      reject(new Error('the answer is HTTP 101'));
+    });
+    // Without an answer, an error or an end Node would leave the question open for good.
+    ask.on('close', () => reject(new Error('the connection ended without an answer'))).end();
   });
 
 const textOf = async ({ file, socket, check, url, at }: StatusPlace): Promise<string> => {
   if (file !== undefined) return Buffer.from(file.read()).toString('utf8');
-  check?.();
-  if (socket !== undefined) return fetchText({ socketPath: socket, path: STATUS_PATH }, false);
+  if (socket !== undefined) {
+    const before = check?.();
+    const text = await fetchText({ socketPath: socket, path: STATUS_PATH }, false);
+    if (check?.() !== before) throw new Error('the socket was replaced while it answered');
+    return text;
+  }
   const { protocol, hostname, port, pathname, search } = new URL(url ?? '');
   const path = pathname === '/' ? STATUS_PATH : `${pathname}${search}`;
   const host = hostname.replace(/^\[|\]$/g, '');
