@@ -536,6 +536,29 @@ describe('A reload hook', () => {
   });
 });
 
+test('a hook whose server goes over to another protocol, or says nothing, has failed', async () => {
+  for (const [answer, why] of [
+    [
+      'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n',
+      'answered with status 101',
+    ],
+    ['', /connection (broke off|ended)/],
+  ] as const) {
+    const server = createPlainServer(
+      (socket) =>
+        void socket
+          .on('error', () => {})
+          .resume()
+          .end(answer),
+    );
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const home = homeWith('', `, reload: {http: {url: "http://127.0.0.1:${port}/"}}`);
+    expect(await failures(home)).toEqual([expect.stringMatching(why)]);
+  }
+});
+
 test('a server that goes over to its new leaf one process at a time still serves the old one', async () => {
   const home = homeWith('');
   await pass(home);
