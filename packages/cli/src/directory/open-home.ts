@@ -50,8 +50,9 @@ const carriedOutBy = (holder: ReturnType<DirectoryHome['holder']>): string => {
 
 /** This process, under the directory's lock; or the process that runs on the directory. */
 const workerOn = async (home: DirectoryHome, load: () => Catalogue): Promise<Worker> => {
-  const holder = home.holder();
-  let lock = holder === undefined ? await home.lock() : undefined;
+  // `handover run` may take it between the two calls: then it does the work.
+  let lock = home.holder() === undefined ? await home.lock().catch(orHeldAgain) : undefined;
+  const holder = lock === undefined ? home.holder() : undefined;
   let keys: readonly ResourceKey[] | undefined;
   /** A command that holds the lock does its own work and ends; then this one goes on. */
   const isOurs = async (): Promise<boolean> => {
