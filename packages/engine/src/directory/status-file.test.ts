@@ -159,7 +159,7 @@ describe.skipIf(!isRoot)('A status document of another user (needs root, to play
     const { home, text } = await homeAsking(`socket: ${socket}`);
     const server = createServer((_, response) => response.end(text));
     await new Promise<void>((listening) => server.listen(socket, listening));
-    chmodSync(socket, 0o777); // whoever may connect
+    chmodSync(socket, 0o777); // every user may connect
     expect(await shown(home)).toBe('believed');
     chownSync(socket, SERVICE, SERVICE);
     expect(await shown(home)).toContain(

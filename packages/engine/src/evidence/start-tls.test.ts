@@ -180,7 +180,7 @@ test.each(START_TLS)(
   },
 );
 
-test('a port that nobody listens at is named with its code', async () => {
+test('a port without a listener is named with its code', async () => {
   const port = await listen(() => {});
   const [server] = servers.splice(0);
   server?.close();
