@@ -161,6 +161,15 @@ describe.skipIf(!isRoot)('A status document of another user (needs root, to play
     await new Promise<void>((listening) => server.listen(socket, listening));
     chmodSync(socket, 0o777); // every user may connect
     expect(await shown(home)).toBe('believed');
+    // Before it answers, another socket is put in its place.
+    server.prependOnceListener('request', () => {
+      renameSync(socket, `${socket}.old`);
+      writeFileSync(socket, '');
+    });
+    expect(await shown(home)).toContain('the socket was replaced while it answered');
+    rmSync(socket);
+    expect(await shown(home)).toContain(`status socket ${socket} cannot be read: no such file`);
+    renameSync(`${socket}.old`, socket);
     chownSync(socket, SERVICE, SERVICE);
     expect(await shown(home)).toContain(
       `status socket ${socket} could have been put there by another user: it belongs to user ${SERVICE}`,
