@@ -11,10 +11,11 @@ export class Kubelet {
   sick: RegExp | undefined;
   readonly #stage: Stage;
   readonly #timer: NodeJS.Timeout;
+  #looking = false;
 
   constructor(stage: Stage) {
     this.#stage = stage;
-    this.#timer = setInterval(() => void this.#look().catch(() => {}), 250);
+    this.#timer = setInterval(() => void this.#lookAlone(), 250);
   }
 
   stop(): void {
@@ -27,6 +28,14 @@ export class Kubelet {
       .length;
   }
 
+  /** One look at a time: an older one would know pods that are gone. */
+  async #lookAlone(): Promise<void> {
+    if (this.#looking) return;
+    this.#looking = true;
+    await this.#look().catch(() => {});
+    this.#looking = false;
+  }
+
   async #look(): Promise<void> {
     const { kube } = this.#stage;
     const { items } = await kube.list(pods, { namespace: 'default' });
@@ -34,15 +43,9 @@ export class Kubelet {
       const { uid = '', name = '' } = metadata;
       this.seen.set(uid, name);
       if (metadata.deletionTimestamp !== undefined) {
-        // StatefulSets and DaemonSets wait until a kubelet reports that a pod has ended.
-        await this.#stage.cluster.kubectl(
-          'delete',
-          'pod',
-          name,
-          '--force',
-          '--grace-period=0',
-          '--wait=false',
-        );
+        // StatefulSets and DaemonSets wait until a kubelet reports that a pod has ended. The uid matters: the next
+        // pod of a StatefulSet has the same name.
+        await kube.delete(pods, { namespace: 'default', name }, { uid, gracePeriodSeconds: 0 }).catch(() => {});
         continue;
       }
       if ((status as { phase?: string } | undefined)?.phase === 'Running' || this.sick?.test(name)) continue;
