@@ -36,6 +36,10 @@ const PROGRAMS = {
   haproxy: () => onPath('haproxy'),
   openssl: () => onPath('openssl'),
   'default-jdk-headless': () => onPath('keytool'),
+  'golang-go': () => onPath('go'),
+  python3: () => onPath('python3'),
+  curl: () => onPath('curl'),
+  'mariadb-server': () => onPath('mariadbd'),
 } as const satisfies Record<string, () => string | undefined>;
 
 type Package = keyof typeof PROGRAMS;

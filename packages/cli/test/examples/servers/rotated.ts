@@ -1,0 +1,90 @@
+import type { Client } from './clients.ts';
+import type { Stage } from './stage.ts';
+
+export interface Outcome {
+  /** Exit codes of the rotations. */
+  readonly codes: readonly number[];
+  /** Successful calls of each client, in the order given. */
+  readonly handshakes: readonly number[];
+  /** Calls that failed, other than those that a restart explains. */
+  readonly failed: readonly string[];
+  /** Calls that found the server down while it was restarted. */
+  readonly down: readonly string[];
+  readonly restarts: number;
+}
+
+const NO_CONNECTION =
+  /refused|reset by peer|broken pipe|\bEOF\b|SSL_ERROR_SYSCALL|Connection reset|unexpected eof|failed to connect/i;
+/** A client that began its call within a restart may tell of it a moment later. */
+const LATE_MS = 1_000;
+
+const waitFor = async (isTrue: () => boolean, what: string): Promise<void> => {
+  for (const deadline = Date.now() + 60_000; !isTrue(); ) {
+    if (Date.now() > deadline) throw new Error(what);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+};
+
+/** Rotates twice while every client makes one handshake after another, from before the first until after the second. */
+export const rotatedTwice = async (
+  stage: Stage,
+  program: string,
+  clients: readonly Client[],
+): Promise<Outcome> => {
+  await stage.run();
+  const stop = new AbortController();
+  const results = clients.map((client) => {
+    const calls: { readonly at: number; readonly result: string }[] = [];
+    client.start((result) => calls.push({ at: Date.now(), result }), stop.signal);
+    return { name: client.name, calls };
+  });
+  const oneMore = async (count: number): Promise<void> => {
+    const before = results.map(({ calls }) => calls.length);
+    await waitFor(
+      () => results.every(({ calls }, index) => calls.length >= (before[index] ?? 0) + count),
+      `too few calls: ${results.map(({ name, calls }) => `${name} ${calls.length}`).join(', ')}`,
+    );
+  };
+  try {
+    await oneMore(2);
+    const since = Date.now();
+    const codes: number[] = [];
+    for (const id of ['one', 'two']) {
+      const args = ['--id', id, '--wait', '--timeout', '90s', '--home', `dir:${stage.dir}`];
+      const { code, stderr } = await stage.handover('rotate', 'default/internal', ...args);
+      if (code !== 0) console.error(stderr);
+      codes.push(code);
+    }
+    const seconds = Math.round((Date.now() - since) / 1000);
+    // Also catches a failure of a program that is slow to load the last change.
+    await oneMore(3);
+    const failures = results.flatMap(({ name, calls }) =>
+      calls.filter(({ result }) => result !== 'ok').map((call) => ({ ...call, name })),
+    );
+    const isDown = ({ at, result }: { at: number; result: string }): boolean =>
+      NO_CONNECTION.test(result) &&
+      stage.restarts.some(({ from, to }) => at >= from && at <= to + LATE_MS);
+    const told = ({ name, result }: { name: string; result: string }): string => `${name}: ${result}`;
+    const handshakes = results.map(({ calls }) => calls.filter(({ result }) => result === 'ok').length);
+    const outcome: Outcome = {
+      codes,
+      handshakes,
+      failed: failures.filter((failure) => !isDown(failure)).map(told),
+      down: failures.filter(isDown).map(told),
+      restarts: stage.restarts.length,
+    };
+    const by = results.map(({ name }, index) => `${name} ${handshakes[index]}`).join(', ');
+    console.log(
+      `${program}: ${by}; ${outcome.failed.length} failed, ${outcome.down.length} while down, ${seconds} s, ${outcome.restarts} restarts`,
+    );
+    return outcome;
+  } finally {
+    stop.abort();
+  }
+};
+
+/** What `handover status` shows of the authority. */
+export const authorityOf = async (stage: Stage): Promise<unknown> => {
+  const { stdout } = await stage.handover('status', '--json', '--home', `dir:${stage.dir}`);
+  return JSON.parse(stdout).authorities[0];
+};

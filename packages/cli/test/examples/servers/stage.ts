@@ -1,0 +1,137 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+import { blocksOf, fileNameIn } from '../../../../../test/docs/src/markdown.ts';
+import { BIN, directory, started } from '../around.ts';
+
+const PAGE = fileURLToPath(new URL('../../../../../docs/recipes/programs.md', import.meta.url));
+
+/** A directory with the files that the page prints for one program, and programs around it. */
+export interface Stage {
+  readonly dir: string;
+  readonly restarts: readonly Restart[];
+  /** Path of a file of a Leaf. */
+  leaf(name: string, file: string): string;
+  /** The bundle that clients read. */
+  readonly ca: string;
+  /** Runs the command to its end, with what it wrote to stdout and stderr. */
+  handover(...args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }>;
+  /** Starts the server; `systemctl restart` in a hook stops it and starts it again. */
+  serve(start: () => ChildProcess, isUp: () => Promise<boolean>): Promise<void>;
+  /** `handover run`, which does the work of a rotation and runs the hooks. */
+  run(): Promise<void>;
+}
+
+export interface Restart {
+  readonly from: number;
+  to: number;
+}
+
+/** The files under a heading of the page, by base name. */
+const printed = (heading: string): ReadonlyMap<string, string> => {
+  const section = readFileSync(PAGE, 'utf8')
+    .split(/^## /m)
+    .find((text) => text.startsWith(`${heading}\n`));
+  const files = blocksOf(section ?? '').flatMap((block): [string, string][] => {
+    const name = fileNameIn(block);
+    return name === undefined ? [] : [[basename(name), block.text]];
+  });
+  if (files.length === 0) throw new Error(`docs/recipes/programs.md prints no files for ${heading}`);
+  return new Map(files);
+};
+
+/** What differs from the page: where the files are, the ports, and less time than people need. */
+const local = (text: string, dir: string, changes: Readonly<Record<string, string | number>>): string =>
+  Object.entries(changes)
+    .reduce((changed, [from, to]) => changed.replaceAll(from, String(to)), text)
+    .replaceAll('/etc/handover', dir)
+    .replaceAll(' /run/', ` ${dir}/run/`)
+    .replaceAll('=/run/', `=${dir}/run/`)
+    .replace('reloadWithin: 3m', 'reloadWithin: 1s');
+
+const until = async (isTrue: () => Promise<boolean> | boolean, what: string): Promise<void> => {
+  for (const deadline = Date.now() + 60_000; !(await isTrue()); ) {
+    if (Date.now() > deadline) throw new Error(`${what} did not happen within 60 s`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+};
+
+const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
+
+/** `systemctl restart UNIT` for hooks: this process restarts the server and answers when it is up. */
+const systemctl = async (bin: string, restart: () => Promise<void>): Promise<void> => {
+  const server = createServer((request, response) => {
+    const answer = (status: number, text: string): void => void response.writeHead(status).end(text);
+    if (!/^\/restart\/[a-z]+\.service$/.test(request.url ?? '')) return answer(404, 'unknown request');
+    restart().then(
+      () => answer(200, ''),
+      (error: Error) => answer(500, error.message),
+    );
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const script = `#!/bin/sh\nexec curl -sSf --max-time 60 -X POST "http://127.0.0.1:${port}/$1/$2"\n`;
+  writeFileSync(join(bin, 'systemctl'), script);
+  chmodSync(join(bin, 'systemctl'), 0o755);
+};
+
+export const stageOf = async (
+  heading: string,
+  changes: Readonly<Record<string, string | number>>,
+): Promise<Stage> => {
+  const dir = directory();
+  const bin = join(dir, 'bin');
+  for (const folder of [bin, join(dir, 'run')]) mkdirSync(folder, { mode: 0o755 });
+  for (const [name, text] of printed(heading))
+    writeFileSync(join(dir, name), local(text, dir, changes), { mode: 0o644 });
+  const restarts: Restart[] = [];
+  let server: { start: () => ChildProcess; isUp: () => Promise<boolean>; child: ChildProcess } | undefined;
+  await systemctl(bin, async () => {
+    if (server === undefined) throw new Error('the server was never started');
+    const restart = { from: Date.now(), to: Number.POSITIVE_INFINITY };
+    restarts.push(restart);
+    server.child.kill('SIGTERM');
+    if (!hasEnded(server.child)) await once(server.child, 'exit');
+    server.child = started(server.start());
+    await until(server.isUp, 'the restart of the server');
+    restart.to = Date.now();
+  });
+  const env = { ...process.env, NO_COLOR: '1', PATH: `${bin}:/usr/sbin:${process.env.PATH ?? ''}` };
+  const spawned = (...args: readonly string[]): ChildProcess =>
+    spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env });
+  return {
+    dir,
+    restarts,
+    leaf: (name, file) => join(dir, 'out/default/secrets', name, file),
+    ca: join(dir, 'out/default/configmaps/internal-trust/ca.crt'),
+    async handover(...args) {
+      const child = spawned(...args);
+      const said = { stdout: '', stderr: '' };
+      for (const name of ['stdout', 'stderr'] as const)
+        child[name]?.on('data', (chunk) => {
+          said[name] += chunk;
+        });
+      const [code] = await once(child, 'close');
+      return { code, ...said };
+    },
+    async serve(start, isUp) {
+      server = { start, isUp, child: started(start()) };
+      await until(isUp, 'the start of the server');
+    },
+    async run() {
+      const child = started(spawned('run', dir));
+      let said = '';
+      for (const stream of [child.stdout, child.stderr])
+        stream?.on('data', (chunk) => {
+          said += chunk;
+        });
+      await until(() => said.includes('\n'), 'the start of handover run');
+    },
+  };
+};
