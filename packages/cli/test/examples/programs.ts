@@ -40,6 +40,14 @@ const PROGRAMS = {
   python3: () => onPath('python3'),
   curl: () => onPath('curl'),
   'mariadb-server': () => onPath('mariadbd'),
+  'redis-server': () => onPath('redis-server'),
+  mosquitto: () => onPath('mosquitto'),
+  'mosquitto-clients': () => onPath('mosquitto_pub'),
+  apache2: () => onPath('apache2'),
+  stunnel4: () => onPath('stunnel4'),
+  'etcd-server': () => onPath('etcd'),
+  memcached: () => onPath('memcached'),
+  'dovecot-imapd': () => (existsSync('/usr/lib/dovecot/imap') ? onPath('dovecot') : undefined),
 } as const satisfies Record<string, () => string | undefined>;
 
 type Package = keyof typeof PROGRAMS;

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -71,6 +72,21 @@ export const perCall = (name: string, command: string, args: readonly string[], 
   },
 });
 
+/** A request that every HTTP server answers, in hex. */
+export const GET = Buffer.from('GET / HTTP/1.0\r\n\r\n').toString('hex');
+
+export const curl = ({ port, ca, cert = '', key = '' }: Call): Client =>
+  perCall('curl', program('curl'), [
+    '-sS',
+    '--cacert',
+    ca,
+    '--cert',
+    cert,
+    '--key',
+    key,
+    `https://localhost:${port}/`,
+  ]);
+
 const ended = async (child: ChildProcess, input: string): Promise<string> => {
   let said = '';
   child.stderr?.on('data', (chunk) => {
@@ -81,3 +97,14 @@ const ended = async (child: ChildProcess, input: string): Promise<string> => {
   const [code] = await once(child, 'close');
   return code === 0 ? 'ok' : `exit ${code}: ${said.replace(/\s+/g, ' ').trim()}`;
 };
+
+/** Whether a port of this machine takes connections. */
+export const accepts = (port: number) => (): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' });
+    const end = (isUp: boolean): void => {
+      socket.destroy();
+      resolve(isUp);
+    };
+    socket.on('connect', () => end(true)).on('error', () => end(false));
+  });

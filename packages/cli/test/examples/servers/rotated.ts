@@ -1,3 +1,4 @@
+import { expect } from 'vitest';
 import type { Client } from './clients.ts';
 import type { Stage } from './stage.ts';
 
@@ -18,9 +19,9 @@ const NO_CONNECTION =
 /** A client that began its call within a restart may tell of it a moment later. */
 const LATE_MS = 1_000;
 
-const waitFor = async (isTrue: () => boolean, what: string): Promise<void> => {
-  for (const deadline = Date.now() + 60_000; !isTrue(); ) {
-    if (Date.now() > deadline) throw new Error(what);
+const waitFor = async (isTrue: () => boolean, what: () => string): Promise<void> => {
+  for (const deadline = Date.now() + 30_000; !isTrue(); ) {
+    if (Date.now() > deadline) throw new Error(what());
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 };
@@ -38,34 +39,35 @@ export const rotatedTwice = async (
     client.start((result) => calls.push({ at: Date.now(), result }), stop.signal);
     return { name: client.name, calls };
   });
-  const oneMore = async (count: number): Promise<void> => {
-    const before = results.map(({ calls }) => calls.length);
+  const successes = (): readonly number[] =>
+    results.map(({ calls }) => calls.filter(({ result }) => result === 'ok').length);
+  const more = async (count: number): Promise<void> => {
+    const before = successes();
     await waitFor(
-      () => results.every(({ calls }, index) => calls.length >= (before[index] ?? 0) + count),
-      `too few calls: ${results.map(({ name, calls }) => `${name} ${calls.length}`).join(', ')}`,
+      () => successes().every((now, index) => now >= (before[index] ?? 0) + count),
+      () => `calls fail: ${results.map(({ name, calls }) => `${name} ${calls.at(-1)?.result}`).join(', ')}`,
     );
   };
   try {
-    await oneMore(2);
+    await more(2);
     const since = Date.now();
     const codes: number[] = [];
     for (const id of ['one', 'two']) {
-      const args = ['--id', id, '--wait', '--timeout', '90s', '--home', `dir:${stage.dir}`];
+      const args = ['--id', id, '--wait', '--timeout', '60s', '--home', `dir:${stage.dir}`];
       const { code, stderr } = await stage.handover('rotate', 'default/internal', ...args);
       if (code !== 0) console.error(stderr);
       codes.push(code);
     }
     const seconds = Math.round((Date.now() - since) / 1000);
     // Also catches a failure of a program that is slow to load the last change.
-    await oneMore(3);
+    await more(3);
     const failures = results.flatMap(({ name, calls }) =>
       calls.filter(({ result }) => result !== 'ok').map((call) => ({ ...call, name })),
     );
     const isDown = ({ at, result }: { at: number; result: string }): boolean =>
-      NO_CONNECTION.test(result) &&
-      stage.restarts.some(({ from, to }) => at >= from && at <= to + LATE_MS);
+      NO_CONNECTION.test(result) && stage.restarts.some(({ from, to }) => at >= from && at <= to + LATE_MS);
     const told = ({ name, result }: { name: string; result: string }): string => `${name}: ${result}`;
-    const handshakes = results.map(({ calls }) => calls.filter(({ result }) => result === 'ok').length);
+    const handshakes = successes();
     const outcome: Outcome = {
       codes,
       handshakes,
@@ -83,8 +85,19 @@ export const rotatedTwice = async (
   }
 };
 
-/** What `handover status` shows of the authority. */
-export const authorityOf = async (stage: Stage): Promise<unknown> => {
+/** Both rotations are complete, on what a probe of the program showed, and no call failed that should not. */
+export const expectRotated = async (
+  stage: Stage,
+  outcome: Outcome,
+  { consumer, restarts = 0 }: { readonly consumer: string; readonly restarts?: number },
+): Promise<void> => {
+  expect(outcome).toMatchObject({ codes: [0, 0], failed: [], restarts });
+  if (restarts === 0) expect(outcome.down).toEqual([]);
+  for (const count of outcome.handshakes) expect(count).toBeGreaterThan(50);
   const { stdout } = await stage.handover('status', '--json', '--home', `dir:${stage.dir}`);
-  return JSON.parse(stdout).authorities[0];
+  expect(JSON.parse(stdout).authorities[0]).toMatchObject({
+    phase: 'Stable',
+    generations: [{ generation: 3 }],
+    consumers: [{ name: consumer, evidence: 'probed' }],
+  });
 };

@@ -15,10 +15,8 @@ const PAGE = fileURLToPath(new URL('../../../../../docs/recipes/programs.md', im
 export interface Stage {
   readonly dir: string;
   readonly restarts: readonly Restart[];
-  /** Path of a file of a Leaf. */
-  leaf(name: string, file: string): string;
-  /** The bundle that clients read. */
-  readonly ca: string;
+  /** What clients read. */
+  readonly client: { readonly ca: string; readonly cert: string; readonly key: string };
   /** Runs the command to its end, with what it wrote to stdout and stderr. */
   handover(...args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }>;
   /** Starts the server; `systemctl restart` in a hook stops it and starts it again. */
@@ -88,7 +86,7 @@ export const stageOf = async (
   const dir = directory();
   const bin = join(dir, 'bin');
   for (const folder of [bin, join(dir, 'run')]) mkdirSync(folder, { mode: 0o755 });
-  for (const [name, text] of printed(heading))
+  for (const [name, text] of [...printed('Clients'), ...printed(heading)])
     writeFileSync(join(dir, name), local(text, dir, changes), { mode: 0o644 });
   const restarts: Restart[] = [];
   let server: { start: () => ChildProcess; isUp: () => Promise<boolean>; child: ChildProcess } | undefined;
@@ -108,8 +106,11 @@ export const stageOf = async (
   return {
     dir,
     restarts,
-    leaf: (name, file) => join(dir, 'out/default/secrets', name, file),
-    ca: join(dir, 'out/default/configmaps/internal-trust/ca.crt'),
+    client: {
+      ca: join(dir, 'out/default/configmaps/internal-trust/ca.crt'),
+      cert: join(dir, 'out/default/secrets/client/tls.crt'),
+      key: join(dir, 'out/default/secrets/client/tls.key'),
+    },
     async handover(...args) {
       const child = spawned(...args);
       const said = { stdout: '', stderr: '' };
