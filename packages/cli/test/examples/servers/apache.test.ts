@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'vitest';
@@ -16,7 +15,7 @@ ErrorLog ${dir}/error.log
 User www-data
 Group www-data
 DocumentRoot ${dir}/pages
-${['mpm_event', 'authz_core', 'authz_host', 'ssl', 'socache_shmcb', 'dir', 'mime']
+${['mpm_event', 'authz_core', 'ssl', 'socache_shmcb', 'dir']
   .map((name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so`)
   .join('\n')}
 Include ${dir}/tls.conf
@@ -29,13 +28,10 @@ test('Apache loads certificate, key and CAs at SIGUSR1: two rotations without a 
   writeFileSync(join(stage.dir, 'pages/index.html'), 'hello');
   writeFileSync(join(stage.dir, 'apache2.conf'), CONFIG(stage.dir));
   await stage.handover('run', stage.dir, '--once');
-  await stage.serve(
-    () =>
-      spawn(program('apache2'), ['-D', 'FOREGROUND', '-f', join(stage.dir, 'apache2.conf')], {
-        stdio: ['ignore', 'ignore', 'inherit'],
-      }),
-    accepts(port),
-  );
+  await stage.serve({
+    command: [program('apache2'), '-D', 'FOREGROUND', '-f', join(stage.dir, 'apache2.conf')],
+    isUp: accepts(port),
+  });
   const call = { port, send: GET, ...stage.client };
   const outcome = await rotatedTwice(stage, 'Apache', [curl(call), java(call), python(call)]);
   await expectRotated(stage, outcome, { consumer: 'apache' });

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'vitest';
@@ -38,13 +37,10 @@ test('Dovecot loads its certificate at doveadm reload: two rotations without a f
   mkdirSync(join(stage.dir, 'run/dovecot'));
   writeFileSync(join(stage.dir, 'dovecot.conf'), CONFIG(stage.dir, port));
   await stage.handover('run', stage.dir, '--once');
-  await stage.serve(
-    () =>
-      spawn(program('dovecot-imapd'), ['-F', '-c', join(stage.dir, 'dovecot.conf')], {
-        stdio: ['ignore', 'ignore', 'inherit'],
-      }),
-    accepts(port),
-  );
+  await stage.serve({
+    command: [program('dovecot-imapd'), '-F', '-c', join(stage.dir, 'dovecot.conf')],
+    isUp: accepts(port),
+  });
   const outcome = await rotatedTwice(stage, 'Dovecot', [
     perCall('curl', program('curl'), [
       '-sS',

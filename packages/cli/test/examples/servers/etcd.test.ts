@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'vitest';
@@ -20,14 +20,12 @@ test('etcd is restarted once for each rotation, and calls fail only while it is 
     ...['--data-dir', data, '--listen-peer-urls', url],
     ...['--initial-advertise-peer-urls', url, '--initial-cluster', `default=${url}`],
   ];
-  await stage.serve(
-    () =>
-      spawn('setpriv', ['--reuid=etcd', '--regid=etcd', '--clear-groups', program('etcd-server'), ...args], {
-        stdio: 'ignore',
-        env: { ...process.env, ...Object.fromEntries(lines.map((line) => line.split('='))) },
-      }),
-    accepts(port),
-  );
+  await stage.serve({
+    command: [program('etcd-server'), ...args],
+    user: 'etcd',
+    env: Object.fromEntries(lines.map((line) => line.split('='))),
+    isUp: accepts(port),
+  });
   const call = { port, send: GET, ...stage.client };
   const outcome = await rotatedTwice(stage, 'etcd', [curl(call), go(call)]);
   await expectRotated(stage, outcome, { consumer: 'etcd', restarts: 2 });

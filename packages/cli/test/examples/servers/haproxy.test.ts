@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'vitest';
 import { freePort } from '../around.ts';
@@ -11,15 +10,17 @@ test('HAProxy loads certificate, key and CAs at SIGUSR2: two rotations without a
   const port = await freePort();
   const stage = await stageOf('HAProxy', { 8443: port });
   await stage.handover('run', stage.dir, '--once');
-  await stage.serve(
-    () =>
-      spawn(
-        program('haproxy'),
-        ['-W', '-f', join(stage.dir, 'haproxy.cfg'), '-p', join(stage.dir, 'run/haproxy.pid')],
-        { stdio: 'ignore' },
-      ),
-    accepts(port),
-  );
+  await stage.serve({
+    command: [
+      program('haproxy'),
+      '-W',
+      '-f',
+      join(stage.dir, 'haproxy.cfg'),
+      '-p',
+      join(stage.dir, 'run/haproxy.pid'),
+    ],
+    isUp: accepts(port),
+  });
   const call = { port, send: GET, ...stage.client };
   const outcome = await rotatedTwice(stage, 'HAProxy', [curl(call), go(call), java(call)]);
   await expectRotated(stage, outcome, { consumer: 'haproxy' });

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { freePort } from '../around.ts';
@@ -21,22 +21,19 @@ test('MariaDB loads certificate, key and CAs at flush-ssl: two rotations without
   await stage.handover('run', stage.dir, '--once');
   const sql = (...args: readonly string[]): boolean =>
     spawnSync('mariadb', [`--socket=${socket}`, ...args]).status === 0;
-  await stage.serve(
-    () =>
-      spawn(
-        program('mariadb-server'),
-        [
-          `--defaults-file=${join(stage.dir, '60-tls.cnf')}`,
-          '--user=mysql',
-          '--bind-address=127.0.0.1',
-          `--port=${port}`,
-          `--datadir=${data}`,
-          `--socket=${socket}`,
-        ],
-        { stdio: 'ignore' },
-      ),
-    async () => sql('-e', 'select 1'),
-  );
+  await stage.serve({
+    command: [
+      program('mariadb-server'),
+      `--defaults-file=${join(stage.dir, '60-tls.cnf')}`,
+      '--user=mysql',
+      '--bind-address=127.0.0.1',
+      `--port=${port}`,
+      `--datadir=${data}`,
+      `--tmpdir=${data}`,
+      `--socket=${socket}`,
+    ],
+    isUp: async () => sql('-e', 'select 1'),
+  });
   expect(sql('-e', 'create user app@localhost require x509; create user app@127.0.0.1 require x509')).toBe(
     true,
   );

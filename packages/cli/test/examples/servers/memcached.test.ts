@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'vitest';
@@ -13,7 +12,7 @@ test('memcached loads certificate, key and CAs at refresh_certs: two rotations w
   const stage = await stageOf('memcached', { 11211: port });
   await stage.handover('run', stage.dir, '--once');
   const args = readFileSync(join(stage.dir, 'memcached.conf'), 'utf8').trim().split(/\s+/);
-  await stage.serve(() => spawn(program('memcached'), args, { stdio: 'ignore' }), accepts(port));
+  await stage.serve({ command: [program('memcached'), ...args], isUp: accepts(port) });
   const send = Buffer.from('version\r\n').toString('hex');
   const call = { port, send, ...stage.client };
   const outcome = await rotatedTwice(stage, 'memcached', [go(call), python(call)]);

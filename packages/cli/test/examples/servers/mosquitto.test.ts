@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -26,10 +26,13 @@ const broker = async (): Promise<{ stage: Stage; port: number; clients: readonly
 };
 
 const start = async (stage: Stage, port: number): Promise<void> => {
+  spawnSync('install', ['-d', '-o', 'mosquitto', '-g', 'mosquitto', join(stage.dir, 'run/mosquitto')]);
   await stage.handover('run', stage.dir, '--once');
-  const args = ['--reuid=mosquitto', '--regid=mosquitto', '--clear-groups'];
-  const server = [program('mosquitto'), '-c', join(stage.dir, 'tls.conf')];
-  await stage.serve(() => spawn('setpriv', [...args, ...server], { stdio: 'ignore' }), accepts(port));
+  await stage.serve({
+    command: [program('mosquitto'), '-c', join(stage.dir, 'tls.conf')],
+    user: 'mosquitto',
+    isUp: accepts(port),
+  });
 };
 
 test('Mosquitto is restarted once for each rotation, and calls fail only while it is down', async () => {
@@ -37,4 +40,19 @@ test('Mosquitto is restarted once for each rotation, and calls fail only while i
   await start(stage, port);
   const outcome = await rotatedTwice(stage, 'Mosquitto', clients);
   await expectRotated(stage, outcome, { consumer: 'mosquitto', restarts: 2 });
+});
+
+test('a rotation waits for a Mosquitto that gets SIGHUP, which does not load the CAs, and says why', async () => {
+  const { stage, port } = await broker();
+  const file = join(stage.dir, 'handover.yaml');
+  const wrong = `signal: { pidFile: ${stage.dir}/run/mosquitto/mosquitto.pid }`;
+  writeFileSync(file, readFileSync(file, 'utf8').replace(/restart: \{.*\}$/m, wrong));
+  await start(stage, port);
+  await stage.run();
+  const args = ['--wait', '--timeout', '10s', '--home', `dir:${stage.dir}`];
+  const { code, stderr } = await stage.handover('rotate', 'default/internal', ...args);
+  expect(code).toBe(1);
+  expect(stderr).toContain('waiting for mosquitto to load CA generation 2');
+  const { stdout } = await stage.handover('status', '--json', '--home', `dir:${stage.dir}`);
+  expect(JSON.parse(stdout).authorities[0]).toMatchObject({ phase: 'Introducing' });
 });

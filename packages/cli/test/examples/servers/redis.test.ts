@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'vitest';
 import { freePort } from '../around.ts';
@@ -12,18 +12,18 @@ test('Redis loads certificate, key and CAs at CONFIG SET: two rotations without 
   const stage = await stageOf('Redis', { 6379: port });
   spawnSync('install', ['-d', '-o', 'redis', '-g', 'redis', join(stage.dir, 'run/redis')]);
   await stage.handover('run', stage.dir, '--once');
-  const args = [join(stage.dir, 'redis.conf'), '--save', '', '--dir', join(stage.dir, 'run/redis')];
-  await stage.serve(
-    () =>
-      spawn(
-        'setpriv',
-        ['--reuid=redis', '--regid=redis', '--clear-groups', program('redis-server'), ...args],
-        {
-          stdio: 'ignore',
-        },
-      ),
-    accepts(port),
-  );
+  await stage.serve({
+    command: [
+      program('redis-server'),
+      join(stage.dir, 'redis.conf'),
+      '--save',
+      '',
+      '--dir',
+      join(stage.dir, 'run/redis'),
+    ],
+    user: 'redis',
+    isUp: accepts(port),
+  });
   const send = Buffer.from('PING\r\n').toString('hex');
   const { ca, cert, key } = stage.client;
   const outcome = await rotatedTwice(stage, 'Redis', [

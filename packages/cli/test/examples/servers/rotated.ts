@@ -7,17 +7,17 @@ export interface Outcome {
   readonly codes: readonly number[];
   /** Successful calls of each client, in the order given. */
   readonly handshakes: readonly number[];
-  /** Calls that failed, other than those that a restart explains. */
+  /** Calls that failed, other than those below. */
   readonly failed: readonly string[];
-  /** Calls that found the server down while it was restarted. */
-  readonly down: readonly string[];
+  /** Calls that found no connection, or lost it, while the server was restarted or a hook ran. */
+  readonly dropped: readonly string[];
   readonly restarts: number;
 }
 
 const NO_CONNECTION =
-  /refused|reset by peer|broken pipe|\bEOF\b|SSL_ERROR_SYSCALL|Connection reset|unexpected eof|failed to connect/i;
-/** A client that began its call within a restart may tell of it a moment later. */
-const LATE_MS = 1_000;
+  /refused|Couldn't connect|reset by peer|broken pipe|\bEOF\b|SSL_ERROR_SYSCALL|Connection reset|unexpected eof|connection was lost/i;
+/** A client that began its call meanwhile may tell of it a moment later. */
+const LATE_MS = 500;
 
 const waitFor = async (isTrue: () => boolean, what: () => string): Promise<void> => {
   for (const deadline = Date.now() + 30_000; !isTrue(); ) {
@@ -64,20 +64,21 @@ export const rotatedTwice = async (
     const failures = results.flatMap(({ name, calls }) =>
       calls.filter(({ result }) => result !== 'ok').map((call) => ({ ...call, name })),
     );
-    const isDown = ({ at, result }: { at: number; result: string }): boolean =>
-      NO_CONNECTION.test(result) && stage.restarts.some(({ from, to }) => at >= from && at <= to + LATE_MS);
+    const isDropped = ({ at, result }: { at: number; result: string }): boolean =>
+      NO_CONNECTION.test(result) &&
+      [...stage.restarts, ...stage.hooks()].some(({ from, to }) => at >= from && at <= to + LATE_MS);
     const told = ({ name, result }: { name: string; result: string }): string => `${name}: ${result}`;
     const handshakes = successes();
     const outcome: Outcome = {
       codes,
       handshakes,
-      failed: failures.filter((failure) => !isDown(failure)).map(told),
-      down: failures.filter(isDown).map(told),
+      failed: failures.filter((failure) => !isDropped(failure)).map(told),
+      dropped: failures.filter(isDropped).map(told),
       restarts: stage.restarts.length,
     };
     const by = results.map(({ name }, index) => `${name} ${handshakes[index]}`).join(', ');
     console.log(
-      `${program}: ${by}; ${outcome.failed.length} failed, ${outcome.down.length} while down, ${seconds} s, ${outcome.restarts} restarts`,
+      `${program}: ${by}; ${outcome.failed.length} failed, ${outcome.dropped.length} dropped, ${seconds} s, ${outcome.restarts} restarts`,
     );
     return outcome;
   } finally {
@@ -85,14 +86,21 @@ export const rotatedTwice = async (
   }
 };
 
+interface Expected {
+  readonly consumer: string;
+  readonly restarts?: number;
+  /** Whether the program closes connections when it is told to load its files. */
+  readonly drops?: boolean;
+}
+
 /** Both rotations are complete, on what a probe of the program showed, and no call failed that should not. */
 export const expectRotated = async (
   stage: Stage,
   outcome: Outcome,
-  { consumer, restarts = 0 }: { readonly consumer: string; readonly restarts?: number },
+  { consumer, restarts = 0, drops = restarts > 0 }: Expected,
 ): Promise<void> => {
   expect(outcome).toMatchObject({ codes: [0, 0], failed: [], restarts });
-  if (restarts === 0) expect(outcome.down).toEqual([]);
+  if (!drops) expect(outcome.dropped).toEqual([]);
   for (const count of outcome.handshakes) expect(count).toBeGreaterThan(50);
   const { stdout } = await stage.handover('status', '--json', '--home', `dir:${stage.dir}`);
   expect(JSON.parse(stdout).authorities[0]).toMatchObject({

@@ -14,21 +14,35 @@ const PAGE = fileURLToPath(new URL('../../../../../docs/recipes/programs.md', im
 /** A directory with the files that the page prints for one program, and programs around it. */
 export interface Stage {
   readonly dir: string;
-  readonly restarts: readonly Restart[];
+  readonly restarts: readonly Span[];
+  /** When hooks ran, from what `handover run` says. */
+  hooks(): readonly Span[];
   /** What clients read. */
   readonly client: { readonly ca: string; readonly cert: string; readonly key: string };
   /** Runs the command to its end, with what it wrote to stdout and stderr. */
   handover(...args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }>;
   /** Starts the server; `systemctl restart` in a hook stops it and starts it again. */
-  serve(start: () => ChildProcess, isUp: () => Promise<boolean>): Promise<void>;
+  serve(server: Server): Promise<void>;
   /** `handover run`, which does the work of a rotation and runs the hooks. */
   run(): Promise<void>;
 }
 
-export interface Restart {
-  readonly from: number;
-  to: number;
+export interface Server {
+  readonly command: readonly [string, ...string[]];
+  readonly isUp: () => Promise<boolean>;
+  /** User that the program runs as; undefined: the program sees to that itself. */
+  readonly user?: string;
+  readonly env?: Readonly<Record<string, string>>;
 }
+
+/** In milliseconds since 1970. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A hook's end is known; it began before. */
+const HOOK_MS = 500;
 
 /** The files under a heading of the page, by base name. */
 const printed = (heading: string): ReadonlyMap<string, string> => {
@@ -53,10 +67,29 @@ const local = (text: string, dir: string, changes: Readonly<Record<string, strin
     .replace('reloadWithin: 3m', 'reloadWithin: 1s');
 
 const until = async (isTrue: () => Promise<boolean> | boolean, what: string): Promise<void> => {
-  for (const deadline = Date.now() + 60_000; !(await isTrue()); ) {
-    if (Date.now() > deadline) throw new Error(`${what} did not happen within 60 s`);
+  for (const deadline = Date.now() + 30_000; !(await isTrue()); ) {
+    if (Date.now() > deadline) throw new Error(`${what} did not happen within 30 s`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
+};
+
+/** A server that runs and is up. */
+const up = async ({ command, isUp, user, env = {} }: Server): Promise<ChildProcess> => {
+  const as = user === undefined ? [] : ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups'];
+  const [program, ...args] = [...as, ...command] as [string, ...string[]];
+  const child = started(
+    spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } }),
+  );
+  let said = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk) => {
+      said = `${said}${chunk}`.slice(-2_000);
+    });
+  await until(() => {
+    if (hasEnded(child)) throw new Error(`${command[0]} has ended: ${said}`);
+    return isUp();
+  }, `the start of ${command[0]}`);
+  return child;
 };
 
 const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
@@ -88,24 +121,28 @@ export const stageOf = async (
   for (const folder of [bin, join(dir, 'run')]) mkdirSync(folder, { mode: 0o755 });
   for (const [name, text] of [...printed('Clients'), ...printed(heading)])
     writeFileSync(join(dir, name), local(text, dir, changes), { mode: 0o644 });
-  const restarts: Restart[] = [];
-  let server: { start: () => ChildProcess; isUp: () => Promise<boolean>; child: ChildProcess } | undefined;
+  const restarts: Span[] = [];
+  let served: { readonly server: Server; child: ChildProcess } | undefined;
   await systemctl(bin, async () => {
-    if (server === undefined) throw new Error('the server was never started');
-    const restart = { from: Date.now(), to: Number.POSITIVE_INFINITY };
-    restarts.push(restart);
-    server.child.kill('SIGTERM');
-    if (!hasEnded(server.child)) await once(server.child, 'exit');
-    server.child = started(server.start());
-    await until(server.isUp, 'the restart of the server');
-    restart.to = Date.now();
+    if (served === undefined) throw new Error('the server was never started');
+    const from = Date.now();
+    served.child.kill('SIGTERM');
+    if (!hasEnded(served.child)) await once(served.child, 'exit');
+    served.child = await up(served.server);
+    restarts.push({ from, to: Date.now() });
   });
+  let log = '';
   const env = { ...process.env, NO_COLOR: '1', PATH: `${bin}:/usr/sbin:${process.env.PATH ?? ''}` };
   const spawned = (...args: readonly string[]): ChildProcess =>
     spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env });
   return {
     dir,
     restarts,
+    hooks: () =>
+      [...log.matchAll(/^Hook of .* ran at (\S+)\.$/gm)].map(([, at = '']) => ({
+        from: Date.parse(at) - HOOK_MS,
+        to: Date.parse(at),
+      })),
     client: {
       ca: join(dir, 'out/default/configmaps/internal-trust/ca.crt'),
       cert: join(dir, 'out/default/secrets/client/tls.crt'),
@@ -121,18 +158,16 @@ export const stageOf = async (
       const [code] = await once(child, 'close');
       return { code, ...said };
     },
-    async serve(start, isUp) {
-      server = { start, isUp, child: started(start()) };
-      await until(isUp, 'the start of the server');
+    async serve(server) {
+      served = { server, child: await up(server) };
     },
     async run() {
       const child = started(spawned('run', dir));
-      let said = '';
       for (const stream of [child.stdout, child.stderr])
         stream?.on('data', (chunk) => {
-          said += chunk;
+          log += chunk;
         });
-      await until(() => said.includes('\n'), 'the start of handover run');
+      await until(() => log.includes('\n'), 'the start of handover run');
     },
   };
 };
