@@ -15,7 +15,7 @@ export interface Call {
   readonly key?: string;
   /** What the client says after the handshake, in hex. The server answers it. */
   readonly send?: string;
-  readonly starttls?: 'mysql' | 'imap';
+  readonly starttls?: 'mysql' | 'imap' | 'smtp';
 }
 
 /** A program that makes one handshake after another and tells each result: `ok`, or a problem in one line. */

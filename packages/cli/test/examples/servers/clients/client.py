@@ -5,6 +5,7 @@ python3 client.py '{"port": 1, "ca": "ca.crt", "cert": "tls.crt", "key": "tls.ke
 
 import imaplib
 import json
+import smtplib
 import socket
 import ssl
 import sys
@@ -27,6 +28,12 @@ def imap():
         session.noop()
 
 
+def smtp():
+    with smtplib.SMTP("localhost", PORT, timeout=10) as session:
+        session.starttls(context=context())
+        session.noop()
+
+
 def mysql(plain):
     head = plain.recv(4)
     plain.recv(int.from_bytes(head[:3], "little"), socket.MSG_WAITALL)
@@ -38,6 +45,8 @@ def mysql(plain):
 def call():
     if CALL.get("starttls") == "imap":
         return imap()
+    if CALL.get("starttls") == "smtp":
+        return smtp()
     with socket.create_connection(("127.0.0.1", PORT), timeout=10) as plain:
         if CALL.get("starttls") == "mysql":
             mysql(plain)
