@@ -1,21 +1,24 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'vitest';
 import { freePort } from '../around.ts';
 import { program } from '../programs.ts';
 import { accepts, curl, GET, go } from './clients.ts';
-import { expectRotated, rotatedTwice } from './rotated.ts';
-import { stageOf } from './stage.ts';
+import { expectRotated, expectWaits, rotatedTwice } from './rotated.ts';
+import { type Stage, stageOf } from './stage.ts';
 
-test('etcd is restarted once for each rotation, and calls fail only while it is down', async () => {
-  const [port, peers] = [await freePort(), await freePort()];
-  const stage = await stageOf('etcd', { 2379: port });
+const staged = async (): Promise<{ stage: Stage; port: number }> => {
+  const port = await freePort();
+  return { stage: await stageOf('etcd', { 2379: port }), port };
+};
+
+const start = async (stage: Stage, port: number): Promise<void> => {
   const data = join(stage.dir, 'data');
   spawnSync('install', ['-d', '-o', 'etcd', '-g', 'etcd', '-m', '0700', data]);
   await stage.handover('run', stage.dir, '--once');
   const lines = readFileSync(join(stage.dir, 'etcd'), 'utf8').trim().split('\n');
-  const url = `http://127.0.0.1:${peers}`;
+  const url = `http://127.0.0.1:${await freePort()}`;
   const args = [
     ...['--data-dir', data, '--listen-peer-urls', url],
     ...['--initial-advertise-peer-urls', url, '--initial-cluster', `default=${url}`],
@@ -26,7 +29,21 @@ test('etcd is restarted once for each rotation, and calls fail only while it is 
     env: Object.fromEntries(lines.map((line) => line.split('='))),
     isUp: accepts(port),
   });
+};
+
+test('etcd is restarted once for each rotation, and calls fail only while it is down', async () => {
+  const { stage, port } = await staged();
+  await start(stage, port);
   const call = { port, send: GET, ...stage.client };
   const outcome = await rotatedTwice(stage, 'etcd', [curl(call), go(call)]);
   await expectRotated(stage, outcome, { consumer: 'etcd', restarts: 2 });
+});
+
+test('a rotation waits for an etcd without a hook, which reads its certificate anew but not its CAs, and says why', async () => {
+  const { stage, port } = await staged();
+  const file = join(stage.dir, 'handover.yaml');
+  writeFileSync(file, readFileSync(file, 'utf8').replace(/ {2}reload:\n.*\n/, ''));
+  await start(stage, port);
+  await stage.run();
+  await expectWaits(stage, 'waiting for etcd to load CA generation 2');
 });

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { freePort } from '../around.ts';
 import { program } from '../programs.ts';
 import { accepts, type Client, go, perCall, python } from './clients.ts';
-import { expectRotated, rotatedTwice } from './rotated.ts';
+import { expectRotated, expectWaits, rotatedTwice } from './rotated.ts';
 import { type Stage, stageOf } from './stage.ts';
 
 /** CONNECT of MQTT 3.1.1, with a clean session and no name. */
@@ -49,10 +49,6 @@ test('a rotation waits for a Mosquitto that gets SIGHUP, which does not load the
   writeFileSync(file, readFileSync(file, 'utf8').replace(/restart: \{.*\}$/m, wrong));
   await start(stage, port);
   await stage.run();
-  const args = ['--wait', '--timeout', '10s', '--home', `dir:${stage.dir}`];
-  const { code, stderr } = await stage.handover('rotate', 'default/internal', ...args);
-  expect(code).toBe(1);
-  expect(stderr).toContain('waiting for mosquitto to load CA generation 2');
-  const { stdout } = await stage.handover('status', '--json', '--home', `dir:${stage.dir}`);
-  expect(JSON.parse(stdout).authorities[0]).toMatchObject({ phase: 'Introducing' });
+  await expectWaits(stage, 'waiting for mosquitto to load CA generation 2');
+  expect(stage.hooks().length).toBeGreaterThan(1); // the signal was sent when it started, and for the new CA
 });

@@ -15,7 +15,7 @@ export interface Outcome {
 }
 
 const NO_CONNECTION =
-  /refused|Couldn't connect|reset by peer|broken pipe|\bEOF\b|SSL_ERROR_SYSCALL|Connection reset|unexpected eof|connection was lost/i;
+  /refused|Couldn't connect|reset by peer|broken pipe|\bEOF\b|SSL_ERROR_SYSCALL|Connection reset|unexpected eof|connection was lost|can't contact/i;
 /** A client that began its call meanwhile may tell of it a moment later. */
 const LATE_MS = 500;
 
@@ -108,4 +108,13 @@ export const expectRotated = async (
     generations: [{ generation: 3 }],
     consumers: [{ name: consumer, evidence: 'probed' }],
   });
+};
+
+/** The rotation does not go on: a program has not loaded what it must, and the command says which. */
+export const expectWaits = async (stage: Stage, why: string): Promise<void> => {
+  const args = ['--wait', '--timeout', '8s', '--home', `dir:${stage.dir}`];
+  const { code, stderr } = await stage.handover('rotate', 'default/internal', ...args);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(why) });
+  const { stdout } = await stage.handover('status', '--json', '--home', `dir:${stage.dir}`);
+  expect(JSON.parse(stdout).authorities[0]).toMatchObject({ phase: 'Introducing' });
 };

@@ -14,6 +14,8 @@ test('slapd, probed through StartTLS of LDAP, is restarted once for each rotatio
   const config = join(stage.dir, 'slapd.conf');
   spawnSync('install', ['-d', '-o', 'openldap', '-g', 'openldap', join(stage.dir, 'data')]);
   const database = [
+    'include /etc/ldap/schema/core.schema',
+    `pidfile ${stage.dir}/data/slapd.pid`,
     'modulepath /usr/lib/ldap',
     'moduleload back_mdb',
     readFileSync(config, 'utf8'),
@@ -24,7 +26,7 @@ test('slapd, probed through StartTLS of LDAP, is restarted once for each rotatio
   writeFileSync(config, database.join('\n'));
   await stage.handover('run', stage.dir, '--once');
   await stage.serve({
-    command: [program('slapd'), '-f', config, '-h', `ldap://127.0.0.1:${port}`, '-d', '0'],
+    command: [program('slapd'), '-f', config, '-h', `ldap://127.0.0.1:${port}`, '-d', 'none'],
     user: 'openldap',
     isUp: accepts(port),
   });
