@@ -69,9 +69,12 @@ export const program = (name: Package): string => {
 export const provide = (wanted: readonly Package[]): void => {
   if (missing(wanted).length === 0) return;
   if (process.getuid?.() === 0 && onPath('apt-get') !== undefined) {
-    // Keeps packages from starting what they install: invoke-rc.d(8).
+    // Keeps packages from starting what they install: invoke-rc.d(8). --no-remove: another mail server stays.
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
-    for (const args of [['update'], ['install', '-y', '--no-install-recommends', ...missing(wanted)]])
+    for (const args of [
+      ['update'],
+      ['install', '-y', '--no-remove', '--no-install-recommends', ...missing(wanted)],
+    ])
       spawnSync('apt-get', args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
   }
   const still = missing(wanted);

@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'vitest';
+import { expect, test } from 'vitest';
 import { freePort } from '../around.ts';
 import { program } from '../programs.ts';
 import { accepts, curl, GET, go } from './clients.ts';
@@ -39,11 +40,23 @@ test('etcd is restarted once for each rotation, and calls fail only while it is 
   await expectRotated(stage, outcome, { consumer: 'etcd', restarts: 2 });
 });
 
-test('a rotation waits for an etcd without a hook, which reads its certificate anew but not its CAs, and says why', async () => {
+/** SHA-256 of the certificate that a server presents; undefined: none. */
+const presented = (port: number): string | undefined => {
+  const args = ['s_client', '-connect', `127.0.0.1:${port}`];
+  const { stdout } = spawnSync(program('openssl'), args, { encoding: 'utf8', input: '' });
+  const [pem] = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/.exec(stdout) ?? [];
+  return pem === undefined ? undefined : new X509Certificate(pem).fingerprint256;
+};
+
+test('without a hook etcd presents a new certificate, but keeps its CAs: the rotation waits and says why', async () => {
   const { stage, port } = await staged();
   const file = join(stage.dir, 'handover.yaml');
   writeFileSync(file, readFileSync(file, 'utf8').replace(/ {2}reload:\n.*\n/, ''));
   await start(stage, port);
   await stage.run();
+  const before = presented(port);
+  expect(before).toBeDefined();
+  rmSync(join(stage.dir, 'out/default/secrets/etcd'), { recursive: true });
+  await expect.poll(() => presented(port) ?? before, { timeout: 30_000 }).not.toBe(before);
   await expectWaits(stage, 'waiting for etcd to load CA generation 2');
 });

@@ -16,13 +16,12 @@ log_file_path = ${dir}/spool/%slog
 pid_file_path = ${dir}/spool/exim.pid
 local_interfaces = 127.0.0.1
 daemon_smtp_ports = ${port}
-smtp_accept_max = 200
 `;
 
 test('Exim, probed through STARTTLS of SMTP, follows its files without a hook: two rotations without a failed session', async () => {
   const port = await freePort();
   const stage = await stageOf('Exim', { '127.0.0.1:25': `127.0.0.1:${port}` });
-  const config = join(stage.dir, 'exim4.conf.localmacros');
+  const config = join(stage.dir, 'exim4.conf');
   spawnSync('install', ['-d', '-o', 'Debian-exim', '-g', 'Debian-exim', join(stage.dir, 'spool')]);
   writeFileSync(config, `${CONFIG(stage.dir, port)}${readFileSync(config, 'utf8')}`);
   await stage.handover('run', stage.dir, '--once');
@@ -47,8 +46,9 @@ test('Exim, probed through STARTTLS of SMTP, follows its files without a hook: t
     'Old',
     '--json',
   );
-  expect(JSON.parse(checked.stdout).servers[0].negotiated).toMatchObject({
-    kind: 'done',
-    version: 'TLS 1.3',
+  // Exim takes 20 connections at a time, and the check makes more.
+  expect(JSON.parse(checked.stdout).servers[0]).toMatchObject({
+    unknowns: [],
+    negotiated: { kind: 'done', version: 'TLS 1.3' },
   });
 });
