@@ -6,7 +6,6 @@ import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
-import { blocksOf, fileNameIn } from '../../../../../test/docs/src/markdown.ts';
 import { BIN, directory, started } from '../around.ts';
 
 const PAGE = fileURLToPath(new URL('../../../../../docs/recipes/programs.md', import.meta.url));
@@ -49,10 +48,8 @@ const printed = (heading: string): ReadonlyMap<string, string> => {
   const section = readFileSync(PAGE, 'utf8')
     .split(/^## /m)
     .find((text) => text.startsWith(`${heading}\n`));
-  const files = blocksOf(section ?? '').flatMap((block): [string, string][] => {
-    const name = fileNameIn(block);
-    return name === undefined ? [] : [[basename(name), block.text]];
-  });
+  const blocks = (section ?? '').matchAll(/^`([^`]+)`:\n\n```\w+\n([\s\S]*?)^```$/gm);
+  const files = [...blocks].map(([, name = '', text = '']) => [basename(name), text] as const);
   if (files.length === 0) throw new Error(`docs/recipes/programs.md prints no files for ${heading}`);
   return new Map(files);
 };
