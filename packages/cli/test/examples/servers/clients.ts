@@ -63,7 +63,7 @@ export const perCall = (name: string, command: string, args: readonly string[], 
   start(tell, signal) {
     const loop = async (): Promise<void> => {
       while (!signal.aborted) {
-        const result = await ended(spawn(command, args, { stdio: ['pipe', 'ignore', 'pipe'] }), input);
+        const result = await ended(spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'] }), input);
         if (!signal.aborted) tell(result);
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
@@ -89,9 +89,10 @@ export const curl = ({ port, ca, cert = '', key = '' }: Call): Client =>
 
 const ended = async (child: ChildProcess, input: string): Promise<string> => {
   let said = '';
-  child.stderr?.on('data', (chunk) => {
-    said += chunk;
-  });
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk) => {
+      said += chunk;
+    });
   child.stdin?.on('error', () => {}); // the program did not read it
   child.stdin?.end(input);
   const [code] = await once(child, 'close');

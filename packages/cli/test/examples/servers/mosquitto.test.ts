@@ -17,7 +17,7 @@ const broker = async (): Promise<{ stage: Stage; port: number; clients: readonly
   const { ca, cert, key } = stage.client;
   const tls = ['--cafile', ca, '--cert', cert, '--key', key];
   const call = { port, send: CONNECT, ...stage.client };
-  const publish = ['-h', 'localhost', '-p', String(port), '-t', 'test', '-m', 'hello', ...tls];
+  const publish = ['-d', '-h', 'localhost', '-p', String(port), '-t', 'test', '-m', 'hello', ...tls];
   return {
     stage,
     port,

@@ -19,7 +19,8 @@ const NO_CONNECTION = new RegExp(
   [
     'refused|reset by peer|broken pipe|Connection reset|\\bEOF\\b|unexpected eof',
     "Couldn't connect|SSL_ERROR_SYSCALL", // curl
-    'connection was lost', // mosquitto_pub
+    // mosquitto_pub -d: a refused certificate is an "OpenSSL Error", a reset connection is none
+    'connection was lost|^(?!.*OpenSSL Error).*A TLS error occurred',
     "can't contact", // ldapwhoami
     'Unexpected LDAP response|BIO_read failed', // openssl, before TLS
   ].join('|'),
