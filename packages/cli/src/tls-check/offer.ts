@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { StartTls } from '@handover/core';
 import { startTls } from '@handover/engine';
 import { readAnswer, type ServerAnswer } from './answer.ts';
@@ -42,11 +43,25 @@ const MAX_BYTES = 256 * 1024;
 
 type Failure = Exclude<OfferOutcome, { kind: 'accepted' }>;
 
+/** Between two tries at a server that has too many connections; some of them are ours and have just ended. */
+const BUSY_MS = 100;
+
 /** A connection on which TLS can start. Never rejects. */
-export async function reach(
-  { host, port, starttls }: TlsTarget,
-  { timeoutMs }: OfferOptions,
-): Promise<Socket | Failure> {
+export async function reach(target: TlsTarget, { timeoutMs }: OfferOptions): Promise<Socket | Failure> {
+  const until = performance.now() + timeoutMs;
+  for (;;) {
+    const socket = await connected(target, timeoutMs);
+    if ('kind' in socket || target.starttls === undefined) return socket;
+    const refusal = await startTls(socket, target.starttls, timeoutMs);
+    if (refusal === undefined) return socket;
+    socket.destroy();
+    if (refusal.isBusy !== true || performance.now() > until)
+      return { kind: refusal.kind, why: `the server ${refusal.why}` };
+    await pause(BUSY_MS);
+  }
+}
+
+const connected = async ({ host, port }: TlsTarget, timeoutMs: number): Promise<Socket | Failure> => {
   const socket = connect({ host, port });
   const failure = await firstEvent<Failure | undefined>(
     socket,
@@ -60,12 +75,10 @@ export async function reach(
       on('connect', () => end(undefined));
     },
   );
-  const notStarted =
-    failure ?? (starttls === undefined ? undefined : await startTls(socket, starttls, timeoutMs));
-  if (notStarted === undefined) return socket;
+  if (failure === undefined) return socket;
   socket.destroy();
-  return failure === undefined ? { ...notStarted, why: `the server ${notStarted.why}` } : notStarted;
-}
+  return failure;
+};
 
 const versionName = (wire: number): string =>
   VERSION_NAMES.find((name) => VERSIONS[name] === wire) ?? `version 0x${wire.toString(16)}`;

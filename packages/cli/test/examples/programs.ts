@@ -36,6 +36,21 @@ const PROGRAMS = {
   haproxy: () => onPath('haproxy'),
   openssl: () => onPath('openssl'),
   'default-jdk-headless': () => onPath('keytool'),
+  'golang-go': () => onPath('go'),
+  python3: () => onPath('python3'),
+  curl: () => onPath('curl'),
+  'mariadb-server': () => onPath('mariadbd'),
+  slapd: () => onPath('slapd'),
+  'ldap-utils': () => onPath('ldapwhoami'),
+  'exim4-daemon-light': () => onPath('exim4'),
+  'redis-server': () => onPath('redis-server'),
+  mosquitto: () => onPath('mosquitto'),
+  'mosquitto-clients': () => onPath('mosquitto_pub'),
+  apache2: () => onPath('apache2'),
+  stunnel4: () => onPath('stunnel4'),
+  'etcd-server': () => onPath('etcd'),
+  memcached: () => onPath('memcached'),
+  'dovecot-imapd': () => (existsSync('/usr/lib/dovecot/imap') ? onPath('dovecot') : undefined),
 } as const satisfies Record<string, () => string | undefined>;
 
 type Package = keyof typeof PROGRAMS;
@@ -54,9 +69,12 @@ export const program = (name: Package): string => {
 export const provide = (wanted: readonly Package[]): void => {
   if (missing(wanted).length === 0) return;
   if (process.getuid?.() === 0 && onPath('apt-get') !== undefined) {
-    // Keeps packages from starting what they install: invoke-rc.d(8).
+    // Keeps packages from starting what they install: invoke-rc.d(8). --no-remove: another mail server stays.
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
-    for (const args of [['update'], ['install', '-y', '--no-install-recommends', ...missing(wanted)]])
+    for (const args of [
+      ['update'],
+      ['install', '-y', '--no-remove', '--no-install-recommends', ...missing(wanted)],
+    ])
       spawnSync('apt-get', args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
   }
   const still = missing(wanted);

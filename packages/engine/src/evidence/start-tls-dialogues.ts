@@ -8,6 +8,8 @@ export interface Heard {
   readonly done?: true;
   /** Why it may not, read after the server's address. */
   readonly refused?: string;
+  /** The refusal is for now: the server has too many connections. */
+  readonly isBusy?: boolean;
 }
 
 interface Dialogue {
@@ -73,7 +75,8 @@ const smtp = (): Dialogue => {
       offers ||= asked === 'abilities' && /^starttls$/i.test(text.trim());
       if (more === '-') return { used };
       if (asked === 'nothing') {
-        if (code !== '220') return { used, refused: `greets with ${code}` };
+        // 421: too many connections, or shutting down (RFC 5321 §4.2.3)
+        if (code !== '220') return { used, refused: `greets with ${code}`, isBusy: code === '421' };
         asked = 'abilities';
         return { used, send: 'EHLO handover.invalid\r\n' };
       }

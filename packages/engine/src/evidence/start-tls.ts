@@ -6,6 +6,8 @@ import { DIALOGUES, type Heard } from './start-tls-dialogues.ts';
 export interface NoTls {
   readonly kind: 'timeout' | 'not-tls';
   readonly why: string;
+  /** It may do so later. */
+  readonly isBusy?: boolean;
 }
 
 /** What servers say before TLS is short; one that says more is none of these. */
@@ -31,7 +33,8 @@ export const startTls = (socket: Socket, protocol: StartTls, timeoutMs: number):
     const take = (heard: Heard): void => {
       bytes = bytes.subarray(heard.used);
       if (heard.send !== undefined) socket.write(heard.send);
-      if (heard.refused !== undefined) notTls(heard.refused);
+      if (heard.refused !== undefined)
+        end({ kind: 'not-tls', why: heard.refused, isBusy: heard.isBusy === true });
       else if (heard.done !== true) return;
       else if (bytes.length > 0)
         notTls('sends unprotected data between its consent to TLS and the handshake');
