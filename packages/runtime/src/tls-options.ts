@@ -1,5 +1,6 @@
 import type { SecureContext } from 'node:tls';
 import { inspect } from 'node:util';
+import { mustSayVerify } from './arguments.ts';
 import type { ClientSource } from './client-source.ts';
 
 /** Options for `tls.connect` that give the newest material at each read or copy. */
@@ -33,7 +34,10 @@ function unprintable(pem: string): Buffer {
   return Object.defineProperties(Buffer.from(pem), { [inspect.custom]: show, toJSON: show });
 }
 
-/** Properties are configurable because pg redefines `key` on the object it is given. */
+/**
+ * Properties are configurable because pg redefines `key` on the object it is given. `rejectUnauthorized` can be assigned what it
+ * says, because mysql2 does that.
+ */
 export function liveTlsOptions(source: ClientSource): LiveTlsOptions {
   const live = (get: () => unknown) => ({ get, enumerable: true, configurable: true });
   const { ca, cert } = source.current();
@@ -48,7 +52,10 @@ export function liveTlsOptions(source: ClientSource): LiveTlsOptions {
             cert: live(() => source.current().cert),
             key: live(() => unprintable(source.current().key ?? '')),
           }),
-      rejectUnauthorized: live(() => source.verify),
+      rejectUnauthorized: {
+        ...live(() => source.verify),
+        set: (value: unknown) => mustSayVerify(value, 'tlsOptions()', source.verify),
+      },
       session: live(() => undefined),
     },
   ) as LiveTlsOptions;
