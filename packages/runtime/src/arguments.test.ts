@@ -116,6 +116,19 @@ describe('tlsOptions() handed to a driver that assigns to them', () => {
     expect(options.rejectUnauthorized).toBe(true);
   });
 
+  test('hold the same key until the files change, so that mysql2 keeps its context', async () => {
+    const volume = scope.volume(files(ca.leaf(), ca));
+    const identity = await scope.identity(volume);
+    const options = identity.tlsOptions();
+    const before = options.key;
+    expect(options.key).toBe(before);
+    const leaf = ca.leaf();
+    volume.write(files(leaf, ca));
+    await next(identity, 'reloaded');
+    expect(String(options.key)).toBe(leaf.key);
+    expect(options.key).toBe(options.key);
+  });
+
   test('refuse to be turned off, or on', async () => {
     const volume = scope.volume({ 'ca.crt': ca.pem });
     const options = (await scope.trust(volume)).tlsOptions();
