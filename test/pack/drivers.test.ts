@@ -48,7 +48,9 @@ test.each(Object.entries(GROUPS))(
     expect(ended).toMatchObject({ code: 0 });
     const result = JSON.parse(ended.stdout) as Group;
     for (const { name, version = 'of Node', answered, failed } of result.outcome)
-      console.log(`| ${name} | ${version} | ${result.node} | ${answered} | ${failed.length} |`);
+      console.log(
+        `| ${name}${group === 'servers' ? ' (server)' : ''} | ${version} | ${result.node} | ${answered} | ${failed.length} |`,
+      );
     expect(result.outcome.length).toBeGreaterThan(0);
     for (const { name, answered, failed, isRefused, removed } of result.outcome) {
       expect({ name, failed }).toEqual({ name, failed: [] });
@@ -99,8 +101,13 @@ test('the table of the documents says what was tested', async () => {
     ),
     '',
     'mysql2 checks the name in a certificate only with `verifyIdentity`. `credentials` and `serverCredentials` are of `@handover/runtime/grpc`,',
-    '`hotKubeConfig` of `@handover/runtime/kubernetes`. socket.io-client copies certificates: give it the agent, or spread the options for each',
-    'connection. Connections that are open at a change stay open with drivers that get `tlsOptions()`; the driver or the server ends them.',
+    '`hotKubeConfig` of `@handover/runtime/kubernetes`, `HttpConnection` of `@elastic/elasticsearch`. socket.io-client keeps what it copied from',
+    '`tlsOptions()`: give it the agent, or copy them anew for each connection. Connections that are open at a change stay open with',
+    'drivers that get `tlsOptions()`; the driver or the server ends them.',
+    '',
+    'Of the servers: Dovecot closes connections that are logging in when it reloads, so requests pause then. Mosquitto 2.0 reads the CAs of its',
+    'clients only at its start, so it has both from the start. RabbitMQ keeps a CA file for as long as connections use it, so the test goes on when RabbitMQ',
+    'takes a client of the new CA.',
     '',
     '## Servers',
     '',

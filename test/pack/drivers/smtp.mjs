@@ -11,6 +11,7 @@ export const start = async (files) => {
     ...optionsFrom(files),
     secure: true,
     authOptional: true,
+    closeTimeout: 100,
     onData: (stream, _, done) => text(stream).then(() => done(), done),
   });
   server.on('error', () => undefined);
