@@ -105,10 +105,6 @@ await swap('only the new CA trusted', { ca: cas[1] });
 over = true;
 await Promise.all(loads);
 
-// The CA that was removed is not trusted: the other side shows its leaf again.
-put(theirs, { leaf: leaves[0] });
-await server.reload();
-await server.drop?.();
 const { refused = /certificate/i } = group;
 /** A connection that was just dropped may fail otherwise first. */
 const refusal = async (ask) => {
@@ -120,11 +116,26 @@ const refusal = async (ask) => {
   }
   return said;
 };
+const trustOnly = async (ca) => {
+  const reloaded = new Promise((done) => identity.once('reloaded', done));
+  put(ours, { ca });
+  await reloaded;
+};
+
+// The CA of a server that changes nothing is removed: sessions made before do not get past that.
+await trustOnly(cas[2]);
+await server.drop?.();
+for (const one of drivers) one.unchanged = await refusal(one.ask);
+await trustOnly(cas[1]);
+// The CA that was removed in the rotation is not trusted: the other side shows its leaf again.
+put(theirs, { leaf: leaves[0] });
+await server.reload();
+await server.drop?.();
 const outcome = [];
-for (const { driver, ask, made, answered, failed } of drivers) {
+for (const { driver, ask, made, answered, failed, unchanged } of drivers) {
   const removed = await refusal(ask);
-  const isRefused = refused.test(removed);
-  outcome.push({ ...titleOf(driver), line: lineOf(driver), answered, failed, removed, isRefused });
+  const isRefused = refused.test(removed) && refused.test(unchanged);
+  outcome.push({ ...titleOf(driver), line: lineOf(driver), answered, failed, removed, unchanged, isRefused });
   await driver.end?.(made);
 }
 await server.end();
