@@ -5,6 +5,8 @@ import mysql from 'mysql2/promise';
 import { eventually, freePort, mustBe, program, startProgram } from './world.mjs';
 
 export const title = 'MariaDB';
+/** The pool of mariadb names the last error that it kept, which may be that of a closed connection: then it got none. */
+export const refused = /certificate|pool failed to retrieve a connection/;
 
 export const start = async (files, { folder }) => {
   const [data, socketPath] = [join(folder, 'data'), join(folder, 'mysql.sock')];
