@@ -48,8 +48,11 @@ export const start = async (files, { folder }) => {
 };
 
 const one = mustBe(1);
-// The pool says only at its timeout why it got no connection.
-const mariadb = { createPool: (options) => createPool({ ...options, acquireTimeout: 2_000 }) };
+// The pool says only at its timeout why it got no connection, and would open connections ahead.
+const mariadb = {
+  createPool: (options) =>
+    createPool({ ...options, acquireTimeout: 2_000, connectionLimit: 1, minimumIdle: 0 }),
+};
 
 export const drivers = [
   {
