@@ -105,6 +105,41 @@ describe('A wrong argument is a coded error that names it', () => {
   });
 });
 
+describe('tlsOptions() handed to a driver that assigns to them', () => {
+  const assign = (options: object, value: unknown) => () => {
+    (options as { rejectUnauthorized: unknown }).rejectUnauthorized = value;
+  };
+
+  test('stay as they are for what they already say, as mysql2 assigns it', async () => {
+    const options = (await scope.trust(scope.volume({ 'ca.crt': ca.pem }))).tlsOptions();
+    expect(await refusal(assign(options, true))).toBe('accepted');
+    expect(options.rejectUnauthorized).toBe(true);
+  });
+
+  test('hold the same key until the files change, so that mysql2 keeps its context', async () => {
+    const volume = scope.volume(files(ca.leaf(), ca));
+    const identity = await scope.identity(volume);
+    const options = identity.tlsOptions();
+    const before = options.key;
+    expect(options.key).toBe(before);
+    const leaf = ca.leaf();
+    volume.write(files(leaf, ca));
+    await next(identity, 'reloaded');
+    expect(String(options.key)).toBe(leaf.key);
+    expect(options.key).toBe(options.key);
+  });
+
+  test('refuse to be turned off, or on', async () => {
+    const volume = scope.volume({ 'ca.crt': ca.pem });
+    const options = (await scope.trust(volume)).tlsOptions();
+    expect(await refusal(assign(options, false))).toMatch(/^OPTION_INVALID: tlsOptions\(\).*verify: false/);
+    const careless = await openTrust(volume.path('ca.crt'), { verify: false, signal: scope.signal });
+    const without = careless.tlsOptions();
+    expect(await refusal(assign(without, true))).toMatch(/^OPTION_INVALID: tlsOptions\(\).*stays false/);
+    expect([options.rejectUnauthorized, without.rejectUnauthorized]).toEqual([true, false]);
+  });
+});
+
 describe('tlsOptions() in a copy', () => {
   test('holds certificate and key, and prints neither the key nor its bytes', async () => {
     const volume = scope.volume(files(ca.leaf(), ca));

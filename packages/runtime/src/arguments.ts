@@ -74,6 +74,13 @@ export function mustNotTurnOff(options: object, where: string, verify: boolean):
   }
 }
 
+/** Options that are live cannot be set to verify otherwise than their source does. */
+export function mustSayVerify(value: unknown, where: string, verify: boolean): void {
+  mustNotTurnOff({ rejectUnauthorized: value }, where, verify);
+  if (value !== verify)
+    throw invalid(`${where}: rejectUnauthorized stays ${verify}: leave it out, or open the trust otherwise`);
+}
+
 /** An option with a certificate would be ignored: certificates come from the files. */
 export function mustNotOverride(options: unknown, where: string, verify: boolean): void {
   mustBeObject(options, where);

@@ -1,6 +1,7 @@
 import type { SecureContext } from 'node:tls';
 import { inspect } from 'node:util';
-import type { ClientSource } from './client-source.ts';
+import { mustSayVerify } from './arguments.ts';
+import type { ClientSource, TlsMaterial } from './client-source.ts';
 
 /** Options for `tls.connect` that give the newest material at each read or copy. */
 export interface LiveTlsOptions {
@@ -33,7 +34,20 @@ function unprintable(pem: string): Buffer {
   return Object.defineProperties(Buffer.from(pem), { [inspect.custom]: show, toJSON: show });
 }
 
-/** Properties are configurable because pg redefines `key` on the object it is given. */
+/** The same buffer for as long as the material is the same: mysql2 keeps its context, and its sessions, for one. */
+function liveKey(source: ClientSource): () => Buffer {
+  const keyOf = (material: TlsMaterial) => ({ material, key: unprintable(material.key ?? '') });
+  let last = keyOf(source.current());
+  return () => {
+    if (last.material !== source.current()) last = keyOf(source.current());
+    return last.key;
+  };
+}
+
+/**
+ * Properties are configurable because pg redefines `key` on the object it is given. `rejectUnauthorized` can be assigned what it
+ * says, because mysql2 does that.
+ */
 export function liveTlsOptions(source: ClientSource): LiveTlsOptions {
   const live = (get: () => unknown) => ({ get, enumerable: true, configurable: true });
   const { ca, cert } = source.current();
@@ -46,9 +60,12 @@ export function liveTlsOptions(source: ClientSource): LiveTlsOptions {
         ? {}
         : {
             cert: live(() => source.current().cert),
-            key: live(() => unprintable(source.current().key ?? '')),
+            key: live(liveKey(source)),
           }),
-      rejectUnauthorized: live(() => source.verify),
+      rejectUnauthorized: {
+        ...live(() => source.verify),
+        set: (value: unknown) => mustSayVerify(value, 'tlsOptions()', source.verify),
+      },
       session: live(() => undefined),
     },
   ) as LiveTlsOptions;

@@ -53,14 +53,26 @@ const PROGRAMS = {
   'dovecot-imapd': () => (existsSync('/usr/lib/dovecot/imap') ? onPath('dovecot') : undefined),
 } as const satisfies Record<string, () => string | undefined>;
 
-type Package = keyof typeof PROGRAMS;
+/** Servers of the drivers that the runtime is tested with: only the tier of packages needs them. */
+const SERVERS = {
+  'mariadb-server': () => onPath('mariadbd'),
+  'redis-server': () => onPath('redis-server'),
+  'rabbitmq-server': () => ['/usr/lib/rabbitmq/bin/rabbitmq-server'].find((path) => existsSync(path)),
+  mosquitto: () => onPath('mosquitto'),
+  'nats-server': () => onPath('nats-server'),
+  slapd: () => onPath('slapd'),
+  'dovecot-imapd': () => (existsSync('/usr/lib/dovecot/imap') ? onPath('dovecot') : undefined),
+} as const satisfies Record<string, () => string | undefined>;
+
+const KNOWN = { ...PROGRAMS, ...SERVERS };
+export type Package = keyof typeof KNOWN;
 const PACKAGES = Object.keys(PROGRAMS) as readonly Package[];
 const missing = (wanted: readonly Package[]): readonly Package[] =>
-  wanted.filter((name) => PROGRAMS[name]() === undefined);
+  wanted.filter((name) => KNOWN[name]() === undefined);
 
 /** Path of a program. This tier never skips: a missing program has already ended the run. */
 export const program = (name: Package): string => {
-  const path = PROGRAMS[name]();
+  const path = KNOWN[name]();
   if (path === undefined) throw new Error(`${name} is not installed`);
   return path;
 };

@@ -1,0 +1,148 @@
+// Against: PM2 of the registry in cluster mode, with both packages as they are packed.
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { get } from 'node:https';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { project } from './src/project.ts';
+import { run, start } from './src/run.ts';
+
+const { bare } = inject('installed');
+const handover = join(bare, 'node_modules/.bin/handover');
+const cwd = project('pm2', ['pm2@7.0.4']);
+const home = mkdtempSync(join(dirname(bare), 'pm2-'));
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+const eventually = async <T>(what: string, look: () => Promise<T | undefined>): Promise<T> => {
+  let last: unknown;
+  for (const late = Date.now() + 60_000; Date.now() < late; ) {
+    const found = await look().catch((error: unknown) => {
+      last = error;
+      return undefined;
+    });
+    if (found !== undefined) return found;
+    await new Promise((tick) => setTimeout(tick, 50));
+  }
+  throw new Error(`${what} never came: ${last}`);
+};
+
+/** PM2's daemon with three workers; both end with the test. */
+const startWorkers = async (env: Readonly<Record<string, string>>): Promise<void> => {
+  copyFileSync(fileURLToPath(new URL('./consumers/pm2-web.cjs', import.meta.url)), join(cwd, 'pm2-web.cjs'));
+  const app = { name: 'web', script: 'pm2-web.cjs', instances: 3, exec_mode: 'cluster', vizion: false, env };
+  writeFileSync(join(cwd, 'apps.config.cjs'), `module.exports = ${JSON.stringify({ apps: [app] })};\n`);
+  const pm2Home = join(home, 'pm2');
+  onTestFinished(async () => {
+    if (!existsSync(join(pm2Home, 'pm2.pid'))) return;
+    const pid = Number(readFileSync(join(pm2Home, 'pm2.pid'), 'utf8'));
+    process.kill(pid, 'SIGTERM');
+    await eventually('the end of the daemon', async () => (isAlive(pid) ? undefined : true));
+  });
+  const pm2 = join(cwd, 'node_modules/pm2/bin/pm2');
+  const args = [pm2, 'start', 'apps.config.cjs'];
+  const started = await start(cwd, process.execPath, args, { PM2_HOME: pm2Home }).ended;
+  expect(started).toMatchObject({ code: 0 });
+};
+
+interface Document {
+  readonly pid: number;
+  readonly processes: readonly { readonly pid: number; readonly silent?: true }[];
+  readonly sources: readonly { readonly loads: number; readonly pids: readonly number[] }[];
+}
+
+test('a rotation waits for every worker of PM2, and no request fails', async () => {
+  const [port, statusPort] = [await freePort(), await freePort()];
+  const status = `http://127.0.0.1:${statusPort}/handover/status`;
+  const ca = join(home, 'ca');
+  expect(await run(home, handover, 'init', 'ca')).toMatchObject({ code: 0 });
+  const file = join(ca, 'handover.yaml');
+  const consumer = `consumers:\n    - {name: web, presents: true, verifies: true, status: {url: "${status}"}}`;
+  const config = readFileSync(file, 'utf8').replace('reloadWithin: 3m', 'reloadWithin: 1s');
+  writeFileSync(file, config.replace('# consumers:', consumer));
+  expect(await run(home, handover, 'run', 'ca', '--once')).toMatchObject({ code: 0 });
+  const certificates = join(ca, 'out/default/secrets/web');
+  await startWorkers({ CERTIFICATES: certificates, PORT: `${port}`, STATUS_PORT: `${statusPort}` });
+  const document = async () => (await (await fetch(status)).json()) as Document;
+  const workers = await eventually('a status of three workers', async () => {
+    const all = await document();
+    return all.processes.length === 3 && all.sources[0]?.pids.length === 3 ? all : undefined;
+  });
+
+  const keeper = start(home, handover, ['run', 'ca']);
+  onTestFinished(() => {
+    keeper.child.kill('SIGKILL');
+  });
+  const trusted = () => readFileSync(join(certificates, 'ca.crt'), 'utf8');
+  const failed: string[] = [];
+  const answeredBy = new Map<string, number>();
+  let over = false;
+  /** Trusts what the folder says, as any program of this mesh does; each request is a new connection. */
+  const request = () =>
+    new Promise<string>((resolve, reject) => {
+      get({ host: 'localhost', port, ca: trusted(), agent: false }, (response) => {
+        response.setEncoding('utf8').on('data', resolve).on('error', reject);
+      }).on('error', reject);
+    });
+  const load = async () => {
+    while (!over) {
+      const pid = await request().catch((error: unknown) => {
+        failed.push(String(error));
+        return 'none';
+      });
+      answeredBy.set(pid, (answeredBy.get(pid) ?? 0) + 1);
+    }
+  };
+  const loads = [load(), load(), load(), load()];
+  await eventually('an answer of each worker', async () => (answeredBy.size >= 3 ? true : undefined));
+
+  // A worker that does not run is one that has loaded nothing.
+  const stopped = workers.processes.find(({ pid }) => pid !== workers.pid)?.pid ?? 0;
+  process.kill(stopped, 'SIGSTOP');
+  onTestFinished(() => {
+    if (isAlive(stopped)) process.kill(stopped, 'SIGCONT');
+  });
+  const rotate = ['rotate', 'default/internal', '--home', 'dir:ca', '--id', 'one'];
+  expect(await run(home, handover, ...rotate)).toMatchObject({ code: 0 });
+  const seen = async () => {
+    const { stdout } = await run(home, handover, 'status', '--home', 'dir:ca', '--json');
+    return stdout;
+  };
+  const partial = await eventually('the new CA in the other two', async () => {
+    const all = await document();
+    const isWithTwo = all.sources.some(({ loads, pids }) => loads === 2 && pids.length === 2);
+    return isWithTwo && all.processes.some(({ pid, silent }) => pid === stopped && silent) ? all : undefined;
+  });
+  expect(partial.processes).toHaveLength(3);
+  const waiting = await eventually('a rotation that waits', async () => {
+    const text = await seen();
+    return text.includes(`${stopped}`) ? text : undefined;
+  });
+  expect(waiting).toContain('Introducing');
+
+  process.kill(stopped, 'SIGCONT');
+  const ended = await run(home, handover, ...rotate, '--wait', '--timeout', '60s');
+  expect(ended).toMatchObject({ code: 0 });
+  over = true;
+  await Promise.all(loads);
+  expect(failed).toEqual([]);
+  expect(trusted().match(/BEGIN CERTIFICATE/g)).toHaveLength(1);
+  expect((await document()).sources).toMatchObject([{ pids: expect.arrayContaining([stopped]) }]);
+  const answered = [...answeredBy.values()].reduce((sum, count) => sum + count, 0);
+  console.log(`| pm2, 3 workers | 7.0.4 | ${process.versions.node} | ${answered} | ${failed.length} |`);
+});
