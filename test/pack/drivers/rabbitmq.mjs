@@ -48,7 +48,7 @@ export const start = async (files, world) => {
     execFileSync('epmd', ['-port', `${names}`, '-kill'], { env, stdio: 'ignore' });
   };
   const url = `amqps://localhost:${port}`;
-  /** RabbitMQ keeps CAs for as long as connections use them, so this waits until it takes a client of the newest. */
+  /** RabbitMQ does not read a new CA file at once, so this waits until it accepts a client of the newest CA. */
   const reload = () =>
     eventually(async () => {
       const connection = await amqp.connect(url, newestClient(files, world));

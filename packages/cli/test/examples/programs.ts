@@ -53,15 +53,10 @@ const PROGRAMS = {
   'dovecot-imapd': () => (existsSync('/usr/lib/dovecot/imap') ? onPath('dovecot') : undefined),
 } as const satisfies Record<string, () => string | undefined>;
 
-/** Servers of the drivers that the runtime is tested with: only the tier of packages needs them. */
+/** Servers that only the drivers of the runtime need. */
 const SERVERS = {
-  'mariadb-server': () => onPath('mariadbd'),
-  'redis-server': () => onPath('redis-server'),
   'rabbitmq-server': () => ['/usr/lib/rabbitmq/bin/rabbitmq-server'].find((path) => existsSync(path)),
-  mosquitto: () => onPath('mosquitto'),
   'nats-server': () => onPath('nats-server'),
-  slapd: () => onPath('slapd'),
-  'dovecot-imapd': () => (existsSync('/usr/lib/dovecot/imap') ? onPath('dovecot') : undefined),
 } as const satisfies Record<string, () => string | undefined>;
 
 const KNOWN = { ...PROGRAMS, ...SERVERS };
