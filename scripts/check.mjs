@@ -1,4 +1,4 @@
-// npm run check: types, lint and format, the layer rule, the lock, and that each scenario has a test.
+// npm run check: types, lint and format, the layer rule, the length of files, the lock, and that each scenario has a test.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,6 +39,12 @@ for (const layer of readdirSync('packages')) {
   }
 }
 step('layers', broken === 0);
+
+const long = readdirSync('packages')
+  .flatMap((name) => sources(`packages/${name}/src`))
+  .filter((path) => !path.includes('.test.') && readFileSync(path, 'utf8').split('\n').length > 301);
+for (const path of long) process.stdout.write(`${path}: more than 300 lines\n`);
+step('length', long.length === 0);
 
 const unlocked = problemsInLock(JSON.parse(readFileSync('package-lock.json', 'utf8')));
 for (const problem of unlocked) process.stdout.write(`package-lock.json: ${problem}\n`);

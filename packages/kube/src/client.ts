@@ -8,7 +8,7 @@ import { apiVersionOf, type ResourceKind } from './kinds.ts';
 import type { Fence, Kube } from './kube.ts';
 import type { KubeConfig } from './kubeconfig/config.ts';
 import { pagesOf } from './list.ts';
-import { METADATA } from './media.ts';
+import { METADATA, PATCH } from './media.ts';
 import type { KubeObject } from './object.ts';
 import { pathOf, type Query, type ResourcePlace, withQuery } from './path.ts';
 import type {
@@ -30,13 +30,6 @@ import type {
 } from './requests.ts';
 import { type Call, type ConnectOptions, Session } from './session.ts';
 import { watchOnce } from './watch-once.ts';
-
-const MEDIA = {
-  merge: 'application/merge-patch+json',
-  json: 'application/json-patch+json',
-  // The body is JSON, which is YAML too. The API knows this patch by its YAML name only.
-  apply: 'application/apply-patch+yaml',
-} as const;
 
 const NO_KIND = { group: '', version: '', plural: '' };
 
@@ -194,7 +187,7 @@ class Client implements Kube {
       method: 'PATCH',
       // The API accepts `force` only with apply.
       query: { ...writeQuery(options), force: how === 'apply' && force === true ? true : undefined },
-      contentType: MEDIA[how],
+      contentType: PATCH[how],
       body,
       options,
     });
