@@ -60,7 +60,11 @@ export function installPackages(say: Say): void {
     say(`installing ${list.join(', ')}`);
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
     const install = (): void => {
-      spawnSync('apt-get', ['install', '-y', '-q', '--no-install-recommends', ...list], { env });
+      spawnSync(
+        'apt-get',
+        ['-o', 'DPkg::Lock::Timeout=600', 'install', '-y', '-q', '--no-install-recommends', ...list],
+        { env },
+      );
     };
     install();
     if (missing().length > 0) {

@@ -78,11 +78,15 @@ export const provide = (wanted: readonly Package[]): void => {
   if (process.getuid?.() === 0 && onPath('apt-get') !== undefined) {
     // Keeps packages from starting what they install: invoke-rc.d(8). --no-remove: another mail server stays.
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
+    // Another apt-get may be at work.
     for (const args of [
       ['update'],
       ['install', '-y', '--no-remove', '--no-install-recommends', ...missing(wanted)],
     ])
-      spawnSync('apt-get', args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
+      spawnSync('apt-get', ['-o', 'DPkg::Lock::Timeout=600', ...args], {
+        env,
+        stdio: ['ignore', 'ignore', 'inherit'],
+      });
   }
   const still = missing(wanted);
   if (still.length > 0) {

@@ -27,7 +27,7 @@ const NO_CONNECTION = new RegExp(
   'i',
 );
 /** A client that began its call meanwhile may tell of it a moment later. */
-const LATE_MS = 500;
+const LATE_MS = 2_000;
 
 const waitFor = async (isTrue: () => boolean, what: () => string): Promise<void> => {
   for (const deadline = Date.now() + 30_000; !isTrue(); ) {
