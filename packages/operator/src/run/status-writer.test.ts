@@ -1,4 +1,6 @@
-import { connect } from '@handover/kube';
+import { EventEmitter, once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import { connect, type Kube } from '@handover/kube';
 import { instant } from '@handover/material';
 import { FakeApiServer } from '@handover/test-api-server';
 import { expect, onTestFinished, test } from 'vitest';
@@ -52,4 +54,39 @@ test('a status that says the same later is not written again, and keeps its time
     .toMatchObject({ status: 'True', lastTransitionTime: '2030-01-01T00:00:02Z' });
   expect((await find('web'))?.metadata.resourceVersion).toBe(version);
   expect(await readyOf('web')).toMatchObject(first);
+});
+
+test('while writes are slow, a status that is said again is written once, and only the newest', async () => {
+  const written: string[] = [];
+  const held = new EventEmitter();
+  const released = once(held, 'released');
+  const slow = {
+    patch: async (_kind: unknown, { name }: { name: string }, { apply }: { apply: { status: object } }) => {
+      written.push(`${name} ${JSON.stringify(apply.status)}`);
+      await released;
+    },
+  } as unknown as Kube;
+  const end = new AbortController();
+  onTestFinished(() => end.abort());
+  const writer = new StatusWriter(slow, end.signal, (_, error) => {
+    throw error;
+  });
+  const names = Array.from({ length: 12 }, (_, index) => `leaf-${index}`);
+  const say = (text: string): void => {
+    for (const name of names)
+      writer.put(declaredOf('Leaf', { metadata: { namespace: 'default', name, uid: name } }), { text });
+  };
+  const said = (text: string, some = names) =>
+    some.map((name) => `${name} ${JSON.stringify({ text, conditions: [] })}`);
+  say('old');
+  await expect.poll(() => written).toEqual(said('old', ['leaf-0']));
+  // Long enough for a second round of writes to begin, if there were one.
+  for (const text of ['old', 'new', 'new']) {
+    say(text);
+    await pause(50);
+  }
+  held.emit('released');
+  const rest = names.slice(1);
+  await expect.poll(() => written, { timeout: 20_000 }).toContain(said('new', ['leaf-0'])[0]);
+  expect(written).toEqual([...said('old', ['leaf-0']), ...said('new', rest), ...said('new', ['leaf-0'])]);
 });

@@ -49,6 +49,7 @@ export class StatusWriter {
   readonly #written = new Map<string, { readonly status: AnyStatus; readonly at: number }>();
   #timer: NodeJS.Timeout | undefined;
   #busy: Promise<void> = Promise.resolve();
+  #isBusy = false;
 
   constructor(kube: Kube, signal: AbortSignal, onError: (what: string, error: unknown) => void) {
     this.#kube = kube;
@@ -67,7 +68,7 @@ export class StatusWriter {
   }
 
   #plan(): void {
-    if (this.#timer !== undefined || this.#pending.size === 0 || this.#signal.aborted) return;
+    if (this.#isBusy || this.#timer !== undefined || this.#pending.size === 0 || this.#signal.aborted) return;
     const now = performance.now();
     const due = Math.min(
       ...[...this.#pending.keys()].map(
@@ -84,14 +85,23 @@ export class StatusWriter {
   }
 
   async #flush(): Promise<void> {
-    for (const [uid, { declared, status }] of [...this.#pending]) {
+    this.#isBusy = true;
+    for (const uid of [...this.#pending.keys()]) {
       if (this.#signal.aborted) return;
-      const last = this.#written.get(uid)?.at ?? Number.NEGATIVE_INFINITY;
-      if (performance.now() < last + INTERVAL_MS) continue;
+      // Meanwhile the status may have changed again, or back.
+      const pending = this.#pending.get(uid);
+      const at = performance.now();
+      if (
+        pending === undefined ||
+        at < (this.#written.get(uid)?.at ?? Number.NEGATIVE_INFINITY) + INTERVAL_MS
+      )
+        continue;
+      const { declared, status } = pending;
       this.#pending.delete(uid);
+      // From here on, so that the same status said during the write is not written again.
+      this.#written.set(uid, { status, at });
       try {
         await this.#write(declared, status);
-        this.#written.set(uid, { status, at: performance.now() });
       } catch (error) {
         // The resource has gone, or another replica leads: the next pass writes it again.
         this.#written.delete(uid);
@@ -100,6 +110,7 @@ export class StatusWriter {
           this.#onError(`writing the status of ${declared.kind} ${declared.name}`, error);
       }
     }
+    this.#isBusy = false;
     this.#plan();
   }
 
