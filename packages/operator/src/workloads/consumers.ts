@@ -71,7 +71,7 @@ export interface PodConsumerOptions {
   readonly reloader?: ReloaderCompat | undefined;
 }
 
-/** Consumers found, not declared: workloads whose live pods read an object of the authority in any way. */
+/** Consumers found, not declared: workloads whose live pods read an object of the authority in any way, or that it is rolling. */
 export class PodConsumers implements EvidenceSource {
   readonly #options: PodConsumerOptions;
 
@@ -101,6 +101,14 @@ export class PodConsumers implements EvidenceSource {
       const group = groups.get(id) ?? { maker, namespace: pod.namespace, pods: [] };
       group.pods.push([pod, use]);
       groups.set(id, group);
+    }
+    // Between its old pod and its new one a workload has none, and yet it counts towards `maxConcurrentRollouts`.
+    for (const { kind, namespace, name, annotations, rolling, version } of workloadCache.workloads()) {
+      const id = `${kind} ${namespace}/${name}`;
+      const isOurs =
+        this.#options.isUnderWay(id, version) ||
+        (rolling && stampIn(annotations[TRUST_HASH], responsibilities.id) !== undefined);
+      if (isOurs && !groups.has(id)) groups.set(id, { maker: { kind, name }, namespace, pods: [] });
     }
     return Promise.all(
       [...groups].map(([id, { maker, namespace, pods }]) =>

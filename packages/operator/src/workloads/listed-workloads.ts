@@ -112,7 +112,11 @@ export class ListedWorkloads implements Workloads {
   }
 
   workloadsIn(namespace: string): readonly Workload[] {
-    return [...this.#workloads.values()].filter((workload) => workload.namespace === namespace);
+    return this.workloads().filter((workload) => workload.namespace === namespace);
+  }
+
+  workloads(): readonly Workload[] {
+    return [...this.#workloads.values()];
   }
 
   /** Deployment, StatefulSet … behind a pod, or the pod itself. */

@@ -30,7 +30,15 @@ export interface ControllerOwner {
 /** Pods and what makes them, however they came to be known. */
 export type Workloads = Pick<
   WorkloadCache,
-  'ready' | 'pods' | 'freshPods' | 'workload' | 'workloadsIn' | 'makerOf' | 'progress' | 'reloader'
+  | 'ready'
+  | 'pods'
+  | 'freshPods'
+  | 'workload'
+  | 'workloads'
+  | 'workloadsIn'
+  | 'makerOf'
+  | 'progress'
+  | 'reloader'
 > &
   Partial<Pick<WorkloadCache, 'start'>>;
 
@@ -143,10 +151,12 @@ export class WorkloadCache {
 
   /** Everything that can be rolled in one namespace. */
   workloadsIn(namespace: string): readonly Workload[] {
-    return [...this.#workloads.values()]
-      .flat()
-      .flatMap((informer) => informer.list())
-      .filter((workload) => workload.namespace === namespace);
+    return this.workloads().filter((workload) => workload.namespace === namespace);
+  }
+
+  /** Everything that can be rolled. */
+  workloads(): readonly Workload[] {
+    return [...this.#workloads.values()].flat().flatMap((informer) => informer.list());
   }
 
   /** Deployment, StatefulSet … behind a pod, or the pod itself. */

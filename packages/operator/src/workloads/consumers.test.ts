@@ -1,0 +1,59 @@
+import { TRUST_HASH } from '@handover/core';
+import type { Responsibilities } from '@handover/engine';
+import { instant } from '@handover/material';
+import { expect, test } from 'vitest';
+import { PodConsumers } from './consumers.ts';
+import { Progress } from './progress.ts';
+import { workloadOf } from './workload.ts';
+import type { Workloads } from './workload-cache.ts';
+
+const RESPONSIBILITIES = {
+  id: 'default/mesh',
+  authority: { metadata: { namespace: 'default', name: 'mesh' } },
+  leaves: new Map(),
+  bundles: new Map(),
+} as unknown as Responsibilities;
+
+/** A DaemonSet of one node, at a moment when its old pod is gone and its new one not there yet. */
+const daemonSet = (name: string, stamps: string, available = 0) =>
+  workloadOf('DaemonSet', {
+    metadata: { namespace: 'default', name, resourceVersion: '7', generation: 2 },
+    spec: { template: { metadata: { annotations: { [TRUST_HASH]: stamps } } } },
+    status: {
+      observedGeneration: 2,
+      desiredNumberScheduled: 1,
+      updatedNumberScheduled: available,
+      numberAvailable: available,
+    },
+  });
+
+test('a workload that this Authority rolls is a consumer though it has no pod at the moment', async () => {
+  const workloads = [
+    daemonSet('ours', 'default/mesh=2.0'),
+    daemonSet('of-another', 'default/other=2.0'),
+    daemonSet('rolled', 'default/mesh=2.0', 1),
+    daemonSet('stamped-just-now', '', 1),
+  ];
+  const workloadCache = {
+    freshPods: async () => [],
+    pods: () => [],
+    workloads: () => workloads,
+    workload: (_kind: string, _namespace: string, wanted: string) =>
+      workloads.find(({ name }) => name === wanted),
+    progress: new Progress(() => 0),
+  } as unknown as Workloads;
+  const source = new PodConsumers({
+    workloadCache,
+    showing: { of: async () => undefined } as never,
+    fresh: true,
+    wordOf: () => undefined,
+    labelsOf: async () => ({}),
+    obstacle: () => undefined,
+    isUnderWay: (consumer) => consumer === 'DaemonSet default/stamped-just-now',
+  });
+  const found = await source.consumers(RESPONSIBILITIES, undefined, instant(Date.UTC(2030, 0, 1)), []);
+  expect(found.map(({ id, workload, instances }) => [id, workload?.rolling, instances])).toEqual([
+    ['DaemonSet default/ours', true, []],
+    ['DaemonSet default/stamped-just-now', true, []],
+  ]);
+});
