@@ -186,6 +186,29 @@ describe('an object from a newer authority', () => {
     expect(story.plan().actions).toMatchObject([{ kind: 'mint' }]);
   });
 
+  test('does not have a distrust done again that was done before the state was restored', () => {
+    const story = new Neighbours();
+    const backup = story.authority;
+    story.distrust = [1];
+    story.run();
+    const inUse = story.held('trust');
+    expect(story.roles()).toContain('2:current');
+    story.authority = backup;
+    expect(story.plan()).toMatchObject({
+      actions: [],
+      blockedBy: [
+        { consumer: 'web', waitsFor: expect.stringContaining('restored') },
+        { consumer: 'trust', waitsFor: expect.stringContaining('restored') },
+      ],
+    });
+    expect(story.held('trust')).toBe(inUse);
+    // A leaf of the distrusted CA is in use again: then it is due.
+    const leaf = story.objects.get('web')?.leaf;
+    const issuer = backup?.generations[0]?.anchors[0].fingerprint ?? '';
+    story.change('web', { leaf: leaf && { ...leaf, issuer } });
+    expect(story.plan().actions).toMatchObject([{ kind: 'distrust' }]);
+  });
+
   test('does not stop a distrust, which takes a revision and numbers above all that is out there', () => {
     const story = new Neighbours().change('trust', { revision: 40 }).change('web', { revision: 41 });
     const stamp = { trust: 7, distrusts: 3 };

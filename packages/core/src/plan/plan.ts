@@ -1,5 +1,5 @@
 import type { Instant } from '@handover/material';
-import { type AuthorityState, withRole } from './authority.ts';
+import { type AuthorityState, generationOf, withRole } from './authority.ts';
 import { elsewhereIn } from './borders.ts';
 import { Clock, clockBlocker } from './clock.ts';
 import type { PlanningContext } from './evidence.ts';
@@ -73,7 +73,8 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
 
   const ahead = aheadOf(context);
   const taken = ahead.length === 0 ? undefined : stampedBy(seen);
-  const distrust = distrustOf(state, seen.distrust, clock, taken);
+  const asked = ahead.length === 0 ? seen.distrust : seen.distrust.filter((one) => isInUse(context, one));
+  const distrust = distrustOf(state, asked, clock, taken);
   // It waits for nothing: its revision is higher than that of every object, so that its writes land.
   const highest = Math.max(state.revision, ...ahead.map(({ revision }) => revision ?? 0));
   if (distrust !== undefined) return swap(distrust, 'its distrust was requested', highest);
@@ -130,6 +131,23 @@ const aheadOf = ({ state, policy, objects, elsewhere }: PlanningContext): readon
   return [...asked].flatMap((id) => {
     const object = elsewhere.has(id) ? undefined : objects.get(id);
     return object !== undefined && (object.revision ?? 0) > state.revision ? [object] : [];
+  });
+};
+
+/**
+ * Whether an object of its own namespace trusts a generation or holds a leaf of it. Where objects are newer than the state, a generation that is out
+ * of use was distrusted before the state was restored: to do it again would replace the CA that is in use by one that no peer has.
+ */
+const isInUse = ({ state, policy, objects, elsewhere }: PlanningContext, number: number): boolean => {
+  const anchors = new Set(generationOf(state, number)?.anchors.map(({ fingerprint }) => fingerprint));
+  return [...policy.leaves, ...policy.bundles].some(({ object }) => {
+    const seen = elsewhere.has(object) ? undefined : objects.get(object);
+    return (
+      seen !== undefined &&
+      [...seen.anchors.map(({ fingerprint }) => fingerprint), seen.leaf?.issuer ?? ''].some((one) =>
+        anchors.has(one),
+      )
+    );
   });
 };
 

@@ -26,6 +26,17 @@ describe('Ready', () => {
     ]);
   });
 
+  test('is false while the state is older than an object, as after a restore from a backup', () => {
+    const story = stable();
+    const backup = story.authority;
+    story.rotate = ['r'];
+    story.acknowledgeAll().pass(hour).run();
+    story.authority = backup;
+    expect(reasons(story, () => undefined)).toEqual([
+      'its state is older than web, trust, as if restored from a backup',
+    ]);
+  });
+
   test('is said at every step of a rotation', () => {
     const story = stable();
     story.rotate = ['r'];

@@ -3,6 +3,7 @@ import { type AuthorityState, type Generation, generationOf } from './authority.
 import { SKEW } from './expiry.ts';
 import type { LeafSeen, ObjectSeen, Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
+import { listed } from './waiting.ts';
 
 /** Why a bundle refuses a leaf, by their real certificates; undefined: it accepts it. Both are given as the id of their object. */
 export type Refusal = (leaf: string, bundle: string) => string | undefined;
@@ -41,8 +42,17 @@ export const notReady = (
     damaged.set(object, found);
     return found;
   };
+  const newer = holders.filter(({ found }) => (found?.revision ?? 0) > state.revision);
   const problems = [
     ...caTroubles(state, now),
+    ...(newer.length === 0
+      ? []
+      : [
+          `its state is older than ${listed(
+            newer.map(({ object }) => object),
+            3,
+          )}, as if restored from a backup`,
+        ]),
     ...bare
       .filter(({ object }) => lackingIn(object).length === 0)
       .map(({ object }) => `${object} does not hold the bundle yet`),

@@ -3,7 +3,8 @@ import type { Observation } from '@handover/engine';
 import { instant } from '@handover/material';
 import { expect, test } from 'vitest';
 import { declaredOf } from '../resources/declared.ts';
-import { statusOfAuthority } from './status.ts';
+import type { ResolvedResources } from '../resources/resolved-resources.ts';
+import { statusOfAuthority, statusOfLeaves } from './status.ts';
 
 const consumer = (id: string, blocks: boolean): ConsumerSeen => ({
   id,
@@ -50,4 +51,21 @@ test('what is wrong with a workload of another namespace is no condition of the 
 test('what is wrong with a workload of its own namespace is', () => {
   const note = { code: 'RolloutFailing', object: 'Deployment prod/web', message: 'it fails' } as const;
   expect(saidWith([note])).toMatchObject([{ type: 'Degraded', status: 'True', reason: 'RolloutFailing' }]);
+});
+
+test('a leaf is not Ready while its Authority has no state, though its Secret holds a valid one', () => {
+  const metadata = { namespace: 'prod', name: 'web' };
+  const declared = declaredOf('Leaf', { metadata, spec: {} });
+  const leaf = { metadata, spec: { secretName: 'web', renew: { at: 0.5 } } };
+  const held = { fingerprint: 'f', issuer: 'ca', notBefore: instant(0), notAfter: instant(9_000) };
+  const observation = {
+    now: instant(1_000),
+    responsibilities: { leaves: new Map([['prod/secrets/web', leaf]]), refused: [] },
+    record: undefined,
+    seen: { objects: [{ id: 'prod/secrets/web', anchors: [], leaf: held }] },
+  } as unknown as Observation;
+  const resolved = { declared: [declared] } as unknown as ResolvedResources;
+  expect(statusOfLeaves(resolved, observation).get(declared)).toMatchObject({
+    conditions: [{ type: 'Ready', status: 'False', reason: 'AuthorityNotReady' }],
+  });
 });

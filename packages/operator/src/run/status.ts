@@ -210,12 +210,14 @@ export const statusOfLeaves = (
             ? verdict('Ready', false, 'Expired', `its leaf ended at ${iso(held.notAfter)}`)
             : observation.now < held.notBefore
               ? verdict('Ready', false, 'NotYetValid', `its leaf is not valid before ${iso(held.notBefore)}`)
-              : verdict(
-                  'Ready',
-                  true,
-                  'Issued',
-                  `Secret ${leaf.spec.secretName} holds a leaf of generation ${issuer?.number ?? 'unknown'}`,
-                );
+              : observation.record === undefined
+                ? verdict('Ready', false, 'AuthorityNotReady', 'its Authority has no CA; see its status')
+                : verdict(
+                    'Ready',
+                    true,
+                    'Issued',
+                    `Secret ${leaf.spec.secretName} holds a leaf of generation ${issuer?.number ?? 'unknown'}`,
+                  );
     made.set(declared, {
       secretName: leaf.spec.secretName,
       observedGeneration: declared.generation,
