@@ -51,8 +51,15 @@ describe.each(FORMS)('HANDOVER_STATUS is inherited: a %s, on Node %s', (form, ve
       .poll(async () => (await read()).processes, { timeout: 20_000 })
       .toEqual(expect.arrayContaining([{ pid: stopped, silent: true }]));
     process.kill(stopped, 'SIGCONT');
-    const { sources } = await speaksFor(read, pids);
-    expect(sources.every(({ pids: holders }) => holders?.length === 3)).toBe(true);
+    await expect
+      .poll(async () => (await read()).sources.map(({ pids: holders, loads }) => [holders?.length, loads]), {
+        timeout: 20_000,
+      })
+      .toEqual([
+        [3, 2],
+        [3, 1],
+      ]);
+    await speaksFor(read, pids);
     process.kill(stopped, 'SIGKILL');
     await speaksFor(read, [parent.pid, other]);
     process.kill(parent.pid, 'SIGKILL');
