@@ -17,8 +17,6 @@ export const start = async (files) => {
   server.on('error', () => undefined);
   server.listen(0, '127.0.0.1');
   await once(server.server, 'listening');
-  // Otherwise each answer of the server waits 40 ms for the client's acknowledgement.
-  server.server.on('connection', (socket) => socket.setNoDelay());
   const end = () => new Promise((closed) => server.close(closed));
   return {
     port: server.server.address().port,
