@@ -116,7 +116,18 @@ export async function follow(signal: AbortSignal, options: FollowOptions): Promi
   const status: StatusServer = await serveStatus({ port: 8081, sources: [trust, identity], podUid: 'uid' });
   await status.close();
   const ready: boolean = profile.ready && isOpenShift();
-  console.log(misspelt, texts, at, seen, known, ca, answer.status, profile.tlsOptions().minVersion, value, ready);
+  console.log(
+    misspelt,
+    texts,
+    at,
+    seen,
+    known,
+    ca,
+    answer.status,
+    profile.tlsOptions().minVersion,
+    value,
+    ready,
+  );
 }
 
 export async function cluster(config: KubeConfigLike): Promise<string> {
