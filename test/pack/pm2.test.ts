@@ -1,25 +1,18 @@
-// Against: PM2 of the registry in cluster mode, with both packages as they are packed.
+// Against: PM2 of the registry in cluster and fork mode, with both packages as they are packed.
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { get } from 'node:https';
-import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, inject, onTestFinished, test } from 'vitest';
+import { freePort } from '../../packages/runtime/test/family.ts';
 import { project } from './src/project.ts';
 import { run, start } from './src/run.ts';
+import { Files } from './src/world.ts';
 
 const { bare } = inject('installed');
 const handover = join(bare, 'node_modules/.bin/handover');
 const cwd = project('pm2', ['pm2@7.0.4']);
 const home = mkdtempSync(join(dirname(bare), 'pm2-'));
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -42,12 +35,16 @@ const eventually = async <T>(what: string, look: () => Promise<T | undefined>): 
   throw new Error(`${what} never came: ${last}`);
 };
 
-/** PM2's daemon with three workers; both end with the test. */
-const startWorkers = async (env: Readonly<Record<string, string>>): Promise<void> => {
-  copyFileSync(fileURLToPath(new URL('./consumers/pm2-web.cjs', import.meta.url)), join(cwd, 'pm2-web.cjs'));
-  const app = { name: 'web', script: 'pm2-web.cjs', instances: 3, exec_mode: 'cluster', vizion: false, env };
-  writeFileSync(join(cwd, 'apps.config.cjs'), `module.exports = ${JSON.stringify({ apps: [app] })};\n`);
-  const pm2Home = join(home, 'pm2');
+/** PM2's daemon with one program; both end with the test. */
+const startUnderPm2 = async (app: {
+  readonly script: string;
+  readonly instances: number;
+  readonly exec_mode: 'cluster' | 'fork';
+  readonly env: Readonly<Record<string, string>>;
+}): Promise<void> => {
+  const config = { apps: [{ name: 'web', vizion: false, ...app }] };
+  writeFileSync(join(cwd, 'apps.config.cjs'), `module.exports = ${JSON.stringify(config)};\n`);
+  const pm2Home = join(home, app.exec_mode);
   onTestFinished(async () => {
     if (!existsSync(join(pm2Home, 'pm2.pid'))) return;
     const pid = Number(readFileSync(join(pm2Home, 'pm2.pid'), 'utf8'));
@@ -77,7 +74,9 @@ test('a rotation waits for every worker of PM2, and no request fails', async () 
   writeFileSync(file, config.replace('# consumers:', consumer));
   expect(await run(home, handover, 'run', 'ca', '--once')).toMatchObject({ code: 0 });
   const certificates = join(ca, 'out/default/secrets/web');
-  await startWorkers({ CERTIFICATES: certificates, PORT: `${port}`, STATUS_PORT: `${statusPort}` });
+  copyFileSync(fileURLToPath(new URL('./consumers/pm2-web.cjs', import.meta.url)), join(cwd, 'pm2-web.cjs'));
+  const env = { CERTIFICATES: certificates, PORT: `${port}`, STATUS_PORT: `${statusPort}` };
+  await startUnderPm2({ script: 'pm2-web.cjs', instances: 3, exec_mode: 'cluster', env });
   const document = async () => (await (await fetch(status)).json()) as Document;
   const workers = await eventually('a status of three workers', async () => {
     const all = await document();
@@ -145,4 +144,26 @@ test('a rotation waits for every worker of PM2, and no request fails', async () 
   expect((await document()).sources).toMatchObject([{ pids: expect.arrayContaining([stopped]) }]);
   const answered = [...answeredBy.values()].reduce((sum, count) => sum + count, 0);
   console.log(`| pm2, 3 workers | 7.0.4 | ${process.versions.node} | ${answered} | ${failed.length} |`);
+});
+
+test('under register the status speaks for every process of fork mode, also when PM2 replaces one', async () => {
+  const files = new Files(home);
+  const statusPort = await freePort();
+  writeFileSync(join(cwd, 'idle.cjs'), 'setInterval(() => undefined, 1_000);\n');
+  const register = join(cwd, 'node_modules/@handover/runtime/dist/register.js');
+  const env = { ...files.env, NODE_OPTIONS: `--import=${register}`, HANDOVER_STATUS: `${statusPort}` };
+  await startUnderPm2({ script: 'idle.cjs', instances: 2, exec_mode: 'fork', env });
+  const two = (others: readonly number[]) =>
+    eventually('a status of two processes', async () => {
+      const { processes } = (await (
+        await fetch(`http://127.0.0.1:${statusPort}/handover/status`)
+      ).json()) as Document;
+      const pids = processes.flatMap(({ pid, silent }) => (silent ? [] : [pid]));
+      return pids.length === 2 && processes.length === 2 && others.every((pid) => !pids.includes(pid))
+        ? pids
+        : undefined;
+    });
+  const [first = 0, second = 0] = await two([]);
+  process.kill(first, 'SIGKILL');
+  expect(await two([first])).toContain(second);
 });

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { copyFileSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -14,15 +12,6 @@ for (const file of ['unchanged-clients.mjs', 'unchanged-servers.mjs', 'dial.cjs'
   copyFileSync(join(consumers, file), join(cwd, file));
 
 const readme = readFileSync(join(cwd, 'node_modules/@handover/runtime/README.md'), 'utf8');
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-};
 
 const REGISTER = ['--import', '@handover/runtime/register'];
 const under = (node: string, args: readonly string[], env: Readonly<Record<string, string>>) =>
@@ -143,23 +132,6 @@ describe.each(NODES)('on Node %s', (version) => {
       expect(ended.stderr).not.toContain('PRIVATE KEY');
     }
   });
-
-  test.each(['port', 'file'])(
-    'a program that it starts does not run beside a status that speaks for another (%s)',
-    async (form) => {
-      const files = new Files(cwd);
-      const status = form === 'port' ? String(await freePort()) : files.path('status.json');
-      const child = JSON.stringify([...REGISTER, '-e', 'console.log("ran")']);
-      files.put({
-        'parent.cjs': `const { spawnSync } = require('node:child_process');
-        const { status, stdout, stderr } = spawnSync(process.execPath, ${child}, { encoding: 'utf8' });
-        console.log(JSON.stringify({ status, stdout, isNamed: /STATUS_(LISTEN|WRITE)_FAILED/.test(stderr) }));`,
-      });
-      const ended = await under(node, [files.path('parent.cjs')], { ...files.env, HANDOVER_STATUS: status });
-      expect(ended).toMatchObject({ code: 0 });
-      expect(JSON.parse(ended.stdout)).toEqual({ status: 1, stdout: '', isNamed: true });
-    },
-  );
 
   test('a TLS profile reaches servers that do not choose versions themselves, and changes with its file', async () => {
     const files = new Files(cwd);

@@ -22,10 +22,11 @@ function procText(path: string): string | undefined {
   }
 }
 
-/** State and parent, of a process that has not ended. The command's name before them may hold any character but no newline. */
-function parentIn(stat: string): number | undefined {
-  const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return state === 'Z' || state === 'X' ? undefined : Number(parent);
+/** Parent and start, of a process that has not ended. The command's name before them may hold any character but no newline. */
+function startIn(stat: string): { readonly parent: number; readonly birth: string } | undefined {
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [state, parent, birth = ''] = [fields[0], fields[1], fields[19]];
+  return state === 'Z' || state === 'X' ? undefined : { parent: Number(parent), birth };
 }
 
 function isRunning(pid: number): boolean {
@@ -37,11 +38,15 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** True when the process runs and was started by `parent`. Without /proc the parent is not known, and not checked. */
-export function isChildOf(pid: number, parent: number): boolean {
+/**
+ * When the process with this id began, in ticks since the machine's start; undefined when it does not run, or was not started by `parent`. With it
+ * an id that was given to another process, or is of another container, is told apart. Without /proc neither is known, nor checked.
+ */
+export function birthOf(pid: number, parent?: number): string | undefined {
   const stat = procText(`${pid}/stat`);
-  if (stat !== undefined) return parentIn(stat) === parent;
-  return process.platform !== 'linux' && isRunning(pid);
+  if (stat === undefined) return process.platform !== 'linux' && isRunning(pid) ? 'unknown' : undefined;
+  const start = startIn(stat);
+  return parent === undefined || start?.parent === parent ? start?.birth : undefined;
 }
 
 /** An address and port as /proc/net/tcp writes them: groups of four bytes in the machine's order. */

@@ -1,36 +1,16 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer } from 'node:https';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type Answer, answering, echoPath } from '../test/answering.ts';
 import { Scope } from '../test/fixture.ts';
-import { MockCa } from '../test/mock-ca.ts';
-import { listen, wordsOf } from '../test/world.ts';
+import { wordsOf } from '../test/world.ts';
 import { SOURCE } from './client-source.ts';
 import { hotFetch } from './fetch.ts';
 
-const ca = new MockCa('one');
 let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
 afterEach(() => scope.end());
 
-type Answer = (request: IncomingMessage, response: ServerResponse) => void;
-
-const world = async (answer: Answer) => {
-  const trust = await scope.trust(scope.volume({ 'ca.crt': ca.pem }));
-  const seen: { url: string | undefined; headers: object; body: string }[] = [];
-  const server = createServer({ ...ca.leaf() }, (request, response) => {
-    const asked = { url: request.url, headers: request.headers, body: '' };
-    seen.push(asked);
-    request.on('data', (chunk: Buffer) => {
-      asked.body += chunk;
-    });
-    answer(request, response);
-  });
-  return { trust, seen, target: scope.add(await listen(server)) };
-};
-const echo: Answer = (request, response) =>
-  request.resume().on('end', () => setTimeout(() => response.end(`for ${request.url}`), 20));
 const write =
   (text: string): Answer =>
   ({ socket }) =>
@@ -40,25 +20,29 @@ const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\
 
 describe('an answer to fetch', () => {
   test('that is longer than its content-length ends', async () => {
-    const { trust, target } = await world(write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokEXTRA'));
+    const { trust, target } = await answering(
+      scope,
+      write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokEXTRA'),
+    );
     expect(await (await trust.fetch(target.url)).text()).toBe('ok');
   }, 5_000);
 
   test('that breaks in the same write as its headers fails', async () => {
-    const { trust, target } = await world(write(`${chunked}ZZ\r\n`));
+    const { trust, target } = await answering(scope, write(`${chunked}ZZ\r\n`));
     const response = await trust.fetch(target.url, { signal: AbortSignal.timeout(4_000) });
     expect(await wordsOf(response.text())).toContain('HPE_INVALID_CHUNK_SIZE');
   }, 5_000);
 
   test('that switches protocols fails', async () => {
-    const { trust, target } = await world(
+    const { trust, target } = await answering(
+      scope,
       write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: foo\r\n\r\n'),
     );
     expect(await wordsOf(trust.fetch(target.url))).toContain('bad upgrade');
   }, 5_000);
 
   test('that never ends is freed by its signal', async () => {
-    const { trust, target } = await world(write(chunked));
+    const { trust, target } = await answering(scope, write(chunked));
     const stop = new AbortController();
     const response = await trust.fetch(target.url, { signal: stop.signal });
     const text = wordsOf(response.text());
@@ -67,13 +51,13 @@ describe('an answer to fetch', () => {
   }, 5_000);
 
   test('whose headers never come fails', async () => {
-    const { trust, target } = await world(() => undefined);
+    const { trust, target } = await answering(scope, () => undefined);
     const words = await wordsOf(hotFetch(trust[SOURCE], 100)(target.url));
     expect(words).toContain('UND_ERR_HEADERS_TIMEOUT');
   }, 5_000);
 
   test('whose body stops fails; one that goes on may take longer than the limit', async () => {
-    const { trust, target } = await world(({ url, socket }) => {
+    const { trust, target } = await answering(scope, ({ url, socket }) => {
       socket.write(chunked);
       if (url === '/stops') return;
       let left = 10;
@@ -89,14 +73,17 @@ describe('an answer to fetch', () => {
   }, 5_000);
 
   test('that the program has not read yet does not fail', async () => {
-    const { trust, target } = await world((_request, response) => void response.end('x'.repeat(4_000_000)));
+    const { trust, target } = await answering(
+      scope,
+      (_request, response) => void response.end('x'.repeat(4_000_000)),
+    );
     const response = await hotFetch(trust[SOURCE], 1_000)(target.url);
     await new Promise((waited) => setTimeout(waited, 1_600));
     expect((await response.text()).length).toBe(4_000_000);
   }, 10_000);
 
   test('may wait for a body that takes longer than the limit', async () => {
-    const { trust, target } = await world(echo);
+    const { trust, target } = await answering(scope, echoPath);
     const body = new ReadableStream({
       pull: async (controller) => {
         await new Promise((waited) => setTimeout(waited, 1_600));

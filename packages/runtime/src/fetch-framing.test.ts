@@ -1,34 +1,13 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer } from 'node:https';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { answering, echoPath } from '../test/answering.ts';
 import { Scope } from '../test/fixture.ts';
-import { MockCa } from '../test/mock-ca.ts';
-import { listen, wordsOf } from '../test/world.ts';
+import { wordsOf } from '../test/world.ts';
 
-const ca = new MockCa('one');
 let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
 afterEach(() => scope.end());
-
-type Answer = (request: IncomingMessage, response: ServerResponse) => void;
-
-const world = async (answer: Answer) => {
-  const trust = await scope.trust(scope.volume({ 'ca.crt': ca.pem }));
-  const seen: { url: string | undefined; headers: object; body: string }[] = [];
-  const server = createServer({ ...ca.leaf() }, (request, response) => {
-    const asked = { url: request.url, headers: request.headers, body: '' };
-    seen.push(asked);
-    request.on('data', (chunk: Buffer) => {
-      asked.body += chunk;
-    });
-    answer(request, response);
-  });
-  return { trust, seen, target: scope.add(await listen(server)) };
-};
-const echo: Answer = (request, response) =>
-  request.resume().on('end', () => setTimeout(() => response.end(`for ${request.url}`), 20));
 
 const streamOf = (...chunks: string[]) =>
   new ReadableStream({
@@ -47,7 +26,7 @@ const post = (length: string, ...chunks: string[]) =>
 
 describe('a request of fetch', () => {
   test('whose body is longer than its content-length fails, and the rest is not read as a request', async () => {
-    const { trust, seen, target } = await world(echo);
+    const { trust, seen, target } = await answering(scope, echoPath);
     const rest = 'xGET /admin HTTP/1.1\r\nhost: localhost\r\n\r\n';
     for (const chunks of [[rest], ['x', rest.slice(1)]]) {
       const words = await wordsOf(trust.fetch(`${target.url}/a`, post('1', ...chunks)));
@@ -59,7 +38,7 @@ describe('a request of fetch', () => {
   });
 
   test('whose body is shorter than its content-length fails, and its connection is not used again', async () => {
-    const { trust, target } = await world(echo);
+    const { trust, target } = await answering(scope, echoPath);
     expect(await wordsOf(trust.fetch(target.url, post('5', 'xyz')))).toContain(
       'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
     );
@@ -67,7 +46,7 @@ describe('a request of fetch', () => {
   });
 
   test('keeps a content-length that is right, and refuses one that is no number', async () => {
-    const { trust, target, seen } = await world(echo);
+    const { trust, target, seen } = await answering(scope, echoPath);
     expect((await trust.fetch(target.url, post('3', 'x', 'yz'))).status).toBe(200);
     // fetch adds its own length to the one of the caller.
     const text = { method: 'POST', headers: { 'content-length': '3' }, body: 'xyz' };
@@ -78,7 +57,7 @@ describe('a request of fetch', () => {
   });
 
   test.each(['GET', 'POST', 'DELETE'])('without a body, %s drops a content-length', async (method) => {
-    const { trust, target, seen } = await world(echo);
+    const { trust, target, seen } = await answering(scope, echoPath);
     const headers = { 'Content-Length': '5' };
     expect(await (await trust.fetch(`${target.url}/a`, { method, headers })).text()).toBe('for /a');
     expect(await (await trust.fetch(`${target.url}/b`)).text()).toBe('for /b');
@@ -93,7 +72,7 @@ describe('a request of fetch', () => {
     ['upgrade', 'foo', 'UND_ERR_INVALID_ARG'],
     ['Expect', '100-continue', 'UND_ERR_NOT_SUPPORTED'],
   ])('that sets %s: %s is refused, as by the global fetch', async (name, value, code) => {
-    const { trust, target, seen } = await world(echo);
+    const { trust, target, seen } = await answering(scope, echoPath);
     const init = { headers: { [name]: value } };
     await expect(trust.fetch(target.url, init)).rejects.toBeInstanceOf(TypeError);
     const words = await wordsOf(trust.fetch(target.url, init));

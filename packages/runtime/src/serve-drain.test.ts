@@ -4,38 +4,23 @@ import { Agent, createServer as createHttpsServer, request } from 'node:https';
 import { connect, createServer as createTlsServer, type Server, type TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { echo, echoClient, grpcServer } from '../test/adapters.ts';
-import { files, next, Scope } from '../test/fixture.ts';
+import { files, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
+import { clientOf, mtls, one, servedWorld, two } from '../test/served.ts';
 import { hello } from '../test/servers.ts';
-import { eventually, get, listen, ok } from '../test/world.ts';
+import { eventually, get, ok } from '../test/world.ts';
 import { credentials } from './grpc.ts';
 import type { Identity } from './index.ts';
 
-const one = new MockCa('one');
-const two = new MockCa('two');
-const mtls = { requestCert: true, rejectUnauthorized: true };
 let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
 afterEach(() => scope.end());
 
-/** A server of CA two whose clients come from CA one and CA two. */
-const world = async (create: () => Server, drainMs = 60_000) => {
-  const leaf = two.leaf();
-  const volume = scope.volume(files(leaf, two, one));
-  const identity = await scope.identity(volume, { drainMs });
-  // A server that closes idle connections by itself would hide the fault.
-  const server = Object.assign(create(), { keepAliveTimeout: 60_000 });
-  const target = scope.add(await listen(identity.serve(server)));
-  const remove = async (...kept: MockCa[]) => {
-    const reloaded = next(identity, 'reloaded');
-    volume.write(files(leaf, ...kept));
-    await reloaded;
-  };
-  return { identity, target, remove };
-};
-const clientOf = (ca: MockCa) => ({ ...ca.leaf(), ca: two.pem });
+// A server that closes idle connections by itself would hide the fault.
+const world = (create: () => Server, drainMs?: number) =>
+  servedWorld(scope, Object.assign(create(), { keepAliveTimeout: 60_000 }), drainMs);
 
 const https = () => createHttpsServer(mtls, (_request, response) => response.end('ok'));
 const http2 = () =>
@@ -52,13 +37,13 @@ describe.each([
   ['http2 with allowHTTP1', http2],
 ])('HTTP/1.1 over an %s server', (_name, create) => {
   test('after its client CA was removed, a kept-alive connection gets one more answer, with Connection: close', async () => {
-    const { target, remove } = await world(create);
+    const { target, trustOnly } = await world(create);
     const agents = [one, two].map((ca) => new Agent({ keepAlive: true, maxSockets: 1, ...clientOf(ca) }));
     for (const agent of agents) scope.after(() => agent.destroy());
     const [removed, kept] = agents;
     const first = await get(target.url, { agent: removed });
     const other = await get(target.url, { agent: kept });
-    await remove(two);
+    await trustOnly(two);
     const closed = once(first.socket, 'close');
     const last = await get(target.url, { agent: removed });
     expect(last.socket).toBe(first.socket);
@@ -68,14 +53,14 @@ describe.each([
   });
 
   test('a widened bundle ends no connection', async () => {
-    const { target, remove, identity } = await world(create, 50);
+    const { target, trustOnly, identity } = await world(create, 50);
     const cuts = cutsOf(identity);
-    await remove(two);
-    await remove(two, one);
+    await trustOnly(two);
+    await trustOnly(two, one);
     const agent = new Agent({ keepAlive: true, maxSockets: 1, ...clientOf(two) });
     scope.after(() => agent.destroy());
     const { socket } = await get(target.url, { agent });
-    await remove(two, one, new MockCa('three'));
+    await trustOnly(two, one, new MockCa('three'));
     const until = Date.now() + 300;
     await eventually(() => socket.destroyed || Date.now() > until);
     expect((await get(target.url, { agent })).socket).toBe(socket);
@@ -85,7 +70,7 @@ describe.each([
 
 test('HTTP/1.1: an answer that began before the CA was removed ends, and its connection with it', async () => {
   let finish: () => void = () => undefined;
-  const { target, remove } = await world(() =>
+  const { target, trustOnly } = await world(() =>
     createHttpsServer(mtls, (_request, response) => {
       response.write('half');
       finish = () => response.end(' and half');
@@ -100,7 +85,7 @@ test('HTTP/1.1: an answer that began before the CA was removed ends, and its con
   let body = '';
   response.on('data', (chunk: Buffer) => {
     body += chunk;
-    if (body === 'half') remove(two).then(() => finish());
+    if (body === 'half') trustOnly(two).then(() => finish());
   });
   await once(response, 'end');
   expect(body).toBe('half and half');
@@ -109,7 +94,7 @@ test('HTTP/1.1: an answer that began before the CA was removed ends, and its con
 
 test('HTTP/2: after its client CA was removed a session gets GOAWAY, and its streams finish', async () => {
   let finish: () => void = () => undefined;
-  const { target, remove } = await world(() =>
+  const { target, trustOnly } = await world(() =>
     createSecureServer(mtls).on('stream', (stream) => {
       stream.respond({ ':status': 200 });
       stream.write('half');
@@ -129,7 +114,7 @@ test('HTTP/2: after its client CA was removed a session gets GOAWAY, and its str
   await eventually(() => body === 'half');
   const goaway = once(removed as object as NodeJS.EventEmitter, 'goaway');
   const closed = once(removed as object as NodeJS.EventEmitter, 'close');
-  await remove(two);
+  await trustOnly(two);
   await goaway;
   finish();
   await once(stream as object as NodeJS.EventEmitter, 'end');
@@ -150,7 +135,7 @@ describe.each([
   ],
 ])('A connection to %s', (name, create) => {
   test('is ended at drainMs after its client CA was removed, and that is said', async () => {
-    const { target, remove, identity } = await world(create, 100);
+    const { target, trustOnly, identity } = await world(create, 100);
     const cuts = cutsOf(identity);
     const open = async (ca: MockCa): Promise<TLSSocket> => {
       const ALPNProtocols = [name.includes('http2') ? 'h2' : 'http/1.1'];
@@ -174,7 +159,7 @@ describe.each([
     };
     const [removed, kept] = [await open(one), await open(two)];
     const closed = once(removed, 'close');
-    await remove(two);
+    await trustOnly(two);
     await closed;
     await eventually(() => cuts.length > 0);
     expect(cuts).toEqual([{ connections: 1, reason: 'ca_removed', at: expect.any(Number) }]);

@@ -2,64 +2,21 @@ import { constants } from 'node:crypto';
 import { once } from 'node:events';
 import { connect as connectHttp2, createSecureServer } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
-import { createServer as createGate, connect as dial, type Socket } from 'node:net';
-import { connect, createServer as createTlsServer, type Server, type TLSSocket } from 'node:tls';
+import { connect, createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import { Client, Server } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { files, next, Scope } from '../test/fixture.ts';
+import { files, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
+import { clientOf, gateTo, mtls, one, servedIdentity, servedWorld, two } from '../test/served.ts';
 import { hello } from '../test/servers.ts';
-import { eventually, listen, readByte } from '../test/world.ts';
+import { eventually, readByte } from '../test/world.ts';
+import { credentials, serverCredentials } from './grpc.ts';
 
-const one = new MockCa('one');
-const two = new MockCa('two');
-const mtls = { requestCert: true, rejectUnauthorized: true };
 let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
 afterEach(() => scope.end());
-
-/** A server of CA two whose clients come from CA one and CA two. */
-const world = async (server: Server, drainMs = 60_000) => {
-  const leaf = two.leaf();
-  const volume = scope.volume(files(leaf, two, one));
-  const identity = await scope.identity(volume, { drainMs });
-  const target = scope.add(await listen(identity.serve(server)));
-  const trustOnly = async (...kept: MockCa[]) => {
-    const reloaded = next(identity, 'reloaded');
-    volume.write(files(leaf, ...kept));
-    await reloaded;
-  };
-  return { identity, target, trustOnly };
-};
-
-/** Lets the first bytes of a client through, and the rest when it is opened. */
-async function gateTo(port: number) {
-  const held: Buffer[] = [];
-  let upstream: Socket | undefined;
-  let isOpen = false;
-  const gate = createGate((client) => {
-    const server = dial(port, '127.0.0.1');
-    client.on('error', () => server.destroy()).on('close', () => server.destroy());
-    server.on('error', () => client.destroy()).on('close', () => client.destroy());
-    server.on('data', (bytes) => client.write(bytes));
-    client.on('data', (bytes) => {
-      if (upstream === undefined || isOpen) server.write(bytes);
-      else held.push(bytes);
-      upstream = server;
-    });
-  }).listen(0, '127.0.0.1');
-  await once(gate, 'listening');
-  scope.add(gate);
-  return {
-    port: (gate.address() as { port: number }).port,
-    isHolding: () => held.length > 0,
-    open: () => {
-      isOpen = true;
-      for (const bytes of held.splice(0)) upstream?.write(bytes);
-    },
-  };
-}
 
 describe.each([
   ['a tls server', (served: () => void) => createTlsServer(mtls, (socket) => !socket.destroyed && served())],
@@ -75,11 +32,11 @@ describe.each([
     const server = create(() => {
       served = true;
     });
-    const { target, trustOnly } = await world(server);
-    const gate = await gateTo(target.port);
+    const { target, trustOnly } = await servedWorld(scope, server);
+    const gate = await gateTo(scope, target.port);
     const isHttp2 = name.endsWith('http2 server');
     const ALPNProtocols = [isHttp2 ? 'h2' : 'http/1.1'];
-    const client = { ...ca.leaf(), ca: two.pem, servername: 'localhost', ALPNProtocols };
+    const client = { ...clientOf(ca), servername: 'localhost', ALPNProtocols };
     const socket = connect({ port: gate.port, host: '127.0.0.1', ...client });
     scope.after(() => socket.destroy());
     socket.on('error', () => undefined);
@@ -104,6 +61,60 @@ describe.each([
   });
 });
 
+describe('A handshake with a gRPC server that began before its client CA was removed', () => {
+  const isServed = async (ca: MockCa) => {
+    let served = false;
+    const { identity, trustOnly } = await servedIdentity(scope);
+    const server = new Server();
+    scope.after(() => server.forceShutdown());
+    const bytes = (value: Buffer) => value;
+    const method = {
+      path: '/test/ask',
+      requestStream: false,
+      responseStream: false,
+      requestSerialize: bytes,
+      requestDeserialize: bytes,
+      responseSerialize: bytes,
+      responseDeserialize: bytes,
+    };
+    server.addService(
+      { ask: method },
+      {
+        ask: (_call: object, done: (error: null, answer: Buffer) => void) => {
+          served = true;
+          done(null, Buffer.from('answer'));
+        },
+      },
+    );
+    const port = await new Promise<number>((resolve, reject) => {
+      server.bindAsync('127.0.0.1:0', serverCredentials(identity), (error, bound) =>
+        error === null ? resolve(bound) : reject(error),
+      );
+    });
+    const gate = await gateTo(scope, port);
+    const volume = scope.volume(files(ca.leaf(), two));
+    const channel = credentials(await scope.trust(volume), await scope.identity(volume, { ca: false }));
+    const client = scope.add(new Client(`localhost:${gate.port}`, channel));
+    const asked = new Promise<string>((resolve) => {
+      client.makeUnaryRequest(method.path, bytes, bytes, Buffer.alloc(0), (error, answer) =>
+        resolve(error === null ? `${answer}` : 'refused'),
+      );
+    });
+    await eventually(gate.isHolding);
+    await trustOnly(two);
+    gate.open();
+    return { asked: await asked, served };
+  };
+
+  test('is not served', async () => {
+    expect(await isServed(one)).toEqual({ asked: 'refused', served: false });
+  });
+
+  test('is served when its CA is still trusted', async () => {
+    expect(await isServed(two)).toEqual({ asked: 'answer', served: true });
+  });
+});
+
 test('TLS 1.2: a session that a server keeps in a store of its own ends with its client CA', async () => {
   const store = new Map<string, Buffer>();
   const server = createTlsServer(
@@ -116,7 +127,7 @@ test('TLS 1.2: a session that a server keeps in a store of its own ends with its
       done();
     })
     .on('resumeSession', (id, done) => done(null, store.get(id.toString('hex')) ?? null));
-  const { target, trustOnly } = await world(server);
+  const { target, trustOnly } = await servedWorld(scope, server);
   const [removed, kept] = [one, two].map((ca) => ({
     port: target.port,
     ...ca.leaf(),
@@ -136,7 +147,7 @@ const SEES_INTERMEDIATES = Number.parseInt(process.versions.node, 10) < 24;
 
 test(`a resumed connection of a client with an intermediate CA is ${SEES_INTERMEDIATES ? 'not cut while its root is trusted' : 'cut with any CA that is removed'}`, async () => {
   const [inter, three] = [new MockCa('inter'), new MockCa('three')];
-  const { target, trustOnly, identity } = await world(createTlsServer(mtls, hello), 50);
+  const { target, trustOnly, identity } = await servedWorld(scope, createTlsServer(mtls, hello), 50);
   await trustOnly(two, one, three);
   const cuts: object[] = [];
   identity.on('cut', (event) => cuts.push(event));

@@ -34,11 +34,17 @@ interface Waiting {
 
 type Line = LineSocket<Partial<ToSibling>, FromSibling>;
 
+interface Member {
+  /** Undefined while the process is not connected. */
+  readonly line: Line | undefined;
+  readonly birth: string;
+}
+
 export interface SiblingsOptions {
   /** Processes known to belong to the group. */
   readonly known: readonly number[];
-  /** Whether a process id is a running process of this cluster. */
-  readonly isSibling: (pid: number) => boolean;
+  /** When a running process of this group began; undefined for any other process id. */
+  readonly birthOf: (pid: number) => string | undefined;
   /** Further processes that must answer. */
   readonly expected: () => readonly number[];
   /** A sibling came, left or changed. */
@@ -46,11 +52,11 @@ export interface SiblingsOptions {
 }
 
 /**
- * The other processes of a cluster, seen by the process that answers for all. A process that once belonged to the group
+ * The other processes of a group, seen by the process that answers for all. A process that once belonged to the group
  * counts, silent or not, until it says goodbye or ends.
  */
 export class Siblings {
-  readonly #lines = new Map<number, Line | undefined>();
+  readonly #members = new Map<number, Member>();
   readonly #waiting = new Map<number, Waiting>();
   readonly #options: SiblingsOptions;
   #asked = 0;
@@ -58,29 +64,30 @@ export class Siblings {
 
   constructor(options: SiblingsOptions) {
     this.#options = options;
-    for (const pid of options.known) this.#lines.set(pid, undefined);
+    for (const pid of options.known) this.#expect(pid);
   }
 
-  /** False: this process is not of the cluster, and the connection is not used. */
-  accept(pid: number, socket: Socket): boolean {
-    if (this.#left || pid === process.pid || this.#lines.size >= MAX_MEMBERS) return false;
-    if (!this.#options.isSibling(pid)) return false;
+  /** False: this process is not of the group, and the connection is not used. `claimed` is its birth, as it says itself. */
+  accept(pid: number, claimed: string | undefined, socket: Socket): boolean {
+    if (this.#left || pid === process.pid || this.#members.size >= MAX_MEMBERS) return false;
+    const birth = this.#options.birthOf(pid);
+    if (birth === undefined || (claimed ?? birth) !== birth) return false;
     const line: Line = new LineSocket(
       socket,
       (message) => {
         if (message.changed === true) this.#options.changed();
-        if (message.bye === true) this.#lines.delete(pid);
+        if (message.bye === true) this.#members.delete(pid);
         if (typeof message.answer === 'number' && Array.isArray(message.sources))
           this.#waiting.get(message.answer)?.answer(pid, message.sources);
       },
       () => {
-        if (this.#lines.get(pid) === line) this.#lines.set(pid, undefined);
+        if (this.#members.get(pid)?.line === line) this.#members.set(pid, { line: undefined, birth });
         this.#options.changed();
       },
     );
-    const before = this.#lines.get(pid);
-    this.#lines.set(pid, line);
-    before?.end();
+    const before = this.#members.get(pid);
+    this.#members.set(pid, { line, birth });
+    before?.line?.end();
     this.#tellMembers();
     this.#options.changed();
     return true;
@@ -88,25 +95,32 @@ export class Siblings {
 
   /** What each sibling has loaded, within a second. Rejects after `leave`: this process no longer knows of them. */
   async reports(): Promise<readonly Report[]> {
-    for (const pid of this.#options.expected()) if (!this.#lines.has(pid)) this.#lines.set(pid, undefined);
-    for (const [pid, line] of this.#lines) {
-      if (line === undefined && !this.#options.isSibling(pid)) this.#lines.delete(pid);
+    for (const [pid, { line, birth }] of this.#members) {
+      if (line === undefined && this.#options.birthOf(pid) !== birth) this.#members.delete(pid);
     }
-    const asked = [...this.#lines];
-    const answers = await this.#ask(asked.flatMap(([, line]) => (line === undefined ? [] : [line])));
-    if (this.#left) throw new Error('another process of the cluster answers now');
-    return asked.filter(([pid]) => this.#lines.has(pid)).map(([pid]) => ({ pid, sources: answers.get(pid) }));
+    for (const pid of this.#options.expected()) this.#expect(pid);
+    const asked = [...this.#members];
+    const answers = await this.#ask(asked.flatMap(([, { line }]) => (line === undefined ? [] : [line])));
+    if (this.#left) throw new Error('another process of the group answers now');
+    return asked
+      .filter(([pid]) => this.#members.has(pid))
+      .map(([pid]) => ({ pid, sources: answers.get(pid) }));
   }
 
   /** Leaves the group: another process answers from now on. */
   leave(): void {
     this.#left = true;
     for (const { done } of this.#waiting.values()) done();
-    for (const line of this.#lines.values()) {
+    for (const { line } of this.#members.values()) {
       line?.send({ bye: true });
       line?.end();
     }
-    this.#lines.clear();
+    this.#members.clear();
+  }
+
+  #expect(pid: number): void {
+    const birth = this.#members.has(pid) ? undefined : this.#options.birthOf(pid);
+    if (birth !== undefined) this.#members.set(pid, { line: undefined, birth });
   }
 
   #ask(lines: readonly Line[]): Promise<ReadonlyMap<number, readonly SourceStatus[]>> {
@@ -132,7 +146,7 @@ export class Siblings {
   }
 
   #tellMembers(): void {
-    const members = [process.pid, ...this.#lines.keys()];
-    for (const line of this.#lines.values()) line?.send({ members });
+    const members = [process.pid, ...this.#members.keys()];
+    for (const { line } of this.#members.values()) line?.send({ members });
   }
 }

@@ -1,16 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
-import { createServer } from 'node:net';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { bundleRuntime } from '../test/bundle.ts';
+import { attempt, type Form, pidsOf, placeOf, sorted, speaksFor } from '../test/family.ts';
 import { Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
-import type { Volume } from '../test/volume.ts';
 import { eventually } from '../test/world.ts';
-import type { StatusDocument } from './index.ts';
 import { joinSibling } from './status-http.ts';
 
 const one = new MockCa('one');
@@ -99,67 +96,9 @@ class Cluster {
   }
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((listening) => server.once('listening', listening));
-  const { port } = server.address() as { port: number };
-  await new Promise((closed) => server.close(closed));
-  return port;
-}
-
-const ask = (where: object): Promise<StatusDocument> =>
-  new Promise((resolve, reject) => {
-    request({ path: '/handover/status', agent: false, ...where }, (response) => {
-      let body = '';
-      response.on('data', (chunk) => {
-        body += chunk;
-      });
-      response.on('end', () => resolve(JSON.parse(body) as StatusDocument));
-    })
-      .on('error', reject)
-      .end();
-  });
-
-const pidsOf = ({ processes }: StatusDocument): readonly number[] =>
-  processes.map(({ pid }) => pid).sort((a, b) => a - b);
-const sorted = (pids: readonly number[]): readonly number[] => [...pids].sort((a, b) => a - b);
-
-/** The three forms: options of a worker, and how a controller reads. */
-const FORMS: readonly [
-  string,
-  (volume: Volume) => Promise<{ place: object; read: () => Promise<StatusDocument> }>,
-][] = [
-  [
-    'port',
-    async () => {
-      const port = await freePort();
-      return { place: { port }, read: () => ask({ port, host: '127.0.0.1' }) };
-    },
-  ],
-  [
-    'socket',
-    async (volume) => {
-      const socket = volume.path('status.sock');
-      return { place: { socket }, read: () => ask({ socketPath: socket }) };
-    },
-  ],
-  [
-    'file',
-    async (volume) => {
-      const file = volume.path('status.json');
-      return { place: { file }, read: async () => JSON.parse(readFileSync(file, 'utf8')) as StatusDocument };
-    },
-  ],
-];
-
-/** A read that fails while one process takes over from another is no answer. */
-const attempt = (read: () => Promise<StatusDocument>): Promise<StatusDocument | undefined> =>
-  read().catch(() => undefined);
-
-describe.each(FORMS)('Workers of one cluster, status by %s', (form, where) => {
+describe.each<Form>(['port', 'socket', 'file'])('Workers of one cluster, status by %s', (form) => {
   const start = async (workers: number) => {
-    const own = scope.volume({});
-    const { place, read } = await where(own);
+    const { place, read } = await placeOf(form, scope.volume({}).dir);
     const volumes = Array.from({ length: 3 }, () => scope.volume({ 'ca.crt': one.pem }));
     const cluster = new Cluster(workers, { volumes: volumes.map((volume) => volume.dir), place });
     return { cluster, read, place, volumes, pids: await cluster.ready(workers) };
@@ -208,6 +147,21 @@ describe.each(FORMS)('Workers of one cluster, status by %s', (form, where) => {
     });
     cluster.tell({ fork: true });
     await eventually(async () => (await attempt(read))?.processes.length === 3);
+  });
+
+  test('one that has just started does not answer for itself alone when it takes the place', async () => {
+    const { cluster, read } = await start(2);
+    await eventually(async () => (await attempt(read))?.processes.length === 2);
+    const { pid: leader, processes } = await read();
+    const busy = processes.find(({ pid }) => pid !== leader)?.pid ?? 0;
+    cluster.tell({ kill: 'SIGSTOP', pid: busy });
+    cluster.tell({ kill: 'SIGKILL', pid: leader });
+    cluster.tell({ fork: true });
+    const [, , fresh = 0] = await cluster.ready(3);
+    await eventually(async () => (await attempt(read))?.pid === fresh);
+    expect((await read()).processes).toEqual([{ pid: fresh }, { pid: busy, silent: true }]);
+    cluster.tell({ kill: 'SIGCONT', pid: busy });
+    await speaksFor(read, [fresh, busy]);
   });
 
   test('one that hangs is named, and is silent', async () => {

@@ -1,16 +1,18 @@
 import type { Socket } from 'node:net';
-import { isChildOf, ownWorkers } from './cluster-process.ts';
+import { birthOf, ownWorkers } from './cluster-process.ts';
 import { LineSocket } from './line-socket.ts';
 import { pause } from './pause.ts';
 import { type FromSibling, Siblings, type ToSibling } from './siblings.ts';
 import type { SourceStatus } from './status.ts';
 import type { Report } from './status-document.ts';
+import type { Roll } from './status-roll.ts';
 import { clearInterval, clearTimeout, setInterval, setTimeout } from './timers.ts';
 import { warn } from './warn.ts';
 
-/** Tries before a place counts as taken by a program that is not of this cluster. */
+/** Tries, and time, before a place counts as taken by a program that is not of this group. */
 const TRIES = 20;
 const TRY_MS = 50;
+const ENTER_MS = 10_000;
 /** How often the process that answers looks whether the place is still its own. */
 const HOLD_MS = 1_000;
 /** How long the process that answers may take to say who belongs to the group. */
@@ -26,7 +28,7 @@ export interface Lead {
   close(): Promise<void>;
 }
 
-/** A place where exactly one process of a cluster answers. */
+/** A place where exactly one process of a group answers. */
 export interface Seat {
   /** Begins to answer. Rejects with EADDRINUSE while another process does. */
   lead(group: Group): Promise<Lead>;
@@ -44,13 +46,36 @@ export interface Group {
 
 type Own = () => readonly SourceStatus[];
 
-/** A group of one process and, in the primary of a cluster, of its workers. */
-export function groupOf(own: Own, known: readonly number[], parent: number | undefined): Group {
+/** Which processes belong to a group. */
+export interface Kin {
+  /** When a running process of the group began; undefined for any other. */
+  birthOf(pid: number): string | undefined;
+  /** Processes that must answer, whether they have come or not. */
+  expected(): readonly number[];
+  /** Makes others expect this process, where that can be done; the result ends it. */
+  enter(): Promise<() => void>;
+}
+
+/** A process alone or, in the primary of a cluster, with its workers. */
+export const withOwnWorkers: Kin = {
+  birthOf: (pid) => (ownWorkers().includes(pid) ? birthOf(pid) : undefined),
+  expected: ownWorkers,
+  enter: async () => () => undefined,
+};
+
+/** Processes on the roll: of one parent (the primary of a cluster), or all of this user. */
+export const kinOn = (roll: Roll | undefined, parent: number | undefined): Kin => ({
+  birthOf: (pid) => birthOf(pid, parent),
+  expected: () => roll?.pids() ?? [],
+  enter: () => roll?.enter() ?? withOwnWorkers.enter(),
+});
+
+export function groupOf(own: Own, known: readonly number[], kin: Kin): Group {
   let changed: () => void = () => undefined;
   const siblings = new Siblings({
     known,
-    isSibling: (pid) => (parent === undefined ? ownWorkers().includes(pid) : isChildOf(pid, parent)),
-    expected: parent === undefined ? ownWorkers : () => [],
+    birthOf: kin.birthOf,
+    expected: kin.expected,
     changed: () => changed(),
   });
   return {
@@ -67,26 +92,34 @@ type Role =
   | { readonly line: LineSocket<Partial<FromSibling>, ToSibling> };
 
 /**
- * One worker's part in the status of its cluster. The worker that gets the place answers for all, the others report to it;
- * when it ends, one of them takes its place and knows whom to wait for. The primary need not load this package (PM2).
+ * One process's part in the status of its group. The process that gets the place answers for all, the others report to it;
+ * when it ends, one of them takes its place and knows whom to wait for. The primary of a cluster need not load this package (PM2).
  */
 export class Worker {
   readonly #seat: Seat;
   readonly #own: Own;
+  readonly #kin: Kin;
   readonly #stop = new AbortController();
-  readonly #primary = process.ppid;
+  /** Takes this process off the roll. */
+  #unlist: (() => void) | undefined;
   #role: Role | undefined;
   /** Processes of the group, the one that answers first. */
   #members: readonly number[] = [];
   #hold: NodeJS.Timeout | undefined;
   #entering: Promise<void> = Promise.resolve();
 
-  constructor(seat: Seat, own: Own) {
+  constructor(seat: Seat, own: Own, kin: Kin) {
     this.#seat = seat;
     this.#own = own;
+    this.#kin = kin;
   }
 
-  /** Rejects when the place is taken by a program that is not of this cluster. */
+  /** From now on the others wait for this process. Call it before the files are read that the status will show. */
+  async announce(): Promise<void> {
+    this.#unlist ??= await this.#kin.enter();
+  }
+
+  /** Rejects when the place is taken by a program that is not of this group. */
   enter(): Promise<void> {
     const entering = this.#enter();
     this.#entering = entering.catch(() => undefined);
@@ -94,11 +127,13 @@ export class Worker {
   }
 
   async #enter(): Promise<void> {
+    await this.announce();
+    const end = performance.now() + ENTER_MS;
     for (let tries = 1; !this.#stop.signal.aborted; tries++) {
       try {
         return await this.#lead();
       } catch (error) {
-        if (!isTaken(error) || tries >= TRIES) throw error;
+        if (!isTaken(error) || tries >= TRIES || performance.now() > end) throw error;
       }
       if (await this.#join()) return;
       await pause(TRY_MS, this.#stop.signal);
@@ -117,6 +152,7 @@ export class Worker {
     // A place that this process gets meanwhile is given up.
     await this.#entering;
     clearInterval(this.#hold);
+    this.#unlist?.(); // before the goodbye, after which it is not expected
     const role = this.#role;
     this.#role = undefined;
     if (role === undefined) return;
@@ -131,7 +167,7 @@ export class Worker {
 
   async #lead(): Promise<void> {
     const known = this.#members.filter((pid) => pid !== process.pid);
-    const group = groupOf(this.#own, known, this.#primary);
+    const group = groupOf(this.#own, known, this.#kin);
     const leads = await this.#seat.lead(group);
     const role = { leads, siblings: group.siblings };
     this.#role = role;
@@ -189,7 +225,8 @@ export class Worker {
   }
 }
 
-const isTaken = (error: unknown): boolean =>
+/** The place is held by another process. */
+export const isTaken = (error: unknown): boolean =>
   [error, (error as Error)?.cause].some(
     (thrown) => (thrown as NodeJS.ErrnoException | undefined)?.code === 'EADDRINUSE',
   );

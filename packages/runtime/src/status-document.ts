@@ -14,7 +14,7 @@ export interface ProcessStatus {
   readonly silent?: true;
 }
 
-/** The material that this process, or every process of this cluster, has loaded. A rotation waits for it. */
+/** The material that this process, or every process of its group, has loaded. A rotation waits for it. */
 export interface StatusDocument {
   /** Readers refuse any other version. */
   readonly version: 1;
@@ -24,7 +24,7 @@ export interface StatusDocument {
   readonly pid: number;
   /** `metadata.uid` of the pod, when given. */
   readonly podUid?: string;
-  /** Every process that the document speaks for: more than one under `node:cluster`. */
+  /** Every process that the document speaks for: more than one under `node:cluster` and `register`. */
   readonly processes: readonly ProcessStatus[];
   /** One entry for each source. Processes with the same material share an entry. */
   readonly sources: readonly SourceStatus[];

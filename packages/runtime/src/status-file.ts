@@ -26,17 +26,18 @@ async function isWrittenBy(pid: number | undefined, path: string): Promise<boole
   }
 }
 
-/** Writes the text now, at each change and every 10 s. `other` is a process that must not write the same file. */
+/** Writes the text now, at each change and every 10 s. `stranger` is a process that must not write the same file. */
 export async function keepFile(
   path: string,
   render: () => Promise<string>,
-  other?: number,
+  stranger: () => number | undefined,
 ): Promise<StatusFile> {
   let queue = Promise.resolve();
   let waiting = false;
   let closed = false;
   let complained = false;
   const write = async () => {
+    const other = stranger();
     if (await isWrittenBy(other, path)) {
       throw Object.assign(
         new Error(`process ${other}, which started this one, writes it too; call serveStatus in one of them`),

@@ -1,18 +1,21 @@
 import { lstatSync, unlinkSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { createServer, type RequestOptions, request, type Server } from 'node:http';
-import { connect, type ListenOptions, type Socket } from 'node:net';
+import { connect, type ListenOptions, type Server as NetServer, type Socket } from 'node:net';
+import { isMainThread } from 'node:worker_threads';
+import { birthOf } from './cluster-process.ts';
 import { RuntimeError } from './error.ts';
 import type { Siblings } from './siblings.ts';
 import { STATUS_PATH } from './status-document.ts';
 import { setTimeout } from './timers.ts';
 
-/** Connections of controllers, and of the processes of one cluster. */
+/** Connections of controllers, and of the processes of one group. */
 const MAX_CONNECTIONS = 64;
 const MAX_SIBLINGS = 1_024;
-/** Name of the protocol between the processes of one cluster, and the header with a process's id. */
+/** Name of the protocol between the processes of one group, and headers with a process's id and its start. */
 const UPGRADE = 'handover-siblings';
 const PID_HEADER = 'handover-pid';
+const BIRTH_HEADER = 'handover-birth';
 const JOIN_MS = 1_000;
 /** Between binding a unix socket and listening on it. */
 const LISTEN_MS = 50;
@@ -49,19 +52,26 @@ export function takeSiblings(server: Server, siblings: Siblings, mayJoin: (socke
   server.on('upgrade', ({ headers }, stream) => {
     const socket = stream as Socket;
     const pid = Number(headers[PID_HEADER]);
+    const birth = headers[BIRTH_HEADER];
     if (headers.upgrade !== UPGRADE || !Number.isSafeInteger(pid) || pid < 1 || !mayJoin(socket)) {
       socket.destroy();
       return;
     }
     socket.write(`HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${UPGRADE}\r\n\r\n`);
-    if (!siblings.accept(pid, socket)) socket.destroy();
+    if (Array.isArray(birth) || !siblings.accept(pid, birth, socket)) socket.destroy();
   });
 }
 
 /** Connects to the sibling that answers there; undefined when it does not take this process. */
 export const joinSibling = (where: RequestOptions): Promise<Socket | undefined> =>
   new Promise((resolve) => {
-    const headers = { connection: 'upgrade', upgrade: UPGRADE, [PID_HEADER]: process.pid };
+    const birth = birthOf(process.pid);
+    const headers = {
+      connection: 'upgrade',
+      upgrade: UPGRADE,
+      [PID_HEADER]: process.pid,
+      ...(birth === undefined ? {} : { [BIRTH_HEADER]: birth }),
+    };
     const refused = () => resolve(undefined);
     const asked = request({ ...where, path: STATUS_PATH, headers, agent: false, timeout: JOIN_MS });
     asked
@@ -81,7 +91,7 @@ export const joinSibling = (where: RequestOptions): Promise<Socket | undefined> 
   });
 
 /** Listens in this process alone: otherwise the workers of a cluster share the place, and any one of them answers. */
-export const listen = (server: Server, where: ListenOptions): Promise<void> =>
+export const listen = (server: NetServer, where: ListenOptions): Promise<void> =>
   new Promise((resolve, reject) => {
     server.once('error', reject).listen({ ...where, exclusive: true }, () => {
       server.off('error', reject);
@@ -114,9 +124,20 @@ export const fileId = (path: string): string | undefined => {
   return stats === undefined ? undefined : `${stats.dev}:${stats.ino}:${stats.ctimeNs}`;
 };
 
+/** The socket has its mode from the start: before a chmod another user could connect. Only the main thread can set the mask. */
+function listenAs(server: Server, path: string, mode: number): Promise<void> {
+  if (!isMainThread) return listen(server, { path });
+  const mask = process.umask(~mode & 0o777);
+  try {
+    return listen(server, { path }); // binds before it returns
+  } finally {
+    process.umask(mask);
+  }
+}
+
 export async function listenOnSocket(server: Server, path: string, mode: number): Promise<void> {
   try {
-    await listen(server, { path });
+    await listenAs(server, path, mode);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
     // It may vanish meanwhile: the process that had it has left.
@@ -133,7 +154,7 @@ export async function listenOnSocket(server: Server, path: string, mode: number)
       if ((await isAlive(path)) || fileId(path) !== left) throw error;
       unlinkSync(path);
     }
-    await listen(server, { path });
+    await listenAs(server, path, mode);
   }
   await chmod(path, mode);
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Scope } from '../test/fixture.ts';
@@ -7,12 +7,13 @@ import { eventually } from '../test/world.ts';
 import type { StatusDocument } from './index.ts';
 import { LineSocket } from './line-socket.ts';
 import { Siblings } from './siblings.ts';
-import { type Group, type Seat, Worker } from './status-cluster.ts';
+import { type Group, kinOn, type Seat, Worker } from './status-cluster.ts';
 import { seatOf } from './status-seats.ts';
 
 /** Far above what a close needs, far below a hang. */
 const BOUND_MS = 8_000;
 const SIBLING = 4_000_000;
+const KIN = kinOn(undefined, process.ppid);
 let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
@@ -23,11 +24,11 @@ const within = <Result>(promise: Promise<Result>): Promise<Result | 'hangs'> =>
   Promise.race([promise, new Promise<'hangs'>((late) => setTimeout(late, BOUND_MS, 'hangs').unref())]);
 
 /** A group whose other processes are connections that a test makes. */
-function group(): Group {
+function group(birthOf: () => string | undefined = () => 'born'): Group {
   let changed: () => void = () => undefined;
   const siblings = new Siblings({
     known: [],
-    isSibling: () => true,
+    birthOf,
     expected: () => [],
     changed: () => changed(),
   });
@@ -41,11 +42,11 @@ function group(): Group {
 }
 
 /** Joins as a process that never answers; undefined when it is refused. */
-async function joined(path: string): Promise<Socket | undefined> {
+async function joined(path: string, birth = 'born'): Promise<Socket | undefined> {
   const socket = connect(path).on('error', () => undefined);
   scope.after(() => socket.destroy());
   socket.write(
-    `GET /handover/status HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: handover-siblings\r\nhandover-pid: ${SIBLING}\r\n\r\n`,
+    `GET /handover/status HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: handover-siblings\r\nhandover-pid: ${SIBLING}\r\nhandover-birth: ${birth}\r\n\r\n`,
   );
   let said = '';
   socket.on('data', (bytes) => {
@@ -55,10 +56,10 @@ async function joined(path: string): Promise<Socket | undefined> {
   return said.includes('"members"') ? socket : undefined;
 }
 
-const fileWorld = async () => {
+const fileWorld = async (birthOf?: () => string | undefined) => {
   const path = scope.volume({}).path('status.json');
-  const own = group();
-  const lead = await seatOf({ file: path, sources: [] }, process.ppid).lead(own);
+  const own = group(birthOf);
+  const lead = await seatOf({ file: path }, KIN).lead(own);
   const document = () => JSON.parse(readFileSync(path, 'utf8')) as StatusDocument;
   return { path, own, lead, document, meeting: `${path}.siblings` };
 };
@@ -80,7 +81,7 @@ test('a sibling that comes during the first write is in the next, at once', asyn
     begin = resolve;
   });
   const slow = { ...own, reports: () => begun.then(() => [{ pid: process.pid, sources: [] }]) };
-  const leading = seatOf({ file: path, sources: [] }, process.ppid).lead(slow);
+  const leading = seatOf({ file: path }, KIN).lead(slow);
   await eventually(() => existsSync(`${path}.siblings`));
   await joined(`${path}.siblings`);
   let writes = 0;
@@ -124,6 +125,21 @@ test('a process that reads nothing does not hold up the end of its connection', 
   expect(await within(new Promise<void>((closed) => server.close(() => closed())))).toBeUndefined();
 });
 
+test('a process with the id of a sibling, and another start, is not that sibling', async () => {
+  let birth = 'born';
+  const { own, lead, meeting } = await fileWorld(() => birth);
+  const pids = async () => (await own.reports()).map(({ pid }) => pid);
+  expect(await joined(meeting, 'in another container')).toBeUndefined();
+  const socket = await joined(meeting);
+  expect(await pids()).toEqual([process.pid, SIBLING]);
+  socket?.destroy();
+  await eventually(async () => (await own.reports()).some(({ sources }) => sources === undefined));
+  birth = 'later';
+  expect(await pids()).toEqual([process.pid]);
+  own.siblings.leave();
+  await lead.close();
+});
+
 test('a sibling that joins again is counted once, and its first connection ends', async () => {
   const { meeting, own, lead } = await fileWorld();
   const first = await joined(meeting);
@@ -141,8 +157,10 @@ test('a worker that closes while it looks for a new place answers no more', asyn
   const freed = new Promise<void>((resolve) => {
     free = resolve;
   });
+  let begun = false;
   const seat: Seat = {
     lead: async () => {
+      begun = true;
       await freed;
       leads++;
       return {
@@ -154,11 +172,28 @@ test('a worker that closes while it looks for a new place answers no more', asyn
     },
     join: async () => undefined,
   };
-  const worker = new Worker(seat, () => []);
+  const worker = new Worker(seat, () => [], KIN);
   const entered = worker.enter();
+  await eventually(() => begun);
   const closed = worker.close();
   free();
   await entered;
   await closed;
   expect([leads, closes]).toEqual([1, 1]);
+});
+
+test('a file that the parent writes is taken over from a parent of the group, and from no other', async () => {
+  const path = scope.volume({}).path('status.json');
+  const document = JSON.stringify({ version: 1, pid: process.ppid, at: new Date().toISOString() });
+  const lead = async (expected: readonly number[]) => {
+    writeFileSync(path, document);
+    const own = group();
+    const leading = await seatOf({ file: path }, { ...KIN, expected: () => expected }).lead(own);
+    own.siblings.leave();
+    await leading.close();
+  };
+  await expect(lead([])).rejects.toMatchObject({ code: 'STATUS_WRITE_FAILED' });
+  expect(readFileSync(path, 'utf8')).toBe(document);
+  await lead([process.ppid]);
+  expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ pid: process.pid });
 });

@@ -1,8 +1,9 @@
+import { lstatSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { resolve } from 'node:path';
 import { isOwnConnection } from './cluster-process.ts';
-import type { Group, Lead, Seat } from './status-cluster.ts';
+import type { Group, Kin, Lead, Seat } from './status-cluster.ts';
 import { renderDocument } from './status-document.ts';
 import { keepFile } from './status-file.ts';
 import {
@@ -14,7 +15,7 @@ import {
   listenOnSocket,
   takeSiblings,
 } from './status-http.ts';
-import type { StatusOptions } from './status-server.ts';
+import type { StatusPlace } from './status-server.ts';
 
 /** Everyone may read a status document. Only processes of the same user may report to the one that answers. */
 const READABLE = 0o666;
@@ -24,7 +25,7 @@ const nothing = () => undefined;
 const always = () => true;
 
 const rendererOf =
-  ({ podUid }: StatusOptions, group: Group) =>
+  ({ podUid }: StatusPlace, group: Group) =>
   async (): Promise<string> =>
     renderDocument(await group.reports(), podUid);
 
@@ -32,7 +33,7 @@ const rendererOf =
 const reachable = (host: string | undefined): string =>
   host === undefined || host === '0.0.0.0' || host === '::' ? 'localhost' : host;
 
-export const portSeat = (options: StatusOptions): Seat => ({
+export const portSeat = (options: StatusPlace): Seat => ({
   lead: async (group) => {
     const server = documentServer(rendererOf(options, group));
     takeSiblings(server, group.siblings, isOwnConnection);
@@ -48,20 +49,28 @@ export const portSeat = (options: StatusOptions): Seat => ({
       close: () => closeServer(server),
     };
   },
-  join: () => joinSibling({ host: reachable(options.host), port: options.port }),
+  join: async () => {
+    const socket = await joinSibling({ host: reachable(options.host), port: options.port });
+    if (socket === undefined || isOwnConnection(socket)) return socket;
+    socket.destroy(); // a process of another user answers there
+    return undefined;
+  },
 });
 
 /** Siblings meet at a socket beside the path, which their user alone can open. */
 const meetingPoint = (path: string): string => `${path}.siblings`;
 
-/** In a cluster the worker that holds the meeting point does the work. `parent` is then the primary's process id. */
+const isOwn = (path: string): boolean =>
+  lstatSync(path, { throwIfNoEntry: false })?.uid === process.getuid?.();
+
+/** In a group the process that holds the meeting point does the work. */
 const withMeetingPoint = (
   path: string,
-  parent: number | undefined,
+  kin: Kin | undefined,
   work: (group: Group) => Promise<Omit<Lead, 'isHeld'>>,
 ): Seat => ({
   lead: async (group) => {
-    if (parent === undefined) return { ...(await work(group)), isHeld: always };
+    if (kin === undefined) return { ...(await work(group)), isHeld: always };
     const point = meetingPoint(path);
     const meeting: Server = createServer((_request, response) => response.destroy()).unref();
     takeSiblings(meeting, group.siblings, always);
@@ -83,27 +92,33 @@ const withMeetingPoint = (
       throw error;
     }
   },
-  join: (): Promise<Socket | undefined> => joinSibling({ socketPath: meetingPoint(path) }),
+  join: async (): Promise<Socket | undefined> => {
+    const point = meetingPoint(path);
+    return isOwn(point) ? joinSibling({ socketPath: point }) : undefined;
+  },
 });
 
-export const socketSeat = (options: StatusOptions, path: string, parent: number | undefined): Seat =>
-  withMeetingPoint(path, parent, async (group) => {
+export const socketSeat = (options: StatusPlace, path: string, kin: Kin | undefined): Seat =>
+  withMeetingPoint(path, kin, async (group) => {
     const server = documentServer(rendererOf(options, group));
     await listenOnSocket(server, path, READABLE);
     return { port: undefined, changed: nothing, close: () => closeServer(server) };
   });
 
-export const fileSeat = (options: StatusOptions, path: string, parent: number | undefined): Seat =>
-  withMeetingPoint(path, parent, async (group) => {
-    const file = await keepFile(path, rendererOf(options, group), parent ?? process.ppid);
+export const fileSeat = (options: StatusPlace, path: string, kin: Kin | undefined): Seat => {
+  // Another one after the parent has ended.
+  const stranger = () => (kin?.expected().includes(process.ppid) ? undefined : process.ppid);
+  return withMeetingPoint(path, kin, async (group) => {
+    const file = await keepFile(path, rendererOf(options, group), stranger);
     group.onChange(file.changed);
     file.changed(); // a sibling may have come during the first write
     return { port: undefined, ...file };
   });
+};
 
-/** Where the options say. */
-export const seatOf = (options: StatusOptions, parent: number | undefined): Seat => {
-  if (options.file !== undefined) return fileSeat(options, resolve(options.file), parent);
-  if (options.socket !== undefined) return socketSeat(options, resolve(options.socket), parent);
+/** Where the options say, for a process alone or for a group. */
+export const seatOf = (options: StatusPlace, kin: Kin | undefined): Seat => {
+  if (options.file !== undefined) return fileSeat(options, resolve(options.file), kin);
+  if (options.socket !== undefined) return socketSeat(options, resolve(options.socket), kin);
   return portSeat(options);
 };

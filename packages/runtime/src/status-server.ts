@@ -3,7 +3,8 @@ import { mustBePort, mustBeSources, mustKnowOptions } from './arguments.ts';
 import { isClusterWorker } from './cluster-process.ts';
 import { RuntimeError } from './error.ts';
 import type { StatusSource } from './status.ts';
-import { groupOf, Worker } from './status-cluster.ts';
+import { groupOf, kinOn, Worker, withOwnWorkers } from './status-cluster.ts';
+import { Roll } from './status-roll.ts';
 import { seatOf } from './status-seats.ts';
 import { warn } from './warn.ts';
 
@@ -25,6 +26,9 @@ export interface StatusOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Where a status is shown. */
+export type StatusPlace = Omit<StatusOptions, 'sources' | 'signal'>;
+
 /** A running status server. */
 export interface StatusServer {
   /** The TCP port. Undefined for a socket or a file. */
@@ -33,12 +37,12 @@ export interface StatusServer {
   close(): Promise<void>;
 }
 
-const placeOf = ({ file, socket, port }: StatusOptions): string => file ?? socket ?? `port ${port}`;
+export const placeName = ({ file, socket, port }: StatusPlace): string => file ?? socket ?? `port ${port}`;
 
 /** An error that says which place cannot be had. */
-function placeError(options: StatusOptions, cause: unknown): HandoverError {
+export function placeError(options: StatusPlace, cause: unknown): HandoverError {
   if (cause instanceof HandoverError) return cause;
-  const path = placeOf(options);
+  const path = placeName(options);
   return new RuntimeError(
     'STATUS_LISTEN_FAILED',
     `the status document cannot be served on ${path}; is it free?`,
@@ -46,17 +50,22 @@ function placeError(options: StatusOptions, cause: unknown): HandoverError {
   );
 }
 
+const statusOf = (sources: readonly StatusSource[]) => sources.map((source) => source.status());
+
 async function serveInWorker(options: StatusOptions): Promise<StatusServer> {
-  const worker = new Worker(seatOf(options, process.ppid), () =>
-    options.sources.map((source) => source.status()),
-  );
-  await worker.enter();
+  const roll = process.platform === 'linux' ? new Roll(options) : undefined;
+  const kin = kinOn(roll, process.ppid);
+  const worker = new Worker(seatOf(options, kin), () => statusOf(options.sources), kin);
+  await worker.enter().catch(async (error: unknown) => {
+    await worker.close(); // the others need not wait for it
+    throw error;
+  });
   for (const source of options.sources) source.on('reloaded', () => worker.changed());
   return { port: options.port, close: () => worker.close() };
 }
 
 async function serveAlone(options: StatusOptions): Promise<StatusServer> {
-  const group = groupOf(() => options.sources.map((source) => source.status()), [], undefined);
+  const group = groupOf(() => statusOf(options.sources), [], withOwnWorkers);
   const { port, changed, close } = await seatOf(options, undefined).lead(group);
   // Not on `kept`: a listener there would silence the process warning. The heartbeat carries failures.
   for (const source of options.sources) source.on('reloaded', changed);

@@ -23,7 +23,10 @@ export interface SourceStatus {
   readonly loadedAt: string;
   /** Seconds since `loadedAt`. */
   readonly age: number;
-  /** Why the newest files are not in use. Left out when they are in use. */
+  /**
+   * Why the newest files are not in use. It clears with the next good read, of new files or of the old ones again. When a server refused
+   * the material it clears once every server and context uses the newest.
+   */
   readonly lastFailure?: FailureStatus;
   /** True when the profile was loaded from its last known good copy because its file could not be used. */
   readonly lastKnownGood?: boolean;

@@ -11,7 +11,11 @@ const src = fileURLToPath(new URL('../src/', import.meta.url));
 export async function bundleRuntime(): Promise<{ dir: string; index: string }> {
   const dir = mkdtempSync(join(tmpdir(), 'handover-bundle-'));
   await build({
-    entryPoints: { runtime: join(src, 'index.ts'), openshift: join(src, 'openshift.ts') },
+    entryPoints: {
+      runtime: join(src, 'index.ts'),
+      openshift: join(src, 'openshift.ts'),
+      register: join(src, 'register.ts'),
+    },
     outdir: dir,
     outExtension: { '.js': '.mjs' },
     bundle: true,

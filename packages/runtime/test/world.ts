@@ -107,12 +107,13 @@ export function get(
   });
 }
 
-/** Connects and waits for a byte, or for the end: what the server really thought of us. */
+/** Connects and waits for a byte, or for the end: what the server really thought of us. `by` is another `tls.connect`. */
 export function readByte(
   options: ConnectionOptions,
+  by: (options: ConnectionOptions) => TLSSocket = connect,
 ): Promise<{ resumed: boolean; session: Buffer | undefined }> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host: '127.0.0.1', servername: 'localhost', ...options });
+    const socket = by({ host: '127.0.0.1', servername: 'localhost', ...options });
     let session: Buffer | undefined;
     socket.on('session', (fresh) => {
       session = fresh;

@@ -90,6 +90,8 @@ export async function follow(signal: AbortSignal, options: FollowOptions): Promi
   trust.httpsAgent({ maxSockets: 50 }).destroy();
   trust.on('reloaded', ({ hash, loads }: ReloadedEvent) => `${hash} ${loads}`);
   trust.on('kept', ({ reason, error }: KeptEvent) => `${reason} ${error.message}`);
+  // @ts-expect-error no error has this code
+  const misspelt: ErrorCode = 'FILE_MISING';
   // @ts-expect-error there is no such event
   trust.on('lost', () => undefined);
   // @ts-expect-error there is no such property
@@ -114,7 +116,18 @@ export async function follow(signal: AbortSignal, options: FollowOptions): Promi
   const status: StatusServer = await serveStatus({ port: 8081, sources: [trust, identity], podUid: 'uid' });
   await status.close();
   const ready: boolean = profile.ready && isOpenShift();
-  console.log(texts, at, seen, known, ca, answer.status, profile.tlsOptions().minVersion, value, ready);
+  console.log(
+    misspelt,
+    texts,
+    at,
+    seen,
+    known,
+    ca,
+    answer.status,
+    profile.tlsOptions().minVersion,
+    value,
+    ready,
+  );
 }
 
 export async function cluster(config: KubeConfigLike): Promise<string> {

@@ -47,7 +47,7 @@ export const drivers = [
     make: ({ identity, address }) => new grpc.Client(address, credentials(identity)),
     ask: async (client) => {
       const asIs = (value) => value;
-      const deadline = { deadline: Date.now() + 10_000 };
+      const deadline = { deadline: Date.now() + 15_000 };
       const answer = await new Promise((resolve, reject) => {
         client.makeUnaryRequest(
           '/mesh/ask',

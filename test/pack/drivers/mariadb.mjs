@@ -48,10 +48,16 @@ export const start = async (files, { folder }) => {
 };
 
 const one = mustBe(1);
-// The pool says only at its timeout why it got no connection, and would open connections ahead.
+// The pool says only at its timeout why it got no connection, and would open connections ahead. Its 1 s for a handshake is too short on a busy machine.
 const mariadb = {
   createPool: (options) =>
-    createPool({ ...options, acquireTimeout: 2_000, connectionLimit: 1, minimumIdle: 0 }),
+    createPool({
+      ...options,
+      acquireTimeout: 5_000,
+      connectTimeout: 5_000,
+      connectionLimit: 1,
+      minimumIdle: 0,
+    }),
 };
 
 export const drivers = [

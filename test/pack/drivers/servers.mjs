@@ -226,7 +226,7 @@ export const drivers = [
       });
       try {
         const answer = await new Promise((resolve, reject) => {
-          const deadline = { deadline: Date.now() + 5_000 };
+          const deadline = { deadline: Date.now() + 15_000 };
           client.makeUnaryRequest(
             '/mesh/ask',
             asIs,

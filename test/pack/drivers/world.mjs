@@ -31,13 +31,20 @@ export const mustBe = (wanted) => (said) => {
   if (said !== wanted) throw new Error(`unexpected answer: ${said}`);
 };
 
+const isFree = (port) =>
+  new Promise((resolve) => {
+    const server = createServer()
+      .once('error', () => resolve(false))
+      .listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+
+/** A port below those that the kernel gives to outgoing connections: clients of other groups could take it before the server does. */
 export const freePort = async () => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (let tries = 0; tries < 100; tries++) {
+    const port = 12_000 + Math.floor(Math.random() * 20_000);
+    if (await isFree(port)) return port;
+  }
+  throw new Error('no free port');
 };
 
 /** Repeats until it does not throw. */

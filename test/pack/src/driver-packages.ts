@@ -1,9 +1,9 @@
 import type { Package } from '../../../packages/cli/test/examples/programs.ts';
-import { project } from './project.ts';
+import { projectLater } from './project.ts';
 
 /** Drivers and servers of others, each as its users install it. */
-export const drivers = (): string =>
-  project('drivers', [
+export const drivers = (): Promise<string> =>
+  projectLater('drivers', [
     '@elastic/elasticsearch@9.5.1',
     '@grpc/grpc-js@1.14.7',
     '@hapi/hapi@21.4.10',
@@ -43,7 +43,10 @@ export const drivers = (): string =>
     'ws@8.22.2',
   ]);
 
-/** The drivers of one file in `test/pack/drivers`, and the Debian package of their server if it is a program. */
+/**
+ * The drivers of one file in `test/pack/drivers`, and the Debian package of their server if it is a program. In the order of the table; groups
+ * run side by side.
+ */
 export const GROUPS: Readonly<Record<string, Package | undefined>> = {
   https: undefined,
   realtime: undefined,

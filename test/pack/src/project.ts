@@ -2,24 +2,39 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { inject } from 'vitest';
+import { run } from './run.ts';
 
 const { bare, packed } = inject('installed');
 const folder = dirname(bare);
 
-const install = (cwd: string, packages: readonly string[]): void => {
+const ARGS = ['install', '--no-audit', '--no-fund', '--loglevel=error'] as const;
+
+const begin = (cwd: string): void => {
   mkdirSync(cwd);
   writeFileSync(join(cwd, 'package.json'), '{"private":true}\n');
-  execFileSync('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', ...packages], {
-    cwd,
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
 };
+
+const install = (cwd: string, packages: readonly string[]): void => {
+  begin(cwd);
+  execFileSync('npm', [...ARGS, ...packages], { cwd, stdio: ['ignore', 'ignore', 'inherit'] });
+};
+
+const placeOf = (name: string): string => join(folder, `project-${name}`);
+const runtime = join(folder, packed.find((one) => one.name === '@handover/runtime')?.filename ?? '');
 
 /** A project of its own: the packed runtime, and these packages from the registry. Made once for each name. */
 export const project = (name: string, packages: readonly string[]): string => {
-  const cwd = join(folder, `project-${name}`);
-  const runtime = packed.find((one) => one.name === '@handover/runtime');
-  if (!existsSync(cwd)) install(cwd, [join(folder, runtime?.filename ?? ''), ...packages]);
+  const cwd = placeOf(name);
+  if (!existsSync(cwd)) install(cwd, [runtime, ...packages]);
+  return cwd;
+};
+
+/** The same, while the caller does other work. For a name of its own; versions are exact, so what npm has need not be asked for again. */
+export const projectLater = async (name: string, packages: readonly string[]): Promise<string> => {
+  const cwd = placeOf(name);
+  begin(cwd);
+  const { code, stderr } = await run(cwd, 'npm', ...ARGS, '--prefer-offline', runtime, ...packages);
+  if (code !== 0) throw new Error(`npm install failed in ${name}: ${stderr}`);
   return cwd;
 };
 

@@ -173,7 +173,7 @@ export const ERROR_CODES: Readonly<Record<DocumentedCode, ErrorEntry>> = {
   ),
   STATUS_LISTEN_FAILED: entry(
     'The status document cannot be served there.',
-    'Choose another port or socket.',
+    'Choose another port or socket. Under `register`: set `HANDOVER_STATUS` to another place, or unset it for a program without TLS.',
   ),
   STATUS_WRITE_FAILED: entry('The status document cannot be written.', 'Correct its path.'),
   STATUS_DOCUMENT: entry(

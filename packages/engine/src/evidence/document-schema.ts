@@ -61,7 +61,7 @@ export const DOCUMENT_FIELDS: readonly Field[] = [
     type: 'list',
     neededBy: 'none',
     meaning:
-      'The processes that the document speaks for, where there are several (`node:cluster`): `pid` of each, and `silent` for one that gave no answer. With a silent one it is no evidence.',
+      'The processes that the document speaks for, where there are several (`node:cluster`, `register`): `pid` of each, and `silent` for one that gave no answer. With a silent one it is no evidence.',
   },
   {
     name: 'podUid',

@@ -1,6 +1,6 @@
 import { isMainThread } from 'node:worker_threads';
 import { openIdentity } from '../identity.ts';
-import { serveStatus } from '../status-server.ts';
+import { joinProgram } from '../status-program.ts';
 import { openTlsProfile } from '../tls-profile.ts';
 import { openTrust } from '../trust.ts';
 import { FollowedMaterial } from './material.ts';
@@ -11,13 +11,13 @@ import { settingsFrom } from './settings.ts';
 export async function register(env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const settings = settingsFrom(env);
   if (settings === undefined) return;
-  const { ca, caOnly } = settings;
+  const { ca, caOnly, status } = settings;
+  const show = status === undefined || !isMainThread ? undefined : await joinProgram(status);
   const trust = ca === undefined ? undefined : await openTrust(ca);
   const identity = settings.identity === undefined ? undefined : await openIdentity(settings.identity);
   const profile = settings.profile === undefined ? undefined : await openTlsProfile(settings.profile);
   patchTls(new FollowedMaterial({ trust, identity, profile, caOnly }));
-  if (settings.status === undefined || !isMainThread) return;
   const sources = [trust, identity, profile].filter((source) => source !== undefined);
   // A program that cannot say what it has loaded must not run on beside a status that seems to speak for it.
-  await serveStatus({ ...settings.status, sources });
+  await show?.(sources);
 }

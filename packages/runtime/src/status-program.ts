@@ -1,0 +1,51 @@
+import type { HandoverError } from '@handover/material';
+import { RuntimeError } from './error.ts';
+import type { StatusSource } from './status.ts';
+import { isTaken, kinOn, Worker } from './status-cluster.ts';
+import { Roll } from './status-roll.ts';
+import { seatOf } from './status-seats.ts';
+import { placeError, placeName, type StatusPlace, serveStatus } from './status-server.ts';
+import { clearInterval, setInterval } from './timers.ts';
+
+const HOLD_MS = 1_000;
+
+function strangerError(place: StatusPlace, cause: unknown): HandoverError {
+  const path = placeName(place);
+  return new RuntimeError(
+    'STATUS_LISTEN_FAILED',
+    `the process that shows its status on ${path} does not take this one: it belongs to another user, does not run under register, or waits for this process (spawnSync, execSync); set HANDOVER_STATUS to another place, or unset it for a program without TLS`,
+    { path, cause },
+  );
+}
+
+/**
+ * Takes part in the status of all processes of this user that were given the same place: a program, its children, other programs. From now on
+ * they wait for this process, so it is called before the files are read. The result shows the sources, and rejects
+ * when the process that answers there does not take this one.
+ */
+export async function joinProgram(
+  place: StatusPlace,
+): Promise<(sources: readonly StatusSource[]) => Promise<unknown>> {
+  // Elsewhere a connection does not tell its user, and no list of processes outlives the process that answers.
+  if (process.platform !== 'linux' || place.port === 0)
+    return (sources) => serveStatus({ ...place, sources });
+  let shown: readonly StatusSource[] = [];
+  const kin = kinOn(new Roll(place), undefined);
+  const worker = new Worker(seatOf(place, kin), () => shown.map((source) => source.status()), kin);
+  await worker.announce().catch((cause: unknown) => {
+    throw placeError(place, cause);
+  });
+  return async (sources) => {
+    shown = sources;
+    // Nothing else of a program that has not begun keeps the process alive.
+    const begins = setInterval(() => undefined, HOLD_MS);
+    try {
+      await worker.enter();
+    } catch (cause) {
+      throw isTaken(cause) ? strangerError(place, cause) : placeError(place, cause);
+    } finally {
+      clearInterval(begins);
+    }
+    for (const source of sources) source.on('reloaded', () => worker.changed());
+  };
+}
