@@ -13,6 +13,7 @@ import {
 import { listenAddress } from '../address.ts';
 import type { Context, Define } from '../context.ts';
 import { openHome } from '../directory/open-home.ts';
+import { Ready, readyLine } from '../directory/ready.ts';
 import { Speaker } from '../directory/say-event.ts';
 import { waitForLock } from '../directory/wait-for-lock.ts';
 import { WaitsBelow } from '../directory/waits-below.ts';
@@ -117,10 +118,15 @@ Examples:
         for (const line of lines) context.stdout.write(`${withoutKeys(line)}\n`);
         if (live) waits.heard(event);
       };
+      const ready = new Ready();
       const on = (event: ControllerEvent): void => {
         metrics?.on(event);
         if (shown !== undefined) tellBoard(shown.board, event);
         say(event);
+        const inPlace = flags.once === true ? undefined : ready.heard(event);
+        if (inPlace === undefined) return;
+        if (flags.json === true) log.info({ event: 'ready', ...inPlace });
+        else if (log.isLevelEnabled('info')) context.stdout.write(`${readyLine(inPlace)}\n`);
       };
       const catalogue = home.load();
       const stopped = flags.once === true ? undefined : context.untilStopped(GRACE_MS);
