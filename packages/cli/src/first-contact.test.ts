@@ -29,7 +29,8 @@ spec: {authority: internal, dnsNames: [localhost], reload: {signal: {pidFile: ${
 test('before its server was ever started, a hook says that the files are there and what to do', async () => {
   const pids = folder();
   const home = homeOf(join(pids, 'web.pid'));
-  const advice = 'its files are written: start the program if it does not run yet; next try at';
+  const advice =
+    'handover reload default/web; its files are written: start the program if it does not run yet';
   const first = await handoverAs(['run', home, '--once']);
   expect(first).toMatchObject({ code: 1, stderr: expect.stringContaining(advice) });
   expect((await handoverAs(['status', '--home', `dir:${home}`])).stdout).toContain(advice);

@@ -75,7 +75,7 @@ export const hookLine = (status: HookStatus): string => {
       // At first contact the files are written before the program that reads them is started.
       const first = hasWorked ? '' : '; its files are written: start the program if it does not run yet';
       const next = nextTry === null ? 'at the next change' : `at ${nextTry}`;
-      return `hook of ${hook} failed at ${at}: ${message}${first}; next try ${next}, or now with handover reload ${argumentOf(status)}`;
+      return `hook of ${hook} failed at ${at}: ${message}; next try ${next}, or now with handover reload ${argumentOf(status)}${first}`;
     }
     case 'due':
       return `hook of ${hook} has yet to run for the present files`;
