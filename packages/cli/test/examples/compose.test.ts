@@ -1,38 +1,13 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { BIN, directory, example, examplePath, handover, started } from './around.ts';
+import { directory, example, handover } from './around.ts';
 import { program } from './programs.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   readonly version: string;
 };
-
-/** A PATH whose `handover` is the built one. */
-const withHandover = (): string => {
-  const bin = directory();
-  writeFileSync(join(bin, 'handover'), `#!/bin/sh\nexec '${process.execPath}' '${BIN}' "$@"\n`);
-  chmodSync(join(bin, 'handover'), 0o755);
-  return `${bin}:${process.env.PATH}`;
-};
-
-test('systemd accepts the unit, and its command keeps a directory and exits with success when stopped', async () => {
-  const unit = examplePath('systemd/handover.service');
-  const verdict = spawnSync(program('systemd'), ['verify', '--man=no', unit], { encoding: 'utf8' });
-  expect(verdict).toMatchObject({ status: 0, stderr: '' });
-  const dir = directory();
-  await handover('init', dir);
-  const command = /^ExecStart=(.*)$/m.exec(example('systemd/handover.service'))?.[1];
-  const [file = '', ...args] = (command ?? '').replace('/etc/handover', dir).split(' ');
-  const child = started(spawn(file, args, { env: { ...process.env, PATH: withHandover() } }));
-  await expect
-    .poll(() => existsSync(join(dir, 'out/default/secrets/web/tls.key')), { timeout: 30_000 })
-    .toBe(true);
-  child.kill('SIGTERM');
-  expect(await once(child, 'close')).toEqual([0, null]);
-});
 
 interface Compose {
   readonly services: Readonly<
