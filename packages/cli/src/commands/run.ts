@@ -81,6 +81,7 @@ export const define: Define = (command, context) => {
 Reads the resources in DIR/*.yaml and writes DIR/out/<namespace>/secrets/<name>/{tls.crt,tls.key,ca.crt} and
 DIR/out/<namespace>/configmaps/<name>/<key>. Each folder is replaced atomically, as the kubelet does. CA keys and state are
 in DIR/state, which only you can read. One process at a time; it may be killed at any moment.
+It prints one line with "ready" when everything is in place.
 
 With --once, exit code 0 means that everything that can be done now is done, although a rotation may still wait for a consumer;
 1 means that a resource, a file or a hook failed, or an Authority cannot start, and the rest was done. SIGINT and SIGTERM end hooks and their children too.
