@@ -65,8 +65,8 @@ for (const {
     ...(parts.length === 0 ? {} : { 'THIRD-PARTY-LICENSES.txt': licencesOf(parts) }),
   };
   for (const [name, text] of Object.entries(shipped)) writeFileSync(join(out, name), text);
-  for (const path of copied)
-    cpSync(join(ROOT, `packages/${from}`, path), join(out, path), { recursive: true });
+  for (const [to, path] of Object.entries(copied))
+    cpSync(join(ROOT, path), join(out, to), { recursive: true });
   if (man !== undefined) {
     mkdirSync(join(out, 'man'));
     writeFileSync(join(out, 'man', man), await manPage(source.version));

@@ -36,7 +36,7 @@ export const PUBLISHED = [
     commonJs: { onlyImport: [REGISTER] },
     external: ['undici', '@grpc/grpc-js'],
     banner: {},
-    copied: [],
+    copied: {},
     pageInputs: [],
     manifest: (source, types) => ({
       ...common(source),
@@ -74,7 +74,7 @@ export const PUBLISHED = [
     banner: {
       js: "import { createRequire as requireFrom } from 'node:module';\nconst require = requireFrom(import.meta.url);",
     },
-    copied: ['bin'],
+    copied: { bin: 'packages/cli/bin', systemd: 'examples/systemd' },
     man: 'handover.1',
     pageInputs: ['packages/dashboard/dist/page-inputs.json'],
     manifest: (source, types, runtime) => ({
@@ -91,11 +91,11 @@ export const PUBLISHED = [
         'certgen',
       ],
       bin: source.bin,
-      man: './man/handover.1',
+      man: ['./man/handover.1'], // npm links the pages of a list only
       main: './dist/index.js',
       types: `./types/${types.index}`,
       exports: { '.': way('index', types), ...ITSELF },
-      files: ['bin', 'man', ...SHIPPED, 'THIRD-PARTY-LICENSES.txt'],
+      files: ['bin', 'man', 'systemd', ...SHIPPED, 'THIRD-PARTY-LICENSES.txt'],
       // Only for an identity's `dispatcher()` and `fetch()`, as in the runtime.
       peerDependencies: { undici: runtime.peerDependencies.undici },
       peerDependenciesMeta: { undici: runtime.peerDependenciesMeta.undici },

@@ -14,7 +14,7 @@ export const waitOptions = (command: Command): Command =>
   command
     .option('--wait', 'wait until the rotation is complete')
     .addOption(
-      new Option('--timeout <duration>', 'how long to wait')
+      new Option('--timeout <duration>', 'how long to wait, such as 90s, 10m or 2h')
         .argParser((text): Duration => {
           const length = parseDuration(text);
           if (length !== undefined) return length;

@@ -53,6 +53,10 @@ export {
   type OutputSpec,
   outputBytes,
   Password,
+  type ReadStore,
+  readStore,
+  type StoreFormat,
+  storeFormatOf,
 } from './formats/index.ts';
 export {
   generateKey,

@@ -1,5 +1,6 @@
 import type { AuthorityPart } from '../src/document.ts';
-import { headlineOf, stationsOf, waitingFor } from '../src/view/headline.ts';
+import { gridView } from '../src/view/grid.ts';
+import { dueWords, headlineOf, stationsOf, waitingFor } from '../src/view/headline.ts';
 import { durationWords } from '../src/view/words.ts';
 import { Consumers } from './consumers.tsx';
 import { Generations } from './generations.tsx';
@@ -37,6 +38,8 @@ const Track = ({ part }: { part: AuthorityPart }) => {
 };
 
 const MOST_WAITS = 8;
+/** Columns of the grid that fit beside the list of consumers. */
+const MOST_BESIDE = 9;
 
 const Blockers = ({ part, now }: { part: AuthorityPart; now: number }) => {
   const { waits } = part;
@@ -62,8 +65,7 @@ const Blockers = ({ part, now }: { part: AuthorityPart; now: number }) => {
 
 export const Authority = ({ part, now }: { part: AuthorityPart; now: number }) => {
   const { tone, line, detail } = headlineOf(part);
-  const { wakeAt } = part.status;
-  const due = wakeAt === null ? 0 : Date.parse(wakeAt) - now;
+  const due = dueWords(part, now);
   return (
     <article class={`authority ${tone}`} data-authority={part.id} data-phase={part.status.phase}>
       <div class="headline">
@@ -75,15 +77,13 @@ export const Authority = ({ part, now }: { part: AuthorityPart; now: number }) =
         </p>
         <p class="detail">
           {detail}
-          {due > 1_000 && due < 600_000 && (
-            <span class="quiet"> Handover checks again in {durationWords(due)}.</span>
-          )}
+          {due !== '' && <span class="quiet due"> {due}</span>}
         </p>
       </div>
       <Track part={part} />
       <Blockers part={part} now={now} />
       <Hooks part={part} now={now} />
-      <div class="pair wide-left">
+      <div class={gridView(part.trust).columns.length > MOST_BESIDE ? 'pair stacked' : 'pair wide-left'}>
         <Consumers part={part} now={now} />
         <Grid trust={part.trust} />
       </div>

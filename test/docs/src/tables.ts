@@ -21,4 +21,9 @@ export const RUN_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
     'packages/operator/test/cluster/dockerfile.test.ts',
     'packages/operator/test/rotation/upgrade.test.ts',
   ],
+  // As root of a machine with a systemd of its own.
+  'docs/one-machine.md': [
+    'packages/cli/test/examples/systemd/systemd.test.ts',
+    'packages/cli/test/examples/systemd/walk.test.ts',
+  ],
 };

@@ -68,12 +68,15 @@ export const define: Define = (command, context) => {
   askedOptions(homeOptions(command))
     .argument('[auth]', 'one authority: namespace/name')
     .addOption(
-      new Option('--warn <time>', 'warn of certificates that end within this time')
+      new Option('--warn <duration>', 'warn of certificates that end within this time, such as 36h or 30d')
         .argParser(length)
         .default(duration(30 * day), '30d'),
     )
     .addOption(
-      new Option('--critical <time>', 'alarm over certificates that end within this time')
+      new Option(
+        '--critical <duration>',
+        'alarm over certificates that end within this time, such as 36h or 7d',
+      )
         .argParser(length)
         .default(duration(7 * day), '7d'),
     )

@@ -1,3 +1,4 @@
+import { Password } from '@handover/core';
 import { HandoverError } from '@handover/material';
 import type { Define } from '../context.ts';
 import { endingOf } from '../error-line.ts';
@@ -8,10 +9,19 @@ import { readInput } from '../inspect/read-input.ts';
 import { relate } from '../inspect/relations.ts';
 import { tree } from '../inspect/tree.ts';
 import { warningsOf } from '../inspect/warnings.ts';
+import { readNamed } from '../named-file.ts';
+
+const MAX_PASSWORD_BYTES = 4_096;
+
+interface Flags {
+  readonly passwordFile?: string;
+  readonly json?: true;
+}
 
 export const define: Define = (command, context) => {
   command
-    .argument('<file...>', 'PEM files, or - for standard input')
+    .argument('<file...>', 'PEM files or keystores (PKCS#12, JKS), or - for standard input')
+    .option('--password-file <path>', 'file with the password of the keystores, on one line')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
@@ -21,18 +31,27 @@ that cannot be told apart because an AKI is missing, a private key beside certif
 certificates, other PEM blocks, text between blocks. A private key is named by its label and never printed. A file may have
 16 MiB at most.
 
+Of a keystore it shows the alias of each certificate, and whether the store trusts it. With --password-file it also checks that the password
+opens the file. Without one, it shows a JKS and a PKCS#12 whose certificates are not encrypted, such as those of Handover.
+
 Exit code 1 if a file cannot be read or parsed; warnings do not change the exit code.
 
 Examples:
   $ handover inspect ca.crt tls.crt
+  $ handover inspect keystore.p12 --password-file /etc/handover/password
   $ kubectl get configmap mesh-trust -o jsonpath='{.data.ca\\.crt}' | handover inspect -`,
     )
-    .action(async (paths: string[], options: { json?: true }) => {
+    .action(async (paths: string[], options: Flags) => {
+      const { passwordFile } = options;
+      const password =
+        passwordFile === undefined
+          ? undefined
+          : Password.parse(readNamed(passwordFile, MAX_PASSWORD_BYTES), passwordFile);
       const files: InspectedFile[] = [];
       const errors: HandoverError[] = [];
       for (const path of paths) {
         try {
-          files.push(parseFile(path, await readInput(path, context.stdin)));
+          files.push(parseFile(path, await readInput(path, context.stdin), password));
         } catch (error) {
           if (!(error instanceof HandoverError)) throw error;
           errors.push(error);

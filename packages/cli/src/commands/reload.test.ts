@@ -39,7 +39,7 @@ test('reload runs a hook again, prints its result, and its exit code is the resu
     code: 1,
     stderr: '',
     stdout: expect.stringMatching(
-      /^hook of Leaf default\/web failed at \S+: sh ended with 9, stderr: "line 3: no such directive"; next try at \S+, or now with handover reload default\/web\n$/,
+      /^hook of Leaf default\/web failed at \S+: sh ended with 9, stderr: "line 3: no such directive"; next try at \S+, or now with handover reload default\/web; its files are written: start the program if it does not run yet\n$/,
     ),
   });
   writeFileSync(join(home, 'works'), '');

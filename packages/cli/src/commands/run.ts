@@ -13,6 +13,7 @@ import {
 import { listenAddress } from '../address.ts';
 import type { Context, Define } from '../context.ts';
 import { openHome } from '../directory/open-home.ts';
+import { Ready, readyLine } from '../directory/ready.ts';
 import { Speaker } from '../directory/say-event.ts';
 import { waitForLock } from '../directory/wait-for-lock.ts';
 import { WaitsBelow } from '../directory/waits-below.ts';
@@ -80,6 +81,7 @@ export const define: Define = (command, context) => {
 Reads the resources in DIR/*.yaml and writes DIR/out/<namespace>/secrets/<name>/{tls.crt,tls.key,ca.crt} and
 DIR/out/<namespace>/configmaps/<name>/<key>. Each folder is replaced atomically, as the kubelet does. CA keys and state are
 in DIR/state, which only you can read. One process at a time; it may be killed at any moment.
+It prints one line with "ready" when everything is in place.
 
 With --once, exit code 0 means that everything that can be done now is done, although a rotation may still wait for a consumer;
 1 means that a resource, a file or a hook failed, or an Authority cannot start, and the rest was done. SIGINT and SIGTERM end hooks and their children too.
@@ -117,10 +119,15 @@ Examples:
         for (const line of lines) context.stdout.write(`${withoutKeys(line)}\n`);
         if (live) waits.heard(event);
       };
+      const ready = new Ready();
       const on = (event: ControllerEvent): void => {
         metrics?.on(event);
         if (shown !== undefined) tellBoard(shown.board, event);
         say(event);
+        const inPlace = flags.once === true ? undefined : ready.heard(event);
+        if (inPlace === undefined) return;
+        if (flags.json === true) log.info({ event: 'ready', ...inPlace });
+        else if (log.isLevelEnabled('info')) context.stdout.write(`${readyLine(inPlace)}\n`);
       };
       const catalogue = home.load();
       const stopped = flags.once === true ? undefined : context.untilStopped(GRACE_MS);

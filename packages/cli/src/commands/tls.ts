@@ -64,7 +64,7 @@ export const define: Define = (command, context) => {
       )
       .addOption(new Option('--starttls <protocol>', 'start TLS inside another protocol').choices(START_TLS))
       .addOption(
-        new Option('--timeout <duration>', 'how long to wait for each answer')
+        new Option('--timeout <duration>', 'how long to wait for each answer, such as 500ms or 5s')
           .argParser(durationArgument)
           .default(5_000 as Duration, '5s'),
       )

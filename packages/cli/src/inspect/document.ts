@@ -13,13 +13,18 @@ export const documentOf = (
 ) => ({
   files: inspected.map(({ file, warnings }) => ({
     file: file.name,
+    format: file.format,
+    /** Of a keystore; null: no password was given. */
+    passwordFits: file.checked ? true : null,
     /** Hash of the certificates as a set: evidence about this bundle names it. */
     bundleHash: bundleOf(file.entries.map(({ certificate }) => certificate)).hash,
     certificates: file.entries.map((entry) => {
       const { certificate } = entry;
       return {
         index: entry.index,
-        line: entry.line,
+        line: entry.line ?? null,
+        alias: entry.alias ?? null,
+        trusted: entry.trusted ?? null,
         subject: certificate.subject,
         issuer: certificate.issuer,
         issuedBy: (issuers.get(entry) ?? []).map(({ file, index }) => ({ file, index })),
@@ -43,8 +48,16 @@ export const documentOf = (
         fingerprint: certificate.fingerprint,
       };
     }),
-    otherBlocks: file.others,
-    warnings: warnings.map((warning) => ({ ...warning, certificate: warning.certificate ?? null })),
+    otherBlocks: file.others.map(({ label, line, alias }) => ({
+      label,
+      line: line ?? null,
+      alias: alias ?? null,
+    })),
+    warnings: warnings.map((warning) => ({
+      ...warning,
+      certificate: warning.certificate ?? null,
+      line: warning.line ?? null,
+    })),
   })),
   errors: errors.map(({ code, message, path }) => ({ file: path ?? null, code, message })),
 });

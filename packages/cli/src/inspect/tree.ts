@@ -2,7 +2,7 @@ import type { Instant } from '@handover/material';
 import { printable } from '../printable.ts';
 import type { InspectedEntry, InspectedFile } from './file.ts';
 import type { Relations } from './relations.ts';
-import { fieldsOf, heading } from './values.ts';
+import { fieldsOf, heading, placed, placeOf } from './values.ts';
 import type { Warning } from './warnings.ts';
 
 const SHOWN_ABOVE = ['subject'];
@@ -50,7 +50,7 @@ export const tree = (
     seen.add(entry);
     const children = (below.get(entry) ?? []).filter((child) => !seen.has(child));
     lines.push(
-      `${dim(indent + (isLast ? '└─ ' : '├─ '))}${bold(printable(entry.certificate.subject || '(empty name)'))}  ${dim(`#${entry.index}, line ${entry.line}`)}`,
+      `${dim(indent + (isLast ? '└─ ' : '├─ '))}${bold(printable(entry.certificate.subject || '(empty name)'))}  ${dim(`#${entry.index}, ${placeOf(entry)}`)}`,
     );
     const inner = indent.length >= 3 * DEEPEST ? indent : indent + (isLast ? '   ' : '│  ');
     const margin = dim(inner + (children.length > 0 ? '│  ' : '   '));
@@ -66,7 +66,7 @@ export const tree = (
   for (const [n, top] of tops.entries()) show(top, '', n === tops.length - 1);
   for (const entry of file.entries) if (!seen.has(entry)) show(entry, '', true);
 
-  for (const { label, line } of file.others) lines.push(`${dim('·')} ${label} at line ${line}`);
+  for (const other of file.others) lines.push(`${dim('·')} ${placed(other.label, other)}`);
   for (const warning of warningsAbout.get(undefined) ?? []) {
     lines.push(`${warn(warning)} ${dim(`(line ${warning.line})`)}`);
   }

@@ -1,6 +1,6 @@
 import { type Certificate, day, hour, type Instant, isExpired, minute, second } from '@handover/material';
 import { printable } from '../printable.ts';
-import type { InspectedEntry, InspectedFile } from './file.ts';
+import type { InspectedEntry, InspectedFile, Place } from './file.ts';
 import type { Relations } from './relations.ts';
 
 /** To the second, UTC. */
@@ -22,8 +22,26 @@ export const ago = (ms: number): string => {
   return count(Math.floor(ms / length), name);
 };
 
-export const heading = ({ name, entries }: InspectedFile): string =>
-  `${printable(name)}: ${count(entries.length, 'certificate')}`;
+const FORMATS = { pem: '', pkcs12: 'PKCS#12 keystore, ', jks: 'JKS keystore, ' } as const;
+
+export const heading = ({ name, format, checked, entries, others }: InspectedFile): string => {
+  const certificates = `${printable(name)}: ${FORMATS[format]}${count(entries.length, 'certificate')}`;
+  if (format === 'pem') return certificates;
+  const password = checked ? 'the password fits' : 'not checked: no password given';
+  return `${certificates}, ${count(others.length, 'private key')}; ${password}`;
+};
+
+/** `line 3`, or `alias web`. */
+export const placeOf = ({ line, alias }: Place): string =>
+  line !== undefined ? `line ${line}` : alias === undefined ? 'no alias' : `alias ${printable(alias)}`;
+
+/** `certificate 1 at line 3`, or `certificate 1, alias web`. */
+export const placed = (what: string, place: Place): string =>
+  `${what}${place.line === undefined ? ',' : ' at'} ${placeOf(place)}`;
+
+/** What a keystore says of a certificate. */
+const roleOf = ({ trusted }: InspectedEntry): string | undefined =>
+  trusted === undefined ? undefined : trusted ? 'trusted' : 'chain of a key';
 
 const kindOf = (entry: InspectedEntry, { selfSigned }: Relations): string => {
   const { isCa, pathLength } = entry.certificate;
@@ -61,6 +79,7 @@ export const fieldsOf = (
     ['issuer', certificate.issuer],
     ['issued by', issuedBy(entry, relations)],
     ['kind', kindOf(entry, relations)],
+    ['entry', roleOf(entry)],
     ['not before', date(certificate.notBefore)],
     ['not after', `${date(certificate.notAfter)} (${ends(certificate, now)})`],
     ['DNS names', list(certificate.dnsNames)],

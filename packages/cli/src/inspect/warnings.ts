@@ -16,7 +16,8 @@ export interface Warning {
     | 'JUNK';
   /** The certificate concerned; undefined: the file. */
   readonly certificate: number | undefined;
-  readonly line: number;
+  /** In a PEM file. */
+  readonly line: number | undefined;
   readonly message: string;
 }
 
@@ -28,16 +29,17 @@ const about = (code: Warning['code'], entry: InspectedEntry, message: string): W
   line: entry.line,
   message,
 });
-const aboutFile = (code: Warning['code'], line: number, message: string): Warning => ({
+const aboutFile = (code: Warning['code'], line: number | undefined, message: string): Warning => ({
   code,
   certificate: undefined,
   line,
   message,
 });
 
-const privateKeys: Rule = ({ others }) =>
+/** A key in a keystore is where it belongs. */
+const privateKeys: Rule = ({ format, others }) =>
   others
-    .filter(({ label }) => label.endsWith('PRIVATE KEY'))
+    .filter(({ label }) => format === 'pem' && label.endsWith('PRIVATE KEY'))
     .map(({ label, line }) =>
       aboutFile(
         'PRIVATE_KEY_IN_BUNDLE',
@@ -89,7 +91,7 @@ const leafAsAnchor: Rule = ({ name, entries }, { issuers, selfSigned }) => {
     !NAMED_AS_TRUST.test(basename(name)) &&
     (entries.length === 1 || issuers.get(first)?.some((issuer) => entries.includes(issuer)) === true);
   return entries
-    .filter((entry) => !entry.certificate.isCa && !(isChain && entry === first))
+    .filter((entry) => !entry.certificate.isCa && (entry.trusted ?? !(isChain && entry === first)))
     .map((entry) =>
       about(
         'LEAF_AS_ANCHOR',

@@ -19,6 +19,15 @@ export const FILE_ERROR_CODES = {
   FILE_NOT_REGULAR: entry('The path is a directory, pipe or device.', 'Name a regular file.'),
   FILE_TOO_LARGE: entry('A file is too large for its kind.', 'Check whether it is the right file.'),
   FILE_UNREADABLE: entry('A file cannot be read.', 'Check its name and permissions.'),
+  KEYSTORE_MALFORMED: entry('A keystore is damaged.', 'Copy the complete file again.'),
+  KEYSTORE_PASSWORD: entry(
+    'The password does not open the keystore, or is needed and was not given.',
+    'Name the file with the right password: `--password-file`.',
+  ),
+  KEYSTORE_UNSUPPORTED: entry(
+    'A keystore is of a kind that Handover does not read, such as JCEKS or one with RC2.',
+    'Write it anew as PKCS#12, with OpenSSL 3 or `keytool -importkeystore`.',
+  ),
   OUTPUT_REFUSED: entry(
     'A file of `outputs` cannot be written: another program wrote what is there, its directory does not exist, or the path is one of Handover.',
     'See the message; Handover tries again.',

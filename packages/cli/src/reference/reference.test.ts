@@ -69,6 +69,27 @@ test('every example of a help is one that its command takes', async () => {
   }
 });
 
+type Parse = (value: string, previous: unknown) => unknown;
+const read = (parse: Parse | undefined, text: string): unknown => {
+  try {
+    return parse?.(text, undefined);
+  } catch {
+    return 'refused';
+  }
+};
+/** Whether a flag takes lengths of time: it reads one, and refuses a word. */
+const takesTime = (parse: Parse | undefined): boolean =>
+  read(parse, '90s') === 90_000 && read(parse, 'a while') === 'refused';
+
+test('every flag that takes a length of time shows its units', async () => {
+  const lengths: string[] = [];
+  for (const name of Object.keys(COMMANDS))
+    for (const { flags, description, parseArg } of (await defined(name)).options)
+      if (takesTime(parseArg)) lengths.push(`${name} ${flags}: ${description}`);
+  expect(lengths.length).toBeGreaterThanOrEqual(5);
+  for (const line of lengths) expect(line).toMatch(/ <duration>: .*\b\d+(ms|s|m|h|d)\b/);
+});
+
 test('the man page has every command and flag, in ASCII, with requests that man knows and no others', async () => {
   const text = await manPage('1.2.3');
   expect(text).toMatch(/^[\n -~]*$/);

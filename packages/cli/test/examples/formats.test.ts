@@ -142,6 +142,56 @@ test('keytool and openssl open every format, and find the same certificate and k
   expect(bodies(openssl('pkey', '-in', file(dir, 'java', 'sec1.pem')))).toEqual([javaKey]);
 });
 
+test('inspect opens what openssl and keytool write, and names what it does not read', async () => {
+  const { dir } = await home();
+  const password = join(dir, 'password');
+  const at = (name: string): string => join(dir, name);
+  const run = (command: string, ...args: readonly string[]): void =>
+    void execFileSync(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const pkcs12 = (name: string, ...more: readonly string[]): void =>
+    run(
+      program('openssl'),
+      ...['pkcs12', '-export', '-in', file(dir, 'web', 'tls.crt'), '-inkey', file(dir, 'web', 'tls.key')],
+      ...['-name', 'web', '-passout', `file:${password}`, '-out', at(name), ...more],
+    );
+  pkcs12('modern.p12');
+  pkcs12('triple-des.p12', '-certpbe', 'PBE-SHA1-3DES', '-keypbe', 'PBE-SHA1-3DES', '-macalg', 'sha1');
+  pkcs12('aes-128.p12', '-certpbe', 'AES-128-CBC', '-macalg', 'sha512');
+  for (const type of ['pkcs12', 'jks', 'jceks'])
+    run(
+      program('default-jdk-headless'),
+      ...[
+        '-genkeypair',
+        '-keystore',
+        at(`java.${type}`),
+        '-storetype',
+        type,
+        '-alias',
+        'Server',
+        '-keyalg',
+        'EC',
+      ],
+      ...['-dname', 'CN=java', '-storepass:file', password, '-keypass:file', password],
+    );
+  for (const name of ['modern.p12', 'triple-des.p12', 'aes-128.p12', 'java.pkcs12', 'java.jks']) {
+    const { code, stdout } = await handover('inspect', at(name), '--password-file', password, '--json');
+    const subject = name.startsWith('java') ? 'CN=java' : '';
+    const alias = name.startsWith('java') ? 'server' : 'web';
+    expect({ code, ...JSON.parse(stdout).files[0] }, name).toMatchObject({
+      code: 0,
+      passwordFits: true,
+      certificates: [{ subject, alias, trusted: false }],
+      otherBlocks: [{ label: 'PRIVATE KEY', alias }],
+    });
+  }
+  expect((await handover('inspect', at('modern.p12'))).code).toBe(1);
+  const jceks = await handover('inspect', at('java.jceks'), '--json');
+  expect({ code: jceks.code, ...JSON.parse(jceks.stdout) }).toMatchObject({
+    code: 1,
+    errors: [{ code: 'KEYSTORE_UNSUPPORTED' }],
+  });
+});
+
 /** Lines that the Java peer has written: one a call. */
 const javaPeer = (
   dir: string,

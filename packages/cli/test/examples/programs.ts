@@ -30,6 +30,7 @@ const PROGRAMS = {
   postgresql,
   systemd: () => onPath('systemd-analyze'),
   'docker-compose': () => onPath('docker-compose'),
+  runc: () => onPath('runc'),
   prometheus: () => onPath('promtool'),
   mkcert: () => onPath('mkcert'),
   'easy-rsa': () => ['/usr/share/easy-rsa/easyrsa'].find((path) => existsSync(path)),

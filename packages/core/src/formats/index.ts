@@ -11,3 +11,4 @@ export {
   outputBytes,
 } from './output.ts';
 export { Password } from './password.ts';
+export { type ReadStore, readStore, type StoreFormat, storeFormatOf } from './read-store.ts';

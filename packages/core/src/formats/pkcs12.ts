@@ -1,4 +1,4 @@
-import { createCipheriv, createHmac, hash, pbkdf2Sync } from 'node:crypto';
+import { createCipheriv, createHmac, pbkdf2Sync } from 'node:crypto';
 import { DER_TAG } from '@handover/material';
 import {
   explicit,
@@ -11,12 +11,13 @@ import {
   unsignedInteger,
 } from '../issue/der-writer.ts';
 import type { Password } from './password.ts';
+import { pkcs12Key } from './pkcs12-key.ts';
 import { keyDer, type StoreContent, type StoreWriter, saltsOf } from './store.ts';
 
 // PKCS#12 (RFC 7292) as OpenSSL 3 and Java write it today: the key under PBES2 with AES-256, the file under a MAC with SHA-256.
 // Certificates are not secret and are not encrypted, so that a truststore opens without its password, too.
 
-const OID = {
+export const OID = {
   data: '1.2.840.113549.1.7.1',
   keyBag: '1.2.840.113549.1.12.10.1.2',
   certBag: '1.2.840.113549.1.12.10.1.3',
@@ -34,7 +35,7 @@ const OID = {
 } as const;
 
 /** What Java 17 writes; OpenSSL 3 writes 2,048. */
-export const ITERATIONS = 10_000;
+const ITERATIONS = 10_000;
 
 const integer = (value: number): Uint8Array => {
   const bytes = Buffer.alloc(4);
@@ -69,22 +70,6 @@ const shrouded = (key: Uint8Array, password: Password, salt: Uint8Array, iv: Uin
   return sequence(scheme, octetString(Buffer.concat([cipher.update(key), cipher.final()])));
 };
 
-const repeated = (bytes: Uint8Array, block: number): Buffer =>
-  Buffer.alloc(Math.ceil(bytes.length / block) * block, bytes);
-
-/** The key of the MAC: RFC 7292 appendix B.2 for 32 bytes of SHA-256, which is one block. */
-export const macKey = (password: Password, salt: Uint8Array, iterations: number): Buffer => {
-  const [purpose, block] = [3, 64];
-  const text = Buffer.concat([password.utf16, Buffer.alloc(2)]);
-  let sum: Buffer = Buffer.concat([
-    Buffer.alloc(block, purpose),
-    repeated(salt, block),
-    repeated(text, block),
-  ]);
-  for (let i = 0; i < iterations; i++) sum = hash('sha256', sum, 'buffer');
-  return sum;
-};
-
 const contentInfo = (content: Uint8Array): Uint8Array =>
   sequence(oid(OID.data), explicit(0, octetString(content)));
 
@@ -116,9 +101,8 @@ const safesOf = (content: StoreContent, password: Password): readonly Uint8Array
 export const writePkcs12: StoreWriter = (content, password) => {
   const safe = sequence(...safesOf(content, password).map(contentInfo));
   const salt = saltsOf(content)('mac', 16);
-  const mac = createHmac('sha256', macKey(password, salt, ITERATIONS))
-    .update(safe)
-    .digest();
+  const key = pkcs12Key('sha256', 'mac', { text: password.utf16, salt, iterations: ITERATIONS });
+  const mac = createHmac('sha256', key).update(safe).digest();
   const digest = sequence(algorithm(OID.sha256, nothing()), octetString(mac));
   return sequence(integer(3), contentInfo(safe), sequence(digest, octetString(salt), integer(ITERATIONS)));
 };

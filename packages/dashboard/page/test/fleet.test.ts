@@ -63,6 +63,49 @@ test('a thousand consumers: evidence arrives by and by, the list is scrolled and
   await dashboard.close();
 });
 
+test('15 columns are all in sight on a wide page; on a narrow one they scroll beside the names', async () => {
+  const fleet = await begun(15);
+  const dashboard = await serve(fleet);
+  const look = () => {
+    const region = document.querySelector('.trust .scroll');
+    const [name, last] = [
+      document.querySelector('.grid tbody th'),
+      document.querySelector('[data-at="0,14"]'),
+    ];
+    if (region === null || name === null || last === null) throw new Error('no grid');
+    const [outer, left, right] = [region, name, last].map((one) => one.getBoundingClientRect());
+    region.scrollLeft = 0;
+    const hidden = Math.max(0, region.scrollWidth - region.clientWidth);
+    const pageScrolls = document.documentElement.scrollWidth > innerWidth;
+    return {
+      hidden,
+      pageScrolls,
+      name: (left?.left ?? 0) >= (outer?.left ?? 0),
+      last: Math.round(right?.right ?? 0) <= Math.round(outer?.right ?? 0),
+      covered: (right?.left ?? 0) < (left?.right ?? 0),
+    };
+  };
+  const wide = await openPage(browser, dashboard.url, { viewport: { width: 1280, height: 900 } });
+  await wide.page.waitForSelector('[data-at="0,14"]');
+  expect(await wide.page.evaluate(look)).toEqual({
+    hidden: 0,
+    pageScrolls: false,
+    name: true,
+    last: true,
+    covered: false,
+  });
+  await wide.page.context().close();
+  const narrow = await openPage(browser, dashboard.url, { viewport: { width: 360, height: 740 } });
+  await narrow.page.waitForSelector('[data-at="0,14"]');
+  await narrow.page.locator('[data-at="0,0"]').focus();
+  await narrow.page.keyboard.press('End');
+  const seen = await narrow.page.evaluate(look);
+  expect(seen).toMatchObject({ pageScrolls: false, name: true, last: true, covered: false });
+  expect(seen.hidden).toBeGreaterThan(100);
+  await narrow.page.context().close();
+  await dashboard.close();
+});
+
 test('a consumer that blocks a rotation is named with what it has to do, until it confirms', async () => {
   const fleet = await begun(5);
   fleet.rotate.push('r1');

@@ -1,5 +1,5 @@
 import type { AuthorityPart } from '../document.ts';
-import { few, shortName } from './words.ts';
+import { durationWords, few, shortName } from './words.ts';
 
 export type Tone = 'calm' | 'moving' | 'trouble';
 
@@ -62,6 +62,16 @@ export const headlineOf = (part: AuthorityPart): Headline => {
     line,
     detail: part.status.phase === 'Stable' ? 'The next step waits for nothing.' : 'Files are being written.',
   };
+};
+
+/** How long until time alone ends the wait; else how soon Handover looks again; empty: neither is near. */
+export const dueWords = ({ status }: AuthorityPart, now: number): string => {
+  const { blockedBy, dueAt, wakeAt } = status;
+  // Without a blocker something else is due: the renewal of a leaf, or the next rotation.
+  if (blockedBy.length > 0 && dueAt !== null)
+    return `The next step is due in ${durationWords(Date.parse(dueAt) - now)}.`;
+  const left = wakeAt === null ? 0 : Date.parse(wakeAt) - now;
+  return left > 1_000 && left < 600_000 ? `Handover checks again in ${durationWords(left)}.` : '';
 };
 
 export interface Station {

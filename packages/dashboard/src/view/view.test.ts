@@ -4,7 +4,7 @@ import type { AuthorityPart, History, TrustGrid } from '../document.ts';
 import { type CalendarEntry, calendarOf } from './calendar.ts';
 import { consumerRows, rowsInSight } from './consumers.ts';
 import { cellWords, gridView } from './grid.ts';
-import { headlineOf, stationsOf } from './headline.ts';
+import { dueWords, headlineOf, stationsOf } from './headline.ts';
 import { timelineOf } from './timeline.ts';
 import { counted, durationWords, few, shortName } from './words.ts';
 
@@ -53,6 +53,29 @@ const part = (
   awaited: [],
   waits: [],
   ...more,
+});
+
+describe('When the next step is due', () => {
+  const waits = [{ consumer: 'a', waitsFor: 'to reload', since: iso(NOW) }] as const;
+  const at = (
+    blockedBy: AuthorityPart['status']['blockedBy'],
+    dueAt: string | null,
+    wakeAt: string | null,
+  ) => {
+    const { status, ...rest } = part('Introducing', { 1: 'current', 2: 'next' }, {}, blockedBy);
+    return dueWords({ ...rest, status: { ...status, dueAt, wakeAt } }, NOW);
+  };
+
+  test('is said where time alone ends the wait, as `handover status` says it', () => {
+    expect(at(waits, iso(NOW + 150_000), iso(NOW + 10_000))).toBe('The next step is due in 2 min.');
+  });
+
+  test('is not said of a renewal or of a wait for a program; then the next look is, if it is near', () => {
+    expect(at([], iso(NOW + 150_000), iso(NOW + 10_000))).toBe('Handover checks again in 10 s.');
+    expect(at(waits, null, iso(NOW + 10_000))).toBe('Handover checks again in 10 s.');
+    expect(at(waits, null, iso(NOW + 86_400_000))).toBe('');
+    expect(at(waits, null, null)).toBe('');
+  });
 });
 
 describe('Words', () => {

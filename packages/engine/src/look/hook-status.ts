@@ -18,6 +18,8 @@ export interface HookStatus {
   readonly message: string | null;
   /** Failures in a row. */
   readonly failures: number;
+  /** Whether it ever worked, in its present definition. */
+  readonly hasWorked: boolean;
   readonly nextTry: string | null;
 }
 
@@ -40,6 +42,7 @@ export const hookStatus = (
     exitCode: last?.exitCode ?? null,
     message: last?.message ?? null,
     failures: last?.failures ?? 0,
+    hasWorked: Object.keys(record?.told ?? {}).length > 0,
     nextTry: hasFailed ? iso(last.nextTry) : null,
   };
 };
@@ -66,10 +69,14 @@ export const argumentOf = ({ hook }: Pick<HookStatus, 'hook'>): string =>
 
 /** A hook in one sentence. */
 export const hookLine = (status: HookStatus): string => {
-  const { hook, state, at, message, nextTry } = status;
+  const { hook, state, at, message, nextTry, hasWorked } = status;
   switch (state) {
-    case 'failed':
-      return `hook of ${hook} failed at ${at}: ${message}; next try ${nextTry === null ? 'at the next change' : `at ${nextTry}`}, or now with handover reload ${argumentOf(status)}`;
+    case 'failed': {
+      // At first contact the files are written before the program that reads them is started.
+      const first = hasWorked ? '' : '; its files are written: start the program if it does not run yet';
+      const next = nextTry === null ? 'at the next change' : `at ${nextTry}`;
+      return `hook of ${hook} failed at ${at}: ${message}; next try ${next}, or now with handover reload ${argumentOf(status)}${first}`;
+    }
     case 'due':
       return `hook of ${hook} has yet to run for the present files`;
     case 'done':
