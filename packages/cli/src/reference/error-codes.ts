@@ -78,6 +78,10 @@ export const ERROR_CODES: Readonly<Record<DocumentedCode, ErrorEntry>> = {
     'Another program changed the same object in the meantime.',
     'Nothing: Handover reads the object and decides again.',
   ),
+  CONSUMER_LEAF_UNKNOWN: entry(
+    'A consumer names in `leaf` a Leaf that its Authority does not have. Each rotation waits for it.',
+    'Correct `spec.consumers[].leaf` of the Authority, or declare that Leaf.',
+  ),
   EMBED_STOPPED: entry('`embed` was stopped before its server was ready.', 'Nothing, if that was intended.'),
   GENERATION_UNKNOWN: entry(
     'The authority has no such CA generation.',

@@ -12,6 +12,7 @@ import {
   type PlanningContext,
   serves,
 } from './evidence.ts';
+import { withoutLeaf } from './expected-leaf.ts';
 import { DEADLINE, deadlineOf, type GateMode } from './gate-mode.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
 import { lengthOf } from './waiting.ts';
@@ -120,6 +121,7 @@ export const gateOne = (
     ...missing(seen, 'verifies', next.since, trusts),
     ...missingReaders(context, seen, next.since, trusts),
     ...obstacles(context, next, next.since),
+    ...withoutLeaf(seen, next.since),
   ];
   if (mode.strict !== undefined && !cachesPassed(context, next)) blockers.push(cacheBlocker(context, next));
   if (blockers.length === 0 || mode.late) return [];
@@ -139,6 +141,7 @@ const outOfUse = (context: PlanningContext, seen: Observed, current: Generation)
       consumer.presents.filter((object) => maySpeakOf(context, consumer, object)),
     ),
   );
+  blockers.push(...withoutLeaf(seen, since));
   for (const { object } of policy.leaves) {
     const leaf = objects.get(object)?.leaf;
     if (leaf === undefined) {

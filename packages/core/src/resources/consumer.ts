@@ -49,7 +49,9 @@ export const consumer = fields({
     .describe('Whether it verifies peers with the bundle of this Authority.'),
   leaf: reference()
     .optional()
-    .describe('The Leaf that it presents. Default: any leaf of this Authority counts.'),
+    .describe(
+      'The Leaf that it presents: evidence that shows the certificate of another Leaf does not count. Default: any leaf of this Authority counts.',
+    ),
   bundle: objectName()
     .optional()
     .describe("The TrustBundle that it verifies with. Default: the Authority's own bundle."),

@@ -8,6 +8,7 @@ import { Controller, type Passed, type Reconcilers } from '../controller/control
 import { eventsOf, type Listener } from '../controller/event.ts';
 import { keysOf, keyText, RESOURCES, type ResourceKey } from '../controller/key.ts';
 import { type Outcome, reconcile, untilQuiet } from '../controller/reconcile.ts';
+import { unknownLeaves } from '../evidence/expected-leaf.ts';
 import { type Catalogue, idOf } from '../look/catalogue.ts';
 import { hookStatus } from '../look/hook-status.ts';
 import { type Hook, hooksIn } from '../look/hooks.ts';
@@ -94,7 +95,12 @@ const reconcilersOf = (
       return {
         again: instant(Math.min(againFor(outcome), latest)),
         acted: plan.actions.length > 0,
-        obstacles: [...obstacles, ...unmade, ...home.objects.planted(observation.stored.keys())],
+        obstacles: [
+          ...obstacles,
+          ...unmade,
+          ...home.objects.planted(observation.stored.keys()),
+          ...unknownLeaves(observation.responsibilities),
+        ],
       };
     },
   };
