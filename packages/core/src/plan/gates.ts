@@ -121,7 +121,6 @@ export const gateOne = (
     ...missing(seen, 'verifies', next.since, trusts),
     ...missingReaders(context, seen, next.since, trusts),
     ...obstacles(context, next, next.since),
-    ...withoutLeaf(seen, next.since),
   ];
   if (mode.strict !== undefined && !cachesPassed(context, next)) blockers.push(cacheBlocker(context, next));
   if (blockers.length === 0 || mode.late) return [];

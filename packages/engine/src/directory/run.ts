@@ -30,6 +30,8 @@ const REST_MS = 250;
 const LOOK_AT_CLOCK_MS = 1_000;
 /** How often one pass is tried: an object that failed twice is left out. */
 const MOST_FAILURES = 3;
+/** Passes at once: one whose consumers do not answer takes up to 25 s, and must not delay the others. */
+const PLACES = { inAll: 64, each: 64 } as const;
 /** An editor writes a file in several steps. */
 const DEBOUNCE_MS = 50;
 
@@ -196,6 +198,7 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
   const controller = new Controller({
     clock: home.clock,
     meters: home.meters,
+    places: PLACES,
     on: (event) => {
       // Without the lock another process works here: the run ends.
       if (event.kind === 'failed' && isLockLost(event.error)) throw event.error;

@@ -40,7 +40,7 @@ const verifiedBy = (responsibilities: Responsibilities, consumer: DeclaredConsum
   ];
 };
 
-/** Consumers asked at once, in all and of one namespace. */
+/** Consumers asked at once, in all and of one share: of a namespace, or of an authority where all namespaces have one owner. */
 const PLACES = { inAll: 256, each: 32 } as const;
 /** How long one look asks: a consumer not asked by then counts as silent, and the next look asks it. */
 const LOOK_MS = 15_000;
@@ -117,11 +117,12 @@ export class DeclaredConsumers implements EvidenceSource {
     const found = await locate(consumer);
     if ('refused' in found)
       return { instances: [instanceOf(name, silent(found.refused))], stripsCross: false };
-    const { id, authority } = responsibilities;
+    const { id, authority, oneOwner } = responsibilities;
+    const share = oneOwner ? id : authority.metadata.namespace;
     const otherLeaf = otherLeafThan(responsibilities, expectedLeaf(responsibilities, consumer));
     const shown = await Promise.all(
       found.endpoints.map((endpoint) =>
-        this.#turns.take(authority.metadata.namespace, async () =>
+        this.#turns.take(share, async () =>
           performance.now() < until
             ? askProcess(endpoint, { authority: id, record, now, otherLeaf }, this.#tools)
             : silent('it was not asked in time; the next look asks it'),

@@ -122,7 +122,7 @@ test('a consumer of a Leaf that does not exist is an error of each pass, and hol
   // The certificates are there all the same.
   expect(file(home, 'a', 'tls.crt')).toContain('BEGIN CERTIFICATE');
   expect(await rotated(home)).toMatchObject({
-    phase: 'Introducing',
+    phase: 'Activating',
     waits: [expect.stringMatching(/^web: to present a leaf of this Authority: .* names default\/aa/)],
   });
 });
