@@ -20,7 +20,7 @@ const statusSource = exactlyOne(
     url: httpUrl()
       .optional()
       .describe(
-        'URL that serves the status document. On Kubernetes its host is a Service or a pod of the same namespace; every pod behind a Service is asked.',
+        'URL that serves the status document. On Kubernetes its host is a Service or a pod of the same namespace; every pod behind a Service is asked. On a machine with other users prefer file or socket: any user can listen on a free port.',
       ),
   }),
 ).describe('Where the consumer reports what it has loaded.');
