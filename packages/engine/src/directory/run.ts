@@ -9,7 +9,8 @@ import { eventsOf, type Listener } from '../controller/event.ts';
 import { keysOf, keyText, RESOURCES, type ResourceKey } from '../controller/key.ts';
 import { type Outcome, reconcile, untilQuiet } from '../controller/reconcile.ts';
 import { unknownLeaves } from '../evidence/expected-leaf.ts';
-import { type Catalogue, idOf } from '../look/catalogue.ts';
+import { type Catalogue, idOf, targetsOf } from '../look/catalogue.ts';
+import type { ObjectId } from '../look/home.ts';
 import { hookStatus } from '../look/hook-status.ts';
 import { type Hook, hooksIn } from '../look/hooks.ts';
 import { driftedIn } from '../observe/vitals.ts';
@@ -39,6 +40,20 @@ const isOf =
   ({ metadata }: TrustBundle) =>
   ({ name }: Hook): boolean =>
     name === `TrustBundle ${metadata.name}`;
+
+/** Tells of objects that others had changed, and of files of theirs that lay where `objects` are written. */
+const tellRepairs = (
+  home: DirectoryHome,
+  on: Listener,
+  drifted: readonly ObjectId[],
+  objects: readonly ObjectId[],
+): void => {
+  for (const object of new Set([...drifted, ...objects])) {
+    const kept = home.replacedFor(object);
+    if (drifted.includes(object) || kept.length > 0)
+      on({ kind: 'repaired', object, manager: undefined, ...(kept.length === 0 ? {} : { kept }) });
+  }
+};
 
 /** A resource that is no longer declared. */
 const GONE: Passed = { again: undefined };
@@ -75,6 +90,7 @@ const reconcilersOf = (
         await tell();
         throw error;
       }
+      tellRepairs(home, on, [], targetsOf(bundle, look.catalogue));
       const again = await tell();
       return { again: instant(Math.min(again ?? Number.POSITIVE_INFINITY, backstop())), acted };
     },
@@ -86,7 +102,8 @@ const reconcilersOf = (
       const latest = backstop();
       const outcome = await reconcile(home, id);
       const { plan, observation } = outcome;
-      for (const object of driftedIn(observation, plan)) on({ kind: 'repaired', object, manager: undefined });
+      const { leaves, bundles } = observation.responsibilities;
+      tellRepairs(home, on, driftedIn(observation, plan), [...leaves.keys(), ...bundles.keys()]);
       for (const event of eventsOf(outcome)) on(event);
       const obstacles = [...observation.stored].flatMap(([object, { obstacle }]) =>
         obstacle === undefined ? [] : [obstacleError(object, obstacle)],
