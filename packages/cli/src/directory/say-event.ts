@@ -50,7 +50,9 @@ export class Speaker {
       }
       case 'failed': {
         const { code, message } = codeOf(event.error);
-        return this.#once(event.what, [`${code}: ${event.what}: ${message}`]);
+        // An obstacle begins with its object.
+        const what = message.startsWith(`${event.what}: `) ? '' : `${event.what}: `;
+        return this.#once(event.what, [`${code}: ${what}${message}`]);
       }
       case 'repaired':
         return (event.kept ?? []).map(

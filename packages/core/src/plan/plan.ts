@@ -201,6 +201,8 @@ export const phaseOf = (
   if (withRole(state, 'next') !== undefined) return 'Introducing';
   if (withRole(state, 'previous') !== undefined) return 'Activating';
   if (withRole(state, 'distrusted') !== undefined) return 'Retiring';
+  // Without a rotation or a distrust no CA has been retired: objects that are behind are new, or cannot be written.
+  if (state.ids.length === 0 && state.distrusts === 0) return 'Stable';
   const own = [...policy.leaves, ...policy.bundles].filter(({ elsewhere }) => elsewhere !== true);
   const managed = new Set(own.map(({ object }) => object));
   const behind = seen.objects.some(

@@ -161,6 +161,23 @@ export async function passOnce(
   if (failure !== undefined) throw failure;
 }
 
+const NAMED = 3;
+/** The first of several obstacles, with those after it in its message. */
+const inOne = (obstacles: readonly HandoverError[]): HandoverError | undefined => {
+  const [first, second] = obstacles;
+  if (first === undefined || second === undefined) return first;
+  const more = obstacles.length > NAMED ? `; and ${obstacles.length - NAMED} more` : '';
+  const text = `${obstacles
+    .slice(0, NAMED)
+    .map(({ message }) => message)
+    .join('; ')}${more}`;
+  return new HandoverError(first.code, text, {
+    retry: first.retry,
+    cause: first,
+    ...(first.path === undefined ? {} : { path: first.path }),
+  });
+};
+
 /** The first failure, after trying the rest. */
 async function passOver(home: DirectoryHome, on: Listener, keys: readonly ResourceKey[]): Promise<unknown> {
   let failure: unknown;
@@ -174,7 +191,8 @@ async function passOver(home: DirectoryHome, on: Listener, keys: readonly Resour
           () => pass(key),
           ({ acted = false }) => acted,
         );
-        if (obstacles[0] !== undefined) throw obstacles[0];
+        const obstacle = inOne(obstacles);
+        if (obstacle !== undefined) throw obstacle;
         break;
       } catch (error) {
         if (failures > 0) continue;
