@@ -168,6 +168,8 @@ export async function adoptionOf(
   return { certificates, missing };
 }
 
+const AUTHORITY_ID = /^[a-z0-9][-a-z0-9.]{0,252}\/[a-z0-9][-a-z0-9.]{0,252}$/;
+
 export const anchorsOf = ({ certificates }: Adoption): readonly Anchor[] => certificates.map(anchorOf);
 
 /**
@@ -186,10 +188,16 @@ export const orphanedBy = (
     const unknown = casIn(object, found, now).filter(({ fingerprint }) => !adopted.has(fingerprint));
     if (unknown.length === 0) return [];
     const list = unknown.map(({ fingerprint }) => fingerprint).join(', ');
+    const maker = found.claim?.seal.by ?? '';
+    // Only a word in a sentence: a claim decides nothing.
+    const isOthers = maker !== responsibilities.id && AUTHORITY_ID.test(maker);
+    const why = isOthers
+      ? `it holds a CA of Authority ${maker}; if you renamed that Authority, take its old name again`
+      : 'it holds a CA whose state is missing; restore the state';
     return [
       {
         object,
-        waitsFor: `to be decided on: it holds a CA whose state is missing; restore the state, or set spec.adopt.fingerprints to [${list}] to keep trusting that CA, or delete the object to start with a new CA`,
+        waitsFor: `to be decided on: ${why}, or set spec.adopt.fingerprints to [${list}] to keep trusting that CA, or delete the object to start with a new CA`,
       },
     ];
   });
