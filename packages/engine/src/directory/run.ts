@@ -8,6 +8,7 @@ import { Controller, type Passed, type Reconcilers } from '../controller/control
 import { eventsOf, type Listener } from '../controller/event.ts';
 import { keysOf, keyText, RESOURCES, type ResourceKey } from '../controller/key.ts';
 import { type Outcome, reconcile, untilQuiet } from '../controller/reconcile.ts';
+import { EngineError } from '../error.ts';
 import { unknownLeaves } from '../evidence/expected-leaf.ts';
 import { type Catalogue, idOf, targetsOf } from '../look/catalogue.ts';
 import type { ObjectId } from '../look/home.ts';
@@ -162,20 +163,13 @@ export async function passOnce(
 }
 
 const NAMED = 3;
-/** The first of several obstacles, with those after it in its message. */
+/** Several obstacles as one error, which names the first of them. */
 const inOne = (obstacles: readonly HandoverError[]): HandoverError | undefined => {
   const [first, second] = obstacles;
   if (first === undefined || second === undefined) return first;
   const more = obstacles.length > NAMED ? `; and ${obstacles.length - NAMED} more` : '';
-  const text = `${obstacles
-    .slice(0, NAMED)
-    .map(({ message }) => message)
-    .join('; ')}${more}`;
-  return new HandoverError(first.code, text, {
-    retry: first.retry,
-    cause: first,
-    ...(first.path === undefined ? {} : { path: first.path }),
-  });
+  const named = obstacles.slice(0, NAMED).map(({ message }) => message);
+  return new EngineError('OBJECT_OBSTACLE', `${named.join('; ')}${more}`, { retry: 'later', cause: first });
 };
 
 /** The first failure, after trying the rest. */

@@ -68,7 +68,7 @@ const named = <T>(path: string, read: () => T): T => {
     return read();
   } catch (error) {
     if (!(error instanceof HandoverError)) throw error;
-    throw new HandoverError(error.code, `${path}: ${error.message}`, { path, cause: error });
+    throw new EngineError(error.code, `${path}: ${error.message}`, { path, cause: error });
   }
 };
 
