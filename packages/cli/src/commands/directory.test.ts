@@ -280,17 +280,24 @@ spec:
     ]);
   });
 
-  test('distrust --yes is carried out although the pairs that would fail are not known', async () => {
-    await begin();
-    const dryRun = vi.spyOn(MemoryAuthorities.prototype, 'swap').mockRejectedValue(new Error('too many'));
-    onTestFinished(() => void dryRun.mockRestore());
-    const asked = ['distrust', 'internal', '--generation', '1', '--home', `dir:${dir}`];
-    expect((await handover(asked)).code).toBe(1);
-    const done = await handover([...asked, '--yes']);
-    expect(done.stderr).toContain('the dry run failed, so the peers that would fail are not known: ');
-    expect(done.stdout).toBe('CA generation 1 of default/internal is distrusted\n');
-    expect((await statusAt(1)).generations).toMatchObject([{ generation: 2 }, { role: 'distrusted' }]);
-  });
+  test.each([[], ['--json']])(
+    'distrust --yes %s is carried out although the pairs that would fail are not known',
+    async (...json) => {
+      await begin();
+      const dryRun = vi.spyOn(MemoryAuthorities.prototype, 'swap').mockRejectedValue(new Error('too many'));
+      onTestFinished(() => void dryRun.mockRestore());
+      const asked = ['distrust', 'internal', '--generation', '1', '--home', `dir:${dir}`];
+      expect((await handover(asked)).code).toBe(1);
+      const done = await handover([...asked, '--yes', ...json]);
+      const lines = done.stderr.trim().split('\n');
+      const messages = json.length === 0 ? lines : lines.map((line) => JSON.parse(line).error.message);
+      for (const message of messages)
+        expect(message).toMatch(/^the dry run failed, so the peers that would fail are not known: /);
+      if (json.length === 0) expect(done.stdout).toBe('CA generation 1 of default/internal is distrusted\n');
+      else expect(JSON.parse(done.stdout)).toMatchObject({ done: true });
+      expect((await statusAt(1)).generations).toMatchObject([{ generation: 2 }, { role: 'distrusted' }]);
+    },
+  );
 });
 
 describe('Every mistake a person can make is one line that says what to do', () => {
