@@ -32,7 +32,7 @@ const REST_MS = 250;
 const LOOK_AT_CLOCK_MS = 1_000;
 /** How often one pass is tried: an object that failed twice is left out. */
 const MOST_FAILURES = 3;
-/** Passes at once: one whose consumers do not answer takes up to 25 s, and must not delay the others. */
+/** Passes at once: one whose consumers do not answer takes up to 30 s, and must not delay the others. */
 const PLACES = { inAll: 64, each: 64 } as const;
 /** An editor writes a file in several steps. */
 const DEBOUNCE_MS = 50;
