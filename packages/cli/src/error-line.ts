@@ -1,5 +1,6 @@
 import { HandoverError } from '@handover/material';
 import { CommanderError } from 'commander';
+import { asksJson, errorJson } from './asks-json.ts';
 import type { Context } from './context.ts';
 import { CliError } from './error.ts';
 import { printable } from './printable.ts';
@@ -38,11 +39,6 @@ export const endingOf = (error: unknown, called: string | undefined): Ending => 
 /** What Nagios calls the state of what a plugin cannot judge. */
 const UNKNOWN = 3;
 
-const asksJson = (args: readonly string[]): boolean => {
-  const end = args.indexOf('--');
-  return args.slice(0, end === -1 ? args.length : end).includes('--json');
-};
-
 /** Says how a failed run ends, in JSON where that was asked for, and returns the exit code. */
 export const tellEnd = (
   error: unknown,
@@ -58,6 +54,6 @@ export const tellEnd = (
     stdout.write(json ? `${text}\n` : `HANDOVER UNKNOWN - ${text}\n`);
     return UNKNOWN;
   }
-  stderr.write(json ? `${JSON.stringify({ error: { code, message } })}\n` : `${line}\n`);
+  stderr.write(`${json ? errorJson(code, message) : line}\n`);
   return exitCode;
 };

@@ -108,6 +108,7 @@ export class EventLog {
           event: 'repaired',
           object: event.object,
           ...(event.manager === undefined ? {} : { changedBy: printable(event.manager) }),
+          ...(event.kept === undefined ? {} : { kept: event.kept.map(printable) }),
         };
       case 'hooked': {
         const { message, ...hook } = event.hook;

@@ -1,8 +1,15 @@
 import { uptime } from 'node:os';
 import type { Instant } from '@handover/material';
+import { asksJson, errorJson } from './asks-json.ts';
 import { type Program, run } from './run.ts';
 
-const UNFINISHED = 70;
+/** EX_SOFTWARE of sysexits.h. */
+const UNFINISHED = {
+  exitCode: 70,
+  code: 'UNFINISHED',
+  message:
+    'the command stopped waiting before it had ended; this is a bug in handover; please report it with the command you ran',
+} as const;
 
 /** The process around {@link run}: its streams, its signals, its exit code. */
 export const main = (name: Program = 'handover'): void => {
@@ -48,10 +55,11 @@ export const main = (name: Program = 'handover'): void => {
     exitCode: 0 as const,
   };
   // Until the command has ended nothing says that it went well, not even an empty event loop.
-  process.exitCode = UNFINISHED;
-  process.once('exit', (code) => {
-    if (code === UNFINISHED && !hasEnded)
-      stderr.write('UNFINISHED: the command stopped waiting before it had ended; please report this\n');
+  process.exitCode = UNFINISHED.exitCode;
+  process.once('exit', (exitCode) => {
+    if (exitCode !== UNFINISHED.exitCode || hasEnded) return;
+    const { code, message } = UNFINISHED;
+    stderr.write(`${asksJson(process.argv) ? errorJson(code, message) : `${code}: ${message}`}\n`);
   });
   run(process.argv.slice(2), context, name).then((code) => {
     hasEnded = true;

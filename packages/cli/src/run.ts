@@ -46,7 +46,7 @@ export const run = async (
       .helpCommand(false)
       .addHelpText(
         'after',
-        `\nExit codes: 0 success, 1 failure, 2 usage error.\n\nExample:\n  $ ${EXAMPLES[name]}`,
+        `\nExit codes: 0 success, 1 failure, 2 usage error, 70 a bug in handover.\n\nExample:\n  $ ${EXAMPLES[name]}`,
       )
       .exitOverride()
       .configureOutput({

@@ -19,6 +19,7 @@ export type EngineErrorCode =
   | 'CERTGEN_NO_KEY'
   | 'CLOCK_BEHIND'
   | 'CONFLICT'
+  | 'CONSUMER_LEAF_UNKNOWN'
   | 'FILES_ACCOUNT_UNKNOWN'
   | 'FILE_NOT_REGULAR'
   | 'FILE_TOO_LARGE'

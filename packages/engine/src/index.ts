@@ -120,6 +120,7 @@ export { findingsIn, type HealthFinding, type Severity, type Thresholds } from '
 export { MemoryAuthorities, MemoryObjects } from './report/memory-home.ts';
 export { notReadyIn } from './report/readiness.ts';
 export { remarksOn } from './report/remarks.ts';
+export { staticDamage } from './report/static-damage.ts';
 export {
   type AuthorityStanding,
   authorityStatus,

@@ -165,6 +165,7 @@ describe('Refused, with nothing written:', () => {
     expect(ran.code).toBe(1);
     expect(ran.stderr).toMatch(says);
     expect(ran.stderr).toMatch(ERROR_LINE);
+    expect(ran.stderr).toMatch(new RegExp(`^\\S+: ${root}/\\S+: `)); // the file that is to be mended
     expect(readdirSync(dir)).toEqual(['handover.yaml']);
   });
 

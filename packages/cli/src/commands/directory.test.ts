@@ -176,7 +176,7 @@ describe('A directory of one’s own', () => {
     const yaml = readFileSync(file, 'utf8')
       .replace(
         '  # Programs that show',
-        '  consumers: [{name: w, presents: true, verifies: true, leaf: wob, bundle: b}]\n  #',
+        '  consumers: [{name: w, presents: true, verifies: true, leaf: web, bundle: b}]\n  #',
       )
       .concat(`---
 apiVersion: handover.dev/v1alpha1
@@ -198,7 +198,6 @@ spec:
     writeFileSync(file, yaml);
     const remarks = [
       'Leaf default/lost: spec.authority absent is not declared, so that no certificate is issued; name one of: default/internal',
-      'Authority default/internal: spec.consumers[0].leaf wob is no Leaf of this Authority, so that w is not asked what it presents; name one of: default/web',
       "Authority default/internal: spec.consumers[0].bundle b is no TrustBundle with this Authority, so that w counts as a reader of the Authority's own bundle; name one of: wide",
       'TrustBundle wide: spec.sources[1].authority far/away has no effect: it is not declared; name one of: default/internal',
       'TrustBundle wide: spec.targets[1].inject has no effect: a directory has no such object; use configMap or secret, or the Kubernetes home',
@@ -210,7 +209,7 @@ spec:
     expect(JSON.parse(ran.stdout.split('\n')[0] ?? '')).toMatchObject({ event: 'loaded', remarks });
     const again = await handover(['run', dir, '--once']);
     expect(again.stdout).toContain(remarks[0]);
-    expect(again.stdout).toContain('\nand 2 more\n');
+    expect(again.stdout).toContain('\nand 1 more\n');
     for (const command of ['status', 'plan']) {
       const { stdout } = await handover([command, '--home', `dir:${dir}`]);
       for (const remark of remarks) expect(stdout).toContain(`\n${remark}\n`);
@@ -218,6 +217,19 @@ spec:
       expect(JSON.parse(json.stdout).remarks).toEqual(remarks);
     }
     expect(existsSync(join(dir, 'out/default/configmaps/wide/ca.crt'))).toBe(true);
+  });
+
+  test('a consumer with a misspelt Leaf fails run --once by its code, and status says what to do', async () => {
+    await begin();
+    const file = join(dir, 'handover.yaml');
+    const consumers = '  consumers: [{name: w, presents: true, leaf: wob}]\n  #';
+    writeFileSync(file, readFileSync(file, 'utf8').replace('  # Programs that show', consumers));
+    const ran = await handover(['run', dir, '--once']);
+    expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining('CONSUMER_LEAF_UNKNOWN') });
+    const { stdout } = await handover(['status', '--home', `dir:${dir}`]);
+    expect(stdout).toContain(
+      '\nAuthority default/internal: spec.consumers[0].leaf wob is no Leaf of this Authority, so that the next rotation waits for w; name one of: default/web\n',
+    );
   });
 
   test('verify shows every pair, now and next, and exits 1 when one fails', async () => {
@@ -268,17 +280,24 @@ spec:
     ]);
   });
 
-  test('distrust --yes is carried out although the pairs that would fail are not known', async () => {
-    await begin();
-    const dryRun = vi.spyOn(MemoryAuthorities.prototype, 'swap').mockRejectedValue(new Error('too many'));
-    onTestFinished(() => void dryRun.mockRestore());
-    const asked = ['distrust', 'internal', '--generation', '1', '--home', `dir:${dir}`];
-    expect((await handover(asked)).code).toBe(1);
-    const done = await handover([...asked, '--yes']);
-    expect(done.stderr).toContain('the dry run failed, so the peers that would fail are not known: ');
-    expect(done.stdout).toBe('CA generation 1 of default/internal is distrusted\n');
-    expect((await statusAt(1)).generations).toMatchObject([{ generation: 2 }, { role: 'distrusted' }]);
-  });
+  test.each([[], ['--json']])(
+    'distrust --yes %s is carried out although the pairs that would fail are not known',
+    async (...json) => {
+      await begin();
+      const dryRun = vi.spyOn(MemoryAuthorities.prototype, 'swap').mockRejectedValue(new Error('too many'));
+      onTestFinished(() => void dryRun.mockRestore());
+      const asked = ['distrust', 'internal', '--generation', '1', '--home', `dir:${dir}`];
+      expect((await handover(asked)).code).toBe(1);
+      const done = await handover([...asked, '--yes', ...json]);
+      const lines = done.stderr.trim().split('\n');
+      const messages = json.length === 0 ? lines : lines.map((line) => JSON.parse(line).error.message);
+      for (const message of messages)
+        expect(message).toMatch(/^the dry run failed, so the peers that would fail are not known: /);
+      if (json.length === 0) expect(done.stdout).toBe('CA generation 1 of default/internal is distrusted\n');
+      else expect(JSON.parse(done.stdout)).toMatchObject({ done: true });
+      expect((await statusAt(1)).generations).toMatchObject([{ generation: 2 }, { role: 'distrusted' }]);
+    },
+  );
 });
 
 describe('Every mistake a person can make is one line that says what to do', () => {

@@ -8,6 +8,7 @@ import {
 import { duration } from '@handover/material';
 import { amount } from '../amount.ts';
 import { askedOptions } from '../asked-resources.ts';
+import { errorJson } from '../asks-json.ts';
 import { carryOut } from '../carry-out.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
@@ -97,9 +98,9 @@ Examples:
         const isAsked = flags.yes === true && !already;
         const orUnknown = (error: unknown): undefined => {
           if (!isAsked) throw error;
-          context.stderr.write(
-            `the dry run failed, so the peers that would fail are not known: ${endingOf(error, 'distrust').line}\n`,
-          );
+          const { code, line } = endingOf(error, 'distrust');
+          const said = `the dry run failed, so the peers that would fail are not known: ${line}`;
+          context.stderr.write(`${flags.json === true ? errorJson(code, said) : said}\n`);
         };
         const before = await standingOf(open.look, authority).catch(orUnknown);
         // Asked for first: a dry run that fails or takes long must not keep a stolen key in trust.

@@ -217,8 +217,9 @@ describe('what cannot be inspected', () => {
     expect(plain.code).toBe(1);
     expect(plain.stdout).toContain('good.pem: 1 certificate\n');
     expect(plain.stderr).toMatch(/^FILE_MISSING: /);
-    const { code, stdout } = await handover(['inspect', '--json', absent, good]);
+    const { code, stdout, stderr } = await handover(['inspect', '--json', absent, good]);
     expect(code).toBe(1);
+    expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'FILE_MISSING' } });
     const document = JSON.parse(stdout);
     expect(document.files).toHaveLength(1);
     expect(document.errors).toMatchObject([{ file: absent, code: 'FILE_MISSING' }]);

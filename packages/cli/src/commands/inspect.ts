@@ -1,7 +1,7 @@
 import { Password } from '@handover/core';
 import { HandoverError } from '@handover/material';
 import type { Define } from '../context.ts';
-import { endingOf } from '../error-line.ts';
+import { tellEnd } from '../error-line.ts';
 import { documentOf } from '../inspect/document.ts';
 import { type InspectedFile, parseFile } from '../inspect/file.ts';
 import { plainText } from '../inspect/plain.ts';
@@ -72,6 +72,7 @@ Examples:
         );
         if (texts.length > 0) context.stdout.write(texts.join('\n'));
       }
-      for (const error of errors) context.stderr.write(`${endingOf(error, 'inspect').line}\n`);
+      const asked = options.json === true ? ['--json'] : [];
+      for (const error of errors) tellEnd(error, 'inspect', asked, context);
     });
 };

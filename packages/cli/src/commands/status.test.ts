@@ -80,8 +80,8 @@ test('A state that is older than its objects gets a remedy, also where no later 
   rmSync(join(dir, 'state'), { recursive: true });
   cpSync(join(dir, 'kept'), join(dir, 'state'), { recursive: true });
   const { stdout } = await status();
-  expect(stdout).toContain('restore its latest state');
-  expect(stdout).toMatch(/if there is none, remove this one.* spec\.adopt/);
+  expect(stdout).toContain('restore the newest copy of that state');
+  expect(stdout).toMatch(/if there is none, move the state away: .* spec\.adopt/);
 });
 
 test('An expired leaf and one that is not valid yet are named', async () => {

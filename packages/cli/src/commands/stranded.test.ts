@@ -30,12 +30,20 @@ test('status and verify name the bundle of an Authority that was renamed, and sa
   edit((yaml) =>
     yaml.replace('name: internal ', 'name: corp ').replace('authority: internal', 'authority: corp'),
   );
+  expect(await handover(['run', dir, '--once'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(
+      /^ADOPT_UNDECIDED: default\/corp cannot start: waiting for default\/secrets\/web to be decided on: it holds a CA of Authority default\/internal; if you renamed that Authority, take its old name again, or set spec\.adopt\.fingerprints to \[[0-9a-f]{64}\] /,
+    ),
+  });
   rmSync(join(dir, 'out/default/secrets/web'), { recursive: true });
   expect(await handover(['run', dir, '--once'])).toMatchObject({ code: 0, stderr: '' });
   const says = `${OLD}: Authority default/internal made it, and no resource declares that Authority any more`;
   const status = await at('status');
   expect(status.stdout).toContain(says);
-  expect(status.stdout).toContain('remove it once no program reads it');
+  expect(status.stdout).toContain(
+    'if you renamed the Authority, take its old name again; else declare default/internal again (--preset or -f for handover certgen), or remove it once no program reads it',
+  );
   const { remarks } = JSON.parse((await at('status', '--json')).stdout);
   expect(remarks).toEqual([expect.stringContaining(says)]);
   const verify = await at('verify');
@@ -69,5 +77,24 @@ test.each([
   expect(verify.stdout).toContain(says);
   expect(verify.code).toBe(1);
   rmSync(join(dir, 'out', to), { recursive: true });
+  expect((await at('verify')).code).toBe(0);
+});
+
+test('a state from an older backup is named, with what to restore and what to do without a newer copy', async () => {
+  const states = join(dir, 'state/authorities');
+  const backup = readFileSync(join(states, 'default/internal.json'), 'utf8');
+  await at('rotate', 'internal', '--id', 'one');
+  writeFileSync(join(states, 'default/internal.json'), backup, { mode: 0o600 });
+  expect((await at('status')).stdout).toContain(
+    'to be no newer than the state of the Authority, which is at revision 1, as if restored from an older backup; restore the newest copy of that state (its file in state/authorities of a directory, its Secret in a cluster); if there is none, move the state away: handover status then says how to keep the CAs that are in use, by spec.adopt',
+  );
+  // The advice works.
+  rmSync(states, { recursive: true });
+  const { stdout } = await at('status');
+  const [, fingerprints] = /set spec\.adopt\.fingerprints to \[([^\]]+)\]/.exec(stdout) ?? [];
+  edit((yaml) =>
+    yaml.replace('  lifetime: 5y', `  adopt: {fingerprints: [${fingerprints}]}\n  lifetime: 5y`),
+  );
+  expect(await handover(['run', dir, '--once'])).toMatchObject({ code: 0, stderr: '' });
   expect((await at('verify')).code).toBe(0);
 });

@@ -190,3 +190,44 @@ test('verify repairs nothing', async () => {
   expect(readdirSync(file('secrets/web/..data'))).not.toContain('tls.crt');
   expect(lstatSync(file('secrets/web/tls.crt')).isSymbolicLink()).toBe(true);
 });
+
+test('a CA of another program in a TrustBundle without an Authority is named by verify and status, until a pass removes it', async () => {
+  const yaml = join(dir, 'handover.yaml');
+  const pem = (name: string): string => readFileSync(join(dir, 'out/default', name), 'utf8');
+  const inline = pem('configmaps/internal-trust/ca.crt').trimEnd().replaceAll('\n', '\n          ');
+  appendFileSync(
+    yaml,
+    `---
+apiVersion: handover.dev/v1alpha1
+kind: TrustBundle
+metadata: {name: partners}
+spec:
+  sources:
+    - inline: |
+          ${inline}
+  targets: [{configMap: {name: partners}}]
+`,
+  );
+  expect(await handover(['run', dir, '--once'])).toMatchObject({ code: 0, stderr: '' });
+  expect((await verify()).code).toBe(0);
+  const other = join(root, 'partner');
+  await handover(['init', other]);
+  await handover(['run', other, '--once']);
+  const foreign = readFileSync(join(other, 'out/default/configmaps/internal-trust/ca.crt'), 'utf8');
+  const [ca] = parseCertificates(foreign).certificates;
+  appendFileSync(join(dir, 'out/default/configmaps/partners/ca.crt'), foreign);
+  const line = `default/configmaps/partners/ca.crt: ca.crt holds a CA that does not belong there: ${ca?.subject} (SHA-256 ${ca?.fingerprint}); Handover removes it in its next pass`;
+  const { code, stdout, document } = await verify();
+  expect(stdout).toContain(`${line}\n`);
+  expect(document).toMatchObject({
+    ok: false,
+    trustBundles: [
+      { object: 'default/configmaps/partners/ca.crt', problem: expect.stringContaining('does not belong') },
+    ],
+  });
+  expect(code).toBe(1);
+  expect((await handover(['status', '--home', `dir:${dir}`])).stdout).toContain(line);
+  await handover(['run', dir, '--once']);
+  expect((await verify()).code).toBe(0);
+  expect((await handover(['status', '--home', `dir:${dir}`])).stdout).not.toContain('does not belong');
+});

@@ -1,4 +1,4 @@
-import { strandedIn, type TrustMatrix, verifyAuthority } from '@handover/engine';
+import { staticDamage, strandedIn, type TrustMatrix, verifyAuthority } from '@handover/engine';
 import { amount } from '../amount.ts';
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
@@ -34,12 +34,13 @@ Examples:
         for (const id of ids) matrices.push(await verifyAuthority(home, look, id));
         const failing = matrices.reduce((count, { failingCount }) => count + failingCount, 0);
         const stranded = await strandedIn(look, auth === undefined ? undefined : ids[0]);
-        const problems = [...matrices.flatMap((matrix) => matrix.problems), ...stranded];
+        const trustBundles = auth === undefined ? await staticDamage(look) : [];
+        const problems = [...matrices.flatMap((matrix) => matrix.problems), ...trustBundles, ...stranded];
         const ok = failing === 0 && problems.length === 0;
         if (!ok) context.exitCode = 1;
         if (flags.json === true) {
           const authorities = matrices.map(({ columns: _, ...matrix }) => matrix);
-          context.stdout.write(`${JSON.stringify({ ok, authorities, stranded })}\n`);
+          context.stdout.write(`${JSON.stringify({ ok, authorities, trustBundles, stranded })}\n`);
           return;
         }
         for (const matrix of matrices) {

@@ -50,13 +50,18 @@ export class Speaker {
       }
       case 'failed': {
         const { code, message } = codeOf(event.error);
-        return this.#once(event.what, [`${code}: ${event.what}: ${message}`]);
+        // An obstacle begins with its object.
+        const what = message.startsWith(`${event.what}: `) ? '' : `${event.what}: `;
+        return this.#once(event.what, [`${code}: ${what}${message}`]);
       }
+      case 'repaired':
+        return (event.kept ?? []).map(
+          (kept) => `${event.object}: handover replaced a file that it did not write: ${kept}`,
+        );
       case 'started':
       case 'leading':
       case 'obstructed':
       case 'profiled':
-      case 'repaired':
       case 'issued':
       case 'refused':
         return []; // of the operator, or told by another line

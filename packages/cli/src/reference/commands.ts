@@ -115,6 +115,6 @@ const section = async (name: string): Promise<readonly string[]> => {
 export const commandsPage = async (): Promise<string> =>
   page(
     'Commands',
-    'Every command has `--help`. Errors are one line ([codes](errors.md)); exit code 0 is success, 1 failure, 2 a usage error. In a clone use `npx handover`. As a kubectl plugin, `kubectl handover status|verify|rotate|plan|distrust` work on a cluster.',
+    'Every command has `--help`. Errors are one line ([codes](errors.md)); exit code 0 is success, 1 failure, 2 a usage error, 70 a command that ended before its work did (`UNFINISHED`, a bug). In a clone use `npx handover`. As a kubectl plugin, `kubectl handover status|verify|rotate|plan|distrust` work on a cluster.',
     ...(await Promise.all(Object.keys(COMMANDS).map(section))).flat(),
   );

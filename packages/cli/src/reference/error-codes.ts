@@ -8,6 +8,10 @@ export const ERROR_CODES: Readonly<Record<DocumentedCode, ErrorEntry>> = {
   ...KUBE_ERROR_CODES,
   USAGE: entry('The command line is wrong; exit code 2.', 'See `handover COMMAND --help`.'),
   INTERNAL: entry('A bug in Handover.', 'Report it with the command you ran.'),
+  UNFINISHED: entry(
+    'A bug in Handover: the process ended although its command had not; exit code 70.',
+    'Look at the state with `handover status`, and report it with the command you ran.',
+  ),
   ACK_AMBIGUOUS: entry('Several Authorities declare a consumer of that name.', 'Name one by `--authority`.'),
   ACK_HOOK: entry(
     "The hook of the consumer fails, or restarts it: what the hook does counts, not a person's word.",
@@ -77,6 +81,10 @@ export const ERROR_CODES: Readonly<Record<DocumentedCode, ErrorEntry>> = {
   CONFLICT: entry(
     'Another program changed the same object in the meantime.',
     'Nothing: Handover reads the object and decides again.',
+  ),
+  CONSUMER_LEAF_UNKNOWN: entry(
+    'A consumer names in `leaf` a Leaf that its Authority does not have. Each rotation waits for it.',
+    'Correct `spec.consumers[].leaf` of the Authority, or declare that Leaf.',
   ),
   EMBED_STOPPED: entry('`embed` was stopped before its server was ready.', 'Nothing, if that was intended.'),
   GENERATION_UNKNOWN: entry(

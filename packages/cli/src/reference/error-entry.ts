@@ -20,7 +20,8 @@ export type DocumentedCode =
   | OperatorErrorCode
   | RuntimeErrorCode
   | TlsProfileWarning['code']
-  | 'INTERNAL';
+  | 'INTERNAL'
+  | 'UNFINISHED';
 
 export interface ErrorEntry {
   readonly means: string;

@@ -52,6 +52,6 @@ export const manPage = async (version: string): Promise<string> =>
     '.SH COMMANDS',
     ...(await Promise.all(Object.keys(COMMANDS).map(section))),
     '.SH EXIT STATUS',
-    '0 is success, 1 failure, 2 a usage error. An error is one line that begins with its code.',
+    '0 is success, 1 failure, 2 a usage error, 70 a command that ended before its work did (a bug). An error is one line that begins with its code.',
     '',
   ].join('\n');

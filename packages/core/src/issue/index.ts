@@ -1,5 +1,6 @@
 export type { KeyAlgorithm } from './algorithms.ts';
 export { issueCa, issueCross, unsignedCa, unsignedCross } from './ca.ts';
+export { ipOctets } from './ip-address.ts';
 export { inIpRange } from './ip-range.ts';
 export { generateKey, generateKeyAside, type KeyPair, type KeySource } from './keys.ts';
 export { issueLeaf, type LeafInput, unsignedLeaf } from './leaf.ts';

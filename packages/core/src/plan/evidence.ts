@@ -3,6 +3,7 @@ import { type AuthorityState, type Generation, withRole } from './authority.ts';
 import type { Clock } from './clock.ts';
 import { EXPIRY_GRACE } from './desired.ts';
 import type { EvidenceKind } from './evidence-kind.ts';
+import { otherLeaf } from './expected-leaf.ts';
 import type { ConsumerSeen, InstanceSeen, ObjectSeen, Proof, Unread } from './observed.ts';
 import { FIELD_LAG, type Policy } from './policy.ts';
 import { listed } from './waiting.ts';
@@ -113,10 +114,11 @@ const ask = (context: PlanningContext, question: Question): Finding => {
     const denies = instance.proofs.some((proof) => question.reads(proof) === 'denies');
     const shows = instance.proofs.find((proof) => question.reads(proof) === 'shows');
     const finding = shows === undefined ? question.started(instance) : found(shows.by, shows.at);
-    if (finding !== undefined && !(denies && shows !== undefined)) weakest = finding;
+    const isOther = otherLeaf(context, consumer, instance) !== undefined;
+    if (finding !== undefined && !isOther && !(denies && shows !== undefined)) weakest = finding;
     else {
       missing.push(instance);
-      denied ||= instance.unread?.[question.about] !== undefined || denies;
+      denied ||= instance.unread?.[question.about] !== undefined || denies || isOther;
     }
   }
   if (missing.length === 0 && consumer.instances.length > 0) return weakest;
@@ -132,17 +134,24 @@ const ask = (context: PlanningContext, question: Question): Finding => {
     return found('settled', since);
   if (admits.cross && consumer.reload === 'restart') return found('cross');
   return waits(
-    `${consumer.reload === 'restart' ? 'to restart with' : 'to load'} ${what}${detailOf(question, missing)}`,
+    `${consumer.reload === 'restart' ? 'to restart with' : 'to load'} ${what}${detailOf(context, question, missing)}`,
   );
 };
 
 /** Which instances of several are missing, and why the first of them cannot be read. */
-const detailOf = ({ consumer, about, reads }: Question, missing: readonly InstanceSeen[]): string => {
+const detailOf = (
+  context: PlanningContext,
+  { consumer, about, reads }: Question,
+  missing: readonly InstanceSeen[],
+): string => {
   const nameOf = ({ name, uid }: InstanceSeen): string => name ?? uid;
   const isOneOf = consumer.instances.length > 1;
-  const whyOf = ({ unread, proofs }: InstanceSeen): string | undefined =>
-    unread?.[about] ??
-    (proofs.some((proof) => reads(proof) === 'shows') ? 'what it says and what it does differ' : undefined);
+  const whyOf = (instance: InstanceSeen): string | undefined =>
+    otherLeaf(context, consumer, instance) ??
+    instance.unread?.[about] ??
+    (instance.proofs.some((proof) => reads(proof) === 'shows')
+      ? 'what it says and what it does differ'
+      : undefined);
   const mute = missing.find((instance) => whyOf(instance) !== undefined);
   const why = mute === undefined ? undefined : whyOf(mute);
   const names = isOneOf ? missing.map(nameOf) : [];

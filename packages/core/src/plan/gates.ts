@@ -12,6 +12,7 @@ import {
   type PlanningContext,
   serves,
 } from './evidence.ts';
+import { withoutLeaf } from './expected-leaf.ts';
 import { DEADLINE, deadlineOf, type GateMode } from './gate-mode.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
 import { lengthOf } from './waiting.ts';
@@ -139,6 +140,7 @@ const outOfUse = (context: PlanningContext, seen: Observed, current: Generation)
       consumer.presents.filter((object) => maySpeakOf(context, consumer, object)),
     ),
   );
+  blockers.push(...withoutLeaf(seen, since));
   for (const { object } of policy.leaves) {
     const leaf = objects.get(object)?.leaf;
     if (leaf === undefined) {

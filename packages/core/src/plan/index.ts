@@ -20,6 +20,7 @@ export {
   type Observed,
   type Proof,
   type Reload,
+  type ShownLeaf,
   type Unread,
 } from './observed.ts';
 export { passesAt } from './passes-at.ts';

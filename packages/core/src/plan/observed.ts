@@ -64,10 +64,18 @@ export interface Proof {
   readonly complete?: boolean;
   /** CAs whose canary it refused, beside a control that it refused too. */
   readonly refuses?: readonly string[];
-  /** CA that signed the leaf it serves, and that leaf. */
+  /** CA that signed the leaf it serves. */
   readonly issuer?: string;
-  readonly leaf?: string;
+  /** Leaves of this authority that it serves. */
+  readonly leaves?: readonly ShownLeaf[];
   readonly at: Instant;
+}
+
+/** A leaf that a process serves. */
+export interface ShownLeaf {
+  readonly fingerprint: string;
+  /** Object of the Leaf that its names belong to, where that is another than the expected one. */
+  readonly object?: string;
 }
 
 /** A pod, a process, or the one copy that an API field is. Evidence is bound to its uid. */
@@ -108,6 +116,8 @@ export interface ConsumerSeen {
   readonly namespace?: string;
   readonly presents: readonly string[];
   readonly verifies: readonly string[];
+  /** The Leaf that its owner says it presents; without an object the authority has no such Leaf. */
+  readonly expects?: { readonly leaf: string; readonly object: string | undefined };
   /** A probe saw its chain without the cross-certificate that its Secret holds. */
   readonly stripsCross: boolean;
   /** Every instance that has not ended, Pending and Terminating ones included. */

@@ -15,6 +15,16 @@ describe('a first install', () => {
     expect(story.plan()).toMatchObject({ phase: 'Stable', actions: [], blockedBy: [] });
   });
 
+  test('retires nothing, whatever cannot be written', () => {
+    const story = new Story().leaf('web').leaf('api');
+    story.run();
+    const [web, trust] = [story.objects.get('web'), story.objects.get('trust')];
+    const absent = { version: '', revision: undefined, anchors: [], changedAt: story.now, leaf: undefined };
+    story.objects.set('api', { id: 'api', ...absent, obstacle: 'no such user' });
+    if (web && trust) story.objects.set('web', { ...web, revision: 0, obstacle: 'read-only' });
+    expect(story.plan()).toMatchObject({ phase: 'Stable' });
+  });
+
   test('takes CAs that are in use as a generation without a key, and puts the new one beside them first', () => {
     const story = new Story();
     story.adoptable = [anchor('theirs'), anchor('carried over')];

@@ -79,7 +79,7 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
   const highest = Math.max(state.revision, ...ahead.map(({ revision }) => revision ?? 0));
   if (distrust !== undefined) return swap(distrust, 'its distrust was requested', highest);
   if (ahead.length > 0) {
-    const waitsFor = `to be no newer than its authority: the authority is at revision ${state.revision}, as if restored from a backup; restore its latest state; if there is none, remove this one, and status says how to keep the CAs that are in use, by spec.adopt`;
+    const waitsFor = `to be no newer than the state of the Authority, which is at revision ${state.revision}, as if restored from an older backup; restore the newest copy of that state (its file in state/authorities of a directory, its Secret in a cluster); if there is none, move the state away: handover status then says how to keep the CAs that are in use, by spec.adopt`;
     return answer({ blockedBy: ahead.map((object) => ({ consumer: object.id, waitsFor, since: now })) });
   }
 
@@ -219,6 +219,8 @@ export const phaseOf = (
   if (withRole(state, 'next') !== undefined) return 'Introducing';
   if (withRole(state, 'previous') !== undefined) return 'Activating';
   if (withRole(state, 'distrusted') !== undefined) return 'Retiring';
+  // Without a rotation or a distrust no CA has been retired: objects that are behind are new, or cannot be written.
+  if (state.ids.length === 0 && state.distrusts === 0) return 'Stable';
   const own = [...policy.leaves, ...policy.bundles].filter(({ elsewhere }) => elsewhere !== true);
   const managed = new Set(own.map(({ object }) => object));
   const behind = seen.objects.some(

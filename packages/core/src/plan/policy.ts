@@ -4,6 +4,8 @@ import type { Anchor } from './authority.ts';
 export interface LeafPolicy {
   /** Id of its Secret. */
   readonly object: string;
+  /** For people; default: `object`. */
+  readonly name?: string;
   /** Identity of everything that the Leaf's spec puts into the certificate: a change means a new leaf. */
   readonly spec: string;
   readonly lifetime: Duration;

@@ -38,7 +38,7 @@ describe('objects', () => {
     if (trust) story.objects.set('trust', { ...trust, revision: 9, anchors: [] });
     story.rotate = ['r'];
     expect(story.plan().actions).toEqual([]);
-    expect(waits(story)[0]).toMatch(/^trust: to be no newer than its authority/);
+    expect(waits(story)[0]).toMatch(/^trust: to be no newer than the state of the Authority/);
   });
 
   test('one with an older revision is written again though its bytes are right', () => {

@@ -20,7 +20,7 @@ const statusSource = exactlyOne(
     url: httpUrl()
       .optional()
       .describe(
-        'URL that serves the status document. On Kubernetes its host is a Service or a pod of the same namespace; every pod behind a Service is asked.',
+        'URL that serves the status document. On Kubernetes its host is a Service or a pod of the same namespace; every pod behind a Service is asked. On a machine with other users prefer file or socket: any user can listen on a free port.',
       ),
   }),
 ).describe('Where the consumer reports what it has loaded.');
@@ -49,7 +49,9 @@ export const consumer = fields({
     .describe('Whether it verifies peers with the bundle of this Authority.'),
   leaf: reference()
     .optional()
-    .describe('The Leaf that it presents. Default: any leaf of this Authority counts.'),
+    .describe(
+      'The Leaf that it presents: evidence that shows the certificate of another Leaf does not count. Default: any leaf of this Authority counts.',
+    ),
   bundle: objectName()
     .optional()
     .describe("The TrustBundle that it verifies with. Default: the Authority's own bundle."),

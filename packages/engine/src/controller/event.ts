@@ -35,7 +35,13 @@ export type ControllerEvent =
   | { readonly kind: 'obstructed'; readonly authority: AuthorityId; readonly obstacles: readonly string[] }
   | { readonly kind: 'profiled'; readonly profile: string; readonly actions: readonly ProfileAction[] }
   /** An object that was changed from outside has its content back. `manager`: what had changed it, where the home knows. */
-  | { readonly kind: 'repaired'; readonly object: ObjectId; readonly manager: string | undefined }
+  | {
+      readonly kind: 'repaired';
+      readonly object: ObjectId;
+      readonly manager: string | undefined;
+      /** Files of another program that were in the way: "PATH is kept as PATH". */
+      readonly kept?: readonly string[];
+    }
   /** A certificate was made; no object holds it yet. */
   | { readonly kind: 'issued'; readonly entry: IssuedEntry }
   /** An object that asks for a CA bundle and does not get it. */

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { Directories, loaded } from '../../test/directories.ts';
 import { MESH } from '../../test/world.ts';
-import { converge, diskFiles, type Files, type Outcome } from '../index.ts';
+import { type ControllerEvent, converge, diskFiles, type Files, type Outcome, passOnce } from '../index.ts';
+import { CopyNotes } from './copy-notes.ts';
 
 const directories = new Directories();
 afterAll(() => directories.end());
@@ -87,4 +88,46 @@ test('what was written is noted where only its owner reads it', async () => {
   expect(others).toEqual([]);
   expect((statSync(join(home, 'state/copies', note)).mode & 0o777).toString(8)).toBe('600');
   expect(readFileSync(join(home, 'state/copies', note), 'utf8')).not.toContain('PRIVATE');
+});
+
+test('a file of another program at a path that handover wrote before is kept before it is replaced, and named', async () => {
+  const path = made();
+  await pass(path);
+  // While handover is stopped another program takes the place, with a key of its own.
+  rmSync(join(path, 'etc/web.pem'));
+  writeFileSync(join(path, 'etc/web.pem'), 'precious', { mode: 0o640 });
+  const home = directories.home(path);
+  const events: ControllerEvent[] = [];
+  const lock = await home.lock();
+  await passOnce(home, home.load(), (event) => events.push(event)).finally(() => lock.release());
+  expect(here(path)).toBe(readFileSync(join(folder(path), 'web.pem'), 'utf8'));
+  const [kept, ...more] = readdirSync(join(path, 'state/copies/replaced'));
+  expect(more).toEqual([]);
+  const at = join(path, 'state/copies/replaced', kept ?? '');
+  expect(readFileSync(at, 'utf8')).toBe('precious');
+  expect((statSync(at).mode & 0o777).toString(8)).toBe('600');
+  expect(events.filter(({ kind }) => kind === 'repaired')).toEqual([
+    {
+      kind: 'repaired',
+      object: 'default/secrets/a',
+      manager: undefined,
+      kept: [`${join(path, 'etc/web.pem')} is kept as ${at}`],
+    },
+  ]);
+});
+
+test('of a program that fights for a path no more than eight files are kept, and each of them once', async () => {
+  const path = directories.make();
+  const notes = new CopyNotes(diskFiles, join(path, 'state/copies'));
+  const file = join(path, 'web.pem');
+  for (let turn = 0; turn < 20; turn++) {
+    writeFileSync(file, `turn ${turn % 10}`);
+    await notes.keep(file);
+  }
+  expect(readdirSync(join(path, 'state/copies/replaced'))).toHaveLength(8);
+  await notes.note(file, Buffer.from('ours'));
+  writeFileSync(file, 'ours');
+  notes.takeKept([file]);
+  await notes.keep(file);
+  expect(notes.takeKept([file])).toEqual([]);
 });

@@ -94,6 +94,7 @@ export const writeCopies = async (
     if (bytes === undefined || isCopied(files, copy, data)) continue;
     const { directory, name } = placeOf(files, copy.path, uid);
     const temporary = `${directory}/.${name}.handover`;
+    await notes.keep(copy.path);
     await notes.note(copy.path, bytes);
     await files.remove(temporary);
     try {

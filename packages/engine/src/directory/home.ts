@@ -77,6 +77,7 @@ export class DirectoryHome implements Home {
   readonly meters: Meters;
   readonly ledger: Ledger;
   readonly #readers: Readers;
+  readonly #notes: CopyNotes;
   readonly #uid: number | undefined;
   readonly #times: LockTimes | undefined;
   #held: HeldLock | undefined;
@@ -98,6 +99,7 @@ export class DirectoryHome implements Home {
     this.#uid = 'uid' in options ? options.uid : process.getuid?.();
     this.#times = options.lock;
     const files = fenced(this.files, () => this.checkLock());
+    this.#notes = new CopyNotes(files, `${this.state}/copies`);
     this.objects = new DirectoryObjects({
       files,
       root: this.out,
@@ -108,7 +110,7 @@ export class DirectoryHome implements Home {
       outputsOf: (id) => this.#outputs.get(id)?.map(({ name }) => name) ?? [],
       copiesOf: (id) =>
         copiesIn(this.#outputs.get(id) ?? [], this.path, (file, mode) => this.#numbered(file, mode)),
-      notes: new CopyNotes(files, `${this.state}/copies`),
+      notes: this.#notes,
     });
     this.authorities = new DirectoryAuthorities(files, `${this.state}/authorities`);
     this.requests = new DirectoryRequests(this.files, `${this.state}/requests`, this.clock);
@@ -162,6 +164,15 @@ export class DirectoryHome implements Home {
   /** The hooks that the resources declare. */
   declaredHooks(): readonly Hook[] {
     return hooksIn(this.#catalogue ?? this.load());
+  }
+
+  /** Files of other programs that lay where files of this object were written: "PATH is kept as PATH". Told once. */
+  replacedFor(id: ObjectId): readonly string[] {
+    return this.#notes.takeKept(
+      (this.#outputs.get(id) ?? []).flatMap(({ file }) =>
+        file === undefined ? [] : [resolve(this.path, file.path)],
+      ),
+    );
   }
 
   get out(): string {

@@ -75,6 +75,18 @@ describe('a hook', () => {
     expect(names.some((line) => line.startsWith('SECRET_OF_THE_SERVICE='))).toBe(false);
   });
 
+  test('that two passes find due at the same moment runs once', async () => {
+    const home = homeOf({ leaf: sh('echo ran >> runs') });
+    await converge(loaded(home), MESH);
+    await home.hooks.idle();
+    rmSync(join(home.path, 'runs'));
+    await home.hookRecords.keepOnly([]);
+    const look = await home.fresh();
+    await Promise.all([home.hooks.tell(look, MESH), home.hooks.tell(look, MESH)]);
+    await home.hooks.idle();
+    expect(readFileSync(join(home.path, 'runs'), 'utf8')).toBe('ran\n');
+  });
+
   test('runs for each change that it is declared for, and for no other', async () => {
     const line = '$HANDOVER_REASON $HANDOVER_GENERATION';
     const reloads = {

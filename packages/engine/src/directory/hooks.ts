@@ -65,6 +65,8 @@ export class DirectoryHooks {
     for (const hook of hooks) {
       if (this.#running.has(hook.name)) continue;
       const content = await hookContent(look, hook);
+      // A pass of another authority may have started it meanwhile.
+      if (this.#running.has(hook.name)) continue;
       const record = records.read(hook);
       const due = dueFor(hook, record, content.parts);
       const answers = asked.get(hook.name) ?? [];

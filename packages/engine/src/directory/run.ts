@@ -8,7 +8,10 @@ import { Controller, type Passed, type Reconcilers } from '../controller/control
 import { eventsOf, type Listener } from '../controller/event.ts';
 import { keysOf, keyText, RESOURCES, type ResourceKey } from '../controller/key.ts';
 import { type Outcome, reconcile, untilQuiet } from '../controller/reconcile.ts';
-import { type Catalogue, idOf } from '../look/catalogue.ts';
+import { EngineError } from '../error.ts';
+import { unknownLeaves } from '../evidence/expected-leaf.ts';
+import { type Catalogue, idOf, targetsOf } from '../look/catalogue.ts';
+import type { ObjectId } from '../look/home.ts';
 import { hookStatus } from '../look/hook-status.ts';
 import { type Hook, hooksIn } from '../look/hooks.ts';
 import { driftedIn } from '../observe/vitals.ts';
@@ -29,6 +32,8 @@ const REST_MS = 250;
 const LOOK_AT_CLOCK_MS = 1_000;
 /** How often one pass is tried: an object that failed twice is left out. */
 const MOST_FAILURES = 3;
+/** Passes at once: one whose consumers do not answer takes up to 30 s, and must not delay the others. */
+const PLACES = { inAll: 64, each: 64 } as const;
 /** An editor writes a file in several steps. */
 const DEBOUNCE_MS = 50;
 
@@ -36,6 +41,20 @@ const isOf =
   ({ metadata }: TrustBundle) =>
   ({ name }: Hook): boolean =>
     name === `TrustBundle ${metadata.name}`;
+
+/** Tells of objects that others had changed, and of files of theirs that lay where `objects` are written. */
+const tellRepairs = (
+  home: DirectoryHome,
+  on: Listener,
+  drifted: readonly ObjectId[],
+  objects: readonly ObjectId[],
+): void => {
+  for (const object of new Set([...drifted, ...objects])) {
+    const kept = home.replacedFor(object);
+    if (drifted.includes(object) || kept.length > 0)
+      on({ kind: 'repaired', object, manager: undefined, ...(kept.length === 0 ? {} : { kept }) });
+  }
+};
 
 /** A resource that is no longer declared. */
 const GONE: Passed = { again: undefined };
@@ -72,6 +91,7 @@ const reconcilersOf = (
         await tell();
         throw error;
       }
+      tellRepairs(home, on, [], targetsOf(bundle, look.catalogue));
       const again = await tell();
       return { again: instant(Math.min(again ?? Number.POSITIVE_INFINITY, backstop())), acted };
     },
@@ -83,7 +103,8 @@ const reconcilersOf = (
       const latest = backstop();
       const outcome = await reconcile(home, id);
       const { plan, observation } = outcome;
-      for (const object of driftedIn(observation, plan)) on({ kind: 'repaired', object, manager: undefined });
+      const { leaves, bundles } = observation.responsibilities;
+      tellRepairs(home, on, driftedIn(observation, plan), [...leaves.keys(), ...bundles.keys()]);
       for (const event of eventsOf(outcome)) on(event);
       const obstacles = [...observation.stored].flatMap(([object, { obstacle }]) =>
         obstacle === undefined ? [] : [obstacleError(object, obstacle)],
@@ -94,7 +115,12 @@ const reconcilersOf = (
       return {
         again: instant(Math.min(againFor(outcome), latest)),
         acted: plan.actions.length > 0,
-        obstacles: [...obstacles, ...unmade, ...home.objects.planted(observation.stored.keys())],
+        obstacles: [
+          ...obstacles,
+          ...unmade,
+          ...home.objects.planted(observation.stored.keys()),
+          ...unknownLeaves(observation.responsibilities),
+        ],
       };
     },
   };
@@ -136,6 +162,16 @@ export async function passOnce(
   if (failure !== undefined) throw failure;
 }
 
+const NAMED = 3;
+/** Several obstacles as one error, which names the first of them. */
+const inOne = (obstacles: readonly HandoverError[]): HandoverError | undefined => {
+  const [first, second] = obstacles;
+  if (first === undefined || second === undefined) return first;
+  const more = obstacles.length > NAMED ? `; and ${obstacles.length - NAMED} more` : '';
+  const named = obstacles.slice(0, NAMED).map(({ message }) => message);
+  return new EngineError('OBJECT_OBSTACLE', `${named.join('; ')}${more}`, { retry: 'later', cause: first });
+};
+
 /** The first failure, after trying the rest. */
 async function passOver(home: DirectoryHome, on: Listener, keys: readonly ResourceKey[]): Promise<unknown> {
   let failure: unknown;
@@ -149,7 +185,8 @@ async function passOver(home: DirectoryHome, on: Listener, keys: readonly Resour
           () => pass(key),
           ({ acted = false }) => acted,
         );
-        if (obstacles[0] !== undefined) throw obstacles[0];
+        const obstacle = inOne(obstacles);
+        if (obstacle !== undefined) throw obstacle;
         break;
       } catch (error) {
         if (failures > 0) continue;
@@ -190,6 +227,7 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
   const controller = new Controller({
     clock: home.clock,
     meters: home.meters,
+    places: PLACES,
     on: (event) => {
       // Without the lock another process works here: the run ends.
       if (event.kind === 'failed' && isLockLost(event.error)) throw event.error;

@@ -35,3 +35,8 @@ test('after a clock was set forward, also between two processes, no promise to r
   writeFileSync(join(state, 'clock.json'), 'garbage');
   expect(clock().steadySince()).toBe(wall);
 });
+
+test('passes that run side by side save the clock one after the other', async () => {
+  const clock = new SteadyClock(diskFiles, directories.make());
+  await expect(Promise.all([clock.save(), clock.save(), clock.save()])).resolves.toHaveLength(3);
+});

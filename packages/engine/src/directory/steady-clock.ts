@@ -36,6 +36,7 @@ export class SteadyClock implements LookClock {
   #since: Instant | undefined;
   #belief: Belief | undefined;
   #saved: { readonly seen: Instant; readonly up: number } | undefined;
+  #saving: Promise<void> = Promise.resolve();
 
   constructor(
     files: Files,
@@ -134,8 +135,14 @@ export class SteadyClock implements LookClock {
     }
   }
 
-  /** Saves the clock's state for the next process. */
-  async save(): Promise<void> {
+  /** Saves the clock's state for the next process; passes that run side by side save it one after the other. */
+  save(): Promise<void> {
+    const mine = this.#saving.catch(() => {}).then(() => this.#save());
+    this.#saving = mine;
+    return mine;
+  }
+
+  async #save(): Promise<void> {
     this.#look();
     const { doubt, offset: believed } = this.#belief ?? {};
     const now = this.now();

@@ -1,7 +1,7 @@
 import type { Proof, Unread } from '@handover/core';
 import type { Instant } from '@handover/material';
 import type { AuthorityId, AuthorityRecord } from '../look/home.ts';
-import { answerOf, type ProbeTools, probe } from './probe.ts';
+import { answerOf, type ProbeTarget, type ProbeTools, probe } from './probe.ts';
 import { type DocumentRead, unreadable, unreadOf } from './read-document.ts';
 import { askStatus } from './status-document.ts';
 import type { Endpoint } from './whereabouts.ts';
@@ -11,6 +11,8 @@ export interface Asking {
   readonly authority: AuthorityId;
   readonly record: AuthorityRecord;
   readonly now: Instant;
+  /** As of a `ProbeTarget`. */
+  readonly otherLeaf?: ProbeTarget['otherLeaf'];
 }
 
 /** What one process shows of itself. */
@@ -60,11 +62,11 @@ export const askProcess = async (
   mustName = false,
 ): Promise<ProcessShown> => {
   const said = await statusOf(endpoint, asking, tools, mustName);
-  const { authority, record, now } = asking;
+  const { authority, record, now, otherLeaf } = asking;
   const probed =
     endpoint.probe === undefined
       ? undefined
-      : await probe({ ...endpoint.probe, authority }, record, tools, now);
+      : await probe({ ...endpoint.probe, authority, otherLeaf }, record, tools, now);
   if (probed !== undefined) tools.meters?.asked('probe', answerOf(probed));
   const proofs = [...(said.proof === undefined ? [] : [said.proof]), ...(probed?.proofs ?? [])];
   return {

@@ -1,11 +1,12 @@
 import type { ConsumerSeen, InstanceSeen } from '@handover/core';
 import type { Instant } from '@handover/material';
-import { authorityRef, liesElsewhere, ownBundleOf, secretOf } from '../look/catalogue.ts';
+import { liesElsewhere, ownBundleOf } from '../look/catalogue.ts';
 import type { AuthorityRecord, ObjectId } from '../look/home.ts';
 import type { EvidenceSource } from '../look/look.ts';
 import type { Responsibilities } from '../look/responsibilities.ts';
 import { Turns } from '../scheduling/turns.ts';
 import { askProcess, type ProcessShown, silent } from './ask.ts';
+import { expectedLeaf, otherLeafThan } from './expected-leaf.ts';
 import type { ProbeTools } from './probe.ts';
 import type { DeclaredConsumer, Locator } from './whereabouts.ts';
 
@@ -24,11 +25,9 @@ const presentersOf = (object: ObjectId, responsibilities: Responsibilities): Con
 
 const presentedBy = (responsibilities: Responsibilities, consumer: DeclaredConsumer): readonly ObjectId[] => {
   if (!consumer.presents) return [];
-  if (consumer.leaf === undefined) return [...responsibilities.leaves.keys()];
-  const wanted = authorityRef(consumer.leaf, responsibilities.authority.metadata.namespace);
-  return [...responsibilities.leaves.values()]
-    .filter((leaf) => `${leaf.metadata.namespace}/${leaf.metadata.name}` === wanted)
-    .map(secretOf);
+  const expected = expectedLeaf(responsibilities, consumer);
+  if (expected === undefined) return [...responsibilities.leaves.keys()];
+  return expected.object === undefined ? [] : [expected.object];
 };
 
 const verifiedBy = (responsibilities: Responsibilities, consumer: DeclaredConsumer): readonly ObjectId[] => {
@@ -41,7 +40,7 @@ const verifiedBy = (responsibilities: Responsibilities, consumer: DeclaredConsum
   ];
 };
 
-/** Consumers asked at once, in all and of one namespace. */
+/** Consumers asked at once, in all and of one share: of a namespace, or of an authority where all namespaces have one owner. */
 const PLACES = { inAll: 256, each: 32 } as const;
 /** How long one look asks: a consumer not asked by then counts as silent, and the next look asks it. */
 const LOOK_MS = 15_000;
@@ -74,6 +73,7 @@ export class DeclaredConsumers implements EvidenceSource {
     const seen = await Promise.all(
       declared.map(async (consumer): Promise<ConsumerSeen> => {
         const shown = await this.#look(responsibilities, consumer, locate, record, now, until);
+        const expects = expectedLeaf(responsibilities, consumer);
         return {
           id: consumer.name,
           reload: consumer.reload ?? 'unknown',
@@ -82,6 +82,7 @@ export class DeclaredConsumers implements EvidenceSource {
           presents: presentedBy(responsibilities, consumer),
           verifies: verifiedBy(responsibilities, consumer),
           workload: undefined,
+          ...(expects === undefined ? {} : { expects }),
           ...shown,
         };
       }),
@@ -116,12 +117,14 @@ export class DeclaredConsumers implements EvidenceSource {
     const found = await locate(consumer);
     if ('refused' in found)
       return { instances: [instanceOf(name, silent(found.refused))], stripsCross: false };
-    const { id, authority } = responsibilities;
+    const { id, authority, oneOwner } = responsibilities;
+    const share = oneOwner ? id : authority.metadata.namespace;
+    const otherLeaf = otherLeafThan(responsibilities, expectedLeaf(responsibilities, consumer));
     const shown = await Promise.all(
       found.endpoints.map((endpoint) =>
-        this.#turns.take(authority.metadata.namespace, async () =>
+        this.#turns.take(share, async () =>
           performance.now() < until
-            ? askProcess(endpoint, { authority: id, record, now }, this.#tools)
+            ? askProcess(endpoint, { authority: id, record, now, otherLeaf }, this.#tools)
             : silent('it was not asked in time; the next look asks it'),
         ),
       ),

@@ -48,7 +48,8 @@ export const DOCUMENT_FIELDS: readonly Field[] = [
     name: 'sources[].leaf.fingerprint',
     type: 'text',
     neededBy: 'none',
-    meaning: 'SHA-256 fingerprint of the leaf, lower-case hex.',
+    meaning:
+      'SHA-256 fingerprint of the leaf, lower-case hex. It tells which Leaf that is: for a consumer with `leaf` the certificate of another Leaf is no evidence.',
   },
   {
     name: 'pid',
@@ -79,7 +80,7 @@ export const DOCUMENT_FIELDS: readonly Field[] = [
 
 export interface SourceDocument {
   readonly anchors: readonly string[] | undefined;
-  readonly leaf: { readonly fingerprint?: unknown; readonly issuerKeyId?: string } | undefined;
+  readonly leaf: { readonly fingerprint?: string; readonly issuerKeyId?: string } | undefined;
 }
 
 export interface StatusDocument {
@@ -108,7 +109,10 @@ const sourceOf = (value: unknown, name: string): SourceDocument | string => {
     return `has no text in ${name}.leaf.issuerKeyId`;
   return {
     anchors: held,
-    leaf: { fingerprint, ...(issuerKeyId === undefined ? {} : { issuerKeyId: hex(issuerKeyId) }) },
+    leaf: {
+      ...(typeof fingerprint === 'string' ? { fingerprint: hex(fingerprint) } : {}),
+      ...(issuerKeyId === undefined ? {} : { issuerKeyId: hex(issuerKeyId) }),
+    },
   };
 };
 

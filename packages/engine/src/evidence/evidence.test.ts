@@ -82,11 +82,16 @@ const document = (bundle: string, chain: string, at: Instant = now): string => s
 describe('A consumer with a status document', () => {
   test('that never confirms withholds the leaf switch and is named; once it does, nothing waits for reloadWithin', async () => {
     const file = join(scratch, 'status.json');
+    const other = join(scratch, 'other.json');
     const home = homeWith(
-      `{name: slow, presents: true, verifies: true, leaf: a, status: {file: ${file}}}, {name: other, presents: true, verifies: true, leaf: b, status: {file: ${file}}}`,
+      `{name: slow, presents: true, verifies: true, leaf: a, status: {file: ${file}}}, {name: other, presents: true, verifies: true, leaf: b, status: {file: ${other}}}`,
     );
+    const confirm = (): void => {
+      writeFileSync(file, document(secret('a', 'ca.crt'), secret('a', 'tls.crt')));
+      writeFileSync(other, document(secret('b', 'ca.crt'), secret('b', 'tls.crt')));
+    };
     await pass(home);
-    writeFileSync(file, document(secret('a', 'ca.crt'), secret('a', 'tls.crt')));
+    confirm();
     await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
     const first = await pass(home);
     expect(first.plan.phase).toBe('Introducing');
@@ -95,7 +100,7 @@ describe('A consumer with a status document', () => {
     expect(stuck.plan.phase).toBe('Introducing');
     expect(stuck.plan.blockedBy.map(({ consumer }) => consumer)).toContain('slow');
     for (const phase of ['Activating', 'Stable']) {
-      writeFileSync(file, document(secret('a', 'ca.crt'), secret('a', 'tls.crt')));
+      confirm();
       expect((await pass(home)).plan.phase).toBe(phase);
     }
   });
@@ -373,7 +378,9 @@ describe('A probe', () => {
     const { files, bothCas, record, current } = await begin();
     const open = await serve({ ...files, ca: bothCas, requestCert: true, rejectUnauthorized: false });
     const shown = await probe({ authority: 'default/mesh', address: open, mtls: true }, record, tools, now);
-    expect(shown.proofs).toEqual([{ by: 'probed', at: now, issuer: current, leaf: expect.any(String) }]);
+    expect(shown.proofs).toEqual([
+      { by: 'probed', at: now, issuer: current, leaves: [{ fingerprint: expect.any(String) }] },
+    ]);
     expect(shown.unread).toEqual({
       trust: `${open} accepts a client certificate of an unknown CA, and so does not show which CAs it trusts`,
     });

@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Proof, StartTls, Unread } from '@handover/core';
+import type { Proof, ShownLeaf, StartTls, Unread } from '@handover/core';
 import type { Certificate, Instant } from '@handover/material';
-import type { AuthorityId, AuthorityRecord } from '../look/home.ts';
+import type { AuthorityId, AuthorityRecord, ObjectId } from '../look/home.ts';
 import type { Answered, Meters } from '../look/meters.ts';
 import type { Turns } from '../scheduling/turns.ts';
 import type { Canaries } from './canary.ts';
@@ -25,6 +25,8 @@ export interface ProbeTarget {
   readonly mtls: boolean;
   /** Protocol in which TLS starts; undefined: at once. */
   readonly starttls?: StartTls | undefined;
+  /** Object of the Leaf that a certificate names, where that is another than the expected one. */
+  readonly otherLeaf?: ((leaf: Certificate) => ObjectId | undefined) | undefined;
   /** Where to connect instead, without resolving a name. */
   readonly at?: { readonly ip: string; readonly port: number } | undefined;
 }
@@ -96,16 +98,14 @@ export async function probe(
   if (performance.now() >= until) return nothing(OUT_OF_TIME);
   if ('why' in looks) return nothing(looks.why);
   const shown = [chain, ...looks.chains].map((one) => servedBy(one, record));
-  const served = shown.includes(undefined)
-    ? undefined
-    : oldestOf(
-        shown.flatMap((one) => one ?? []),
-        record,
-      );
+  const seen = shown.flatMap((one) => one ?? []);
+  const served = seen.length < shown.length ? undefined : oldestOf(seen, record);
   const trusts =
     trust === undefined ? undefined : trustShown(trust, looks.isRefused ? newest : undefined, now);
   const proofs: Proof[] = [
-    ...(served === undefined ? [] : [{ by: 'probed', at: now, ...served } as const]),
+    ...(served === undefined
+      ? []
+      : [{ by: 'probed', at: now, issuer: served.issuer, leaves: leavesIn(seen, target) } as const]),
     ...(trusts === undefined ? [] : [trusts]),
   ];
   const noTrust = checks
@@ -154,12 +154,22 @@ const lookAgain = async (
   return { chains, isRefused };
 };
 
+interface Served {
+  readonly issuer: string;
+  readonly leaf: Certificate;
+}
+
+const leavesIn = (served: readonly Served[], { otherLeaf }: ProbeTarget): readonly ShownLeaf[] => {
+  const leaves = new Map(served.map(({ leaf }) => [leaf.fingerprint, leaf]));
+  return [...leaves].map(([fingerprint, leaf]) => {
+    const object = otherLeaf?.(leaf);
+    return { fingerprint, ...(object === undefined ? {} : { object }) };
+  });
+};
+
 /** Of all leaves seen, the one of the oldest generation counts; an unknown issuer is older than any. */
-const oldestOf = (
-  shown: readonly { readonly issuer: string; readonly leaf: string }[],
-  { state }: AuthorityRecord,
-): { readonly issuer: string; readonly leaf: string } | undefined => {
-  const age = ({ issuer }: { readonly issuer: string }): number => {
+const oldestOf = (shown: readonly Served[], { state }: AuthorityRecord): Served | undefined => {
+  const age = ({ issuer }: Served): number => {
     const index = state.generations.findIndex(({ anchors }) =>
       anchors.some(({ fingerprint }) => fingerprint === issuer),
     );
@@ -177,13 +187,13 @@ const isSignedBy = (leaf: Certificate, ca: Certificate | undefined): boolean =>
 const servedBy = (
   chain: readonly Certificate[],
   { state, certificates }: AuthorityRecord,
-): { issuer: string; leaf: string } | undefined => {
+): Served | undefined => {
   const [leaf] = chain;
   if (leaf?.authorityKeyId === undefined) return undefined;
   const issuer = state.generations
     .flatMap(({ anchors }) => anchors.map(({ fingerprint }) => fingerprint))
     .find((fingerprint) => isSignedBy(leaf, certificates.get(fingerprint)));
-  return { issuer: issuer ?? 'unknown', leaf: leaf.fingerprint };
+  return { issuer: issuer ?? 'unknown', leaf };
 };
 
 /** Whether it serves a leaf of the current generation without the cross-certificate that is in the leaf's file. */

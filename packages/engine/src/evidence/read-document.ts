@@ -66,6 +66,7 @@ export const readDocument = (text: string, record: AuthorityRecord, now: Instant
   const isVague = document.sources.some(({ leaf }) => leaf !== undefined && leaf.issuerKeyId === undefined);
   const oldest = isVague ? undefined : shown.sort((a, b) => b.index - a.index)[0];
   const issuer = oldest === undefined ? undefined : issuers[oldest.index]?.fingerprint;
+  const leaves = shown.flatMap(({ leaf }) => (leaf === undefined ? [] : [{ fingerprint: leaf }]));
   return {
     ...(document.pid === undefined ? {} : { pid: document.pid }),
     ...(document.podUid === undefined ? {} : { podUid: document.podUid }),
@@ -78,7 +79,8 @@ export const readDocument = (text: string, record: AuthorityRecord, now: Instant
       at: instant(Math.min(document.at, now)),
       ...(common === undefined ? {} : { anchors: common, complete: !document.truncated }),
       ...(issuer === undefined ? {} : { issuer }),
-      ...(typeof oldest?.leaf === 'string' ? { leaf: oldest.leaf } : {}),
+      // One that is not named may be any.
+      ...(issuer !== undefined && leaves.length === shown.length ? { leaves } : {}),
     },
   };
 };

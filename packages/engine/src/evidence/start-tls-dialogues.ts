@@ -21,6 +21,8 @@ interface Dialogue {
 
 const OFF = 'has TLS off';
 const isNot = (protocol: string): string => `does not speak ${protocol}`;
+/** Another program may have put it there: it is no answer to a question that was not asked yet (RFC 3207 §6). */
+const EARLY = 'answers before it is asked';
 
 /** SSLRequest; `S` is yes. An old server answers with an error message, which begins with `E`. */
 const postgres = (): Dialogue => ({
@@ -74,6 +76,7 @@ const smtp = (): Dialogue => {
       if (code === undefined) return { used, refused: isNot('smtp') };
       offers ||= asked === 'abilities' && /^starttls$/i.test(text.trim());
       if (more === '-') return { used };
+      if (asked !== 'tls' && bytes.length > used) return { used, refused: EARLY };
       if (asked === 'nothing') {
         // 421: too many connections, or shutting down (RFC 5321 §4.2.3)
         if (code !== '220') return { used, refused: `greets with ${code}`, isBusy: code === '421' };
@@ -99,6 +102,8 @@ const imap = (): Dialogue => {
       const { line, used } = read;
       if (!hasGreeted) {
         hasGreeted = true;
+        // Lines without a tag may come at any time.
+        if (bytes.includes('h1 ', used)) return { used, refused: EARLY };
         if (/^\* OK\b/i.test(line)) return { used, send: 'h1 STARTTLS\r\n' };
         return { used, refused: /^\* (BYE|PREAUTH)\b/i.test(line) ? 'refuses the session' : isNot('imap') };
       }
@@ -135,7 +140,9 @@ const ldap = (): Dialogue => ({
     const response = number === undefined ? undefined : berEnd(bytes, number.end);
     if (number === undefined || response === undefined || bytes[number.end] !== 0x78)
       return { used, refused: isNot('ldap') };
-    const code = bytes[response.body + 2];
+    // An ENUMERATED of one byte comes first: RFC 4511 §4.1.9.
+    const [tag, length, code] = bytes.subarray(response.body, Math.min(response.end, used));
+    if (tag !== 0x0a || length !== 1 || code === undefined) return { used, refused: isNot('ldap') };
     return code === 0 ? { used, done: true } : { used, refused: `refuses StartTLS (result ${code})` };
   },
 });

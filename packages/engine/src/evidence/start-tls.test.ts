@@ -129,9 +129,23 @@ const REFUSED: readonly (readonly [StartTls, string, Play, RegExp])[] = [
     ],
     /^refuses STARTTLS with 454$/,
   ],
+  [
+    'smtp',
+    'answers EHLO and STARTTLS before they are sent',
+    ['220 a\r\n250 STARTTLS\r\n220 go\r\n', []],
+    /^answers before it is asked$/,
+  ],
+  [
+    'smtp',
+    'answers STARTTLS before it is sent',
+    ['220 a\r\n', [['EHLO', '250 STARTTLS\r\n220 go\r\n']]],
+    /^answers before it is asked$/,
+  ],
+  ['imap', 'answers before it is asked', ['* OK a\r\nh1 OK go\r\n', []], /^answers before it is asked$/],
   ['imap', 'has no TLS', ['* OK a\r\n', [['STARTTLS', 'h1 BAD what\r\n']]], /^has TLS off$/],
   ['imap', 'is SMTP', ['220 a\r\n', []], /^does not speak imap$/],
   ['ldap', 'has no TLS', ['', [['', LDAP_YES.replace('\x0a\x01\0', '\x0a\x01\x02')]]], /result 2/],
+  ['ldap', 'ends its answer early', ['', [['', '\x30\x05\x02\x01\x01\x78\0']]], /^does not speak ldap$/],
   ['ldap', 'is HTTP', ['', [['', 'HTTP/1.1 400 Bad Request\r\n']]], /^does not speak ldap$/],
 ];
 test.each(REFUSED)('%s that %s is named', async (protocol, _, [greeting, turns], why) => {

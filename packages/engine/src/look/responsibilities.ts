@@ -155,6 +155,7 @@ export function policyFor(
         const createdAt = facts.askedAt?.(idOf(leaf));
         return {
           object,
+          name: idOf(leaf),
           spec: specOf(leaf),
           lifetime: leaf.spec.lifetime,
           renewAt: leaf.spec.renew.at,

@@ -1,5 +1,12 @@
 import type { Anchor } from '@handover/core';
-import { type Certificate, type Instant, isExpired, PrivateKey, parseCertificates } from '@handover/material';
+import {
+  type Certificate,
+  HandoverError,
+  type Instant,
+  isExpired,
+  PrivateKey,
+  parseCertificates,
+} from '@handover/material';
 import { EngineError, type EngineErrorCode } from '../error.ts';
 import { certificatesBesideJunk } from '../look/beside-junk.ts';
 import { ownBundleOf } from '../look/catalogue.ts';
@@ -55,6 +62,16 @@ const isRoot = ({ issuerKey, subjectKey }: Certificate): boolean => issuerKey ==
 
 const KEYLESS = 'or adopt it without its key: leave out --key';
 
+/** What `read` makes of a file; an error names that file. */
+const named = <T>(path: string, read: () => T): T => {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof HandoverError)) throw error;
+    throw new EngineError(error.code, `${path}: ${error.message}`, { path, cause: error });
+  }
+};
+
 /** A CA from files that a person names. Refuses one that peers would not accept as an anchor, or that could not sign what follows. */
 export async function adoptionFrom(
   given: { readonly certificate: Uint8Array; readonly key: Uint8Array | undefined },
@@ -65,7 +82,7 @@ export async function adoptionFrom(
   const refuse = (code: EngineErrorCode, why: string): never => {
     throw new EngineError(code, `${path}: ${why}`, { path });
   };
-  const { certificates } = parseCertificates(given.certificate);
+  const { certificates } = named(path, () => parseCertificates(given.certificate));
   const [ca] = certificates;
   if (ca === undefined || certificates.length > 1)
     return refuse(
@@ -151,6 +168,8 @@ export async function adoptionOf(
   return { certificates, missing };
 }
 
+const AUTHORITY_ID = /^[a-z0-9][-a-z0-9.]{0,252}\/[a-z0-9][-a-z0-9.]{0,252}$/;
+
 export const anchorsOf = ({ certificates }: Adoption): readonly Anchor[] => certificates.map(anchorOf);
 
 /**
@@ -169,10 +188,16 @@ export const orphanedBy = (
     const unknown = casIn(object, found, now).filter(({ fingerprint }) => !adopted.has(fingerprint));
     if (unknown.length === 0) return [];
     const list = unknown.map(({ fingerprint }) => fingerprint).join(', ');
+    const maker = found.claim?.seal.by ?? '';
+    // Only a word in a sentence: a claim decides nothing.
+    const isOthers = maker !== responsibilities.id && AUTHORITY_ID.test(maker);
+    const why = isOthers
+      ? `it holds a CA of Authority ${maker}; if you renamed that Authority, take its old name again`
+      : 'it holds a CA whose state is missing; restore the state';
     return [
       {
         object,
-        waitsFor: `to be decided on: it holds a CA whose state is missing; restore the state, or set spec.adopt.fingerprints to [${list}] to keep trusting that CA, or delete the object to start with a new CA`,
+        waitsFor: `to be decided on: ${why}, or set spec.adopt.fingerprints to [${list}] to keep trusting that CA, or delete the object to start with a new CA`,
       },
     ];
   });

@@ -6,7 +6,7 @@ import {
   PrivateKey,
   parseCertificates,
 } from '@handover/material';
-import type { FileData, ObjectId } from '../look/home.ts';
+import type { FileData, ObjectId, StoredObject } from '../look/home.ts';
 import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
 import type { Observation } from '../observe/observe.ts';
 
@@ -107,9 +107,19 @@ const foreignCas = (observation: Observation, object: ObjectId): readonly string
   const { certificates = [], missing } = responsibilities.bundles.get(object) ?? {};
   if (!editedIn(observation).has(object) || record === undefined || missing !== undefined) return [];
   const own = record.state.generations.flatMap(({ anchors }) => anchors);
-  const wanted = new Set([...own, ...certificates].map(({ fingerprint }) => fingerprint));
+  return othersIn(object, stored.get(object)?.data ?? {}, [...own, ...certificates]);
+};
+
+const MOST_CAS = 5;
+/** Certificates in the bundle of an object that are not among those that belong there. */
+const othersIn = (
+  object: ObjectId,
+  data: FileData,
+  belong: readonly Pick<Certificate, 'fingerprint'>[],
+): readonly string[] => {
+  const wanted = new Set(belong.map(({ fingerprint }) => fingerprint));
   const name = bundleKeyOf(object);
-  return readableCertificates(stored.get(object)?.data[name])
+  return readableCertificates(data[name])
     .filter(({ fingerprint }) => !wanted.has(fingerprint))
     .slice(0, MOST_CAS)
     .map(
@@ -117,7 +127,19 @@ const foreignCas = (observation: Observation, object: ObjectId): readonly string
         `${name} holds a CA that does not belong there: ${subject} (SHA-256 ${fingerprint}); Handover removes it in its next pass`,
     );
 };
-const MOST_CAS = 5;
+
+/** What is wrong with a bundle that no authority writes. */
+export const bundleDamage = (
+  object: ObjectId,
+  { data, damage = [], unread = {}, obstacle }: Partial<StoredObject>,
+  belong: readonly Certificate[],
+  now: Instant,
+): readonly string[] => [
+  ...Object.values(unread),
+  ...troublesIn(object, false, data ?? {}, now, (name) => name in unread),
+  ...(obstacle === undefined ? othersIn(object, data ?? {}, belong) : [obstacle]),
+  ...damage,
+];
 
 /** What another program did to the files of the objects that an authority is asked for, though they may still verify. */
 export const alteredIn = (observation: Observation): readonly Damage[] => {

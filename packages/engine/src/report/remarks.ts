@@ -49,7 +49,7 @@ const ofConsumers = (catalogue: Catalogue, authority: Authority): readonly strin
     const remarks: string[] = [];
     if (leaf !== undefined && !leaves.includes(authorityRef(leaf, namespace)))
       remarks.push(
-        `${where}.leaf ${leaf} is no Leaf of this Authority, so that ${name} is not asked what it presents; ${choice(leaves)}`,
+        `${where}.leaf ${leaf} is no Leaf of this Authority, so that the next rotation waits for ${name}; ${choice(leaves)}`,
       );
     if (bundle !== undefined && !bundles.includes(bundle))
       remarks.push(

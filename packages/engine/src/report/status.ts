@@ -24,6 +24,7 @@ import { type Observation, observeAnew } from '../observe/observe.ts';
 import { alteredIn } from './damage.ts';
 import { notReadyIn } from './readiness.ts';
 import { remarksOn } from './remarks.ts';
+import { staticDamage } from './static-damage.ts';
 import type { AuthorityStatus, ConsumerStatus, LeafStatus, Status } from './status-types.ts';
 import { strandedIn } from './stranded.ts';
 
@@ -263,6 +264,7 @@ export async function restOfStatus(
       }
     }),
   );
-  const remarks = remarksOn(catalogue, look.facts.consumersFound);
+  const damaged = (await staticDamage(look)).map(({ object, problem }) => `${object}: ${problem}`);
+  const remarks = [...damaged.slice(0, MOST_NAMED), ...remarksOn(catalogue, look.facts.consumersFound)];
   return { trustBundles, tlsProfiles, remarks };
 }

@@ -92,6 +92,8 @@ const strandedBy = ({ id, record }: RecordedObject, declared: Look['catalogue'][
 
 const remedy = (gone: AuthorityId | undefined): string => {
   const again =
-    gone === undefined ? 'ask for it again' : `declare ${gone} again (--preset or -f for handover certgen)`;
+    gone === undefined
+      ? 'ask for it again'
+      : `if you renamed the Authority, take its old name again; else declare ${gone} again (--preset or -f for handover certgen)`;
   return `${again}, or remove it once no program reads it`;
 };

@@ -60,6 +60,10 @@ export interface Nature {
   readonly acknowledges?: boolean;
   /** Its evidence was declared and cannot be read. */
   readonly unread?: boolean;
+  /** Its owner names the Leaf that it presents, and declares the address of this other consumer in place of its own. */
+  readonly askedAt?: string;
+  /** Its owner misspelt the Leaf that it presents. */
+  readonly misspelt?: boolean;
   /** Its owner promised a reload within reloadWithin. */
   readonly ownersWord?: boolean;
   /** In another namespace. */

@@ -189,6 +189,20 @@ export const mutants: readonly Mutant[] = [
     worlds: ['a consumer whose declared evidence cannot be read, against its owner’s word'],
   },
   {
+    name: 'what shows another leaf than the expected one is evidence',
+    file: 'evidence.js',
+    from: 'if (finding !== undefined && !isOther && ',
+    to: 'if (finding !== undefined && ',
+    worlds: ['a consumer whose declared address is that of another program'],
+  },
+  {
+    name: 'a consumer whose Leaf does not exist blocks nothing',
+    file: 'gates.js',
+    from: 'blockers.push(...withoutLeaf(seen, since));',
+    to: '',
+    worlds: ['a consumer whose Leaf is misspelt'],
+  },
+  {
     name: 'one pod speaks for all',
     file: 'evidence.js',
     from: 'if (missing.length === 0 && consumer.instances.length > 0)',

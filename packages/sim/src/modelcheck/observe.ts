@@ -26,7 +26,8 @@ export const observeModel = (world: ModelWorld, state: State): Observed => ({
         reload: nature.reload,
         ownersWord: nature.ownersWord === true,
         blocks: nature.outside !== true,
-        presents: nature.presents === undefined ? [] : [nature.presents],
+        presents: nature.presents === undefined || nature.misspelt === true ? [] : [nature.presents],
+        ...expectsOf(nature),
         verifies: nature.verifies === undefined ? [] : [nature.verifies],
         stripsCross: nature.stripsCross === true,
         instances: consumer.pods.map((pod, index) => ({
@@ -34,7 +35,7 @@ export const observeModel = (world: ModelWorld, state: State): Observed => ({
           createdAt: pod.created,
           ready: !pod.pending,
           stamp: pod.stamp,
-          proofs: nature.acknowledges === true && !pod.pending ? [proofOf(pod, state)] : [],
+          proofs: nature.acknowledges === true && !pod.pending ? proofsOf(world, state, nature, pod) : [],
           ...(nature.unread === true ? { unread: { trust: 'unread', leaf: 'unread' } } : {}),
         })),
         workload:
@@ -62,11 +63,32 @@ export const sameStamp = (pod: ModelPod, stamp: ModelStamp): boolean =>
   stamp === undefined || JSON.stringify(pod.stamp) === JSON.stringify(stamp);
 type ModelStamp = ModelPod['stamp'];
 
+const expectsOf = ({ presents, askedAt, misspelt }: Nature): Pick<ConsumerSeen, 'expects'> =>
+  presents === undefined || (askedAt === undefined && misspelt !== true)
+    ? {}
+    : { expects: { leaf: presents, object: misspelt === true ? undefined : presents } };
+
+/** What the process at its declared address shows. */
+const proofsOf = (world: ModelWorld, state: State, nature: Nature, pod: ModelPod): readonly Proof[] => {
+  if (nature.askedAt === undefined) return [proofOf(pod, state)];
+  const object = natureOf(world, nature.askedAt).presents;
+  const others = state.consumers[nature.askedAt]?.pods ?? [];
+  return others.map((other) => ({
+    ...proofOf(other, state),
+    // Leaves of all objects have the same names in a model.
+    ...(object === undefined || other.chain[0] === undefined
+      ? {}
+      : { leaves: [{ fingerprint: other.chain[0], object }] }),
+  }));
+};
+
 const proofOf = (pod: ModelPod, state: State): Proof => ({
   by: 'acknowledged',
   anchors: pod.bundle,
   complete: true,
-  ...(pod.chain[0] === undefined ? {} : { leaf: pod.chain[0], issuer: modelIssuer(pod.chain[0]) }),
+  ...(pod.chain[0] === undefined
+    ? {}
+    : { leaves: [{ fingerprint: pod.chain[0] }], issuer: modelIssuer(pod.chain[0]) }),
   at: state.now,
 });
 

@@ -256,6 +256,18 @@ export const worlds: readonly ModelWorld[] = [
   worldOf('a consumer whose declared evidence cannot be read, against its owner’s word', {
     natures: { a: hot('sa'), b: { ...promised('sb'), unread: true, neverReloads: true } },
   }),
+  worldOf('a consumer whose declared address is that of another program', {
+    timeless: true,
+    natures: { a: hot('sa'), b: { ...hot('sb'), askedAt: 'a', neverReloads: true } },
+  }),
+  worldOf('a consumer whose Leaf is misspelt', {
+    timeless: true,
+    natures: {
+      a: hot('sa'),
+      b: { reload: 'unknown', presents: 'sb', neverReloads: true, misspelt: true },
+    },
+    policy: { consumersFound: false },
+  }),
   worldOf('an unknown presenter', {
     timeless: true,
     natures: {

@@ -1,0 +1,24 @@
+import { spawnSync } from 'node:child_process';
+import { beforeAll, expect, test } from 'vitest';
+import { BIN, build } from '../test/real-process.ts';
+
+beforeAll(build, 120_000);
+
+/** Standard input that never comes and keeps no process alive: `inspect -` waits for it, and the event loop is empty. */
+const NEVER = `data:text/javascript,${encodeURIComponent(
+  'Object.defineProperty(process, "stdin", { value: { [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) } });',
+)}`;
+const inspected = (...flags: string[]) =>
+  spawnSync(process.execPath, ['--import', NEVER, BIN, 'inspect', ...flags, '-'], { encoding: 'utf8' });
+const MESSAGE =
+  'the command stopped waiting before it had ended; this is a bug in handover; please report it with the command you ran';
+
+test('a process that ends before its command does not say that it went well: exit code 70, and a line', () => {
+  expect(inspected()).toMatchObject({ status: 70, stdout: '', stderr: `UNFINISHED: ${MESSAGE}\n` });
+});
+
+test('with --json that line is JSON, as every error', () => {
+  const { status, stderr } = inspected('--json');
+  expect(status).toBe(70);
+  expect(JSON.parse(stderr)).toEqual({ error: { code: 'UNFINISHED', message: MESSAGE } });
+});
