@@ -1,5 +1,6 @@
 import { duration, minute } from '@handover/material';
 import { worldOf } from './build.ts';
+import { evidenceWorlds } from './evidence-worlds.ts';
 import type { ModelWorld, Nature } from './model.ts';
 import { hot, instantly, promised, stubborn } from './natures.ts';
 import { neighbourWorlds } from './neighbour-worlds.ts';
@@ -250,24 +251,6 @@ export const worlds: readonly ModelWorld[] = [
   worldOf('an unknown consumer that never confirms', {
     natures: { a: hot('sa'), b: { reload: 'unknown', presents: 'sb', verifies: 'sb', neverReloads: true } },
   }),
-  worldOf('a hot consumer that reports no load, against its owner’s word', {
-    natures: { a: hot('sa'), b: { ...hot('sb'), ownersWord: true } },
-  }),
-  worldOf('a consumer whose declared evidence cannot be read, against its owner’s word', {
-    natures: { a: hot('sa'), b: { ...promised('sb'), unread: true, neverReloads: true } },
-  }),
-  worldOf('a consumer whose declared address is that of another program', {
-    timeless: true,
-    natures: { a: hot('sa'), b: { ...hot('sb'), askedAt: 'a', neverReloads: true } },
-  }),
-  worldOf('a consumer whose Leaf is misspelt', {
-    timeless: true,
-    natures: {
-      a: hot('sa'),
-      b: { reload: 'unknown', presents: 'sb', neverReloads: true, misspelt: true },
-    },
-    policy: { consumersFound: false },
-  }),
   worldOf('an unknown presenter', {
     timeless: true,
     natures: {
@@ -298,5 +281,6 @@ export const worlds: readonly ModelWorld[] = [
     policy: { rotate: { at: 0.5 } },
     budget: {},
   }),
+  ...evidenceWorlds,
   ...neighbourWorlds,
 ];
