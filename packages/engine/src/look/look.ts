@@ -25,6 +25,8 @@ export interface RecordedObject extends Pick<StoredObject, 'claim'> {
 
 export interface AuthorityReader {
   load(id: AuthorityId): Promise<AuthorityRecord | undefined>;
+  /** Where its state is, in words that lead a person there. */
+  readonly placeOf?: (id: AuthorityId) => string;
 }
 
 /** What people asked for and the authority has not taken up yet. */

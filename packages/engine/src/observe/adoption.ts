@@ -18,7 +18,7 @@ const newestFirst = (certificates: Iterable<Certificate>): readonly Certificate[
   );
 
 /** Objects that this authority keeps in its own namespace. Nothing that lies elsewhere says what it trusts. */
-const ownObjects = (
+export const ownObjects = (
   { authority, leaves }: Responsibilities,
   stored: ReadonlyMap<ObjectId, StoredObject>,
 ): readonly (readonly [ObjectId, StoredObject])[] => {
@@ -27,7 +27,7 @@ const ownObjects = (
   return [...stored].filter(([id]) => id === own || (leaves.has(id) && id.startsWith(`${namespace}/`)));
 };
 
-const casIn = (id: ObjectId, { data }: StoredObject, now: Instant): readonly Certificate[] =>
+export const casIn = (id: ObjectId, { data }: StoredObject, now: Instant): readonly Certificate[] =>
   certificatesBesideJunk(data[bundleKeyOf(id)]).filter((one) => one.isCa && !isExpired(one, now));
 
 /** A Secret of a CA: certificate and key, as cert-manager and openssl users keep it. */
@@ -102,16 +102,20 @@ export async function adoptionFrom(
 const MOST_CAS = 16;
 const MOST_CHARACTERS = 65_536;
 
+const fewEnough = (id: ObjectId, cas: readonly Certificate[]): readonly Certificate[] => {
+  const certificates = newestFirst(cas);
+  const size = certificates.reduce((sum, { pem }) => sum + pem.length, 0);
+  if (certificates.length <= MOST_CAS && size <= MOST_CHARACTERS) return certificates;
+  throw new EngineError(
+    'ADOPT_REFUSED',
+    `${id}: ca.crt holds ${certificates.length} CAs in ${size} characters; at most ${MOST_CAS} in ${MOST_CHARACTERS} can be adopted; name those in use by spec.adopt.fingerprints`,
+    { path: id },
+  );
+};
+
 /** The CAs in `ca.crt` of a Secret whose key is not known. */
 const withoutKey = (id: ObjectId, found: StoredObject, now: Instant): Adoption => {
-  const certificates = newestFirst(casIn(id, found, now));
-  const size = certificates.reduce((sum, { pem }) => sum + pem.length, 0);
-  if (certificates.length > MOST_CAS || size > MOST_CHARACTERS)
-    throw new EngineError(
-      'ADOPT_REFUSED',
-      `${id}: ca.crt holds ${certificates.length} CAs in ${size} characters; at most ${MOST_CAS} in ${MOST_CHARACTERS} can be adopted; name those in use by spec.adopt.fingerprints`,
-      { path: id },
-    );
+  const certificates = fewEnough(id, casIn(id, found, now));
   if (certificates.length > 0) return { certificates, missing: [] };
   const waitsFor =
     'to hold a CA, since spec.adopt names it: in ca.crt, or in tls.crt beside its key in tls.key, as PEM and not expired; add the CA, or correct spec.adopt';
@@ -151,6 +155,30 @@ export async function adoptionOf(
   return { certificates, missing };
 }
 
+/**
+ * What a person who says `--overwrite` consents to. The Secrets of an Authority's own Leaves share their CAs: where `spec.adopt` names
+ * one of them, the others count as well, so that it does not matter which of them was lost too.
+ */
+export const consentedBy = ({ responsibilities, stored, adoption = NOTHING, now }: ConsentSeen): Adoption => {
+  const { authority, leaves } = responsibilities;
+  if (adoption.key !== undefined) return adoption;
+  const named = `${authority.metadata.namespace}/secrets/${authority.spec.adopt?.secret}`;
+  if (!leaves.has(named)) return adoption;
+  const held = ownObjects(responsibilities, stored).filter(([id]) => leaves.has(id));
+  const certificates = fewEnough(
+    named,
+    held.flatMap(([id, object]) => casIn(id, object, now)),
+  );
+  return certificates.length === 0 ? adoption : { certificates, missing: [] };
+};
+
+interface ConsentSeen {
+  readonly responsibilities: Responsibilities;
+  readonly stored: ReadonlyMap<ObjectId, StoredObject>;
+  readonly adoption?: Adoption | undefined;
+  readonly now: Instant;
+}
+
 export const anchorsOf = ({ certificates }: Adoption): readonly Anchor[] => certificates.map(anchorOf);
 
 /**
@@ -163,16 +191,31 @@ export const orphanedBy = (
   adoption: Adoption,
   now: Instant,
 ): readonly Orphaned[] => {
+  const writable = [...stored].filter(([, { obstacle }]) => obstacle === undefined);
+  return undecidedIn(responsibilities, new Map(writable), adoption, now);
+};
+
+/** The same, whether or not the objects may be written at this moment. */
+export const undecidedIn = (
+  responsibilities: Responsibilities,
+  stored: ReadonlyMap<ObjectId, StoredObject>,
+  adoption: Adoption,
+  now: Instant,
+): readonly Orphaned[] => {
   const adopted = new Set(adoption.certificates.map(({ fingerprint }) => fingerprint));
   const orphaned = ownObjects(responsibilities, stored).flatMap(([object, found]) => {
-    if (found.obstacle !== undefined) return [];
     const unknown = casIn(object, found, now).filter(({ fingerprint }) => !adopted.has(fingerprint));
     if (unknown.length === 0) return [];
     const list = unknown.map(({ fingerprint }) => fingerprint).join(', ');
+    const named = responsibilities.authority.spec.adopt?.secret;
+    const keep =
+      named === undefined
+        ? `set spec.adopt.fingerprints to [${list}]`
+        : `add it (${list}) to ca.crt of the Secret ${named}, which spec.adopt names,`;
     return [
       {
         object,
-        waitsFor: `to be decided on: it holds a CA whose state is missing; restore the state, or set spec.adopt.fingerprints to [${list}] to keep trusting that CA, or delete the object to start with a new CA`,
+        waitsFor: `to be decided on: it holds a CA whose state is missing; restore the state, or ${keep} to keep trusting that CA, or delete the object to start with a new CA`,
       },
     ];
   });
