@@ -91,6 +91,12 @@ test('a lost state is exit 1 with the CA by its fingerprint, nothing is written,
   expect(JSON.parse(stderr).error.code).toBe('CERTGEN_STATE_MISSING');
   expect(held()).toEqual(before);
   expect(existsSync(state())).toBe(false);
+  for (const command of ['status', 'plan', 'check']) {
+    const { stdout } = await ask(command);
+    expect(stdout).toMatch(/ a CA whose state is missing.*certgen with --overwrite/);
+    expect(stdout).not.toMatch(/is being created|Create CA/);
+  }
+  expect(await ask('check')).toMatchObject({ code: 2, stdout: expect.stringMatching(/^HANDOVER CRITICAL/) });
   await recovers();
 });
 

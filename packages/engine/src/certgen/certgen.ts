@@ -13,6 +13,7 @@ import { act } from '../act/act.ts';
 import { converge, isConflict, type Outcome } from '../controller/reconcile.ts';
 import { EngineError } from '../error.ts';
 import type { AuthorityId, Home, ObjectWriter } from '../look/home.ts';
+import type { TakeLook } from '../look/look.ts';
 import { consentedBy } from '../observe/adoption.ts';
 import { type Observation, observeAnew } from '../observe/observe.ts';
 import { dueIn } from '../report/status.ts';
@@ -54,6 +55,14 @@ export const takingOver = (resources: readonly Resource[]): readonly Resource[] 
         },
       }) as Resource,
   );
+
+/** How things stand between two runs of certgen: no process takes over CAs by itself. */
+export const betweenRuns =
+  (take: TakeLook): TakeLook =>
+  async () => {
+    const look = await take();
+    return { ...look, facts: { ...look.facts, adoptsOnlyAsked: true } };
+  };
 
 /** Of two runs at once each conflict stops one, and the other makes progress. */
 const MOST_RACES = 20;

@@ -221,3 +221,16 @@ export const undecidedIn = (
   });
   return [...adoption.missing, ...orphaned];
 };
+
+/** Where no process begins by itself: CAs that only a run with `--overwrite` would take over. */
+export const awaitingOverwrite = (
+  responsibilities: Responsibilities,
+  stored: ReadonlyMap<ObjectId, StoredObject>,
+  { certificates, key }: Adoption,
+): readonly Orphaned[] => {
+  const [holder] = ownObjects(responsibilities, stored);
+  if (holder === undefined || certificates.length === 0 || key !== undefined) return [];
+  const waitsFor =
+    'to be decided on: it holds a CA whose state is missing, or that another program made; restore the state, or run handover certgen with --overwrite to keep trusting that CA until a new CA has replaced it';
+  return [{ object: holder[0], waitsFor }];
+};
