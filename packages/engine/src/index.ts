@@ -11,7 +11,14 @@ export {
 } from './act/platform.ts';
 export { keepProfile, localTlsSupport, type ProfileOutcome, reconcileProfile } from './act/profile.ts';
 export { isStatic, reconcileStaticBundle } from './act/static-bundle.ts';
-export { advance, type CertgenOptions, type CertgenResult, certgen, takingOver } from './certgen/certgen.ts';
+export {
+  advance,
+  betweenRuns,
+  type CertgenOptions,
+  type CertgenResult,
+  certgen,
+  takingOver,
+} from './certgen/certgen.ts';
 export { envoyGateway, type RandomSecret } from './certgen/preset.ts';
 export { Controller, type Passed, type Reconcilers } from './controller/controller.ts';
 export { type ControllerEvent, eventsOf, type Listener } from './controller/event.ts';

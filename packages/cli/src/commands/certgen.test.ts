@@ -144,7 +144,7 @@ describe('certgen --preset envoy-gateway', () => {
     expect(certificates('envoy', 'ca.crt')).toHaveLength(1);
     rmSync(secret('envoy'), { recursive: true });
     rmSync(join(dir, 'state'), { recursive: true });
-    expect((await certgen()).stderr).toMatch(/^CERTGEN_NO_KEY: .*secrets\/envoy is missing.*--overwrite/);
+    expect((await certgen()).stderr).toMatch(/^CERTGEN_STATE_MISSING: .*--overwrite/);
   });
 });
 

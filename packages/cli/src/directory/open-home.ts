@@ -1,5 +1,6 @@
 import {
   type AuthorityId,
+  betweenRuns,
   type Catalogue,
   DirectoryHome,
   diskFiles,
@@ -91,7 +92,7 @@ export const directory: HomeOpener = {
     if (resources !== undefined) load();
     return {
       home,
-      look: home.fresh,
+      look: resources === undefined ? home.fresh : betweenRuns(home.fresh),
       reload: () => void load(),
       worker: () => workerOn(home, load),
       close: () => {},

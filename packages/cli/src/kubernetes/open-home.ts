@@ -1,5 +1,5 @@
 import type { Resource } from '@handover/core';
-import { advance } from '@handover/engine';
+import { advance, betweenRuns } from '@handover/engine';
 import { duration } from '@handover/material';
 import { openView } from '@handover/operator';
 import { askedResources } from '../asked-resources.ts';
@@ -56,7 +56,7 @@ const unkept = async (
     work: (authority) => advance(home, authority),
     close: async () => {},
   });
-  return { home, look: home.fresh, reload: () => {}, worker, close };
+  return { home, look: betweenRuns(home.fresh), reload: () => {}, worker, close };
 };
 
 export const kubernetes: HomeOpener = {

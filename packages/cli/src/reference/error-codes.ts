@@ -74,6 +74,14 @@ export const ERROR_CODES: Readonly<Record<DocumentedCode, ErrorEntry>> = {
     'A Secret is missing, and the key of the CA in the others is lost.',
     'Run with `--overwrite` to adopt that CA.',
   ),
+  CERTGEN_STATE_MISSING: entry(
+    'The Secrets hold a CA whose state is missing, and the CA’s key with it: no run can renew a certificate.',
+    'Restore the state from its latest backup, or run with `--overwrite`, as the message says.',
+  ),
+  CERTGEN_STATE_OUTDATED: entry(
+    'The state is older than the Secrets made from it, as if restored from a backup: no run can change anything.',
+    'Restore the latest state; if there is none, delete the one that the message names and run with `--overwrite`.',
+  ),
   CLOCK_BEHIND: entry(
     'The clock is behind the dates in the state.',
     'Set the clock; or, if it is right, run `handover clock --confirm`. Handover changes nothing until then.',

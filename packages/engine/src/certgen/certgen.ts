@@ -13,8 +13,11 @@ import { act } from '../act/act.ts';
 import { converge, isConflict, type Outcome } from '../controller/reconcile.ts';
 import { EngineError } from '../error.ts';
 import type { AuthorityId, Home, ObjectWriter } from '../look/home.ts';
+import type { TakeLook } from '../look/look.ts';
+import { consentedBy } from '../observe/adoption.ts';
 import { type Observation, observeAnew } from '../observe/observe.ts';
 import { dueIn } from '../report/status.ts';
+import { refuseLostState, refuseStuck, undecidedBy } from './lost-state.ts';
 import { type NotValid, notValidIn } from './not-valid.ts';
 
 export interface CertgenOptions {
@@ -52,6 +55,14 @@ export const takingOver = (resources: readonly Resource[]): readonly Resource[] 
         },
       }) as Resource,
   );
+
+/** How things stand between two runs of certgen: no process takes over CAs by itself. */
+export const betweenRuns =
+  (take: TakeLook): TakeLook =>
+  async () => {
+    const look = await take();
+    return { ...look, facts: { ...look.facts, adoptsOnlyAsked: true } };
+  };
 
 /** Of two runs at once each conflict stops one, and the other makes progress. */
 const MOST_RACES = 20;
@@ -91,12 +102,13 @@ const throughRaces = async (home: Home, work: (home: Home) => Promise<Done>): Pr
 };
 
 const replace = async (
-  home: Home,
+  plain: Home,
   id: AuthorityId,
   options: CertgenOptions,
   isFirst: boolean,
 ): Promise<Done> => {
-  const before = await stateOf(home, id);
+  const before = await stateOf(plain, id);
+  const home = before === undefined ? await consenting(plain, id) : plain;
   let rotation = options.rotationId;
   if (before === undefined) await begin(home, id, rotation);
   else if (!isFirst || rotation !== undefined) {
@@ -105,12 +117,7 @@ const replace = async (
   }
   const outcome = await converge(home, id);
   const state = outcome.observation.record?.state;
-  const [undecided] = state === undefined ? outcome.plan.blockedBy : [];
-  if (undecided !== undefined) {
-    throw new EngineError('ADOPT_UNDECIDED', `${id} cannot start: ${waitingText([undecided])}`, {
-      path: undecided.consumer,
-    });
-  }
+  await refuseStuck(home, outcome);
   if (
     rotation !== undefined &&
     state !== undefined &&
@@ -160,6 +167,12 @@ const unnamedRotation = async (home: Home, id: AuthorityId, before: AuthoritySta
 const isMoving = (state: AuthorityState): boolean =>
   (['next', 'previous', 'distrusted'] as const).some((role) => withRole(state, role) !== undefined);
 
+/** `--overwrite` is consent to take over the CAs in use, as far as `spec.adopt` allows. */
+const consenting = async (home: Home, id: AuthorityId): Promise<Home> => {
+  const adoption = consentedBy(await observeAnew(home.fresh, id));
+  return { ...home, fresh: async () => ({ ...(await home.fresh()), given: { authority: id, adoption } }) };
+};
+
 /** The first generation consumes the id: a first run that is interrupted and retried does not rotate. */
 const begin = async (home: Home, id: AuthorityId, rotation: string | undefined): Promise<void> => {
   const observation = await observeAnew(home.fresh, id);
@@ -186,16 +199,19 @@ const keepUp = async (home: Home, id: AuthorityId): Promise<Done> => {
     const asked = [...responsibilities.leaves.keys()];
     const foreign = asked.find((object) => stored.has(object));
     if (record === undefined && foreign !== undefined && seen.adoptableKey !== true) {
+      await refuseLostState(home, observation);
       const missing = asked.find((object) => !stored.has(object));
       if (missing === undefined) return untouched(observation);
       throw new EngineError(
         'CERTGEN_NO_KEY',
-        `${missing} is missing, and the key of the CA in ${foreign} is not known; name that CA in spec.adopt of the Authority, and run with --overwrite to adopt it`,
+        `${missing} is missing, and the key of the CA in ${foreign} is not known; ${undecidedBy(observation) === undefined ? '' : 'name that CA in spec.adopt of the Authority, and '}run with --overwrite to adopt it`,
         { path: missing },
       );
     }
   }
-  return resultOf(await converge(home, id), undefined);
+  const outcome = await converge(home, id);
+  await refuseStuck(home, outcome);
+  return resultOf(outcome, undefined);
 };
 
 const untouched = (observation: Observation): Done => ({

@@ -19,9 +19,13 @@ export class DirectoryAuthorities implements AuthorityReader, AuthorityWriter {
     return { directory: `${this.#root}/${namespace}`, name: `${name}.json` };
   }
 
-  async load(id: AuthorityId): Promise<AuthorityRecord | undefined> {
+  readonly placeOf = (id: AuthorityId): string => {
     const { directory, name } = this.#place(id);
-    const path = `${directory}/${name}`;
+    return `${directory}/${name}`;
+  };
+
+  async load(id: AuthorityId): Promise<AuthorityRecord | undefined> {
+    const path = this.placeOf(id);
     const bytes = this.#files.read(path);
     return bytes === undefined ? undefined : parseAuthority(id, Buffer.from(bytes).toString('utf8'), path);
   }

@@ -25,6 +25,8 @@ export interface RecordedObject extends Pick<StoredObject, 'claim'> {
 
 export interface AuthorityReader {
   load(id: AuthorityId): Promise<AuthorityRecord | undefined>;
+  /** Where its state is, in words that lead a person there. */
+  readonly placeOf?: (id: AuthorityId) => string;
 }
 
 /** What people asked for and the authority has not taken up yet. */
@@ -91,6 +93,8 @@ export interface HomeFacts {
   readonly cacheLagOf?: ((object: ObjectId) => Duration | undefined) | undefined;
   /** Namespace that TrustBundles may take Secrets and ConfigMaps from. */
   readonly trustNamespace: string;
+  /** CAs in use whose key is not known are taken over only by `certgen --overwrite`. Default: as soon as `spec.adopt` names them. */
+  readonly adoptsOnlyAsked?: boolean | undefined;
   /** When a Leaf (`namespace/name`) was asked for; undefined: not known, so that it may be old. */
   readonly askedAt?: ((leaf: string) => Instant | undefined) | undefined;
 }

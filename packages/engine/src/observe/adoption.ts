@@ -25,7 +25,7 @@ const newestFirst = (certificates: Iterable<Certificate>): readonly Certificate[
   );
 
 /** Objects that this authority keeps in its own namespace. Nothing that lies elsewhere says what it trusts. */
-const ownObjects = (
+export const ownObjects = (
   { authority, leaves }: Responsibilities,
   stored: ReadonlyMap<ObjectId, StoredObject>,
 ): readonly (readonly [ObjectId, StoredObject])[] => {
@@ -34,7 +34,7 @@ const ownObjects = (
   return [...stored].filter(([id]) => id === own || (leaves.has(id) && id.startsWith(`${namespace}/`)));
 };
 
-const casIn = (id: ObjectId, { data }: StoredObject, now: Instant): readonly Certificate[] =>
+export const casIn = (id: ObjectId, { data }: StoredObject, now: Instant): readonly Certificate[] =>
   certificatesBesideJunk(data[bundleKeyOf(id)]).filter((one) => one.isCa && !isExpired(one, now));
 
 /** A Secret of a CA: certificate and key, as cert-manager and openssl users keep it. */
@@ -119,16 +119,20 @@ export async function adoptionFrom(
 const MOST_CAS = 16;
 const MOST_CHARACTERS = 65_536;
 
+const fewEnough = (id: ObjectId, cas: readonly Certificate[]): readonly Certificate[] => {
+  const certificates = newestFirst(cas);
+  const size = certificates.reduce((sum, { pem }) => sum + pem.length, 0);
+  if (certificates.length <= MOST_CAS && size <= MOST_CHARACTERS) return certificates;
+  throw new EngineError(
+    'ADOPT_REFUSED',
+    `${id}: ca.crt holds ${certificates.length} CAs in ${size} characters; at most ${MOST_CAS} in ${MOST_CHARACTERS} can be adopted; name those in use by spec.adopt.fingerprints`,
+    { path: id },
+  );
+};
+
 /** The CAs in `ca.crt` of a Secret whose key is not known. */
 const withoutKey = (id: ObjectId, found: StoredObject, now: Instant): Adoption => {
-  const certificates = newestFirst(casIn(id, found, now));
-  const size = certificates.reduce((sum, { pem }) => sum + pem.length, 0);
-  if (certificates.length > MOST_CAS || size > MOST_CHARACTERS)
-    throw new EngineError(
-      'ADOPT_REFUSED',
-      `${id}: ca.crt holds ${certificates.length} CAs in ${size} characters; at most ${MOST_CAS} in ${MOST_CHARACTERS} can be adopted; name those in use by spec.adopt.fingerprints`,
-      { path: id },
-    );
+  const certificates = fewEnough(id, casIn(id, found, now));
   if (certificates.length > 0) return { certificates, missing: [] };
   const waitsFor =
     'to hold a CA, since spec.adopt names it: in ca.crt, or in tls.crt beside its key in tls.key, as PEM and not expired; add the CA, or correct spec.adopt';
@@ -170,6 +174,30 @@ export async function adoptionOf(
 
 const AUTHORITY_ID = /^[a-z0-9][-a-z0-9.]{0,252}\/[a-z0-9][-a-z0-9.]{0,252}$/;
 
+/**
+ * What a person who says `--overwrite` consents to. The Secrets of an Authority's own Leaves share their CAs: where `spec.adopt` names
+ * one of them, the others count as well, so that it does not matter which of them was lost too.
+ */
+export const consentedBy = ({ responsibilities, stored, adoption = NOTHING, now }: ConsentSeen): Adoption => {
+  const { authority, leaves } = responsibilities;
+  if (adoption.key !== undefined) return adoption;
+  const named = `${authority.metadata.namespace}/secrets/${authority.spec.adopt?.secret}`;
+  if (!leaves.has(named)) return adoption;
+  const held = ownObjects(responsibilities, stored).filter(([id]) => leaves.has(id));
+  const certificates = fewEnough(
+    named,
+    held.flatMap(([id, object]) => casIn(id, object, now)),
+  );
+  return certificates.length === 0 ? adoption : { certificates, missing: [] };
+};
+
+interface ConsentSeen {
+  readonly responsibilities: Responsibilities;
+  readonly stored: ReadonlyMap<ObjectId, StoredObject>;
+  readonly adoption?: Adoption | undefined;
+  readonly now: Instant;
+}
+
 export const anchorsOf = ({ certificates }: Adoption): readonly Anchor[] => certificates.map(anchorOf);
 
 /**
@@ -182,9 +210,19 @@ export const orphanedBy = (
   adoption: Adoption,
   now: Instant,
 ): readonly Orphaned[] => {
+  const writable = [...stored].filter(([, { obstacle }]) => obstacle === undefined);
+  return undecidedIn(responsibilities, new Map(writable), adoption, now);
+};
+
+/** The same, whether or not the objects may be written at this moment. */
+export const undecidedIn = (
+  responsibilities: Responsibilities,
+  stored: ReadonlyMap<ObjectId, StoredObject>,
+  adoption: Adoption,
+  now: Instant,
+): readonly Orphaned[] => {
   const adopted = new Set(adoption.certificates.map(({ fingerprint }) => fingerprint));
   const orphaned = ownObjects(responsibilities, stored).flatMap(([object, found]) => {
-    if (found.obstacle !== undefined) return [];
     const unknown = casIn(object, found, now).filter(({ fingerprint }) => !adopted.has(fingerprint));
     if (unknown.length === 0) return [];
     const list = unknown.map(({ fingerprint }) => fingerprint).join(', ');
@@ -194,12 +232,30 @@ export const orphanedBy = (
     const why = isOthers
       ? `it holds a CA of Authority ${maker}; if you renamed that Authority, take its old name again`
       : 'it holds a CA whose state is missing; restore the state';
+    const secret = responsibilities.authority.spec.adopt?.secret;
+    const keep =
+      secret === undefined
+        ? `set spec.adopt.fingerprints to [${list}]`
+        : `add it (${list}) to ca.crt of the Secret ${secret}, which spec.adopt names,`;
     return [
       {
         object,
-        waitsFor: `to be decided on: ${why}, or set spec.adopt.fingerprints to [${list}] to keep trusting that CA, or delete the object to start with a new CA`,
+        waitsFor: `to be decided on: ${why}, or ${keep} to keep trusting that CA, or delete the object to start with a new CA`,
       },
     ];
   });
   return [...adoption.missing, ...orphaned];
+};
+
+/** Where no process begins by itself: CAs that only a run with `--overwrite` would take over. */
+export const awaitingOverwrite = (
+  responsibilities: Responsibilities,
+  stored: ReadonlyMap<ObjectId, StoredObject>,
+  { certificates, key }: Adoption,
+): readonly Orphaned[] => {
+  const [holder] = ownObjects(responsibilities, stored);
+  if (holder === undefined || certificates.length === 0 || key !== undefined) return [];
+  const waitsFor =
+    'to be decided on: it holds a CA whose state is missing, or that another program made; restore the state, or run handover certgen with --overwrite to keep trusting that CA until a new CA has replaced it';
+  return [{ object: holder[0], waitsFor }];
 };

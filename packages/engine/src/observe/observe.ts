@@ -10,7 +10,7 @@ import { authorityIn, policyFor, type Responsibilities } from '../look/responsib
 import { believed } from '../look/seal.ts';
 import { extrasFor, keepingUnknown } from '../look/shared-bundles.ts';
 import { seenAs } from '../look/stored-object.ts';
-import { adoptionOf, anchorsOf, orphanedBy } from './adoption.ts';
+import { adoptionOf, anchorsOf, awaitingOverwrite, orphanedBy } from './adoption.ts';
 import { afterTelling, hooksSeen, sinceTold, statusOfHook } from './hooks-seen.ts';
 
 /** Everything known about one authority at one moment. */
@@ -232,7 +232,16 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
       distrust: [...requests.distrust, ...annotated(DISTRUST).map(Number)],
       adoptable: adoption === undefined ? [] : anchorsOf(adoption),
       ...(adoption?.key === undefined ? {} : { adoptableKey: true }),
-      ...(adoption === undefined ? {} : { orphaned: orphanedBy(responsibilities, stored, adoption, now) }),
+      ...(adoption === undefined
+        ? {}
+        : {
+            orphaned: [
+              ...orphanedBy(responsibilities, stored, adoption, now),
+              ...(facts.adoptsOnlyAsked === true
+                ? awaitingOverwrite(responsibilities, stored, adoption)
+                : []),
+            ],
+          }),
       ...(steadySince === undefined ? {} : { steadySince }),
       ...(clockDoubt === undefined ? {} : { clockDoubt }),
     },

@@ -1,6 +1,7 @@
 import { renewalDueAt, rotationDueAt } from '@handover/core';
 import type { Duration, Instant } from '@handover/material';
 import type { Observation } from '../observe/observe.ts';
+import { aheadIn } from './ahead.ts';
 import { alteredIn } from './damage.ts';
 import type { AuthorityStanding } from './status.ts';
 import type { AuthorityStatus } from './status-types.ts';
@@ -67,12 +68,13 @@ const datesOf = (
   return [...cas, ...held];
 };
 
-/** A step that has waited longer than its owner has patience, or a wait outside any rotation, which nothing ends by itself. */
+/** A step that has waited longer than its owner has patience, or a wait that nothing ends by itself: outside any rotation, or over a state that is too old. */
 const waitsOf = ({ plan, observation }: AuthorityStanding): readonly Omit<HealthFinding, 'authority'>[] => {
   const { now, responsibilities } = observation;
   const isStuck = plan.phase === 'Stable' || plan.phase === 'Pending';
+  const ahead = aheadIn(plan, observation);
   const [first] = plan.blockedBy.filter(
-    ({ since }) => isStuck || now - since > responsibilities.policy.patience,
+    (blocker) => isStuck || ahead.includes(blocker) || now - blocker.since > responsibilities.policy.patience,
   );
   if (first === undefined) return [];
   const more = plan.blockedBy.length > 1 ? ` and ${plan.blockedBy.length - 1} more` : '';

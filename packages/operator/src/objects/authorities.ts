@@ -61,6 +61,8 @@ export class KubeAuthorities implements AuthorityReader, AuthorityWriter {
     this.#options = options;
   }
 
+  readonly placeOf = (id: AuthorityId): string => `Secret ${this.#options.namespace}/${stateName(id)}`;
+
   async load(id: AuthorityId): Promise<AuthorityRecord | undefined> {
     return this.parsed(id, await this.#secret(id));
   }
