@@ -23,7 +23,7 @@ import {
   type Injections,
   syntheticBundle,
 } from './injections.ts';
-
+import { leftOutOf } from './left-out.ts';
 import { passwordSecrets } from './password-secrets.ts';
 
 export interface Absent {
@@ -239,7 +239,7 @@ export async function resolveResources(
   for (const [name, taken] of catalogue.contested ?? [])
     absent.set(name, [...(absent.get(name) ?? []), ...[...taken].map(([target, why]) => ({ target, why }))]);
   return {
-    catalogue,
+    catalogue: { ...catalogue, leftOut: leftOutOf(declared, problems) },
     declared,
     problems,
     absent,

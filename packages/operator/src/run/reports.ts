@@ -1,5 +1,12 @@
 import { isElsewhere } from '@handover/core';
-import { authorityRef, isConflict, type Listener, type Outcome, type ProfileOutcome } from '@handover/engine';
+import {
+  authorityRef,
+  isConflict,
+  type Listener,
+  leftOutAuthority,
+  type Outcome,
+  type ProfileOutcome,
+} from '@handover/engine';
 import { HandoverError } from '@handover/material';
 import { Refusals } from '../compat/refusals.ts';
 import { leafIdOf } from '../compat/service-ca.ts';
@@ -152,7 +159,9 @@ const UNDECIDED = /^(STATE|ADOPT)_/;
 const orphanhood = ({ catalogue }: ResolvedResources, { resource }: Declared): string | undefined => {
   if (resource?.kind !== 'Leaf') return undefined;
   const id = authorityRef(resource.spec.authority, resource.metadata.namespace);
-  return catalogue.authorities.has(id)
-    ? undefined
-    : `spec.authority: there is no Authority ${id}; create it, or name another`;
+  if (catalogue.authorities.has(id)) return undefined;
+  // Why it is invalid is for readers of its own namespace.
+  return leftOutAuthority(catalogue, id) === undefined
+    ? `spec.authority: there is no Authority ${id}; create it, or name another`
+    : `spec.authority: Authority ${id} is invalid; its status says why; correct it, or name another`;
 };
