@@ -65,7 +65,7 @@ const authorityLines = (
 export const showStatus = (status: Status, colours: boolean, now?: Instant): string => {
   const lines = [
     ...status.authorities.flatMap((authority) => authorityLines(authority, colours, now)),
-    ...more(status.unusable, (one) => paint(unusableLine(one), 31, colours)),
+    ...more(status.unusable, (one) => paint(printable(unusableLine(one)), 31, colours)),
     ...status.trustBundles.flatMap(({ name, targets, hook }) => [
       `trust bundle ${name}`,
       ...more(targets, ({ object, certificates }) => `    ${object}  ${amount(certificates, 'certificate')}`),

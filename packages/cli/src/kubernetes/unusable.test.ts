@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect, type Kube, type KubeObject, namespaces, secrets } from '@handover/kube';
+import { apiServices, connect, type Kube, type KubeObject, namespaces, secrets } from '@handover/kube';
 import { RESOURCE_KINDS } from '@handover/operator';
 import { FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -183,12 +183,16 @@ describe('An Authority that is invalid', () => {
   });
 
   test('is named by every command that looks, with the reason', async () => {
-    await expectNamed('default/oldy', 'RESOURCE_INVALID', /spec\.rotation\.settle: unknown field/);
+    await expectNamed(
+      'default/oldy',
+      'RESOURCE_INVALID',
+      /spec\.rotation\.settle: is now called reloadWithin/,
+    );
   });
 
   test('is no Authority that does not exist, for commands that work on it and Leaves that name it', async () => {
     const says =
-      /^RESOURCE_INVALID: Authority default\/oldy exists, but it is invalid: spec\.rotation\.settle: unknown field; .*; correct it first/;
+      /^RESOURCE_INVALID: Authority default\/oldy exists, but it is invalid: spec\.rotation\.settle: is now called reloadWithin; .*; correct it first/;
     for (const args of [['rotate'], ['distrust', '--generation', '1', '--yes']]) {
       const [command = '', ...more] = args;
       expect(await runs(command, 'default/oldy', ...more)).toMatchObject({
@@ -205,8 +209,33 @@ describe('An Authority that is invalid', () => {
         message: expect.stringContaining('Authority default/oldy is invalid'),
       }),
     );
+    await kube.create(apiServices, {
+      apiVersion: 'apiregistration.k8s.io/v1',
+      kind: 'APIService',
+      metadata: { name: 'v1.example.com', annotations: { 'handover.dev/inject-ca-from': 'default/oldy' } },
+      spec: { group: 'example.com', version: 'v1', service: { namespace: 'default', name: 'api' } },
+    } as KubeObject);
+    await soon(() => expect(operator.said()).toContain('Authority \\"default/oldy\\" is invalid'));
     expect((await runs('status')).stdout).toContain(
       'Leaf default/web: spec.authority oldy is invalid, so that no certificate is issued',
+    );
+  });
+
+  test('has objects that no command advises to remove', async () => {
+    const settle = { rotation: { settle: '3m' } };
+    await kube.patch(
+      RESOURCE_KINDS.Authority,
+      { namespace: 'shop', name: 'mesh' },
+      { merge: { spec: settle } },
+    );
+    for (const command of ['status', 'verify']) {
+      const { stdout } = await runs(command);
+      expect(stdout).toMatch(/^Authority shop\/mesh: RESOURCE_INVALID: /m);
+      expect(stdout).not.toContain('remove it');
+    }
+    await kube.delete(RESOURCE_KINDS.Authority, { namespace: 'shop', name: 'mesh' });
+    expect((await runs('verify')).stdout).toMatch(
+      /^shop\/configmaps\/mesh-trust\/ca\.crt: .* remove it once/m,
     );
   });
 

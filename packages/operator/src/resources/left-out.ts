@@ -1,5 +1,6 @@
 import type { Unusable } from '@handover/engine';
 import type { Declared } from './declared.ts';
+import { quotedNames } from './injections.ts';
 
 /** Messages about single resources begin with their names, as messages about files begin with the file. */
 const withoutNames = ({ kind, name }: Declared, id: string, problem: string): string => {
@@ -20,3 +21,13 @@ export const leftOutOf = (
     const code = one.problem === undefined ? 'RESOURCE_CONFLICT' : 'RESOURCE_INVALID';
     return [{ kind: one.kind, id, code, message: withoutNames(one, id, problem) }];
   });
+
+/** Why there is no Authority of a name that an annotation gives. */
+export const whyNoAuthority = (declared: readonly Declared[], id: string): string => {
+  const exists = declared.some(
+    ({ kind, namespace, name }) => kind === 'Authority' && `${namespace}/${name}` === id,
+  );
+  return exists
+    ? `Authority ${quotedNames(id)} is invalid, as its status says`
+    : `there is no Authority ${quotedNames(id)} (yet)`;
+};

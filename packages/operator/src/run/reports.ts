@@ -93,7 +93,10 @@ export class Reports {
     const { serviceCaAuthority } = operator.injection ?? {};
     const services = compat?.services;
     if (services === undefined || resolved.catalogue.authorities.has(serviceCaAuthority ?? '')) return;
-    const why = `there is no Authority ${serviceCaAuthority}`;
+    const why =
+      leftOutAuthority(resolved.catalogue, serviceCaAuthority ?? '') === undefined
+        ? `there is no Authority ${serviceCaAuthority}`
+        : `Authority ${serviceCaAuthority} is invalid`;
     const errors = new Map(services.all().map((one) => [leafIdOf(one), why]));
     void this.#serviceErrors.tell(services.all(), errors, now);
   }
