@@ -94,8 +94,11 @@ export interface About {
 
 export type RestShown = Pick<Status, 'trustBundles' | 'tlsProfiles' | 'remarks'>;
 
-/** `GET /api/status`: the document of `handover status --json`, with what this process has seen over time. */
-export interface BoardDocument extends Status {
+/**
+ * `GET /api/status`: the document of `handover status --json`, with what this process has seen over time. Resources that cannot be used
+ * are among its remarks and in its log.
+ */
+export interface BoardDocument extends Omit<Status, 'unusable'> {
   readonly at: string;
   readonly about: About;
   readonly trust: Readonly<Record<string, TrustGrid>>;

@@ -58,6 +58,7 @@ export {
   catalogueOf,
   idOf,
   type Labels,
+  leftOutAuthority,
   liesElsewhere,
   ownBundleOf,
   ownLabels,
@@ -69,6 +70,7 @@ export {
   selects,
   type Target,
   targetsOf,
+  type Unusable,
 } from './look/catalogue.ts';
 export { consentIn } from './look/consent.ts';
 export { FirstSight } from './look/first-seen.ts';
@@ -123,7 +125,13 @@ export { adoptionFrom } from './observe/adoption.ts';
 export { inParallel, type Observation, observe, observeAnew } from './observe/observe.ts';
 export type { LeafValidity, Vitals } from './observe/vitals.ts';
 export { type Damage, damageIn } from './report/damage.ts';
-export { findingsIn, type HealthFinding, type Severity, type Thresholds } from './report/health.ts';
+export {
+  findingOf,
+  findingsIn,
+  type HealthFinding,
+  type Severity,
+  type Thresholds,
+} from './report/health.ts';
 export { MemoryAuthorities, MemoryObjects } from './report/memory-home.ts';
 export { notReadyIn } from './report/readiness.ts';
 export { remarksOn } from './report/remarks.ts';
@@ -139,6 +147,7 @@ export {
 export type { AuthorityStatus, Status } from './report/status-types.ts';
 export { type Stranded, strandedIn } from './report/stranded.ts';
 export { FAILS_NEXT, FAILS_NOW } from './report/trust-matrix.ts';
+export { type Surveyed, survey, unusableLine } from './report/unusable.ts';
 export {
   answer,
   certificatesKey,

@@ -1,5 +1,12 @@
 import { formatDuration, parseDuration } from '@handover/core';
-import { findingsIn, type HealthFinding, standingOf, type Thresholds } from '@handover/engine';
+import {
+  findingOf,
+  findingsIn,
+  type HealthFinding,
+  standingOf,
+  survey,
+  type Thresholds,
+} from '@handover/engine';
 import { type Duration, day, duration } from '@handover/material';
 import { Option } from 'commander';
 import { amount } from '../amount.ts';
@@ -35,16 +42,17 @@ interface Checked {
 const check = (flags: Flags, auth: string | undefined, context: Context): Promise<Checked> =>
   withHome(flags, context, async ({ look: take }) => {
     const { catalogue } = await take();
-    const ids = auth === undefined ? [...catalogue.authorities.keys()] : [authorityArgument(auth)];
+    const only = auth === undefined ? undefined : authorityArgument(auth);
     const thresholds: Thresholds = { warn: flags.warn, critical: flags.critical };
-    let leaves = 0;
-    const findings: HealthFinding[] = [];
-    for (const id of ids) {
-      const standing = await standingOf(take, id);
-      leaves += standing.status.leaves.length;
-      findings.push(...findingsIn(standing, thresholds));
-    }
-    return { authorities: ids.length, leaves, findings };
+    const { found, unusable } = await survey({ catalogue }, only, (id) => standingOf(take, id));
+    return {
+      authorities: found.length + unusable.filter(({ kind }) => kind === 'Authority').length,
+      leaves: found.reduce((count, { status }) => count + status.leaves.length, 0),
+      findings: [
+        ...unusable.map(findingOf),
+        ...found.flatMap((standing) => findingsIn(standing, thresholds)),
+      ],
+    };
   });
 
 const worst = (findings: readonly HealthFinding[]): keyof typeof STATES => {
@@ -57,7 +65,9 @@ const lineOf = ({ authorities, leaves, findings }: Checked): string => {
   const first = [...findings].sort(
     (a, b) => Number(b.severity === 'critical') - Number(a.severity === 'critical'),
   );
-  const named = first.slice(0, NAMED).map(({ authority, text }) => `${authority}: ${text}`);
+  const named = first
+    .slice(0, NAMED)
+    .map(({ authority, text }) => (authority === null ? text : `${authority}: ${text}`));
   const more = findings.length > NAMED ? [`and ${findings.length - NAMED} more`] : [];
   const said = findings.length === 0 ? counted : [...named, ...more].join('; ');
   // A bar begins the figures for graphs: docs of the plugin API.
@@ -86,7 +96,8 @@ export const define: Define = (command, context) => {
       `
 One line, as Nagios, Icinga and their like read it. Exit code 0: OK. 1, WARNING: a certificate is close to its end, a rotation
 has waited for longer than its patience, a hook fails, an object cannot be written, or the clock is in doubt. 2, CRITICAL: a
-certificate has ended, is missing or damaged, or ends within --critical. 3, UNKNOWN: the home cannot be read, or the options are wrong. Only reads.
+certificate has ended, is missing or damaged, or ends within --critical, a resource is invalid, or the state of an authority cannot
+be used. 3, UNKNOWN: the home cannot be read, or the options are wrong. Only reads.
 Short-lived certificates are not always close to their end: of the time that is left when one is due for renewal, at most nine
 tenths (warn) and half (critical) count. Times: 30d, 36h, 10m.
 

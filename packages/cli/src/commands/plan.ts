@@ -1,5 +1,14 @@
 import { explain, plan, sentenceOf } from '@handover/core';
-import { type HookStatus, hookLine, hookStanding, hooksIn, observeAnew, remarksOn } from '@handover/engine';
+import {
+  type HookStatus,
+  hookLine,
+  hookStanding,
+  hooksIn,
+  observeAnew,
+  remarksOn,
+  survey,
+  unusableLine,
+} from '@handover/engine';
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
@@ -24,15 +33,15 @@ Examples:
       withHome(flags, context, async ({ look }) => {
         const seen = await look();
         const { catalogue, facts } = seen;
-        const ids = auth === undefined ? [...catalogue.authorities.keys()] : [authorityArgument(auth)];
-        const plans = [];
-        for (const id of ids) {
+        const only = auth === undefined ? undefined : authorityArgument(auth);
+        const { found: plans, unusable } = await survey({ catalogue }, only, async (id) => {
           const { seen: observed, responsibilities, now } = await observeAnew(look, id);
-          plans.push({ authority: id, plan: plan(observed, responsibilities.policy, now) });
-        }
+          return { authority: id, plan: plan(observed, responsibilities.policy, now) };
+        });
+        if (unusable.length > 0) context.exitCode = 1;
         const hooks: HookStatus[] = [];
         for (const hook of seen.hooks === undefined ? [] : hooksIn(catalogue))
-          if (auth === undefined || hook.authorities.some((id) => ids.includes(id)))
+          if (only === undefined || hook.authorities.includes(only))
             hooks.push(await hookStanding(seen, hook));
         const remarks = remarksOn(catalogue, facts.consumersFound);
         if (flags.json === true) {
@@ -46,11 +55,12 @@ Examples:
               wakeAt: wakeAt === undefined ? null : new Date(wakeAt).toISOString(),
             }),
           );
-          context.stdout.write(`${JSON.stringify({ plans: documents, hooks, remarks })}\n`);
+          context.stdout.write(`${JSON.stringify({ plans: documents, unusable, hooks, remarks })}\n`);
           return;
         }
         for (const { authority, plan: made } of plans)
           for (const line of explain(made)) context.stdout.write(`${printable(`${authority}: ${line}`)}\n`);
+        for (const one of unusable) context.stdout.write(`${printable(unusableLine(one))}\n`);
         for (const hook of hooks.filter(({ state }) => state === 'failed' || state === 'due'))
           context.stdout.write(`${printable(sentenceOf(hookLine(hook)))}\n`);
         for (const remark of remarks) context.stdout.write(`${printable(remark)}\n`);

@@ -61,17 +61,22 @@ Examples:
       const { status, observation } = standing;
       const begun = observation.record?.state.ids.includes(id) === true;
       const done = isOver(standing);
+      // One change at a time: the others wait for it.
+      const isWaiting = !begun && status.generations.length > 1;
+      const first = isWaiting ? observation.record?.state.ids.at(-1) : undefined;
       if (flags.json === true) {
         const { phase, blockedBy, generations, hooks } = status;
         context.stdout.write(
-          `${JSON.stringify({ authority, id, begun, done, phase, generations, blockedBy, hooks })}\n`,
+          `${JSON.stringify({ authority, id, begun, done, after: first ?? null, phase, generations, blockedBy, hooks })}\n`,
         );
         return;
       }
+      const change = first === undefined ? 'the change under way' : `rotation ${first}`;
+      const queued = isWaiting ? `; ${change} comes first and is ${status.phase}` : '';
       context.stdout.write(
         done
           ? `rotation ${id} of ${authority} is complete\n`
-          : `rotation ${id} of ${authority} ${begun ? `is ${status.phase}` : 'has been requested'}; ${by}\n`,
+          : `rotation ${id} of ${authority} ${begun ? `is ${status.phase}` : `has been requested${queued}`}; ${by}\n`,
       );
       for (const hook of status.hooks.filter(({ state }) => state === 'failed'))
         context.stdout.write(`${printable(sentenceOf(hookLine(hook)))}\n`);

@@ -46,6 +46,7 @@ Examples:
               ? `${JSON.stringify(status)}\n`
               : showStatus(status, context.colours, live ? open.home.clock.now() : undefined);
           // A due time that moves with the clock is no change, unless it is counted down.
+          if (flags.watch !== true && status.unusable.length > 0) context.exitCode = 1;
           return { text, same: live ? text : JSON.stringify(withoutDue(status)) };
         };
         let shown = await look();

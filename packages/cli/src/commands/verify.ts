@@ -1,4 +1,4 @@
-import { staticDamage, strandedIn, type TrustMatrix, verifyAuthority } from '@handover/engine';
+import { staticDamage, strandedIn, survey, unusableLine, verifyAuthority } from '@handover/engine';
 import { amount } from '../amount.ts';
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
@@ -19,7 +19,7 @@ export const define: Define = (command, context) => {
 Reads every file of every leaf and bundle as it is now: present, readable, key and certificate belong together, valid now. Then
 verifies every leaf, with its cross-certificates, against every bundle, with the same rules as OpenSSL and Node: the files
 of now, and those after the next step, whichever side loads its new files later. Exit code 1 if anything is wrong with a file,
-or if a pair fails or would fail; each is named.
+if a pair fails or would fail, or if an authority cannot be looked at; each is named.
 With more than 10,000 pairs, --json lists the first 1,000 that fail, and counts the rest.
 
 Examples:
@@ -29,18 +29,19 @@ Examples:
     .action((auth: string | undefined, flags: HomeFlags & { json?: true }) =>
       withHome(flags, context, async ({ home, look: take }) => {
         const look = await take();
-        const ids = auth === undefined ? [...look.catalogue.authorities.keys()] : [authorityArgument(auth)];
-        const matrices: TrustMatrix[] = [];
-        for (const id of ids) matrices.push(await verifyAuthority(home, look, id));
+        const only = auth === undefined ? undefined : authorityArgument(auth);
+        const { found: matrices, unusable } = await survey(look, only, (id) =>
+          verifyAuthority(home, look, id),
+        );
         const failing = matrices.reduce((count, { failingCount }) => count + failingCount, 0);
-        const stranded = await strandedIn(look, auth === undefined ? undefined : ids[0]);
-        const trustBundles = auth === undefined ? await staticDamage(look) : [];
+        const stranded = await strandedIn(look, only);
+        const trustBundles = only === undefined ? await staticDamage(look) : [];
         const problems = [...matrices.flatMap((matrix) => matrix.problems), ...trustBundles, ...stranded];
-        const ok = failing === 0 && problems.length === 0;
+        const ok = failing === 0 && problems.length === 0 && unusable.length === 0;
         if (!ok) context.exitCode = 1;
         if (flags.json === true) {
           const authorities = matrices.map(({ columns: _, ...matrix }) => matrix);
-          context.stdout.write(`${JSON.stringify({ ok, authorities, trustBundles, stranded })}\n`);
+          context.stdout.write(`${JSON.stringify({ ok, authorities, unusable, trustBundles, stranded })}\n`);
           return;
         }
         for (const matrix of matrices) {
@@ -51,6 +52,9 @@ Examples:
           ];
           context.stdout.write(`${lines.join('\n')}\n`);
         }
+        for (const one of unusable.slice(0, SHOWN)) context.stdout.write(`${printable(unusableLine(one))}\n`);
+        if (unusable.length > SHOWN)
+          context.stdout.write(`and ${amount(unusable.length - SHOWN, 'more such resource')}\n`);
         for (const { object, problem } of problems.slice(0, SHOWN))
           context.stdout.write(`${printable(`${object}: ${problem}`)}\n`);
         if (problems.length > SHOWN)

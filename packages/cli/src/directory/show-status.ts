@@ -1,5 +1,5 @@
 import { waitGroups } from '@handover/core';
-import { type AuthorityStatus, type HookStatus, hookLine, type Status } from '@handover/engine';
+import { type AuthorityStatus, type HookStatus, hookLine, type Status, unusableLine } from '@handover/engine';
 import type { Instant } from '@handover/material';
 import { amount } from '../amount.ts';
 import { printable } from '../printable.ts';
@@ -65,6 +65,7 @@ const authorityLines = (
 export const showStatus = (status: Status, colours: boolean, now?: Instant): string => {
   const lines = [
     ...status.authorities.flatMap((authority) => authorityLines(authority, colours, now)),
+    ...more(status.unusable, (one) => paint(printable(unusableLine(one)), 31, colours)),
     ...status.trustBundles.flatMap(({ name, targets, hook }) => [
       `trust bundle ${name}`,
       ...more(targets, ({ object, certificates }) => `    ${object}  ${amount(certificates, 'certificate')}`),

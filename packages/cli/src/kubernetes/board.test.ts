@@ -1,11 +1,11 @@
 import { Board } from '@handover/dashboard';
-import { connect, namespaces } from '@handover/kube';
+import { connect, namespaces, secrets } from '@handover/kube';
 import { HandoverError } from '@handover/material';
 import { Operator, RESOURCE_KINDS } from '@handover/operator';
 import { FakeApiServer } from '@handover/test-api-server';
 import { expect, onTestFinished, test } from 'vitest';
 import { tellBoard } from '../tell-board.ts';
-import { followLeader, noteOf } from './board.ts';
+import { followLeader, noteOf, restOf } from './board.ts';
 
 const replica = (leads: boolean, leader?: string): Operator => ({ leads, leader }) as Operator;
 
@@ -47,6 +47,7 @@ test('of two replicas the leader shows its actions, and the other what the leade
       now: Date.now,
       repairsTold: true,
       note: () => noteOf(operator),
+      rest: () => restOf(operator, board),
     });
     const operator: Operator = new Operator({
       kube: client(),
@@ -91,6 +92,36 @@ test('of two replicas the leader shows its actions, and the other what the leade
   await expect
     .poll(() => shown(second), { timeout: 60_000 })
     .toEqual({ phase: 'Stable', leaf: 1, note: expect.stringMatching(/^first leads/) });
+  const another = (name: string, spec: object) =>
+    kube.create(RESOURCE_KINDS.Authority, {
+      apiVersion,
+      kind: 'Authority',
+      metadata: { name, namespace: 'tenant' },
+      spec,
+    } as never);
+  await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'tenant' } });
+  await another('a', {});
+  const states = async () => (await kube.list(secrets, { namespace: 'handover-system' })).items.length;
+  await expect.poll(states, { timeout: 60_000 }).toBe(2);
+  // Its new namesake has no right to the state of the old one, which is that Authority's trouble alone.
+  await kube.delete(RESOURCE_KINDS.Authority, { namespace: 'tenant', name: 'a' });
+  await another('a', {});
+  await another('invalid', { rotation: { settle: '3m' } });
+  await kube.create(RESOURCE_KINDS.Leaf, {
+    apiVersion,
+    kind: 'Leaf',
+    metadata: { name: 'later', namespace: 'shop' },
+    spec: { authority: 'mesh', secretName: 'later', dnsNames: ['later.shop.svc'] },
+  } as never);
+  const known = async () => {
+    const { authorities, remarks } = await second.board.document();
+    const mesh = authorities.find(({ name }) => name === 'mesh');
+    return { leaves: mesh?.leaves.map(({ generation }) => generation), remarks };
+  };
+  await expect.poll(known, { timeout: 60_000 }).toEqual({
+    leaves: [1, 1],
+    remarks: [expect.stringMatching(/^Authority tenant\/invalid: RESOURCE_INVALID: spec\.rotation\.settle/)],
+  });
   // A replica that only watches writes nothing.
   expect((await second.board.document()).log).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import type { Board, RestShown } from '@handover/dashboard';
-import { restOfStatus } from '@handover/engine';
+import { restOfStatus, unusableLine } from '@handover/engine';
 import type { Operator } from '@handover/operator';
 import { pause } from '@handover/runtime/pause';
 
@@ -10,7 +10,8 @@ export const restOf = async (operator: Operator, board: Board): Promise<RestShow
   if (operator.home === undefined) return NOTHING;
   const look = await operator.home.cached();
   board.keepOnly(new Set(look.catalogue.authorities.keys()));
-  return restOfStatus(look);
+  const rest = await restOfStatus(look);
+  return { ...rest, remarks: [...(look.catalogue.leftOut ?? []).map(unusableLine), ...rest.remarks] };
 };
 
 const ASIDE_EVERY_MS = 2_000;

@@ -4,6 +4,15 @@ import { EngineError } from '../error.ts';
 import type { AuthorityId, ObjectId } from './home.ts';
 import { outputsOfTarget } from './outputs.ts';
 
+/** A resource that is declared and that Handover can do nothing with, and why. */
+export interface Unusable {
+  readonly kind: string;
+  /** `namespace/name`; of a TrustBundle its name. */
+  readonly id: string;
+  readonly code: string;
+  readonly message: string;
+}
+
 /** The resources of one home, by kind. */
 export interface Catalogue {
   readonly authorities: ReadonlyMap<AuthorityId, Authority>;
@@ -16,7 +25,13 @@ export interface Catalogue {
   readonly place?: ((target: Target) => ObjectId | undefined) | undefined;
   /** Objects that a TrustBundle wants and another resource had first, with the reason, by the bundle's name. */
   readonly contested?: ReadonlyMap<string, ReadonlyMap<ObjectId, string>> | undefined;
+  /** Resources that are left out. Absent: a home where one such resource is an error of the whole. */
+  readonly leftOut?: readonly Unusable[] | undefined;
 }
+
+/** The Authority of this name that is declared and left out; undefined: there is none. */
+export const leftOutAuthority = ({ leftOut = [] }: Catalogue, id: AuthorityId): Unusable | undefined =>
+  leftOut.find((one) => one.kind === 'Authority' && one.id === id);
 
 export type Labels = Readonly<Record<string, string>>;
 export type Target = TrustBundle['spec']['targets'][number];

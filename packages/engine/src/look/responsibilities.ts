@@ -6,6 +6,7 @@ import {
   authorityRef,
   type Catalogue,
   idOf,
+  leftOutAuthority,
   liesElsewhere,
   ownBundleOf,
   placedTargets,
@@ -89,6 +90,13 @@ export const bundlesWith = (catalogue: Catalogue, id: AuthorityId): readonly Tru
 export const authorityIn = (catalogue: Catalogue, id: AuthorityId): Authority => {
   const authority = catalogue.authorities.get(id);
   if (authority !== undefined) return authority;
+  const leftOut = leftOutAuthority(catalogue, id);
+  if (leftOut !== undefined)
+    throw new EngineError(
+      'RESOURCE_INVALID',
+      `Authority ${id} exists, but it is invalid: ${leftOut.message}; correct it first`,
+      { path: id },
+    );
   const known = [...catalogue.authorities.keys()];
   throw new EngineError(
     'AUTHORITY_UNKNOWN',

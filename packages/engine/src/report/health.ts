@@ -1,10 +1,12 @@
 import { renewalDueAt, rotationDueAt } from '@handover/core';
 import type { Duration, Instant } from '@handover/material';
+import type { Unusable } from '../look/catalogue.ts';
 import type { Observation } from '../observe/observe.ts';
 import { aheadIn } from './ahead.ts';
 import { alteredIn } from './damage.ts';
 import type { AuthorityStanding } from './status.ts';
 import type { AuthorityStatus } from './status-types.ts';
+import { unusableLine } from './unusable.ts';
 
 /** In the order of Nagios' exit codes. */
 export type Severity = 'warning' | 'critical';
@@ -12,7 +14,8 @@ export type Severity = 'warning' | 'critical';
 /** Something that a person should look at. */
 export interface HealthFinding {
   readonly severity: Severity;
-  readonly authority: string;
+  /** Null: it is about a resource of another kind, which the text names. */
+  readonly authority: string | null;
   readonly text: string;
 }
 
@@ -136,6 +139,14 @@ export const findingsIn = (standing: AuthorityStanding, thresholds: Thresholds):
     ),
   );
   return [...said.values()].sort((a, b) => rank(a) - rank(b));
+};
+
+/** A resource that cannot be used gets no certificates, and none are renewed for it. */
+export const findingOf = (unusable: Unusable): HealthFinding => {
+  const { kind, id, code, message } = unusable;
+  return kind === 'Authority'
+    ? { severity: 'critical', authority: id, text: `${code}: ${message}` }
+    : { severity: 'critical', authority: null, text: unusableLine(unusable) };
 };
 
 const rank = ({ severity }: HealthFinding): number => (severity === 'critical' ? 0 : 1);

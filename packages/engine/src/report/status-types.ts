@@ -1,5 +1,6 @@
 import type { Closeness, EvidenceKind } from '@handover/core';
 import type { HistoryStatus } from '../ledger/history-status.ts';
+import type { Unusable } from '../look/catalogue.ts';
 import type { HookStatus } from '../look/hook-status.ts';
 
 export interface AuthorityStatus {
@@ -66,6 +67,8 @@ export interface ConsumerStatus {
 
 export interface Status {
   readonly authorities: readonly AuthorityStatus[];
+  /** Resources that are invalid, and Authorities whose state cannot be used. */
+  readonly unusable: readonly Unusable[];
   readonly trustBundles: readonly {
     readonly name: string;
     readonly targets: readonly {

@@ -27,6 +27,7 @@ import { remarksOn } from './remarks.ts';
 import { staticDamage } from './static-damage.ts';
 import type { AuthorityStatus, ConsumerStatus, LeafStatus, Status } from './status-types.ts';
 import { strandedIn } from './stranded.ts';
+import { survey } from './unusable.ts';
 
 const iso = (at: Instant): string => new Date(at).toISOString();
 
@@ -210,20 +211,19 @@ export async function standingOf(take: TakeLook, id: AuthorityId): Promise<Autho
 /** The whole home, or one authority of it. Reads only. */
 export async function statusOf(take: TakeLook, only?: AuthorityId): Promise<Status> {
   const look = await take();
-  const authorities: AuthorityStatus[] = [];
   const expiring: string[] = [];
-  for (const id of only === undefined ? look.catalogue.authorities.keys() : [only]) {
+  const { found: authorities, unusable } = await survey(look, only, async (id): Promise<AuthorityStatus> => {
     const { status, plan: made, observation } = await standingOf(take, id);
-    const history = only === undefined ? {} : { history: historyOf(observation.record?.history) };
-    authorities.push({ ...status, ...history });
     for (const { code, object, message } of made.notes)
       if (code === 'Critical' || code === 'ExpiringSoon')
         expiring.push(`${code}: Authority ${id}: ${object} ${message}`);
-  }
+    return only === undefined ? status : { ...status, history: historyOf(observation.record?.history) };
+  });
   const rest = await restOfStatus(look);
   const stranded = (await strandedIn(look, only)).map(({ object, problem }) => `${object}: ${problem}`);
   return {
     authorities,
+    unusable,
     ...rest,
     remarks: [...expiring, ...stranded.slice(0, MOST_NAMED), ...rest.remarks],
   };

@@ -24,6 +24,20 @@ const askedIn = ({ catalogue }: Pick<Look, 'catalogue'>): ReadonlySet<ObjectId> 
   ]);
 };
 
+/** Whether a resource that is left out may ask for an object: what such a resource asks for is not known. */
+const mayBeAskedFor = (
+  { leftOut = [] }: Look['catalogue'],
+  object: ObjectId,
+  makers: readonly AuthorityId[],
+): boolean =>
+  leftOut.some(({ kind, id }) => {
+    if (kind === 'Authority') return makers.includes(id);
+    // Only the object of a Leaf has no part of its own.
+    return kind === 'TrustBundle'
+      ? object.split('/').length > 3
+      : object.startsWith(`${id.split('/', 1)[0]}/`);
+  });
+
 const makersOf = ({ revisions, issuedBy }: ObjectRecord): readonly AuthorityId[] => [
   ...new Set([...Object.keys(revisions), ...(issuedBy === undefined ? [] : [issuedBy])]),
 ];
@@ -53,7 +67,8 @@ export async function strandedIn(look: Look, only?: AuthorityId): Promise<readon
   const { authorities: declared } = look.catalogue;
   const found = ((await look.objects.recorded?.()) ?? []).filter(({ id, record }) => {
     const makers = makersOf(record);
-    return !asked.has(id) && makers.length > 0 && (only === undefined || makers.includes(only));
+    if (asked.has(id) || makers.length === 0 || mayBeAskedFor(look.catalogue, id, makers)) return false;
+    return only === undefined || makers.includes(only);
   });
   const keys = found.length === 0 ? new Map<AuthorityId, SealKey>() : await sealKeysOf(look, found);
   const gone = found.filter((object) => fits(object.id, object, keys));

@@ -57,7 +57,7 @@ const wish = (
     leaves: new Map(
       (given.leaves ?? []).map((one) => [`${one.metadata.namespace}/${one.metadata.name}`, one]),
     ),
-    hasAuthority: () => true,
+    whyNot: () => undefined,
     held: async (place) => (given.secrets ?? []).find((held) => keyOf(held) === keyOf(place)),
   });
 };

@@ -91,11 +91,10 @@ export const secretAnnotations = (
 /** service-ca's annotation on fields: the bundle of the one authority that stands in for it. */
 export const serviceCaInjection =
   (authority: string): InjectionOf =>
-  async ({ annotations }, { hasAuthority }) => {
+  async ({ annotations }, { whyNot }) => {
     if (!wantsBundle(annotations)) return undefined;
-    return hasAuthority(authority)
+    const why = whyNot(authority);
+    return why === undefined
       ? { source: { authority } }
-      : {
-          refused: `${SERVICE_CA.inject}: there is no Authority ${authority} (yet), which --service-ca-authority names`,
-        };
+      : { refused: `${SERVICE_CA.inject}: ${why}; --service-ca-authority names it` };
   };

@@ -1,4 +1,3 @@
-import { ADOPT } from '@handover/core';
 import {
   type AuthorityId,
   Contention,
@@ -14,6 +13,7 @@ import {
 import type { Kube, KubeObject } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
 import { OperatorError } from '../error.ts';
+import { adoptAdvice } from './adopt-advice.ts';
 import type { Source } from './fresh.ts';
 import { type Held, heldOf } from './held.ts';
 import type { Kinds } from './kinds.ts';
@@ -201,7 +201,7 @@ export class ObjectStore {
     const ours = new Set(ourNames(held.plural, held.data, held.entries));
     const stray = outputs.files.find((name) => name in held.data && !ours.has(name));
     if (stray === undefined) return;
-    const why = `another program wrote its key ${stray}; give the output another name, remove the key, or set ${ADOPT}: "true" on what asks for it`;
+    const why = `another program wrote its key ${stray}; give the output another name, remove the key, or take it over: ${adoptAdvice(placeOf(id))}`;
     this.obstacles.met(id, why, now());
     throw new OperatorError('OBJECT_OBSTACLE', `${id}: ${why}`, { path: id, retry: 'later' });
   }

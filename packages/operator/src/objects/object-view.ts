@@ -8,6 +8,7 @@ import {
   type StoredObject,
 } from '@handover/engine';
 import type { Instant } from '@handover/material';
+import { adoptAdvice } from './adopt-advice.ts';
 import type { Held } from './held.ts';
 import type { Obstacles } from './obstacles.ts';
 import { SHAPES } from './parts.ts';
@@ -113,7 +114,7 @@ export class ObjectView {
     }
     const foreign = held.entries[place.part] === undefined && Object.keys(data).length > 0 && !isField(place);
     if (!foreign || mayAdopt(id) || this.#options.isWhole?.(id) === true) return undefined;
-    return `it exists and is kept by ${held.owner ?? 'another program'}; choose another name, remove it, or set ${ADOPT}: "true" on what asks for it`;
+    return `it exists and is kept by ${held.owner ?? 'another program'}; choose another name, remove it, or take it over: ${adoptAdvice(place)}`;
   }
 }
 

@@ -24,7 +24,8 @@ export interface InjectionRequest {
 export interface Around {
   /** By `namespace/name`. */
   readonly leaves: ReadonlyMap<string, Leaf>;
-  readonly hasAuthority: (id: string) => boolean;
+  /** Why an Authority cannot be used; undefined: it can. */
+  readonly whyNot: (id: string) => string | undefined;
   readonly held: (place: Place) => Promise<Held | undefined>;
 }
 
@@ -45,15 +46,15 @@ export const namespacedName = (
 };
 
 /** A source by our own annotation: `namespace/authority`. */
-export const ownInjection: InjectionOf = async ({ annotations }, { hasAuthority }) => {
+export const ownInjection: InjectionOf = async ({ annotations }, { whyNot }) => {
   const value = annotations[INJECT_FROM];
   if (value === undefined) return undefined;
   if (namespacedName(value) === undefined)
     return {
       refused: `${INJECT_FROM}: ${quotedNames(value)} is not the name of an Authority; write namespace/name`,
     };
-  if (!hasAuthority(value))
-    return { refused: `${INJECT_FROM}: there is no Authority ${quotedNames(value)} (yet)` };
+  const why = whyNot(value);
+  if (why !== undefined) return { refused: `${INJECT_FROM}: ${why}` };
   return { source: { authority: value } };
 };
 

@@ -23,7 +23,7 @@ import {
   type Injections,
   syntheticBundle,
 } from './injections.ts';
-
+import { leftOutOf, whyNoAuthority } from './left-out.ts';
 import { passwordSecrets } from './password-secrets.ts';
 
 export interface Absent {
@@ -155,6 +155,7 @@ const bundleOfConfigMaps = async (
 const NOTHING: Injections = { bundles: [], refusals: [], follow: [] };
 
 const injectionsOf = async (
+  declared: readonly Declared[],
   resources: readonly Resource[],
   bundles: readonly TrustBundle[],
   { source, injectionOf, takeOver }: ResolveOptions,
@@ -169,7 +170,7 @@ const injectionsOf = async (
         resource.kind === 'Leaf' ? [[idOf(resource), resource]] : [],
       ),
     ),
-    hasAuthority: (id) => authorities.has(id),
+    whyNot: (id) => (authorities.has(id) ? undefined : whyNoAuthority(declared, id)),
     held: (place) => source.held(place),
   };
   return bundlesByAnnotation(
@@ -205,7 +206,7 @@ export async function resolveResources(
   const more = options.more?.();
   const own = [...uids.keys(), ...(more?.leaves ?? [])];
   const bundles = own.filter((resource) => resource.kind === 'TrustBundle');
-  const injections = await injectionsOf(own, bundles, options);
+  const injections = await injectionsOf(declared, own, bundles, options);
   const placements = new Map<Target, ObjectId>();
   const spread = more === undefined ? [] : await bundleOfConfigMaps(more, options, placements);
   const all = [...bundles, ...injections.bundles];
@@ -239,7 +240,7 @@ export async function resolveResources(
   for (const [name, taken] of catalogue.contested ?? [])
     absent.set(name, [...(absent.get(name) ?? []), ...[...taken].map(([target, why]) => ({ target, why }))]);
   return {
-    catalogue,
+    catalogue: { ...catalogue, leftOut: leftOutOf(declared, problems) },
     declared,
     problems,
     absent,

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { type Plan, plan } from '@handover/core';
-import { type ControllerEvent, keyText, type Observation, observeAnew } from '@handover/engine';
+import { type ControllerEvent, keyText, type Observation, observeAnew, survey } from '@handover/engine';
 import { type LeaderLease, lead } from '@handover/kube';
 import { pause } from '@handover/runtime/pause';
 import type { Compatibility } from '../compat/compatibility.ts';
@@ -82,16 +82,12 @@ export class Operator {
     const { kube, namespace } = this.#options;
     const evidence = seenEvidence(kube, namespace, this.#signal);
     const look = async () => ({ ...(await home.cached()), evidence });
-    const looks = [];
-    for (const authority of catalogue.authorities.keys()) {
+    const { found } = await survey({ catalogue }, undefined, async (authority) => {
       const observation = await observeAnew(look, authority);
-      looks.push({
-        authority,
-        observation,
-        plan: plan(observation.seen, observation.responsibilities.policy, observation.now),
-      });
-    }
-    return looks;
+      const { seen, responsibilities, now } = observation;
+      return { authority, observation, plan: plan(seen, responsibilities.policy, now) };
+    });
+    return found;
   }
 
   get home(): KubeHome | undefined {

@@ -1,5 +1,12 @@
 import { isElsewhere } from '@handover/core';
-import { authorityRef, isConflict, type Listener, type Outcome, type ProfileOutcome } from '@handover/engine';
+import {
+  authorityRef,
+  isConflict,
+  type Listener,
+  leftOutAuthority,
+  type Outcome,
+  type ProfileOutcome,
+} from '@handover/engine';
 import { HandoverError } from '@handover/material';
 import { Refusals } from '../compat/refusals.ts';
 import { leafIdOf } from '../compat/service-ca.ts';
@@ -86,7 +93,10 @@ export class Reports {
     const { serviceCaAuthority } = operator.injection ?? {};
     const services = compat?.services;
     if (services === undefined || resolved.catalogue.authorities.has(serviceCaAuthority ?? '')) return;
-    const why = `there is no Authority ${serviceCaAuthority}`;
+    const why =
+      leftOutAuthority(resolved.catalogue, serviceCaAuthority ?? '') === undefined
+        ? `there is no Authority ${serviceCaAuthority}`
+        : `Authority ${serviceCaAuthority} is invalid`;
     const errors = new Map(services.all().map((one) => [leafIdOf(one), why]));
     void this.#serviceErrors.tell(services.all(), errors, now);
   }
@@ -152,7 +162,9 @@ const UNDECIDED = /^(STATE|ADOPT)_/;
 const orphanhood = ({ catalogue }: ResolvedResources, { resource }: Declared): string | undefined => {
   if (resource?.kind !== 'Leaf') return undefined;
   const id = authorityRef(resource.spec.authority, resource.metadata.namespace);
-  return catalogue.authorities.has(id)
-    ? undefined
-    : `spec.authority: there is no Authority ${id}; create it, or name another`;
+  if (catalogue.authorities.has(id)) return undefined;
+  // Why it is invalid is for readers of its own namespace.
+  return leftOutAuthority(catalogue, id) === undefined
+    ? `spec.authority: there is no Authority ${id}; create it, or name another`
+    : `spec.authority: Authority ${id} is invalid; its status says why; correct it, or name another`;
 };

@@ -1,0 +1,51 @@
+import { HandoverError } from '@handover/material';
+import { expect, test } from 'vitest';
+import type { Catalogue, Unusable } from '../look/catalogue.ts';
+import { survey, unusableLine } from './unusable.ts';
+
+const INVALID: readonly Unusable[] = [
+  { kind: 'Authority', id: 'b/old', code: 'RESOURCE_INVALID', message: 'spec.x: unknown field' },
+  { kind: 'Leaf', id: 'b/web', code: 'RESOURCE_INVALID', message: 'spec.y: unknown field' },
+];
+const catalogue = {
+  authorities: new Map(['a/one', 'b/two', 'c/three'].map((id) => [id, {}])),
+  leftOut: INVALID,
+} as unknown as Catalogue;
+const failing = (error: Error) => async (id: string) => {
+  if (id === 'b/two') throw error;
+  return id;
+};
+
+test('an error of one authority is named beside what is invalid, and the others are found', async () => {
+  const error = new HandoverError('STATE_UNREADABLE', 'Secret x lacks a key; restore it');
+  const { found, unusable } = await survey({ catalogue }, undefined, failing(error));
+  expect(found).toEqual(['a/one', 'c/three']);
+  expect(unusable.map(unusableLine)).toEqual([
+    'Authority b/old: RESOURCE_INVALID: spec.x: unknown field',
+    'Leaf b/web: RESOURCE_INVALID: spec.y: unknown field',
+    'Authority b/two: STATE_UNREADABLE: Secret x lacks a key; restore it',
+  ]);
+});
+
+test('of one authority that was asked for, nothing is said about others', async () => {
+  const error = new HandoverError('STATE_UNREADABLE', 'broken');
+  const of = (only: string) => survey({ catalogue }, only, failing(error));
+  expect(await of('a/one')).toEqual({ found: ['a/one'], unusable: [] });
+  expect(await of('b/two')).toMatchObject({ found: [], unusable: [{ id: 'b/two' }] });
+  expect(await of('b/old')).toEqual({ found: [], unusable: [INVALID[0]] });
+});
+
+test.each([
+  new HandoverError('KUBE_UNAVAILABLE', 'no answer'),
+  new HandoverError('HOME_FORBIDDEN', 'no right'),
+  new TypeError('a bug'),
+])('%s is no error of one authority', async (error) => {
+  await expect(survey({ catalogue }, undefined, failing(error))).rejects.toBe(error);
+});
+
+test('an authority that is deleted meanwhile is no trouble, unless it was asked for', async () => {
+  const error = new HandoverError('AUTHORITY_UNKNOWN', 'there is none');
+  const each = failing(error);
+  expect((await survey({ catalogue }, undefined, each)).unusable).toEqual(INVALID);
+  await expect(survey({ catalogue }, 'b/two', each)).rejects.toBe(error);
+});

@@ -1,0 +1,46 @@
+import { HandoverError } from '@handover/material';
+import type { Unusable } from '../look/catalogue.ts';
+import type { AuthorityId } from '../look/home.ts';
+import type { Look } from '../look/look.ts';
+
+/** Errors that say nothing about one authority: nothing else can be read either. */
+const OF_THE_HOME = /^(HOME|KUBE)_/;
+
+/** What was found out about each authority, and the resources about which there is only an error. */
+export interface Surveyed<T> {
+  readonly found: readonly T[];
+  readonly unusable: readonly Unusable[];
+}
+
+/**
+ * Looks at every authority, or at one. An authority that cannot be looked at is named, and hides no other: people who may not even
+ * know each other have Authorities in one cluster.
+ */
+export async function survey<T>(
+  { catalogue }: Pick<Look, 'catalogue'>,
+  only: AuthorityId | undefined,
+  each: (id: AuthorityId) => Promise<T>,
+): Promise<Surveyed<T>> {
+  const found: T[] = [];
+  const unusable = (catalogue.leftOut ?? []).filter(
+    ({ kind, id }) => only === undefined || (kind === 'Authority' && id === only),
+  );
+  if (only !== undefined && unusable.length > 0) return { found, unusable };
+  for (const id of only === undefined ? catalogue.authorities.keys() : [only]) {
+    try {
+      found.push(await each(id));
+    } catch (error) {
+      if (!(error instanceof HandoverError) || OF_THE_HOME.test(error.code)) throw error;
+      if (error.code === 'AUTHORITY_UNKNOWN') {
+        if (only !== undefined) throw error;
+        continue; // it was deleted meanwhile
+      }
+      unusable.push({ kind: 'Authority', id, code: error.code, message: error.message });
+    }
+  }
+  return { found, unusable };
+}
+
+/** `Authority shop/mesh: CODE: what; what to do`. */
+export const unusableLine = ({ kind, id, code, message }: Unusable): string =>
+  `${kind} ${id}: ${code}: ${message}`;
