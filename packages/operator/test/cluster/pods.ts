@@ -45,7 +45,9 @@ export class Kubelet {
       if (metadata.deletionTimestamp !== undefined) {
         // StatefulSets and DaemonSets wait until a kubelet reports that a pod has ended. The uid matters: the next
         // pod of a StatefulSet has the same name.
-        await kube.delete(pods, { namespace: 'default', name }, { uid, gracePeriodSeconds: 0 }).catch(() => {});
+        await kube
+          .delete(pods, { namespace: 'default', name }, { uid, gracePeriodSeconds: 0 })
+          .catch(() => {});
         continue;
       }
       if ((status as { phase?: string } | undefined)?.phase === 'Running' || this.sick?.test(name)) continue;
