@@ -77,7 +77,7 @@ test('beside another rotate a second one says so, and with --wait goes on when t
   const first = asked('one', '--wait');
   await expect.poll(() => existsSync(join(home, 'began')), { timeout: 10_000 }).toBe(true);
   expect((await asked('two').ended(20_000)).stdout).toBe(
-    `rotation two of default/mesh has been requested; another command (process ${first.child.pid}) works on this directory, and carries out its own request only; run \`handover run\`, or this command again with its id\n`,
+    `rotation two of default/mesh has been requested; rotation one comes first and is Introducing; another command (process ${first.child.pid}) works on this directory, and carries out its own request only; run \`handover run\`, or this command again with its id\n`,
   );
   const second = asked('two', '--wait');
   rmSync(join(home, 'slow'));

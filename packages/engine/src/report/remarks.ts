@@ -13,10 +13,10 @@ const choice = (names: readonly string[]): string =>
   names.length === 0 ? 'declare one' : `name one of: ${names.slice(0, 5).join(', ')}`;
 
 /** What is wrong with an Authority that a resource names, what follows from it, and what to do. */
-const lackOf = (catalogue: Catalogue, id: AuthorityId, effect: string): string =>
+const lackOf = (catalogue: Catalogue, id: AuthorityId, effect = ''): string =>
   leftOutAuthority(catalogue, id) === undefined
-    ? `is not declared, so that ${effect}; ${choice([...catalogue.authorities.keys()])}`
-    : `is invalid, so that ${effect}; correct that Authority`;
+    ? `is not declared${effect}; ${choice([...catalogue.authorities.keys()])}`
+    : `is invalid${effect}; correct that Authority`;
 
 const ofTargets = (catalogue: Catalogue, bundle: TrustBundle, hasApi: boolean): readonly string[] =>
   bundle.spec.targets.flatMap((target, index) => {
@@ -40,7 +40,7 @@ const ofSources = (catalogue: Catalogue, bundle: TrustBundle): readonly string[]
   bundle.spec.sources.flatMap(({ authority }, index) => {
     if (authority === undefined || catalogue.authorities.has(authorityRef(authority, 'default'))) return [];
     return [
-      `TrustBundle ${bundle.metadata.name}: spec.sources[${index}].authority ${authority} ${lackOf(catalogue, authorityRef(authority, 'default'), 'it has no effect')}`,
+      `TrustBundle ${bundle.metadata.name}: spec.sources[${index}].authority ${authority} has no effect: it ${lackOf(catalogue, authorityRef(authority, 'default'))}`,
     ];
   });
 
@@ -76,7 +76,7 @@ export const remarksOn = (catalogue: Catalogue, hasApi: boolean): readonly strin
     const { authority } = leaf.spec;
     if (catalogue.authorities.has(authorityRef(authority, leaf.metadata.namespace))) return [];
     return [
-      `Leaf ${idOf(leaf)}: spec.authority ${authority} ${lackOf(catalogue, authorityRef(authority, leaf.metadata.namespace), 'no certificate is issued')}`,
+      `Leaf ${idOf(leaf)}: spec.authority ${authority} ${lackOf(catalogue, authorityRef(authority, leaf.metadata.namespace), ', so that no certificate is issued')}`,
     ];
   }),
   ...[...catalogue.authorities.values()].flatMap((authority) => ofConsumers(catalogue, authority)),
