@@ -11,19 +11,19 @@ import { warn } from './warn.ts';
 /** Give exactly one of `port`, `socket` and `file`. */
 export interface StatusOptions {
   /** TCP port for plain HTTP, so that it still answers when the TLS of this process is broken. 0: any free port. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** Address to listen on. Default: every address, because a controller connects from outside the pod. */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /** Path of a unix socket for HTTP. */
-  readonly socket?: string;
+  readonly socket?: string | undefined;
   /** Path of a file, replaced at each change and every 10 s. */
-  readonly file?: string;
+  readonly file?: string | undefined;
   /** Sources to show. */
   readonly sources: readonly StatusSource[];
   /** `metadata.uid` of the pod, from the downward API. */
-  readonly podUid?: string;
+  readonly podUid?: string | undefined;
   /** Closes the server. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Where a status is shown. */

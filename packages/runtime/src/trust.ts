@@ -17,7 +17,7 @@ const MAX_BUNDLE_BYTES = 4 * 1024 * 1024;
 /** How {@link openTrust} follows a CA bundle. */
 export interface TrustOptions extends FollowOptions {
   /** False: servers are not verified, and no file is read. Default true. */
-  readonly verify?: boolean;
+  readonly verify?: boolean | undefined;
 }
 
 export interface TrustMaterial extends ClientMaterial {
