@@ -1,6 +1,7 @@
 import type { MaterialErrorCode } from '@handover/material';
 
 export type RuntimeErrorCode =
+  | 'BUNDLE_NO_CA'
   | 'CERTIFICATE_EXPIRED'
   | 'CERTIFICATE_NOT_YET_VALID'
   | 'FILE_EMPTY'

@@ -144,9 +144,9 @@ export function credentials(trust: Trust | Identity, identity?: Identity): Chann
 /** Options of {@link serverCredentials}. */
 export interface ServerCredentialsOptions {
   /** Versions, ciphers and groups follow this profile. */
-  readonly profile?: TlsProfile;
+  readonly profile?: TlsProfile | undefined;
   /** Whether a client must show a certificate of the identity's `ca`. Default: true when the identity has a `ca`. */
-  readonly requireClientCertificate?: boolean;
+  readonly requireClientCertificate?: boolean | undefined;
 }
 
 class HotServerCredentials extends ServerCredentials {

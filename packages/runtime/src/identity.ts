@@ -19,7 +19,7 @@ export interface IdentityFiles {
   /** The leaf's private key, not encrypted. */
   readonly key: string;
   /** The CA bundle: verifies servers when this program connects, and clients when it serves. Default: Node's own roots. */
-  readonly ca?: string;
+  readonly ca?: string | undefined;
 }
 
 /** A certificate, its key and an optional CA bundle that follow their files. */

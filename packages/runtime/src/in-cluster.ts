@@ -13,9 +13,9 @@ const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 /** How {@link inCluster} finds the service account. */
 export interface InClusterOptions extends FollowOptions {
   /** Directory with `ca.crt`, `token` and `namespace`. Default: the kubelet's mount of the service account. */
-  readonly directory?: string;
+  readonly directory?: string | undefined;
   /** Default `process.env`. */
-  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
 /** The API server of a pod. */

@@ -6,19 +6,19 @@ import { RuntimeError } from './error.ts';
 /** How a file is followed. All durations in milliseconds. */
 export interface FollowOptions {
   /** Ends following: watches, timers and idle connections close; the last good material stays usable. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** How long opening waits for files that are missing or cannot be used yet, such as `'30s'`. Default: not at all. */
-  readonly waitFor?: Wait;
+  readonly waitFor?: Wait | undefined;
   /** Backstop for missed events, jittered by ±20 %. Default 60,000. */
-  readonly pollMs?: number;
+  readonly pollMs?: number | undefined;
   /** Shortest time between two reports of the same failure. Default 60,000. */
-  readonly warnMs?: number;
+  readonly warnMs?: number | undefined;
   /**
    * How long a connection lives on, even a busy one, after the CA that accepted its peer was removed. Default 600,000. When
    * given, it also ends connections that this program made with older material for any other reason. No other change ends
    * a connection that is in use.
    */
-  readonly drainMs?: number;
+  readonly drainMs?: number | undefined;
 }
 
 export interface ResolvedFollowOptions {

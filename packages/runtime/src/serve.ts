@@ -10,7 +10,7 @@ import type { TlsProfile } from './tls-profile.ts';
 /** TLS options of a server. Certificate and key come from the identity. */
 export interface ServeOptions extends ContextOptions {
   /** Versions, ciphers and groups follow this profile. */
-  readonly profile?: TlsProfile;
+  readonly profile?: TlsProfile | undefined;
   /** Client CA, when the identity was opened without a CA bundle. */
   readonly ca?: SecureContextOptions['ca'];
 }

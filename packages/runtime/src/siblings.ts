@@ -21,16 +21,20 @@ export interface ToSibling {
 /** What a sibling says to the process that answers a controller. */
 export interface FromSibling {
   readonly answer: number;
-  readonly sources: readonly SourceStatus[];
+  /** Null: the sibling does not know what a thread of it has loaded. */
+  readonly sources: readonly SourceStatus[] | null;
   /** Its material has changed. */
   readonly changed: true;
   readonly bye: true;
 }
 
 interface Waiting {
-  answer(pid: number, sources: readonly SourceStatus[]): void;
+  answer(pid: number, sources: readonly SourceStatus[] | undefined): void;
   done(): void;
 }
+
+const sourcesIn = ({ sources }: Partial<FromSibling>): readonly SourceStatus[] | undefined =>
+  Array.isArray(sources) ? sources : undefined;
 
 type Line = LineSocket<Partial<ToSibling>, FromSibling>;
 
@@ -77,8 +81,8 @@ export class Siblings {
       (message) => {
         if (message.changed === true) this.#options.changed();
         if (message.bye === true) this.#members.delete(pid);
-        if (typeof message.answer === 'number' && Array.isArray(message.sources))
-          this.#waiting.get(message.answer)?.answer(pid, message.sources);
+        if (typeof message.answer === 'number')
+          this.#waiting.get(message.answer)?.answer(pid, sourcesIn(message));
       },
       () => {
         if (this.#members.get(pid)?.line === line) this.#members.set(pid, { line: undefined, birth });
@@ -123,8 +127,8 @@ export class Siblings {
     if (birth !== undefined) this.#members.set(pid, { line: undefined, birth });
   }
 
-  #ask(lines: readonly Line[]): Promise<ReadonlyMap<number, readonly SourceStatus[]>> {
-    const answers = new Map<number, readonly SourceStatus[]>();
+  #ask(lines: readonly Line[]): Promise<ReadonlyMap<number, readonly SourceStatus[] | undefined>> {
+    const answers = new Map<number, readonly SourceStatus[] | undefined>();
     if (lines.length === 0) return Promise.resolve(answers);
     const ask = ++this.#asked;
     return new Promise((resolve) => {

@@ -44,7 +44,8 @@ export interface Group {
   onChange(listener: () => void): void;
 }
 
-type Own = () => readonly SourceStatus[];
+/** Undefined: what this process has loaded is not known. */
+type Own = () => readonly SourceStatus[] | undefined;
 
 /** Which processes belong to a group. */
 export interface Kin {
@@ -187,7 +188,7 @@ export class Worker {
       const line: LineSocket<Partial<FromSibling>, ToSibling> = new LineSocket(
         socket,
         ({ ask, members, bye }) => {
-          if (typeof ask === 'number') line.send({ answer: ask, sources: this.#own() });
+          if (typeof ask === 'number') line.send({ answer: ask, sources: this.#own() ?? null });
           if (bye === true) this.#members = this.#members.slice(1);
           if (!Array.isArray(members)) return;
           this.#members = members.filter((pid): pid is number => Number.isSafeInteger(pid));

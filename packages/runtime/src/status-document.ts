@@ -10,7 +10,10 @@ const MAX_DOCUMENT_BYTES = 64 * 1024;
 export interface ProcessStatus {
   /** Process id. */
   readonly pid: number;
-  /** True when the process runs but gave no answer. What it has loaded is then unknown, and a rotation waits. */
+  /**
+   * True when the process runs but gave no answer, or has a worker thread that does not say what it has loaded. What it has loaded is
+   * then unknown, and a rotation waits.
+   */
   readonly silent?: true;
 }
 
@@ -41,6 +44,16 @@ export interface Report {
 /** Equal but for the times: the same material, in the same condition. */
 const conditionOf = ({ loads, loadedAt, age, pids, lastFailure, ...rest }: SourceStatus): string =>
   JSON.stringify([rest, lastFailure?.reason, lastFailure?.code]);
+
+/** One entry for each condition, of the oldest load. */
+export function distinct(sources: readonly SourceStatus[]): readonly SourceStatus[] {
+  const byCondition = new Map<string, SourceStatus>();
+  for (const source of sources) {
+    const known = byCondition.get(conditionOf(source));
+    if (known === undefined || source.age > known.age) byCondition.set(conditionOf(source), source);
+  }
+  return [...byCondition.values()];
+}
 
 /** One entry for each condition, so that 64 workers fit into one document. The oldest load stands for all. */
 function merged(reports: readonly Report[]): readonly SourceStatus[] {

@@ -1,10 +1,10 @@
 import type { HandoverError } from '@handover/material';
 import { RuntimeError } from './error.ts';
-import type { StatusSource } from './status.ts';
+import type { Shown } from './status.ts';
 import { isTaken, kinOn, Worker } from './status-cluster.ts';
 import { Roll } from './status-roll.ts';
 import { seatOf } from './status-seats.ts';
-import { placeError, placeName, type StatusPlace, serveStatus } from './status-server.ts';
+import { placeError, placeName, type StatusPlace, serveShown } from './status-server.ts';
 import { clearInterval, setInterval } from './timers.ts';
 
 const HOLD_MS = 1_000;
@@ -20,23 +20,20 @@ function strangerError(place: StatusPlace, cause: unknown): HandoverError {
 
 /**
  * Takes part in the status of all processes of this user that were given the same place: a program, its children, other programs. From now on
- * they wait for this process, so it is called before the files are read. The result shows the sources, and rejects
+ * they wait for this process, so it is called before the files are read. The result shows them what this process has loaded, and rejects
  * when the process that answers there does not take this one.
  */
-export async function joinProgram(
-  place: StatusPlace,
-): Promise<(sources: readonly StatusSource[]) => Promise<unknown>> {
+export async function joinProgram(place: StatusPlace): Promise<(shown: Shown) => Promise<unknown>> {
   // Elsewhere a connection does not tell its user, and no list of processes outlives the process that answers.
-  if (process.platform !== 'linux' || place.port === 0)
-    return (sources) => serveStatus({ ...place, sources });
-  let shown: readonly StatusSource[] = [];
+  if (process.platform !== 'linux' || place.port === 0) return (shown) => serveShown(place, shown);
+  let showing: Shown | undefined;
   const kin = kinOn(new Roll(place), undefined);
-  const worker = new Worker(seatOf(place, kin), () => shown.map((source) => source.status()), kin);
+  const worker = new Worker(seatOf(place, kin), () => (showing === undefined ? [] : showing.statuses()), kin);
   await worker.announce().catch((cause: unknown) => {
     throw placeError(place, cause);
   });
-  return async (sources) => {
-    shown = sources;
+  return async (shown) => {
+    showing = shown;
     // Nothing else of a program that has not begun keeps the process alive.
     const begins = setInterval(() => undefined, HOLD_MS);
     try {
@@ -46,6 +43,6 @@ export async function joinProgram(
     } finally {
       clearInterval(begins);
     }
-    for (const source of sources) source.on('reloaded', () => worker.changed());
+    shown.onChange(() => worker.changed());
   };
 }

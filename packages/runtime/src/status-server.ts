@@ -2,7 +2,7 @@ import { HandoverError } from '@handover/material';
 import { mustBePort, mustBeSources, mustKnowOptions } from './arguments.ts';
 import { isClusterWorker } from './cluster-process.ts';
 import { RuntimeError } from './error.ts';
-import type { StatusSource } from './status.ts';
+import { type Shown, type StatusSource, shownOf } from './status.ts';
 import { groupOf, kinOn, Worker, withOwnWorkers } from './status-cluster.ts';
 import { Roll } from './status-roll.ts';
 import { seatOf } from './status-seats.ts';
@@ -11,19 +11,19 @@ import { warn } from './warn.ts';
 /** Give exactly one of `port`, `socket` and `file`. */
 export interface StatusOptions {
   /** TCP port for plain HTTP, so that it still answers when the TLS of this process is broken. 0: any free port. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** Address to listen on. Default: every address, because a controller connects from outside the pod. */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /** Path of a unix socket for HTTP. */
-  readonly socket?: string;
+  readonly socket?: string | undefined;
   /** Path of a file, replaced at each change and every 10 s. */
-  readonly file?: string;
+  readonly file?: string | undefined;
   /** Sources to show. */
   readonly sources: readonly StatusSource[];
   /** `metadata.uid` of the pod, from the downward API. */
-  readonly podUid?: string;
+  readonly podUid?: string | undefined;
   /** Closes the server. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Where a status is shown. */
@@ -50,25 +50,23 @@ export function placeError(options: StatusPlace, cause: unknown): HandoverError 
   );
 }
 
-const statusOf = (sources: readonly StatusSource[]) => sources.map((source) => source.status());
-
-async function serveInWorker(options: StatusOptions): Promise<StatusServer> {
+async function serveInWorker(options: StatusPlace, shown: Shown): Promise<StatusServer> {
   const roll = process.platform === 'linux' ? new Roll(options) : undefined;
   const kin = kinOn(roll, process.ppid);
-  const worker = new Worker(seatOf(options, kin), () => statusOf(options.sources), kin);
+  const worker = new Worker(seatOf(options, kin), () => shown.statuses(), kin);
   await worker.enter().catch(async (error: unknown) => {
     await worker.close(); // the others need not wait for it
     throw error;
   });
-  for (const source of options.sources) source.on('reloaded', () => worker.changed());
+  shown.onChange(() => worker.changed());
   return { port: options.port, close: () => worker.close() };
 }
 
-async function serveAlone(options: StatusOptions): Promise<StatusServer> {
-  const group = groupOf(() => statusOf(options.sources), [], withOwnWorkers);
+async function serveAlone(options: StatusPlace, shown: Shown): Promise<StatusServer> {
+  const group = groupOf(() => shown.statuses(), [], withOwnWorkers);
   const { port, changed, close } = await seatOf(options, undefined).lead(group);
-  // Not on `kept`: a listener there would silence the process warning. The heartbeat carries failures.
-  for (const source of options.sources) source.on('reloaded', changed);
+  // The heartbeat carries failures.
+  shown.onChange(changed);
   return {
     port,
     close: async () => {
@@ -76,6 +74,20 @@ async function serveAlone(options: StatusOptions): Promise<StatusServer> {
       await close();
     },
   };
+}
+
+/** Serves what a process shows of itself. */
+export async function serveShown(
+  options: Omit<StatusOptions, 'sources'>,
+  shown: Shown,
+): Promise<StatusServer> {
+  // Port 0 is another port in each process, so that each answers for itself.
+  const isShared = isClusterWorker() && options.port !== 0;
+  const server = await (isShared ? serveInWorker : serveAlone)(options, shown).catch((cause: unknown) => {
+    throw placeError(options, cause);
+  });
+  options.signal?.addEventListener('abort', () => void server.close(), { once: true });
+  return server;
 }
 
 async function start(options: StatusOptions): Promise<StatusServer> {
@@ -87,13 +99,7 @@ async function start(options: StatusOptions): Promise<StatusServer> {
     throw new RuntimeError('OPTION_INVALID', 'serveStatus takes exactly one of port, socket and file');
   }
   options.signal?.throwIfAborted();
-  // Port 0 is another port in each process, so that each answers for itself.
-  const isShared = isClusterWorker() && options.port !== 0;
-  const server = await (isShared ? serveInWorker : serveAlone)(options).catch((cause: unknown) => {
-    throw placeError(options, cause);
-  });
-  options.signal?.addEventListener('abort', () => void server.close(), { once: true });
-  return server;
+  return serveShown(options, shownOf(options.sources));
 }
 
 /**

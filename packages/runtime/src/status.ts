@@ -64,6 +64,21 @@ export interface StatusSource {
   on(event: 'reloaded', listener: () => void): unknown;
 }
 
+/** What a process shows of itself. */
+export interface Shown {
+  /** Undefined: a thread of the process does not say what it has loaded. */
+  statuses(): readonly SourceStatus[] | undefined;
+  onChange(listener: () => void): void;
+}
+
+export const shownOf = (sources: readonly StatusSource[]): Shown => ({
+  statuses: () => sources.map((source) => source.status()),
+  // Not on `kept`: a listener there would silence the process warning.
+  onChange: (listener) => {
+    for (const source of sources) source.on('reloaded', listener);
+  },
+});
+
 export const isoTime = (at: Instant): string => new Date(at).toISOString();
 
 export const leafStatus = (leaf: Certificate): LeafStatus => ({

@@ -31,12 +31,12 @@ const MAX_ANNOTATIONS_BYTES = 1024 * 1024;
 /** How {@link openTlsProfile} follows a TLS profile. */
 export interface TlsProfileOptions extends FollowOptions {
   /** Path for a copy (mode 0600) of the last good profile, used when the file cannot be used at the next start. */
-  readonly lastKnownGood?: string;
+  readonly lastKnownGood?: string | undefined;
   /**
    * Path of a downward API file with the pod's `metadata.annotations`, or with the value of
    * `handover.dev/tls-profile-hash` alone. The profile is `ready` once it is the profile that the pod is stamped with.
    */
-  readonly annotations?: string;
+  readonly annotations?: string | undefined;
 }
 
 interface LoadedProfile extends ResolvedTlsProfile {

@@ -60,6 +60,8 @@ describe('Trust', () => {
       'parse_error',
       undefined,
     ],
+    ['a leaf in the place of the CA', one.leaf().cert, 'parse_error', 'BUNDLE_NO_CA'],
+    ['two leaves', one.leaf().cert + two.leaf().cert, 'parse_error', 'BUNDLE_NO_CA'],
     ['no file', undefined, 'read_error', 'FILE_MISSING'],
   ])(
     'S2.4: %s keeps the last good bundle, with a label, once; then a good one is taken',
@@ -112,6 +114,7 @@ describe('Trust', () => {
     ['empty', '', 'FILE_EMPTY'],
     ['no bundle', 'x', 'BUNDLE_EMPTY'],
     ['a key', one.leaf().key, 'PEM_PRIVATE_KEY_IN_BUNDLE'],
+    ['a leaf', one.leaf().cert, 'BUNDLE_NO_CA'],
   ])(
     'S2.5: a file that is %s at the first load is an error that names the path',
     async (_, content, code) => {
@@ -125,6 +128,31 @@ describe('Trust', () => {
       });
     },
   );
+
+  test('a pinned self-signed server certificate is trusted, and so is a CA beside a leaf', async () => {
+    const pinned = one.selfSigned();
+    const target = scope.add(await httpsServer(one, pinned));
+    const volume = scope.volume({ 'ca.crt': pinned.cert });
+    const trust = await scope.trust(volume);
+    const agent = trust.httpsAgent();
+    expect(await ok(get(target.url, { agent }))).toBe(true);
+    for (const [content, anchors] of [
+      [two.leaf().cert + two.pem, 2],
+      [one.crossSign(two), 1], // an intermediate CA alone
+    ] as const) {
+      volume.write({ 'ca.crt': content });
+      await trust.reload();
+      expect(trust.status().anchors).toHaveLength(anchors);
+      expect(trust.status().lastFailure).toBeUndefined();
+    }
+  });
+
+  test('an identity does not take a leaf for its client CA', async () => {
+    const leaf = one.leaf();
+    const volume = scope.volume({ 'tls.crt': leaf.cert, 'tls.key': leaf.key, 'ca.crt': leaf.cert });
+    const path = volume.path('ca.crt');
+    await expect(scope.identity(volume)).rejects.toMatchObject({ code: 'BUNDLE_NO_CA', path });
+  });
 
   test('S2.8: the same bytes are unchanged, and so is the context', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem + two.pem });

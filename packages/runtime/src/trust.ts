@@ -17,7 +17,7 @@ const MAX_BUNDLE_BYTES = 4 * 1024 * 1024;
 /** How {@link openTrust} follows a CA bundle. */
 export interface TrustOptions extends FollowOptions {
   /** False: servers are not verified, and no file is read. Default true. */
-  readonly verify?: boolean;
+  readonly verify?: boolean | undefined;
 }
 
 export interface TrustMaterial extends ClientMaterial {
@@ -27,7 +27,16 @@ export interface TrustMaterial extends ClientMaterial {
 /** Parses the bytes of a bundle file. */
 export function readBundle(bytes: Buffer, path: string): Bundle {
   mustNotBeBlank(bytes, path, 'PEM certificates');
-  return inFile(path, () => parseBundle(bytes, path));
+  const bundle = inFile(path, () => parseBundle(bytes, path));
+  // OpenSSL ends a chain at a CA or at a self-signed certificate, which need not be a CA: a pinned server, a root of version 1.
+  if (!bundle.certificates.some(({ isCa, selfIssued }) => isCa || selfIssued)) {
+    throw new RuntimeError(
+      'BUNDLE_NO_CA',
+      `${path} holds no CA certificate, only certificates that a CA issued; write the certificate of their CA`,
+      { path },
+    );
+  }
+  return bundle;
 }
 
 /** The material of a bundle file's bytes. */

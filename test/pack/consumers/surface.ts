@@ -113,7 +113,18 @@ export async function follow(signal: AbortSignal, options: FollowOptions): Promi
   token.on('reloaded', ({ hash }) => hash);
   await openTrust(['ca.crt', 'system'], { waitFor: '30s' }).then((both) => both.close());
   const value: string = token.value();
-  const status: StatusServer = await serveStatus({ port: 8081, sources: [trust, identity], podUid: 'uid' });
+  const { CA_FILE, DIRECTORY, POD_UID } = process.env; // each may be unset
+  const status: StatusServer = await serveStatus({
+    port: 8081,
+    sources: [trust, identity],
+    podUid: POD_UID,
+    host: undefined,
+  });
+  await openIdentity(
+    { cert: 'tls.crt', key: 'tls.key', ca: CA_FILE },
+    { waitFor: undefined, signal: undefined },
+  );
+  await inCluster({ directory: DIRECTORY });
   await status.close();
   const ready: boolean = profile.ready && isOpenShift();
   console.log(

@@ -62,6 +62,10 @@ export const ERROR_CODES: Readonly<Record<DocumentedCode, ErrorEntry>> = {
     'A bundle would hold no certificate.',
     'Nothing was written. Add a certificate to its sources.',
   ),
+  BUNDLE_NO_CA: entry(
+    'A CA file holds leaf certificates only, such as `tls.crt` in the place of `ca.crt`.',
+    'Write the certificate of their CA; until then the last good CA bundle stays in use.',
+  ),
   CERTGEN_KEPT_ELSEWHERE: entry(
     'An operator, or a Job of another namespace, manages these objects.',
     'Use `handover rotate`, or give `--operator-namespace`.',

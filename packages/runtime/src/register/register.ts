@@ -1,23 +1,28 @@
 import { isMainThread } from 'node:worker_threads';
 import { openIdentity } from '../identity.ts';
+import { shownOf } from '../status.ts';
 import { joinProgram } from '../status-program.ts';
 import { openTlsProfile } from '../tls-profile.ts';
 import { openTrust } from '../trust.ts';
 import { FollowedMaterial } from './material.ts';
 import { patchTls } from './patch.ts';
 import { settingsFrom } from './settings.ts';
+import { reportThread, Threads } from './threads.ts';
 
 /** Opens the files that the environment names, and makes this thread's TLS follow them. */
 export async function register(env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const settings = settingsFrom(env);
   if (settings === undefined) return;
   const { ca, caOnly, status } = settings;
-  const show = status === undefined || !isMainThread ? undefined : await joinProgram(status);
+  const shows = isMainThread && status !== undefined;
+  const threads = shows ? new Threads() : undefined; // before the program starts any
+  const show = shows ? await joinProgram(status) : undefined;
   const trust = ca === undefined ? undefined : await openTrust(ca);
   const identity = settings.identity === undefined ? undefined : await openIdentity(settings.identity);
   const profile = settings.profile === undefined ? undefined : await openTlsProfile(settings.profile);
   patchTls(new FollowedMaterial({ trust, identity, profile, caOnly }));
-  const sources = [trust, identity, profile].filter((source) => source !== undefined);
+  const shown = shownOf([trust, identity, profile].filter((source) => source !== undefined));
+  if (!isMainThread) reportThread(shown);
   // A program that cannot say what it has loaded must not run on beside a status that seems to speak for it.
-  await show?.(sources);
+  if (threads !== undefined) await show?.(threads.beside(shown));
 }

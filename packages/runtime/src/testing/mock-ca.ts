@@ -76,6 +76,15 @@ export class MockCa {
     };
   }
 
+  /** A server certificate that this key signed for itself: no CA, and still what a client can pin. */
+  selfSigned(): Leaf {
+    const { publicKey, privateKey } = this.#pair;
+    return {
+      cert: encodePem('CERTIFICATE', this.#sign(this.#name, publicKey, false, {})),
+      key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    };
+  }
+
   /** The other CA's certificate signed by this one. */
   crossSign(other: MockCa): string {
     return encodePem('CERTIFICATE', this.#sign(other.#name, other.#pair.publicKey, true, {}));
