@@ -5,6 +5,6 @@ export const unheard = (processes: unknown): string | undefined => {
   const silent = processes.find((one) => typeof one?.pid !== 'number' || one.silent !== undefined);
   if (silent === undefined) return undefined;
   return typeof silent?.pid === 'number'
-    ? `speaks for process ${silent.pid}, which gave no answer; is it stopped or hanging?`
+    ? `speaks for process ${silent.pid}, which gave no answer; is it stopped or hanging, or does it run a thread without register?`
     : 'has a field processes[] without a process id';
 };
