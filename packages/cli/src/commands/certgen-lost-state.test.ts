@@ -193,7 +193,7 @@ const restored = async (): Promise<string | undefined> => {
   return distrusted;
 };
 
-test('a state from an old backup is exit 1 in every run, and check warns of it', async () => {
+test('a state from an old backup is exit 1 in every run, and check is CRITICAL', async () => {
   await restored();
   const before = held();
   for (const flags of [[], ['--overwrite'], ['--rotation-id', 'r'], ['--rotation-id', 's'], ['--wait']]) {
@@ -205,8 +205,8 @@ test('a state from an old backup is exit 1 in every run, and check warns of it',
   }
   expect(held()).toEqual(before);
   expect(await ask('check')).toMatchObject({
-    code: 1,
-    stdout: expect.stringMatching(/^HANDOVER WARNING - .*restored from a backup/),
+    code: 2,
+    stdout: expect.stringMatching(/^HANDOVER CRITICAL - .*restored from a backup/),
   });
 });
 
