@@ -3,13 +3,13 @@ import { type Certificate, HandoverError, type Junk, parseCertificate, parsePem 
 import { CliError } from '../error.ts';
 
 /** Where something is: its line in a PEM file, its name in a keystore. */
-export interface Place {
+export interface Position {
   readonly line: number | undefined;
   readonly alias: string | undefined;
 }
 
 /** A certificate and its place. */
-export interface InspectedEntry extends Place {
+export interface InspectedEntry extends Position {
   /** `standard input` for `-`. */
   readonly file: string;
   /** Counted from 1 within its file. */
@@ -26,7 +26,7 @@ export interface InspectedFile {
   /** A keystore that its password opened; one without a password was not checked. */
   readonly checked: boolean;
   /** Blocks that are not certificates, and keys of a keystore; the bytes of a private key are not stored. */
-  readonly others: readonly (Place & { readonly label: string })[];
+  readonly others: readonly (Position & { readonly label: string })[];
   readonly junk: readonly Junk[];
 }
 

@@ -2,7 +2,7 @@ import type { Instant } from '@handover/material';
 import { printable } from '../printable.ts';
 import type { InspectedEntry, InspectedFile } from './file.ts';
 import type { Relations } from './relations.ts';
-import { fieldsOf, heading, placed, placeOf } from './values.ts';
+import { fieldsOf, heading, placed, whereIn } from './values.ts';
 import type { Warning } from './warnings.ts';
 
 const SHOWN_ABOVE = ['subject'];
@@ -50,7 +50,7 @@ export const tree = (
     seen.add(entry);
     const children = (below.get(entry) ?? []).filter((child) => !seen.has(child));
     lines.push(
-      `${dim(indent + (isLast ? '└─ ' : '├─ '))}${bold(printable(entry.certificate.subject || '(empty name)'))}  ${dim(`#${entry.index}, ${placeOf(entry)}`)}`,
+      `${dim(indent + (isLast ? '└─ ' : '├─ '))}${bold(printable(entry.certificate.subject || '(empty name)'))}  ${dim(`#${entry.index}, ${whereIn(entry)}`)}`,
     );
     const inner = indent.length >= 3 * DEEPEST ? indent : indent + (isLast ? '   ' : '│  ');
     const margin = dim(inner + (children.length > 0 ? '│  ' : '   '));

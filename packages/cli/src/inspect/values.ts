@@ -1,6 +1,6 @@
 import { type Certificate, day, hour, type Instant, isExpired, minute, second } from '@handover/material';
 import { printable } from '../printable.ts';
-import type { InspectedEntry, InspectedFile, Place } from './file.ts';
+import type { InspectedEntry, InspectedFile, Position } from './file.ts';
 import type { Relations } from './relations.ts';
 
 /** To the second, UTC. */
@@ -32,12 +32,12 @@ export const heading = ({ name, format, checked, entries, others }: InspectedFil
 };
 
 /** `line 3`, or `alias web`. */
-export const placeOf = ({ line, alias }: Place): string =>
+export const whereIn = ({ line, alias }: Position): string =>
   line !== undefined ? `line ${line}` : alias === undefined ? 'no alias' : `alias ${printable(alias)}`;
 
 /** `certificate 1 at line 3`, or `certificate 1, alias web`. */
-export const placed = (what: string, place: Place): string =>
-  `${what}${place.line === undefined ? ',' : ' at'} ${placeOf(place)}`;
+export const placed = (what: string, place: Position): string =>
+  `${what}${place.line === undefined ? ',' : ' at'} ${whereIn(place)}`;
 
 /** What a keystore says of a certificate. */
 const roleOf = ({ trusted }: InspectedEntry): string | undefined =>

@@ -17,7 +17,7 @@ import { keyDer, type StoreContent, type StoreWriter, saltsOf } from './store.ts
 // PKCS#12 (RFC 7292) as OpenSSL 3 and Java write it today: the key under PBES2 with AES-256, the file under a MAC with SHA-256.
 // Certificates are not secret and are not encrypted, so that a truststore opens without its password, too.
 
-export const OID = {
+export const PKCS12_OID = {
   data: '1.2.840.113549.1.7.1',
   keyBag: '1.2.840.113549.1.12.10.1.2',
   certBag: '1.2.840.113549.1.12.10.1.3',
@@ -50,33 +50,38 @@ const setOf = (...members: readonly Uint8Array[]): Uint8Array => set(...[...memb
 
 const attribute = (name: string, value: Uint8Array): Uint8Array => sequence(oid(name), set(value));
 const friendlyName = (alias: string): Uint8Array =>
-  attribute(OID.friendlyName, tlv(DER_TAG.bmpString, Buffer.from(alias, 'utf16le').swap16()));
+  attribute(PKCS12_OID.friendlyName, tlv(DER_TAG.bmpString, Buffer.from(alias, 'utf16le').swap16()));
 
 const bag = (kind: string, value: Uint8Array, attributes: readonly Uint8Array[]): Uint8Array =>
   sequence(oid(kind), explicit(0, value), ...(attributes.length === 0 ? [] : [setOf(...attributes)]));
 
 const certBag = (der: Uint8Array, attributes: readonly Uint8Array[]): Uint8Array =>
-  bag(OID.certBag, sequence(oid(OID.x509), explicit(0, octetString(der))), attributes);
+  bag(PKCS12_OID.certBag, sequence(oid(PKCS12_OID.x509), explicit(0, octetString(der))), attributes);
 
 /** EncryptedPrivateKeyInfo under PBES2: RFC 8018 §6.2. */
 const shrouded = (key: Uint8Array, password: Password, salt: Uint8Array, iv: Uint8Array): Uint8Array => {
   const derived = pbkdf2Sync(password.bytes, salt, ITERATIONS, 32, 'sha256');
   const cipher = createCipheriv('aes-256-cbc', derived, iv);
   const kdf = algorithm(
-    OID.pbkdf2,
-    sequence(octetString(salt), integer(ITERATIONS), integer(32), algorithm(OID.hmacSha256, nothing())),
+    PKCS12_OID.pbkdf2,
+    sequence(
+      octetString(salt),
+      integer(ITERATIONS),
+      integer(32),
+      algorithm(PKCS12_OID.hmacSha256, nothing()),
+    ),
   );
-  const scheme = algorithm(OID.pbes2, sequence(kdf, algorithm(OID.aes256Cbc, octetString(iv))));
+  const scheme = algorithm(PKCS12_OID.pbes2, sequence(kdf, algorithm(PKCS12_OID.aes256Cbc, octetString(iv))));
   return sequence(scheme, octetString(Buffer.concat([cipher.update(key), cipher.final()])));
 };
 
 const contentInfo = (content: Uint8Array): Uint8Array =>
-  sequence(oid(OID.data), explicit(0, octetString(content)));
+  sequence(oid(PKCS12_OID.data), explicit(0, octetString(content)));
 
 /** Certificates and key apart: readers such as Go's expect two parts with a key, and one without. */
 const safesOf = (content: StoreContent, password: Password): readonly Uint8Array[] => {
   if ('trusted' in content) {
-    const trust = attribute(OID.trustedKeyUsage, oid(OID.anyExtendedKeyUsage));
+    const trust = attribute(PKCS12_OID.trustedKeyUsage, oid(PKCS12_OID.anyExtendedKeyUsage));
     return [
       sequence(
         ...content.trusted.map(({ alias, certificate }) =>
@@ -88,12 +93,12 @@ const safesOf = (content: StoreContent, password: Password): readonly Uint8Array
   const { alias, key, chain } = content.identity;
   const salts = saltsOf(content);
   // Java and OpenSSL find the certificate of a key by this.
-  const both = [friendlyName(alias), attribute(OID.localKeyId, octetString(salts('localKeyId', 20)))];
+  const both = [friendlyName(alias), attribute(PKCS12_OID.localKeyId, octetString(salts('localKeyId', 20)))];
   const [leaf, ...behind] = chain;
   const encrypted = shrouded(keyDer(key), password, salts('salt', 16), salts('iv', 16));
   return [
     sequence(certBag(leaf.der, both), ...behind.map(({ der }) => certBag(der, []))),
-    sequence(bag(OID.keyBag, encrypted, both)),
+    sequence(bag(PKCS12_OID.keyBag, encrypted, both)),
   ];
 };
 
@@ -103,6 +108,6 @@ export const writePkcs12: StoreWriter = (content, password) => {
   const salt = saltsOf(content)('mac', 16);
   const key = pkcs12Key('sha256', 'mac', { text: password.utf16, salt, iterations: ITERATIONS });
   const mac = createHmac('sha256', key).update(safe).digest();
-  const digest = sequence(algorithm(OID.sha256, nothing()), octetString(mac));
+  const digest = sequence(algorithm(PKCS12_OID.sha256, nothing()), octetString(mac));
   return sequence(integer(3), contentInfo(safe), sequence(digest, octetString(salt), integer(ITERATIONS)));
 };

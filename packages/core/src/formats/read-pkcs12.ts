@@ -3,7 +3,7 @@ import { DER_TAG, DerReader, readOid } from '@handover/material';
 import { CoreError } from '../error.ts';
 import { decrypt, readIterations, unsupported } from './decrypt.ts';
 import type { Password } from './password.ts';
-import { OID } from './pkcs12.ts';
+import { PKCS12_OID } from './pkcs12.ts';
 import { type Pkcs12Hash, pkcs12Key } from './pkcs12-key.ts';
 import type { ReadStore, StoreReader } from './read-store.ts';
 
@@ -18,7 +18,7 @@ const IMPLICIT_0 = 0x80;
 
 const MACS: Readonly<Record<string, Pkcs12Hash>> = {
   '1.3.14.3.2.26': 'sha1',
-  [OID.sha256]: 'sha256',
+  [PKCS12_OID.sha256]: 'sha256',
   '2.16.840.1.101.3.4.2.2': 'sha384',
   '2.16.840.1.101.3.4.2.3': 'sha512',
 };
@@ -39,7 +39,7 @@ const checkMac = (from: DerReader, content: Uint8Array, password: Password): voi
 const safeIn = (info: DerReader, password: Password | undefined): Uint8Array => {
   const kind = readOid(info);
   const content = info.enter(CONTENT_0, 'content');
-  if (kind === OID.data) return content.enter(DER_TAG.octetString, 'data').rest();
+  if (kind === PKCS12_OID.data) return content.enter(DER_TAG.octetString, 'data').rest();
   if (kind !== ENCRYPTED_DATA) return unsupported('encryption with a public key');
   if (password === undefined)
     throw new CoreError(
@@ -72,8 +72,8 @@ const bagIn = (safe: DerReader): Bag => {
     const attribute = attributes.enter(DER_TAG.sequence, 'attribute');
     const name = readOid(attribute);
     const values = attribute.enter(DER_TAG.set, 'values');
-    if (name === OID.trustedKeyUsage) isAnchor = true;
-    if (name !== OID.friendlyName || values.peek() !== DER_TAG.bmpString) continue;
+    if (name === PKCS12_OID.trustedKeyUsage) isAnchor = true;
+    if (name !== PKCS12_OID.friendlyName || values.peek() !== DER_TAG.bmpString) continue;
     const text = values.element().rest();
     if (text.length % 2 === 0) alias = Buffer.from(text).swap16().toString('utf16le');
   }
@@ -93,12 +93,12 @@ export const readPkcs12: StoreReader = (bytes, password) => {
     for (const bagsIn = safe.enter(DER_TAG.sequence, 'bags'); !bagsIn.done; ) bags.push(bagIn(bagsIn));
   }
   const keys = bags
-    .filter(({ kind }) => kind === OID.keyBag || kind === PLAIN_KEY_BAG)
+    .filter(({ kind }) => kind === PKCS12_OID.keyBag || kind === PLAIN_KEY_BAG)
     .map(({ alias }) => alias);
   const certificates = bags.flatMap(({ kind, value, alias, isAnchor }): ReadStore['certificates'] => {
-    if (kind !== OID.certBag) return [];
+    if (kind !== PKCS12_OID.certBag) return [];
     const certificate = value.enter(DER_TAG.sequence, 'certificate');
-    if (readOid(certificate) !== OID.x509) return [];
+    if (readOid(certificate) !== PKCS12_OID.x509) return [];
     const der = certificate.enter(CONTENT_0, 'value').enter(DER_TAG.octetString, 'certificate').rest();
     // OpenSSL does not mark anchors: `-nokeys` makes a file of nothing else.
     return [{ der, alias, trusted: isAnchor || keys.length === 0 }];

@@ -34,7 +34,7 @@ export const openPlaced = (file: PlacedFile): Opened => {
   if (stat.nlink > 1) throw refuse('has a second hard link; remove one of the two');
   let found: Stats;
   try {
-    found = lstatSync(placeOf(file, (owner, at) => file.accepts(owner, at, stat)));
+    found = lstatSync(checkedPlace(file, (owner, at) => file.accepts(owner, at, stat)));
   } catch (error) {
     throw error instanceof HandoverError ? error : homeFileError(error, 'read', path);
   }
@@ -55,7 +55,7 @@ const open = ({ path, field, most, refuse }: PlacedFile): Opened => {
 };
 
 /** The path without links, if no other user could change what it means. */
-export const placeOf = (
+export const checkedPlace = (
   { files, path, uid, refuse }: Pick<PlacedFile, 'files' | 'path' | 'uid' | 'refuse'>,
   accepts: (owner: number, at: string) => boolean,
 ): string => {

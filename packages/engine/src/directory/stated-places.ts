@@ -9,7 +9,7 @@ import type { Responsibilities } from '../look/responsibilities.ts';
 import { inWords } from '../look/system-errors.ts';
 import { accountNumber } from './accounts.ts';
 import type { FileReader } from './files.ts';
-import { openPlaced, placeOf } from './placed-file.ts';
+import { checkedPlace, openPlaced } from './placed-file.ts';
 import type { OwnUser } from './trusted-path.ts';
 
 const SHARED = 0o022;
@@ -77,7 +77,7 @@ export const statedPlaces =
     };
     const place: StatusPlace =
       file === undefined
-        ? { socket: path, check: () => socketAt(placeOf({ files, path, uid, refuse }, accepts), refuse) }
+        ? { socket: path, check: () => socketAt(checkedPlace({ files, path, uid, refuse }, accepts), refuse) }
         : {
             file: {
               path,
