@@ -117,7 +117,7 @@ test('while all places of an Authority are taken by consumers that hang, those o
   };
   const slow = seen('default/slow');
   // Until every place of it is taken.
-  await expect.poll(() => sockets.size, { interval: 5 }).toBeGreaterThanOrEqual(32);
+  await expect.poll(() => sockets.size, { interval: 5, timeout: 10_000 }).toBeGreaterThanOrEqual(32);
   const begun = performance.now();
   await seen('default/quick');
   expect(performance.now() - begun).toBeLessThan(1_500); // the first of them gives up after 2 s
