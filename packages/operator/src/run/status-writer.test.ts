@@ -44,7 +44,7 @@ test('a status that says the same later is not written again, and keeps its time
   say(web, false, 1);
   say(other, false, 1);
   const first = { status: 'False', lastTransitionTime: '2030-01-01T00:00:01Z' };
-  await expect.poll(() => readyOf('other')).toMatchObject(first);
+  await expect.poll(() => readyOf('other'), { timeout: 20_000 }).toMatchObject(first);
   const version = (await find('web'))?.metadata.resourceVersion;
   say(web, false, 2);
   say(other, true, 2);
@@ -79,7 +79,7 @@ test('while writes are slow, a status that is said again is written once, and on
   const said = (text: string, some = names) =>
     some.map((name) => `${name} ${JSON.stringify({ text, conditions: [] })}`);
   say('old');
-  await expect.poll(() => written).toEqual(said('old', ['leaf-0']));
+  await expect.poll(() => written, { timeout: 20_000 }).toEqual(said('old', ['leaf-0']));
   // Long enough for a second round of writes to begin, if there were one.
   for (const text of ['old', 'new', 'new']) {
     say(text);
