@@ -2,6 +2,7 @@
 const { fork } = require('node:child_process');
 const { once } = require('node:events');
 const { readFileSync, renameSync, writeFileSync } = require('node:fs');
+const { setTimeout: pause } = require('node:timers/promises');
 const tls = require('node:tls');
 const { Worker } = require('node:worker_threads');
 
@@ -107,7 +108,11 @@ const PROGRAMS = {
       eval: true,
     });
     await once(thread, 'message');
-    return JSON.parse(readFileSync(process.env.HANDOVER_STATUS, 'utf8'));
+    // A thread that starts is silent until it has said what it loaded.
+    for (const until = Date.now() + 10_000; ; await pause(50)) {
+      const status = JSON.parse(readFileSync(process.env.HANDOVER_STATUS, 'utf8'));
+      if (status.sources?.length > 0 || Date.now() > until) return status;
+    }
   },
 };
 
