@@ -69,15 +69,22 @@ export const checkCopy = (
   );
 };
 
-/** Whether a copy is as its object is: bytes, owner and mode. */
-export const isCopied = (files: Files, copy: Copy, data: FileData): boolean => {
-  const { uid, mode } = copy.ownership;
-  const facts = files.facts(copy.path);
+/** A group that is not asked for is that of this process, or of a directory that passes its own on; without rights it does not matter. */
+const isOfGroup = (files: Files, path: string, found: number, { gid, mode }: Ownership): boolean =>
+  gid === undefined
+    ? (mode & 0o070) === 0 || found === process.getegid?.() || found === files.facts(dirname(path))?.gid
+    : found === gid;
+
+/** Whether a copy is as its object is: bytes, owner, group and mode. */
+export const isCopied = (files: Files, copy: Copy, data: FileData, uid: OwnUser): boolean => {
+  const { ownership, path, name } = copy;
+  const facts = files.facts(path);
   return (
     facts?.kind === 'file' &&
-    facts.mode === mode &&
-    (uid === undefined || facts.uid === uid) &&
-    sameBytes(files.read(copy.path), data[copy.name])
+    facts.mode === ownership.mode &&
+    facts.uid === (ownership.uid ?? uid ?? facts.uid) &&
+    isOfGroup(files, path, facts.gid, ownership) &&
+    sameBytes(files.read(path), data[name])
   );
 };
 
@@ -91,7 +98,7 @@ export const writeCopies = async (
 ): Promise<void> => {
   for (const copy of copies) {
     const bytes = data[copy.name];
-    if (bytes === undefined || isCopied(files, copy, data)) continue;
+    if (bytes === undefined || isCopied(files, copy, data, uid)) continue;
     const { directory, name } = placeOf(files, copy.path, uid);
     const temporary = `${directory}/.${name}.handover`;
     await notes.keep(copy.path);

@@ -18,6 +18,7 @@ export interface FileFacts {
   readonly kind: 'file' | 'directory' | 'link' | 'other';
   readonly mode: number;
   readonly uid: number;
+  readonly gid: number;
   readonly mtimeMs: number;
 }
 
@@ -110,7 +111,7 @@ const factsOf = (path: string): FileFacts => {
       : stat.isSymbolicLink()
         ? 'link'
         : 'other';
-  return { kind, mode: stat.mode & 0o7777, uid: stat.uid, mtimeMs: stat.mtimeMs };
+  return { kind, mode: stat.mode & 0o7777, uid: stat.uid, gid: stat.gid, mtimeMs: stat.mtimeMs };
 };
 
 /** Larger than the largest Secret; keeps a stray log file or a device out of memory. */

@@ -142,7 +142,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     const isFought = isChanged(entry, data) || !copied || opened.length > 0;
     const fight = isFought ? this.#contention.standoff(id, monotonic()) : undefined;
     const outputs = this.#guarded(() =>
-      outputDamage(this.#options.files, entry, data, this.#options.copiesOf(id)),
+      outputDamage(this.#options.files, entry, data, this.#options.copiesOf(id), this.#options.uid),
     );
     const damage = [...opened, ...(outputs instanceof HandoverError ? [] : outputs)];
     // Files of another owner than is asked for have to be written again.
@@ -159,9 +159,9 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
 
   /** Whether every file that lies at a path of its own is there as it is here. */
   #isCopied(id: ObjectId, data: FileData): boolean {
-    const { files, copiesOf } = this.#options;
+    const { files, copiesOf, uid } = this.#options;
     const copies = this.#guarded(() =>
-      copiesOf(id).every((copy) => !(copy.name in data) || isCopied(files, copy, data)),
+      copiesOf(id).every((copy) => !(copy.name in data) || isCopied(files, copy, data, uid)),
     );
     // Why one cannot be judged is said as the obstacle that it is.
     return copies instanceof HandoverError || copies;

@@ -8,16 +8,21 @@ const WRITABLE_BY_OTHERS = 0o022;
 
 const octal = (mode: number): string => mode.toString(8).padStart(4, '0');
 
-/** What is wrong with the mode of a file, if it allows more than it was written with. `name`: for people. */
+/** What is wrong with the owner of a file, or with its mode, if it allows more than it was written with. `name`: for people. */
 export const openedFile = (
   files: Pick<FileReader, 'facts'>,
   path: string,
-  wanted: { readonly mode: number; readonly holdsKey: boolean },
+  wanted: Ownership & { readonly holdsKey: boolean },
   name: string,
 ): string | undefined => {
-  const { kind, mode = 0 } = files.facts(path) ?? {};
+  const found = files.facts(path);
+  if (found?.kind !== 'file') return undefined;
+  const { mode, uid } = found;
+  const owner = wanted.uid ?? uid;
+  if (uid !== owner)
+    return `${name} belongs to user ${uid} instead of ${owner}; that user can ${wanted.holdsKey ? 'read this private key' : 'change it'}; handover run sets it back`;
   const extra = mode & ~wanted.mode & 0o777;
-  if (kind !== 'file' || extra === 0) return undefined;
+  if (extra === 0) return undefined;
   const why = wanted.holdsKey
     ? 'other users can read this private key'
     : (extra & WRITABLE_BY_OTHERS) === 0
@@ -28,7 +33,7 @@ export const openedFile = (
 
 /** The same of files of one object in its folder. */
 export const openedIn = (
-  { files, root, ownershipOf }: Pick<ObjectOptions, 'files' | 'root' | 'ownershipOf'>,
+  { files, root, uid, ownershipOf }: Pick<ObjectOptions, 'files' | 'root' | 'uid' | 'ownershipOf'>,
   id: ObjectId,
   names: readonly string[],
 ): readonly string[] => {
@@ -41,8 +46,11 @@ export const openedIn = (
     throw error;
   }
   return names.flatMap((name) => {
-    const { mode } = ownershipIn(key, name, ownership);
-    const wanted = { mode, holdsKey: key === '' && !PUBLIC_FILES.includes(name) };
+    const wanted = {
+      uid,
+      ...ownershipIn(key, name, ownership),
+      holdsKey: key === '' && !PUBLIC_FILES.includes(name),
+    };
     return openedFile(files, `${root}/${folder}/..data/${name}`, wanted, name) ?? [];
   });
 };

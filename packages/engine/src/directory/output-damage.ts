@@ -5,16 +5,18 @@ import type { Entry } from './entries.ts';
 import type { FileReader } from './files.ts';
 import { isChanged } from './object-files.ts';
 import { openedFile } from './opened-files.ts';
+import type { OwnUser } from './trusted-path.ts';
 
 const atItsPath = (
   files: FileReader,
   { path, name, ownership, holdsKey }: Copy,
   data: FileData,
+  uid: OwnUser,
 ): string | undefined => {
   const facts = files.facts(path);
   if (facts === undefined) return `${path} is missing`;
   if (facts.kind === 'file' && sameBytes(files.read(path), data[name]))
-    return openedFile(files, path, { mode: ownership.mode, holdsKey }, path);
+    return openedFile(files, path, { uid, ...ownership, holdsKey }, path);
   return `${path} is not as handover wrote it`;
 };
 
@@ -24,6 +26,7 @@ export const outputDamage = (
   entry: Entry,
   data: FileData,
   copies: readonly Copy[],
+  uid: OwnUser,
 ): readonly string[] => {
   const outputs = entry.record.outputs?.files ?? [];
   if (outputs.length === 0) return [];
@@ -34,6 +37,6 @@ export const outputDamage = (
     ...(isDamaged ? [`one of ${Object.keys(data).sort().join(', ')} is not as handover wrote it`] : []),
     ...copies
       .filter(({ path, name }) => name in data && entry.copies?.includes(path))
-      .flatMap((copy) => atItsPath(files, copy, data) ?? []),
+      .flatMap((copy) => atItsPath(files, copy, data, uid) ?? []),
   ];
 };
