@@ -36,8 +36,10 @@ export const endingOf = (error: unknown, called: string | undefined): Ending => 
   return ending('INTERNAL', `${what}; this is a bug in handover; please report it with the command you ran`);
 };
 
-/** What Nagios calls the state of what a plugin cannot judge. */
-const UNKNOWN = 3;
+/** What Nagios calls the state of what a plugin cannot judge, and of what is certainly wrong. */
+const UNKNOWN = ['UNKNOWN', 3] as const;
+const CRITICAL = ['CRITICAL', 2] as const;
+const IS_WRONG = /^(RESOURCE_|YAML_|HOME_STATE_EXPOSED$)/;
 
 /** Says how a failed run ends, in JSON where that was asked for, and returns the exit code. */
 export const tellEnd = (
@@ -50,9 +52,10 @@ export const tellEnd = (
   const json = asksJson(args);
   if (called === 'check') {
     // A monitoring system reads stdout, and a bar would begin its figures.
-    const text = json ? JSON.stringify({ state: 'UNKNOWN', error: line }) : line.replaceAll('|', '/');
-    stdout.write(json ? `${text}\n` : `HANDOVER UNKNOWN - ${text}\n`);
-    return UNKNOWN;
+    const [state, exit] = IS_WRONG.test(code) ? CRITICAL : UNKNOWN;
+    const text = json ? JSON.stringify({ state, error: line }) : line.replaceAll('|', '/');
+    stdout.write(json ? `${text}\n` : `HANDOVER ${state} - ${text}\n`);
+    return exit;
   }
   stderr.write(`${json ? errorJson(code, message) : line}\n`);
   return exitCode;

@@ -109,6 +109,19 @@ test('files of another program are a warning', async () => {
   expect((await check()).line).toContain('holds files that handover did not write');
 });
 
+test('a resource that is invalid is critical, and so is a file that is no YAML', async () => {
+  await begin((yaml) => yaml.replace('lifetime: 90d', 'lifetme: 90d'));
+  expect(await check()).toMatchObject({
+    code: 2,
+    line: expect.stringMatching(/^HANDOVER CRITICAL - RESOURCE_INVALID: .*lifetme/),
+  });
+  writeFileSync(join(dir, 'more.yaml'), 'foo: [');
+  expect(await check()).toMatchObject({
+    code: 2,
+    line: expect.stringMatching(/^HANDOVER CRITICAL - YAML_/),
+  });
+});
+
 test('a home that cannot be read is unknown, and so are thresholds in the wrong order', async () => {
   dir = join(root, 'nowhere');
   expect(await check()).toMatchObject({

@@ -211,21 +211,27 @@ export async function standingOf(take: TakeLook, id: AuthorityId): Promise<Autho
 /** The whole home, or one authority of it. Reads only. */
 export async function statusOf(take: TakeLook, only?: AuthorityId): Promise<Status> {
   const look = await take();
-  const expiring: string[] = [];
-  const { found: authorities, unusable } = await survey(look, only, async (id): Promise<AuthorityStatus> => {
+  const { found, unusable } = await survey(look, only, async (id) => {
     const { status, plan: made, observation } = await standingOf(take, id);
-    for (const { code, object, message } of made.notes)
-      if (code === 'Critical' || code === 'ExpiringSoon')
-        expiring.push(`${code}: Authority ${id}: ${object} ${message}`);
-    return only === undefined ? status : { ...status, history: historyOf(observation.record?.history) };
+    const expiring = made.notes.flatMap(({ code, object, message }) =>
+      code === 'Critical' || code === 'ExpiringSoon'
+        ? [`${code}: Authority ${id}: ${object} ${message}`]
+        : [],
+    );
+    const history = only === undefined ? {} : { history: historyOf(observation.record?.history) };
+    return { status: { ...status, ...history }, expiring };
   });
   const rest = await restOfStatus(look);
   const stranded = (await strandedIn(look, only)).map(({ object, problem }) => `${object}: ${problem}`);
   return {
-    authorities,
+    authorities: found.map(({ status }) => status),
     unusable,
     ...rest,
-    remarks: [...expiring, ...stranded.slice(0, MOST_NAMED), ...rest.remarks],
+    remarks: [
+      ...found.flatMap(({ expiring }) => expiring),
+      ...stranded.slice(0, MOST_NAMED),
+      ...rest.remarks,
+    ],
   };
 }
 

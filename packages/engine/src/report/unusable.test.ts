@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { HandoverError } from '@handover/material';
 import { expect, test } from 'vitest';
 import type { Catalogue, Unusable } from '../look/catalogue.ts';
@@ -48,4 +49,18 @@ test('an authority that is deleted meanwhile is no trouble, unless it was asked 
   const each = failing(error);
   expect((await survey({ catalogue }, undefined, each)).unusable).toEqual(INVALID);
   await expect(survey({ catalogue }, 'b/two', each)).rejects.toBe(error);
+});
+
+test('authorities are looked at side by side, and told in their order', async () => {
+  const ids = ['shop/a', 'shop/b', 'shop/c'];
+  const three = { authorities: new Map(ids.map((id) => [id, {}])) } as unknown as Catalogue;
+  let begun = 0;
+  const all = new EventEmitter();
+  const { found } = await survey({ catalogue: three }, undefined, async (id) => {
+    const together = once(all, 'begun');
+    if (++begun === ids.length) setImmediate(() => all.emit('begun'));
+    await together;
+    return id;
+  });
+  expect(found).toEqual(ids);
 });

@@ -2,7 +2,9 @@ import { HandoverError } from '@handover/material';
 import type { Unusable } from '../look/catalogue.ts';
 import type { AuthorityId } from '../look/home.ts';
 import type { Look } from '../look/look.ts';
+import { inParallel } from '../observe/observe.ts';
 
+const AT_ONCE = 16;
 /** Errors that say nothing about one authority: nothing else can be read either. */
 const OF_THE_HOME = /^(HOME|KUBE)_/;
 
@@ -26,17 +28,25 @@ export async function survey<T>(
     ({ kind, id }) => only === undefined || (kind === 'Authority' && id === only),
   );
   if (only !== undefined && unusable.length > 0) return { found, unusable };
-  for (const id of only === undefined ? catalogue.authorities.keys() : [only]) {
+  const ids = only === undefined ? [...catalogue.authorities.keys()] : [only];
+  const answers = new Map<AuthorityId, { readonly of: T } | Unusable>();
+  // Side by side: consumers that hang delay what is said about their own authority.
+  await inParallel(ids, AT_ONCE, async (id) => {
     try {
-      found.push(await each(id));
+      answers.set(id, { of: await each(id) });
     } catch (error) {
       if (!(error instanceof HandoverError) || OF_THE_HOME.test(error.code)) throw error;
-      if (error.code === 'AUTHORITY_UNKNOWN') {
-        if (only !== undefined) throw error;
-        continue; // it was deleted meanwhile
-      }
-      unusable.push({ kind: 'Authority', id, code: error.code, message: error.message });
+      // Otherwise it was deleted meanwhile.
+      if (error.code !== 'AUTHORITY_UNKNOWN')
+        answers.set(id, { kind: 'Authority', id, code: error.code, message: error.message });
+      else if (only !== undefined) throw error;
     }
+  });
+  for (const id of ids) {
+    const answer = answers.get(id);
+    if (answer === undefined) continue;
+    if ('of' in answer) found.push(answer.of);
+    else unusable.push(answer);
   }
   return { found, unusable };
 }
