@@ -9,8 +9,8 @@ try {
   console.log('locked');
   for (let count = 1; count <= Number(most); count++) {
     const expect = (await home.objects.read(ID))?.version;
-    const data = { by: Buffer.from(`${name} ${count}`) };
-    // A record without its digest would look like a change by another program, and end in a standoff.
+    const data = { 'ca.crt': Buffer.from(`${name} ${count}`) };
+    // Without its digest, or of a file that is no part of a Secret, it would look like a change by another program and end in a standoff.
     await home.objects.write(ID, expect, (at) => ({
       data,
       record: { digest: digestOf(data), revisions: {}, anchors: [], changedAt: at },

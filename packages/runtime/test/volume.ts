@@ -45,6 +45,6 @@ export class Volume {
   }
 
   remove(): void {
-    rmSync(this.dir, { recursive: true, force: true });
+    rmSync(this.dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }); // a process may still write
   }
 }

@@ -79,7 +79,8 @@ describe.skipIf(!canUnshare)(
         pid: () => Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim()),
       };
     };
-    const written = (home: string): string => readFileSync(join(home, 'out/default/secrets/x/by'), 'utf8');
+    const written = (home: string): string =>
+      readFileSync(join(home, 'out/default/secrets/x/ca.crt'), 'utf8');
 
     test('do not both run: the error says that the first runs elsewhere, and what to do', async () => {
       const home = directories.make();
