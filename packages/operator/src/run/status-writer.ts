@@ -48,8 +48,8 @@ export class StatusWriter {
   readonly #pending = new Map<string, Pending>();
   readonly #written = new Map<string, { readonly status: AnyStatus; readonly at: number }>();
   #timer: NodeJS.Timeout | undefined;
-  #busy: Promise<void> = Promise.resolve();
-  #isBusy = false;
+  /** The round of writes that is under way. */
+  #busy: Promise<void> | undefined;
 
   constructor(kube: Kube, signal: AbortSignal, onError: (what: string, error: unknown) => void) {
     this.#kube = kube;
@@ -68,7 +68,8 @@ export class StatusWriter {
   }
 
   #plan(): void {
-    if (this.#isBusy || this.#timer !== undefined || this.#pending.size === 0 || this.#signal.aborted) return;
+    if (this.#busy !== undefined || this.#timer !== undefined) return;
+    if (this.#pending.size === 0 || this.#signal.aborted) return;
     const now = performance.now();
     const due = Math.min(
       ...[...this.#pending.keys()].map(
@@ -78,14 +79,16 @@ export class StatusWriter {
     this.#timer = setTimeout(
       () => {
         this.#timer = undefined;
-        this.#busy = this.#flush();
+        this.#busy = this.#flush().finally(() => {
+          this.#busy = undefined;
+          this.#plan();
+        });
       },
       Math.max(0, due - now),
     );
   }
 
   async #flush(): Promise<void> {
-    this.#isBusy = true;
     for (const uid of [...this.#pending.keys()]) {
       if (this.#signal.aborted) return;
       // Meanwhile the status may have changed again, or back.
@@ -110,8 +113,6 @@ export class StatusWriter {
           this.#onError(`writing the status of ${declared.kind} ${declared.name}`, error);
       }
     }
-    this.#isBusy = false;
-    this.#plan();
   }
 
   async #write({ kind, namespace, name }: Declared, status: AnyStatus): Promise<void> {

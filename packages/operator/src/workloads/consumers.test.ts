@@ -15,9 +15,9 @@ const RESPONSIBILITIES = {
 } as unknown as Responsibilities;
 
 /** A DaemonSet of one node, at a moment when its old pod is gone and its new one not there yet. */
-const daemonSet = (name: string, stamps: string, available = 0) =>
+const daemonSet = (name: string, stamps: string, available = 0, namespace = 'default') =>
   workloadOf('DaemonSet', {
-    metadata: { namespace: 'default', name, resourceVersion: '7', generation: 2 },
+    metadata: { namespace, name, resourceVersion: '7', generation: 2 },
     spec: { template: { metadata: { annotations: { [TRUST_HASH]: stamps } } } },
     status: {
       observedGeneration: 2,
@@ -33,6 +33,8 @@ test('a workload that this Authority rolls is a consumer though it has no pod at
     daemonSet('of-another', 'default/other=2.0'),
     daemonSet('rolled', 'default/mesh=2.0', 1),
     daemonSet('stamped-just-now', '', 1),
+    // Anyone may write a stamp on a workload of their own.
+    daemonSet('claims-to-be', 'default/mesh=2.0', 0, 'evil'),
   ];
   const workloadCache = {
     freshPods: async () => [],

@@ -102,12 +102,14 @@ export class PodConsumers implements EvidenceSource {
       group.pods.push([pod, use]);
       groups.set(id, group);
     }
-    // Between its old pod and its new one a workload has none, and yet it counts towards `maxConcurrentRollouts`.
+    // Between its old pod and its new one a workload has none, and yet it counts towards `maxConcurrentRollouts`. In another namespace
+    // a stamp is a claim, which needs a pod that reads an object of ours.
+    const own = responsibilities.authority.metadata.namespace;
     for (const { kind, namespace, name, annotations, rolling, version } of workloadCache.workloads()) {
       const id = `${kind} ${namespace}/${name}`;
       const isOurs =
         this.#options.isUnderWay(id, version) ||
-        (rolling && stampIn(annotations[TRUST_HASH], responsibilities.id) !== undefined);
+        (rolling && namespace === own && stampIn(annotations[TRUST_HASH], responsibilities.id) !== undefined);
       if (isOurs && !groups.has(id)) groups.set(id, { maker: { kind, name }, namespace, pods: [] });
     }
     return Promise.all(
