@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { daemonSets, deployments, Informer, pods, statefulSets } from '@handover/kube';
 import { RESOURCE_KINDS } from '@handover/operator';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -234,7 +235,9 @@ test.concurrent('workloads that would be unavailable or cannot be restarted are 
   expect(await conditionOf('named', 'Degraded')).toMatchObject({ status: 'True', reason: 'CannotRestart' });
   expect([kubelet.made('alone'), kubelet.made('recreate')]).toEqual([2, 4]);
   expect(kubelet.made('paused')).toBe(2);
-  // Their owners do it.
+  // Their owners do it, once no kubelet serves old files any more: a pod that starts within ten seconds of a write does not count, and
+  // creation times have whole seconds.
+  await pause(5_000);
   await stage.cluster.kubectl('rollout', 'resume', 'deployment/paused');
   await stage.cluster.kubectl('delete', 'pod', 'ondelete-0', 'ondelete-1', 'partition-0', 'partition-1');
   await stage.cluster.kubectl('delete', 'pod/bare', 'job/job', 'leaf/job', '--force', '--grace-period=0');
