@@ -4,7 +4,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { bundleRuntime } from '../test/bundle.ts';
-import { attempt, type Form, pidsOf, placeOf, sorted, speaksFor } from '../test/family.ts';
+import { attempt, endProcesses, type Form, pidsOf, placeOf, sorted, speaksFor } from '../test/family.ts';
 import { Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { eventually } from '../test/world.ts';
@@ -82,7 +82,7 @@ class Cluster {
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       for (const line of text.trim().split('\n')) this.said.push(JSON.parse(line) as Said);
     });
-    scope.after(() => this.#child.kill('SIGKILL'));
+    scope.after(() => endProcesses([this.#child.pid ?? 0]));
   }
 
   tell(command: object): void {

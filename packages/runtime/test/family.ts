@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { birthOf } from '../src/cluster-process.ts';
 import type { StatusDocument } from '../src/index.ts';
 import { eventually } from './world.ts';
 
@@ -96,11 +97,10 @@ export class Program {
     return this.said.find((said) => said[key] !== undefined) ?? {};
   }
 
-  /** Ends the program and what it has started, each by its id. */
+  /** Ends the program and what it has started. */
   async end(): Promise<void> {
-    for (const { started } of this.said) if (started !== undefined) kill(started);
-    kill(this.pid);
-    if (this.child.exitCode === null && this.child.signalCode === null) await once(this.child, 'close');
+    const started = this.said.flatMap(({ started: pid }) => (pid === undefined ? [] : [pid]));
+    await endProcesses([this.pid, ...started]);
   }
 }
 
@@ -111,6 +111,26 @@ const kill = (pid: number): void => {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 };
+
+/** Processes started by this one that run now; none where the system does not say. */
+function childrenOf(pid: number): readonly number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * Ends these processes and those they have started, each by its id, and waits until they are gone. One that outlives its test still writes
+ * into the folder that the test removes, and is still on the roll of that folder's inode, which the next test's folder may have.
+ */
+export async function endProcesses(pids: readonly number[]): Promise<void> {
+  const all = new Set(pids);
+  for (const pid of all) for (const child of childrenOf(pid)) all.add(child); // grows while it is walked
+  for (const pid of all) kill(pid);
+  await eventually(() => [...all].every((pid) => birthOf(pid) === undefined));
+}
 
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
@@ -181,11 +201,14 @@ export async function speaksFor(
   pids: readonly number[],
 ): Promise<StatusDocument> {
   let last: StatusDocument | undefined;
-  await eventually(async () => {
+  const isSo = async (): Promise<boolean> => {
     last = await attempt(read);
     if (last === undefined) return false;
     const isWhole = last.processes.every(({ silent }) => silent === undefined);
     return isWhole && JSON.stringify(pidsOf(last)) === JSON.stringify(sorted(pids));
+  };
+  await eventually(isSo).catch((cause: unknown) => {
+    throw new Error(`expected ${sorted(pids)}, last read ${JSON.stringify(last)}`, { cause });
   });
   if (last === undefined) throw new Error('no document');
   return last;
