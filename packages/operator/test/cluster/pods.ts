@@ -1,6 +1,6 @@
 import { type KubeObject, kindOf, pods, type ResourceKind } from '@handover/kube';
 import { RESOURCE_KINDS } from '@handover/operator';
-import { resource, type Stage } from './stage.ts';
+import { resource, type Stage, Unmet } from './stage.ts';
 
 // Pods that no node runs: the API server and its controllers are real, and these functions play the kubelet.
 
@@ -139,10 +139,13 @@ export const authoritySeen = async (stage: Stage, name: string): Promise<Authori
   ((await stage.kube.get(RESOURCE_KINDS.Authority, { namespace: 'default', name }))?.status ??
     {}) as AuthoritySeen;
 
-export const isStable = (stage: Stage, name: string, generation: number) => async (): Promise<boolean> => {
-  const { phase, generations } = await authoritySeen(stage, name);
-  return phase === 'Stable' && generations?.length === 1 && generations[0]?.generation === generation;
-};
+/** True, or what is seen instead. */
+export const isStable =
+  (stage: Stage, name: string, generation: number) => async (): Promise<true | Unmet> => {
+    const { phase, generations, blockedBy } = await authoritySeen(stage, name);
+    const is = phase === 'Stable' && generations?.length === 1 && generations[0]?.generation === generation;
+    return is || new Unmet({ phase, generations, blockedBy });
+  };
 
 export const rotate = (stage: Stage, authority: string, id: string): Promise<string> =>
   stage.cluster.kubectl('annotate', `authority/${authority}`, `handover.dev/rotate=${id}`, '--overwrite');

@@ -118,16 +118,26 @@ export async function setStage(options: StageOptions = {}): Promise<Stage> {
 }
 
 /** Repeats the check until it is true. The bound only keeps a failing test from hanging. */
+/** What was seen instead of what a test waits for. */
+export class Unmet {
+  readonly seen: unknown;
+
+  constructor(seen: unknown) {
+    this.seen = seen;
+  }
+}
+
 export async function until<T>(
-  look: () => Promise<T | undefined | false>,
+  look: () => Promise<T | Unmet | undefined | false>,
   what: string,
   ms = 60_000,
 ): Promise<T> {
   const end = Date.now() + ms;
   for (;;) {
     const found = await look();
-    if (found !== undefined && found !== false) return found;
-    if (Date.now() > end) throw new Error(`not within ${ms} ms: ${what}`);
+    if (found !== undefined && found !== false && !(found instanceof Unmet)) return found;
+    const seen = found instanceof Unmet ? `, but ${JSON.stringify(found.seen)}` : '';
+    if (Date.now() > end) throw new Error(`not within ${ms} ms: ${what}${seen}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
