@@ -119,7 +119,9 @@ describe('a server in trouble', () => {
 
   test('that does not answer: a timeout or a signal ends the request and its connection', async () => {
     server.faults.add({ does: 'hang', times: 3 });
-    expect(await codeOf(kube.get(configMaps, which, { timeout: 50 }))).toBe('KUBE_TIMEOUT');
+    // Long enough for the request to arrive on a busy machine.
+    expect(await codeOf(kube.get(configMaps, which, { timeout: 1_000 }))).toBe('KUBE_TIMEOUT');
+    expect(server.requests).toHaveLength(1);
     const own = new AbortController();
     const asked = codeOf(kube.get(configMaps, which, { signal: own.signal }));
     await eventually(() => server.requests.length === 2);
