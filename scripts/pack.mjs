@@ -1,6 +1,7 @@
 // npm run pack: build/runtime and build/handover, the two packages as they are published (docs/decisions/0910). Needs a build.
+// node scripts/pack.mjs FOLDER: the same in another folder, for tests that run side by side.
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { manPage } from '../packages/cli/dist/reference/man.js';
@@ -11,6 +12,7 @@ import { sbomOf } from './pack/sbom.mjs';
 import { writeTypes } from './pack/types.mjs';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
+const FOLDER = resolve(process.argv[2] ?? join(ROOT, 'build'));
 const read = (path) => readFileSync(join(ROOT, path), 'utf8');
 const json = (value) => `${JSON.stringify(value, undefined, 2)}\n`;
 
@@ -28,7 +30,7 @@ for (const {
   pageInputs,
   manifest,
 } of PUBLISHED) {
-  const out = join(ROOT, 'build', folder);
+  const out = join(FOLDER, folder);
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
   const { metafile } = await build({
@@ -73,6 +75,6 @@ for (const {
   }
   const programs = Object.keys(metafile.outputs).length;
   process.stdout.write(
-    `build/${folder}: ${programs} programs, ${parts.length} third-party packages inside\n`,
+    `${out}: ${programs} programs, ${parts.length} third-party packages inside\n`,
   );
 }

@@ -1,5 +1,5 @@
 // Makes dist/page-files.js: the page as one module of texts, so that it travels with whatever bundles or packs the server.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
@@ -41,7 +41,9 @@ const files = {
 mkdirSync(here('../dist/'), { recursive: true });
 // Which code of others is in it, for the list that goes with the package (scripts/pack).
 writeFileSync(here('../dist/page-inputs.json'), JSON.stringify(metafile));
+// By a rename: programs may be starting from dist/ meanwhile.
 writeFileSync(
-  here('../dist/page-files.js'),
+  here('../dist/page-files.js.new'),
   `export const FILES = ${JSON.stringify(files, undefined, 1)};\n`,
 );
+renameSync(here('../dist/page-files.js.new'), here('../dist/page-files.js'));

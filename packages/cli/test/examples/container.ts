@@ -18,7 +18,11 @@ const CAPABILITIES = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'SETG
 /** The image of deploy/image/Dockerfile, laid out by the same program, and its entry point. */
 const image = (): { readonly rootfs: string; readonly entry: readonly string[] } => {
   const rootfs = directory();
-  for (const args of [['scripts/pack.mjs'], ['deploy/image/root.mjs', 'build/handover', rootfs]])
+  const packed = directory();
+  for (const args of [
+    ['scripts/pack.mjs', packed],
+    ['deploy/image/root.mjs', join(packed, 'handover'), rootfs],
+  ])
     execFileSync(process.execPath, args, { cwd: TOP, stdio: ['ignore', 'ignore', 'inherit'] });
   const entry = /^ENTRYPOINT (\[.*\])$/m.exec(
     readFileSync(join(TOP, 'deploy/image/Dockerfile'), 'utf8'),

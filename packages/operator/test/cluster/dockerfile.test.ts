@@ -45,9 +45,7 @@ describe.skipIf(noNodeBecause() !== undefined)(
       mkdirSync(clone);
       await run('git', ['archive', '--output', join(scratch, 'clone.tar'), 'HEAD'], { cwd: ROOT });
       await run('tar', ['-xf', join(scratch, 'clone.tar'), '-C', clone]);
-      // Packs first: the base image uses the packages as well.
-      await operatorImage(NAME);
-      const { archive, name } = await buildImage(ROOT, scratch);
+      const { archive, name } = await buildImage(scratch);
       await call('pull', `docker-archive:${archive}`);
       const how = ['--isolation', 'chroot', '--network', 'host', '--build-arg', `NODE_IMAGE=${name}`];
       await call('bud', ...how, '-f', join(clone, 'deploy/image/Dockerfile'), '-t', NAME, clone);

@@ -3,6 +3,7 @@ import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, symlinkSync }
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { folderImage, writeImage } from '@handover/test-cluster';
+import { layOut } from '../rotation/image.ts';
 
 const run = promisify(execFile);
 
@@ -33,12 +34,9 @@ const installBuildah = (): string => {
  * An image with Node, npm and a shell to build with, as an archive: it replaces the Dockerfile's NODE_IMAGE where there is no
  * registry for images. npm uses the package registry of this machine.
  */
-export const buildImage = async (
-  root: string,
-  scratch: string,
-): Promise<{ archive: string; name: string }> => {
+export const buildImage = async (scratch: string): Promise<{ archive: string; name: string }> => {
   const folder = mkdtempSync(join(scratch, 'base-'));
-  await run(process.execPath, ['deploy/image/root.mjs', 'build/handover', folder], { cwd: root });
+  await layOut(folder);
   const modules = (await run('npm', ['root', '--global'])).stdout.trim();
   cpSync(join(modules, 'npm'), join(folder, 'usr/local/lib/node_modules/npm'), { recursive: true });
   symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', join(folder, 'usr/local/bin/npm'));

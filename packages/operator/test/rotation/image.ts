@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,8 +9,6 @@ import type { NodeImage } from '@handover/test-cluster';
 const run = promisify(execFile);
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const DOCKERFILE = join(ROOT, 'deploy/image/Dockerfile');
-/** `handover` as published, and as in the image. */
-export const HANDOVER = join(ROOT, 'build/handover/bin/handover.js');
 
 type Config = Omit<NodeImage, 'name' | 'base' | 'files'>;
 
@@ -41,10 +39,18 @@ export const configOf = (dockerfile: string): Config => {
   };
 };
 
+/** The files of the image, made from the package as it is published. Returns its `handover`. */
+export const layOut = async (folder: string): Promise<string> => {
+  const packed = mkdtempSync(join(tmpdir(), 'handover-packed-'));
+  await run(process.execPath, ['scripts/pack.mjs', packed], { cwd: ROOT });
+  await run(process.execPath, ['deploy/image/root.mjs', join(packed, 'handover'), folder], { cwd: ROOT });
+  rmSync(packed, { recursive: true });
+  return join(folder, 'handover/bin/handover.js');
+};
+
 /** The image of deploy/image/Dockerfile, with the same files and settings, built without a container engine. */
-export const operatorImage = async (name: string): Promise<NodeImage> => {
-  await run(process.execPath, ['scripts/pack.mjs'], { cwd: ROOT });
+export const operatorImage = async (name: string): Promise<NodeImage & { readonly program: string }> => {
   const folder = mkdtempSync(join(tmpdir(), 'handover-image-'));
-  await run(process.execPath, ['deploy/image/root.mjs', 'build/handover', folder], { cwd: ROOT });
-  return { name, base: 'scratch', files: { '/': folder }, ...configOf(readFileSync(DOCKERFILE, 'utf8')) };
+  const program = await layOut(folder);
+  return { program, name, base: 'scratch', files: { '/': folder }, ...configOf(readFileSync(DOCKERFILE, 'utf8')) };
 };

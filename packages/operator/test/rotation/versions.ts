@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { resource, until } from '../cluster/stage.ts';
-import { HANDOVER, operatorImage } from './image.ts';
+import { operatorImage } from './image.ts';
 import { documented } from './install-doc.ts';
 import { NAMESPACE } from './mesh.ts';
 import { LONG, type MeshStage, say } from './mesh-stage.ts';
@@ -29,12 +29,10 @@ export const loadVersions = async ({ cluster: { node } }: RotationStage): Promis
     files: { '/handover': previous },
     entrypoint: ['node', '/handover/dist/main.mjs'],
   });
+  const newer = await operatorImage('localhost/handover:newer');
   return {
     older: { image, program: join(previous, 'dist/main.mjs') },
-    newer: {
-      image: await node.loadImage(await operatorImage('localhost/handover:newer')),
-      program: HANDOVER,
-    },
+    newer: { image: await node.loadImage(newer), program: newer.program },
   };
 };
 

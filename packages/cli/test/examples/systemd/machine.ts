@@ -159,8 +159,12 @@ export const startMachine = async (): Promise<Machine> => {
 /** The package as it is published, in a tarball in `folder`. */
 export const packed = (folder: string): string => {
   const top = fileURLToPath(new URL('../../../../../', import.meta.url));
-  execFileSync(process.execPath, ['scripts/pack.mjs'], { cwd: top, stdio: ['ignore', 'ignore', 'inherit'] });
-  const [name] = execFileSync('npm', ['pack', './build/handover', '--pack-destination', folder], {
+  const build = join(folder, 'build');
+  execFileSync(process.execPath, ['scripts/pack.mjs', build], {
+    cwd: top,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const [name] = execFileSync('npm', ['pack', join(build, 'handover'), '--pack-destination', folder], {
     cwd: top,
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'ignore'],
