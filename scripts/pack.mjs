@@ -74,7 +74,5 @@ for (const {
     writeFileSync(join(out, 'man', man), await manPage(source.version));
   }
   const programs = Object.keys(metafile.outputs).length;
-  process.stdout.write(
-    `${out}: ${programs} programs, ${parts.length} third-party packages inside\n`,
-  );
+  process.stdout.write(`${out}: ${programs} programs, ${parts.length} third-party packages inside\n`);
 }

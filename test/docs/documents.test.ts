@@ -121,7 +121,10 @@ const install = async (session: Session, flags: string): Promise<void> => {
     const { code, stderr } = await session.run(installed(text));
     expect(code, stderr).toBe(0);
   }
-  await session.start(installed(`handover operator ${flags} --health-address 127.0.0.1:0`), /"event":"leads"/);
+  await session.start(
+    installed(`handover operator ${flags} --health-address 127.0.0.1:0`),
+    /"event":"leads"/,
+  );
 };
 
 /** Pauses for a human reader are cut out. */

@@ -52,5 +52,11 @@ export const layOut = async (folder: string): Promise<string> => {
 export const operatorImage = async (name: string): Promise<NodeImage & { readonly program: string }> => {
   const folder = mkdtempSync(join(tmpdir(), 'handover-image-'));
   const program = await layOut(folder);
-  return { program, name, base: 'scratch', files: { '/': folder }, ...configOf(readFileSync(DOCKERFILE, 'utf8')) };
+  return {
+    program,
+    name,
+    base: 'scratch',
+    files: { '/': folder },
+    ...configOf(readFileSync(DOCKERFILE, 'utf8')),
+  };
 };
