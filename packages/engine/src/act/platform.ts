@@ -31,7 +31,9 @@ export const toldOfPlatform = ({
 };
 
 /** One file per fact, which pods mount; exactly "true" is true. The names are those of environment variables. */
-export const factFiles = (facts: PlatformFacts): Readonly<Record<string, string>> => {
+export const factFiles = (
+  facts: PlatformFacts,
+): Readonly<Partial<Record<(typeof PLATFORM_KEYS)[number], string>>> => {
   const { platform, kubernetesVersion, openShiftVersion } = facts;
   return {
     HANDOVER_PLATFORM: platform,

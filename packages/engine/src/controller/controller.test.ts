@@ -81,6 +81,14 @@ test('work is done once a pass found nothing to do, not after a step', async () 
   expect(controller.hasDone(WEB)).toBe(false);
 });
 
+test('a resource that has gone and come back is not done before a pass over it', async () => {
+  const { controller } = await run({ Authority: async () => DONE }, (begun) => begun.keep([MESH]));
+  expect(controller.hasDone(MESH)).toBe(true);
+  controller.keep([]);
+  controller.keep([MESH]);
+  expect(controller.hasDone(MESH)).toBe(false);
+});
+
 test('five lost races in a row are tried again without a word; the sixth is a failure', async () => {
   let passes = 0;
   const races = (lost: number) => async () => (passes++ < lost ? conflict() : DONE);

@@ -68,7 +68,11 @@ export class Controller {
   keep(keys: readonly Key[]): readonly Key[] {
     const kept = new Map(keys.map((key) => [keyText(key), key]));
     const gone = [...this.#kept].flatMap(([text, key]) => (kept.has(text) ? [] : [key]));
-    for (const key of gone) this.#queue.drop(key);
+    for (const key of gone) {
+      this.#queue.drop(key);
+      this.#done.delete(keyText(key));
+      this.#races.delete(keyText(key));
+    }
     this.#kept = kept;
     this.add(keys);
     return gone;

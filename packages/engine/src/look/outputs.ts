@@ -5,6 +5,7 @@ import { type Certificate, HandoverError, PrivateKey } from '@handover/material'
 import { EngineError } from '../error.ts';
 import type { FileData, ObjectId, ObjectRecord } from './home.ts';
 import type { Look } from './look.ts';
+import { Memo } from './memo.ts';
 
 type Target = TrustBundle['spec']['targets'][number];
 type LeafOutput = Leaf['spec']['outputs'][number];
@@ -41,18 +42,12 @@ export type Outputs = PreparedOutputs | { readonly missing: string };
 
 const derive = promisify(pbkdf2);
 const PRINT_ITERATIONS = 100_000;
-const prints = new Map<string, Promise<Buffer>>();
-const MOST_PRINTS = 1_000;
+const prints = new Memo<Promise<Buffer>>(1_000);
 
 /** As slow to guess as a password in a keystore: the print of it stands in a record that more people can read than the file. */
 const passwordPrint = (password: Password, place: string): Promise<Buffer> => {
   const key = createHash('sha256').update(`${place.length}:${place}`).update(password.bytes).digest('base64');
-  const known = prints.get(key);
-  if (known !== undefined) return known;
-  if (prints.size >= MOST_PRINTS) prints.clear();
-  const made = derive(password.bytes, place, PRINT_ITERATIONS, 16, 'sha256');
-  prints.set(key, made);
-  return made;
+  return prints.get(key, () => derive(password.bytes, place, PRINT_ITERATIONS, 16, 'sha256'));
 };
 
 const specOf = ({ name, format, content, keyFormat, alias }: Output): readonly string[] => [
@@ -104,17 +99,12 @@ export const prepareOutputs = async (
 };
 
 /** Truststores that were made last: a fleet has the same one in every namespace, and each costs ten thousand hashes. */
-const trusted = new Map<string, Uint8Array>();
-const MOST_TRUSTED = 64;
+const trusted = new Memo<Uint8Array>(64);
 
 const trustedBytes = (output: Output, password: Password, anchors: readonly Certificate[]): Uint8Array => {
   const sum = createHash('sha256').update(JSON.stringify(specOf(output)));
   sum.update(JSON.stringify(anchors.map(({ fingerprint }) => fingerprint))).update(password.bytes);
-  const key = sum.digest('base64');
-  const known = trusted.get(key) ?? outputBytes(output, { anchors }, password);
-  if (trusted.size >= MOST_TRUSTED) trusted.clear();
-  trusted.set(key, known);
-  return known;
+  return trusted.get(sum.digest('base64'), () => outputBytes(output, { anchors }, password));
 };
 
 /** The files themselves. `outputs` undefined: there are none. */
