@@ -2,7 +2,7 @@ import { HandoverError } from '@handover/material';
 import { CommanderError } from 'commander';
 import { asksJson, errorJson } from './asks-json.ts';
 import type { Context } from './context.ts';
-import { CliError } from './error.ts';
+import { CliError, type CliErrorCode } from './error.ts';
 import { printable } from './printable.ts';
 
 export const usageError = (message: string): HandoverError => new CliError('USAGE', message);
@@ -16,9 +16,12 @@ export interface Ending {
   readonly exitCode: 1 | 2;
 }
 
+/** Codes of a command that was called wrongly. */
+const USAGE: ReadonlySet<string> = new Set<CliErrorCode>(['USAGE', 'INSTALL_OPTION']);
+
 const ending = (code: string, text: string): Ending => {
   const message = printable(text);
-  return { code, message, line: `${code}: ${message}`, exitCode: code === 'USAGE' ? 2 : 1 };
+  return { code, message, line: `${code}: ${message}`, exitCode: USAGE.has(code) ? 2 : 1 };
 };
 
 /** The end of a run, whatever was thrown. */

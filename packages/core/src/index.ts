@@ -96,6 +96,7 @@ export {
   type ClockDoubt,
   type Closeness,
   type ConsumerSeen,
+  caGenerations,
   closeness,
   covers,
   EVIDENCE_KINDS,

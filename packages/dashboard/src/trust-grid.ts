@@ -1,4 +1,4 @@
-import { type AuthorityState, type Plan, type Standing, withRole } from '@handover/core';
+import { type AuthorityState, caGenerations, type Plan, type Standing, withRole } from '@handover/core';
 import { answer, certificatesKey, type Material, type Observation, type Verdicts } from '@handover/engine';
 import type { Certificate, Instant } from '@handover/material';
 import type { Cell, Party, TrustGrid } from './document.ts';
@@ -47,7 +47,7 @@ const wordsFor = (state: AuthorityState | undefined, ahead: Ahead | undefined): 
   if (ahead?.kind === 'activate') return `sign with CA generation ${ahead.coming}`;
   if (ahead?.kind === 'retire') return `retire CA generation ${ahead.going}`;
   const gone = state?.generations.filter(({ role }) => role === 'distrusted').map(({ number }) => number);
-  return gone === undefined || gone.length === 0 ? null : `forget CA generation ${gone.join(' and ')}`;
+  return gone === undefined || gone.length === 0 ? null : `forget ${caGenerations(gone)}`;
 };
 
 const numbersOf = (state: AuthorityState | undefined): ReadonlyMap<string, number> =>

@@ -27,11 +27,7 @@ const column = (name: string, jsonPath: string, description: string, more: Parti
   ...more,
 });
 const wide = { priority: 1 } as const;
-const READY = column(
-  'Ready',
-  '.status.conditions[?(@.type=="Ready")].status',
-  'Whether everything is as asked.',
-);
+const READY = column('Ready', '.status.conditions[?(@.type=="Ready")].status', 'Whether the resource works.');
 const MESSAGE = column(
   'Message',
   '.status.conditions[?(@.type=="Ready")].message',
@@ -57,14 +53,10 @@ export const KIND_TABLE = {
       column('Phase', '.status.phase', 'Where the rotation stands.'),
       column('Generation', `${current}.generation`, 'Number of the CA that signs.', { type: 'integer' }),
       column('Expires', `${current}.notAfter`, 'When the CA that signs expires.'),
-      column(
-        'Waiting-For',
-        '.status.blockedBy[0].consumer',
-        'Who holds the next step up; the first of them.',
-      ),
+      column('Waiting-For', '.status.blockedBy[0].consumer', 'First consumer that the next step waits for.'),
       READY,
       AGE,
-      column('Waiting', '.status.workloads.waiting', 'How many consumers are waited for.', {
+      column('Waiting', '.status.workloads.waiting', 'Number of consumers that the next step waits for.', {
         type: 'integer',
         ...wide,
       }),
@@ -79,7 +71,7 @@ export const KIND_TABLE = {
     scope: 'Namespaced',
     description: 'A certificate of an Authority, kept fresh in a Secret: tls.crt, tls.key and ca.crt.',
     columns: [
-      column('Authority', '.spec.authority', 'Who issues it.'),
+      column('Authority', '.spec.authority', 'Authority that issues it.'),
       column('Secret', '.status.secretName', 'Where it is.'),
       column('Generation', '.status.generation', 'Generation of the CA that signed it.', { type: 'integer' }),
       column('Expires', '.status.notAfter', 'When it expires.'),

@@ -140,25 +140,21 @@ test.each<[string, Partial<InstallOptions>, RegExp]>([
   ['a bad namespace to look at', { namespaced: ['a', 'b/c'] }, /"b\/c" is not a namespace/],
   ['an image with a space', { image: 'a b' }, /"a b" is not the name of an image/],
   ['a signer without a path', { signers: ['example.com'] }, /"example.com" is not a signer/],
-  ['signers without cluster rights', { signers: ['a.b/c'], namespaced: ['a'] }, /signers are a matter of/],
   [
-    'cainjector without cluster rights',
-    { compat: ['cainjector'], namespaced: ['a'] },
-    /leave out cainjector/,
+    'signers without cluster rights',
+    { signers: ['a.b/c'], namespaced: ['a'] },
+    /--signers needs cluster-wide rights/,
   ],
-  [
-    'service-ca without cluster rights',
-    { compat: ['service-ca'], namespaced: ['a'] },
-    /leave out service-ca/,
-  ],
+  ['cainjector without cluster rights', { compat: ['cainjector'], namespaced: ['a'] }, /remove cainjector/],
+  ['service-ca without cluster rights', { compat: ['service-ca'], namespaced: ['a'] }, /remove service-ca/],
   [
     'a token for metrics without cluster rights',
     { metricsAuth: 'token', namespaced: ['a'] },
-    /leave out metrics-auth, or namespaced/,
+    /remove --metrics-auth or --namespaced/,
   ],
-  ['no replica', { replicas: 0 }, /0 is no number of replicas; use 1 to 5/],
-  ['a piece of a replica', { replicas: 1.5 }, /1.5 is no number of replicas/],
-  ['a word for a number of replicas', { replicas: Number('two') }, /NaN is no number of replicas/],
+  ['no replica', { replicas: 0 }, /0 is not a number of replicas; use 1 to 5/],
+  ['a piece of a replica', { replicas: 1.5 }, /1.5 is not a number of replicas/],
+  ['a word for a number of replicas', { replicas: Number('two') }, /NaN is not a number of replicas/],
 ])('%s is refused', (_, bad, message) => {
   const act = () => installationYaml({ ...options, ...bad });
   expect(act).toThrow(HandoverError);

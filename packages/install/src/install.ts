@@ -81,17 +81,17 @@ export const checkedOptions = (options: InstallOptions): InstallOptions => {
       `${JSON.stringify(bad.slice(0, 80))} is not a signer; write it like example.com/mesh or example.com/*`,
     );
   if (namespaced !== undefined && signers.length > 0)
-    refuse('signers are a matter of the whole cluster; leave out signers, or namespaced');
+    refuse('--signers needs cluster-wide rights; remove --signers or --namespaced');
   // The operator refuses it too, so its pods would never start.
   const wide = compat.find((name) => name !== 'reloader');
   if (namespaced !== undefined && wide !== undefined)
-    refuse(`compat ${wide} is a matter of the whole cluster; leave out ${wide}, or namespaced`);
+    refuse(`--compat ${wide} needs cluster-wide rights; remove ${wide} or --namespaced`);
   if (namespaced !== undefined && options.metricsAuth === 'token')
     refuse(
-      'metrics-auth token needs reviews of tokens, a right in the whole cluster; leave out metrics-auth, or namespaced',
+      '--metrics-auth token needs the cluster-wide right to review tokens; remove --metrics-auth or --namespaced',
     );
   if (!Number.isInteger(replicas) || replicas < REPLICAS.least || replicas > REPLICAS.most)
-    refuse(`${replicas} is no number of replicas; use ${REPLICAS.least} to ${REPLICAS.most}`);
+    refuse(`${replicas} is not a number of replicas; use ${REPLICAS.least} to ${REPLICAS.most}`);
   if (namespaced === undefined) return options;
   return { ...options, namespaced: [...new Set(namespaced)].sort() };
 };

@@ -94,7 +94,7 @@ type Role =
 
 /**
  * One process's part in the status of its group. The process that gets the place answers for all, the others report to it;
- * when it ends, one of them takes its place and knows whom to wait for. The primary of a cluster need not load this package (PM2).
+ * when it ends, one of them takes its place and knows which processes to wait for. The primary of a cluster need not load this package (PM2).
  */
 export class Worker {
   readonly #seat: Seat;

@@ -33,12 +33,12 @@ test('is OK over a whole directory, with figures for graphs', async () => {
   expect(JSON.parse((await check(0, '--json')).line)).toMatchObject({ state: 'OK', findings: [] });
 });
 
-test('warns of a leaf that was not renewed, alarms when it is close to its end, and when it has ended', async () => {
+test('warns of a leaf that was not renewed, alarms when it is about to expire, and when it has expired', async () => {
   expect((await check(58 * day)).code).toBe(0);
   expect(await check(70 * day)).toMatchObject({
     code: 1,
     line: expect.stringMatching(
-      /^HANDOVER WARNING - default\/internal: default\/secrets\/web ends at 2030-08-30/,
+      /^HANDOVER WARNING - default\/internal: default\/secrets\/web expires at 2030-08-30/,
     ),
   });
   expect(await check(84 * day)).toMatchObject({

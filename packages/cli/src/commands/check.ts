@@ -78,14 +78,14 @@ export const define: Define = (command, context) => {
   askedOptions(homeOptions(command))
     .argument('[auth]', 'one authority: namespace/name')
     .addOption(
-      new Option('--warn <duration>', 'warn of certificates that end within this time, such as 36h or 30d')
+      new Option('--warn <duration>', 'warn of certificates that expire within this time, such as 36h or 30d')
         .argParser(length)
         .default(duration(30 * day), '30d'),
     )
     .addOption(
       new Option(
         '--critical <duration>',
-        'alarm over certificates that end within this time, such as 36h or 7d',
+        'report CRITICAL for certificates that expire within this time, such as 36h or 7d',
       )
         .argParser(length)
         .default(duration(7 * day), '7d'),
@@ -94,12 +94,12 @@ export const define: Define = (command, context) => {
     .addHelpText(
       'after',
       `
-One line, as Nagios, Icinga and their like read it. Exit code 0: OK. 1, WARNING: a certificate is close to its end, a rotation
+One line, as Nagios, Icinga and their like read it. Exit code 0: OK. 1, WARNING: a certificate is about to expire, a rotation
 has waited for longer than its patience, a hook fails, an object cannot be written, or the clock is in doubt. 2, CRITICAL: a
-certificate has ended, is missing or damaged, or ends within --critical, a resource is invalid, or the state of an authority cannot
-be used. 3, UNKNOWN: the home cannot be read, or the options are wrong. Only reads.
-Short-lived certificates are not always close to their end: of the time that is left when one is due for renewal, at most nine
-tenths (warn) and half (critical) count. Times: 30d, 36h, 10m.
+certificate has expired, is missing or damaged, or expires within --critical, a resource is invalid, or the state of an authority cannot
+be used. 3, UNKNOWN: the home cannot be read, or the options are wrong. Changes nothing.
+For short-lived certificates the limits shrink: at most 9/10 (warn) and 1/2 (critical) of the time from renewal to expiry.
+Times: 30d, 36h, 10m.
 
 Examples:
   $ handover check --home dir:/etc/handover

@@ -61,7 +61,7 @@ describe('A directory of one’s own', () => {
     expect((await shown(0.91)).stdout).toMatch(/^default\/internal {2}Stable {2}ExpiringSoon {2}not ready\n/);
     const late = await shown(0.99);
     expect(late.stdout).toMatch(/^default\/internal {2}Stable {2}Critical {2}not ready\n/);
-    expect(late.stdout).toContain('\nCritical: Authority default/internal: CA generation 1 ends at ');
+    expect(late.stdout).toContain('\nCritical: Authority default/internal: CA generation 1 expires at ');
     expect((await statusAt(0.99 * life)).expiring).toBe('Critical');
   });
 

@@ -7,8 +7,9 @@ import {
   REPLICAS,
 } from '@handover/install';
 import { type Command, Option } from 'commander';
-import { CliError } from '../error.ts';
+import { usageError } from '../error-line.ts';
 import { version } from '../version.ts';
+import { compatIn, listed } from './compat-flag.ts';
 
 /** The flags of `install` and `uninstall`: both take the same. */
 export interface InstallFlags {
@@ -23,27 +24,22 @@ export interface InstallFlags {
   readonly json?: true;
 }
 
-const listed = (text: string): readonly string[] =>
-  text
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '');
-
-const compatIn = (text: string): readonly Compat[] =>
-  listed(text).map((word) => {
-    const known = COMPAT.find((name) => name === word);
-    if (known !== undefined) return known;
-    throw new CliError(
-      'INSTALL_OPTION',
-      `unknown value ${JSON.stringify(word.slice(0, 80))} for --compat; known: ${COMPAT.join(', ')}`,
-    );
-  });
+const replicasIn = (text: string): number => {
+  if (/^\d+$/.test(text)) return Number(text);
+  throw usageError(
+    `--replicas: "${text.slice(0, 80)}" is not a number of replicas; use ${REPLICAS.least} to ${REPLICAS.most}`,
+  );
+};
 
 export const installFlags = (command: Command): Command =>
   command
     .option('--namespace <ns>', 'namespace of the operator and of its state', DEFAULT_NAMESPACE)
     .option('--image <image>', 'image of the operator (default: handover:VERSION)')
-    .option('--replicas <n>', `number of replicas, one of which leads (default: ${REPLICAS.default})`, Number)
+    .option(
+      '--replicas <n>',
+      `number of replicas, one of which leads (default: ${REPLICAS.default})`,
+      replicasIn,
+    )
     .option('--namespaced <ns,…>', 'manage only these namespaces, without cluster-wide rights', listed)
     .option('--compat <names>', `honour annotations of other programs: ${COMPAT.join(', ')}`, compatIn)
     .option('--signers <names>', 'signers whose ClusterTrustBundles the operator may write', listed)
@@ -51,7 +47,7 @@ export const installFlags = (command: Command): Command =>
     .addOption(
       new Option(
         '--metrics-auth <how>',
-        'access to metrics: none lets everyone read; token only accounts with the RBAC right, over TLS (default: none)',
+        'access to metrics. none: anyone; token: only accounts with the RBAC right, over TLS (default: none)',
       ).choices([...METRICS_AUTH]),
     )
     .option('--json', 'print one JSON document: a List');

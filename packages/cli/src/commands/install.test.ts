@@ -38,14 +38,23 @@ test('what the operator shall honour is told to it, and given rights', async () 
 });
 
 test.each([
-  [['--compat', 'vault'], 'unknown value "vault" for --compat; known: cainjector, service-ca, reloader'],
-  [['--namespaced', ','], 'no namespace to look at; name at least one'],
-  [['--namespace', 'No'], '"No" is not a namespace'],
-  [['--replicas', 'two'], 'NaN is no number of replicas; use 1 to 5'],
-  [['--namespaced', 'a', '--compat', 'cainjector'], 'compat cainjector is a matter of the whole cluster'],
-])('%j is one line and no YAML', async (flags, says) => {
+  [
+    'USAGE',
+    ['--compat', 'vault'],
+    'unknown value "vault" for --compat; known: cainjector, service-ca, reloader',
+  ],
+  ['USAGE', ['--replicas', 'two'], '--replicas: "two" is not a number of replicas; use 1 to 5'],
+  ['INSTALL_OPTION', ['--replicas', '6'], '6 is not a number of replicas; use 1 to 5'],
+  ['INSTALL_OPTION', ['--namespaced', ','], 'no namespace to look at; name at least one'],
+  ['INSTALL_OPTION', ['--namespace', 'No'], '"No" is not a namespace'],
+  [
+    'INSTALL_OPTION',
+    ['--namespaced', 'a', '--compat', 'cainjector'],
+    '--compat cainjector needs cluster-wide rights; remove cainjector or --namespaced',
+  ],
+])('%s: %j is a usage error of one line and no YAML', async (name, flags, says) => {
   const { code, stdout, stderr } = await handover(['install', ...flags]);
-  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toMatch(ERROR_LINE);
-  expect(stderr).toContain(`INSTALL_OPTION: ${says}`);
+  expect(stderr).toContain(`${name}: ${says}`);
 });

@@ -7,6 +7,7 @@ import { listenAddress } from '../address.ts';
 import { usageError } from '../error-line.ts';
 import { type KubeFlags, kubeOptions } from '../kubernetes/flags.ts';
 import { type Level, levelIn } from '../log.ts';
+import { compatIn } from './compat-flag.ts';
 
 export interface OperatorFlags extends KubeFlags {
   readonly file?: string;
@@ -67,7 +68,7 @@ export const operatorFlags = (command: Command): Command =>
     .addOption(
       new Option(
         '--metrics-auth <how>',
-        'access to /metrics: none lets everyone read, on the health address; token only accounts with the RBAC right, over TLS',
+        'access to /metrics. none: anyone, on the health address; token: only accounts with the RBAC right, over TLS',
       )
         .choices([...METRICS_AUTH])
         .default('none'),
@@ -108,17 +109,6 @@ Examples:
   $ handover operator --metrics-auth token --metrics-address 0.0.0.0:8443
   $ handover operator -f webhook.yaml --namespace my-webhook`,
     );
-
-const compatIn = (text: string): readonly Compat[] =>
-  text
-    .split(',')
-    .map((word) => word.trim())
-    .filter((word) => word !== '')
-    .map((word) => {
-      const known = COMPAT.find((name) => name === word);
-      if (known !== undefined) return known;
-      throw usageError(`unknown value "${word.slice(0, 80)}" for --compat; known: ${COMPAT.join(', ')}`);
-    });
 
 const networksIn = (text: string): Addresses => {
   try {

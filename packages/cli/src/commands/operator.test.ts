@@ -37,6 +37,7 @@ test.each([
     'RESOURCE_INVALID',
   ],
   ['no such kubeconfig', ['-f', good, '--kubeconfig', '/nonexistent'], 1, 'KUBECONFIG_NOT_FOUND'],
+  ['a program that is not known', ['-f', good, '--compat', 'vault'], 2, 'USAGE: unknown value "vault"'],
   ['no address', ['-f', good, '--health-address', 'here'], 2, 'USAGE'],
   ['no way to ask for metrics', ['-f', good, '--metrics-auth', 'maybe'], 2, 'USAGE'],
   [

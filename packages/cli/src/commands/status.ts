@@ -27,7 +27,7 @@ export const define: Define = (command, context) => {
     .addHelpText(
       'after',
       `
-Only reads; works beside a running \`handover run\` or \`handover operator\`.
+Changes nothing; works beside a running \`handover run\` or \`handover operator\`.
 
 Examples:
   $ handover status --home dir:/etc/handover

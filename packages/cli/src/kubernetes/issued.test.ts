@@ -109,11 +109,11 @@ test('an operator writes every certificate to its log at any level, with its req
       .sort();
     expect(told).toEqual([
       expect.stringMatching(
-        /^Authority: Issued the CA certificate of generation 1: serial [0-9a-f]+, valid until 20/,
+        /^Authority: Issued the CA certificate of CA generation 1: serial [0-9a-f]+, valid until 20/,
       ),
-      expect.stringMatching(/^Authority: Issued the CA certificate of generation 2: serial /),
+      expect.stringMatching(/^Authority: Issued the CA certificate of CA generation 2: serial /),
       expect.stringMatching(
-        /^Authority: Issued the cross-certificate of CA generation 2, signed by generation 1: /,
+        /^Authority: Issued the cross-certificate of CA generation 2, signed by CA generation 1: /,
       ),
       expect.stringMatching(
         /^Leaf: Issued a certificate signed by CA generation 1 for web\.default\.svc: serial /,

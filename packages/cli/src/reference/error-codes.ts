@@ -15,7 +15,7 @@ export const ERROR_CODES: Readonly<Record<DocumentedCode, ErrorEntry>> = {
   ACK_AMBIGUOUS: entry('Several Authorities declare a consumer of that name.', 'Name one by `--authority`.'),
   ACK_HOOK: entry(
     "The hook of the consumer fails, or restarts it: what the hook does counts, not a person's word.",
-    'Mend the hook, and run it with `handover reload`.',
+    'Fix the hook, and run it with `handover reload`.',
   ),
   ACK_NOT_ASKED: entry(
     'The consumer has a probe or a status document, so that it is asked itself.',

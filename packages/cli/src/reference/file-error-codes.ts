@@ -29,7 +29,7 @@ export const FILE_ERROR_CODES = {
     'Write it anew as PKCS#12, with OpenSSL 3 or `keytool -importkeystore`.',
   ),
   OUTPUT_REFUSED: entry(
-    'A file of `outputs` cannot be written: another program wrote what is there, its directory does not exist, or the path is one of Handover.',
+    'A file of `outputs` cannot be written: another program wrote what is there, its directory does not exist, or the path is one of Handover’s own.',
     'See the message; Handover tries again.',
   ),
   PASSWORD_EXPOSED: entry(
@@ -37,7 +37,7 @@ export const FILE_ERROR_CODES = {
     'Run the `chmod` that the message names, and change the password.',
   ),
   PASSWORD_MISSING: entry(
-    'The file or Secret of `passwordFrom` does not exist, or is of the other home.',
+    'The file or Secret of `passwordFrom` does not exist, or is a Secret where a directory needs a file, or the reverse.',
     'Write the password there, or correct `passwordFrom`; the files stay as they are until then.',
   ),
   PASSWORD_UNUSABLE: entry(

@@ -197,8 +197,8 @@ describe('an object from a newer authority', () => {
     expect(story.plan()).toMatchObject({
       actions: [],
       blockedBy: [
-        { consumer: 'web', waitsFor: expect.stringContaining('restored') },
-        { consumer: 'trust', waitsFor: expect.stringContaining('restored') },
+        { consumer: 'web', waitsFor: expect.stringContaining('made from a newer state') },
+        { consumer: 'trust', waitsFor: expect.stringContaining('made from a newer state') },
       ],
     });
     expect(story.held('trust')).toBe(inUse);

@@ -34,7 +34,7 @@ test('a server that refuses a canary of the new CA holds up its rotation, whatev
     .pass(day)
     .run();
   expect(story.plan().phase).toBe('Introducing');
-  expect(waits(story)[0]).toContain('what it says and what it does differ');
+  expect(waits(story)[0]).toContain('its status document and its handshake disagree');
   story.acknowledgeAll();
   probed(story, { anchors: [next, current], refuses: [] }).run();
   expect(story.plan().phase).toBe('Activating');
@@ -48,7 +48,7 @@ test('a server whose port serves the old leaf holds up its rotation, whatever it
   story.acknowledgeAll();
   probed(story, { issuer: old }).pass(day).run();
   expect(story.plan().phase).toBe('Activating');
-  expect(waits(story)[0]).toContain('what it says and what it does differ');
+  expect(waits(story)[0]).toContain('its status document and its handshake disagree');
   story.acknowledgeAll().run();
   expect(story.plan().phase).not.toBe('Activating');
 });

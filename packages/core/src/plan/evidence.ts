@@ -6,7 +6,7 @@ import type { EvidenceKind } from './evidence-kind.ts';
 import { otherLeaf } from './expected-leaf.ts';
 import type { ConsumerSeen, InstanceSeen, ObjectSeen, Proof, Unread } from './observed.ts';
 import { FIELD_LAG, type Policy } from './policy.ts';
-import { listed } from './waiting.ts';
+import { caGenerations, listed } from './waiting.ts';
 
 export type Finding =
   | { readonly ok: true; readonly by: EvidenceKind; readonly at: Instant | undefined }
@@ -150,7 +150,7 @@ const detailOf = (
     otherLeaf(context, consumer, instance) ??
     instance.unread?.[about] ??
     (instance.proofs.some((proof) => reads(proof) === 'shows')
-      ? 'what it says and what it does differ'
+      ? 'its status document and its handshake disagree'
       : undefined);
   const mute = missing.find((instance) => whyOf(instance) !== undefined);
   const why = mute === undefined ? undefined : whyOf(mute);
@@ -214,7 +214,7 @@ export const isRidOf = (
     about: 'trust',
     since,
     admits: { settled: false, cross: false },
-    what: `a bundle without CA generation ${generations.map((generation) => generation.number).join(', ')}`,
+    what: `a bundle without ${caGenerations(generations.map(({ number }) => number))}`,
     // An accepted canary shows what the verifier trusts, not what it no longer trusts.
     reads: (proof) => {
       if (!speaksOf(proof, object)) return undefined;

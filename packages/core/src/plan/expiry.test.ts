@@ -18,9 +18,9 @@ test('a CA that is not replaced in time is warned of, then it is critical, and i
   expect(codes(at(story, 0.9799))).toEqual(['ExpiringSoon CA generation 1']);
   expect(codes(at(story, 0.98))).toEqual(['Critical CA generation 1']);
   expect(story.plan().notes[0]?.message).toBe(
-    'ends at 2032-09-27T00:00:00.000Z and still signs; spec.rotation.paused keeps it from being replaced',
+    'expires at 2032-09-27T00:00:00.000Z and still signs; spec.rotation.paused keeps it from being replaced',
   );
-  expect(at(story, 1).plan().notes[0]?.message).toContain('ended at 2032-09-27');
+  expect(at(story, 1).plan().notes[0]?.message).toContain('expired at 2032-09-27');
 });
 
 test('a rotation that comes to its end in time is never warned of', () => {
@@ -48,7 +48,7 @@ test('an old CA that cannot be retired is warned of as long as its leaves may be
   );
 });
 
-test('a leaf is close to its end by the same shares, counted from its renewal', () => {
+test('a leaf is about to expire by the same shares, counted from its renewal', () => {
   const leaf = { notBefore: instant(T0 - hour), notAfter: instant(T0 + 100 * day) };
   const due = renewalDueAt(leaf, 0.5);
   expect(due).toBe(T0 + 50 * day);

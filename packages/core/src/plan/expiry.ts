@@ -16,7 +16,7 @@ export type Closeness = 'ExpiringSoon' | 'Critical';
  */
 const SHARES = { ExpiringSoon: 0.5, Critical: 0.9 } as const satisfies Record<Closeness, number>;
 
-/** How close to its end something is that should have been replaced at `due`; undefined: not close. */
+/** How soon something expires that should have been replaced at `due`; undefined: not soon. */
 export const closeness = (due: number, end: Instant, now: Instant): Closeness | undefined => {
   const reached = (share: number): boolean => now >= due + share * Math.max(0, end - due);
   if (reached(SHARES.Critical)) return 'Critical';
@@ -39,7 +39,7 @@ export const renewalDueAt = (
   return begun + share * (leaf.notAfter - begun);
 };
 
-/** Warnings about CAs that are in use, close to their end and not replaced yet: every leaf of such a CA ends with it. */
+/** Warnings about CAs that are in use, about to expire and not replaced yet: every leaf of such a CA expires with it. */
 export const expiryNotes = ({ state, policy, clock }: PlanningContext): readonly Note[] =>
   state.generations.flatMap((generation): readonly Note[] => {
     const { role, number, anchors } = generation;
@@ -61,7 +61,7 @@ export const expiryNotes = ({ state, policy, clock }: PlanningContext): readonly
       {
         code,
         object: `CA generation ${number}`,
-        message: `${over ? 'ended' : 'ends'} at ${new Date(end).toISOString()} and ${use}; ${why}`,
+        message: `${over ? 'expired' : 'expires'} at ${new Date(end).toISOString()} and ${use}; ${why}`,
       },
     ];
   });

@@ -1,6 +1,6 @@
 import type { Action, Plan } from './plan.ts';
 import { formatStamp } from './stamp.ts';
-import { sentenceOf, waitGroups } from './waiting.ts';
+import { caGenerations, sentenceOf, waitGroups } from './waiting.ts';
 
 /** A plan in plain sentences, for status, `handover plan` and logs. */
 export const explain = (plan: Plan): readonly string[] => [
@@ -31,11 +31,13 @@ const sentence = (action: Action): string => {
     case 'retire':
       return `Retire CA generation ${action.generation} and destroy its key, because ${action.why}.`;
     case 'distrust':
-      return `Distrust CA generation ${action.generations.join(' and ')} everywhere at once${
-        action.replacement === undefined ? '' : `; CA generation ${action.replacement.generation} replaces it`
+      return `Distrust ${caGenerations(action.generations)} everywhere at once${
+        action.replacement === undefined
+          ? ''
+          : `; CA generation ${action.replacement.generation} replaces ${action.generations.length === 1 ? 'it' : 'them'}`
       }, because ${action.why}.`;
     case 'distrust-done':
-      return `Forget CA generation ${action.generations.join(' and ')}, because ${action.why}.`;
+      return `Forget ${caGenerations(action.generations)}, because ${action.why}.`;
     default:
       return action satisfies never;
   }

@@ -161,7 +161,7 @@ const outOfUse = (context: PlanningContext, seen: Observed, current: Generation)
     const settled = !policy.consumersFound && clock.aged(leaf.issuerSince, policy.reloadWithin);
     if (!settled) {
       const waitsFor = policy.consumersFound
-        ? 'to lose its old leaf, which counts as used until it expires: no pod mounts this Secret; annotate the Leaf with handover.dev/reload: hot if other programs load it, or handover.dev/used-by: nobody'
+        ? 'to outlive its old leaf: no pod mounts this Secret, so its old leaf counts as in use until it expires; annotate the Leaf with handover.dev/reload: hot if other programs load it, or handover.dev/used-by: nobody'
         : `to be loaded: programs without evidence have reloadWithin (${lengthOf(policy.reloadWithin)}) from the write`;
       blockers.push({ consumer: object, waitsFor, since });
     }

@@ -32,5 +32,5 @@ export { type Shown, shownFor } from './shown.ts';
 export { covers, formatStamp, parseStamp, type Stamp } from './stamp.ts';
 export { type Standing, standings } from './standing.ts';
 export { applyTransition, type Made, type Transition } from './transition.ts';
-export { listed, sentenceOf, waitGroups, waitingText } from './waiting.ts';
+export { caGenerations, listed, sentenceOf, waitGroups, waitingText } from './waiting.ts';
 export type { BundleWrite, LeafWrite, Note } from './writes.ts';

@@ -11,6 +11,7 @@ import type { ObjectSeen, Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
 import { type StampAction, stampsFor } from './rollouts.ts';
 import { distrustOf, isValidYet, type Taken, type Transition } from './transition.ts';
+import { listed } from './waiting.ts';
 import { type BundleWrite, type LeafWrite, type Note, writesFor } from './writes.ts';
 
 const PAUSED = 'paused: set spec.rotation.paused to false to go on';
@@ -79,7 +80,10 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
   const highest = Math.max(state.revision, ...ahead.map(({ revision }) => revision ?? 0));
   if (distrust !== undefined) return swap(distrust, 'its distrust was requested', highest);
   if (ahead.length > 0) {
-    const waitsFor = `to be no newer than the state of the Authority, which is at revision ${state.revision}, as if restored from an older backup; restore the newest copy of that state (its file in state/authorities of a directory, its Secret in a cluster); if there is none, move the state away: handover status then says how to keep the CAs that are in use, by spec.adopt`;
+    const waitsFor = `${listed(
+      ahead.map(({ id }) => id),
+      3,
+    )} ${ahead.length === 1 ? 'was' : 'were'} made from a newer state than revision ${state.revision} of the Authority; restore the newest copy of that state (its file in state/authorities of a directory, its Secret in a cluster); if there is none, move the state away: handover status then says how to keep the CAs that are in use, by spec.adopt`;
     return answer({ blockedBy: ahead.map((object) => ({ consumer: object.id, waitsFor, since: now })) });
   }
 
@@ -239,7 +243,7 @@ const modeNotes = (context: PlanningContext, mode: GateMode): Note[] => {
       code: 'DeadlinePassed',
       object: 'rotation',
       message:
-        'the old CA is close to its end, or not valid yet: the new CA signs without waiting for consumers that have not confirmed',
+        'the old CA is about to expire, or not valid yet: the new CA signs without waiting for consumers that have not confirmed',
     });
   }
   return notes;

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { listed, sentenceOf, waitGroups, waitingText } from './waiting.ts';
+import { explain } from './explain.ts';
+import { caGenerations, listed, sentenceOf, waitGroups, waitingText } from './waiting.ts';
 
 const phrases = (...waits: readonly (readonly [consumer: string, waitsFor: string])[]): readonly string[] =>
   waitGroups(waits.map(([consumer, waitsFor]) => ({ consumer, waitsFor, since: 1 }))).map(
@@ -43,4 +44,27 @@ test('of many names the first are listed, and the others counted', () => {
 
 test('a phrase becomes a sentence with a capital and one full stop', () => {
   expect([sentenceOf('waiting'), sentenceOf('waiting.')]).toEqual(['Waiting.', 'Waiting.']);
+});
+
+test('one CA generation and several are named in the right number, also by a plan', () => {
+  expect(caGenerations([3])).toBe('CA generation 3');
+  expect(caGenerations([1, 2, 3])).toBe('CA generations 1, 2 and 3');
+  const distrust = (generations: readonly number[]): readonly string[] => {
+    const replacement = { generation: 4, minted: true, crossBy: undefined };
+    const action = {
+      kind: 'distrust',
+      generations,
+      replacement,
+      expect: 1,
+      revision: 2,
+      why: 'asked',
+    } as const;
+    return explain({ phase: 'Stable', actions: [action], blockedBy: [], notes: [], wakeAt: undefined });
+  };
+  expect(distrust([2, 3])).toEqual([
+    'Distrust CA generations 2 and 3 everywhere at once; CA generation 4 replaces them, because asked.',
+  ]);
+  expect(distrust([3])).toEqual([
+    'Distrust CA generation 3 everywhere at once; CA generation 4 replaces it, because asked.',
+  ]);
 });

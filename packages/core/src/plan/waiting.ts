@@ -29,6 +29,10 @@ export const listed = (names: readonly string[], most: number): string => {
   return `${names.slice(0, most).join(', ')}${more}`;
 };
 
+/** "CA generation 3", "CA generations 2 and 3". */
+export const caGenerations = (numbers: readonly number[]): string =>
+  `CA generation${numbers.length === 1 ? '' : 's'} ${numbers.join(', ').replace(/, (\d+)$/, ' and $1')}`;
+
 /** The one place where blockers become sentences: for status, plan, `rotate --wait`, conditions, Events and dashboard. */
 export const waitGroups = <Since extends number | string>(
   blockers: readonly Wait<Since>[],

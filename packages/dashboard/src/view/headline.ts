@@ -42,9 +42,11 @@ export const headlineOf = (part: AuthorityPart): Headline => {
   const line = ((): string => {
     if (current === undefined) return 'There is no CA generation yet.';
     if (distrusted !== undefined)
-      return `CA generation ${distrusted} is distrusted; ${current} has replaced it.`;
-    if (next !== undefined) return `CA generation ${next} is being introduced; ${current} still signs.`;
-    if (previous !== undefined) return `CA generation ${current} signs; ${previous} is still trusted.`;
+      return `CA generation ${distrusted} is distrusted; CA generation ${current} has replaced it.`;
+    if (next !== undefined)
+      return `CA generation ${next} is being introduced; CA generation ${current} still signs.`;
+    if (previous !== undefined)
+      return `CA generation ${current} signs; CA generation ${previous} is still trusted.`;
     if (part.status.phase === 'Retiring')
       return `CA generation ${current} signs; the previous one is removed from every bundle.`;
     return `CA generation ${current} signs, and only it is trusted.`;
@@ -53,14 +55,13 @@ export const headlineOf = (part: AuthorityPart): Headline => {
     return {
       tone,
       line,
-      detail:
-        `${refused === 1 ? 'One pair refuses' : `${refused} pairs refuse`} each other now. ${waits}`.trim(),
+      detail: `${refused === 1 ? '1 connection fails' : `${refused} connections fail`} now. ${waits}`.trim(),
     };
   if (waits !== '') return { tone, line, detail: waits };
   return {
     tone,
     line,
-    detail: part.status.phase === 'Stable' ? 'The next step waits for nothing.' : 'Files are being written.',
+    detail: part.status.phase === 'Stable' ? 'Nothing blocks the next step.' : 'Files are being written.',
   };
 };
 

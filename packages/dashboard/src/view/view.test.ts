@@ -102,21 +102,21 @@ describe('The headline', () => {
     expect(headlineOf(part('Stable', { 3: 'current' }))).toEqual({
       tone: 'calm',
       line: 'CA generation 3 signs, and only it is trusted.',
-      detail: 'The next step waits for nothing.',
+      detail: 'Nothing blocks the next step.',
     });
     const waits = [{ consumer: 'orders', waitsFor: 'to load CA generation 4', since: iso(NOW) }];
     expect(headlineOf(part('Introducing', { 4: 'next', 3: 'current' }, {}, waits))).toMatchObject({
       tone: 'moving',
-      line: 'CA generation 4 is being introduced; 3 still signs.',
+      line: 'CA generation 4 is being introduced; CA generation 3 still signs.',
       detail: 'Waiting for orders.',
     });
     expect(headlineOf(part('Activating', { 4: 'current', 3: 'previous' })).line).toBe(
-      'CA generation 4 signs; 3 is still trusted.',
+      'CA generation 4 signs; CA generation 3 is still trusted.',
     );
     expect(headlineOf(part('Retiring', { 4: 'current', 2: 'distrusted' })).line).toContain('2 is distrusted');
   });
 
-  test('is about trouble when a pair refuses each other, and counts every such pair', () => {
+  test('is about trouble when a connection fails, and counts every such connection', () => {
     const trust: TrustGrid = {
       step: null,
       presenters: ['a', 'b', 'c'].map((name) => ({ name, group: 0 })),
@@ -133,7 +133,7 @@ describe('The headline', () => {
     };
     expect(headlineOf(part('Stable', { 1: 'current' }, { trust }))).toMatchObject({
       tone: 'trouble',
-      detail: '3 pairs refuse each other now.',
+      detail: '3 connections fail now.',
     });
   });
 

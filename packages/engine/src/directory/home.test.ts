@@ -224,7 +224,9 @@ describe('Damaged state is refused, and nothing is written', () => {
     writeFileSync(join(path, 'state/authorities/default/mesh.json'), old);
     const { plan } = await pass(path);
     expect(plan.actions).toEqual([]);
-    expect(plan.blockedBy.map(({ waitsFor }) => waitsFor).join()).toContain('restored from an older backup');
+    expect(plan.blockedBy.map(({ waitsFor }) => waitsFor).join()).toContain(
+      'made from a newer state than revision',
+    );
   });
 
   test('a clock behind the state is an error with its own code', async () => {

@@ -48,7 +48,7 @@ export const refuseOpened = (files: FileReader, out: string, folder: string, uid
   }
 };
 
-/** Refuses a folder of `out` that its owner, as whom we run, may not write: the files in it could not be replaced. */
+/** Refuses a folder of `out` that this process owns but may not write: the files in it could not be replaced. */
 export const refuseClosed = (
   { files, root, uid }: { readonly files: FileReader; readonly root: string; readonly uid: OwnUser },
   folder: string,

@@ -116,7 +116,7 @@ export function parseAuthority(id: AuthorityId, text: string, path: string): Aut
     if (generation.anchors.some(({ fingerprint }) => !certificates.has(fingerprint)) || ca === undefined)
       return refuse(
         'STATE_INCOMPLETE',
-        `lacks a certificate of generation ${generation.number}; restore it from a backup`,
+        `lacks a certificate of CA generation ${generation.number}; restore it from a backup`,
       );
     const signs = generation.hasKey && generation.role !== 'distrusted';
     if (signs && keys.get(generation.number)?.matches(ca) !== true)

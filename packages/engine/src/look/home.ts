@@ -68,7 +68,7 @@ export interface StoredObject {
   readonly record: ObjectRecord | undefined;
   /** The record as it was stored, and the seal on it: what the record says counts only if the seal fits. */
   readonly claim?: { readonly text: string; readonly seal: Seal } | undefined;
-  /** What is wrong with files of it that its data does not tell. */
+  /** Damage to its files that `data` does not show. */
   readonly damage?: readonly string[];
   /** Files that could not be read, whose bytes count as none: why, in a sentence. */
   readonly unread?: Readonly<Record<string, string>>;

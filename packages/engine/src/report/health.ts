@@ -27,7 +27,7 @@ export interface Thresholds {
 
 /**
  * What is left of a certificate's life when it is due for renewal, and how much of that may be left before it is late: a
- * certificate of a day would otherwise always be close to its end.
+ * certificate of a day would otherwise always be about to expire.
  */
 const SHARES = { warn: 0.9, critical: 0.5 } as const;
 
@@ -39,8 +39,8 @@ const closeTo = (
 ): Omit<HealthFinding, 'authority'> | undefined => {
   const left = notAfter - now;
   const spare = Math.max(0, notAfter - due);
-  const text = `${what} ends at ${new Date(notAfter).toISOString()}`;
-  if (left <= 0) return { severity: 'critical', text: text.replace(' ends at ', ' expired at ') };
+  const text = `${what} expires at ${new Date(notAfter).toISOString()}`;
+  if (left <= 0) return { severity: 'critical', text: text.replace(' expires at ', ' expired at ') };
   if (left <= Math.min(critical, spare * SHARES.critical)) return { severity: 'critical', text };
   return left <= Math.min(warn, spare * SHARES.warn) ? { severity: 'warning', text } : undefined;
 };

@@ -32,7 +32,7 @@ export interface AuthorityStatus {
   readonly wakeAt: string | null;
   /** When the step that waits is taken, if time alone ends the wait; null: it takes evidence, or a person. */
   readonly dueAt: string | null;
-  /** How close to its end a CA in use is that is not replaced yet; null: not close. */
+  /** How soon a CA in use expires that is not replaced yet; null: not soon. */
   readonly expiring: Closeness | null;
   /** Warnings, in sentences. */
   readonly notes: readonly string[];

@@ -25,17 +25,22 @@ const LEFT_OUT = ['Namespace'];
 
 const WATCHED = '{{- $watched := .Values.namespaced | uniq | sortAlpha }}\n';
 
+/** The value of a flag's name: metricsAuth for metrics-auth. */
+const helmValue = (flag: string): string =>
+  flag.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+
 const refusalOf = (options: Partial<InstallOptions>): string => {
   try {
     checkedOptions({ namespace: 'a', image: 'a', ...options });
   } catch (error) {
-    if (error instanceof HandoverError) return error.message;
+    if (error instanceof HandoverError)
+      return error.message.replace(/--([a-z-]+)/g, (_, flag) => helmValue(flag));
     throw error;
   }
   throw new Error('these options go together');
 };
 
-/** What `handover install` refuses about two options together, in the same words. */
+/** What `handover install` refuses about two options together, in the same words but for the dashes of flags. */
 const REFUSALS: readonly (readonly [string, string])[] = [
   ['eq .Values.metricsAuth "token"', refusalOf({ namespaced: ['a'], metricsAuth: 'token' })],
   ['.Values.signers', refusalOf({ namespaced: ['a'], signers: ['a.b/c'] })],
@@ -78,17 +83,17 @@ const fileOf = (kind: string): string =>
 const VALUES = `# ${GENERATED}
 # Image of the operator; empty: handover:<appVersion of the chart>.
 image: ""
-# One leads, the others stand by.
+# Number of replicas; one leads.
 replicas: ${REPLICAS.default}
-# The only namespaces it looks at, without any right in the cluster; empty: the whole cluster.
+# Manage only these namespaces, without cluster-wide rights; empty: the whole cluster.
 namespaced: []
-# Annotations of others to honour: ${COMPAT.join(', ')}.
+# Annotations of other programs to honour: ${COMPAT.join(', ')}.
 compat: []
-# Signers whose ClusterTrustBundles it may write.
+# Signers whose ClusterTrustBundles the operator may write.
 signers: []
 # Let TLSProfiles follow OpenShift's APIServer/cluster.
 openshift: false
-# Who may read metrics: none (everyone who reaches the port) or token (accounts that RBAC lets do so, by TLS).
+# Access to metrics. none: anyone who can reach the port; token: accounts with the RBAC right, over TLS.
 metricsAuth: none
 # Install and upgrade the custom resource definitions. False for a second installation in one cluster, which shares them.
 crds: true
@@ -121,7 +126,7 @@ const NOTES = `Handover {{ .Chart.AppVersion }} runs in namespace {{ .Release.Na
   kubectl -n {{ .Release.Namespace }} rollout status deployment/handover
   kubectl -n {{ .Release.Namespace }} port-forward deployment/handover 8082
 
-Then its page is at http://127.0.0.1:8082. An uninstallation leaves this namespace, the custom resources and every Secret as they are.
+Then the dashboard is at http://127.0.0.1:8082. Uninstalling keeps this namespace, the custom resources and every Secret.
 `;
 
 /** Everything in the chart's folder, by path: the same objects as \`handover install\` prints, with its options as values. */

@@ -85,7 +85,7 @@ function execOf(
   if (exec.interactiveMode === 'Always') {
     throw bad(
       'KUBECONFIG_UNSUPPORTED',
-      `the exec plugin of user "${user}" needs a terminal, which this program has not; use another credential`,
+      `the exec plugin of user "${user}" needs a terminal, which this program does not have; use another credential`,
       user,
     );
   }

@@ -109,7 +109,7 @@ test('when patience is over it is said once, with what follows', () => {
   const scene = { phase: 'Activating', generations: 2, blockedBy: [blocker('a')] } as const;
   tell(scene);
   expect(tell({ ...scene, now: instant(T0 + hour) })).toEqual([
-    'PatienceOver: Activating: patience has passed, and onBlocked is Wait: a',
+    'PatienceOver: Waited longer than rotation.patience for a; onBlocked is Wait: Handover keeps waiting',
   ]);
   expect(tell({ ...scene, now: instant(T0 + 2 * hour) })).toEqual([]);
 });

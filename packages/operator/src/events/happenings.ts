@@ -6,6 +6,7 @@ import {
   formatStamp,
   type Note,
   type Plan,
+  type Policy,
   renewalDueAt,
   type Stamp,
   waitGroups,
@@ -30,6 +31,12 @@ const LASTING: ReadonlySet<string> = new Set(['ExpiringSoon', 'Critical', 'Conte
 
 /** True of a plan that acts as well: the step that a deadline brings about is taken at once. */
 const LOUD: ReadonlySet<string> = new Set(['DeadlinePassed', 'ExpiringSoon', 'Critical']);
+
+const THEN = {
+  Wait: 'Handover keeps waiting',
+  Restart: 'Handover restarts them',
+  Proceed: 'Handover goes on without them',
+} as const satisfies Record<Policy['onBlocked'], string>;
 
 interface Memory {
   /** Whether a rotation or a distrust was seen to be under way. */
@@ -146,7 +153,7 @@ const waits = (memory: Memory, observation: Observation, plan: Plan): readonly A
   if (over.length > 0 && !memory.impatient) {
     memory.impatient = true;
     const who = few([...new Set(over.map(({ consumer }) => consumer))], ', ');
-    const note = `${plan.phase}: patience has passed, and onBlocked is ${onBlocked}: ${who}`;
+    const note = `Waited longer than rotation.patience for ${who}; onBlocked is ${onBlocked}: ${THEN[onBlocked]}`;
     told.push({ type: 'Warning', reason: 'PatienceOver', action: plan.phase, note });
   }
   return told;
@@ -186,7 +193,7 @@ const leafWorries = ({ responsibilities, seen, now }: Observation): readonly Wor
     const leaf = responsibilities.leaves.get(id);
     if (leaf === undefined || held === undefined) return [];
     const code = closeness(renewalDueAt(held, leaf.spec.renew.at), held.notAfter, now);
-    const message = `the certificate ends at ${new Date(held.notAfter).toISOString()} and has not been renewed`;
+    const message = `the certificate expires at ${new Date(held.notAfter).toISOString()} and has not been renewed`;
     return code === undefined ? [] : [{ code, object: `Secret ${id}`, message, leaf: idOf(leaf) }];
   });
 

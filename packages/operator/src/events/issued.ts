@@ -3,9 +3,9 @@ import type { IssuedEntry } from '@handover/engine';
 const MOST_NAMES = 5;
 
 const WHAT = {
-  ca: ({ generation }) => `the CA certificate of generation ${generation}`,
+  ca: ({ generation }) => `the CA certificate of CA generation ${generation}`,
   cross: ({ certifies, generation }) =>
-    `the cross-certificate of CA generation ${certifies}, signed by generation ${generation}`,
+    `the cross-certificate of CA generation ${certifies}, signed by CA generation ${generation}`,
   leaf: ({ generation }) => `a certificate signed by CA generation ${generation}`,
   canary: ({ generation }) => `a canary signed by CA generation ${generation}`,
 } as const satisfies Record<IssuedEntry['kind'], (entry: IssuedEntry) => string>;

@@ -68,7 +68,7 @@ export class OwnWritesCache implements Source {
   #newer(name: string, cached: Held | undefined): Held | undefined {
     const answer = this.#answers.get(name);
     if (answer === undefined) return cached;
-    // What was made and is still unheard of has gone again, before the watch could tell.
+    // The object was created and deleted again before the watch reported it.
     const forgotten = cached === undefined && performance.now() > answer.until;
     if (cached?.version === answer.before && !forgotten) return answer.held;
     this.#answers.delete(name);

@@ -57,7 +57,7 @@ export class Operator {
     }
     return keys
       .filter((key) => term?.controller.hasDone(key) !== true)
-      .map((key) => `${keyText(key)} has not been put right yet`);
+      .map((key) => `${keyText(key)} is not reconciled yet`);
   }
 
   get leads(): boolean {

@@ -137,11 +137,11 @@ export const statusOfAuthority = (declared: Declared, observation: Observation, 
               'Ready',
               true,
               phase === 'Stable' ? 'Stable' : 'Rotating',
-              phase === 'Stable' ? 'every object is as wanted' : `a rotation is under way: ${phase}`,
+              phase === 'Stable' ? 'Every object is up to date' : `a rotation is under way: ${phase}`,
             );
   const blocked =
     first === undefined
-      ? verdict('Blocked', false, 'NothingWaitedFor', 'the next step waits for nothing')
+      ? verdict('Blocked', false, 'NothingWaitedFor', 'Nothing blocks the next step')
       : verdict('Blocked', true, 'WaitingForEvidence', waitingText(plan.blockedBy));
   return {
     phase: phase as 'Stable',
@@ -174,7 +174,7 @@ export const statusOfAuthority = (declared: Declared, observation: Observation, 
 const endOf = (held: LeafSeen | undefined, renewAt: number, now: Instant): readonly Verdict[] => {
   if (held === undefined) return [];
   const level = closeness(renewalDueAt(held, renewAt), held.notAfter, now);
-  const message = `it ends at ${iso(held.notAfter)} and has not been renewed`;
+  const message = `it expires at ${iso(held.notAfter)} and has not been renewed`;
   return [
     ...(level === undefined ? [] : [verdict('ExpiringSoon', true, 'NotRenewed', message)]),
     ...(level === 'Critical' ? [verdict('Critical', true, 'NotRenewed', message)] : []),
@@ -207,7 +207,7 @@ export const statusOfLeaves = (
         : held === undefined
           ? verdict('Ready', false, 'NotIssuedYet', 'no leaf has been issued yet')
           : observation.now >= held.notAfter
-            ? verdict('Ready', false, 'Expired', `its leaf ended at ${iso(held.notAfter)}`)
+            ? verdict('Ready', false, 'Expired', `its leaf expired at ${iso(held.notAfter)}`)
             : observation.now < held.notBefore
               ? verdict('Ready', false, 'NotYetValid', `its leaf is not valid before ${iso(held.notBefore)}`)
               : observation.record === undefined
@@ -216,7 +216,7 @@ export const statusOfLeaves = (
                     'Ready',
                     true,
                     'Issued',
-                    `Secret ${leaf.spec.secretName} holds a leaf of generation ${issuer?.number ?? 'unknown'}`,
+                    `Secret ${leaf.spec.secretName} holds a leaf signed by ${issuer === undefined ? 'an unknown CA' : `CA generation ${issuer.number}`}`,
                   );
     made.set(declared, {
       secretName: leaf.spec.secretName,

@@ -305,7 +305,7 @@ test('S0.6 from an empty cluster: not ready while the field still holds another 
   const since = relay.log.length;
   const one = start();
   await until(async () => relay.log.slice(since).some(isRepair), 'the write that is held up');
-  expect(one.operator.waitingFor()).toEqual([expect.stringContaining('has not been put right yet')]);
+  expect(one.operator.waitingFor()).toEqual([expect.stringContaining('is not reconciled yet')]);
   open();
   await isReady(one);
   const after = await caBundle(kube, 'APIService');
