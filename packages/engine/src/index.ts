@@ -1,7 +1,7 @@
 export { act } from './act/act.ts';
+export { filesUnder } from './act/file-groups.ts';
 export { issuerWith } from './act/issuer.ts';
 export { keyMaker } from './act/key-maker.ts';
-export { filesUnder } from './act/part-files.ts';
 export {
   factFiles,
   keepPlatformFacts,
@@ -73,7 +73,7 @@ export {
   type Unusable,
 } from './look/catalogue.ts';
 export { consentIn } from './look/consent.ts';
-export { FirstSight } from './look/first-seen.ts';
+export { CreationDates } from './look/creation-dates.ts';
 export type {
   AuthorityId,
   AuthorityRecord,
@@ -134,7 +134,7 @@ export {
 } from './report/health.ts';
 export { MemoryAuthorities, MemoryObjects } from './report/memory-home.ts';
 export { notReadyIn } from './report/readiness.ts';
-export { remarksOn } from './report/remarks.ts';
+export { remarksOn } from './report/settings-without-effect.ts';
 export { staticDamage } from './report/static-damage.ts';
 export {
   type AuthorityStanding,

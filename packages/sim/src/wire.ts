@@ -2,7 +2,7 @@ import {
   type AuthorityRecord,
   type Catalogue,
   type ConsumerFound,
-  FirstSight,
+  CreationDates,
   type Home,
   idOf,
   type LookClock,
@@ -45,7 +45,7 @@ export class Wire {
   readonly #stage: Stage;
   readonly #die: () => void;
   readonly #resumed: () => void;
-  readonly #firstSight: FirstSight;
+  readonly #creationDates: CreationDates;
   readonly #landings = new Set<() => void>();
   #memory: Memory | undefined;
   readonly #hanging = new Set<keyof Memory>();
@@ -60,7 +60,7 @@ export class Wire {
     this.#stage = stage;
     this.#die = die;
     this.#resumed = resumed;
-    this.#firstSight = new FirstSight(clock);
+    this.#creationDates = new CreationDates(clock);
     this.home = stage.meddle(this.#homeWith(clock));
   }
 
@@ -267,7 +267,7 @@ export class Wire {
       },
       authorities: { load: () => ask(authority) },
       requests: { pending: () => ask(() => ({ rotate: store.rotate, distrust: store.distrust })) },
-      evidence: this.#firstSight.of({ consumers: () => ask(consumers) }),
+      evidence: this.#creationDates.of({ consumers: () => ask(consumers) }),
       facts: {
         consumersFound: found,
         cacheLag: duration(cacheLag),

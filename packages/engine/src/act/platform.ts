@@ -3,8 +3,8 @@ import type { Catalogue } from '../look/catalogue.ts';
 import type { Home, ObjectId } from '../look/home.ts';
 import type { Look } from '../look/look.ts';
 import { filesFrom } from '../look/stored-object.ts';
-import { keepFiles } from './keep-files.ts';
-import { PLATFORM_KEYS } from './part-files.ts';
+import { keepFiles } from './exact-files.ts';
+import { PLATFORM_KEYS } from './file-groups.ts';
 
 /** What a workload would have to ask the API server for at its start. */
 export interface PlatformFacts {

@@ -14,7 +14,7 @@ import { profileObjectOf } from '../look/catalogue.ts';
 import type { FileData, Home, ObjectRecord, StoredObject } from '../look/home.ts';
 import type { ClusterProfile, Look } from '../look/look.ts';
 import { digestOf, filesFrom } from '../look/stored-object.ts';
-import { holdsFiles, obstacleError } from './keep-files.ts';
+import { holdsFiles, obstacleError } from './exact-files.ts';
 
 /**
  * What this process's OpenSSL has. node:crypto lists only the curves of ECDSA; X25519 and X448 are in every build. This

@@ -7,7 +7,7 @@ import type { Look } from '../look/look.ts';
 import { outputFiles, outputsOfTarget, outputsRecord, prepareOutputs } from '../look/outputs.ts';
 import { extrasOf } from '../look/shared-bundles.ts';
 import { bundleKeyOf, pemFile } from '../look/stored-object.ts';
-import { keepFiles } from './keep-files.ts';
+import { keepFiles } from './exact-files.ts';
 
 /** TrustBundles without an authority have no rotation: their sources are simply copied. */
 export const isStatic = (bundle: TrustBundle): boolean =>

@@ -2,7 +2,7 @@ import type { ConsumerSeen, Stamp } from '@handover/core';
 import { duration, instant, second } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { catalogue, MESH, on, type Parts, World } from '../../test/world.ts';
-import { type ConsumerFound, converge, FirstSight, observeAnew, reconcile, sealed } from '../index.ts';
+import { type ConsumerFound, CreationDates, converge, observeAnew, reconcile, sealed } from '../index.ts';
 
 const ID = 'default/mesh';
 const RESOURCES = catalogue(MESH);
@@ -217,7 +217,7 @@ describe('First sight', () => {
     const consumer: ConsumerSeen = { ...base, instances: [{ ...instance, createdAt: instant(2_000) }] };
     const { responsibilities } = await observeAnew(on(world.home, RESOURCES).fresh, ID);
     let time = 0;
-    const observation = new FirstSight({ now: () => instant(time) });
+    const observation = new CreationDates({ now: () => instant(time) });
     const dates = async (at: number, from: ConsumerSeen) => {
       time = at;
       const source = observation.of({ consumers: async () => [from] });

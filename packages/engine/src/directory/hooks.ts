@@ -9,8 +9,8 @@ import {
   type HookResult,
   hookContent,
   hooksOf,
+  reloadMethodOf,
   type Told,
-  tellingOf,
 } from '../look/hooks.ts';
 import type { Look } from '../look/look.ts';
 import type { Meters } from '../look/meters.ts';
@@ -133,7 +133,7 @@ export class DirectoryHooks {
     // It is not known what it did: the next process runs it again.
     const { result } = end;
     if (result === 'stopped') return undefined;
-    meters.told(tellingOf(hook), result);
+    meters.told(reloadMethodOf(hook), result);
     const at = now();
     await records.update(hook, (before) => {
       const last = resultOf({ ...end, result }, before.last, at, reason);

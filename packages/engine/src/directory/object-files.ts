@@ -1,4 +1,4 @@
-import { filesUnder } from '../act/part-files.ts';
+import { filesUnder } from '../act/file-groups.ts';
 import type { FileData, ObjectId, StoredObject } from '../look/home.ts';
 import { digestOf } from '../look/stored-object.ts';
 import type { Entries, Entry } from './entries.ts';

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { HandoverError, type Instant, instant } from '@handover/material';
-import { obstacleError } from '../act/keep-files.ts';
+import { obstacleError } from '../act/exact-files.ts';
 import { EngineError } from '../error.ts';
 import type { AuthorityId, Contents, FileData, ObjectId, ObjectWriter, StoredObject } from '../look/home.ts';
 import type { ObjectReader, RecordedObject } from '../look/look.ts';

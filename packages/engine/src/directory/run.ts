@@ -1,7 +1,7 @@
 import { type FSWatcher, watch } from 'node:fs';
 import type { TrustBundle } from '@handover/core';
 import { after, HandoverError, type Instant, instant } from '@handover/material';
-import { obstacleError } from '../act/keep-files.ts';
+import { obstacleError } from '../act/exact-files.ts';
 import { keepProfile } from '../act/profile.ts';
 import { isStatic, reconcileStaticBundle } from '../act/static-bundle.ts';
 import { Controller, type Passed, type Reconcilers } from '../controller/controller.ts';

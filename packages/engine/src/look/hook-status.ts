@@ -1,14 +1,22 @@
 import type { Instant } from '@handover/material';
 import type { ObjectId } from './home.ts';
-import { dueFor, type Hook, type HookRecord, hookContent, hooksIn, type Parts, tellingOf } from './hooks.ts';
+import {
+  dueFor,
+  type Hook,
+  type HookRecord,
+  hookContent,
+  hooksIn,
+  type Parts,
+  reloadMethodOf,
+} from './hooks.ts';
 import type { Look } from './look.ts';
-import type { Telling } from './meters.ts';
+import type { ReloadMethod } from './meters.ts';
 
 /** A hook for people and programs: its last result, and when it is tried again. */
 export interface HookStatus {
   /** `Leaf default/web`, `Authority default/mesh` for its own bundle, `TrustBundle company`. */
   readonly hook: string;
-  readonly how: Telling;
+  readonly how: ReloadMethod;
   /** `idle`: nothing has called for it yet. `due`: it has not told of the present files yet. */
   readonly state: 'done' | 'failed' | 'due' | 'idle';
   /** When it ended last. */
@@ -36,7 +44,7 @@ export const hookStatus = (
   const isDue = dueFor(hook, record, parts).length > 0;
   return {
     hook: hook.name,
-    how: tellingOf(hook),
+    how: reloadMethodOf(hook),
     state: hasFailed ? 'failed' : isDue ? 'due' : last === undefined ? 'idle' : 'done',
     at: iso(last?.at),
     exitCode: last?.exitCode ?? null,

@@ -4,7 +4,7 @@ import type { Instant } from '@handover/material';
 import { authorityRef, type Catalogue, idOf, ownBundleOf, secretOf, targetsOf } from './catalogue.ts';
 import type { AuthorityId, ObjectId, StoredObject } from './home.ts';
 import type { Look } from './look.ts';
-import type { Telling, TellResult } from './meters.ts';
+import type { ReloadMethod, TellResult } from './meters.ts';
 import { bundleKeyOf, digestOf } from './stored-object.ts';
 
 export type ReloadHook = NonNullable<Leaf['spec']['reload'] | TrustBundle['spec']['reload']>;
@@ -66,7 +66,7 @@ export interface HookReader {
 }
 
 /** The way in which a hook tells. */
-export const tellingOf = ({ reload }: Hook): Telling => {
+export const reloadMethodOf = ({ reload }: Hook): ReloadMethod => {
   if (reload.command !== undefined) return 'command';
   if (reload.signal !== undefined) return 'signal';
   if (reload.http !== undefined) return 'http';

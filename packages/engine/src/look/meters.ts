@@ -3,7 +3,7 @@ export type Question = 'status' | 'probe';
 /** `silent`: no answer. `vague`: it answered, and showed nothing of ours. `strips_cross`: it serves a leaf without the cross-certificate. */
 export type Answered = 'shown' | 'vague' | 'strips_cross' | 'silent';
 /** How a program is told that its files changed. */
-export type Telling = 'command' | 'signal' | 'http' | 'systemd' | 'restart';
+export type ReloadMethod = 'command' | 'signal' | 'http' | 'systemd' | 'restart';
 export type TellResult =
   | 'done'
   | 'cannot_run'
@@ -20,7 +20,7 @@ export type TellResult =
  */
 export interface Meters {
   asked(how: Question, answer: Answered): void;
-  told(how: Telling, result: TellResult): void;
+  told(how: ReloadMethod, result: TellResult): void;
   /** Work that is due now, and all that is planned. Passed once; called at each scrape. */
   queue(depth: () => { readonly due: number; readonly planned: number }): void;
 }

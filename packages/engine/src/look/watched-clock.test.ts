@@ -1,6 +1,6 @@
 import { instant, second } from '@handover/material';
 import { describe, expect, test } from 'vitest';
-import { FirstSight } from './first-seen.ts';
+import { CreationDates } from './creation-dates.ts';
 import type { ConsumerFound } from './look.ts';
 import type { Responsibilities } from './responsibilities.ts';
 import { WatchedClock } from './watched-clock.ts';
@@ -95,7 +95,7 @@ const pods = (...dates: readonly number[]): readonly ConsumerFound[] => [
 
 test('a pod from before the clock was set back has no date, even if no look came until the clock had caught up', async () => {
   const { clock, pass } = world();
-  const seen = new FirstSight(clock).of({ consumers: async () => pods(500_000, 900_000, 1_050_000) });
+  const seen = new CreationDates(clock).of({ consumers: async () => pods(500_000, 900_000, 1_050_000) });
   pass(1_000, -300_000);
   clock.now();
   pass(400_000);

@@ -23,7 +23,7 @@ import { readableCertificates } from '../look/stored-object.ts';
 import { type Observation, observeAnew } from '../observe/observe.ts';
 import { alteredIn } from './damage.ts';
 import { notReadyIn } from './readiness.ts';
-import { remarksOn } from './remarks.ts';
+import { remarksOn } from './settings-without-effect.ts';
 import { staticDamage } from './static-damage.ts';
 import type { AuthorityStatus, ConsumerStatus, LeafStatus, Status } from './status-types.ts';
 import { strandedIn } from './stranded.ts';

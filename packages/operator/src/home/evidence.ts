@@ -1,9 +1,9 @@
 import {
   Canaries,
   type CanaryTools,
+  type CreationDates,
   DeclaredConsumers,
   type EvidenceSource,
-  type FirstSight,
   Turns,
 } from '@handover/engine';
 import type { Instant } from '@handover/material';
@@ -22,7 +22,7 @@ const ASKED_AT_ONCE = { inAll: 256, each: 32 } as const;
 export interface EvidenceTools {
   readonly options: KubeHomeOptions;
   readonly making: CanaryTools;
-  readonly firstSight: FirstSight;
+  readonly creationDates: CreationDates;
   readonly rollouts: KubeRollouts | undefined;
   readonly source: Source;
   readonly now: () => Instant;
@@ -32,7 +32,7 @@ export interface EvidenceTools {
 export const evidenceWith = ({
   options: { connection, scope, resources, consumers, meters },
   making,
-  firstSight,
+  creationDates,
   rollouts,
   source,
   now,
@@ -76,5 +76,5 @@ export const evidenceWith = ({
             reloader,
           }),
         ];
-  return (fresh) => firstSight.of(combineEvidence(fields, declared, ...pods(fresh)));
+  return (fresh) => creationDates.of(combineEvidence(fields, declared, ...pods(fresh)));
 };

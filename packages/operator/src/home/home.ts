@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { AUTHORITY, STATE_LABEL } from '@handover/core';
 import {
+  CreationDates,
   type EvidenceSource,
-  FirstSight,
   type Home,
   type IssuedEntry,
   type Issuer,
@@ -152,7 +152,7 @@ export class KubeHome implements Home {
       options,
       making: { keyring: this.keyring, keys, random: this.random, log: { issued } },
       // The API server's time is known to the second: what it has just dated may lie a little ahead of what we take for now.
-      firstSight: new FirstSight({
+      creationDates: new CreationDates({
         now: () => after(now(), 2 * second),
         setBacks: () => this.clock.setBacks?.() ?? [],
       }),

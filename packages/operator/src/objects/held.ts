@@ -1,4 +1,4 @@
-import { CAINJECTOR, MANAGED_LABEL } from '@handover/core';
+import { CAINJECTOR, INJECTABLE_PLURALS, type InjectablePlural, MANAGED_LABEL } from '@handover/core';
 import type { FileData } from '@handover/engine';
 import type { KubeObject, ManagedFields } from '@handover/kube';
 import { type Instant, instant } from '@handover/material';
@@ -65,10 +65,10 @@ const MARKS: Readonly<Record<Plural, RegExp>> = {
   secrets: /"f:data"/,
   configmaps: /"f:(data|binaryData)"/,
   clustertrustbundles: /"f:trustBundle"/,
-  apiservices: /"f:caBundle"/,
-  validatingwebhookconfigurations: /"f:caBundle"/,
-  mutatingwebhookconfigurations: /"f:caBundle"/,
-  customresourcedefinitions: /"f:caBundle"/,
+  ...(Object.fromEntries(INJECTABLE_PLURALS.map((plural) => [plural, /"f:caBundle"/])) as Record<
+    InjectablePlural,
+    RegExp
+  >),
 };
 
 /** The manager that set what is ours, not one that edits beside it. A removal is not on record: then it is the last of all. */

@@ -6,7 +6,7 @@ import type { ConsumerFound, EvidenceSource, LookClock } from './look.ts';
  * was set back, and never has a date (docs/decisions/0006 §7); nor has one whose date the clock has shown twice. One of these
  * per home: uncached looks and cached ones share what was seen first.
  */
-export class FirstSight {
+export class CreationDates {
   readonly #clock: Pick<LookClock, 'now' | 'setBacks'>;
   readonly #misdated = new Set<string>();
 

@@ -1,0 +1,79 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+  encoding: 'utf8',
+});
+/** Every file, and every folder above it. */
+const paths = new Set(files.split('\n').flatMap((file) => [file, ...above(file)]));
+
+function above(file) {
+  const parent = dirname(file);
+  return parent === '.' ? [] : [parent, ...above(parent)];
+}
+
+const exists = (path) => {
+  if (!/[*]/.test(path)) return paths.has(path);
+  const glob = new RegExp(`^${path.replace(/[.]/g, '\\.').replaceAll('*', '[^/]*')}$`);
+  return [...paths].some((each) => glob.test(each));
+};
+
+/** `a/{b,c}.ts` is `a/b.ts` and `a/c.ts`. */
+const expanded = (path) => {
+  const [, before, inner, behind] = /^(.*?)\{([^}]*)\}(.*)$/.exec(path) ?? [];
+  return inner === undefined
+    ? [path]
+    : inner.split(',').flatMap((each) => expanded(`${before}${each}${behind}`));
+};
+
+/** Paths of a document that do not exist. A path begins at the root, in packages/, or beside the path that was named before it. */
+const missingIn = (text) => {
+  const missing = [];
+  for (const line of text.split(/\n(?=[-|\d]|\n)/)) {
+    const row = /^\| `(\w+)` /.exec(line)?.[1];
+    let bases = ['', 'packages/', 'packages/*/', 'docs/decisions/', ...(row ? [`packages/${row}/src/`] : [])];
+    for (const [, token] of line.matchAll(/`([\w./*{},-]+)`/g)) {
+      const isPath = /[\w}*]\/|^\d{4}\*$|[\w}]\.(ts|mjs|md|json)$/.test(token) && !token.includes('dist/');
+      if (!isPath) continue;
+      for (const path of expanded(token).map((each) => each.replace(/\/$/, ''))) {
+        const base = bases.find((each) => exists(each + path));
+        if (base === undefined) missing.push(path);
+        else bases = [...bases, ...above(base + path).map((each) => `${each}/`)];
+      }
+    }
+  }
+  return missing;
+};
+
+/** Functions that a walk names beside a file that does not define them. */
+const strangersIn = (walks) =>
+  [...walks.matchAll(/`([\w/.-]+\.ts)` `(#?\w+)`/g)].flatMap(([, file, name]) => {
+    const defines = new RegExp(
+      `^(export )?(const|(async )?function) ${name}\\b|^ +((async|override|readonly) )*${name}([(<:]| = )`,
+      'm',
+    );
+    return defines.test(readFileSync(`packages/${file}`, 'utf8')) ? [] : [`${file} ${name}`];
+  });
+
+describe('every path that is named exists', () => {
+  test.each(['ARCHITECTURE.md', 'AGENTS.md', 'docs/architecture/walks.md'])('in %s', (document) => {
+    expect(missingIn(readFileSync(document, 'utf8'))).toEqual([]);
+  });
+
+  test('and one that does not is found', () => {
+    expect(missingIn('| `packages/core/src/{pem,index}.ts`, `gone/`, `0001*`, `9999*` |')).toEqual([
+      'packages/core/src/pem.ts',
+      'gone',
+      '9999*',
+    ]);
+  });
+});
+
+test('the functions of a walk are defined in the files that are named with them', () => {
+  expect(strangersIn(readFileSync('docs/architecture/walks.md', 'utf8'))).toEqual([]);
+  expect(strangersIn('`core/src/plan/plan.ts` `plan`, `core/src/plan/plan.ts` `act`')).toEqual([
+    'core/src/plan/plan.ts act',
+  ]);
+});
