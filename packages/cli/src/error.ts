@@ -1,4 +1,5 @@
-import { HandoverError } from '@handover/material';
+import type { EngineErrorCode } from '@handover/engine';
+import { codeCheck, HandoverError } from '@handover/material';
 
 export type CliErrorCode =
   | 'ADOPT_UNDECIDED'
@@ -32,3 +33,6 @@ export type CliErrorCode =
 
 /** HandoverError with the codes of this package: another code does not compile. */
 export const CliError = HandoverError<CliErrorCode>;
+
+/** Tells errors by their code: a code that does not exist does not compile. */
+export const isCode = codeCheck<CliErrorCode | EngineErrorCode>();

@@ -1,4 +1,4 @@
-import { HandoverError } from '@handover/material';
+import { codeCheck, HandoverError, type MaterialErrorCode } from '@handover/material';
 
 export type CoreErrorCode =
   | 'CERTIFICATE_MALFORMED'
@@ -21,3 +21,6 @@ export type CoreErrorCode =
 
 /** HandoverError with the codes of this package: another code does not compile. */
 export const CoreError = HandoverError<CoreErrorCode>;
+
+/** Tells errors by their code: a code that does not exist does not compile. */
+export const isCode = codeCheck<CoreErrorCode | MaterialErrorCode>();

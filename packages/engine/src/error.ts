@@ -1,4 +1,4 @@
-import { HandoverError } from '@handover/material';
+import { codeCheck, HandoverError, type MaterialErrorCode } from '@handover/material';
 
 export type EngineErrorCode =
   | 'ACK_AMBIGUOUS'
@@ -59,3 +59,6 @@ export type EngineErrorCode =
 
 /** HandoverError with the codes of this package: another code does not compile. */
 export const EngineError = HandoverError<EngineErrorCode>;
+
+/** Tells errors by their code: a code that does not exist does not compile. */
+export const isCode = codeCheck<EngineErrorCode | MaterialErrorCode>();

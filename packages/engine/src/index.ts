@@ -46,7 +46,7 @@ export { handshake } from './evidence/handshake.ts';
 export { type ProbeTools, probe } from './evidence/probe.ts';
 export { readDocument } from './evidence/read-document.ts';
 export { startTls } from './evidence/start-tls.ts';
-export { askStatus, STATUS_PATH } from './evidence/status-document.ts';
+export { askStatus } from './evidence/status-document.ts';
 export type { Endpoint, Locator, Whereabouts } from './evidence/whereabouts.ts';
 export type { HistoryStep } from './ledger/history.ts';
 export type { IssuanceLog, IssuedEntry } from './ledger/issued-entry.ts';
@@ -122,7 +122,7 @@ export { claimOf, type Seal, SealKey, sealed, sealIn } from './look/seal.ts';
 export { bundleKeyOf, digestOf, filesFrom, pemFile, readableCertificates } from './look/stored-object.ts';
 export { WatchedClock } from './look/watched-clock.ts';
 export { adoptionFrom } from './observe/adoption.ts';
-export { inParallel, type Observation, observe, observeAnew } from './observe/observe.ts';
+export { type Observation, observe, observeAnew } from './observe/observe.ts';
 export type { LeafValidity, Vitals } from './observe/vitals.ts';
 export { type Damage, damageIn } from './report/damage.ts';
 export {
@@ -159,6 +159,7 @@ export {
   verifyAuthority,
 } from './report/verify.ts';
 export { Contention } from './scheduling/contention.ts';
+export { inParallel, tryAll } from './scheduling/in-parallel.ts';
 export { type Places, Turns } from './scheduling/turns.ts';
 export { WorkQueue } from './scheduling/work-queue.ts';
 export { type BoundedServer, NO_SUCH_PAGE, type PageAnswer, serveBounded } from './serving/bounded-server.ts';

@@ -108,9 +108,6 @@ export function apiCause(error: unknown): { readonly status: number; readonly re
     : undefined;
 }
 
-export const isCode = (error: unknown, ...codes: readonly KubeErrorCode[]): boolean =>
-  error instanceof HandoverError && codes.includes(error.code);
-
 /** The server did not answer, or the connection broke. */
 export function unreachable(about: string, cause: unknown): Error {
   if (cause instanceof HandoverError) return cause;

@@ -1,8 +1,7 @@
 import { parseAnswer, subjectOf } from './answer.ts';
-import { isCode } from './api-error.ts';
 import type { ServerClock } from './clock.ts';
 import { Discovery } from './discovery.ts';
-import { KubeError } from './error.ts';
+import { isCode, KubeError } from './error.ts';
 import { mustHold } from './fence.ts';
 import { apiVersionOf, type ResourceKind } from './kinds.ts';
 import type { Fence, Kube } from './kube.ts';

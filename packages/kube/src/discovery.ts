@@ -1,5 +1,5 @@
 import { subjectOf } from './answer.ts';
-import { isCode } from './api-error.ts';
+import { isCode } from './error.ts';
 import type { CallOptions } from './requests.ts';
 import { type Session, statusIn } from './session.ts';
 

@@ -1,4 +1,4 @@
-import { HandoverError } from '@handover/material';
+import { codeCheck, HandoverError } from '@handover/material';
 
 export type KubeErrorCode =
   | 'FILE_UNREADABLE'
@@ -38,3 +38,6 @@ export type KubeErrorCode =
 
 /** HandoverError with the codes of this package: another code does not compile. */
 export const KubeError = HandoverError<KubeErrorCode>;
+
+/** Tells errors by their code: a code that does not exist does not compile. */
+export const isCode = codeCheck<KubeErrorCode>();

@@ -1,26 +1,15 @@
-import { inspect } from 'node:util';
+import { Unprintable } from '@handover/material';
 
 /** A text that does not print: a token, password or key. */
-export class Hidden {
+export class Hidden extends Unprintable {
   readonly #text: string;
 
   constructor(text: string) {
+    super('[hidden]');
     this.#text = text;
   }
 
   reveal(): string {
     return this.#text;
-  }
-
-  toString(): string {
-    return '[hidden]';
-  }
-
-  toJSON(): string {
-    return '[hidden]';
-  }
-
-  [inspect.custom](): string {
-    return '[hidden]';
   }
 }

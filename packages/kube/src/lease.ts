@@ -1,7 +1,6 @@
 import { Listeners } from '@handover/material';
 import { pause } from '@handover/runtime/pause';
-import { isCode } from './api-error.ts';
-import { KubeError } from './error.ts';
+import { isCode, KubeError } from './error.ts';
 import { Informer } from './informer.ts';
 import { type Lease, leases } from './kinds.ts';
 import type { Fence, Kube } from './kube.ts';

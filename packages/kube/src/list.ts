@@ -1,5 +1,5 @@
 import { parseAnswer, subjectOf } from './answer.ts';
-import { isCode } from './api-error.ts';
+import { isCode } from './error.ts';
 import type { ResourceKind } from './kinds.ts';
 import { METADATA_LIST } from './media.ts';
 import type { KubeObject } from './object.ts';

@@ -1,6 +1,7 @@
-import { type ApiStatus, apiError, isCode, unreachable } from './api-error.ts';
+import { type ApiStatus, apiError, unreachable } from './api-error.ts';
 import { ServerClock } from './clock.ts';
 import { Credentials, repeatedHeaders } from './credentials.ts';
+import { isCode } from './error.ts';
 import { type ExchangeOptions, exchange, type HttpAnswer } from './exchange.ts';
 import { parseJson } from './json.ts';
 import type { KubeConfig } from './kubeconfig/config.ts';

@@ -1,5 +1,6 @@
 import type { HandoverError } from '@handover/material';
-import { type ApiStatus, apiCause, isCode } from './api-error.ts';
+import { type ApiStatus, apiCause } from './api-error.ts';
+import { isCode } from './error.ts';
 import type { Trouble, WatchState } from './watch-state.ts';
 
 const NO_STREAM = ['KUBE_STREAM_UNSUPPORTED', 'KUBE_INVALID', 'KUBE_BAD_REQUEST'];

@@ -39,6 +39,12 @@ export class HandoverError<Code extends string = string> extends Error {
   }
 }
 
+/** Tells errors by their code, where only codes of `Code` compile: `isCode = codeCheck<KubeErrorCode>()`. */
+export const codeCheck =
+  <Code extends string>() =>
+  (error: unknown, ...codes: readonly NoInfer<Code>[]): error is HandoverError<Code> =>
+    error instanceof HandoverError && codes.includes(error.code);
+
 export type MaterialErrorCode =
   | 'BUNDLE_EMPTY'
   | 'CERTIFICATE_MALFORMED'

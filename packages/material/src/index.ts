@@ -3,7 +3,13 @@ export { bufferOf, bytesOf, sameBytes, textOf } from './bytes.ts';
 export { type Certificate, isExpired, parseCertificate, parseCertificates } from './certificate.ts';
 export { type Verdict, verifyChain } from './chain.ts';
 export { DerReader, readOid, readSmallInteger, TAG as DER_TAG } from './der.ts';
-export { HandoverError, type HandoverErrorOptions, type MaterialErrorCode, type Retry } from './error.ts';
+export {
+  codeCheck,
+  HandoverError,
+  type HandoverErrorOptions,
+  type MaterialErrorCode,
+  type Retry,
+} from './error.ts';
 export type { NameConstraints } from './extensions.ts';
 export type { GeneralName } from './general-name.ts';
 export { isMap, type Json } from './json.ts';
@@ -13,6 +19,7 @@ export type { Name } from './name.ts';
 export { checkName } from './name-constraints.ts';
 export { encodePem, type Junk, MAX_PEM_BYTES, parsePem } from './pem.ts';
 export type { Purpose } from './purpose.ts';
+export { MAX_STATUS_BYTES, STATUS_PATH } from './status-path.ts';
 export { after, type Duration, day, duration, hour, type Instant, instant, minute, second } from './time.ts';
 export { TLS_PROFILE_FILES, TLS_PROFILE_HASH, tlsProfileFiles } from './tls-files.ts';
 export {
@@ -27,3 +34,4 @@ export {
 } from './tls-profile.ts';
 export { OFTEN_MISSING, type TlsVersion } from './tls-tables.ts';
 export { isUnknownAuthority } from './unknown-authority.ts';
+export { Unprintable } from './unprintable.ts';

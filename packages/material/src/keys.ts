@@ -1,8 +1,8 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
-import { inspect } from 'node:util';
 import type { Certificate } from './certificate.ts';
 import { MaterialError, type MaterialErrorCode } from './error.ts';
 import { type PemBlock, parsePem } from './pem.ts';
+import { Unprintable } from './unprintable.ts';
 
 const ENCODINGS: Readonly<Record<string, 'pkcs8' | 'pkcs1' | 'sec1'>> = {
   'PRIVATE KEY': 'pkcs8',
@@ -29,12 +29,13 @@ const algorithmOf = (key: KeyObject): string => {
 };
 
 /** A private key that cannot be printed, logged or serialised by accident. */
-export class PrivateKey {
+export class PrivateKey extends Unprintable<'[private key]'> {
   readonly #key: KeyObject;
   /** `ECDSA-P256`, `RSA-2048`, … */
   readonly algorithm: string;
 
   private constructor(key: KeyObject) {
+    super('[private key]');
     this.#key = key;
     this.algorithm = algorithmOf(key);
   }
@@ -100,17 +101,5 @@ export class PrivateKey {
     // On Node 20 `equals` on keys of two types leaves an error in OpenSSL's queue, and reading the next key fails.
     if (certificate.keyAlgorithm !== this.algorithm) return false;
     return certificate.openssl.publicKey?.equals(createPublicKey(this.#key)) ?? false;
-  }
-
-  toString(): '[private key]' {
-    return '[private key]';
-  }
-
-  toJSON(): '[private key]' {
-    return '[private key]';
-  }
-
-  [inspect.custom](): '[private key]' {
-    return '[private key]';
   }
 }

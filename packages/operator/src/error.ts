@@ -1,4 +1,6 @@
-import { HandoverError } from '@handover/material';
+import type { EngineErrorCode } from '@handover/engine';
+import type { KubeErrorCode } from '@handover/kube';
+import { codeCheck, HandoverError } from '@handover/material';
 
 export type OperatorErrorCode =
   | 'ADDRESS_REFUSED'
@@ -25,3 +27,6 @@ export type OperatorErrorCode =
 
 /** HandoverError with the codes of this package: another code does not compile. */
 export const OperatorError = HandoverError<OperatorErrorCode>;
+
+/** Tells errors by their code: a code that does not exist does not compile. */
+export const isCode = codeCheck<OperatorErrorCode | EngineErrorCode | KubeErrorCode>();

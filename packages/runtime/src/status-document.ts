@@ -1,10 +1,5 @@
-import { instant } from '@handover/material';
+import { instant, MAX_STATUS_BYTES } from '@handover/material';
 import { isoTime, type SourceStatus } from './status.ts';
-
-/** Path that a controller requests. */
-export const STATUS_PATH = '/handover/status';
-/** Controllers read no more than this. */
-const MAX_DOCUMENT_BYTES = 64 * 1024;
 
 /** One process that a status document speaks for. */
 export interface ProcessStatus {
@@ -87,7 +82,7 @@ export function renderDocument(reports: readonly Report[], podUid: string | unde
     ...(anchors === Number.POSITIVE_INFINITY ? {} : { truncated: true }),
   });
   let text = JSON.stringify(document(Number.POSITIVE_INFINITY));
-  for (let anchors = 512; Buffer.byteLength(text) > MAX_DOCUMENT_BYTES && anchors >= 1; anchors /= 2) {
+  for (let anchors = 512; Buffer.byteLength(text) > MAX_STATUS_BYTES && anchors >= 1; anchors /= 2) {
     text = JSON.stringify(document(anchors));
   }
   return text;

@@ -3,10 +3,10 @@ import { chmod } from 'node:fs/promises';
 import { createServer, type RequestOptions, request, type Server } from 'node:http';
 import { connect, type ListenOptions, type Server as NetServer, type Socket } from 'node:net';
 import { isMainThread } from 'node:worker_threads';
+import { STATUS_PATH } from '@handover/material';
 import { birthOf } from './cluster-process.ts';
 import { RuntimeError } from './error.ts';
 import type { Siblings } from './siblings.ts';
-import { STATUS_PATH } from './status-document.ts';
 import { setTimeout } from './timers.ts';
 
 /** Connections of controllers, and of the processes of one group. */

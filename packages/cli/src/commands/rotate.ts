@@ -1,10 +1,9 @@
 import { sentenceOf } from '@handover/core';
 import { type AuthorityStanding, authorityIn, hookLine } from '@handover/engine';
-import { HandoverError } from '@handover/material';
 import { carryOut } from '../carry-out.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
-import { CliError } from '../error.ts';
+import { CliError, isCode } from '../error.ts';
 import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 import { printable } from '../printable.ts';
 import { type WaitFlags, waitOptions } from '../wait-options.ts';
@@ -17,7 +16,7 @@ interface Flags extends HomeFlags, WaitFlags {
 const namingRotation =
   (id: string, advice: string) =>
   (error: unknown): never => {
-    if (!(error instanceof HandoverError) || error.code !== 'OBJECT_OBSTACLE') throw error;
+    if (!isCode(error, 'OBJECT_OBSTACLE')) throw error;
     throw new CliError('OBJECT_OBSTACLE', `${error.message}; rotation ${id} is requested: ${advice}`, {
       retry: 'later',
     });

@@ -9,10 +9,11 @@ import {
   type ResourceKey,
   SteadyClock,
 } from '@handover/engine';
-import { duration, HandoverError } from '@handover/material';
+import { duration } from '@handover/material';
 import { askedResources } from '../asked-resources.ts';
 import type { Worker } from '../carry-out.ts';
 import type { Context } from '../context.ts';
+import { isCode } from '../error.ts';
 import { usageError } from '../error-line.ts';
 import type { HomeOpener } from '../open-home.ts';
 import { certgenIn } from './certgen.ts';
@@ -37,7 +38,7 @@ export const authorityArgument = (text: string): AuthorityId =>
   text.includes('/') ? text : `default/${text}`;
 
 const orHeldAgain = (error: unknown): undefined => {
-  if (!(error instanceof HandoverError) || error.code !== 'HOME_LOCKED') throw error;
+  if (!isCode(error, 'HOME_LOCKED')) throw error;
 };
 
 const carriedOutBy = (holder: ReturnType<DirectoryHome['holder']>): string => {

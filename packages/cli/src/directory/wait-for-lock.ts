@@ -1,6 +1,6 @@
 import type { DirectoryHome } from '@handover/engine';
-import { HandoverError } from '@handover/material';
 import { pause } from '@handover/runtime/pause';
+import { isCode } from '../error.ts';
 
 const LOOK_MS = 250;
 
@@ -19,8 +19,7 @@ export const waitForLock = async (
       return await home.lock(true);
     } catch (error) {
       const holder = home.holder();
-      if (!(error instanceof HandoverError) || error.code !== 'HOME_LOCKED' || holder?.stays === true)
-        throw error;
+      if (!isCode(error, 'HOME_LOCKED') || holder?.stays === true) throw error;
       if (holder !== undefined && holder.pid !== told) {
         say(`waiting for process ${holder.pid} to finish its work on this directory`);
         told = holder.pid;

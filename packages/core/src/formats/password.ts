@@ -1,14 +1,15 @@
-import { inspect } from 'node:util';
+import { Unprintable } from '@handover/material';
 import { CoreError } from '../error.ts';
 
 const LEAST = 6;
 const MOST = 128;
 
 /** Text that opens a keystore. It cannot be printed, logged or serialised by accident. */
-export class Password {
+export class Password extends Unprintable<'[password]'> {
   readonly #text: string;
 
   private constructor(text: string) {
+    super('[password]');
     this.#text = text;
   }
 
@@ -39,17 +40,5 @@ export class Password {
   /** Two bytes a character, big endian: what PKCS#12's MAC and JKS take. */
   get utf16(): Uint8Array {
     return Buffer.from(this.#text, 'utf16le').swap16();
-  }
-
-  toString(): '[password]' {
-    return '[password]';
-  }
-
-  toJSON(): '[password]' {
-    return '[password]';
-  }
-
-  [inspect.custom](): '[password]' {
-    return '[password]';
   }
 }

@@ -1,5 +1,5 @@
-import { DER_TAG, DerReader, HandoverError, readSmallInteger } from '@handover/material';
-import { CoreError } from '../error.ts';
+import { DER_TAG, DerReader, readSmallInteger } from '@handover/material';
+import { CoreError, isCode } from '../error.ts';
 import { unsupported } from './decrypt.ts';
 import type { Password } from './password.ts';
 import { readJks } from './read-jks.ts';
@@ -54,7 +54,7 @@ export const readStore = (
   try {
     return READERS[format](bytes, password);
   } catch (cause) {
-    if (!(cause instanceof HandoverError) || cause.code !== 'CERTIFICATE_MALFORMED') throw cause;
+    if (!isCode(cause, 'CERTIFICATE_MALFORMED')) throw cause;
     throw new CoreError(
       'KEYSTORE_MALFORMED',
       'the keystore is damaged or cut short; copy the complete file',

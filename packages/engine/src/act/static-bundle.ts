@@ -1,5 +1,5 @@
 import type { TrustBundle } from '@handover/core';
-import { bundleOf, HandoverError } from '@handover/material';
+import { bundleOf } from '@handover/material';
 import { EngineError } from '../error.ts';
 import { placedTargets } from '../look/catalogue.ts';
 import type { Home } from '../look/home.ts';
@@ -7,6 +7,7 @@ import type { Look } from '../look/look.ts';
 import { outputFiles, outputsOfTarget, outputsRecord, prepareOutputs } from '../look/outputs.ts';
 import { extrasOf } from '../look/shared-bundles.ts';
 import { bundleKeyOf, pemFile } from '../look/stored-object.ts';
+import { tryAll } from '../scheduling/in-parallel.ts';
 import { keepFiles } from './exact-files.ts';
 
 /** TrustBundles without an authority have no rotation: their sources are simply copied. */
@@ -37,19 +38,10 @@ export async function reconcileStaticBundle(home: Home, look: Look, bundle: Trus
     ),
   );
   let wrote = false;
-  const failures: HandoverError[] = [];
-  for (const [id] of placed) {
-    try {
-      const made = outputs.get(id);
-      const data = { [bundleKeyOf(id)]: pem, ...outputFiles(made, { anchors }) };
-      wrote = (await keepFiles(home, look, id, data, outputsRecord(made))) || wrote;
-    } catch (error) {
-      // A target that cannot be written does not hold up the others.
-      if (!(error instanceof HandoverError)) throw error;
-      failures.push(error);
-    }
-  }
-  const [first] = failures;
-  if (first !== undefined) throw first;
+  await tryAll(placed, 1, async ([id]) => {
+    const made = outputs.get(id);
+    const data = { [bundleKeyOf(id)]: pem, ...outputFiles(made, { anchors }) };
+    wrote = (await keepFiles(home, look, id, data, outputsRecord(made))) || wrote;
+  });
   return wrote;
 }

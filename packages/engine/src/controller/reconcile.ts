@@ -2,10 +2,11 @@ import { type Action, isElsewhere, type Plan, plan, type Swap } from '@handover/
 import { HandoverError, type Instant, instant } from '@handover/material';
 import { act } from '../act/act.ts';
 import { fairShare } from '../act/fair-share.ts';
-import { EngineError } from '../error.ts';
+import { EngineError, isCode } from '../error.ts';
 import type { AuthorityId, Home } from '../look/home.ts';
 import type { TakeLook } from '../look/look.ts';
-import { inParallel, type Observation, observeAnew } from '../observe/observe.ts';
+import { type Observation, observeAnew } from '../observe/observe.ts';
+import { inParallel } from '../scheduling/in-parallel.ts';
 import { stands } from './stands.ts';
 
 export interface Outcome {
@@ -43,8 +44,7 @@ async function decide(
 }
 
 /** Another writer was faster: what is left to do is seen at the next look, which follows at once. */
-export const isConflict = (error: unknown): boolean =>
-  error instanceof HandoverError && error.code === 'CONFLICT';
+export const isConflict = (error: unknown): boolean => isCode(error, 'CONFLICT');
 
 const isSwap = (action: Action): action is Swap => 'expect' in action && !('object' in action);
 

@@ -1,4 +1,4 @@
-import type { Instant } from '@handover/material';
+import { type Instant, isMap } from '@handover/material';
 import { definitionOf, type Hook, type HookReader, type HookRecord } from '../look/hooks.ts';
 import { isDate } from '../look/object-record.ts';
 import { type Files, replaceFile } from './files.ts';
@@ -8,16 +8,17 @@ const fileOf = (name: string): string => `${name.replaceAll(/[ /]/g, '_')}.json`
 
 const isRecord = (value: unknown): value is HookRecord => {
   const { hook, told, wanted, restarted, last } = (value ?? {}) as Partial<Record<keyof HookRecord, unknown>>;
-  const isMap = (part: unknown): boolean =>
-    part === undefined || (typeof part === 'object' && part !== null && !Array.isArray(part));
+  const isMapOrNone = (part: unknown): boolean => part === undefined || isMap(part);
   const isDated = (part: unknown): boolean =>
     part === undefined || isDate((part as { at?: unknown } | null)?.at);
   return (
     typeof hook === 'string' &&
-    [told, wanted, restarted, last].every(isMap) &&
+    [told, wanted, restarted, last].every(isMapOrNone) &&
     isDated(restarted) &&
     isDated(last) &&
-    Object.values((told ?? {}) as object).every((one) => Array.isArray(one?.anchors) && isMap(one?.parts))
+    Object.values((told ?? {}) as object).every(
+      (one) => Array.isArray(one?.anchors) && isMapOrNone(one?.parts),
+    )
   );
 };
 

@@ -2,6 +2,7 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { resolve } from 'node:path';
 import { HandoverError } from '@handover/material';
+import { isCode } from '../error.ts';
 import { type Hook, restarts } from '../look/hooks.ts';
 import type { TellResult } from '../look/meters.ts';
 import { inWords, urlInWords } from '../look/system-errors.ts';
@@ -157,7 +158,7 @@ export async function tellBy(
     return end.message === undefined ? end : { ...end, message: said(end.message) };
   } catch (error) {
     if (!(error instanceof HandoverError)) throw error;
-    const result = error.code === 'PID_FILE_REFUSED' ? 'no_process' : 'other';
+    const result = isCode(error, 'PID_FILE_REFUSED') ? 'no_process' : 'other';
     return { result, message: said(error.message, MOST_REASON) };
   }
 }

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { HandoverError, type Instant, instant } from '@handover/material';
 import { obstacleError } from '../act/exact-files.ts';
-import { EngineError } from '../error.ts';
+import { EngineError, isCode } from '../error.ts';
 import type { AuthorityId, Contents, FileData, ObjectId, ObjectWriter, StoredObject } from '../look/home.ts';
 import type { ObjectReader, RecordedObject } from '../look/look.ts';
 import { claimOf, sealIn } from '../look/seal.ts';
@@ -214,7 +214,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       await mine;
       this.#held.written(id);
     } catch (error) {
-      if (error instanceof HandoverError && error.retry !== 'now' && error.code !== 'HOME_LOCK_LOST')
+      if (error instanceof HandoverError && error.retry !== 'now' && !isCode(error, 'HOME_LOCK_LOST'))
         this.#held.failed(id, error.message);
       throw error;
     } finally {

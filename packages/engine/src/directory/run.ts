@@ -8,7 +8,7 @@ import { Controller, type Passed, type Reconcilers } from '../controller/control
 import { eventsOf, type Listener } from '../controller/event.ts';
 import { keysOf, keyText, RESOURCES, type ResourceKey } from '../controller/key.ts';
 import { type Outcome, reconcile, untilQuiet } from '../controller/reconcile.ts';
-import { EngineError } from '../error.ts';
+import { EngineError, isCode } from '../error.ts';
 import { unknownLeaves } from '../evidence/expected-leaf.ts';
 import { type Catalogue, idOf, targetsOf } from '../look/catalogue.ts';
 import type { ObjectId } from '../look/home.ts';
@@ -275,8 +275,7 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
   }
 }
 
-const isLockLost = (error: unknown): boolean =>
-  error instanceof HandoverError && error.code === 'HOME_LOCK_LOST';
+const isLockLost = (error: unknown): boolean => isCode(error, 'HOME_LOCK_LOST');
 
 /** Events only make it faster: without them the backstop finds out. */
 const watchNames = (path: string, heard: (name: string | undefined) => void): FSWatcher | undefined => {

@@ -1,8 +1,8 @@
 import { lstatSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { HandoverError } from '@handover/material';
+import { HandoverError, MAX_STATUS_BYTES } from '@handover/material';
 import { EngineError } from '../error.ts';
-import { MAX_STATUS_BYTES, type StatusPlace } from '../evidence/status-document.ts';
+import type { StatusPlace } from '../evidence/status-document.ts';
 import type { DeclaredConsumer, Locator } from '../evidence/whereabouts.ts';
 import { authorityRef, idOf } from '../look/catalogue.ts';
 import type { Responsibilities } from '../look/responsibilities.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { basename, dirname } from 'node:path';
 import { HandoverError } from '@handover/material';
-import { EngineError } from '../error.ts';
+import { EngineError, isCode } from '../error.ts';
 import type { FileData } from '../look/home.ts';
 import type { Files, Ownership } from './files.ts';
 
@@ -47,7 +47,7 @@ const readSmall = (files: Files, path: string): Uint8Array | HandoverError | und
   try {
     return files.read(path);
   } catch (error) {
-    if (error instanceof HandoverError && error.code === 'HOME_MALFORMED') return error;
+    if (isCode(error, 'HOME_MALFORMED')) return error;
     throw error;
   }
 };
@@ -197,7 +197,7 @@ const removeNames = async (
     try {
       await files.remove(`${folder}/${name}`);
     } catch (error) {
-      if (!(error instanceof HandoverError) || error.code !== 'HOME_FOREIGN_OWNER') throw error;
+      if (!isCode(error, 'HOME_FOREIGN_OWNER')) throw error;
       stays ??= error;
     }
   }

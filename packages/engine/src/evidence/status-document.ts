@@ -1,7 +1,7 @@
 import { request as httpRequest, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
-import { HandoverError, type Instant } from '@handover/material';
+import { HandoverError, type Instant, MAX_STATUS_BYTES, STATUS_PATH } from '@handover/material';
 import type { AuthorityRecord } from '../look/home.ts';
 import { inWords, urlInWords } from '../look/system-errors.ts';
 import { type DocumentRead, readDocument, unreadable, unreadOf } from './read-document.ts';
@@ -18,9 +18,6 @@ export interface StatusPlace {
   readonly at?: { readonly ip: string; readonly port: number } | undefined;
 }
 
-/** Fixed, so that an object of the cluster cannot choose what is requested. */
-export const STATUS_PATH = '/handover/status';
-export const MAX_STATUS_BYTES = 64 * 1024;
 const MAX_HEADER_BYTES = 8 * 1024;
 const TIMEOUT_MS = 2_000;
 

@@ -1,18 +1,18 @@
-import { inspect } from 'node:util';
 import { generateKeyAside, type KeySource, localSigner, type Signer } from '@handover/core';
-import { type Certificate, PrivateKey } from '@handover/material';
+import { type Certificate, PrivateKey, Unprintable } from '@handover/material';
 import type { KeyRef, Keyring } from './keyring.ts';
 
 let held: (key: LocalKey) => PrivateKey;
 let signerOf: (key: LocalKey) => Signer;
 
 /** A CA key in this process and in its authority's state. It has no PEM and no KeyObject to give: only `pemOf` below does. */
-export class LocalKey {
+export class LocalKey extends Unprintable<'[private key]'> {
   readonly kind = 'local';
   readonly #key: PrivateKey;
   #signer: Signer | undefined;
 
   constructor(key: PrivateKey) {
+    super('[private key]');
     this.#key = key;
   }
 
@@ -27,18 +27,6 @@ export class LocalKey {
   /** Whether the certificate is for this key. */
   matches(certificate: Certificate): boolean {
     return this.#key.matches(certificate);
-  }
-
-  toString(): '[private key]' {
-    return '[private key]';
-  }
-
-  toJSON(): '[private key]' {
-    return '[private key]';
-  }
-
-  [inspect.custom](): '[private key]' {
-    return '[private key]';
   }
 }
 

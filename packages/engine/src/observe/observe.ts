@@ -1,6 +1,6 @@
 import { type ConsumerSeen, DISTRUST, type ObjectSeen, type Observed, ROTATE } from '@handover/core';
-import { type Certificate, HandoverError, type Instant } from '@handover/material';
-import { EngineError } from '../error.ts';
+import type { Certificate, Instant } from '@handover/material';
+import { EngineError, isCode } from '../error.ts';
 import { type Catalogue, liesElsewhere } from '../look/catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from '../look/home.ts';
 import type { HookStatus } from '../look/hook-status.ts';
@@ -10,6 +10,7 @@ import { authorityIn, policyFor, type Responsibilities } from '../look/responsib
 import { believed } from '../look/seal.ts';
 import { extrasFor, keepingUnknown } from '../look/shared-bundles.ts';
 import { seenAs } from '../look/stored-object.ts';
+import { inParallel } from '../scheduling/in-parallel.ts';
 import { adoptionOf, anchorsOf, awaitingOverwrite, orphanedBy } from './adoption.ts';
 import { afterTelling, hooksSeen, sinceTold, statusOfHook } from './hooks-seen.ts';
 
@@ -96,26 +97,13 @@ export const objectSeen = (
 
 const CONCURRENT_READS = 32;
 
-/** `each` for all items, a few at a time. */
-export const inParallel = async <T>(
-  items: readonly T[],
-  limit: number,
-  each: (item: T) => Promise<void>,
-): Promise<void> => {
-  const queue = items.values();
-  const worker = async (): Promise<void> => {
-    for (const item of queue) await each(item);
-  };
-  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
-};
-
 /** Observes one authority; a look during which it changed is taken again. */
 export async function observeAnew(take: TakeLook, id: AuthorityId): Promise<Observation> {
   for (let attempt = 0; ; attempt++) {
     try {
       return await observe(await take(), id);
     } catch (error) {
-      if (attempt === 4 || !(error instanceof HandoverError) || error.code !== 'CONFLICT') throw error;
+      if (attempt === 4 || !isCode(error, 'CONFLICT')) throw error;
     }
   }
 }

@@ -6,6 +6,7 @@ import {
   PrivateKey,
   parseCertificates,
 } from '@handover/material';
+import { isCode } from '../error.ts';
 import type { FileData, ObjectId, StoredObject } from '../look/home.ts';
 import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
 import type { Observation } from '../observe/observe.ts';
@@ -37,7 +38,7 @@ const certificatesIn = (name: string, file: Uint8Array): readonly Certificate[] 
   if (file.length === 0) return `${name} is empty`;
   const found = attempt(() => parseCertificates(file).certificates);
   if (!(found instanceof HandoverError)) return found;
-  return found.code === 'PEM_NO_CERTIFICATE'
+  return isCode(found, 'PEM_NO_CERTIFICATE')
     ? `${name} holds no certificate`
     : `${name} cannot be read: ${found.message}`;
 };

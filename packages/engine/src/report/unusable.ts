@@ -1,8 +1,9 @@
 import { HandoverError } from '@handover/material';
+import { isCode } from '../error.ts';
 import type { Unusable } from '../look/catalogue.ts';
 import type { AuthorityId } from '../look/home.ts';
 import type { Look } from '../look/look.ts';
-import { inParallel } from '../observe/observe.ts';
+import { inParallel } from '../scheduling/in-parallel.ts';
 
 const AT_ONCE = 16;
 /** Errors that say nothing about one authority: nothing else can be read either. */
@@ -37,7 +38,7 @@ export async function survey<T>(
     } catch (error) {
       if (!(error instanceof HandoverError) || OF_THE_HOME.test(error.code)) throw error;
       // Otherwise it was deleted meanwhile.
-      if (error.code !== 'AUTHORITY_UNKNOWN')
+      if (!isCode(error, 'AUTHORITY_UNKNOWN'))
         answers.set(id, { kind: 'Authority', id, code: error.code, message: error.message });
       else if (only !== undefined) throw error;
     }

@@ -1,10 +1,9 @@
+import { isMap } from '@handover/material';
+
 type Check<T> = (value: unknown) => value is T;
 type Checks = Readonly<Record<string, Check<unknown>>>;
 /** The type that a table of checks stands for. */
 type Checked<C extends Checks> = { readonly [Name in keyof C]?: C[Name] extends Check<infer T> ? T : never };
-
-const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const text = (value: unknown): value is string => typeof value === 'string';
 const flag = (value: unknown): value is boolean => typeof value === 'boolean';

@@ -10,8 +10,7 @@ import {
   takingOver,
 } from '@handover/engine';
 import { type Kube, type Secret, secrets } from '@handover/kube';
-import { HandoverError } from '@handover/material';
-import { OperatorError } from '../error.ts';
+import { isCode, OperatorError } from '../error.ts';
 import { KubeHome } from '../home/home.ts';
 import { kindsWith, trustBundleVersion } from '../objects/kinds.ts';
 import { type Place, placeOf, placesOf } from '../objects/place.ts';
@@ -135,7 +134,7 @@ const makeRandomSecret = async (
     return true;
   } catch (error) {
     // Another run was faster.
-    if (error instanceof HandoverError && error.code === 'KUBE_ALREADY_EXISTS') return false;
+    if (isCode(error, 'KUBE_ALREADY_EXISTS')) return false;
     throw error;
   }
 };

@@ -3,14 +3,14 @@ import {
   bundleKeyOf,
   digestOf,
   type Home,
-  inParallel,
   type Look,
   type ObjectId,
   pemFile,
   readableCertificates,
   type StoredObject,
+  tryAll,
 } from '@handover/engine';
-import { type Certificate, HandoverError, type Instant, sameBytes } from '@handover/material';
+import { type Certificate, type Instant, sameBytes } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import type { Held } from '../objects/held.ts';
 import type { Place } from '../objects/place.ts';
@@ -43,19 +43,10 @@ export class ForeignBundles {
     const source = await sourceOf(bundle, options);
     this.#remember(source);
     const now = home.clock.now();
-    const failures: HandoverError[] = [];
     let writes = 0;
-    await inParallel(objects, CONCURRENT_WRITES, async (id) => {
-      try {
-        if (await this.#keepOne(home, look, id, source, now, inherited)) writes++;
-      } catch (error) {
-        // A target that cannot be written does not hold up the others.
-        if (!(error instanceof HandoverError)) throw error;
-        failures.push(error);
-      }
+    await tryAll(objects, CONCURRENT_WRITES, async (id) => {
+      if (await this.#keepOne(home, look, id, source, now, inherited)) writes++;
     });
-    const [first] = failures;
-    if (first !== undefined) throw first;
     return writes;
   }
 

@@ -1,5 +1,6 @@
 import { events, type Kube } from '@handover/kube';
-import { HandoverError, type Instant, minute } from '@handover/material';
+import { type Instant, minute } from '@handover/material';
+import { isCode } from '../error.ts';
 import { eventOf, type Happening, namespaceOf, type Regarding, seconds } from './event.ts';
 
 export interface RecorderOptions {
@@ -131,7 +132,7 @@ export class EventRecorder {
   #failed(error: unknown): void {
     const { signal, onError } = this.#options;
     // The Event to be counted on has gone: it is written anew after SAME_MS.
-    if (error instanceof HandoverError && error.code === 'KUBE_NOT_FOUND') return;
+    if (isCode(error, 'KUBE_NOT_FOUND')) return;
     if (this.#broken || signal.aborted) return;
     this.#broken = true;
     onError('writing an Event', error);

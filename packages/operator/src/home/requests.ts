@@ -9,7 +9,7 @@ import {
   type RequestWriter,
 } from '@handover/engine';
 import { type Kube, secrets } from '@handover/kube';
-import { HandoverError } from '@handover/material';
+import { isCode } from '../error.ts';
 import { requestsIn, stateName } from '../objects/authorities.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
@@ -93,7 +93,7 @@ export class KubeRequests implements RequestReader, RequestWriter {
         );
         return;
       } catch (error) {
-        if (attempt === 4 || !(error instanceof HandoverError) || error.code !== 'KUBE_CONFLICT') throw error;
+        if (attempt === 4 || !isCode(error, 'KUBE_CONFLICT')) throw error;
       }
     }
   }

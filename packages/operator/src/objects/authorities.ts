@@ -17,7 +17,7 @@ import {
   parseAuthority,
   type Requests,
 } from '@handover/engine';
-import { type Kube, type Secret, secrets } from '@handover/kube';
+import { type Kube, type KubeErrorCode, type Secret, secrets } from '@handover/kube';
 import { HandoverError } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import { FIELD_MANAGER } from './record.ts';
@@ -136,7 +136,7 @@ export class KubeAuthorities implements AuthorityReader, AuthorityWriter {
   }
 }
 
-const LOST: ReadonlySet<string> = new Set(['KUBE_CONFLICT', 'KUBE_NOT_FOUND']);
+const LOST: ReadonlySet<string> = new Set<KubeErrorCode>(['KUBE_CONFLICT', 'KUBE_NOT_FOUND']);
 const changed = (id: AuthorityId, cause?: unknown): HandoverError =>
   new OperatorError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id, cause });
 

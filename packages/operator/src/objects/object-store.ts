@@ -10,9 +10,9 @@ import {
   type ObjectWriter,
   type RecordedObject,
 } from '@handover/engine';
-import type { Kube, KubeObject } from '@handover/kube';
+import type { Kube, KubeErrorCode, KubeObject } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
-import { OperatorError } from '../error.ts';
+import { isCode, OperatorError } from '../error.ts';
 import { adoptAdvice } from './adopt-advice.ts';
 import type { Source } from './fresh.ts';
 import { type Held, heldOf } from './held.ts';
@@ -133,8 +133,7 @@ export class ObjectStore {
       try {
         return { written: await this.#applyOn(id, place, held, on, make), on };
       } catch (error) {
-        const lost = error instanceof HandoverError && error.code === 'KUBE_CONFLICT';
-        if (!lost || turn === MOST_TURNS) throw error;
+        if (!isCode(error, 'KUBE_CONFLICT') || turn === MOST_TURNS) throw error;
         const now = await this.#now(place);
         if (now === undefined || sameToUs(now) !== sameToUs(held)) throw error;
         on = now.version;
@@ -251,9 +250,13 @@ const sameToUs = ({ uid, entries, data, binary, labelled, injectable, annotation
   JSON.stringify([uid, entries, digestOf(data), binary, labelled, injectable, annotations]);
 
 /** Another write was faster. */
-const OUTDATED: ReadonlySet<string> = new Set(['KUBE_CONFLICT', 'KUBE_ALREADY_EXISTS', 'KUBE_NOT_FOUND']);
+const OUTDATED: ReadonlySet<string> = new Set<KubeErrorCode>([
+  'KUBE_CONFLICT',
+  'KUBE_ALREADY_EXISTS',
+  'KUBE_NOT_FOUND',
+]);
 /** Trying again at once would not help; the others need not wait for it. */
-const REFUSED: ReadonlySet<string> = new Set(['KUBE_FORBIDDEN', 'KUBE_INVALID']);
+const REFUSED: ReadonlySet<string> = new Set<KubeErrorCode>(['KUBE_FORBIDDEN', 'KUBE_INVALID']);
 
 const recordedIn = (all: readonly Held[]): readonly RecordedObject[] =>
   all.flatMap((held) =>

@@ -1,7 +1,7 @@
 import { type Home, keepPlatformFacts, type Look, type PlatformFacts } from '@handover/engine';
 import type { Kube } from '@handover/kube';
-import { after, HandoverError, type Instant, isMap } from '@handover/material';
-import { OperatorError } from '../error.ts';
+import { after, type Instant, isMap } from '@handover/material';
+import { isCode, OperatorError } from '../error.ts';
 import { CLUSTER_VERSIONS } from '../objects/openshift.ts';
 
 const versionIn = (body: string): string => {
@@ -29,7 +29,7 @@ async function openShiftVersion(kube: Kube, signal: AbortSignal): Promise<string
     const version = isMap(desired) ? desired.version : undefined;
     return typeof version === 'string' && version !== '' ? version : undefined;
   } catch (error) {
-    if (error instanceof HandoverError && error.code === 'KUBE_FORBIDDEN') return undefined;
+    if (isCode(error, 'KUBE_FORBIDDEN')) return undefined;
     throw error;
   }
 }
@@ -72,7 +72,7 @@ export class PlatformKeeper {
       try {
         await keepPlatformFacts(home, look, namespace, facts);
       } catch (error) {
-        if (error instanceof HandoverError && error.code === 'CONFLICT') lost = error;
+        if (isCode(error, 'CONFLICT')) lost = error;
         else this.#onError(`writing platform facts in namespace ${namespace}`, error);
       }
     }

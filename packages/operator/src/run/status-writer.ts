@@ -1,6 +1,6 @@
 import { API_VERSION, type Condition } from '@handover/core';
 import type { Kube } from '@handover/kube';
-import { HandoverError } from '@handover/material';
+import { isCode } from '../error.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import type { Declared } from '../resources/declared.ts';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
@@ -108,7 +108,7 @@ export class StatusWriter {
       } catch (error) {
         // The resource has gone, or another replica leads: the next pass writes it again.
         this.#written.delete(uid);
-        const gone = error instanceof HandoverError && error.code === 'KUBE_NOT_FOUND';
+        const gone = isCode(error, 'KUBE_NOT_FOUND');
         if (!gone && !this.#signal.aborted)
           this.#onError(`writing the status of ${declared.kind} ${declared.name}`, error);
       }

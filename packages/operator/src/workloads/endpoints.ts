@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
-import { type Endpoint, type Locator, STATUS_PATH, type Whereabouts } from '@handover/engine';
+import type { Endpoint, Locator, Whereabouts } from '@handover/engine';
 import { type Kube, type KubeObject, pods as podKind, services } from '@handover/kube';
-import { HandoverError } from '@handover/material';
+import { HandoverError, STATUS_PATH } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import type { Addresses } from './addresses.ts';
 import { podsBehind, portBehind, type ReachedPod, reachedPodOf } from './reached-pod.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { NUDGE } from '@handover/core';
-import { type Kube, pods as podKind } from '@handover/kube';
+import { type Kube, type KubeErrorCode, pods as podKind } from '@handover/kube';
 import { HandoverError } from '@handover/material';
 import { pause } from '@handover/runtime/pause';
 import type { Place } from '../objects/place.ts';
@@ -22,9 +22,9 @@ interface Paused {
 }
 
 /** The pod takes no annotation: trying again would not help. */
-const HOPELESS = 'KUBE_INVALID';
+const HOPELESS = 'KUBE_INVALID' satisfies KubeErrorCode;
 /** The pod has gone, or another has its name; or this is no longer ours to do. */
-const SILENT: ReadonlySet<string> = new Set(['KUBE_NOT_FOUND', 'KUBE_CONFLICT', 'LEASE_LOST']);
+const SILENT: ReadonlySet<string> = new Set<KubeErrorCode>(['KUBE_NOT_FOUND', 'KUBE_CONFLICT', 'LEASE_LOST']);
 
 interface Due {
   readonly pod: Pod;

@@ -1,6 +1,6 @@
 import { RESTARTED_AT, type Stamp, TLS_PROFILE_HASH, TRUST_HASH } from '@handover/core';
 import type { AuthorityId, Rollouts } from '@handover/engine';
-import type { Kube } from '@handover/kube';
+import type { Kube, KubeErrorCode } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import { Obstacles } from '../objects/obstacles.ts';
@@ -9,7 +9,7 @@ import { withStamp } from './stamps.ts';
 import { ROLLABLE, type Workload } from './workload.ts';
 import { WORKLOAD_KINDS, type Workloads } from './workload-cache.ts';
 
-const LOST: ReadonlySet<string> = new Set(['KUBE_CONFLICT', 'KUBE_NOT_FOUND']);
+const LOST: ReadonlySet<string> = new Set<KubeErrorCode>(['KUBE_CONFLICT', 'KUBE_NOT_FOUND']);
 
 /** Rolls restart-only workloads by a stamp on their pod template, as `kubectl rollout restart` does. */
 export class KubeRollouts implements Rollouts {
