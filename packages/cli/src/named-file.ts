@@ -13,7 +13,7 @@ const KNOWN: Readonly<Record<string, readonly [code: CliErrorCode, what: string]
   ENXIO: ['FILE_NOT_REGULAR', 'is a socket or a device; name a regular file'],
 };
 
-export const fileError = (path: string, cause: unknown): HandoverError => {
+export const namedFileError = (path: string, cause: unknown): HandoverError => {
   if (cause instanceof HandoverError) return cause;
   const errno = (cause as NodeJS.ErrnoException | undefined)?.code ?? 'unknown error';
   const [code, what] = KNOWN[errno] ?? ['FILE_UNREADABLE', `cannot be read (${errno}); try another copy`];
@@ -25,7 +25,7 @@ export const readNamed = (path: string, most: number): Buffer => {
   try {
     return Buffer.from(readBounded(path, { most, named: true }).bytes);
   } catch (cause) {
-    throw fileError(path, cause);
+    throw namedFileError(path, cause);
   }
 };
 

@@ -2,7 +2,7 @@ import { fstatSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { MAX_PEM_BYTES } from '@handover/material';
 import { CliError } from '../error.ts';
-import { fileError, readNamed } from '../named-file.ts';
+import { namedFileError, readNamed } from '../named-file.ts';
 
 /** Holds at most the limit in memory. */
 const collect = async (chunks: AsyncIterable<Uint8Array>, path: string): Promise<Buffer> => {
@@ -32,6 +32,6 @@ export const readInput = async (path: string, stdin: AsyncIterable<Uint8Array>):
     const pipe = path === '-' || path === '/dev/stdin' ? stdin : openPipe(path);
     return pipe === undefined ? readNamed(path, MAX_PEM_BYTES) : await collect(pipe, name);
   } catch (cause) {
-    throw fileError(name, cause);
+    throw namedFileError(name, cause);
   }
 };

@@ -15,7 +15,7 @@ const conflict = (): never => {
 const run = async (reconcilers: Reconcilers, begin: (controller: Controller) => void) => {
   const told: ControllerEvent[] = [];
   const stop = new AbortController();
-  const depth = { of: (): number => 0 };
+  const depth = { of: (): number => -1 };
   const controller = new Controller({
     clock: { now },
     reconcilers,
@@ -27,6 +27,8 @@ const run = async (reconcilers: Reconcilers, begin: (controller: Controller) => 
     },
   });
   begin(controller);
+  // Constructors only assign: the queue is measured from here on.
+  expect(depth.of()).toBe(-1);
   const running = controller.run(stop.signal);
   await expect.poll(() => depth.of()).toBe(0);
   await new Promise((resolve) => setTimeout(resolve, duration(20)));

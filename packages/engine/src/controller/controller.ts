@@ -44,8 +44,8 @@ export class Controller {
 
   constructor(options: ControllerOptions) {
     this.#options = options;
-    const { clock, on, places, meters } = options;
-    const queue = new WorkQueue<Key>({
+    const { clock, on, places } = options;
+    this.#queue = new WorkQueue<Key>({
       now: () => clock.now(),
       random: Math.random,
       work: (key) => this.#pass(key),
@@ -55,8 +55,6 @@ export class Controller {
       shareOf,
       ...(places === undefined ? {} : { places }),
     });
-    this.#queue = queue;
-    meters?.queue(() => ({ due: queue.due, planned: queue.size }));
   }
 
   add(keys: Iterable<Key>, wait = 0): void {
@@ -89,6 +87,7 @@ export class Controller {
 
   /** Works until `signal`; passes under way are finished first. */
   run(signal: AbortSignal): Promise<void> {
+    this.#options.meters?.queue(() => ({ due: this.#queue.due, planned: this.#queue.size }));
     return this.#queue.run(signal);
   }
 

@@ -2,7 +2,7 @@ import { lstatSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { HandoverError, MAX_STATUS_BYTES } from '@handover/material';
 import { EngineError } from '../error.ts';
-import type { StatusPlace } from '../evidence/status-document.ts';
+import type { StatusAddress } from '../evidence/status-document.ts';
 import type { DeclaredConsumer, Locator } from '../evidence/whereabouts.ts';
 import { authorityRef, idOf } from '../look/catalogue.ts';
 import type { Responsibilities } from '../look/responsibilities.ts';
@@ -75,7 +75,7 @@ export const statedPlaces =
         { path: at },
       );
     };
-    const place: StatusPlace =
+    const place: StatusAddress =
       file === undefined
         ? { socket: path, check: () => socketAt(checkedPlace({ files, path, uid, refuse }, accepts), refuse) }
         : {

@@ -83,7 +83,7 @@ export interface SourceDocument {
   readonly leaf: { readonly fingerprint?: string; readonly issuerKeyId?: string } | undefined;
 }
 
-export interface StatusDocument {
+export interface ParsedStatus {
   readonly at: number;
   readonly pid: number | undefined;
   readonly podUid: string | undefined;
@@ -117,7 +117,7 @@ const sourceOf = (value: unknown, name: string): SourceDocument | string => {
 };
 
 /** The document; or what is wrong with it, to be read after its name: "has no field at". */
-export const documentIn = (text: string, now: number): StatusDocument | string => {
+export const documentIn = (text: string, now: number): ParsedStatus | string => {
   let value: unknown;
   try {
     value = JSON.parse(text);

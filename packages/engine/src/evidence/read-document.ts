@@ -1,7 +1,7 @@
 import type { Proof, Unread } from '@handover/core';
 import { type Instant, instant } from '@handover/material';
 import type { AuthorityRecord } from '../look/home.ts';
-import { documentIn, type StatusDocument } from './document-schema.ts';
+import { documentIn, type ParsedStatus } from './document-schema.ts';
 
 /** What one process says of itself, and which questions it leaves open. */
 export interface DocumentRead {
@@ -30,14 +30,14 @@ const issuersOf = (record: AuthorityRecord): readonly { keyId: string | undefine
   );
 
 /** What is wrong with the field that would answer a question, to be read after the document's name. */
-const noAnchors = ({ sources }: StatusDocument): string => {
+const noAnchors = ({ sources }: ParsedStatus): string => {
   const bare = sources.findIndex(({ anchors }) => anchors === undefined);
   return bare < 0 || sources.some(({ anchors }) => anchors !== undefined)
     ? 'lists no CA of this authority in sources[].anchors'
     : `has no field sources[${bare}].anchors`;
 };
 
-const noLeaf = ({ sources }: StatusDocument): string => {
+const noLeaf = ({ sources }: ParsedStatus): string => {
   const bare = sources.findIndex(({ leaf }) => leaf !== undefined && leaf.issuerKeyId === undefined);
   if (bare >= 0) return `has no field sources[${bare}].leaf.issuerKeyId`;
   return sources.some(({ leaf }) => leaf !== undefined)

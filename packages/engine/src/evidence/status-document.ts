@@ -7,7 +7,7 @@ import { inWords, urlInWords } from '../look/system-errors.ts';
 import { type DocumentRead, readDocument, unreadable, unreadOf } from './read-document.ts';
 
 /** Where a process serves its status document. */
-export interface StatusPlace {
+export interface StatusAddress {
   /** `read` throws if its content may be of another user. */
   readonly file?: { readonly path: string; readonly read: () => Uint8Array } | undefined;
   readonly socket?: string | undefined;
@@ -58,7 +58,7 @@ const fetchText = (options: RequestOptions, secure: boolean): Promise<string> =>
     ask.on('close', () => reject(new Error('the connection ended without an answer'))).end();
   });
 
-const textOf = async ({ file, socket, check, url, at }: StatusPlace): Promise<string> => {
+const textOf = async ({ file, socket, check, url, at }: StatusAddress): Promise<string> => {
   if (file !== undefined) return Buffer.from(file.read()).toString('utf8');
   if (socket !== undefined) {
     const before = check?.();
@@ -78,7 +78,7 @@ const textOf = async ({ file, socket, check, url, at }: StatusPlace): Promise<st
 };
 
 /** Where a document comes from, for people. */
-const placeName = ({ file, socket, url }: StatusPlace): string =>
+const placeName = ({ file, socket, url }: StatusAddress): string =>
   file?.path ?? socket ?? urlInWords(url ?? '');
 
 const NO_ANSWER = `no answer within ${TIMEOUT_MS / 1000} s`;
@@ -92,7 +92,7 @@ const reasonOf = (error: unknown): string => {
 
 /** Asks for a status document, and says why it is no evidence. */
 export const askStatus = async (
-  place: StatusPlace,
+  place: StatusAddress,
   record: AuthorityRecord,
   now: Instant,
 ): Promise<DocumentRead> => {

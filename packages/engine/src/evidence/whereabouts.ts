@@ -1,6 +1,6 @@
 import type { Responsibilities } from '../look/responsibilities.ts';
 import type { ProbeTarget } from './probe.ts';
-import type { StatusPlace } from './status-document.ts';
+import type { StatusAddress } from './status-document.ts';
 
 export type DeclaredConsumer = Responsibilities['authority']['spec']['consumers'][number];
 
@@ -8,7 +8,7 @@ export type DeclaredConsumer = Responsibilities['authority']['spec']['consumers'
 export interface Endpoint {
   /** UID of its pod; undefined: it is the consumer itself. */
   readonly uid?: string | undefined;
-  readonly status?: StatusPlace | undefined;
+  readonly status?: StatusAddress | undefined;
   readonly probe?: Omit<ProbeTarget, 'authority'> | undefined;
 }
 

@@ -24,7 +24,7 @@ export interface AuthorityStatus {
     readonly waitsFor: string;
     readonly since: string;
   }[];
-  readonly leaves: readonly LeafStatus[];
+  readonly leaves: readonly LeafReport[];
   readonly consumers: readonly ConsumerStatus[];
   /** Hooks that tell programs of its files. */
   readonly hooks: readonly HookStatus[];
@@ -42,7 +42,7 @@ export interface AuthorityStatus {
   readonly history?: readonly HistoryStatus[];
 }
 
-export interface LeafStatus {
+export interface LeafReport {
   readonly namespace: string;
   readonly name: string;
   readonly secret: string;

@@ -25,7 +25,7 @@ import { alteredIn } from './damage.ts';
 import { notReadyIn } from './readiness.ts';
 import { remarksOn } from './settings-without-effect.ts';
 import { staticDamage } from './static-damage.ts';
-import type { AuthorityStatus, ConsumerStatus, LeafStatus, Status } from './status-types.ts';
+import type { AuthorityStatus, ConsumerStatus, LeafReport, Status } from './status-types.ts';
 import { strandedIn } from './stranded.ts';
 import { survey } from './unusable.ts';
 
@@ -57,7 +57,7 @@ export const authorityStatus = (observation: Observation, made: Plan): Authority
   const problems = notReadyIn(observation);
   const due = dueIn(observation, made);
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
-  const held = [...responsibilities.leaves].map(([secret, leaf]): LeafStatus => {
+  const held = [...responsibilities.leaves].map(([secret, leaf]): LeafReport => {
     const object = objects.get(secret);
     return {
       namespace: leaf.metadata.namespace,
@@ -68,7 +68,7 @@ export const authorityStatus = (observation: Observation, made: Plan): Authority
       notAfter: object?.leaf === undefined ? null : iso(object.leaf.notAfter),
     };
   });
-  const refused = responsibilities.refused.map(({ leaf, why }): LeafStatus => {
+  const refused = responsibilities.refused.map(({ leaf, why }): LeafReport => {
     const [inNamespace = '', leafName = ''] = leaf.split('/');
     return {
       namespace: inNamespace,

@@ -2,7 +2,7 @@ import { CAINJECTOR, type Leaf, TAKE_OVER } from '@handover/core';
 import { authorityRef } from '@handover/engine';
 import type { Held } from '../objects/held.ts';
 import type { Place } from '../objects/place.ts';
-import { certificatesIn } from '../resources/certificates-in.ts';
+import { certificatesUnder } from '../resources/certificates-under.ts';
 import {
   type Around,
   type InjectionOf,
@@ -106,7 +106,7 @@ const fromCertificate = async (
 };
 
 const taken = (secret: Held, name: string, place: Place): InjectionRequest => {
-  const { why } = certificatesIn(secret, KEY);
+  const { why } = certificatesUnder(secret, KEY);
   if (why !== undefined) return { refused: `Secret ${name}: ${why}`, follow: [place] };
   return { source: { secret: { name, key: KEY } }, follow: [place] };
 };

@@ -14,7 +14,7 @@ import { type Certificate, type Instant, sameBytes } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import type { Held } from '../objects/held.ts';
 import type { Place } from '../objects/place.ts';
-import { certificatesIn, readHeldBundle } from '../resources/certificates-in.ts';
+import { certificatesUnder, readHeldBundle } from '../resources/certificates-under.ts';
 import { sourcesOf } from '../resources/resolved-resources.ts';
 import { merged } from './merge.ts';
 
@@ -127,6 +127,6 @@ const sourceOf = async (
   const name = `Secret ${place.namespace}/${place.name}`;
   const found = await held(place);
   if (found === undefined) return missing(`${name} does not exist`);
-  const { certificates, why } = certificatesIn(found, place.part);
+  const { certificates, why } = certificatesUnder(found, place.part);
   return why === undefined ? certificates : missing(`${name}: ${why}`);
 };

@@ -12,7 +12,7 @@ import {
 import type { Source } from '../objects/fresh.ts';
 import type { Held } from '../objects/held.ts';
 import { fieldPlace, idOfPlace, type Place } from '../objects/place.ts';
-import { certificatesIn } from './certificates-in.ts';
+import { certificatesUnder } from './certificates-under.ts';
 import { type Declared, oldestFirst } from './declared.ts';
 import {
   type Around,
@@ -273,4 +273,4 @@ export const decisive = (held: Held | undefined): string =>
 
 /** Everything about a source that decides whether something may be taken from it; what that is, is another matter. */
 export const gateOf = (held: Held | undefined, key: string): string =>
-  held === undefined ? '' : JSON.stringify([held.annotations, certificatesIn(held, key).why]);
+  held === undefined ? '' : JSON.stringify([held.annotations, certificatesUnder(held, key).why]);

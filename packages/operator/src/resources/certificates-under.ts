@@ -20,7 +20,7 @@ export const readHeldBundle = (pem: string | Uint8Array | undefined, key: string
 };
 
 /** Certificates under a key of a Secret. An object is read once, however many ask for it. */
-export const certificatesIn = (held: Held, key: string): Found => {
+export const certificatesUnder = (held: Held, key: string): Found => {
   const known = read.get(held) ?? new Map<string, Found>();
   read.set(held, known);
   const before = known.get(key);
