@@ -129,6 +129,7 @@ export {
   findingOf,
   findingsIn,
   type HealthFinding,
+  otherHooksIn,
   type Severity,
   type Thresholds,
 } from './report/health.ts';
