@@ -1,4 +1,13 @@
-import { type Certificate, day, hour, type Instant, isExpired, minute, nameOf, second } from '@handover/material';
+import {
+  type Certificate,
+  day,
+  hour,
+  type Instant,
+  isExpired,
+  minute,
+  nameOf,
+  second,
+} from '@handover/material';
 import { printable } from '../printable.ts';
 import type { InspectedEntry, InspectedFile, Position } from './file.ts';
 import type { Relations } from './relations.ts';
