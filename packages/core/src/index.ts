@@ -107,6 +107,7 @@ export {
   generationOf,
   type InstanceSeen,
   isElsewhere,
+  isYetToBeMade,
   type LeafSeen,
   type LeafWrite,
   listed,
