@@ -131,7 +131,7 @@ test('a hook that failed is shown with its message and its next try, before one 
   const fleet = await begun(2);
   const { plan, observation } = await fleet.once();
   const hooks = ['done', 'failed'].map((state, index) => ({
-    ...{ hook: `Leaf shop/service-${index + 1}`, how: 'hook_command', exitCode: index * 7, hasWorked: true },
+    ...{ hook: `Leaf shop/service-${index + 1}`, how: 'command', exitCode: index * 7, hasWorked: true },
     ...{ state, failures: index, at: new Date(Date.now() - 65_000).toISOString() },
     message: state === 'failed' ? 'nginx ended with 7, stderr: "no such <b>pid</b>"' : null,
     nextTry: state === 'failed' ? new Date(Date.now() + 3_600_000).toISOString() : null,
@@ -142,9 +142,9 @@ test('a hook that failed is shown with its message and its next try, before one 
   await page.waitForSelector('.hooks li');
   const [failed, done] = await page.locator('.hooks li').allTextContents();
   expect(failed).toMatch(
-    /^Leaf shop\/service-2 \(hook_command\) failed: nginx ended with 7, stderr: "no such <b>pid<\/b>" 1 min ago, next try in 59 min$/,
+    /^Leaf shop\/service-2 \(command\) failed: nginx ended with 7, stderr: "no such <b>pid<\/b>" 1 min ago, next try in 59 min$/,
   );
-  expect(done).toMatch(/^Leaf shop\/service-1 \(hook_command\) done 1 min ago$/);
+  expect(done).toMatch(/^Leaf shop\/service-1 \(command\) done 1 min ago$/);
   await page.context().close();
   await dashboard.close();
 });
