@@ -1,7 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { DirectoryHome, passOnce, reconcile, standingOf } from '@handover/engine';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { handover } from '../test/capture.ts';
 
 const ID = 'default/mesh';
 const MESH = `
@@ -32,4 +35,33 @@ test('a rotation that begins while its authority is looked at is in the status a
     const begun = observation.record?.state.ids.includes('r1') === true;
     expect({ moment, phase: status.phase }).toEqual({ moment, phase: begun ? 'Introducing' : 'Stable' });
   }
+});
+
+test('rotate --wait beside a run asks a consumer at most every 5 s while nothing changes', async () => {
+  let asked = 0;
+  const server = createServer((_, response) => {
+    asked++;
+    response.end('{}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const path = mkdtempSync(`${tmpdir()}/handover-waits-`);
+  onTestFinished(() => rmSync(path, { recursive: true }));
+  const consumer = `{name: app, verifies: true, status: {url: "http://127.0.0.1:${port}/"}}`;
+  writeFileSync(`${path}/mesh.yaml`, MESH.replace('spec: {', `spec: {consumers: [${consumer}], `));
+  const rotate = ['rotate', ID, '--id', 'r1', '--home', `dir:${path}`];
+  await handover(['run', path, '--once']);
+  expect((await handover(rotate)).stdout).toContain('is Introducing');
+  // As `handover run` holds it; nothing works here meanwhile.
+  const lock = await new DirectoryHome(path).lock(true);
+  asked = 0;
+  const { code, stderr } = await handover([...rotate, '--wait', '--timeout', '4s']);
+  await lock.release();
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringContaining('took too long: Introducing'),
+  });
+  // The look it begins with, and the one that says why it gives up.
+  expect(asked).toBeLessThanOrEqual(2);
 });

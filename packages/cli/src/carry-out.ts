@@ -1,4 +1,4 @@
-import { type AuthorityId, type AuthorityStanding, standingOf } from '@handover/engine';
+import { type AuthorityId, type AuthorityStanding, askAgainMs, standingOf } from '@handover/engine';
 import { type Duration, type Instant, instant } from '@handover/material';
 import { pause } from '@handover/runtime/pause';
 import type { Context } from './context.ts';
@@ -87,7 +87,7 @@ const goodFor = ({ status, observation, plan }: Looked, worksHere: boolean): num
   if (!worksHere) return status.generations.length > 1 ? 5_000 : 1_000;
   if (blocker === undefined) return 0;
   const untilWake = (plan.wakeAt ?? Number.POSITIVE_INFINITY) - observation.now;
-  return Math.min(untilWake, 10_000, Math.max(1_000, (observation.now - blocker.since) / 10));
+  return Math.min(untilWake, askAgainMs(observation.now - blocker.since));
 };
 
 const isAsBefore = async (open: OpenHome, authority: AuthorityId, last: Looked, worksHere: boolean) => {

@@ -63,6 +63,18 @@ describe('a hook that hangs', () => {
     await running.ended(8_000);
   });
 
+  test('delays no other Leaf of its Authority', async () => {
+    const at = folder();
+    const [pids, ran] = [join(at, 'pids'), join(at, 'ran')];
+    const other = leaf('other', shell(`echo ran > ${ran}`)).replace('authority: other', 'authority: bad');
+    const running = start(['run', homeWith(authority('bad'), leaf('bad', hanging(pids)), other)]);
+    await eventually('the hook', () => existsSync(pids));
+    await eventually('the hook of the other Leaf', () => existsSync(ran), 5_000);
+    expect(pidsIn(pids).every(isAlive)).toBe(true);
+    running.child.kill('SIGTERM');
+    await running.ended(8_000);
+  });
+
   test.each(['SIGTERM', 'SIGINT'] as const)('ends with its children when run gets %s', async (signal) => {
     const pids = join(folder(), 'pids');
     const running = start(['run', homeWith(authority('bad'), leaf('bad', hanging(pids)))]);

@@ -33,14 +33,14 @@ export const crossOf = async (subject: Ca, issuer: Ca): Promise<Certificate> =>
     }),
   );
 
-export const leafOf = async (issuer: Ca, commonName = 'envoy'): Promise<Certificate> =>
+export const leafOf = async (issuer: Ca, commonName: string | null = 'envoy'): Promise<Certificate> =>
   parseCertificate(
     await issueLeaf({
       issuer: issuer.certificate,
       signer: localSigner(issuer.key.privateKey),
       publicKey: generateKey('ECDSA-P256').publicKey,
       serial,
-      subject: { commonName },
+      subject: commonName === null ? {} : { commonName },
       dnsNames: ['envoy.mesh.svc'],
       ipAddresses: ['10.0.0.1'],
       uris: [],

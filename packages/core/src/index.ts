@@ -108,6 +108,7 @@ export {
   generationOf,
   type InstanceSeen,
   isElsewhere,
+  isYetToBeMade,
   type LeafSeen,
   type LeafWrite,
   listed,

@@ -20,6 +20,7 @@ export {
   takingOver,
 } from './certgen/certgen.ts';
 export { envoyGateway, type RandomSecret } from './certgen/preset.ts';
+export { askAgainMs } from './controller/ask-again.ts';
 export { Controller, type Passed, type Reconcilers } from './controller/controller.ts';
 export { type ControllerEvent, eventsOf, type Listener } from './controller/event.ts';
 export { type Key, keysOf, keyText, PLATFORM, RESOURCES, type ResourceKey } from './controller/key.ts';
@@ -129,6 +130,7 @@ export {
   findingOf,
   findingsIn,
   type HealthFinding,
+  otherHooksIn,
   type Severity,
   type Thresholds,
 } from './report/health.ts';

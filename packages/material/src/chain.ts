@@ -34,9 +34,9 @@ export function verifyChain(input: {
   );
 }
 
-/** RFC 5280 4.1.2.6: the subject may be empty where the certificate has other names. */
-const nameOf = ({ subject, dnsNames, ipAddresses, uris }: Certificate): string => {
-  const [name] = [...dnsNames, ...ipAddresses, ...uris];
+/** A certificate's name for people. RFC 5280 4.1.2.6: the subject may be empty where the certificate has other names. */
+export const nameOf = ({ subject, dnsNames, ipAddresses, uris, emails }: Certificate): string => {
+  const [name] = [...dnsNames, ...ipAddresses, ...uris, ...emails];
   return subject || (name === undefined ? 'a certificate without a name' : `the certificate of ${name}`);
 };
 
@@ -60,31 +60,32 @@ function checkAnchored({ certificates, untrusted, anchored }: Path): Verdict | u
 function checkExtensions(path: readonly Certificate[], purpose: Purpose): Verdict | undefined {
   let issuersBelow = 0;
   for (const [depth, certificate] of path.entries()) {
-    const { subject, pathLength } = certificate;
+    const { pathLength } = certificate;
+    const name = nameOf(certificate);
     const isTop = depth === path.length - 1;
     if (certificate.unknownCritical.length > 0) {
       const oids = certificate.unknownCritical.join(', ');
-      return refuse('UNHANDLED_CRITICAL_EXTENSION', depth, `${subject} has critical extension ${oids}`);
+      return refuse('UNHANDLED_CRITICAL_EXTENSION', depth, `${name} has critical extension ${oids}`);
     }
     if (certificate.isProxy) {
-      return refuse('PROXY_CERTIFICATES_NOT_ALLOWED', depth, `${subject} is a proxy certificate`);
+      return refuse('PROXY_CERTIFICATES_NOT_ALLOWED', depth, `${name} is a proxy certificate`);
     }
     if (depth > 0) {
       const standing = caStanding(certificate);
       if (standing === 'no' || (standing === 'legacy' && !isTop)) {
-        return refuse('INVALID_CA', depth, `${subject} is not a CA`);
+        return refuse('INVALID_CA', depth, `${name} is not a CA`);
       }
     }
     if (path.length > 1 && certificate.keyAlgorithm === 'ECDSA-explicit') {
-      return refuse('EC_KEY_EXPLICIT_PARAMS', depth, `${subject} has a key on an unnamed curve`);
+      return refuse('EC_KEY_EXPLICIT_PARAMS', depth, `${name} has a key on an unnamed curve`);
     }
     const fits = depth === 0 ? servesPurpose(certificate, purpose) : issuesForPurpose(certificate, purpose);
-    if (!fits) return refuse('INVALID_PURPOSE', depth, `${subject} is not for TLS ${purpose}s`);
+    if (!fits) return refuse('INVALID_PURPOSE', depth, `${name} is not for TLS ${purpose}s`);
     if (depth > 1 && pathLength !== undefined && issuersBelow > pathLength) {
       return refuse(
         'PATH_LENGTH_EXCEEDED',
         depth,
-        `the path length of ${subject} is ${pathLength}, and ${issuersBelow} CAs are below it`,
+        `the path length of ${name} is ${pathLength}, and ${issuersBelow} CAs are below it`,
       );
     }
     if (depth > 0 && !certificate.selfIssued) issuersBelow++;
@@ -95,14 +96,15 @@ function checkExtensions(path: readonly Certificate[], purpose: Purpose): Verdic
 /** Security level 1, Node's default: keys of 80 bits (RSA-1024, 160-bit curves); SHA-1 and MD5 only on the anchor. */
 function checkStrength(path: readonly Certificate[]): Verdict | undefined {
   for (const [depth, certificate] of path.entries()) {
-    const { subject, keyAlgorithm, signatureAlgorithm } = certificate;
+    const { keyAlgorithm, signatureAlgorithm } = certificate;
+    const name = nameOf(certificate);
     const rsaBits = /^RSA-(?:PSS-)?(\d+)$/.exec(keyAlgorithm)?.[1];
     if (certificate.openssl.publicKey === undefined || (rsaBits !== undefined && Number(rsaBits) < 1024)) {
       const code = depth === 0 ? 'EE_KEY_TOO_SMALL' : 'CA_KEY_TOO_SMALL';
-      return refuse(code, depth, `the ${keyAlgorithm} key of ${subject} is too weak or cannot be used`);
+      return refuse(code, depth, `the ${keyAlgorithm} key of ${name} is too weak or cannot be used`);
     }
     if (depth < path.length - 1 && /-(SHA1|MD5)$/.test(signatureAlgorithm)) {
-      return refuse('CA_MD_TOO_WEAK', depth, `${subject} is signed with ${signatureAlgorithm}`);
+      return refuse('CA_MD_TOO_WEAK', depth, `${name} is signed with ${signatureAlgorithm}`);
     }
   }
   return undefined;
@@ -114,13 +116,13 @@ function checkSignaturesAndTimes(path: readonly Certificate[], at: Instant): Ver
     const certificate = path[depth];
     const issuer = path[depth + 1];
     if (certificate === undefined) continue;
-    const { subject } = certificate;
+    const name = nameOf(certificate);
     if (issuer !== undefined && !certificate.openssl.isSignedBy(issuer.openssl)) {
-      const reason = `the key of ${issuer.subject} did not sign ${subject}`;
+      const reason = `the key of ${nameOf(issuer)} did not sign ${name}`;
       return refuse('CERT_SIGNATURE_FAILURE', depth, reason);
     }
-    if (certificate.notBefore > at) return refuse('CERT_NOT_YET_VALID', depth, `${subject} is not valid yet`);
-    if (isExpired(certificate, at)) return refuse('CERT_HAS_EXPIRED', depth, `${subject} has expired`);
+    if (certificate.notBefore > at) return refuse('CERT_NOT_YET_VALID', depth, `${name} is not valid yet`);
+    if (isExpired(certificate, at)) return refuse('CERT_HAS_EXPIRED', depth, `${name} has expired`);
   }
   return undefined;
 }
@@ -135,7 +137,7 @@ function checkConstraints(path: readonly Certificate[]): Verdict | undefined {
       if (issuer?.nameConstraints === undefined) continue;
       const verdict = checkNames(certificate, issuer.nameConstraints, depth === 0);
       if (verdict !== 'OK') {
-        return refuse(verdict, depth, `${issuer.subject} may not certify a name of ${certificate.subject}`);
+        return refuse(verdict, depth, `${nameOf(issuer)} may not certify a name of ${nameOf(certificate)}`);
       }
     }
   }

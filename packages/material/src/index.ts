@@ -1,7 +1,7 @@
 export { type Bundle, bundleOf, parseBundle } from './bundle.ts';
 export { bufferOf, bytesOf, sameBytes, textOf } from './bytes.ts';
 export { type Certificate, isExpired, parseCertificate, parseCertificates } from './certificate.ts';
-export { type Verdict, verifyChain } from './chain.ts';
+export { nameOf, type Verdict, verifyChain } from './chain.ts';
 export { DerReader, readOid, readSmallInteger, TAG as DER_TAG } from './der.ts';
 export {
   codeCheck,

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { day, hour, instant } from '@handover/material';
-import { afterAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { handover, NOW } from '../../test/capture.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'handover-check-'));
@@ -84,7 +84,46 @@ test('a step that has waited longer than its patience is a warning', async () =>
   expect((await check(hour / 2)).code).toBe(0);
   expect(await check(3 * hour)).toMatchObject({
     code: 1,
-    line: expect.stringMatching(/^HANDOVER WARNING - default\/internal: blocked: app/),
+    line: expect.stringMatching(
+      /^HANDOVER WARNING - default\/internal: blocked: waiting for app to restart with a leaf of CA generation 2; waiting for app to restart with CA generation 2 \|/,
+    ),
+  });
+});
+
+describe('a hook that fails is a warning with its message', () => {
+  const RELOAD = 'reload: {command: [sh, -c, "echo no such unit >&2; exit 3"]}';
+
+  test('of a Leaf', async () => {
+    await begin((yaml) => yaml.replace('authority: internal', `authority: internal\n  ${RELOAD}`));
+    expect(await check()).toMatchObject({
+      code: 1,
+      line: expect.stringMatching(
+        /^HANDOVER WARNING - default\/internal: the hook of Leaf default\/web fails: sh ended with 3, stderr: "no such unit" \|/,
+      ),
+    });
+  });
+
+  test('of a TrustBundle that belongs to no Authority', async () => {
+    await begin(
+      (yaml) => `${yaml}---
+apiVersion: handover.dev/v1alpha1
+kind: TrustBundle
+metadata: {name: again}
+spec:
+  sources: [{configMap: {name: internal-trust}}]
+  targets: [{configMap: {name: again}}]
+  ${RELOAD}
+`,
+    );
+    // Its source is made by the first pass.
+    await handover(['run', dir, '--once']);
+    expect(await check()).toMatchObject({
+      code: 1,
+      line: expect.stringMatching(
+        /^HANDOVER WARNING - the hook of TrustBundle again fails: sh ended with 3, stderr: "no such unit" \|/,
+      ),
+    });
+    expect((await check(0, 'default/internal')).code).toBe(0);
   });
 });
 

@@ -3,6 +3,7 @@ import {
   findingOf,
   findingsIn,
   type HealthFinding,
+  otherHooksIn,
   standingOf,
   survey,
   type Thresholds,
@@ -41,16 +42,17 @@ interface Checked {
 
 const check = (flags: Flags, auth: string | undefined, context: Context): Promise<Checked> =>
   withHome(flags, context, async ({ look: take }) => {
-    const { catalogue } = await take();
+    const look = await take();
     const only = auth === undefined ? undefined : authorityArgument(auth);
     const thresholds: Thresholds = { warn: flags.warn, critical: flags.critical };
-    const { found, unusable } = await survey({ catalogue }, only, (id) => standingOf(take, id));
+    const { found, unusable } = await survey(look, only, (id) => standingOf(take, id));
     return {
       authorities: found.length + unusable.filter(({ kind }) => kind === 'Authority').length,
       leaves: found.reduce((count, { status }) => count + status.leaves.length, 0),
       findings: [
         ...unusable.map(findingOf),
         ...found.flatMap((standing) => findingsIn(standing, thresholds)),
+        ...(only === undefined ? await otherHooksIn(look, found) : []),
       ],
     };
   });

@@ -57,6 +57,15 @@ describe('what is in a file', () => {
     }
   });
 
+  test('a leaf without a subject goes by its first other name', async () => {
+    const path = file('nameless.pem', pems(await leafOf(ca1, null), ca1.certificate));
+    expect((await handover(['inspect', path])).stdout).toContain(
+      '  subject: (empty: the certificate of envoy.mesh.svc)\n',
+    );
+    const { stdout } = await handover(['inspect', path], { terminal: true });
+    expect(stdout).toContain('└─ the certificate of envoy.mesh.svc  #1');
+  });
+
   test('an issuer is found in the other files too', async () => {
     const [tls, ca] = [file('tls.crt', pems(leaf)), file('ca.crt', pems(ca2.certificate))];
     const { stdout } = await handover(['inspect', tls, ca]);

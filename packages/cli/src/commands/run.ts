@@ -28,6 +28,8 @@ import { version } from '../version.ts';
 const EVERY_MS = 1_000;
 /** A hook or a disk that does not answer holds up the end no longer; it may be killed at any moment. */
 const GRACE_MS = 5_000;
+/** How long `run --once` waits for a command that works on the directory. */
+const ONCE_WAITS_MS = 30_000;
 
 interface Flags {
   readonly once?: true;
@@ -84,7 +86,8 @@ in DIR/state, which only you can read. One process at a time; it may be killed a
 It prints one line with "ready" when everything is in place.
 
 With --once, exit code 0 means that everything that can be done now is done, although a rotation may still wait for a consumer;
-1 means that a resource, a file or a hook failed, or an Authority cannot start, and the rest was done. SIGINT and SIGTERM end hooks and their children too.
+1 means that a resource, a file or a hook failed, or an Authority cannot start, and the rest was done. It waits up to 30 s for another
+command that works on the directory, such as rotate --wait, and then exits with HOME_LOCKED: run it again later. SIGINT and SIGTERM end hooks and their children too.
 
 Examples:
   $ handover run /etc/handover
@@ -131,14 +134,14 @@ Examples:
       };
       const catalogue = home.load();
       const stopped = flags.once === true ? undefined : context.untilStopped(GRACE_MS);
-      const lock =
-        stopped === undefined
-          ? await home.lock()
-          : await waitForLock(home, stopped, (line) =>
-              flags.json === true
-                ? log.info({ event: 'waiting', message: line })
-                : context.stdout.write(`${line}\n`),
-            );
+      const waited = await waitForLock(home, stopped ?? AbortSignal.timeout(ONCE_WAITS_MS), {
+        stays: stopped !== undefined,
+        say: (line) =>
+          flags.json === true
+            ? log.info({ event: 'waiting', message: line })
+            : context.stdout.write(`${line}\n`),
+      });
+      const lock = waited ?? (stopped === undefined ? await home.lock() : undefined);
       if (lock === undefined) return;
       const server = await serve(flags, metrics).catch(async (error: unknown) => {
         await lock.release();

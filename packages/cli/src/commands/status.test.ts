@@ -1,8 +1,11 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DirectoryHome } from '@handover/engine';
 import { day, hour, instant } from '@handover/material';
-import { afterAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { handover, NOW } from '../../test/capture.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'handover-status-'));
@@ -18,9 +21,10 @@ const once = async (): Promise<void> => {
 };
 const status = async (ms = 0) => {
   const around = { now: instant(NOW + ms) };
-  const { stdout } = await handover(['status', '--home', `dir:${dir}`], around);
+  const { code, stdout } = await handover(['status', '--home', `dir:${dir}`], around);
   const json = await handover(['status', '--json', '--home', `dir:${dir}`], around);
-  return { stdout, authority: JSON.parse(json.stdout).authorities[0] };
+  expect(json.code).toBe(code);
+  return { code, stdout, authority: JSON.parse(json.stdout).authorities[0] };
 };
 const snapshot = (name: string): string => join(dir, 'out/default/secrets/web/..data', name);
 
@@ -84,14 +88,59 @@ test('A state that is older than its objects gets a remedy, also where no later 
   expect(stdout).toMatch(/if there is none, move the state away: .* spec\.adopt/);
 });
 
-test('An expired leaf and one that is not valid yet are named', async () => {
+test('An expired leaf and one that is not valid yet are named, and the exit code is 1', async () => {
   await once();
-  expect((await status(100 * day)).stdout).toMatch(
-    /not ready: default\/secrets\/web holds a leaf that expired at/,
+  expect((await status()).code).toBe(0);
+  expect(await status(100 * day)).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/not ready: default\/secrets\/web holds a leaf that expired at/),
+  });
+  expect(await status(-2 * hour)).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/not ready: default\/secrets\/web holds a leaf that is not valid before/),
+  });
+});
+
+test('What has yet to be made for the first time is shown as not ready, with exit code 0', async () => {
+  expect(await status()).toMatchObject({ code: 0, authority: { ready: false } });
+  await once();
+  const file = join(dir, 'handover.yaml');
+  const [authority, leaf = ''] = readFileSync(file, 'utf8').split('---');
+  writeFileSync(file, [authority, leaf, leaf.replace('name: web', 'name: api')].join('---'));
+  expect(await status()).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('default/secrets/api holds no leaf yet'),
+  });
+});
+
+test('A consumer is asked once while status --watch looks on and nothing changes, and again when something does', async () => {
+  let asked = 0;
+  const server = createServer((_, response) => {
+    asked++;
+    response.end('{}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const file = join(dir, 'handover.yaml');
+  const consumer = `{name: app, verifies: true, status: {url: "http://127.0.0.1:${port}/"}}`;
+  writeFileSync(
+    file,
+    readFileSync(file, 'utf8').replace('\nspec:\n', `\nspec:\n  consumers: [${consumer}]\n`),
   );
-  expect((await status(-2 * hour)).stdout).toMatch(
-    /not ready: default\/secrets\/web holds a leaf that is not valid before/,
-  );
+  await once();
+  const stop = new AbortController();
+  const ticks = vi.spyOn(DirectoryHome.prototype, 'load');
+  onTestFinished(() => ticks.mockRestore());
+  asked = 0;
+  const watching = handover(['status', '--watch', '--json', '--home', `dir:${dir}`], { signal: stop.signal });
+  await vi.waitFor(() => expect(ticks.mock.calls.length).toBeGreaterThan(4), { timeout: 20_000 });
+  expect(asked).toBe(1);
+  await handover(['rotate', 'default/internal', '--home', `dir:${dir}`]);
+  asked = 0;
+  await vi.waitFor(() => expect(asked).toBe(1), { timeout: 4_000 });
+  stop.abort();
+  expect((await watching).stdout.trim().split('\n')).toHaveLength(2);
 });
 
 test('A CA that is dated ahead of the clock, or has ended, is not ready even without a leaf', async () => {
@@ -100,7 +149,7 @@ test('A CA that is dated ahead of the clock, or has ended, is not ready even wit
   await once();
   expect((await status()).authority.ready).toBe(true);
   const ahead = await status(-2 * hour);
-  expect(ahead.authority.ready).toBe(false);
+  expect(ahead).toMatchObject({ code: 1, authority: { ready: false } });
   expect(ahead.stdout).toMatch(/not ready: CA generation 1 is not valid before 2030-/);
   expect(ahead.stdout).toContain('handover clock --confirm');
   const ended = await status(6 * 366 * day);
@@ -114,8 +163,12 @@ test('A wait that only a program can end has no date', async () => {
   writeFileSync(file, yaml.replace('\nspec:\n', `\nspec:\n  consumers: [${consumer}]\n`));
   await once();
   await handover(['rotate', 'default/internal', '--home', `dir:${dir}`]);
-  const { stdout, authority } = await status(day);
-  expect(authority.blockedBy.map((one: { consumer: string }) => one.consumer)).toEqual(['app', 'app']);
+  const { code, stdout, authority } = await status(day);
+  expect(code).toBe(0);
+  // It reads the bundle and the CAs of its leaf: one thing to do, said once.
+  expect(authority.blockedBy).toMatchObject([
+    { consumer: 'app', waitsFor: expect.stringContaining('none.json') },
+  ]);
   expect(authority).toMatchObject({ phase: 'Introducing', dueAt: null, wakeAt: expect.any(String) });
   expect(stdout).not.toMatch(/^ {2}due /m);
 });

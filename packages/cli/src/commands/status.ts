@@ -1,4 +1,6 @@
-import { type Status, statusOf } from '@handover/engine';
+import { isYetToBeMade } from '@handover/core';
+import { type AuthorityId, type Look, type Status, statusOf } from '@handover/engine';
+import { HandoverError } from '@handover/material';
 import { pause } from '@handover/runtime/pause';
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
@@ -12,12 +14,36 @@ interface Flags extends HomeFlags {
 }
 
 const EVERY_MS = 1_000;
+/** A look asks every consumer, and a server that refuses logs it: while no authority changes, a look is good for this long. */
+const GOOD_FOR_MS = { moving: 5_000, atRest: 10_000 } as const;
 const CLEAR = '\u001b[H\u001b[2J';
 
 const withoutDue = (status: Status): object => ({
   ...status,
   authorities: status.authorities.map(({ wakeAt: _wake, dueAt: _due, ...rest }) => rest),
 });
+
+const revisionsIn = async (
+  { authorities, catalogue }: Look,
+  only: AuthorityId | undefined,
+): Promise<string> => {
+  const revisionOf = async (id: AuthorityId): Promise<unknown> => {
+    try {
+      return [id, (await authorities.load(id))?.state.revision];
+    } catch (error) {
+      if (!(error instanceof HandoverError)) throw error;
+      return [id, error.code];
+    }
+  };
+  const ids = only === undefined ? [...catalogue.authorities.keys()] : [only];
+  return JSON.stringify(await Promise.all(ids.map(revisionOf)));
+};
+
+const goodForMs = ({ authorities }: Status): number =>
+  authorities.some(({ phase }) => phase !== 'Stable') ? GOOD_FOR_MS.moving : GOOD_FOR_MS.atRest;
+
+const isWrong = ({ unusable, authorities }: Status): boolean =>
+  unusable.length > 0 || authorities.some(({ notReady }) => !notReady.every(isYetToBeMade));
 
 export const define: Define = (command, context) => {
   askedOptions(homeOptions(command))
@@ -27,7 +53,10 @@ export const define: Define = (command, context) => {
     .addHelpText(
       'after',
       `
-Changes nothing; works beside a running \`handover run\` or \`handover operator\`.
+Changes nothing; works beside a running \`handover run\` or \`handover operator\`. Exit code 1: a resource or the state of an Authority
+cannot be used, or an Authority is not ready because a certificate has expired, is not valid yet, is refused or damaged, or because
+a person has to decide. What \`handover run\` or an operator has yet to make for the first time is no failure, and neither is a
+rotation that waits; for alarms: handover check. With --watch, consumers are asked every 10 s, during a rotation every 5 s.
 
 Examples:
   $ handover status --home dir:/etc/handover
@@ -38,28 +67,33 @@ Examples:
       withHome(flags, context, async (open) => {
         const only = auth === undefined ? undefined : authorityArgument(auth);
         const live = flags.watch === true && flags.json !== true && context.stdout.isTTY === true;
-        const look = async (): Promise<{ text: string; same: string }> => {
-          open.reload();
-          const status = await statusOf(open.look, only);
-          const text =
-            flags.json === true
-              ? `${JSON.stringify(status)}\n`
-              : showStatus(status, context.colours, live ? open.home.clock.now() : undefined);
-          // A due time that moves with the clock is no change, unless it is counted down.
-          if (flags.watch !== true && status.unusable.length > 0) context.exitCode = 1;
-          return { text, same: live ? text : JSON.stringify(withoutDue(status)) };
+        const look = async (): Promise<{ status: Status; revisions: string; at: number }> => {
+          const revisions = await revisionsIn(await open.look(), only);
+          return { status: await statusOf(open.look, only), revisions, at: performance.now() };
         };
-        let shown = await look();
-        context.stdout.write(`${live ? CLEAR : ''}${shown.text}`);
-        if (flags.watch !== true) return;
-        const signal = context.untilStopped();
+        const textOf = (status: Status): string =>
+          flags.json === true
+            ? `${JSON.stringify(status)}\n`
+            : showStatus(status, context.colours, live ? open.home.clock.now() : undefined);
+        // A due time that moves with the clock is no change, unless it is counted down.
+        const sameOf = (status: Status): string =>
+          live ? textOf(status) : JSON.stringify(withoutDue(status));
+        open.reload();
+        let looked = await look();
+        if (flags.watch !== true && isWrong(looked.status)) context.exitCode = 1;
+        let shown = '';
+        const signal = flags.watch === true ? context.untilStopped() : undefined;
         for (;;) {
+          const same = sameOf(looked.status);
+          if (same !== shown) context.stdout.write(`${live ? CLEAR : ''}${textOf(looked.status)}`);
+          shown = same;
+          if (signal === undefined) return;
           await pause(EVERY_MS, signal);
           if (signal.aborted) return;
-          const next = await look();
-          if (next.same === shown.same) continue;
-          shown = next;
-          context.stdout.write(`${live ? CLEAR : ''}${shown.text}`);
+          open.reload();
+          const isOld = performance.now() - looked.at > goodForMs(looked.status);
+          if (isOld || (await revisionsIn(await open.look(), only)) !== looked.revisions)
+            looked = await look();
         }
       }),
     );

@@ -128,6 +128,29 @@ describe('verify names, and exits 1 over', () => {
     expect(stdout).toMatch(new RegExp(`^${TRUST} refuses [^:]*${WEB}: `, 'm'));
   });
 
+  test('a bundle that refuses three leaves, in one line with the consumer that reads it', async () => {
+    const own = dir;
+    await begin();
+    const other = readFileSync(file('configmaps/internal-trust/ca.crt'));
+    dir = own;
+    const yaml = join(dir, 'handover.yaml');
+    const consumer = '{name: gateway, verifies: true, reload: hot}';
+    writeFileSync(
+      yaml,
+      `${readFileSync(yaml, 'utf8').replace('\nspec:\n', `\nspec:\n  consumers: [${consumer}]\n`)}${API.replaceAll(/\bapi\b/g, 'db')}`,
+    );
+    expect(await handover(['run', dir, '--once'])).toMatchObject({ code: 0 });
+    writeFileSync(file('configmaps/internal-trust/..data/ca.crt'), other);
+    const lines = (await verify()).stdout.split('\n').filter((line) => line.startsWith(`${TRUST} `));
+    expect(lines).toEqual([
+      expect.stringMatching(
+        new RegExp(
+          `^${TRUST} \\(read by gateway\\) refuses default/secrets/api, default/secrets/db, ${WEB}: [A-Z_]+: `,
+        ),
+      ),
+    ]);
+  });
+
   test.each(['configmaps/internal-trust', 'secrets/web'])(
     'a CA that another program appended to %s',
     async (at) => {
@@ -158,7 +181,8 @@ describe('verify names, and exits 1 over', () => {
   );
 
   test('a leaf that has ended', async () => {
-    await fails([new RegExp(`^${WEB}: the leaf in tls\\.crt expired at 2030-`, 'm')], 100);
+    const refused = /CERT_HAS_EXPIRED: the certificate of \S+ has expired$/m;
+    await fails([new RegExp(`^${WEB}: the leaf in tls\\.crt expired at 2030-`, 'm'), refused], 100);
   });
 
   test('a leaf that is not valid yet', async () => {

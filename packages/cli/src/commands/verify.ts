@@ -40,7 +40,7 @@ Examples:
         const ok = failing === 0 && problems.length === 0 && unusable.length === 0;
         if (!ok) context.exitCode = 1;
         if (flags.json === true) {
-          const authorities = matrices.map(({ columns: _, ...matrix }) => matrix);
+          const authorities = matrices.map(({ columns: _columns, readers: _readers, ...matrix }) => matrix);
           context.stdout.write(`${JSON.stringify({ ok, authorities, unusable, trustBundles, stranded })}\n`);
           return;
         }

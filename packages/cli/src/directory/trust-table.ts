@@ -62,6 +62,10 @@ export const trustTable = ({ presenters, verifiers, columns }: TrustMatrix): rea
 };
 
 const MOST_PRESENTERS = 5;
+const MOST_READERS = 3;
+
+const readBy = (readers: readonly string[]): string =>
+  readers.length === 0 ? '' : ` (read by ${listed(readers, MOST_READERS)})`;
 
 /** The pairs that fail now or would fail after the next step, in words, one line for each verifier and reason; of a large fleet only the first. */
 export const failingLines = (matrices: readonly TrustMatrix[], most: number): readonly string[] => {
@@ -69,9 +73,10 @@ export const failingLines = (matrices: readonly TrustMatrix[], most: number): re
     string,
     { readonly head: string; readonly why: string; readonly presenters: string[] }
   >();
-  for (const { presenter, verifier, now, next } of matrices.flatMap(({ pairs }) => pairs)) {
+  const pairs = matrices.flatMap((matrix) => matrix.pairs.map((pair) => ({ ...pair, matrix })));
+  for (const { presenter, verifier, now, next, matrix } of pairs) {
     if (now.ok && next.ok) continue;
-    const head = `${verifier} ${now.ok ? 'would refuse' : 'refuses'}`;
+    const head = `${verifier}${readBy(matrix.readers.get(verifier) ?? [])} ${now.ok ? 'would refuse' : 'refuses'}`;
     const why = (now.ok ? next : now).reason ?? '';
     const group = groups.get(`${head} ${why}`) ?? { head, why, presenters: [] };
     group.presenters.push(presenter);

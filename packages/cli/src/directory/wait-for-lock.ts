@@ -11,12 +11,12 @@ const LOOK_MS = 250;
 export const waitForLock = async (
   home: DirectoryHome,
   signal: AbortSignal,
-  say: (line: string) => void,
+  { stays, say }: { readonly stays: boolean; readonly say: (line: string) => void },
 ): Promise<Awaited<ReturnType<DirectoryHome['lock']>> | undefined> => {
   let told: number | undefined;
   while (!signal.aborted) {
     try {
-      return await home.lock(true);
+      return await home.lock(stays);
     } catch (error) {
       const holder = home.holder();
       if (!isCode(error, 'HOME_LOCKED') || holder?.stays === true) throw error;

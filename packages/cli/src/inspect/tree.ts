@@ -1,4 +1,4 @@
-import type { Instant } from '@handover/material';
+import { type Instant, nameOf } from '@handover/material';
 import { printable } from '../printable.ts';
 import type { InspectedEntry, InspectedFile } from './file.ts';
 import type { Relations } from './relations.ts';
@@ -50,7 +50,7 @@ export const tree = (
     seen.add(entry);
     const children = (below.get(entry) ?? []).filter((child) => !seen.has(child));
     lines.push(
-      `${dim(indent + (isLast ? '└─ ' : '├─ '))}${bold(printable(entry.certificate.subject || '(empty name)'))}  ${dim(`#${entry.index}, ${whereIn(entry)}`)}`,
+      `${dim(indent + (isLast ? '└─ ' : '├─ '))}${bold(printable(nameOf(entry.certificate)))}  ${dim(`#${entry.index}, ${whereIn(entry)}`)}`,
     );
     const inner = indent.length >= 3 * DEEPEST ? indent : indent + (isLast ? '   ' : '│  ');
     const margin = dim(inner + (children.length > 0 ? '│  ' : '   '));

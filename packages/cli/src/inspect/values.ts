@@ -1,4 +1,13 @@
-import { type Certificate, day, hour, type Instant, isExpired, minute, second } from '@handover/material';
+import {
+  type Certificate,
+  day,
+  hour,
+  type Instant,
+  isExpired,
+  minute,
+  nameOf,
+  second,
+} from '@handover/material';
 import { printable } from '../printable.ts';
 import type { InspectedEntry, InspectedFile, Position } from './file.ts';
 import type { Relations } from './relations.ts';
@@ -75,7 +84,7 @@ export const fieldsOf = (
   const list = (values: readonly string[] | undefined): string | undefined =>
     values === undefined || values.length === 0 ? undefined : values.join(', ');
   const fields: readonly (readonly [string, string | undefined])[] = [
-    ['subject', certificate.subject === '' ? '(empty)' : certificate.subject],
+    ['subject', certificate.subject === '' ? `(empty: ${nameOf(certificate)})` : certificate.subject],
     ['issuer', certificate.issuer],
     ['issued by', issuedBy(entry, relations)],
     ['kind', kindOf(entry, relations)],

@@ -78,8 +78,8 @@ test('a rotation is seen in /metrics, and no key in anything that is said at tra
     /^handover_queue_planned [1-9]/m,
     /^handover_reloads_total\{what="hook_command",result="done",reason="done"\} 1$/m,
     /^handover_reloads_total\{what="hook_command",result="failed",reason="exit_code"\} [1-9]/m,
-    /^handover_hook_failing\{hook="Leaf default\/[a-z]+"\} 1$/m,
-    /^handover_hook_failing\{hook="Leaf default\/[a-z]+"\} 0$/m,
+    /^handover_hook_failing\{hook="Leaf default\/deaf"\} 1$/m,
+    /^handover_hook_failing\{hook="Leaf default\/web"\} 0$/m,
     /^handover_probes_total\{how="probe",result="silent"\} [1-9]/m,
     /^handover_info\{version="\d+\.\d+\.\d+"\} 1$/m,
   );

@@ -26,7 +26,7 @@ export interface Blocker {
   readonly since: Instant;
 }
 
-/** Every (consumer, object) pair that fails `ask`. */
+/** What consumers have to do before none of their objects fails `ask`; what several objects call for stands there once. */
 const missing = (
   seen: Observed,
   role: 'verifies' | 'presents',
@@ -35,11 +35,12 @@ const missing = (
 ): Blocker[] => {
   const blockers: Blocker[] = [];
   for (const consumer of seen.consumers) {
+    const waits = new Set<string>();
     for (const object of consumer[role]) {
       const finding = ask(consumer, object);
-      if (finding.ok) continue;
-      blockers.push({ consumer: consumer.id, waitsFor: finding.waitsFor, since });
+      if (!finding.ok) waits.add(finding.waitsFor);
     }
+    for (const waitsFor of waits) blockers.push({ consumer: consumer.id, waitsFor, since });
   }
   return blockers;
 };

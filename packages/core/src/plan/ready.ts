@@ -11,6 +11,17 @@ export type Refusal = (leaf: string, bundle: string) => string | undefined;
 /** What is wrong with the files of an object that holds no leaf or no bundle. */
 export type Lacking = (object: string) => readonly string[];
 
+/** What the next pass makes. */
+const NOT_YET = {
+  ca: 'its first CA generation is being created',
+  bundle: 'does not hold the bundle yet',
+  leaf: 'holds no leaf yet',
+} as const;
+
+/** Whether a reason of `notReady` only says that something new has yet to be made, and nothing is wrong. */
+export const isYetToBeMade = (reason: string): boolean =>
+  Object.values(NOT_YET).some((text) => reason.endsWith(text));
+
 const iso = (at: Instant): string => new Date(at).toISOString();
 
 /**
@@ -25,8 +36,7 @@ export const notReady = (
   lacking: Lacking = () => [],
 ): readonly string[] => {
   const state = seen.authority;
-  if (state === undefined)
-    return [isUndecided(seen) ? UNDECIDED : 'its first CA generation is being created'];
+  if (state === undefined) return [isUndecided(seen) ? UNDECIDED : NOT_YET.ca];
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
   const asked = [...policy.leaves, ...policy.bundles].filter(({ object, elsewhere }) => {
     const found = objects.get(object);
@@ -55,7 +65,7 @@ export const notReady = (
         ]),
     ...bare
       .filter(({ object }) => lackingIn(object).length === 0)
-      .map(({ object }) => `${object} does not hold the bundle yet`),
+      .map(({ object }) => `${object} ${NOT_YET.bundle}`),
   ];
   const vouched = new Set(asked.map(({ object }) => object));
   for (const { object } of policy.leaves) {
@@ -85,7 +95,7 @@ const caTroubles = ({ generations }: AuthorityState, now: Instant): readonly str
 const hasAnchors = ({ anchors }: ObjectSeen): boolean => anchors.length > 0;
 
 const datesOf = (leaf: LeafSeen | undefined, now: Instant): string | undefined => {
-  if (leaf === undefined) return 'holds no leaf yet';
+  if (leaf === undefined) return NOT_YET.leaf;
   if (now >= leaf.notAfter) return `holds a leaf that expired at ${iso(leaf.notAfter)}`;
   return now < leaf.notBefore ? `holds a leaf that is not valid before ${iso(leaf.notBefore)}` : undefined;
 };

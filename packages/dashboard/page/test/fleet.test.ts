@@ -1,3 +1,4 @@
+import type { HookStatus } from '@handover/engine';
 import { bytesOf } from '@handover/material';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -122,6 +123,28 @@ test('a consumer that blocks a rotation is named with what it has to do, until i
   await fleet.settle();
   await page.waitForSelector('[data-phase=Activating]');
   expect(await page.textContent('.headline')).not.toContain('Waiting for service-3.');
+  await page.context().close();
+  await dashboard.close();
+});
+
+test('a hook that failed is shown with its message and its next try, before one that worked', async () => {
+  const fleet = await begun(2);
+  const { plan, observation } = await fleet.once();
+  const hooks = ['done', 'failed'].map((state, index) => ({
+    ...{ hook: `Leaf shop/service-${index + 1}`, how: 'command', exitCode: index * 7, hasWorked: true },
+    ...{ state, failures: index, at: new Date(Date.now() - 65_000).toISOString() },
+    message: state === 'failed' ? 'nginx ended with 7, stderr: "no such <b>pid</b>"' : null,
+    nextTry: state === 'failed' ? new Date(Date.now() + 3_600_000).toISOString() : null,
+  })) as readonly HookStatus[];
+  fleet.board.saw({ authority: AUTHORITY, plan, observation: { ...observation, hooks }, acted: false });
+  const dashboard = await serve(fleet);
+  const { page } = await openPage(browser, dashboard.url);
+  await page.waitForSelector('.hooks li');
+  const [failed, done] = await page.locator('.hooks li').allTextContents();
+  expect(failed).toMatch(
+    /^Leaf shop\/service-2 \(command\) failed: nginx ended with 7, stderr: "no such <b>pid<\/b>" 1 min ago, next try in 59 min$/,
+  );
+  expect(done).toMatch(/^Leaf shop\/service-1 \(command\) done 1 min ago$/);
   await page.context().close();
   await dashboard.close();
 });

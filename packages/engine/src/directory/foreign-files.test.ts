@@ -84,6 +84,12 @@ describe('Without consent', () => {
       /holds files that handover did not write \(dhparam\.bin\)/,
     ],
     ['only files that are not ours', [], ['a', 'b', 'c', 'd'], /\(a, b, c and 1 more\)/],
+    [
+      'a certificate, its key and its CA, and nothing else',
+      ALL,
+      [],
+      /holds files of another program \(ca\.crt, tls\.crt, tls\.key\)/,
+    ],
     ['a certificate and key without their CA', ['tls.crt', 'tls.key'], [], /another issuer without its CA/],
   ])(
     'a folder with %s stays byte for byte, and the obstacle says what to do',

@@ -43,13 +43,23 @@ export interface HookEnd {
   readonly message?: string | undefined;
 }
 
+/** A line of PEM has 64 characters of base64, and few other words that begin with a slash do. */
+const isPath = (word: string): boolean =>
+  word.startsWith('/') &&
+  !/[+=]/.test(word) &&
+  !/^[A-Za-z0-9/]{64}$/.test(word) &&
+  word.split('/').every(({ length }) => length < 40);
+
+/** A line of PEM has 64 characters of base64; a fingerprint has no letter after f. */
+const withoutKeys = (word: string): string =>
+  word.replaceAll(/[A-Za-z0-9+/=]{40,}/g, (run) => (/^[0-9a-fA-F]+$/.test(run) ? run : '[…]'));
+
 /** One line for people: what a program wrote may hold anything. */
 export const said = (text: string, most = MOST_MESSAGE): string =>
   text
     // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not get through
     .replaceAll(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+/g, ' ')
-    // A line of PEM has 64 characters of base64; a fingerprint has no letter after f.
-    .replaceAll(/[A-Za-z0-9+/=]{40,}/g, (run) => (/^[0-9a-fA-F]+$/.test(run) ? run : '[…]'))
+    .replaceAll(/[\w.+/=-]{40,}/g, (word) => (isPath(word) ? word : withoutKeys(word)))
     .replaceAll(/ {2,}/g, ' ')
     .trim()
     .slice(0, most);

@@ -1,6 +1,6 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { loaded } from '../../test/directories.ts';
 import {
   directories,
@@ -172,6 +172,33 @@ describe('a hook', () => {
       expect(said(home)).toHaveLength(index + 2);
     }
   });
+});
+
+test('the recipe’s hook gives the machine’s trust store one file for each CA, and takes back that of a CA that is gone', async () => {
+  const page = readFileSync(new URL('../../../../docs/recipes/hooks.md', import.meta.url), 'utf8');
+  const recipe =
+    page.split('```yaml\n').find((block) => block.includes('update-ca-certificates --fresh')) ?? '';
+  const path = directories.make('');
+  const [store, bin] = [join(path, 'store'), join(path, 'bin')];
+  for (const folder of [store, bin]) mkdirSync(folder);
+  // The real one would change this machine.
+  const stub = `#!/bin/sh\necho "$@: $(grep -c BEGIN internal-*.crt | xargs)" >> ${path}/said\n`;
+  writeFileSync(join(bin, 'update-ca-certificates'), stub, { mode: 0o755 });
+  writeFileSync(
+    join(path, 'mesh.yaml'),
+    [
+      yamlOf({}),
+      (recipe.split('```')[0] ?? '')
+        .replace('/usr/local/share/ca-certificates', store)
+        .replace('default/internal', MESH),
+    ].join('\n---\n'),
+  );
+  vi.stubEnv('PATH', `${bin}:${process.env.PATH}`);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const home = directories.home(path);
+  await pass(home);
+  await rotate(home, 'r');
+  expect(said(home)).toEqual(['--fresh: 1', '--fresh: internal-0.crt:1 internal-1.crt:1', '--fresh: 1']);
 });
 
 test('the lock is held until hooks that run have ended and their results are written', async () => {

@@ -192,6 +192,20 @@ describe('A Leaf that keeps its key', () => {
     expect(readFileSync(join(path, 'out/default/secrets/b/tls.key'))).not.toEqual(other);
   });
 
+  test('has another certificate of the same CA and the same key after a renewal', async () => {
+    const path = directories.make(REUSE);
+    await pass(path);
+    const before = { key: file(path, 'tls.key'), certificate: file(path, 'tls.crt') };
+    const other = readFileSync(join(path, 'out/default/secrets/b/tls.key'));
+    const bundle = file(path, 'ca.crt');
+    directories.now = (directories.now + 61 * 86_400_000) as typeof directories.now;
+    await pass(path);
+    expect(file(path, 'tls.crt')).not.toEqual(before.certificate);
+    expect(file(path, 'tls.key')).toEqual(before.key);
+    expect(readFileSync(join(path, 'out/default/secrets/b/tls.key'))).not.toEqual(other);
+    expect(file(path, 'ca.crt')).toEqual(bundle);
+  });
+
   test('gets a new key after a distrust', async () => {
     const path = directories.make(REUSE);
     await pass(path);

@@ -118,9 +118,10 @@ describe('a program that is restarted', () => {
       const home = homeOf({
         leaf: '{systemd: {unit: redis@6379.service, action: restart}}',
         own: '{systemd: {unit: haproxy}}',
+        bundle: '{systemd: {unit: nginx, action: try-reload-or-restart}}',
       });
       await pass(home);
-      expect(said(home)).toEqual(['reload -- haproxy']);
+      expect([...said(home)].sort()).toEqual(['reload -- haproxy', 'try-reload-or-restart -- nginx']);
       await rotate(home, 'r');
       expect(said(home).filter((line) => line.startsWith('restart'))).toEqual([
         'restart -- redis@6379.service',

@@ -4,6 +4,7 @@ import { after, HandoverError, type Instant, instant } from '@handover/material'
 import { obstacleError } from '../act/exact-files.ts';
 import { keepProfile } from '../act/profile.ts';
 import { isStatic, reconcileStaticBundle } from '../act/static-bundle.ts';
+import { askAgainMs } from '../controller/ask-again.ts';
 import { Controller, type Passed, type Reconcilers } from '../controller/controller.ts';
 import { eventsOf, type Listener } from '../controller/event.ts';
 import { keysOf, keyText, RESOURCES, type ResourceKey } from '../controller/key.ts';
@@ -21,11 +22,6 @@ import { SteadyClock } from './steady-clock.ts';
 
 /** Files that were edited by hand are put right within this time, even without an event. */
 const BACKSTOP_MS = 15_000;
-/**
- * How often consumers are asked while a step waits for them: each second at first, then after a tenth of the time that the step has waited
- * already, so that a server that does not reload is not asked, and does not log a refusal, 60 times a minute.
- */
-const ASK_AGAIN_MS = { least: 1_000, most: 10_000 } as const;
 /** Between two looks that change nothing: a hook that has yet to end makes the plan wait a millisecond at a time. */
 const REST_MS = 250;
 /** How soon it is noticed that the clock was set. */
@@ -126,15 +122,14 @@ const reconcilersOf = (
   };
 };
 
-const againFor = ({ again, plan, observation }: Outcome): number => {
+/** When an authority is looked at again. */
+export const againFor = ({ again, plan, observation }: Outcome): number => {
   const { now, responsibilities } = observation;
   const soonest = plan.actions.length > 0 ? now : now + REST_MS;
   const times = [Math.max(again ?? Number.POSITIVE_INFINITY, soonest)];
   const [blocker] = plan.blockedBy;
-  if (blocker !== undefined && responsibilities.authority.spec.consumers.length > 0) {
-    const { least, most } = ASK_AGAIN_MS;
-    times.push(now + Math.min(most, Math.max(least, (now - blocker.since) / 10)));
-  }
+  if (blocker !== undefined && responsibilities.authority.spec.consumers.length > 0)
+    times.push(now + askAgainMs(now - blocker.since));
   return Math.min(...times);
 };
 

@@ -120,7 +120,7 @@ describe('A consumer with a status document', () => {
       later(100);
       const { plan } = await pass(home);
       expect(plan.phase).toBe('Introducing');
-      expect(plan.blockedBy.map(({ consumer }) => consumer)).toEqual(['mute', 'mute']);
+      expect(plan.blockedBy.map(({ consumer }) => consumer)).toEqual(['mute']);
     }
   });
 
@@ -459,7 +459,7 @@ describe('A probe', () => {
     await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
     await pass(home);
     later(30);
-    expect((await pass(home)).plan.blockedBy.map(({ consumer }) => consumer)).toEqual(['web', 'web']);
+    expect((await pass(home)).plan.blockedBy.map(({ consumer }) => consumer)).toEqual(['web']);
     reload();
     expect((await pass(home)).plan.phase).toBe('Activating');
     later(30);

@@ -1,11 +1,13 @@
-import { renewalDueAt, rotationDueAt } from '@handover/core';
+import { renewalDueAt, rotationDueAt, waitingText } from '@handover/core';
 import type { Duration, Instant } from '@handover/material';
 import type { Unusable } from '../look/catalogue.ts';
+import { type HookStatus, hookStanding } from '../look/hook-status.ts';
+import { hooksIn } from '../look/hooks.ts';
+import type { Look } from '../look/look.ts';
 import type { Observation } from '../observe/observe.ts';
 import { aheadIn } from './ahead.ts';
 import { alteredIn } from './damage.ts';
 import type { AuthorityStanding } from './status.ts';
-import type { AuthorityStatus } from './status-types.ts';
 import { unusableLine } from './unusable.ts';
 
 /** In the order of Nagios' exit codes. */
@@ -76,12 +78,10 @@ const waitsOf = ({ plan, observation }: AuthorityStanding): readonly Omit<Health
   const { now, responsibilities } = observation;
   const isStuck = plan.phase === 'Stable' || plan.phase === 'Pending';
   const ahead = aheadIn(plan, observation);
-  const [first] = plan.blockedBy.filter(
+  const stuck = plan.blockedBy.filter(
     (blocker) => isStuck || ahead.includes(blocker) || now - blocker.since > responsibilities.policy.patience,
   );
-  if (first === undefined) return [];
-  const more = plan.blockedBy.length > 1 ? ` and ${plan.blockedBy.length - 1} more` : '';
-  return [{ severity: 'warning', text: `blocked: ${first.consumer}${more}: ${first.waitsFor}` }];
+  return stuck.length === 0 ? [] : [{ severity: 'warning', text: `blocked: ${waitingText(stuck)}` }];
 };
 
 const damageIn = (observation: Observation): readonly Omit<HealthFinding, 'authority'>[] =>
@@ -90,22 +90,24 @@ const damageIn = (observation: Observation): readonly Omit<HealthFinding, 'autho
     text: `${object}: ${problem}`,
   }));
 
-/** A hook as status shows it. */
-interface WithHooks extends Pick<AuthorityStatus, 'phase'> {
-  readonly hooks?: readonly {
-    readonly hook: string;
-    readonly state: string;
-    readonly message: string | null;
-  }[];
-}
-
-const hooksOf = ({ hooks = [] }: WithHooks): readonly Omit<HealthFinding, 'authority'>[] =>
+const failedOf = (hooks: readonly HookStatus[]): readonly Omit<HealthFinding, 'authority'>[] =>
   hooks
     .filter(({ state }) => state === 'failed')
     .map(({ hook, message }) => ({
       severity: 'warning',
       text: `the hook of ${hook} fails: ${message ?? 'no message'}`,
     }));
+
+/** Hooks that belong to none of these authorities: those of a TrustBundle that is made of other sources. */
+export const otherHooksIn = async (
+  look: Look,
+  found: readonly AuthorityStanding[],
+): Promise<readonly HealthFinding[]> => {
+  const known = new Set(found.flatMap(({ status }) => status.hooks.map(({ hook }) => hook)));
+  const others = look.hooks === undefined ? [] : hooksIn(look.catalogue);
+  const hooks = others.filter(({ name }) => !known.has(name)).map((hook) => hookStanding(look, hook));
+  return failedOf(await Promise.all(hooks)).map((finding) => ({ ...finding, authority: null }));
+};
 
 /** What is wrong with one authority, the worst first. */
 export const findingsIn = (standing: AuthorityStanding, thresholds: Thresholds): readonly HealthFinding[] => {
@@ -124,7 +126,7 @@ export const findingsIn = (standing: AuthorityStanding, thresholds: Thresholds):
           },
         ]),
     ...waitsOf(standing),
-    ...hooksOf(status),
+    ...failedOf(status.hooks),
     ...seen.objects.flatMap(({ id, obstacle }) =>
       obstacle === undefined ? [] : [{ severity: 'warning' as const, text: `${id}: ${obstacle}` }],
     ),

@@ -21,6 +21,8 @@ export interface TrustMatrix extends Trust {
   readonly step: readonly string[];
   /** What is wrong with the objects of now, besides pairs that fail. */
   readonly problems: readonly Damage[];
+  /** Declared and found consumers that verify with an object. */
+  readonly readers: ReadonlyMap<ObjectId, readonly string[]>;
 }
 
 export interface Material {
@@ -138,5 +140,8 @@ export async function verifyAuthority(
   }
   const after = materialIn(await observeAnew(trial.fresh, id));
   const problems = damageIn(observation);
-  return { authority: id, step, problems, ...trustBetween(before, after, look.clock.now()) };
+  const readers = new Map<ObjectId, string[]>();
+  for (const { id: consumer, verifies } of observation.seen.consumers)
+    for (const object of verifies) readers.set(object, [...(readers.get(object) ?? []), consumer]);
+  return { authority: id, step, problems, readers, ...trustBetween(before, after, look.clock.now()) };
 }

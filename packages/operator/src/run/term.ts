@@ -23,6 +23,7 @@ import type { Compatibility } from '../compat/compatibility.ts';
 import type { KubeHome } from '../home/home.ts';
 import { isSynthetic } from '../resources/injections.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
+import { askAgainAt } from './ask-again.ts';
 import type { Changes } from './changes.ts';
 import { Drifts } from './drifts.ts';
 import type { OperatorOptions } from './operator-options.ts';
@@ -41,8 +42,6 @@ export interface TermOptions {
 }
 
 const RESYNC_MS = 30_000;
-/** How often consumers are asked while a step waits for them. */
-const ASK_AGAIN_MS = 1_000;
 /** How long after a drift was put right everything is looked at. */
 const AFTER_DRIFT_MS = 1_000;
 
@@ -141,11 +140,7 @@ export class Term {
     for (const event of eventsOf(outcome)) on(event);
     await this.reports.authority(resolved, id, outcome);
     const times = [outcome.again ?? resync, resync, home.store.obstacles.nextTry(home.clock.now()) ?? resync];
-    // Pods and workloads tell by events when they change; only a consumer that is asked has to be asked again.
-    const asked = observation.seen.consumers.some(({ instances }) =>
-      instances.some(({ proofs }) => proofs.length > 0),
-    );
-    if (asked && plan.blockedBy.length > 0) times.push(after(home.clock.now(), ASK_AGAIN_MS));
+    times.push(askAgainAt(plan, observation.seen.consumers, home.clock.now()) ?? resync);
     return { again: instant(Math.min(...times)), acted: plan.actions.length > 0 };
   }
 

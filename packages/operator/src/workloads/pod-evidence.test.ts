@@ -89,6 +89,20 @@ test('a pod that showed a CA which is retired meanwhile is asked until it shows 
   expect(pod.times).toBe(4);
 });
 
+test('a pod that a step waits for is asked each second at first, and not 60 times a minute later', async () => {
+  const { pod, seen } = await asked('web-1');
+  const shows = showing();
+  const askedUntil = async (from: number, to: number): Promise<number> => {
+    const before = pod.times;
+    for (let second = from; second < to; second++)
+      await shows.of(seen, by(recordOf(1, 'ca2', 'ca1'), after(T0, second * 1_000)), PATIENCE);
+    return pod.times - before;
+  };
+  expect(await askedUntil(0, 10)).toBe(10);
+  await askedUntil(10, 200);
+  expect(await askedUntil(200, 260)).toBe(6);
+});
+
 test('a document of another pod says nothing about the one that was asked', async () => {
   const { seen } = await asked('web-2');
   const shown = await showing().of(seen, by(recordOf(1, 'ca2', 'ca1'), T0), PATIENCE);

@@ -2,6 +2,7 @@ import { ACK_PORT, PROBE, START_TLS, type StartTls } from '@handover/core';
 import {
   type Asking,
   type AuthorityRecord,
+  askAgainMs,
   askProcess,
   type ProbeTools,
   type ProcessShown,
@@ -18,12 +19,12 @@ interface Remembered {
   /** CAs of the authority, those that it has retired meanwhile too. */
   readonly ours: readonly string[];
   readonly at: Instant;
+  /** When it was first asked at this revision. */
+  readonly since: Instant;
 }
 
 /** While nothing is under way, what a pod showed is good for this long. */
 const REST_MS = 10 * 60_000;
-/** How often one pod is asked while a step waits for it. */
-const ASK_AGAIN_MS = 1_000;
 
 const portIn = (text: string | undefined): number | undefined => {
   const port = Number(text);
@@ -96,9 +97,11 @@ export class PodEvidence {
     const before = this.#known.get(key);
     const moving =
       record.state.generations.length > 1 || (before !== undefined && isBehind(before, anchorsOf(record)));
-    const wait = moving ? ASK_AGAIN_MS : REST_MS;
     const current = before?.revision === record.state.revision ? before : undefined;
-    if (current !== undefined && now < after(current.at, wait)) return current.shown;
+    if (current !== undefined) {
+      const wait = moving ? askAgainMs(current.at - current.since) : REST_MS;
+      if (now < after(current.at, wait)) return current.shown;
+    }
     const answer = this.#asking.get(key) ?? this.#begin(key, declared, asking);
     return within(patience, answer, current?.shown ?? silent('it has not answered yet'));
   }
@@ -116,9 +119,12 @@ export class PodEvidence {
     try {
       const shown = await answer;
       const { record, now } = asking;
-      const all = [...new Set([...anchorsOf(record), ...(this.#known.get(key)?.ours ?? [])])];
+      const { revision } = record.state;
+      const before = this.#known.get(key);
+      const ours = [...new Set([...anchorsOf(record), ...(before?.ours ?? [])])];
+      const since = before?.revision === revision ? before.since : now;
       if (this.#known.size > 20_000) this.#known.clear();
-      this.#known.set(key, { shown, revision: record.state.revision, ours: all, at: now });
+      this.#known.set(key, { shown, revision, ours, at: now, since });
       return shown;
     } finally {
       this.#asking.delete(key);

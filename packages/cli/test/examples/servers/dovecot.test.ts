@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'vitest';
+import { expect, test } from 'vitest';
 import { freePort } from '../around.ts';
 import { program } from '../programs.ts';
 import { accepts, perCall, python } from './clients.ts';
@@ -54,4 +54,10 @@ test('Dovecot loads its certificate at doveadm reload: two rotations without a f
     python({ port, starttls: 'imap', ca: stage.client.ca }),
   ]);
   await expectRotated(stage, outcome, { consumer: 'dovecot' });
+  const asked = ['--starttls', 'imap', '--profile', 'Old', '--json'];
+  const checked = await stage.handover('tls', 'check', `127.0.0.1:${port}`, ...asked);
+  expect(JSON.parse(checked.stdout).servers[0]).toMatchObject({
+    unknowns: [],
+    negotiated: { kind: 'done', version: 'TLS 1.3' },
+  });
 });

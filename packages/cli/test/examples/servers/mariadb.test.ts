@@ -52,4 +52,10 @@ test('MariaDB loads certificate, key and CAs at flush-ssl: two rotations without
     python({ port, starttls: 'mysql', ...stage.client }),
   ]);
   await expectRotated(stage, outcome, { consumer: 'mariadb' });
+  const asked = ['--starttls', 'mysql', '--profile', 'Old', '--json'];
+  const checked = await stage.handover('tls', 'check', `127.0.0.1:${port}`, ...asked);
+  expect(JSON.parse(checked.stdout).servers[0]).toMatchObject({
+    unknowns: [],
+    negotiated: { kind: 'done', version: 'TLS 1.3' },
+  });
 });

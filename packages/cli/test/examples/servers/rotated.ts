@@ -12,6 +12,8 @@ export interface Outcome {
   /** Calls that found no connection, or lost it, while the server was restarted or a hook ran. */
   readonly dropped: readonly string[];
   readonly restarts: number;
+  /** Restarts, and runs of hooks. */
+  readonly interruptions: number;
 }
 
 /** What clients say of a server that is not there, or went away before it showed a certificate. */
@@ -85,6 +87,7 @@ export const rotatedTwice = async (
       failed: failures.filter((failure) => !isDropped(failure)).map(told),
       dropped: failures.filter(isDropped).map(told),
       restarts: stage.restarts.length,
+      interruptions: stage.restarts.length + stage.hooks().length,
     };
     const by = results.map(({ name }, index) => `${name} ${handshakes[index]}`).join(', ');
     console.log(
@@ -95,6 +98,9 @@ export const rotatedTwice = async (
     stop.abort();
   }
 };
+
+/** Calls of one client that one restart or hook may cost. */
+const MOST_DROPPED = 3;
 
 interface Expected {
   readonly consumer: string;
@@ -110,7 +116,8 @@ export const expectRotated = async (
   { consumer, restarts = 0, drops = restarts > 0 }: Expected,
 ): Promise<void> => {
   expect(outcome).toMatchObject({ codes: [0, 0], failed: [], restarts });
-  if (!drops) expect(outcome.dropped).toEqual([]);
+  const most = drops ? MOST_DROPPED * outcome.interruptions * outcome.handshakes.length : 0;
+  expect(outcome.dropped.length, outcome.dropped.join('\n')).toBeLessThanOrEqual(most);
   for (const count of outcome.handshakes) expect(count).toBeGreaterThan(50);
   const { stdout } = await stage.handover('status', '--json', '--home', `dir:${stage.dir}`);
   expect(JSON.parse(stdout).authorities[0]).toMatchObject({

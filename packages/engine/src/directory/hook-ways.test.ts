@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { said } from './hook-ways.ts';
+
+const base64 = (length: number): string => 'MHcCAQEEIG9vb/dnd3d3'.repeat(10).slice(0, length);
+
+test.each([
+  '/etc/handover/out/default/secrets/web/tlscrt',
+  '/srv/long-lived/applications/internal/certificates/current/tls.crt',
+  '0123456789abcdef'.repeat(4),
+])('what a program says about %s is shown', (word) => {
+  expect(said(`cat: ${word}: No such file or directory`)).toBe(`cat: ${word}: No such file or directory`);
+});
+
+test.each([
+  ['a line of PEM', base64(64)],
+  ['a line of PEM that begins with a slash', `/${base64(63)}`],
+  ['a key in one line', base64(180)],
+  ['a path with a segment as long as a key', `/tmp/${'A1b2'.repeat(10)}/x`],
+  ['a key that begins with a slash', `/${'A1b2/'.repeat(10)}=`],
+])('%s is not shown', (_, word) => {
+  expect(said(`cannot read ${word}`)).not.toContain(word.slice(-20));
+});
