@@ -162,7 +162,7 @@ const outOfUse = (context: PlanningContext, seen: Observed, current: Generation)
     const settled = !policy.consumersFound && clock.aged(leaf.issuerSince, policy.reloadWithin);
     if (!settled) {
       const waitsFor = policy.consumersFound
-        ? 'to outlive its old leaf: no pod mounts this Secret, so its old leaf counts as in use until it expires; annotate the Leaf with handover.dev/reload: hot if other programs load it, or handover.dev/used-by: nobody'
+        ? 'to be known as unused: no pod mounts this Secret, so its old leaf counts as in use until it expires; annotate the Leaf with handover.dev/reload: hot if other programs load it, or handover.dev/used-by: nobody'
         : `to be loaded: programs without evidence have reloadWithin (${lengthOf(policy.reloadWithin)}) from the write`;
       blockers.push({ consumer: object, waitsFor, since });
     }

@@ -23,6 +23,7 @@ const NO_CONNECTION = new RegExp(
     "Couldn't connect|SSL_ERROR_SYSCALL", // curl
     // mosquitto_pub -d: a refused certificate is an "OpenSSL Error", a reset connection is none
     'connection was lost|^(?!.*OpenSSL Error).*A TLS error occurred',
+    'Protocol error Client \\(null\\) sending CONNECT', // a broker that goes away before it answers
     "can't contact", // ldapwhoami
     'Unexpected LDAP response|BIO_read failed', // openssl, before TLS
   ].join('|'),
